@@ -1,0 +1,74 @@
+# `make` or `make help` lists what there is. VENV, PYTHON and WORKERS may be given on the line:
+#   make test PYTHON=python3.12 WORKERS=8
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+BENCH ?=
+BIN := $(VENV)/bin
+READY := $(VENV)/.installed
+PINS := requirements/dev.txt
+
+# Two workers with two BLAS threads each spin-wait for one another: one thread a worker.
+export OMP_NUM_THREADS ?= 1
+export OMP_WAIT_POLICY ?= PASSIVE
+
+.PHONY: help demo test laws check lint types imports pages bench docs pins clean
+
+help: ## say what each target does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY) ## from a fresh clone: an audit of made-up people, and the path of its report
+	$(BIN)/isolux demo --out demo --overwrite
+	@echo "Open $(CURDIR)/demo/report.html"
+
+test: $(READY) ## the whole suite, docstrings' examples included
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+laws: $(READY) ## every simulation at full size (long), its figures printed
+	ISOLUX_LAWS=full $(BIN)/python -m pytest tests/laws -m law -s
+
+check: lint types imports pages ## style, types, who imports whom, the pages: what CI asks first
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(READY)
+	$(BIN)/mypy
+
+imports: $(READY)
+	$(BIN)/lint-imports
+
+pages: $(READY)
+	$(BIN)/python -m pytest tests/docs/test_pages.py
+
+bench: $(READY) ## each benchmark, beside its peers (BENCH=--quick: seconds instead of minutes)
+	@shopt -s nullglob; for file in benchmarks/[!_]*.py; do \
+	  name=$$(basename "$$file" .py); echo "== $$name"; \
+	  $(BIN)/python -m "benchmarks.$$name" $(BENCH); \
+	done
+
+docs: $(READY) ## the pages' links and words, and every example in them and in docstrings
+	$(BIN)/python -m pytest tests/docs src
+
+pins: $(READY) ## write requirements/ anew from the ranges in pyproject.toml
+	$(BIN)/uv pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.11 \
+	  --generate-hashes --upgrade --quiet --custom-compile-command "make pins" --output-file $(PINS)
+
+clean: ## remove the environment and every cache (not your runs)
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find src tests benchmarks scripts -name __pycache__ -prune -exec rm -rf {} +
+
+# Made once, and again only when the pins or the project file change. `--no-build-isolation`:
+# the build tool is pinned too, so nothing is installed whose hash is not in the file.
+$(READY): $(PINS) pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "isolux needs Python 3.11 or newer: make PYTHON=python3.11")'
+	@echo "Setting up $(VENV) (about a minute, once) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(PINS)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

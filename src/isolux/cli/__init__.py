@@ -1,0 +1,61 @@
+"""The command line: one file per command; bad input is a message, never a traceback."""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["main"]
+
+INTERRUPTED, REFUSED, BUG = 130, 2, 70
+
+
+def main() -> None:
+    """Run ``isolux``. Exit codes: 0 done, 2 bad input or settings, 130 interrupted, 70 a bug."""
+    # Two threads that wait for each other by spinning are slower than one: set before numpy loads.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    raise SystemExit(_run())
+
+
+def _run() -> int:
+    from isolux.cli.app import app
+    from isolux.errors import IsoluxError
+
+    try:
+        app(prog_name="isolux", standalone_mode=False)
+    except IsoluxError as error:
+        return _say(f"isolux: {error}", REFUSED)
+    except (KeyboardInterrupt, EOFError):
+        return _say("isolux: interrupted; nothing was left half-written", INTERRUPTED)
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else int(bool(done.code))
+    except Exception as error:  # noqa: BLE001 - the last line of defence, see _unforeseen
+        return _unforeseen(error)
+    return 0
+
+
+def _unforeseen(error: Exception) -> int:
+    """Print usage errors and interruptions as such, and anything else as a bug of ours."""
+    show = getattr(error, "show", None)
+    code = getattr(error, "exit_code", None)
+    if callable(show) and isinstance(code, int):  # click's UsageError and its kin
+        show()
+        return code
+    if type(error).__name__ == "Abort":
+        return _say("isolux: interrupted; nothing was left half-written", INTERRUPTED)
+    if isinstance(code, int):
+        return code
+    if os.environ.get("ISOLUX_TRACEBACK"):
+        raise error
+    return _say(
+        f"isolux: this is a bug in isolux, not in your input: {type(error).__name__}: {error}\n"
+        "  what to do: run again with ISOLUX_TRACEBACK=1 and report what it prints",
+        BUG,
+    )
+
+
+def _say(text: str, code: int) -> int:
+    import sys
+
+    print(text, file=sys.stderr)  # noqa: T201 - the command line's own voice
+    return code

@@ -1,0 +1,115 @@
+"""Tables that travel together: a dataset, a task's scores, and a finished run.
+
+They hold data and nothing else; every function that makes or uses one lives in its own room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from isolux.errors import UnknownNameError
+from isolux.info import DatasetInfo, TaskInfo
+from isolux.tables import ATTRIBUTES, IMAGES, INSTANCES
+
+__all__ = ["Dataset", "Run", "Scores"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """People, their images and their attributes, as read from disk.
+
+    Parameters
+    ----------
+    name : str
+        The loader's name.
+    info : DatasetInfo
+        Citation, licence, whose judgement the labels are.
+    instances, attributes, images : polars.DataFrame
+        Tables as in ``isolux.tables``.
+    inputs : mapping of str to str
+        Each file read and the SHA-256 of its bytes.
+    notes : tuple of str
+        What the loader decided that the report must say.
+    """
+
+    name: str
+    info: DatasetInfo
+    instances: pl.DataFrame
+    attributes: pl.DataFrame = field(default_factory=ATTRIBUTES.empty)
+    images: pl.DataFrame = field(default_factory=IMAGES.empty)
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def values_of(self, attribute: str) -> pl.DataFrame:
+        """Return the rows of one attribute, or raise UnknownNameError naming those there are."""
+        rows = self.attributes.filter(pl.col("attribute") == attribute)
+        if rows.is_empty():
+            known = self.attributes["attribute"].unique().to_list()
+            raise UnknownNameError("attribute", attribute, known, where=self.name)
+        return rows
+
+    def clustered_by(self, attribute: str | None) -> Dataset:
+        """Return the dataset with ``cluster_id`` taken from an instance column or an attribute.
+
+        None: rows are clusters. A unit whose cluster is unknown is a cluster of its own.
+        """
+        instances = INSTANCES.conform(self.instances)
+        if attribute is None:
+            cleared = instances.with_columns(cluster_id=pl.lit(None, dtype=pl.String))
+            return replace(self, instances=cleared)
+        if attribute in instances.columns:
+            found = instances.with_columns(cluster_id=pl.col(attribute).cast(pl.String))
+            return replace(self, instances=found)
+        of_unit = self.values_of(attribute).select(
+            instance_id="unit_id", cluster_id=pl.col("value")
+        )
+        joined = instances.drop("cluster_id").join(
+            of_unit.unique("instance_id", keep="first", maintain_order=True),
+            on="instance_id",
+            how="left",
+            maintain_order="left",
+        )
+        return replace(self, instances=INSTANCES.conform(joined))
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What a task measured: one row per unit and metric, and the evidence behind it.
+
+    Parameters
+    ----------
+    units : polars.DataFrame
+        Table ``scores``.
+    evidence : mapping of str to polars.DataFrame
+        What metrics that are not means need, by name; each has ``model``, ``unit_id`` and
+        ``cluster_id``.
+    info : TaskInfo
+        The task's declaration, with the metrics that were measured.
+    notes : tuple of str
+        What was left out and counted, in sentences for the report.
+    """
+
+    units: pl.DataFrame
+    info: TaskInfo
+    evidence: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run: its record and its tables, in memory or read back from a directory.
+
+    ``record`` is the content of ``audit.json``: the resolved spec, versions, input hashes, notes.
+    """
+
+    record: Mapping[str, Any]
+    scores: pl.DataFrame
+    attributes: pl.DataFrame
+    group_metrics: pl.DataFrame
+    disparities: pl.DataFrame
+    findings: pl.DataFrame
+    evidence: Mapping[str, pl.DataFrame] = field(default_factory=dict)

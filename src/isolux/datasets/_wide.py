@@ -1,0 +1,217 @@
+"""From a wide frame, one row a person, to the tables instances, attributes and images.
+
+What every dataset that lies in one table needs: which column identifies a row, several values in
+a cell, numbers beside their text, clusters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import polars as pl
+
+from isolux.containers import Dataset
+from isolux.errors import TableError, UnknownNameError, place
+from isolux.io.cells import (
+    as_lists,
+    as_numbers,
+    as_text,
+    filled,
+    first_of,
+    is_plain,
+    numbers_if_all,
+    row_of,
+)
+from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.spec import UNKNOWN_VALUES
+from isolux.tables import ATTRIBUTES, IMAGES, INSTANCES, check
+
+IMAGE_PATHS = ("file", "filename", "path", "image", "uri")
+"""Columns whose cells lead to an image."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What identifies each row: the column (None: its number), the ids, and why."""
+
+    column: str | None
+    ids: pl.Series
+    note: str | None = None
+
+
+def identify(frame: pl.DataFrame, column: str | None, where: str) -> Identity:
+    """Take the ids from the named column, or from the first known one whose cells are unique.
+
+    Raises
+    ------
+    TableError
+        When two rows have the same id, or one has none.
+    """
+    if column is not None:
+        ids = ids_of(frame, column, where)
+        _refuse_repeats(ids, column, where)
+        return Identity(column, ids)
+    candidates = [name for name in ID_COLUMNS if name in frame.columns]
+    for name in candidates:
+        cells = frame[name]
+        if is_plain(cells.dtype) and not isinstance(cells.dtype, pl.List | pl.Array):
+            ids = as_text(cells)
+            if not ids.null_count() and ids.n_unique() == len(ids):
+                return Identity(name, ids.alias("instance_id"))
+    numbers = pl.int_range(1, frame.height + 1, eager=True).cast(pl.String).alias("instance_id")
+    why = (
+        f"no cell of {' or '.join(map(repr, candidates))} may be empty or occur twice"
+        if candidates
+        else f"it has no column {', '.join(ID_COLUMNS)}"
+    )
+    return Identity(None, numbers, f"The table's rows are identified by their number: {why}.")
+
+
+def _refuse_repeats(ids: pl.Series, column: str, where: str) -> None:
+    repeated = ids.is_duplicated()
+    if not repeated.any():
+        return
+    first = row_of(repeated)
+    second = int((ids == ids[first]).arg_true()[1])
+    raise TableError(
+        "two rows have the same id",
+        expected="one row for each person; every id once",
+        found=f"{ids[first]!r} in rows {first + 1} and {second + 1}"
+        f" ({ids.len() - ids.n_unique()} row(s) repeat an id)",
+        where=place(where, second + 1, column),
+        hint="bring several values of one person into one row, as a list or parted by a "
+        "--separator; or name a column with --id that tells the rows apart",
+    )
+
+
+def instances_of(
+    frame: pl.DataFrame, identity: Identity, image: str | None, where: str
+) -> pl.DataFrame:
+    """Make the table instances; columns named as its own (subject_id, cluster_id) are taken over.
+
+    Without an image column every person has an image of their own, named like them.
+    """
+    images = identity.ids if image is None else ids_of(frame, image, where)
+    taken = [
+        first_of(frame[name])
+        for name in ("subject_id", "cluster_id")
+        if name in frame.columns and is_plain(frame[name].dtype)
+    ]
+    table = pl.DataFrame([identity.ids, images.alias("image_id"), *taken])
+    return check(table, INSTANCES, where=where)
+
+
+def image_column(frame: pl.DataFrame, identity: Identity, given: str | None) -> str | None:
+    """Choose the column that names each row's image: the given one, else ``image_id`` or a path."""
+    if given is not None:
+        return given
+    for name in ("image_id", *IMAGE_PATHS):
+        if name in frame.columns and name != identity.column:
+            cells = frame[name]
+            if cells.dtype == pl.String and not as_text(cells).null_count():
+                return name
+    return None
+
+
+def images_of(
+    instances: pl.DataFrame, *, are_paths: bool, root: str | Path | None, where: str
+) -> pl.DataFrame:
+    """Make the table images; ``uri`` is filled where image ids are paths, below ``root``."""
+    table = instances.select("image_id").unique(maintain_order=True)
+    if are_paths:
+        table = table.with_columns(uri=pl.col("image_id"))
+        if root is not None:
+            table = table.with_columns(uri=_below(table["image_id"], root, where))
+    return check(table, IMAGES, where=where)
+
+
+def _below(paths: pl.Series, root: str | Path, where: str) -> pl.Series:
+    base = Path(root).expanduser().resolve().as_posix().rstrip("/") + "/"
+    inner = paths.str.strip_prefix(base)
+    address = inner.str.contains(r"^https?://")
+    out = ~address & inner.str.contains(r"^[/\\]|^[A-Za-z]:[/\\]|(^|[/\\])\.\.([/\\]|$)")
+    if out.any():
+        row = row_of(out)
+        raise TableError(
+            "the path of an image leads out of the dataset's folder",
+            expected=f"a path below {base}",
+            found=repr(paths[row]),
+            where=where,
+        )
+    return inner
+
+
+def attributes_of(
+    frame: pl.DataFrame,
+    ids: pl.Series,
+    *,
+    numeric: Sequence[str] = (),
+    separator: str | None = None,
+    where: str,
+) -> pl.DataFrame:
+    """Make the table attributes of every column of ``frame``.
+
+    A list, or a cell parted at ``separator``, gives a row for each value; an empty cell one row
+    with a null value. ``number`` is filled for columns in ``numeric`` and for those whose every
+    known cell is a number; ``value`` keeps the text.
+    """
+    for name in numeric:
+        if name not in frame.columns:
+            raise UnknownNameError("column", name, frame.columns, where=where)
+    parts = [
+        _attribute(cells, ids, must_be_number=cells.name in numeric, separator=separator, at=where)
+        for cells in frame.get_columns()
+    ]
+    return check(pl.concat(parts) if parts else ATTRIBUTES.empty(), ATTRIBUTES, where=where)
+
+
+def _attribute(
+    cells: pl.Series, ids: pl.Series, *, must_be_number: bool, separator: str | None, at: str
+) -> pl.DataFrame:
+    several = isinstance(cells.dtype, pl.List | pl.Array)
+    parted = (
+        separator is not None
+        and cells.dtype == pl.String
+        and bool(cells.str.contains(separator, literal=True).any())
+    )
+    if several or parted:
+        lists = filled(as_lists(cells, separator if parted else None))
+        table = pl.DataFrame({"unit_id": ids, "value": lists}).explode("value")
+    else:
+        table = pl.DataFrame({"unit_id": ids, "value": as_text(cells)})
+    texts = table["value"]
+    numbers = (
+        as_numbers(texts, where=at, column=cells.name, unknown=UNKNOWN_VALUES)
+        if must_be_number
+        else numbers_if_all(texts, UNKNOWN_VALUES)
+    )
+    return table.select(
+        unit_kind=pl.lit("instance"),
+        unit_id="unit_id",
+        attribute=pl.lit(cells.name),
+        value="value",
+        number=pl.lit(None, dtype=pl.Float64) if numbers is None else numbers,
+    )
+
+
+def clustered(dataset: Dataset, frame: pl.DataFrame, cluster: str | None, where: str) -> Dataset:
+    """Return the dataset with ``cluster_id`` from a column of its table; None: rows are clusters.
+
+    A person whose cell is empty is a cluster of their own, which is counted in the notes.
+    """
+    if cluster is None:
+        return dataset.clustered_by(None)
+    if cluster in frame.columns:
+        # A column of this name in the file goes before one that the loader derived.
+        found = first_of(frame[cluster]).alias("cluster_id")
+        dataset = replace(dataset, instances=dataset.instances.with_columns(found))
+    elif cluster not in dataset.instances.columns:
+        raise UnknownNameError("column", cluster, frame.columns, where=where)
+    dataset = dataset.clustered_by("cluster_id" if cluster in frame.columns else cluster)
+    alone = dataset.instances["cluster_id"].null_count()
+    if not alone:
+        return dataset
+    note = f"{alone:,} row(s) have no {cluster!r} and are clusters of their own."
+    return replace(dataset, notes=(*dataset.notes, note))

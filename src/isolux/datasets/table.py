@@ -1,0 +1,170 @@
+"""Any table of one's own: one row a person, every column an attribute.
+
+CSV, TSV, Parquet, JSON lines or Arrow. The truth, a model's answers and their scores may stand
+in the same table as the groups; which column is which, an audit's flags say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from isolux.containers import Dataset
+from isolux.datasets._wide import (
+    IMAGE_PATHS,
+    attributes_of,
+    clustered,
+    identify,
+    image_column,
+    images_of,
+    instances_of,
+)
+from isolux.errors import UnknownNameError
+from isolux.info import DatasetInfo, Reference
+from isolux.io.cells import is_plain
+from isolux.io.frames import read_table
+from isolux.io.hashing import sha256_file
+
+INFO = DatasetInfo(
+    title="a table of your own",
+    summary="One row a person, one column an attribute; CSV, Parquet, JSON lines or Arrow.",
+    references=(
+        Reference(
+            key="datasheets",
+            citation="Gebru, T., Morgenstern, J., Vecchione, B., Wortman Vaughan, J., Wallach, H.,"
+            " Daumé III, H., & Crawford, K. (2021). Datasheets for datasets. Communications of"
+            " the ACM, 64(12), 86–92.",
+            place="questions on composition and collection: who judged the attributes, and how",
+            url="https://doi.org/10.1145/3458723",
+        ),
+    ),
+    licence="the licence of your table",
+    judgement="declared by the user",
+    assumptions=(
+        "each row is one person",
+        "rows are independent of one another, or a cluster column says which belong together",
+    ),
+)
+
+
+def load(
+    path: str | Path,
+    *,
+    id: str | None = None,  # noqa: A002  (the flag is called --id)
+    image: str | None = None,
+    cluster: str | None = None,
+    columns: Sequence[str] | None = None,
+    numeric: Sequence[str] | None = None,
+    separator: str | None = None,
+    root: str | Path | None = None,
+    format: str | None = None,  # noqa: A002  (as in read_table)
+) -> Dataset:
+    r"""Load a table.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    id : str, optional
+        The column that identifies a row. Not given: the first of ``id``, ``instance_id``,
+        ``image_id``, ``file``, ``filename``, ``path`` whose cells are unique; else the row's
+        number, which ``notes`` says.
+    image : str, optional
+        The column that names the image. Not given: ``image_id``, ``file``, ``filename``,
+        ``path``, ``image`` or ``uri``; else each row has an image of its own.
+    cluster : str, optional
+        The column of what was sampled independently (a subject). Not given: rows are clusters.
+    columns : sequence of str, optional
+        The columns that become attributes; not given: all but those of the id and image. The
+        cluster column need not be among them.
+    numeric : sequence of str, optional
+        Columns whose every known cell must be a number. Other columns that hold nothing but
+        numbers fill ``number`` too; ``value`` always keeps the text.
+    separator : str, optional
+        What parts several values in one cell (``"3;4"``). Lists need none.
+    root : str or Path, optional
+        The folder that image paths must lie in.
+    format : str, optional
+        ``csv``, ``tsv``, ``parquet``, ``jsonlines`` or ``arrow``; by suffix where not given.
+
+    Returns
+    -------
+    Dataset
+        ``attributes``: one row for each value of each attribute, null where a cell is empty.
+
+    Raises
+    ------
+    FileError, TableError, UnknownNameError
+        A file that cannot be read; a repeated or missing id; a column that is not there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "people.csv"
+    ...     _ = file.write_text("id,tone\na,3;4\nb,\n")
+    ...     load(file, separator=";").attributes.select("unit_id", "value", "number").rows()
+    [('a', '3', 3.0), ('a', '4', 4.0), ('b', None, None)]
+    """
+    where = str(path)
+    frame = read_table(path, format=format)
+    for name in (*(columns or ()), *(numeric or ()), *([image] if image else [])):
+        if name not in frame.columns:
+            raise UnknownNameError("column", name, frame.columns, where=where)
+    identity = identify(frame, id, where)
+    pictured = image_column(frame, identity, image)
+    instances = instances_of(frame, identity, pictured, where)
+    named = pictured or identity.column
+    chosen = _attribute_columns(frame, columns, {identity.column, pictured})
+    notes = [] if identity.note is None else [identity.note]
+    notes += _left_out(frame, columns, chosen, {identity.column, pictured})
+    dataset = Dataset(
+        name="table",
+        info=INFO,
+        instances=instances,
+        attributes=attributes_of(
+            frame.select(list(dict.fromkeys([*chosen, *(numeric or ())]))),
+            identity.ids,
+            numeric=tuple(numeric or ()),
+            separator=separator,
+            where=where,
+        ),
+        images=images_of(
+            instances, are_paths=bool(image) or named in IMAGE_PATHS, root=root, where=where
+        ),
+        inputs={where: sha256_file(path)},
+        notes=tuple(notes),
+    )
+    return clustered(dataset, frame, cluster, where)
+
+
+def _attribute_columns(
+    frame: pl.DataFrame, columns: Sequence[str] | None, names: set[str | None]
+) -> list[str]:
+    """Choose the columns that hold a value or a list of categories."""
+    if columns is not None:
+        return list(dict.fromkeys(columns))
+    return [
+        name
+        for name, dtype in frame.schema.items()
+        if name not in names and is_plain(dtype) and not _is_vector(dtype)
+    ]
+
+
+def _is_vector(dtype: pl.DataType) -> bool:
+    """Tell a box or an embedding from a list of categories: its numbers have fractions."""
+    return isinstance(dtype, pl.List | pl.Array) and bool(dtype.inner.is_float())
+
+
+def _left_out(
+    frame: pl.DataFrame, columns: Sequence[str] | None, chosen: list[str], names: set[str | None]
+) -> list[str]:
+    if columns is not None:
+        return []
+    left = [name for name in frame.columns if name not in chosen and name not in names]
+    if not left:
+        return []
+    listed = ", ".join(map(repr, left))
+    return [f"Not read as attributes, since they hold vectors, structures or bytes: {listed}."]

@@ -1,0 +1,54 @@
+"""From estimates to the table ``disparities``: pairs, each group against everyone, the whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from isolux.disparity.family import Family, test_family
+from isolux.disparity.pairs import pair_rows, unjudged_rows
+from isolux.disparity.whole import whole_rows
+from isolux.groups.measure import Estimates
+from isolux.spec import AuditSpec
+from isolux.tables import DISPARITIES
+
+__all__ = ["Disparities", "measure_disparities"]
+
+
+@dataclass(frozen=True, slots=True)
+class Disparities:
+    """The table, and the family of tests behind it."""
+
+    table: pl.DataFrame
+    family: Family
+
+
+def measure_disparities(
+    estimates: Estimates, spec: AuditSpec, references: dict[str, str] | None = None
+) -> Disparities:
+    """Compare all groups on all metrics.
+
+    Parameters
+    ----------
+    estimates : Estimates
+        From ``groups.measure.measure_groups``.
+    spec : AuditSpec
+        Correction, level, log base, ddof.
+    references : dict of str to str, optional
+        Attributes to compare with one group only, and that group.
+
+    Returns
+    -------
+    Disparities
+        ``table`` is the table ``disparities``; an attribute with fewer than two groups to compare
+        has one row with the status and the reason.
+    """
+    family = test_family(estimates, spec, references or {})
+    frames = [
+        *whole_rows(estimates, family, spec),
+        *pair_rows(estimates, family, spec),
+        *unjudged_rows(estimates),
+    ]
+    table = pl.concat(frames) if frames else DISPARITIES.empty()
+    return Disparities(DISPARITIES.conform(table), family)

@@ -1,0 +1,305 @@
+"""One number for a whole attribute: whether its groups differ, and by how much in all.
+
+``any_difference`` and ``noise_corrected_sd`` come first in every report. The range (max − min),
+the extreme ratio and ε are never below their "nothing differs" value however little the groups
+differ, and grow with the number of groups and with noise; a percentile interval of them never
+holds 0. So their interval here is simultaneous: every pair's interval at the level at which all
+of them hold together (from the attribute's own null of the largest |t|); the largest lower and
+upper end among the pairs then bound the true range with at least the level's coverage.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+
+from isolux.disparity import measures as formula
+from isolux.disparity.family import Family, Tested
+from isolux.disparity.pairs import frame_of
+from isolux.groups.measure import Estimates
+from isolux.spec import AuditSpec
+from isolux.stats.design import IntArray
+from isolux.stats.dispersion import noise_corrected_sd
+from isolux.stats.intervals import (
+    Interval,
+    difference_interval,
+    log_ratio_interval,
+    logit_t,
+    percentile,
+    student_t,
+)
+from isolux.stats.multiplicity import critical_value
+from isolux.stats.nulls import REST
+from isolux.stats.statistic import FloatArray
+from isolux.tables import Status
+
+__all__ = ["range_interval", "whole_rows"]
+
+_CRITERIA = {
+    "selection_rate": ("demographic_parity_difference", "demographic_parity_ratio"),
+    "true_positive_rate": ("equal_opportunity_difference", "equal_opportunity_ratio"),
+}
+
+
+def whole_rows(estimates: Estimates, family: Family, spec: AuditSpec) -> list[pl.DataFrame]:
+    """Return the whole-attribute rows of every attribute and metric."""
+    frames = []
+    judged = estimates.judged()
+    for attribute in estimates.domain_of:
+        rows = estimates.members(attribute)
+        for j in range(len(estimates.measures)):
+            tested = family.tested.get((attribute, j))
+            if tested is None:
+                few = int(judged[rows, j].sum())
+                frames.append(_undefined(estimates, j, attribute, few))
+            else:
+                frames += _Whole(estimates, family, spec, attribute, j, tested).frames()
+    return frames + _odds(estimates, frames)
+
+
+class _Whole:
+    """The rows of one attribute and metric: their common inputs, computed once."""
+
+    def __init__(
+        self,
+        estimates: Estimates,
+        family: Family,
+        spec: AuditSpec,
+        attribute: str,
+        j: int,
+        tested: Tested,
+    ) -> None:
+        self.estimates, self.family, self.spec = estimates, family, spec
+        self.attribute, self.j, self.tested = attribute, j, tested
+        self.members = tested.members
+        self.value = estimates.value[self.members, j]
+        self.drawn = estimates.replicates[self.members, j]
+        sign = estimates.measures[j].sign
+        order = np.argsort(self.value * sign, kind="stable")
+        self.worst, self.best = int(self.members[order[0]]), int(self.members[order[-1]])
+        edge = estimates.status[self.members, j] == Status.BOUNDARY.value
+        self.status = Status.BOUNDARY.value if edge.any() else Status.OK.value
+
+    def frames(self) -> list[pl.DataFrame]:
+        found = [self._any_difference(), self._noise_corrected(), *self._ranges()]
+        return [*found, *self._spreads(), self._worst_group()]
+
+    def _row(
+        self,
+        kind: str,
+        value: float,
+        ends: tuple[float, float] = (math.nan, math.nan),
+        *,
+        method: str | None = None,
+        p: tuple[float, float] = (math.nan, math.nan),
+        groups: tuple[int | None, int | None] | None = None,
+        detectable: float = math.nan,
+    ) -> pl.DataFrame:
+        a, b = (self.worst, self.best) if groups is None else groups
+        names = [None if g is None else self.estimates.groups[g].name for g in (a, b)]
+        test = self.tested.test if not math.isnan(p[0]) else None
+        undefined = not math.isfinite(value)
+        frame = frame_of(
+            self.estimates, self.j, self.attribute, kind,
+            group_a=[names[0]], group_b=[names[1]],  # type: ignore[arg-type]
+            value=np.array([value]), low=np.array([ends[0]]), high=np.array([ends[1]]),
+            method=method, p_value=np.array([p[0]]), p_adjusted=np.array([p[1]]), test=test,
+            family=self.family.name if test else None, detectable=np.array([detectable]),
+            counts=(np.array([a or 0]), np.array([b or 0])),
+            status=np.array([Status.UNDEFINED.value if undefined else self.status], dtype=object),
+            reason=np.array(["the formula divides by nothing here" if undefined else None],
+                            dtype=object),
+        )  # fmt: skip
+        missing = [
+            f"n_{what}_{side}"
+            for side, g in (("a", a), ("b", b))
+            if g is None
+            for what in ("units", "clusters")
+        ]
+        return frame.with_columns(pl.lit(None, dtype=pl.Int64).alias(c) for c in missing)
+
+    def _any_difference(self) -> pl.DataFrame:
+        pair = self.tested.contrasts[:, 1] != REST
+        t = np.where(pair, np.abs(self.tested.null.t), np.nan)
+        if np.isnan(t).all():
+            return self._row("any_difference", 0.0, p=(1.0, 1.0))
+        at = int(np.nanargmax(t))
+        reached = self.tested.null.largest_pair >= t[at] * (1 - 1e-12)
+        p = (1.0 + reached.sum()) / (len(reached) + 1.0)
+        adjusted = float(self.tested.adjusted[at])
+        if self.spec.correction != "max-t":  # the attribute's own p bounds its best pair's
+            adjusted = max(adjusted, p) if self.spec.correction != "none" else p
+        groups = [int(self.members[k]) for k in self.tested.contrasts[at]]
+        sign = self.estimates.measures[self.j].sign
+        groups.sort(key=lambda g: float(self.estimates.value[g, self.j]) * sign)
+        return self._row(
+            "any_difference", float(t[at]), method="largest |t| over pairs", p=(p, adjusted),
+            groups=(groups[0], groups[1]),
+        )  # fmt: skip
+
+    def _noise_corrected(self) -> pl.DataFrame:
+        clusters = self.estimates.n_clusters[self.members, self.j]
+        found = noise_corrected_sd(
+            self.value, self._covariance(), self.spec.level, degrees_of_freedom=clusters - 1.0
+        )
+        return self._row(
+            "noise_corrected_sd", found.tau, (found.low, found.high),
+            method="Paule–Mandel, Q-profile", groups=(None, None),
+        )  # fmt: skip
+
+    def _covariance(self) -> FloatArray:
+        """Covariance of the groups' values; at 0 and 1 the variance that Wilson's width implies."""
+        from scipy.special import ndtri
+
+        drawn = np.where(np.isfinite(self.drawn), self.drawn, self.value[:, None])
+        covariance = np.cov(drawn)
+        clusters = self.estimates.n_clusters[self.members, self.j].astype(float)
+        grown = np.sqrt(clusters / np.maximum(clusters - 1.0, 1.0))
+        covariance = covariance * grown[:, None] * grown[None, :]
+        ends = self.estimates.interval
+        width = ends.high[self.members, self.j] - ends.low[self.members, self.j]
+        floor = (width / (2.0 * float(ndtri(0.5 + self.spec.level / 2.0)))) ** 2
+        flat = np.diagonal(covariance) <= 0
+        covariance[np.diag_indices_from(covariance)] += np.where(flat, np.nan_to_num(floor), 0.0)
+        return np.asarray(covariance)
+
+    def _ranges(self) -> list[pl.DataFrame]:
+        base = math.log(self.spec.log_base)
+        plain = range_interval(self.estimates, self.tested, self.j, self.spec, log=False)
+        value = float(formula.value_range(self.value))
+        rows = [self._row("range", value, plain, method="simultaneous pairs")]
+        measure = self.estimates.measures[self.j]
+        names = _CRITERIA.get(measure.metric)
+        if names:
+            rows.append(self._row(names[0], value, plain, method="simultaneous pairs"))
+        if measure.info.low is None:
+            return rows
+        logs = range_interval(self.estimates, self.tested, self.j, self.spec, log=True)
+        least = float(formula.ratio_min_max(self.value))
+        shares = (math.exp(-logs[1]), math.exp(-logs[0]))
+        epsilon = float(formula.epsilon(self.value, self.spec.log_base))
+        ends = (logs[0] / base, logs[1] / base)
+        rows.append(self._row("ratio_min_max", least, shares, method="simultaneous pairs"))
+        if names:
+            rows.append(self._row(names[1], least, shares, method="simultaneous pairs"))
+        rows.append(self._row("epsilon", epsilon, ends, method="simultaneous pairs"))
+        return rows
+
+    def _spreads(self) -> list[pl.DataFrame]:
+        sd = float(formula.standard_deviation(self.value, self.spec.ddof))
+        drawn = formula.standard_deviation(self.drawn.T, self.spec.ddof)
+        ends = percentile(drawn, self.spec.level)
+        overall, overall_drawn, name = self._centre()
+        gap = float(formula.mean_absolute_gap(self.value, np.array(overall)))
+        gaps = formula.mean_absolute_gap(self.drawn.T, overall_drawn)
+        gap_ends = percentile(gaps, self.spec.level)
+        note = "percentile (cannot hold 0)"
+        return [
+            self._row("standard_deviation", sd, (float(ends.low), float(ends.high)),
+                      method=note, groups=(None, None)),
+            self._row("mean_absolute_gap", gap, (float(gap_ends.low), float(gap_ends.high)),
+                      method=note, groups=(None, name)),
+        ]  # fmt: skip
+
+    def _centre(self) -> tuple[float, FloatArray, int]:
+        """Return what gaps are taken to: the reference group's value, or everyone's."""
+        pairs = self.tested.contrasts[self.tested.contrasts[:, 1] != REST]
+        g = int(self.members[pairs[0, 1]]) if self.tested.referenced else 0
+        value = float(self.estimates.value[g, self.j])
+        return value, self.estimates.replicates[g, self.j], g
+
+    def _worst_group(self) -> pl.DataFrame:
+        sign = self.estimates.measures[self.j].sign
+        ranked = np.where(np.isfinite(self.drawn), self.drawn * sign, np.inf)
+        at = int(np.flatnonzero(self.members == self.worst)[0])
+        share = float((ranked[at] <= ranked.min(axis=0)).mean())
+        return self._row(
+            "worst_group", share, method="share of replicates", groups=(self.worst, None)
+        )
+
+
+def range_interval(
+    estimates: Estimates, tested: Tested, j: int, spec: AuditSpec, *, log: bool
+) -> tuple[float, float]:
+    """Bound the largest difference (or log ratio) between any two groups, all pairs at once.
+
+    The critical |t| of the attribute's largest pair is turned into the level at which a single
+    interval has that half-width; every group's interval is made at that level, every pair's by
+    MOVER; the range then lies between the largest lower and the largest upper end.
+    """
+    from scipy.special import ndtr
+
+    members = tested.members
+    critical = critical_value(tested.null.largest_pair, 1.0 - spec.level)
+    if not np.isfinite(critical) or critical <= 0:
+        return math.nan, math.nan
+    level = min(max(2.0 * float(ndtr(critical)) - 1.0, spec.level), 1.0 - 1e-12)
+    value = estimates.value[members, j]
+    se = estimates.standard_error[members, j]
+    clusters = estimates.n_clusters[members, j].astype(float)
+    make = logit_t if estimates.measures[j].fraction else student_t
+    ends = make(value, se, clusters, level)
+    first, second = _both_ways(len(members))
+    rho = _correlation_of(estimates.replicates[members, j])[first, second]
+    join = log_ratio_interval if log else difference_interval
+    found = join(
+        value[first], Interval(ends.low[first], ends.high[first]),
+        value[second], Interval(ends.low[second], ends.high[second]), rho,
+    )  # fmt: skip
+    if not np.isfinite(found.low).any():
+        return math.nan, math.nan
+    return max(float(np.nanmax(found.low)), 0.0), float(np.nanmax(found.high))
+
+
+def _both_ways(n: int) -> tuple[IntArray, IntArray]:
+    first, second = np.nonzero(~np.eye(n, dtype=bool))
+    return first, second
+
+
+def _correlation_of(drawn: FloatArray) -> FloatArray:
+    centred = np.nan_to_num(drawn - np.nanmean(drawn, axis=1, keepdims=True))
+    norm = np.sqrt((centred**2).sum(axis=1, keepdims=True))
+    unit = np.divide(centred, norm, out=np.zeros_like(centred), where=norm > 0)
+    return np.asarray(unit @ unit.T)
+
+
+def _undefined(estimates: Estimates, j: int, attribute: str, few: int) -> pl.DataFrame:
+    none = np.array([np.nan])
+    word = (
+        ("no group", "only one group")[few]
+        if few < 2
+        else "the reference group was not, or no group"
+    )
+    return frame_of(
+        estimates, j, attribute, "any_difference",
+        group_a=[None], group_b=[None], value=none, low=none, high=none, method=None,
+        p_value=none, p_adjusted=none, test=None, family=None, detectable=none, counts=None,
+        status=np.array([Status.UNDEFINED.value], dtype=object),
+        reason=np.array([f"{word} was large enough to compare"], dtype=object),
+    )  # fmt: skip
+
+
+def _odds(estimates: Estimates, frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
+    """Equalized odds: the larger of the ranges of true and false positive rate (fairlearn)."""
+    names = {m.metric for m in estimates.measures}
+    if not {"true_positive_rate", "false_positive_rate"} <= names or not frames:
+        return []
+    every = pl.concat(frames, how="vertical")
+    ranges = every.filter(
+        (pl.col("kind") == "range")
+        & pl.col("metric").is_in(["true_positive_rate", "false_positive_rate"])
+    )
+    keys = ["model", "task", "label", "attribute"]
+    worst = ranges.sort("value", descending=True, nulls_last=True).group_by(
+        keys, maintain_order=True
+    )
+    odds = worst.agg(
+        pl.all().exclude(keys, "low", "high").first(), pl.col("low").max(), pl.col("high").max()
+    ).with_columns(
+        kind=pl.lit("equalized_odds_difference"),
+        metric=pl.lit("equalized_odds"),
+        method=pl.lit("worst case of the two rates, simultaneous pairs"),
+    )
+    return [odds.select(every.columns)]

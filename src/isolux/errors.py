@@ -1,0 +1,151 @@
+"""Every error that isolux raises on purpose, and what each of them means.
+
+::
+
+    IsoluxError                 catch this one to catch all of them
+    ├── InputError              something read from outside is not as declared
+    │   ├── FileError         missing, empty, unreadable, not UTF-8, unknown format
+    │   ├── TableError        a column or a cell: missing, wrong type, out of range, duplicated
+    │   └── JoinError         ids of two tables do not meet
+    ├── SpecError               a setting is wrong, or two of them contradict each other
+    ├── UnknownNameError        no dataset, task, format, metric or column has that name
+    └── OutputError             a result cannot be written where it was asked for
+
+A message says what is wrong, what was expected, what was found, where, and what to do,
+each on its own line, so that the command line can print it as it stands.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+__all__ = [
+    "FileError",
+    "InputError",
+    "IsoluxError",
+    "JoinError",
+    "OutputError",
+    "SpecError",
+    "TableError",
+    "UnknownNameError",
+    "place",
+]
+
+
+class IsoluxError(Exception):
+    """The root of all errors raised on purpose.
+
+    Parameters
+    ----------
+    problem : str
+        One sentence: what is wrong.
+    expected, found, where, hint : str, optional
+        What should have been there, what was there, in which file, row and column, and
+        what the reader can do about it.
+
+    Examples
+    --------
+    >>> print(TableError("a score is not a number", expected="0 to 1", found="'high'"))
+    a score is not a number
+      expected: 0 to 1
+      found: 'high'
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        expected: str | None = None,
+        found: str | None = None,
+        where: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.problem = problem
+        self.expected = expected
+        self.found = found
+        self.where = where
+        self.hint = hint
+        lines = [problem]
+        lines += [
+            f"  {label}: {text}"
+            for label, text in (
+                ("expected", expected),
+                ("found", found),
+                ("where", where),
+                ("what to do", hint),
+            )
+            if text
+        ]
+        super().__init__("\n".join(lines))
+
+
+class InputError(IsoluxError):
+    """Something read from outside is not as it was declared to be."""
+
+
+class FileError(InputError):
+    """A file is missing, empty, unreadable, in the wrong encoding or of an unknown format."""
+
+
+class TableError(InputError):
+    """A column is missing or a cell does not hold what its column promises."""
+
+
+class JoinError(InputError):
+    """The ids of two tables do not meet."""
+
+
+class SpecError(IsoluxError):
+    """A setting is wrong, or two settings contradict each other."""
+
+
+class OutputError(IsoluxError):
+    """A result cannot be written where it was asked for."""
+
+
+class UnknownNameError(IsoluxError):
+    """A name that nothing answers to; the message lists the nearest names that exist.
+
+    Parameters
+    ----------
+    kind : str
+        What was looked for: ``"dataset"``, ``"metric"``, ``"column"``.
+    name : str
+        The name that was given.
+    known : iterable of str
+        The names that exist.
+    where : str, optional
+        The file or table that was searched.
+    """
+
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], *, where: str | None = None
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        names = sorted(set(known))
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        super().__init__(
+            f"there is no {kind} named {name!r}",
+            expected="one of " + ", ".join(names[:30]) + (", …" if len(names) > 30 else "")
+            if names
+            else f"at least one {kind}, but there is none",
+            where=where,
+            hint=f"did you mean {' or '.join(repr(n) for n in near)}?" if near else None,
+        )
+
+
+def place(
+    file: object | None = None, row: int | None = None, column: str | None = None
+) -> str | None:
+    """Name a place in a file: ``people.csv, row 12, column 'age'``.
+
+    Rows are counted from 1, the header left out: row 1 is the first person.
+    """
+    parts = [
+        str(file) if file is not None else "",
+        f"row {row}" if row is not None else "",
+        f"column {column!r}" if column is not None else "",
+    ]
+    return ", ".join(p for p in parts if p) or None

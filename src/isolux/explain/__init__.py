@@ -1,0 +1,1 @@
+"""Analyses: one file each, from a run's tables to findings."""

@@ -1,0 +1,166 @@
+"""Turn scores and evidence into the columns that a design sums, one unit a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from isolux.containers import Scores
+from isolux.errors import TableError
+from isolux.info import Metric
+from isolux.stats.design import IntArray
+from isolux.stats.resampling import Columns
+from isolux.stats.statistic import MEAN, FloatArray, RankStatistic, SumStatistic
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Judged", "RankedRows", "judge"]
+
+_KEY = ["model", "task", "metric", "label", "threshold"]
+MeasureParts = tuple[
+    str, str, str, str | None, float | None, Metric, Columns | None, tuple[int, int] | None
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RankedRows:
+    """The rows of a statistic that no sums can give, and the unit of each."""
+
+    statistic: RankStatistic
+    rows: FloatArray
+    unit_of_row: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Units numbered from 0, their clusters, and every measure's columns.
+
+    Column 0 counts units. ``count_column[j]`` counts the units that measure j rests on.
+    """
+
+    unit_ids: pl.Series
+    cluster_of: IntArray
+    columns: csr_array
+    measures: list[MeasureParts]
+    count_column: list[int]
+    ranked: dict[int, RankedRows]
+
+
+class _Builder:
+    """Collects the entries of a sparse matrix, a few columns at a time."""
+
+    def __init__(self, n_units: int) -> None:
+        self.n_units = n_units
+        self.rows = [np.arange(n_units)]
+        self.cols = [np.zeros(n_units, dtype=np.int64)]
+        self.data = [np.ones(n_units)]
+        self.width = 1
+
+    def add(self, units: IntArray, block: FloatArray) -> int:
+        """Add columns ``block [n, k]`` of these units; return the first one's number."""
+        row, col = np.nonzero(block)
+        self.rows.append(units[row])
+        self.cols.append(col + self.width)
+        self.data.append(block[row, col])
+        start = self.width
+        self.width += block.shape[1]
+        return start
+
+    def matrix(self) -> csr_array:
+        from scipy.sparse import coo_array, csr_array
+
+        entries = (np.concatenate(self.rows), np.concatenate(self.cols))
+        shape = (self.n_units, self.width)
+        return csr_array(coo_array((np.concatenate(self.data), entries), shape=shape))
+
+
+def judge(scores: Scores) -> Judged:
+    """Lay out the columns of every metric, units and clusters numbered from 0."""
+    units = _units(scores)
+    builder = _Builder(units.height)
+    numbered = units.select("unit_id", "unit")
+    measures: list[MeasureParts] = []
+    counts: list[int] = []
+    ranked: dict[int, RankedRows] = {}
+    rows = scores.units.join(numbered, on="unit_id", how="left", maintain_order="left")
+    for key, part in rows.group_by(_KEY, maintain_order=True):
+        model, task, metric, label, threshold = key
+        block = MEAN.columns(part)
+        start = builder.add(part["unit"].to_numpy().astype(np.int64), block)
+        info = scores.info.metric(str(metric))
+        columns = Columns(MEAN, start, start + 2)
+        measures.append(
+            (str(model), str(task), str(metric), _text(label), _number(threshold), info, columns,
+             (start, start + 1))
+        )  # fmt: skip
+        counts.append(start + 1)
+    for model, task, info, evidence in _evidence(scores):
+        at = evidence.join(numbered, on="unit_id", how="left", maintain_order="left")
+        unit = at["unit"].to_numpy().astype(np.int64)
+        assert info.statistic is not None  # noqa: S101 - _evidence yields only those
+        block = info.statistic.columns(evidence)
+        used = np.isfinite(block).all(axis=1) & (block != 0).any(axis=1)
+        counts.append(builder.add(unit, used[:, None].astype(np.float64)))
+        if isinstance(info.statistic, SumStatistic):
+            start = builder.add(unit, np.where(used[:, None], block, 0.0))
+            columns = Columns(info.statistic, start, start + block.shape[1])
+            measures.append((model, task, info.name, None, None, info, columns, None))
+        else:
+            ranked[len(measures)] = RankedRows(info.statistic, block[used], unit[used])
+            measures.append((model, task, info.name, None, None, info, None, None))
+    return Judged(
+        units["unit_id"],
+        units["cluster"].to_numpy().astype(np.int64),
+        builder.matrix(),
+        measures,
+        counts,
+        ranked,
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _evidence(scores: Scores) -> list[tuple[str, str, Metric, pl.DataFrame]]:
+    """List the metrics that rest on evidence, one model at a time."""
+    found = []
+    tasks = scores.units["task"].unique(maintain_order=True).to_list() or [""]
+    for info in scores.info.metrics:
+        table = scores.evidence.get(info.evidence or "")
+        if info.statistic is None or table is None:
+            continue
+        for (model,), part in table.group_by(["model"], maintain_order=True):
+            found.append((str(model), str(tasks[0]), info, part))
+    return found
+
+
+def _units(scores: Scores) -> pl.DataFrame:
+    """Return units with a number and their cluster's: a unit without one is its own cluster."""
+    tables = [scores.units, *scores.evidence.values()]
+    every = pl.concat([t.select("unit_id", "cluster_id") for t in tables]).unique(
+        maintain_order=True
+    )
+    units = every.group_by("unit_id", maintain_order=True).agg(
+        pl.col("cluster_id").drop_nulls().unique(maintain_order=True)
+    )
+    torn = units.filter(pl.col("cluster_id").list.len() > 1)
+    if torn.height:
+        raise TableError(
+            "a unit belongs to two clusters",
+            expected="one cluster_id per unit_id",
+            found=f"{torn['unit_id'][0]!r} in {torn['cluster_id'][0].to_list()}",
+        )
+    alone = pl.format("unit\x1f{}", "unit_id")
+    known = pl.format("cluster\x1f{}", pl.col("cluster_id").list.first())
+    name = pl.coalesce(known, alone)
+    named = units.with_columns(cluster=name.rank("dense").cast(pl.Int64) - 1)
+    return named.with_row_index("unit")

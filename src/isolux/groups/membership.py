@@ -1,0 +1,302 @@
+"""Who is in which group: attributes and their ``Grouping`` s become the membership table.
+
+``attributes -> membership -> (with scores) group_metrics``. Each attribute passes, in this order,
+unknown words (``unknown``), bins (``binning``), votes (``votes``), nested values (``nesting``),
+named merges (``merging``), and is then crossed with others (``intersections``).
+
+Votes are counted on values as annotated and merges unite what stands, so an annotator who chose
+tones 1 and 2 is not two votes for ``lighter``. Bins come first: annotators who said 31 and 33
+agree on 30–45.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from isolux.errors import JoinError, SpecError, TableError, UnknownNameError, place
+from isolux.groups.binning import binned, parse_bins
+from isolux.groups.intersections import Part, entries, joined
+from isolux.groups.merging import merged
+from isolux.groups.nesting import leaves, nested
+from isolux.groups.ordering import natural_order
+from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN, mark_unknown
+from isolux.groups.votes import parse_votes, settled
+from isolux.spec import Grouping, Unknown
+from isolux.tables import ATTRIBUTES, MEMBERSHIP, check
+
+__all__ = ["MOST_NUMBERS", "Membership", "membership"]
+
+MOST_NUMBERS = 30
+"""An attribute with more different numbers than this needs bins."""
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """The membership table, and what the report must say about how it came about.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        Table ``membership``, in the order of ``by``, then groups in natural order (bins and ages
+        by number, "unknown" last), then units in the order given.
+    notes : tuple of str
+        One sentence each: unknown units, units in several groups, units left out, one value only.
+    """
+
+    frame: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """One attribute's units: ``unit, code``; the code is null where unknown."""
+
+    name: str
+    rows: pl.DataFrame
+    values: tuple[str, ...]
+    unknown: Unknown
+    notes: tuple[str, ...]
+
+    def part(self, unknown: Unknown, handle: str) -> Part:
+        """Give the attribute with its unknown units as a group, or without them."""
+        if unknown == "drop":
+            return Part(handle, self.rows.drop_nulls("code"), self.values)
+        # A user may have declared the word "unknown" itself to be known: then it is one group.
+        values = self.values if UNKNOWN in self.values else (*self.values, UNKNOWN)
+        rows = self.rows.with_columns(pl.col("code").fill_null(values.index(UNKNOWN)))
+        return Part(handle, rows if UNKNOWN not in self.values else rows.unique(), values)
+
+
+def membership(
+    attributes: pl.DataFrame,
+    by: Sequence[str],
+    groupings: Mapping[str, Grouping] | None = None,
+    *,
+    units: pl.DataFrame | pl.Series | None = None,
+) -> Membership:
+    """Put every unit into its groups: one row per unit and group, no row twice.
+
+    Several values of one attribute are several groups: a person with skin tones 3 and 4 is in
+    both. A judged unit with no row for an attribute is unknown there. Known wins over unknown
+    (``votes.settled`` says how; ``any+unknown`` is FACET's count, where unknown counts too).
+    What becomes of unknown units is the grouping's ``unknown``:
+
+    - ``keep``: they are the group "unknown"; in an intersection, "unknown × Female" and so on.
+    - ``drop``: they are in no group; an intersection leaves out who is unknown in any part.
+    - ``both``: the attribute stands there twice, as ``race`` with the unknown group and as
+      ``race (known)`` without, an intersection as ``race (known)*gender (known)``. Where nobody
+      is unknown the two would be the same, and there is only the first.
+
+    Parameters
+    ----------
+    attributes : polars.DataFrame
+        Table ``attributes``.
+    by : sequence of str
+        Attributes and intersections (``"race*gender"``, of any length).
+    groupings : mapping of str to Grouping, optional
+        By attribute; an attribute without one takes the defaults (any vote, unknown kept).
+    units : polars.Series or polars.DataFrame with ``unit_id``, optional
+        Every unit that is judged; rows of others are not looked at. None: every unit in
+        ``attributes`` of the kinds that ``by`` is about.
+
+    Returns
+    -------
+    Membership
+        ``frame`` (``attribute, group, values, unit_id``) and ``notes``.
+
+    Raises
+    ------
+    UnknownNameError
+        If an attribute does not exist.
+    SpecError
+        If a setting names values that do not occur, or a number with more than 30 different
+        values has no bins.
+    TableError
+        If votes are negative, or a value that is to be binned is no number.
+    JoinError
+        If no judged unit has a row of an attribute that others have.
+
+    Examples
+    --------
+    >>> attributes = pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "a", "b"],
+    ...     "attribute": "tone", "value": ["3", "4", None]})
+    >>> membership(attributes, ["tone"]).frame.select("group", "unit_id").rows()
+    [('3', 'a'), ('4', 'a'), ('unknown', 'b')]
+    """
+    attributes = check(attributes, ATTRIBUTES, where="attributes")
+    names = attributes["attribute"].unique().to_list()
+    wanted = entries(by, names)
+    used = list(dict.fromkeys(name for entry in wanted for name in entry))
+    rows = attributes.with_row_index("row").filter(pl.col("attribute").is_in(used))
+    _check_votes(rows)
+    judged = _judged(attributes, rows, units)
+    # Once for all attributes: identifiers are text, and every later step works on numbers.
+    rows = rows.join(judged, on="unit_id", how="left")
+    of_attribute = rows.partition_by("attribute", as_dict=True, include_key=False)
+    placed = {
+        name: _place(of_attribute[(name,)], (groupings or {}).get(name), name, judged)
+        for name in used
+    }
+    frames = [
+        frame for entry in wanted for frame in _crossed([placed[name] for name in entry], judged)
+    ]
+    notes = [note for name in used for note in placed[name].notes]
+    return Membership(pl.concat([MEMBERSHIP.empty(), *frames]), tuple(notes))
+
+
+def _crossed(placed: Sequence[_Placed], judged: pl.DataFrame) -> list[pl.DataFrame]:
+    """Cross some attributes: once, or twice where unknown is to be reported both ways."""
+    ids = judged["unit_id"]
+    frames = [joined([p.part(p.unknown, p.name) for p in placed], ids)]
+    if any(p.unknown == "both" and p.rows["code"].null_count() for p in placed):
+        known = [
+            p.part("drop", p.name + KNOWN_SUFFIX)
+            if p.unknown == "both"
+            else p.part(p.unknown, p.name)
+            for p in placed
+        ]
+        frames.append(joined(known, ids))
+    return frames
+
+
+def _check_votes(rows: pl.DataFrame) -> None:
+    negative = rows.filter(pl.col("votes") < 0)
+    if not negative.is_empty():
+        raise TableError(
+            "votes cannot be negative",
+            expected="0 or more, or none",
+            found=repr(negative["votes"][0]),
+            where=place("attributes", int(negative["row"][0]) + 1, "votes"),
+        )
+
+
+def _judged(
+    attributes: pl.DataFrame, rows: pl.DataFrame, units: pl.DataFrame | pl.Series | None
+) -> pl.DataFrame:
+    """Give each judged unit a number: ``unit_id, unit``."""
+    if units is None:
+        kinds = rows["unit_kind"].unique()
+        alike = attributes.filter(pl.col("unit_kind").is_in(kinds.implode()))
+        ids = alike["unit_id"].unique().sort()
+    elif isinstance(units, pl.DataFrame) and "unit_id" not in units.columns:
+        raise UnknownNameError("column", "unit_id", units.columns, where="units")
+    else:
+        given = units if isinstance(units, pl.Series) else units["unit_id"]
+        ids = given.cast(pl.String).unique(maintain_order=True)
+    if ids.null_count():
+        raise TableError("a judged unit has no identifier", where=place("units", None, "unit_id"))
+    return pl.DataFrame({"unit_id": ids}).with_row_index("unit")
+
+
+def _place(
+    rows: pl.DataFrame, grouping: Grouping | None, name: str, judged: pl.DataFrame
+) -> _Placed:
+    """Bring one attribute's rows to ``unit, code``, step by step (see the module's docstring)."""
+    how = grouping or Grouping(attribute=name)
+    rows = mark_unknown(rows, how.unknown_values)
+    given = rows["value"].unique().drop_nulls().to_list()
+    theirs = rows.drop_nulls("unit")
+    _check_join(rows, theirs, judged, name)
+    notes: tuple[str, ...] = ()
+    if how.bins is not None:
+        bins = binned(theirs, parse_bins(how.bins), name)
+        theirs, notes, given = bins.rows, bins.notes, list(bins.labels)
+    values = natural_order(given)
+    theirs = theirs.select("unit", "votes", "annotator", code=_codes(theirs["value"], values))
+    found = settled(theirs, parse_votes(how.votes), judged.height)
+    if how.nested or how.merge:
+        found, values, said = _renamed(found, values, how, name)
+        notes += said
+    found, values = _ordered(found, values)
+    if how.bins is None:
+        _check_continuous(values, name)
+    notes += _counts(found, values, how, name, judged.height)
+    return _Placed(name, found, tuple(values), how.unknown, notes)
+
+
+def _codes(value: pl.Series, values: Sequence[str]) -> pl.Series:
+    """Replace each value by its place in ``values``; null stays null."""
+    return value.cast(pl.Enum(values)).to_physical().cast(pl.Int64)
+
+
+def _renamed(
+    found: pl.DataFrame, values: Sequence[str], how: Grouping, name: str
+) -> tuple[pl.DataFrame, list[str], tuple[str, ...]]:
+    """Apply nesting and merges, which work on values by name."""
+    text = pl.Series("value", values, dtype=pl.String).gather(found["code"])
+    words = how.unknown_values
+    named, said = nested(
+        found.select("unit", text),
+        how.nested,
+        occurring=values,
+        attribute=name,
+        unknown_values=words,
+    )
+    parts = [leaf for broad in how.nested for leaf in leaves(how.nested, broad)]
+    narrow = {*values, *parts} - set(how.nested)
+    named, left_out = merged(
+        named, how.merge, how.rest, occurring=narrow, attribute=name, unknown_values=words
+    )
+    values = natural_order(named["value"].unique().drop_nulls())
+    coded = named.select("unit", code=_codes(named["value"], values))
+    return coded, values, (*said, *left_out)
+
+
+def _ordered(found: pl.DataFrame, values: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+    """Leave out values that nobody has, and put the others in the order of display."""
+    sizes = np.bincount(found["code"].drop_nulls().to_numpy(), minlength=len(values)).tolist()
+    size_of = {value: size for value, size in zip(values, sizes, strict=True) if size}
+    ordered = natural_order(size_of, size_of)
+    place_of = {value: i for i, value in enumerate(ordered)}
+    places = pl.Series([place_of.get(value) for value in values], dtype=pl.Int64)
+    return found.select("unit", code=places.gather(found["code"])), ordered
+
+
+def _check_join(rows: pl.DataFrame, theirs: pl.DataFrame, judged: pl.DataFrame, name: str) -> None:
+    if rows.is_empty() or judged.is_empty() or not theirs.is_empty():
+        return
+    of, units = rows["unit_id"].head(3).to_list(), judged["unit_id"].head(3).to_list()
+    raise JoinError(
+        f"no judged unit has a value of {name!r}",
+        expected="unit ids such as " + ", ".join(map(repr, units)),
+        found=f"unit ids such as {', '.join(map(repr, of))} ({rows['unit_kind'][0]})",
+        hint="the attribute must be of the units that were scored",
+    )
+
+
+def _check_continuous(values: Sequence[str], name: str) -> None:
+    numbers = pl.Series(values, dtype=pl.String).cast(pl.Float64, strict=False)
+    different = numbers.drop_nulls().n_unique()
+    if different > MOST_NUMBERS:
+        raise SpecError(
+            f"{name!r} has {different:,} different numbers, too many to be groups",
+            expected=f"at most {MOST_NUMBERS}, or bins",
+            hint=f'give --bins "{name}=quantile:4" or --bins "{name}=edges:A,B,C"',
+        )
+
+
+def _counts(
+    found: pl.DataFrame, values: Sequence[str], how: Grouping, name: str, n_units: int
+) -> tuple[str, ...]:
+    """Say how many units are unknown, in several groups, and whether there is but one value."""
+    notes = []
+    unknown = found["code"].null_count()
+    if unknown:
+        fate = {
+            "keep": "kept as a group of their own",
+            "drop": "left out",
+            "both": f"reported with them and, as {name + KNOWN_SUFFIX!r}, without",
+        }[how.unknown]
+        notes.append(f"{name}: {unknown:,} of {n_units:,} unit(s) unknown, {fate}")
+    several = int((np.bincount(found["unit"].to_numpy(), minlength=1) > 1).sum())
+    if several:
+        notes.append(f"{name}: {several:,} of {n_units:,} unit(s) are in more than one group")
+    if len(values) == 1:
+        notes.append(f"{name}: {values[0]!r} is the only known group, so nothing compares with it")
+    if not values and n_units:
+        notes.append(f"{name}: every unit is unknown or left out")
+    return tuple(notes)

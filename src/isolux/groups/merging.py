@@ -1,0 +1,109 @@
+"""Named merges: ``lighter = 1, 2, 3`` (FACET, Table 6). The last step before intersections.
+
+A merge is a union: a unit is in it when one of its values is. Merges may overlap, and a unit with
+tones 3 and 8 is in ``lighter`` and in ``darker``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
+
+import polars as pl
+
+from isolux.errors import SpecError
+from isolux.groups.occurrence import require_values
+from isolux.groups.unknown import UNKNOWN, is_unknown_word
+
+__all__ = ["merged"]
+
+Merges = Mapping[str, Sequence[str]]
+
+
+def merged(
+    found: pl.DataFrame,
+    merge: Merges,
+    rest: Literal["keep", "drop"],
+    *,
+    occurring: Collection[str],
+    attribute: str,
+    unknown_values: Sequence[str] = (),
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Unite values under new names, and say how many units are in none of them.
+
+    Parameters
+    ----------
+    found : polars.DataFrame
+        ``unit``, ``value`` (null: unknown).
+    merge : mapping of str to sequence of str
+        New group to the values it unites.
+    rest : {"keep", "drop"}
+        Values that no merge names stay groups of their own, or are left out. Unknown units are
+        not part of the rest.
+    occurring : collection of str
+        Known values of the attribute.
+    attribute : str
+        Its name, for messages.
+    unknown_values : sequence of str
+        Words that mean unknown.
+
+    Returns
+    -------
+    tuple of (polars.DataFrame, tuple of str)
+        ``unit``, ``value``, no pair twice; and notes.
+
+    Raises
+    ------
+    SpecError
+        If a merge names a value that does not occur, takes the name of one it leaves out, or
+        takes a name that means unknown.
+
+    Examples
+    --------
+    >>> found = pl.DataFrame({"unit": [0, 0, 1], "value": ["1", "2", "5"]})
+    >>> rows, notes = merged(found, {"lighter": ("1", "2")}, "drop", occurring=["1", "2", "5"],
+    ...     attribute="tone")
+    >>> rows.rows(), notes
+    ([(0, 'lighter')], ('tone: 1 unit(s) are in no named group and are left out',))
+    """
+    if not merge:
+        return found, ()
+    _check(merge, occurring, attribute, unknown_values)
+    pairs = [(value, name) for name, values in merge.items() for value in values]
+    mapping = pl.DataFrame(pairs, schema={"value": pl.String, "name": pl.String}, orient="row")
+    united = found.join(mapping, on="value").select("unit", value="name")
+    named = [value for value, _ in pairs]
+    unnamed = ~pl.col("value").is_in(named).fill_null(value=False)
+    if rest == "keep":
+        return pl.concat([united, found.filter(unnamed)]).unique(), ()
+    kept = pl.concat([united, found.filter(pl.col("value").is_null())]).unique()
+    left = found["unit"].n_unique() - kept["unit"].n_unique()
+    note = f"{attribute}: {left:,} unit(s) are in no named group and are left out"
+    return kept, (note,) if left else ()
+
+
+def _check(
+    merge: Merges, occurring: Collection[str], attribute: str, unknown_values: Sequence[str]
+) -> None:
+    for name, values in merge.items():
+        require_values(
+            values,
+            occurring,
+            attribute=attribute,
+            setting=f"the merge {name!r}",
+            unknown_values=unknown_values,
+        )
+        if is_unknown_word(name, (*unknown_values, UNKNOWN)):
+            raise SpecError(
+                f"a merge of {attribute!r} takes a name that means unknown",
+                expected="another name",
+                found=repr(name),
+                hint="values that mean unknown belong in --unknown-values",
+            )
+        # Otherwise the group would silently hold more (rest keep) or less than its name says.
+        if name in occurring and name not in values:
+            raise SpecError(
+                f"the merge {name!r} takes the name of a value of {attribute!r} that it leaves out",
+                expected=f"{name!r} among its values, or another name",
+                found=", ".join(map(repr, values)),
+            )

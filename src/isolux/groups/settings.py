@@ -1,0 +1,272 @@
+"""The text of ``--group``, ``--bins``, ``--nested`` and ``--reference``, read into Groupings.
+
+Values are parted by commas; one that holds a comma stands in double quotes:
+``ancestry:East="Korea, Republic of",Japan``.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from isolux.errors import SpecError, UnknownNameError
+from isolux.groups.binning import parse_bins
+from isolux.groups.intersections import display, entries
+from isolux.groups.unknown import known_handle, mark_unknown
+from isolux.groups.votes import parse_votes
+from isolux.spec import AuditSpec, Grouping
+from isolux.tables import ATTRIBUTES, check
+
+__all__ = ["check_references", "groupings", "references"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Attributes:
+    """The attributes that exist, those that ``by`` uses, and the known values of the latter."""
+
+    known: tuple[str, ...]
+    used: tuple[str, ...]
+    values: Mapping[str, frozenset[str]]
+
+
+def groupings(spec: AuditSpec, attributes: pl.DataFrame) -> dict[str, Grouping]:
+    """Read an audit's grouping settings into one Grouping per attribute that ``by`` uses.
+
+    ``group`` and ``nested`` name their attribute before a colon (``tone:lighter=1,2,3``); without
+    one they go to the attribute of ``by`` that holds all of the values named. ``votes``,
+    ``unknown`` and ``unknown_values`` hold for every attribute, ``group_rest`` for those with a
+    ``group``.
+
+    Parameters
+    ----------
+    spec : AuditSpec
+        Its ``by, group, group_rest, bins, nested, votes, unknown, unknown_values``.
+    attributes : polars.DataFrame
+        Table ``attributes``.
+
+    Returns
+    -------
+    dict of str to Grouping
+        In the order in which ``by`` first names each attribute.
+
+    Raises
+    ------
+    UnknownNameError
+        If an attribute does not exist, with the nearest names.
+    SpecError
+        If a setting cannot be read, fits no attribute or several, is given twice, or is about an
+        attribute that ``by`` does not use.
+
+    Examples
+    --------
+    >>> attributes = pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "b"],
+    ...     "attribute": "tone", "value": ["1", "9"]})
+    >>> spec = AuditSpec(data="table:x.csv", by=("tone",), group=("lighter=1",))
+    >>> groupings(spec, attributes)["tone"].merge
+    {'lighter': ('1',)}
+    """
+    found = _attributes(spec, attributes)
+    parse_votes(spec.votes)
+    merges = _lists("group", spec.group, found)
+    nests = _lists("nested", spec.nested, found)
+    bins = _bins(spec.bins, found)
+    return {
+        name: Grouping(
+            attribute=name,
+            votes=spec.votes,
+            unknown=spec.unknown,
+            unknown_values=spec.unknown_values,
+            merge=merges.get(name, {}),
+            rest=spec.group_rest if name in merges else "keep",
+            bins=bins.get(name),
+            nested=nests.get(name, {}),
+        )
+        for name in found.used
+    }
+
+
+def references(spec: AuditSpec) -> dict[str, str]:
+    """Read ``reference``: with which group each attribute's others are compared.
+
+    Parameters
+    ----------
+    spec : AuditSpec
+        Its ``by``, ``reference`` and ``unknown``.
+
+    Returns
+    -------
+    dict of str to str
+        ``attribute`` of the membership table to ``group`` there: ``{"race": "White"}``,
+        ``{"race*gender": "White × Female"}`` of ``"race*gender=White*Female"``. Where unknown is
+        reported both ways, the handles without unknown too. Whether such groups exist is for
+        ``check_references`` to say.
+
+    Raises
+    ------
+    SpecError
+        If a reference cannot be read, is given twice, or is about nothing in ``by``.
+
+    Examples
+    --------
+    >>> spec = AuditSpec(data="table:x.csv", by=("race*gender",),
+    ...     reference=("race*gender=White*Female",))
+    >>> references(spec)
+    {'race*gender': 'White × Female'}
+    """
+    handles = {"*".join(p.strip() for p in entry.split("*")) for entry in spec.by}
+    found: dict[str, str] = {}
+    for text in spec.reference:
+        left, group = _halves("reference", text, handles, "ATTRIBUTE=GROUP")
+        handle = "*".join(part.strip() for part in left.split("*"))
+        if handle not in handles:
+            raise SpecError(
+                f"the reference {text!r} is about nothing that is audited",
+                expected="one of " + ", ".join(sorted(handles)) if handles else "something in --by",
+                found=repr(handle),
+            )
+        values = [v.strip() for v in group.split("*")] if "*" in handle else [group]
+        if len(values) != len(handle.split("*")) or not all(values):
+            raise SpecError(
+                f"the reference {text!r} does not name one group",
+                expected=f"as many values, joined by *, as {handle!r} has attributes",
+                found=repr(group),
+            )
+        if handle in found:
+            raise SpecError(f"{handle!r} has two references", expected="one", found=repr(text))
+        found[handle] = display(values)
+    if spec.unknown == "both":
+        found |= {known_handle(handle): group for handle, group in found.items()}
+    return found
+
+
+def check_references(found: Mapping[str, str], frame: pl.DataFrame) -> None:
+    """Refuse a reference group that nobody is in.
+
+    Parameters
+    ----------
+    found : mapping of str to str
+        As ``references`` returns it. Handles that ``frame`` does not hold are passed over: they
+        are those without unknown where nobody is unknown.
+    frame : polars.DataFrame
+        Table ``membership``.
+
+    Raises
+    ------
+    UnknownNameError
+        With the groups there are and the nearest of them.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"attribute": ["race"], "group": ["White"]})
+    >>> check_references({"race": "Whit"}, frame)
+    Traceback (most recent call last):
+        ...
+    isolux.errors.UnknownNameError: there is no group of 'race' named 'Whit'
+      expected: one of White
+      where: --reference
+      what to do: did you mean 'White'?
+    """
+    for handle, group in found.items():
+        groups = frame.filter(pl.col("attribute") == handle)["group"].unique().to_list()
+        if groups and group not in groups:
+            raise UnknownNameError(f"group of {handle!r}", group, groups, where="--reference")
+
+
+def _attributes(spec: AuditSpec, attributes: pl.DataFrame) -> _Attributes:
+    attributes = check(attributes, ATTRIBUTES, where="attributes")
+    known = tuple(attributes["attribute"].unique().sort())
+    used = dict.fromkeys(name for entry in entries(spec.by, known) for name in entry)
+    values = {}
+    if spec.group or spec.nested:
+        for name in used:
+            rows = attributes.filter(pl.col("attribute") == name)
+            marked = mark_unknown(rows, spec.unknown_values)
+            values[name] = frozenset(marked["value"].unique().drop_nulls())
+    return _Attributes(known, tuple(used), values)
+
+
+def _halves(setting: str, text: str, names: Collection[str], form: str) -> tuple[str, str]:
+    """Part ``text`` at the ``=`` behind a known name, if one starts it, else at the first."""
+    left = max((n for n in names if text.startswith(f"{n}=")), key=len, default=None)
+    left, equals, right = (left, "=", text[len(left) + 1 :]) if left else text.partition("=")
+    if not (left.strip() and equals and right.strip()):
+        raise SpecError(f"the setting --{setting} cannot be read", expected=form, found=repr(text))
+    return left.strip(), right.strip()
+
+
+def _used(setting: str, text: str, name: str, found: _Attributes) -> str:
+    """Return the attribute's name if it exists and is used."""
+    if name not in found.known:
+        raise UnknownNameError("attribute", name, found.known, where=f"--{setting} {text!r}")
+    if name not in found.used:
+        raise SpecError(
+            f"--{setting} {text!r} is about {name!r}, which is not audited",
+            expected="one of " + ", ".join(found.used) if found.used else "an attribute in --by",
+            hint=f"add --by {name}, or leave the setting out",
+        )
+    return name
+
+
+def _bins(texts: Sequence[str], found: _Attributes) -> dict[str, str]:
+    bins: dict[str, str] = {}
+    for text in texts:
+        left, right = _halves("bins", text, found.known, "ATTRIBUTE=quantile:K or =edges:A,B")
+        name = _used("bins", text, left, found)
+        if name in bins:
+            raise SpecError(f"{name!r} has bins twice", expected="one --bins", found=repr(text))
+        parse_bins(right)
+        bins[name] = right
+    return bins
+
+
+def _lists(
+    setting: str, texts: Sequence[str], found: _Attributes
+) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Read ``[ATTRIBUTE:]NAME=VALUE,VALUE`` settings: attribute to name to values."""
+    lists: dict[str, dict[str, tuple[str, ...]]] = {}
+    for text in texts:
+        form = "NAME=VALUE,VALUE or ATTRIBUTE:NAME=VALUE,VALUE"
+        left, right = _halves(setting, text, (), form)
+        read = next(csv.reader([right], skipinitialspace=True))
+        values = tuple(dict.fromkeys(v.strip() for v in read if v.strip()))
+        attribute, name = _owner(setting, text, left, values, found)
+        if not (name and values):
+            raise SpecError(
+                f"the setting --{setting} cannot be read", expected=form, found=repr(text)
+            )
+        if name in lists.setdefault(attribute, {}):
+            raise SpecError(
+                f"--{setting} names {name!r} of {attribute!r} twice",
+                expected="each name once, with all of its values",
+                found=repr(text),
+            )
+        lists[attribute][name] = values
+    return lists
+
+
+def _owner(
+    setting: str, text: str, left: str, values: tuple[str, ...], found: _Attributes
+) -> tuple[str, str]:
+    """Say which attribute a setting is about, and the name it gives."""
+    prefixes = [left[:i] for i, letter in enumerate(left) if letter == ":"]
+    if prefixes:
+        stated = max((p for p in prefixes if p.strip() in found.known), key=len, default=None)
+        prefix = prefixes[0] if stated is None else stated
+        name = _used(setting, text, prefix.strip(), found)
+        return name, left[len(prefix) + 1 :].strip()
+    # A broad value must be there itself; its parts need not be.
+    wanted = {left} if setting == "nested" else set(values)
+    holders = [name for name in found.used if wanted <= found.values[name]]
+    if len(holders) == 1:
+        return holders[0], left
+    raise SpecError(
+        f"--{setting} {text!r} does not say which attribute it is about",
+        expected=f"ATTRIBUTE:{text}",
+        found="the values occur in each of " + ", ".join(map(repr, holders))
+        if holders
+        else f"no attribute of --by holds {', '.join(map(repr, sorted(wanted)))}: "
+        + (", ".join(map(repr, found.used)) or "--by is empty"),
+    )

@@ -1,0 +1,79 @@
+"""What counts as unknown, and what becomes of it: a group of its own, left out, or both.
+
+First step of ``membership``: after it, a null value means that nobody knows, and nothing else does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+__all__ = ["KNOWN_SUFFIX", "UNKNOWN", "is_unknown_word", "known_handle", "mark_unknown"]
+
+UNKNOWN = "unknown"
+"""The group of those whose value nobody knows."""
+
+KNOWN_SUFFIX = " (known)"
+"""Marks an attribute reported a second time, without its unknown units."""
+
+
+def is_unknown_word(word: str, words: Iterable[str]) -> bool:
+    """Say whether ``word`` means unknown: case and outer blanks do not matter.
+
+    Examples
+    --------
+    >>> is_unknown_word(" Not Sure", ("unknown", "not sure"))
+    True
+    """
+    return word.strip().lower() in {w.strip().lower() for w in words}
+
+
+def known_handle(handle: str) -> str:
+    """Name an attribute or intersection without its unknown units: every part is marked.
+
+    Examples
+    --------
+    >>> known_handle("race*gender")
+    'race (known)*gender (known)'
+    """
+    return "*".join(f"{part}{KNOWN_SUFFIX}" for part in handle.split("*"))
+
+
+def mark_unknown(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
+    """Turn every word that means unknown into null.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame
+        Rows of one attribute: ``value`` (text or null) and ``number`` at least.
+    words : iterable of str
+        Words that mean unknown, compared without case and outer blanks.
+
+    Returns
+    -------
+    polars.DataFrame
+        The same rows; ``value`` is null where unknown, and there ``number`` is null too. A row
+        with a number and no text takes the number as its text (``34.0`` becomes ``"34"``).
+
+    Examples
+    --------
+    >>> rows = pl.DataFrame({"value": ["Kenya", "UNKNOWN", None], "number": [None, None, 34.0]})
+    >>> mark_unknown(rows, ("unknown",))["value"].to_list()
+    ['Kenya', None, '34']
+    """
+    number = pl.col("number").cast(pl.Float64).fill_nan(None)
+    rows = rows.with_columns(number=number).with_columns(
+        value=pl.coalesce("value", number.cast(pl.String).str.strip_suffix(".0"))
+    )
+    listed = [w.strip().lower() for w in words]
+    # Only distinct values are compared, so that long tables cost one pass.
+    distinct = rows["value"].unique().drop_nulls()
+    unknown = distinct.filter(distinct.str.strip_chars().str.to_lowercase().is_in(listed))
+    if unknown.is_empty():
+        return rows
+    nobody_knows = pl.col("value").is_in(unknown.implode())
+    return rows.with_columns(
+        pl.when(nobody_knows).then(None).otherwise(pl.col(name)).alias(name)
+        for name in ("value", "number")
+    )

@@ -1,0 +1,166 @@
+"""Which of the values that annotators gave to a unit stand: the vote rules, by name.
+
+Second step of ``membership``. Sources: FACET (Gustafson et al. 2023, section 5.2 and Table 3) for
+``any+unknown``, whose people may carry several skin tones; public code on FACET takes ``top``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from isolux.errors import SpecError
+
+__all__ = ["VOTE_RULES", "VoteRule", "distinct", "parse_votes", "settled"]
+
+VOTE_RULES = ("any", "any+unknown", "majority", "top", "top-or-none", "at-least:K")
+
+
+@dataclass(frozen=True, slots=True)
+class VoteRule:
+    """A rule, and the least number of votes that ``at-least`` asks for."""
+
+    name: str
+    least: int = 1
+
+
+def parse_votes(text: str) -> VoteRule:
+    """Read a vote rule, or say which there are.
+
+    Raises
+    ------
+    SpecError
+        If the rule is unknown or its K is no whole number from 1.
+
+    Examples
+    --------
+    >>> parse_votes("at-least:2")
+    VoteRule(name='at-least', least=2)
+    """
+    rule = text.strip().lower()
+    name, colon, count = rule.partition(":")
+    if name == "at-least" and count.strip().isdecimal() and int(count) >= 1:
+        return VoteRule(name, int(count))
+    if not colon and rule in VOTE_RULES:
+        return VoteRule(rule)
+    raise SpecError(
+        "the vote rule cannot be used",
+        expected="one of " + ", ".join(VOTE_RULES) + " (K a whole number from 1)",
+        found=repr(text),
+    )
+
+
+def settled(rows: pl.DataFrame, rule: VoteRule, n_units: int) -> pl.DataFrame:
+    """Reduce the values that annotators gave to those that stand.
+
+    Unknown is an answer like any other while votes are counted. Afterwards **known wins**: a unit
+    is unknown only if no known value stands. Only ``any+unknown``, FACET's count, puts a unit
+    whose annotators were partly unsure into its known groups *and* into "unknown".
+
+    - ``any``: every value with a vote.
+    - ``any+unknown``: the same, and one vote for unknown is enough to be in "unknown" too.
+    - ``majority``: values that more than half of the annotators gave. The denominator is the
+      unit's annotators, those who could not tell included: the number of different ``annotator``
+      names where there are any, otherwise the sum of the unit's votes. FACET publishes sums of
+      votes, and each of its annotators chose two tones or more, so no tone can reach half of the
+      sum there; use ``at-least:2`` for its majority of three.
+    - ``top``: the value with most votes; ties to the lower value in natural order (by number
+      where values are numbers, ``"3-9"`` before ``"10-19"``), to a known one before unknown.
+    - ``top-or-none``: the same, but a tie, with unknown too, leaves the unit unknown.
+    - ``at-least:K``: every value with K votes or more.
+
+    A row without ``votes`` is one vote, a row with 0 votes is none. An annotator named in
+    ``annotator`` counts once for a value, however often the row is repeated.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame
+        ``unit`` (0 to n_units − 1), ``code`` (place of the value in natural order, from 0; null:
+        unknown), ``votes``, ``annotator``.
+    rule : VoteRule
+        See above.
+    n_units : int
+        Units that are judged; those without a row come back as unknown.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``unit``, ``code``; every unit at least once, a pair never twice; null means unknown.
+
+    Examples
+    --------
+    >>> rows = pl.DataFrame({"unit": [0, 0, 0], "code": [3, 4, None],
+    ...     "votes": [2.0, 1.0, 1.0], "annotator": [None] * 3})
+    >>> settled(rows, VoteRule("top"), 1)["code"].to_list()
+    [3]
+    >>> settled(rows, VoteRule("any+unknown"), 1)["code"].sort().to_list()
+    [None, 3, 4]
+    """
+    rows = rows.filter(pl.col("votes").fill_null(1.0) > 0).with_columns(
+        pl.col("unit", "code").cast(pl.Int64)
+    )
+    if rule.name in {"any", "any+unknown"}:
+        standing = rows.select("unit", "code")
+    else:
+        standing = _winners(_tally(rows), rows, rule)
+    known = distinct(standing.filter(pl.col("code").is_not_null()))
+    nobody_knows = np.ones(n_units, dtype=np.bool_)
+    nobody_knows[known["unit"].to_numpy()] = False
+    if rule.name == "any+unknown":
+        nobody_knows[standing.filter(pl.col("code").is_null())["unit"].to_numpy()] = True
+    unknown = pl.DataFrame({"unit": np.flatnonzero(nobody_knows)}, schema={"unit": pl.Int64})
+    return pl.concat([known, unknown.with_columns(code=pl.lit(None, dtype=pl.Int64))])
+
+
+def distinct(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Remove repeated pairs of ``unit`` and ``code`` (no nulls): one whole number per pair.
+
+    Examples
+    --------
+    >>> distinct(pl.DataFrame({"unit": [1, 1], "code": [0, 0]})).rows()
+    [(1, 0)]
+    """
+    width = (pairs["code"].cast(pl.Int64).max() or 0) + 1  # type: ignore[operator]
+    key = pairs.select(key=pl.col("unit").cast(pl.Int64) * width + pl.col("code")).unique()
+    return key.select(unit=pl.col("key") // width, code=pl.col("key") % width)
+
+
+def _winners(tally: pl.DataFrame, rows: pl.DataFrame, rule: VoteRule) -> pl.DataFrame:
+    """Keep the values that stand; unknown may be among them."""
+    if rule.name == "at-least":
+        return tally.filter(pl.col("votes") >= rule.least).select("unit", "code")
+    if rule.name == "majority":
+        total = _annotators(rows)
+        more = tally.join(total, on="unit").filter(2 * pl.col("votes") > pl.col("annotators"))
+        return more.select("unit", "code")
+    # Unknown has no code and sorts last, so that a tie goes to a known value.
+    ordered = tally.sort("unit", "votes", "code", descending=[False, True, False], nulls_last=True)
+    if rule.name == "top-or-none":
+        best = pl.col("votes") == pl.col("votes").max().over("unit")
+        ordered = ordered.filter(best).filter(pl.len().over("unit") == 1)
+    return ordered.unique("unit", keep="first", maintain_order=True).select("unit", "code")
+
+
+def _weighed(rows: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Give each row its weight; part rows of named annotators from the others."""
+    weighed = rows.select("unit", "code", "annotator", votes=pl.col("votes").fill_null(1.0))
+    is_named = pl.col("annotator").is_not_null()
+    return weighed.filter(is_named), weighed.filter(~is_named)
+
+
+def _tally(rows: pl.DataFrame) -> pl.DataFrame:
+    """Count the votes of each unit and value: ``unit, code, votes``."""
+    named, loose = _weighed(rows)
+    once = named.group_by("unit", "code", "annotator").agg(pl.col("votes").max())
+    each = pl.concat([loose.drop("annotator"), once.select("unit", "code", "votes")])
+    return each.group_by("unit", "code").agg(pl.col("votes").sum())
+
+
+def _annotators(rows: pl.DataFrame) -> pl.DataFrame:
+    """Count the annotators of each unit: ``unit, annotators`` (see ``majority``)."""
+    named, loose = _weighed(rows)
+    once = named.group_by("unit", "annotator").agg(pl.col("votes").max())
+    each = pl.concat([loose.select("unit", "votes"), once.select("unit", "votes")])
+    return each.group_by("unit").agg(annotators=pl.col("votes").sum())

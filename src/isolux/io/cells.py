@@ -1,0 +1,203 @@
+"""Cells of outside tables: to text, to numbers, to lists of several values.
+
+CSV holds text only, Parquet and JSON lines hold types; a value must come out the same from each,
+so that ``3`` in a CSV, ``3`` in Parquet and the ``3.0`` that pandas makes of it beside a missing
+cell are one group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from isolux.errors import SpecError, TableError, place
+
+__all__ = [
+    "as_lists",
+    "as_numbers",
+    "as_text",
+    "filled",
+    "first_of",
+    "is_plain",
+    "numbers_if_all",
+    "row_of",
+]
+
+
+def is_plain(dtype: pl.DataType) -> bool:
+    """Tell whether cells of this type are values or lists of them, not structures or bytes."""
+    cell = dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype
+    return not (cell.is_nested() or cell in (pl.Binary, pl.Object))
+
+
+def as_text(values: pl.Series) -> pl.Series:
+    """Write cells as text; null where there is nothing but spaces.
+
+    Whole numbers are written without a decimal point, NaN (pandas' missing value) is null.
+    Lists give lists of text.
+
+    Examples
+    --------
+    >>> as_text(pl.Series([3.0, None, float("nan")])).to_list()
+    ['3', None, None]
+    """
+    if isinstance(values.dtype, pl.Array):
+        values = values.arr.to_list()
+    listed = isinstance(values.dtype, pl.List)
+    _refuse_structures(values)
+    if listed:
+        values = _without_nan_in_lists(values)
+    elif values.dtype.is_float():
+        values = values.fill_nan(None)
+    if _whole(values.explode() if listed else values):
+        values = values.cast(pl.List(pl.Int64) if listed else pl.Int64)
+    text = values.cast(pl.List(pl.String) if listed else pl.String)
+    if listed:
+        return text.list.eval(_unless_blank(pl.element()))
+    return text.to_frame("cell").select(_unless_blank(pl.col("cell")))["cell"].alias(values.name)
+
+
+def as_lists(values: pl.Series, separator: str | None, *, keep_empty: bool = False) -> pl.Series:
+    """Give every cell as a list of text: a list as it is, text parted at ``separator``.
+
+    Spaces around a part go; empty parts go too, or stay as null with ``keep_empty`` (where a
+    second list runs in parallel). An empty cell or list gives an empty list.
+
+    Examples
+    --------
+    >>> as_lists(pl.Series(["3; 4", None, "5"]), ";").to_list()
+    [['3', '4'], [], ['5']]
+    """
+    if separator is not None and not separator:
+        raise SpecError("the separator of values in a cell is empty", expected="such as ';'")
+    text = as_text(values)
+    if isinstance(text.dtype, pl.List):
+        lists = text.fill_null([])
+    elif separator is None:
+        lists = text.to_frame("cell").select(pl.concat_list("cell").list.drop_nulls())["cell"]
+    else:
+        parts = text.str.split(separator).fill_null([])
+        lists = parts.list.eval(_unless_blank(pl.element().str.strip_chars()))
+    return (lists if keep_empty else lists.list.drop_nulls()).alias(values.name)
+
+
+def filled(lists: pl.Series) -> pl.Series:
+    """Put a null into empty lists, so that their row stays, with nothing known, when exploded.
+
+    Examples
+    --------
+    >>> filled(pl.Series([["a"], []], dtype=pl.List(pl.String))).to_list()
+    [['a'], [None]]
+    """
+    cell = pl.col("cell")
+    inner = lists.dtype.inner if isinstance(lists.dtype, pl.List) else pl.String()
+    nothing = pl.lit(None, dtype=inner).implode()
+    # Which of empty and null an explode keeps has changed between versions of polars.
+    full = pl.when(cell.list.len().fill_null(0) > 0).then(cell).otherwise(nothing)
+    return lists.to_frame("cell").select(full.alias("cell"))["cell"].alias(lists.name)
+
+
+def first_of(values: pl.Series) -> pl.Series:
+    """Write each cell, or the first item of its list, as text."""
+    text = as_text(values)
+    if isinstance(text.dtype, pl.List):
+        return text.list.first()
+    return text
+
+
+def as_numbers(
+    values: pl.Series, *, where: object, column: str, unknown: Iterable[str] = ()
+) -> pl.Series:
+    """Read cells as numbers, Float64; null where empty or one of the words in ``unknown``.
+
+    Raises
+    ------
+    TableError
+        For the first cell that is no number, with its row.
+
+    Examples
+    --------
+    >>> as_numbers(pl.Series(["0.5", None]), where="p.csv", column="score").to_list()
+    [0.5, None]
+    """
+    if values.dtype.is_numeric():
+        return values.cast(pl.Float64)
+    text = as_text(values)
+    if isinstance(text.dtype, pl.List):
+        raise TableError(
+            "a column of numbers holds lists",
+            expected="one number in each cell",
+            where=place(where, column=column),
+        )
+    numbers = _parsed(text)
+    known = text.is_not_null() & ~_is_word(text, unknown)
+    wrong = numbers.is_null() & known
+    if wrong.any():
+        row = row_of(wrong)
+        raise TableError(
+            f"{wrong.sum():,} cell(s) are not numbers",
+            expected="a number such as 0.93, or nothing",
+            found=repr(text[row]),
+            where=place(where, row + 1, column),
+        )
+    return numbers
+
+
+def numbers_if_all(values: pl.Series, unknown: Iterable[str]) -> pl.Series | None:
+    """Read text as numbers if every known cell is a finite one; otherwise None.
+
+    Examples
+    --------
+    >>> numbers_if_all(pl.Series(["1", "unknown"]), ["unknown"]).to_list()
+    [1.0, None]
+    """
+    text = as_text(values)
+    numbers = _parsed(text)
+    finite = numbers.is_finite().fill_null(value=False)
+    known = text.is_not_null() & ~_is_word(text, unknown)
+    if not finite.any() or (known & ~finite).any():
+        return None
+    return numbers.set(~finite, None)
+
+
+def row_of(mask: pl.Series) -> int:
+    """Return the index of the first true value."""
+    return int(mask.arg_true()[0])
+
+
+def _parsed(text: pl.Series) -> pl.Series:
+    return text.str.strip_chars().cast(pl.Float64, strict=False)
+
+
+def _is_word(text: pl.Series, words: Iterable[str]) -> pl.Series:
+    folded = text.str.strip_chars().str.to_lowercase()
+    return folded.is_in([word.lower() for word in words]).fill_null(value=False)
+
+
+def _unless_blank(cell: pl.Expr) -> pl.Expr:
+    return pl.when(cell.str.contains(r"\S")).then(cell)
+
+
+def _refuse_structures(values: pl.Series) -> None:
+    if not is_plain(values.dtype):
+        raise TableError(
+            "a column cannot be read as text",
+            expected="text, numbers, dates, true or false, or lists of these",
+            found=str(values.dtype),
+            where=place(column=values.name),
+        )
+
+
+def _without_nan_in_lists(values: pl.Series) -> pl.Series:
+    if not isinstance(values.dtype, pl.List) or values.dtype.inner not in (pl.Float64, pl.Float32):
+        return values
+    return values.list.eval(pl.element().fill_nan(None))
+
+
+def _whole(numbers: pl.Series) -> bool:
+    """Tell whether floats are all whole numbers, as ids and grades beside a missing cell are."""
+    if not numbers.dtype.is_float():
+        return False
+    # 2^53: beyond it a float no longer tells neighbouring whole numbers apart.
+    return bool(((numbers == numbers.round()) & (numbers.abs() < 2.0**53)).all())

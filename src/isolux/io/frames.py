@@ -1,0 +1,281 @@
+"""Tables from outside files: CSV and TSV (also gzipped), Parquet, JSON lines, Arrow IPC.
+
+Every room that reads a table reads it here, so that a file's faults are found and told in one
+place. CSV cells stay text (an id of 007 keeps its zeros); ``isolux.io.cells`` turns those into
+numbers that a caller asks for. JSON arrays and lists in Parquet stay lists.
+"""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from isolux.errors import FileError, UnknownNameError, place
+from isolux.io._delimited import read_delimited
+from isolux.io._text import decodable
+
+__all__ = ["FORMATS", "format_of", "read_table"]
+
+FORMATS: dict[str, tuple[str, ...]] = {
+    "csv": (".csv", ".csv.gz"),
+    "tsv": (".tsv", ".tab", ".tsv.gz"),
+    "parquet": (".parquet", ".pq"),
+    "jsonlines": (".jsonl", ".ndjson", ".jsonl.gz"),
+    "arrow": (".arrow", ".feather", ".ipc"),
+}
+"""Format to the suffixes that name it."""
+
+
+def format_of(path: str | Path) -> str:
+    """Tell the format of a file by its suffix.
+
+    Raises
+    ------
+    FileError
+        For a suffix that names none.
+
+    Examples
+    --------
+    >>> format_of("people.csv.gz")
+    'csv'
+    """
+    name = Path(path).name.lower()
+    for form, suffixes in FORMATS.items():
+        if name.endswith(suffixes):
+            return form
+    known = ", ".join(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+    raise FileError(
+        "this file's suffix names no format of table",
+        expected=f"one of {known}",
+        found=repr(Path(path).suffix or name),
+        where=str(path),
+        hint="rename it, or name its format: " + ", ".join(FORMATS),
+    )
+
+
+def read_table(
+    path: str | Path,
+    columns: Sequence[str] | None = None,
+    *,
+    format: str | None = None,  # noqa: A002
+) -> pl.DataFrame:
+    r"""Read a table of any supported format.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    columns : sequence of str, optional
+        The columns to read, in this order; all of them where not given.
+    format : str, optional
+        A key of ``FORMATS``; by the file's suffix where not given.
+
+    Returns
+    -------
+    polars.DataFrame
+        At least one row. CSV and TSV: every column is text, an empty cell null, blank lines left
+        out. Other formats: the types that the file declares.
+
+    Raises
+    ------
+    FileError
+        Missing (with near names), a folder, empty, a header without rows, not UTF-8 (with row
+        and byte), rows of unequal length (with the row), damaged, of an unknown suffix.
+    UnknownNameError
+        A column that the file does not have.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "people.csv"
+    ...     _ = path.write_text("id,age\n007,31\n008,\n")
+    ...     read_table(path).rows()
+    [('007', '31'), ('008', None)]
+    """
+    path = Path(path).expanduser()
+    _refuse_unless_file(path)
+    form = format or format_of(path)
+    if form not in _READERS:
+        raise UnknownNameError("table format", form, _READERS)
+    try:
+        frame = _READERS[form](path)
+    except OSError as error:
+        raise FileError(
+            "the file cannot be read", found=error.strerror or str(error), where=str(path)
+        ) from error
+    if columns is not None:
+        for column in columns:
+            if column not in frame.columns:
+                raise UnknownNameError("column", column, frame.columns, where=str(path))
+        frame = frame.select(columns)
+    if frame.is_empty():
+        raise FileError(
+            "the table has columns but no rows",
+            expected="at least one row",
+            found="columns " + ", ".join(map(repr, frame.columns[:10])),
+            where=str(path),
+        )
+    return frame
+
+
+def _refuse_unless_file(path: Path) -> None:
+    try:
+        if path.is_file():
+            return
+        if path.is_dir():
+            tables = sorted(p.name for p in path.iterdir() if p.name.lower().endswith(_SUFFIXES))
+            raise FileError(
+                "this is a folder, and a table is a file",
+                expected="a file such as " + (", ".join(tables[:5]) or "people.csv"),
+                where=str(path),
+            )
+        folder = path.parent
+        beside = sorted(p.name for p in folder.iterdir()) if folder.is_dir() else None
+        if path.exists():
+            raise FileError("this is neither a file nor a folder", where=str(path))
+    except (OSError, ValueError) as error:
+        raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
+    if beside is None:
+        raise FileError(
+            "there is no such file, nor the folder it should be in",
+            found=f"no folder {folder}",
+            where=str(path),
+        )
+    near = difflib.get_close_matches(path.name, beside, n=3, cutoff=0.5)
+    raise FileError(
+        "there is no such file",
+        where=str(path),
+        hint=f"did you mean {' or '.join(map(repr, near))}?"
+        if near
+        else f"{folder} holds {', '.join(map(repr, beside[:5])) or 'nothing'}"
+        + (", …" if len(beside) > 5 else ""),
+    )
+
+
+_SUFFIXES = tuple(suffix for suffixes in FORMATS.values() for suffix in suffixes)
+
+
+def _bytes_of(path: Path) -> bytes:
+    """Read a file whole, unpacked if its name says that it is gzipped."""
+    data = path.read_bytes()
+    if path.suffix.lower() != ".gz":
+        return data
+    try:
+        return gzip.decompress(data)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise FileError(
+            "this gzip file is damaged or cut off", found=str(error), where=str(path)
+        ) from error
+
+
+def _read_csv(path: Path) -> pl.DataFrame:
+    return read_delimited(_bytes_of(path), ",", str(path))
+
+
+def _read_tsv(path: Path) -> pl.DataFrame:
+    return read_delimited(_bytes_of(path), "\t", str(path))
+
+
+def _read_parquet(path: Path) -> pl.DataFrame:
+    return _binary(path, "Parquet", lambda: pl.read_parquet(path, use_pyarrow=False, glob=False))
+
+
+def _read_arrow(path: Path) -> pl.DataFrame:
+    data = path.read_bytes()
+    # Feather and IPC files begin with this; what a stream writer makes (Hugging Face) does not.
+    whole = data.startswith(b"ARROW1")
+    reader = pl.read_ipc if whole else pl.read_ipc_stream
+    return _binary(path, "Arrow", lambda: reader(data))
+
+
+def _binary(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+    if path.stat().st_size == 0:
+        raise FileError("the file is empty", expected=f"a {name} table", where=str(path))
+    try:
+        return read()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
+        raise FileError(
+            f"this is no {name} file, or it is damaged",
+            found=_first_line(error),
+            where=str(path),
+        ) from error
+
+
+def _read_jsonlines(path: Path) -> pl.DataFrame:
+    data = decodable(_bytes_of(path), str(path))
+    if not data or data.isspace():
+        raise FileError("the file is empty", expected="a JSON object a line", where=str(path))
+    try:
+        frame = pl.read_ndjson(data, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
+        _find_bad_line(data, str(path))
+        raise FileError(
+            "the JSON lines do not make one table",
+            expected="the same kind of value (text, number, list) under a name in every line",
+            found=_first_line(error),
+            where=str(path),
+        ) from error
+    _refuse_mixed_lists(frame, data, str(path))
+    return frame
+
+
+def _find_bad_line(data: bytes, where: str) -> None:
+    """Raise for the first line that is no JSON object. Runs only once reading has failed."""
+    for number, line in enumerate(data.splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            read = json.loads(line, parse_constant=_no_constant)
+        except (ValueError, RecursionError) as error:
+            raise FileError(
+                "a line is not valid JSON", found=str(error), where=place(where, number)
+            ) from error
+        if not isinstance(read, dict):
+            raise FileError(
+                "a line is no JSON object",
+                expected='one object a line: {"id": "1", "label": "nurse"}',
+                found=line[:60].decode("utf-8", "replace"),
+                where=place(where, number),
+            )
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number in JSON; write null")
+
+
+def _refuse_mixed_lists(frame: pl.DataFrame, data: bytes, where: str) -> None:
+    """Refuse a column that holds lists in some lines and text in others.
+
+    polars would turn such lists into text like ``["a", "b"]``, which no class is ever called.
+    """
+    for column, dtype in frame.schema.items():
+        if dtype != pl.String or not frame[column].str.contains(r"^[\[{]").any():
+            continue
+        key = re.escape(json.dumps(column, ensure_ascii=False).encode())
+        if re.search(rb"(?:^|[{,\s])" + key + rb"\s*:\s*[\[{]", data):
+            raise FileError(
+                "a column holds lists in some lines and text in others",
+                expected="a list in every line, of one item if need be, or in none",
+                where=place(where, column=column),
+            )
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+
+
+_READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
+    "csv": _read_csv,
+    "tsv": _read_tsv,
+    "parquet": _read_parquet,
+    "jsonlines": _read_jsonlines,
+    "arrow": _read_arrow,
+}

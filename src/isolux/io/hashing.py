@@ -1,0 +1,77 @@
+"""Content hashes: what an audit read, so that a reader can tell whether it was the same.
+
+SHA-256 as hex digits (FIPS 180-4). Caches and records are keyed by these and never by a file's
+name: a rerun with another model must not report the old model's scores.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from isolux.errors import FileError
+
+__all__ = ["sha256_file", "sha256_listing"]
+
+
+def sha256_file(path: str | Path) -> str:
+    """Return the SHA-256 of a file's bytes, 64 hex digits.
+
+    Raises
+    ------
+    FileError
+        When the file cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "a.txt").write_bytes(b"abc")
+    ...     sha256_file(Path(folder) / "a.txt")[:16]
+    'ba7816bf8f01cfea'
+    """
+    try:
+        with Path(path).expanduser().open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise FileError("the file cannot be read", found=error.strerror, where=str(path)) from error
+
+
+def sha256_listing(path: str | Path) -> str:
+    """Return one SHA-256 of a folder's listing: the relative name and size of every file in it.
+
+    Contents are not read (a folder of a million images is listed in seconds, read in hours), so a
+    file changed without changing its size goes unseen. Order on disk does not matter.
+
+    Raises
+    ------
+    FileError
+        When the folder cannot be listed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     before = sha256_listing(folder)
+    ...     _ = (Path(folder) / "a.jpg").write_bytes(b"abc")
+    ...     before == sha256_listing(folder)
+    False
+    """
+    root = Path(path).expanduser()
+    if not root.is_dir():
+        raise FileError("the folder cannot be listed", expected="a folder", where=str(path))
+    try:
+        listed = sorted(
+            (file.relative_to(root).as_posix(), file.stat().st_size)
+            for file in root.rglob("*")
+            if file.is_file()
+        )
+    except OSError as error:
+        raise FileError(
+            "the folder cannot be listed", found=error.strerror, where=str(path)
+        ) from error
+    digest = hashlib.sha256()
+    for name, size in listed:
+        # A name cannot hold a zero byte, so no two listings give the same bytes.
+        digest.update(name.encode("utf-8", "surrogateescape") + b"\0" + str(size).encode() + b"\0")
+    return digest.hexdigest()

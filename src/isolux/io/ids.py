@@ -1,0 +1,78 @@
+"""Which column identifies a row, and which part of an id two tables have in common.
+
+Datasets and predictions name the same picture ``fairface/val/1.jpg``, ``val/1.jpg`` or ``1``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import polars as pl
+
+from isolux.errors import SpecError, TableError, UnknownNameError, place
+from isolux.io.cells import as_text, row_of
+
+__all__ = ["ID_COLUMNS", "ID_FROM", "IdFrom", "ids_of", "reduced"]
+
+IdFrom = Literal["column", "basename", "stem"]
+ID_FROM: tuple[IdFrom, ...] = ("column", "basename", "stem")
+
+ID_COLUMNS = ("id", "instance_id", "image_id", "file", "filename", "path")
+"""The columns that are looked for, in this order, where none is named."""
+
+
+def ids_of(frame: pl.DataFrame, column: str, where: str) -> pl.Series:
+    """Return a column's cells as ids: text, none of them empty.
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such column.
+    TableError
+        For the first row without an id, or a column of lists.
+    """
+    if column not in frame.columns:
+        raise UnknownNameError("column", column, frame.columns, where=where)
+    ids = as_text(frame[column])
+    if isinstance(ids.dtype, pl.List):
+        raise TableError(
+            "the column of ids holds lists",
+            expected="one id in each row",
+            where=place(where, column=column),
+        )
+    empty = ids.is_null()
+    if empty.any():
+        row = row_of(empty)
+        raise TableError(
+            f"{empty.sum()} row(s) have no id",
+            expected="an id in every row",
+            found="an empty cell",
+            where=place(where, row + 1, column),
+            hint="fill it in, or name another column with --id",
+        )
+    return ids.alias("instance_id")
+
+
+def reduced(ids: pl.Series, id_from: str) -> pl.Series:
+    r"""Return the part of each id that two tables are joined on.
+
+    Parameters
+    ----------
+    ids : polars.Series
+        Text.
+    id_from : {"column", "basename", "stem"}
+        The whole id; what follows its last ``/`` or ``\``; that without its last suffix.
+
+    Examples
+    --------
+    >>> reduced(pl.Series(["fairface/val/1.jpg", "val\\2.jpg"]), "stem").to_list()
+    ['1', '2']
+    """
+    if id_from not in ID_FROM:
+        raise SpecError(
+            "ids cannot be taken that way", expected=f"one of {', '.join(ID_FROM)}", found=id_from
+        )
+    if id_from == "column":
+        return ids
+    base = ids.str.replace(r"(?s)^.*[/\\]", "")
+    return base if id_from == "basename" else base.str.replace(r"(?s)^(.+)\.[^.]*$", "${1}")

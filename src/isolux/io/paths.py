@@ -1,0 +1,80 @@
+"""Paths that stay inside a root, and names that are safe as a file's name.
+
+A dataset's table says where its images lie, and a plugin says what its evidence is called; neither
+may lead out of the folder it belongs to.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from isolux.errors import FileError, OutputError
+
+__all__ = ["inside", "plain_name"]
+
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+def inside(root: str | Path, path: str | Path) -> Path:
+    """Return ``path`` below ``root``, absolute and with its links followed.
+
+    Parameters
+    ----------
+    root : str or Path
+        The folder that must not be left.
+    path : str or Path
+        Relative to ``root``, or absolute and below it. It need not exist.
+
+    Raises
+    ------
+    FileError
+        When the path leads out of the root, by ``..``, by being absolute or through a link.
+
+    Examples
+    --------
+    >>> inside("/data", "val/1.jpg").as_posix()
+    '/data/val/1.jpg'
+    >>> inside("/data", "../etc/passwd")
+    Traceback (most recent call last):
+        ...
+    isolux.errors.FileError: a path leads out of its folder
+      expected: a path below /data
+      found: '../etc/passwd'
+    """
+    base = Path(root).expanduser().resolve()
+    try:
+        found = (base / path).resolve()
+    except (OSError, RuntimeError, ValueError) as error:
+        raise FileError(
+            "a path cannot be followed", expected=f"a path below {base}", found=repr(str(path))
+        ) from error
+    if not found.is_relative_to(base):
+        raise FileError(
+            "a path leads out of its folder",
+            expected=f"a path below {base}",
+            found=repr(str(path)),
+        )
+    return found
+
+
+def plain_name(name: str) -> str:
+    """Return ``name`` if it can be a file's name anywhere: letters, digits, ``-`` and ``_``.
+
+    Raises
+    ------
+    OutputError
+        For anything else (separators, dots, spaces, nothing at all).
+
+    Examples
+    --------
+    >>> plain_name("calibration_bins")
+    'calibration_bins'
+    """
+    if _PLAIN.fullmatch(name) is None:
+        raise OutputError(
+            "this name cannot be a file's name",
+            expected="letters, digits, '-' and '_', at most 100 of them",
+            found=repr(name),
+        )
+    return name

@@ -1,0 +1,192 @@
+"""A finished run as a directory, and back: ``audit.json``, one Parquet file a table, evidence.
+
+The directory is written whole or not at all (``isolux.io.atomic``). ``audit.json`` says how the
+run was made; the tables hold everything from which its report can be made again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.containers import Run
+from isolux.errors import FileError
+from isolux.io.atomic import RUN_MARK, staged_directory, write_parquet, write_text
+from isolux.io.frames import FORMATS
+from isolux.io.paths import plain_name
+from isolux.tables import (
+    ATTRIBUTES,
+    COMPARISONS,
+    DISPARITIES,
+    FINDINGS,
+    GROUP_METRICS,
+    SCORES,
+    Table,
+    check,
+)
+
+__all__ = ["load", "save"]
+
+_TABLES: dict[str, Table] = {
+    "scores": SCORES,
+    "attributes": ATTRIBUTES,
+    "group_metrics": GROUP_METRICS,
+    "disparities": DISPARITIES,
+    "findings": FINDINGS,
+}
+
+
+def save(
+    run: Run,
+    path: str | Path,
+    *,
+    overwrite: bool = False,
+    extra: Callable[[Path], object] | None = None,
+) -> Path:
+    """Write a run as a directory, whole or not at all.
+
+    Parameters
+    ----------
+    run : Run
+        The finished run.
+    path : str or Path
+        The directory to make: ``audit.json``, ``scores.parquet``, ``attributes.parquet``,
+        ``group_metrics.parquet``, ``disparities.parquet``, ``findings.parquet`` and
+        ``evidence/NAME.parquet``.
+    overwrite : bool
+        Replace a run that is there already.
+    extra : callable, optional
+        Called with the directory before it gets its name; what it writes there (``report.html``)
+        belongs to the run, and if it fails there is no run.
+
+    Returns
+    -------
+    Path
+        The directory.
+
+    Raises
+    ------
+    OutputError
+        When the directory exists and may not be replaced, or cannot be written.
+    TableError
+        When a table of the run is not as ``isolux.tables`` declares it.
+    """
+    with staged_directory(path, overwrite=overwrite) as stage:
+        for name, table in _TABLES.items():
+            frame = getattr(run, name)
+            write_parquet(stage / f"{name}.parquet", check(frame, _kind(table, frame), where=name))
+        (stage / "evidence").mkdir()
+        for name, frame in run.evidence.items():
+            write_parquet(stage / "evidence" / f"{plain_name(name)}.parquet", frame)
+        write_text(stage / RUN_MARK, _json(run.record))
+        if extra is not None:
+            extra(stage)
+    return Path(path)
+
+
+def load(path: str | Path) -> Run:
+    """Read a run directory back.
+
+    Parameters
+    ----------
+    path : str or Path
+        A directory that ``save`` wrote.
+
+    Raises
+    ------
+    FileError
+        When there is no such directory, it is no run, or a table is missing or damaged.
+    TableError
+        When a table is not as ``isolux.tables`` declares it.
+    """
+    root = Path(path).expanduser()
+    record = _read_record(root)
+    tables = {}
+    for name, table in _TABLES.items():
+        file = root / f"{name}.parquet"
+        if not file.is_file():
+            raise FileError(
+                f"this run has no {name} table",
+                expected=file.name,
+                where=str(root),
+                hint="a run is whole or it is none: make it again",
+            )
+        frame = _read(file)
+        tables[name] = check(frame, _kind(table, frame), where=file)
+    files = sorted((root / "evidence").glob("*.parquet"))
+    return Run(record=record, evidence={file.stem: _read(file) for file in files}, **tables)
+
+
+def _kind(table: Table, frame: pl.DataFrame) -> Table:
+    """Choose COMPARISONS for the disparities of a run that compares two models."""
+    return COMPARISONS if table is DISPARITIES and "model_a" in frame.columns else table
+
+
+def _read(file: Path) -> pl.DataFrame:
+    try:
+        return pl.read_parquet(file, glob=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        raise FileError(
+            "a table of this run is damaged",
+            found=str(error).splitlines()[0][:200],
+            where=str(file),
+            hint="make the run again",
+        ) from error
+
+
+def _read_record(root: Path) -> dict[str, Any]:
+    if not root.is_dir():
+        seems_table = root.name.lower().endswith(tuple(s for f in FORMATS.values() for s in f))
+        raise FileError(
+            "there is no run directory here",
+            expected="a directory that `isolux audit --out` wrote",
+            found="a file" if root.is_file() else "nothing",
+            where=str(root),
+            hint="audit the table first" if root.is_file() and seems_table else None,
+        )
+    file = root / RUN_MARK
+    if not file.is_file():
+        runs = sorted(p.parent.name for p in root.glob(f"*/{RUN_MARK}"))
+        raise FileError(
+            "this directory is no run of isolux",
+            expected=f"{RUN_MARK} in it",
+            where=str(root),
+            hint=f"there are runs inside it: {', '.join(runs[:5])}" if runs else None,
+        )
+    try:
+        record = json.loads(file.read_bytes())
+    except (OSError, ValueError, RecursionError) as error:
+        raise FileError(
+            "the record of this run is damaged",
+            found=str(error),
+            where=str(file),
+            hint="make the run again",
+        ) from error
+    if not isinstance(record, dict):
+        raise FileError(
+            "the record of this run is damaged",
+            expected="a JSON object",
+            found=type(record).__name__,
+            where=str(file),
+        )
+    return record
+
+
+def _json(record: Mapping[str, Any]) -> str:
+    # NaN is no JSON: a record that holds one could not be read elsewhere, so it fails here.
+    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False, default=_plain) + "\n"
+
+
+def _plain(value: object) -> object:
+    """Turn what records hold besides JSON's own types into it: numpy numbers, paths, mappings."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot stand in {RUN_MARK}: {value!r}")

@@ -1,0 +1,84 @@
+"""Settings that stand in files: a YAML audit, a map from a model's labels to classes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from isolux.errors import FileError, SpecError, place
+from isolux.io.frames import read_table
+
+__all__ = ["read_label_map_file", "read_mapping"]
+
+
+def read_mapping(path: str | Path) -> dict[str, Any]:
+    """Read a YAML or JSON file that holds one mapping.
+
+    Raises
+    ------
+    FileError
+        When there is no such file, or it is not valid YAML or JSON (with the line).
+    SpecError
+        When it holds something else than a mapping.
+    """
+    import yaml
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise FileError("there is no such file", where=str(path)) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
+    try:
+        found = json.loads(text) if str(path).endswith(".json") else yaml.safe_load(text)
+    except (yaml.YAMLError, json.JSONDecodeError, RecursionError, ValueError) as error:
+        first = " ".join(str(error).split())
+        raise FileError("the file is not valid YAML", found=first, where=str(path)) from error
+    if not isinstance(found, Mapping):
+        raise SpecError(
+            "the file holds no settings",
+            expected="lines such as `by: race`",
+            found=type(found).__name__ if found is not None else "an empty file",
+            where=str(path),
+        )
+    return {str(k): v for k, v in found.items()}
+
+
+def read_label_map_file(path: str | Path) -> dict[str, str]:
+    """Read a map from a model's labels to classes: YAML, JSON, or a CSV of two columns.
+
+    ``label: class``, or ``class: [label, label]``; the second form may be mixed with the first.
+
+    Raises
+    ------
+    FileError, SpecError
+        When it cannot be read, or a label goes to two classes.
+    """
+    if Path(path).suffix.lower() in (".csv", ".tsv"):
+        frame = read_table(path)
+        if frame.width != 2:
+            raise SpecError(
+                "the label map has the wrong columns",
+                expected="two: the model's label, the class",
+                found=", ".join(frame.columns),
+                where=str(path),
+            )
+        pairs = [(str(a), str(b)) for a, b in frame.iter_rows()]
+    else:
+        pairs = []
+        for key, value in read_mapping(path).items():
+            if isinstance(value, list):
+                pairs += [(str(label), key) for label in value]
+            else:
+                pairs.append((key, str(value)))
+    result: dict[str, str] = {}
+    for row, (label, of_class) in enumerate(pairs, start=1):
+        if result.setdefault(label, of_class) != of_class:
+            raise SpecError(
+                f"the label {label!r} goes to two classes",
+                found=f"{result[label]!r} and {of_class!r}",
+                where=place(path, row),
+            )
+    return result

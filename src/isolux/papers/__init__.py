@@ -1,0 +1,1 @@
+"""Published protocols: one file each, composed of the other rooms' calls."""

@@ -1,0 +1,106 @@
+"""Formats of model output: one file each, with ``INFO`` and ``read(path, ...)``.
+
+From what a model said to the table predictions, one row an answer. ``read_predictions`` reads a
+file of its own, ``from_attributes`` takes answers that stand in the dataset's table, and ``join``
+brings predictions to the ids of the dataset.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import polars as pl
+
+from isolux import registry
+from isolux.io.frames import format_of
+from isolux.io.ids import IdFrom
+from isolux.predictions._attributes import from_attributes
+from isolux.predictions._join import join
+from isolux.tables import LABEL_PREDICTIONS, check
+
+__all__ = ["from_attributes", "join", "read_predictions"]
+
+
+def read_predictions(
+    path: str | Path,
+    *,
+    id: str | None = None,  # noqa: A002  (the flag is called --id)
+    id_from: IdFrom = "column",
+    column: str | None = None,
+    score: str | None = None,
+    scale: float = 1.0,
+    detected: str | None = None,
+    separator: str | None = None,
+    model: str | None = None,
+    format: str | None = None,  # noqa: A002  (as in read_table)
+) -> pl.DataFrame:
+    r"""Read a model's answers from a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV, TSV, Parquet, JSON lines or Arrow.
+    id : str, optional
+        The column that says who was judged; not given: the first there is of ``id``,
+        ``instance_id``, ``image_id``, ``file``, ``filename``, ``path``.
+    id_from : {"column", "basename", "stem"}
+        Keep the whole id, what follows its last ``/``, or that without its suffix.
+    column : str, optional
+        The column with the answer; not given: the first there is of ``label``, ``prediction``,
+        ``predicted``, ``predicted_label``, ``answer``. Several answers are a list, a cell parted
+        at ``separator`` (both in the order of their rank), or several rows (ranked by falling
+        score, ties in the order of the rows).
+    score : str, optional
+        The column with the confidence: higher is surer. Lists run in parallel to the answers. Not
+        given: none, unless ``column`` was found as ``label`` and there is a ``score``.
+    scale : float
+        Scores are divided by it; they must then lie from 0 to 1 (a rounding excess of up to
+        1e-6 is cut off).
+    detected : str, optional
+        A column that is 0, false, no or empty where the model found nobody.
+    separator : str, optional
+        What parts several values in one cell. Lists need none.
+    model : str, optional
+        The model's name; not given: the column ``model``, else the file's name.
+    format : str, optional
+        One of ``isolux list formats``; by suffix where not given.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``LABEL_PREDICTIONS``: model, instance_id, label (null: no answer), score (0 to 1,
+        null: none), rank (from 1), detected (null: not said).
+
+    Raises
+    ------
+    FileError, UnknownNameError
+        A file that cannot be read; a column that is not there, with near names.
+    TableError
+        A score that is no finite number from 0 to 1; several answers that cannot be ranked;
+        scores and answers of unequal number.
+    JoinError
+        When ``id_from`` makes one id of two.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "net.csv"
+    ...     _ = file.write_text("file,gender,sure\nval/1.jpg,Male,93\n")
+    ...     read_predictions(file, column="gender", score="sure", scale=100).rows()
+    [('net', 'val/1.jpg', 'Male', 0.93, 1, None)]
+    """
+    plugin = registry.load("predictions", format or format_of(path))
+    frame = plugin.read(
+        path,
+        id=id,
+        id_from=id_from,
+        column=column,
+        score=score,
+        scale=scale,
+        detected=detected,
+        separator=separator,
+        model=model,
+    )
+    return check(cast("pl.DataFrame", frame), LABEL_PREDICTIONS, where=path)

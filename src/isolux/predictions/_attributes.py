@@ -1,0 +1,82 @@
+"""Predictions that stand in the dataset's own table, as columns beside the truth."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.containers import Dataset
+from isolux.predictions._labels import Answers, label_rows
+from isolux.tables import LABEL_PREDICTIONS, check
+
+
+def from_attributes(
+    dataset: Dataset,
+    column: str,
+    *,
+    score: str | None = None,
+    scale: float = 1.0,
+    detected: str | None = None,
+    separator: str | None = None,
+    model: str | None = None,
+) -> pl.DataFrame:
+    """Take a model's answers from an attribute of the dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With the answers among its attributes. Several values of one person are ranked in the
+        order of the table.
+    column : str
+        The attribute with the answer.
+    score, detected : str, optional
+        The attributes with the confidence, and with whether anybody was found.
+    scale, separator
+        As in ``read_predictions``.
+    model : str, optional
+        The model's name; not given: the attribute's.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``LABEL_PREDICTIONS``. A person without a value has a null label.
+
+    Raises
+    ------
+    UnknownNameError, TableError
+        As in ``read_predictions``.
+
+    Examples
+    --------
+    >>> from isolux.info import DatasetInfo
+    >>> people = Dataset(
+    ...     name="x",
+    ...     info=DatasetInfo(title="x", summary="x", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["a"]}),
+    ...     attributes=pl.DataFrame({"unit_id": ["a"], "attribute": ["said"], "value": ["Male"]}),
+    ... )
+    >>> from_attributes(people, "said").select("model", "label", "rank").rows()
+    [('said', 'Male', 1)]
+    """
+    wide = dataset.instances.select("instance_id")
+    for name in dict.fromkeys(n for n in (column, score, detected) if n is not None):
+        values = dataset.values_of(name).group_by("unit_id", maintain_order=True).agg("value")
+        if (values["value"].list.len() == 1).all():
+            values = values.with_columns(pl.col("value").list.first())
+        wide = wide.join(
+            values.select(instance_id="unit_id", **{f"of {name}": "value"}),
+            on="instance_id",
+            how="left",
+            maintain_order="left",
+        )
+    where = next(iter(dataset.inputs), dataset.name)
+    frame = wide.drop("instance_id").rename(lambda name: name.removeprefix("of "))
+    answers = Answers(
+        column=column,
+        score=score,
+        scale=scale,
+        detected=detected,
+        separator=separator,
+        model=model or column,
+    )
+    rows = label_rows(frame, wide["instance_id"], answers, where)
+    return check(rows, LABEL_PREDICTIONS, where=where)

@@ -1,0 +1,104 @@
+"""Bring predictions to the ids of a dataset, and count who has no partner on either side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from isolux.containers import Dataset
+from isolux.errors import JoinError
+from isolux.io.ids import ID_FROM, IdFrom, reduced
+from isolux.predictions._short import shortened
+
+
+def join(
+    dataset: Dataset, predictions: pl.DataFrame, *, id_from: IdFrom = "column"
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Give predictions the ids of the dataset's people.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its ``instances`` say who there is.
+    predictions : polars.DataFrame
+        Table predictions of any kind that has ``model`` and ``instance_id``.
+    id_from : {"column", "basename", "stem"}
+        Which part of the ids must agree, on both sides.
+
+    Returns
+    -------
+    aligned : polars.DataFrame
+        The predictions of people in the dataset, in the same order, ``instance_id`` as there.
+        People without a prediction are not in it.
+    notes : tuple of str
+        How many had no partner on either side, with examples; empty if everyone had one.
+
+    Raises
+    ------
+    JoinError
+        When a model's predictions meet nobody (with three ids from either side, and what would
+        match), or ``id_from`` makes one id of two.
+    """
+    people = dataset.instances["instance_id"].cast(pl.String)
+    keys = pl.DataFrame({"_key": shortened(people, id_from, "the dataset"), "_person": people})
+    short = shortened(predictions["instance_id"], id_from, "the predictions")
+    met = predictions.with_columns(_key=short).join(
+        keys, on="_key", how="left", maintain_order="left"
+    )
+    notes: list[str] = []
+    if len(people):
+        for model in predictions["model"].unique(maintain_order=True).to_list():
+            rows = met.filter(pl.col("model") == model)
+            notes += _notes_on(rows, people, model, id_from)
+        if predictions.is_empty():
+            notes.append(f"None of {len(people):,} people has a prediction.")
+    aligned = met.filter(pl.col("_person").is_not_null()).with_columns(instance_id="_person")
+    return aligned.select(predictions.columns), tuple(notes)
+
+
+def _notes_on(rows: pl.DataFrame, people: pl.Series, model: str, id_from: IdFrom) -> list[str]:
+    given = rows["instance_id"].unique(maintain_order=True)
+    known = rows["_person"].drop_nulls().unique()
+    if known.is_empty():
+        raise _nobody_met(people, given, model, id_from)
+    strangers = rows.filter(pl.col("_person").is_null())["instance_id"].unique(maintain_order=True)
+    absent = people.filter(~people.is_in(known.implode()))
+    notes = []
+    if len(strangers):
+        notes.append(
+            f"{len(strangers):,} of {len(given):,} ids in the predictions of {model!r} have no"
+            f" person in the dataset and were left out: {_examples(strangers)}."
+        )
+    if len(absent):
+        notes.append(
+            f"{len(absent):,} of {len(people):,} people have no prediction of {model!r}:"
+            f" {_examples(absent)}."
+        )
+    return notes
+
+
+def _nobody_met(people: pl.Series, given: pl.Series, model: str, id_from: IdFrom) -> JoinError:
+    return JoinError(
+        f"no prediction of {model!r} is about a person of the dataset",
+        expected=f"ids in common, by {'whole id' if id_from == 'column' else id_from}",
+        found=f"people {_examples(people)}; predictions {_examples(given)}",
+        hint=_what_would_match(people, given, id_from),
+    )
+
+
+def _what_would_match(people: pl.Series, given: pl.Series, tried: str) -> str:
+    counts: dict[IdFrom, int] = {}
+    for id_from in ID_FROM:
+        if id_from != tried:
+            known = reduced(people, id_from).unique()
+            counts[id_from] = int(reduced(given, id_from).is_in(known.implode()).sum())
+    best = max(counts, key=lambda way: counts[way])
+    if not counts[best]:
+        return "check which columns hold the ids (--id); no part of them agrees"
+    return f"--id-from {best} (id_from={best!r}) would match {counts[best]:,} of {len(given):,} ids"
+
+
+def _examples(ids: pl.Series) -> str:
+    shown: Sequence[str] = ids[:3].to_list()
+    return ", ".join(map(repr, shown)) + (", …" if len(ids) > 3 else "")

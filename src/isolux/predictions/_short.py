@@ -1,0 +1,34 @@
+"""Ids by their last part, refused where two people would become one."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.errors import JoinError
+from isolux.io.ids import IdFrom, reduced
+
+
+def shortened(ids: pl.Series, id_from: IdFrom, where: str) -> pl.Series:
+    """Return the part of each id that ``id_from`` names.
+
+    Raises
+    ------
+    JoinError
+        With an example, when two different ids come out the same.
+    """
+    if id_from == "column":
+        return reduced(ids, id_from)
+    table = pl.DataFrame({"whole": ids, "part": reduced(ids, id_from)})
+    distinct = table.unique("whole", keep="first", maintain_order=True)
+    clash = distinct["part"].is_duplicated()
+    if clash.any():
+        part = distinct["part"].filter(clash)[0]
+        first, second = distinct.filter(pl.col("part") == part)["whole"][:2]
+        raise JoinError(
+            f"different ids have the same {id_from}",
+            expected=f"every {id_from} from one id only",
+            found=f"{first!r} and {second!r} both become {part!r}",
+            where=where,
+            hint="join on the whole id (--id-from column), or make the ids alike on both sides",
+        )
+    return table["part"].alias(ids.name)

@@ -1,0 +1,30 @@
+"""Labels in Arrow IPC: files (also called Feather) and streams, as Hugging Face writes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Unpack
+
+import polars as pl
+
+from isolux.info import Info, Reference
+from isolux.predictions._labels import LabelOptions, read_labels
+
+INFO = Info(
+    title="Arrow",
+    summary="Apache Arrow IPC, as a file (Feather) or a stream: typed columns and lists.",
+    references=(
+        Reference(
+            key="arrow",
+            citation="The Apache Software Foundation. Apache Arrow: columnar format.",
+            place="serialization and interprocess communication (IPC)",
+            url="https://arrow.apache.org/docs/format/Columnar.html",
+        ),
+    ),
+    assumptions=("a list of scores runs in parallel to the list of answers",),
+)
+
+
+def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
+    """Read a model's answers; options and result as in ``isolux.predictions.read_predictions``."""
+    return read_labels(path, "arrow", options)

@@ -1,0 +1,32 @@
+"""Labels in CSV: comma-separated text, a row a judgement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Unpack
+
+import polars as pl
+
+from isolux.info import Info, Reference
+from isolux.predictions._labels import LabelOptions, read_labels
+
+INFO = Info(
+    title="CSV",
+    summary="Comma-separated text in UTF-8, plain or gzipped: a line of names, then a row a"
+    " judgement.",
+    references=(
+        Reference(
+            key="rfc4180",
+            citation="Shafranovich, Y. (2005). Common format and MIME type for comma-separated"
+            " values (CSV) files. RFC 4180.",
+            place="section 2",
+            url="https://www.rfc-editor.org/rfc/rfc4180",
+        ),
+    ),
+    assumptions=("every cell is text until a score is asked for",),
+)
+
+
+def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
+    """Read a model's answers; options and result as in ``isolux.predictions.read_predictions``."""
+    return read_labels(path, "csv", options)

@@ -1,0 +1,35 @@
+"""Labels in JSON lines: an object a line, arrays for several answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Unpack
+
+import polars as pl
+
+from isolux.info import Info, Reference
+from isolux.predictions._labels import LabelOptions, read_labels
+
+INFO = Info(
+    title="JSON lines",
+    summary="A JSON object a line, arrays for several answers of one judgement.",
+    references=(
+        Reference(
+            key="rfc8259",
+            citation="Bray, T. (Ed.). (2017). The JavaScript Object Notation (JSON) data"
+            " interchange format. RFC 8259, STD 90.",
+            url="https://www.rfc-editor.org/rfc/rfc8259",
+        ),
+        Reference(
+            key="jsonlines",
+            citation="Ward, I. JSON Lines: documentation for the JSON Lines text file format.",
+            url="https://jsonlines.org",
+        ),
+    ),
+    assumptions=("a name holds lists in every line or in none",),
+)
+
+
+def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
+    """Read a model's answers; options and result as in ``isolux.predictions.read_predictions``."""
+    return read_labels(path, "jsonlines", options)

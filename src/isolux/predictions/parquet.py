@@ -1,0 +1,29 @@
+"""Labels in Parquet: typed columns, a row a judgement, lists for several answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Unpack
+
+import polars as pl
+
+from isolux.info import Info, Reference
+from isolux.predictions._labels import LabelOptions, read_labels
+
+INFO = Info(
+    title="Parquet",
+    summary="Apache Parquet: typed columns, lists for several answers of one judgement.",
+    references=(
+        Reference(
+            key="parquet",
+            citation="The Apache Software Foundation. Apache Parquet: file format.",
+            url="https://parquet.apache.org/docs/file-format/",
+        ),
+    ),
+    assumptions=("a list of scores runs in parallel to the list of answers",),
+)
+
+
+def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
+    """Read a model's answers; options and result as in ``isolux.predictions.read_predictions``."""
+    return read_labels(path, "parquet", options)

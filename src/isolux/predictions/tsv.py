@@ -1,0 +1,34 @@
+"""Labels in TSV: tab-separated text, a row a judgement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Unpack
+
+import polars as pl
+
+from isolux.info import Info, Reference
+from isolux.predictions._labels import LabelOptions, read_labels
+
+INFO = Info(
+    title="TSV",
+    summary="Tab-separated text in UTF-8, plain or gzipped: a line of names, then a row a"
+    " judgement.",
+    references=(
+        Reference(
+            key="iana_tsv",
+            citation="Lindner, P. (1993). Definition of tab-separated-values (tsv). IANA media"
+            " types: text/tab-separated-values.",
+            url="https://www.iana.org/assignments/media-types/text/tab-separated-values",
+        ),
+    ),
+    assumptions=(
+        "every cell is text until a score is asked for",
+        "a cell that holds a tab is quoted as in CSV",
+    ),
+)
+
+
+def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
+    """Read a model's answers; options and result as in ``isolux.predictions.read_predictions``."""
+    return read_labels(path, "tsv", options)

@@ -1,0 +1,1 @@
+"""From a run's tables to a document that people decide by."""

@@ -1,0 +1,118 @@
+"""Heat maps: values printed in cells, darker is worse, hatched where there is too little data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from isolux.info import Direction
+from isolux.report._labels import headings, short_names
+from isolux.report._svg import FAINT, HATCH, INK, WHITE, to_svg
+from isolux.report.document import Estimate
+from isolux.report.wording import count, value_text
+from isolux.tables import Status
+
+__all__ = ["Cell", "heat_map"]
+
+_LIGHT, _DARK = (0xF3, 0xF6, 0xF9), (0x0B, 0x36, 0x54)
+_WHITE, _INK = (0xFF, 0xFF, 0xFF), (0x1B, 0x1B, 0x1B)
+_CELL_WIDTH, _CELL_HEIGHT, _LINE = 64, 28, 14
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: its row and column by name, and the estimate it prints; None where there is none."""
+
+    row: str
+    column: str
+    estimate: Estimate
+
+
+def heat_map(
+    cells: Sequence[Cell],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    unit: str,
+    direction: Direction,
+) -> str:
+    """Draw a heat map as SVG; combinations without a cell stay empty."""
+    row_names = dict(zip(rows, short_names(rows, 26), strict=True))
+    column_names = dict(zip(columns, headings(columns, 10), strict=True))
+    values = [
+        drawn | {"row": row_names[cell.row], "column": column_names[cell.column]}
+        for cell, drawn in zip(cells, _drawn(cells, unit, direction), strict=True)
+    ]
+    return to_svg(lambda: _chart(values, list(row_names.values()), list(column_names.values())))
+
+
+def _chart(values: list[dict[str, str]], rows: list[str], columns: list[str]) -> Any:
+    import altair as alt
+
+    more_lines = columns[0].count("\n")
+    x = alt.X(
+        "column:N",
+        scale=alt.Scale(domain=columns, paddingInner=0.04),
+        axis=alt.Axis(
+            orient="top",
+            title=None,
+            labelAngle=0,
+            domain=False,
+            ticks=False,
+            labelExpr="split(datum.label, '\\n')",
+            # Vega hangs further lines below the first: make room for them.
+            labelPadding=6 + _LINE * more_lines,
+        ),
+    )
+    y = alt.Y(
+        "row:N",
+        scale=alt.Scale(domain=rows, paddingInner=0.07),
+        axis=alt.Axis(title=None, domain=False, ticks=False, labelPadding=6),
+    )
+    base = alt.Chart(alt.Data(values=values)).encode(x=x, y=y)
+    boxes = base.mark_rect(stroke=FAINT).encode(fill=alt.Fill("fill:N", scale=None, legend=None))
+    texts = base.mark_text(fontSize=12).encode(
+        text="text:N", fill=alt.Fill("ink:N", scale=None, legend=None)
+    )
+    return alt.layer(boxes, texts).properties(
+        width=_CELL_WIDTH * len(columns), height=_CELL_HEIGHT * len(rows)
+    )
+
+
+def _drawn(cells: Sequence[Cell], unit: str, direction: Direction) -> list[dict[str, str]]:
+    values = [cell.estimate.value for cell in cells if cell.estimate.value is not None]
+    low, high = (min(values), max(values)) if values else (0.0, 0.0)
+
+    def one(estimate: Estimate) -> dict[str, str]:
+        if estimate.value is None:
+            return {"fill": f"url(#{HATCH})", "ink": INK, "text": f"n = {count(estimate.n_units)}"}
+        share = (estimate.value - low) / (high - low) if high > low else 0.0
+        dark = 1.0 - share if direction == "higher" and high > low else share
+        mark = " ○" if estimate.status == Status.BOUNDARY else ""
+        fill = tuple(round(a + (b - a) * dark) for a, b in zip(_LIGHT, _DARK, strict=True))
+        return {
+            "fill": "#" + "".join(f"{part:02x}" for part in fill),
+            "ink": WHITE if contrast(fill, _WHITE) > contrast(fill, _INK) else INK,
+            "text": value_text(estimate.value, unit) + mark,
+        }
+
+    return [one(cell.estimate) for cell in cells]
+
+
+def contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+    """Return WCAG's contrast ratio of two colours, 1 to 21; text needs 4.5.
+
+    Examples
+    --------
+    >>> round(contrast((0, 0, 0), (255, 255, 255)), 2)
+    21.0
+    """
+    dark, light = sorted((_luminance(one), _luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: tuple[int, ...]) -> float:
+    parts = [c / 255 for c in colour]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

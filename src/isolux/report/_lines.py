@@ -1,0 +1,101 @@
+"""The lines of an audit: each metric, per class and threshold, with the task's words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from isolux import registry
+from isolux.errors import IsoluxError
+from isolux.info import Metric, TaskInfo
+from isolux.report.document import Line
+
+__all__ = ["LINE", "LineKey", "key_of", "lines_of", "metric_of"]
+
+LINE = ("model", "task", "metric", "label", "threshold")
+"""The columns that together name a line."""
+
+LineKey = tuple[Any, ...]
+
+
+def key_of(row: Mapping[str, Any]) -> LineKey:
+    """Return the line that a row of group_metrics or disparities belongs to."""
+    return tuple(row[name] for name in LINE)
+
+
+def lines_of(group_metrics: pl.DataFrame, record: Mapping[str, Any]) -> dict[LineKey, Line]:
+    """Return every line by its key, in the order of reading: the main metric first.
+
+    The order of metrics is that of the spec, else the task's defaults, else the table's; a metric
+    of everyone comes before its classes.
+    """
+    rows = group_metrics.select(LINE).unique(maintain_order=True).to_dicts()
+    several = len({row["model"] for row in rows}) > 1
+    asked = _asked(record, rows)
+
+    def order(row: Mapping[str, Any]) -> tuple[bool, int, bool]:
+        place = asked.index(row["metric"]) if row["metric"] in asked else len(asked)
+        return (row["model"] != record.get("model"), place, row["label"] is not None)
+
+    return {key_of(row): _line(row, several=several) for row in sorted(rows, key=order)}
+
+
+def _asked(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    asked = list((record.get("spec") or {}).get("metric") or ())
+    info = _task(rows[0]["task"]) if rows and not asked else None
+    return asked or (list(info.defaults) if info else [])
+
+
+def _line(row: Mapping[str, Any], *, several: bool) -> Line:
+    metric = metric_of(row["task"], row["metric"])
+    title = metric.title
+    if row["threshold"] is not None:
+        title += f" at {row['threshold']:g}"
+    if row["label"] is not None:
+        title += f" ({row['label']})"
+    if several:
+        title += f", {row['model']}"
+    return Line(
+        model=row["model"],
+        metric=row["metric"],
+        label=row["label"],
+        threshold=row["threshold"],
+        title=title,
+        phrase=_lowered(title),
+        definition=metric.definition,
+        unit=metric.unit,
+        direction=metric.direction,
+    )
+
+
+def metric_of(task: str, name: str) -> Metric:
+    """Return the task's declaration of a metric, or a neutral one where nobody declares it."""
+    info = _task(task)
+    for metric in info.metrics if info else ():
+        if metric.name == name:
+            return metric
+    title = name.replace("_", " ").strip()
+    return Metric(
+        name=name,
+        title=title[:1].upper() + title[1:],
+        definition="",
+        direction="none",
+        low=None,
+        high=None,
+        unit="",
+    )
+
+
+def _task(name: str) -> TaskInfo | None:
+    # A run of another package's task must still be readable where that package is absent.
+    try:
+        return registry.task_info(name)
+    except IsoluxError:
+        return None
+
+
+def _lowered(title: str) -> str:
+    acronym = title[:2].isupper()
+    return title if acronym else title[:1].lower() + title[1:]

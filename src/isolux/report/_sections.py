@@ -1,0 +1,332 @@
+"""One section for each attribute: its groups, pairs, spread and verdict, for every line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from isolux.groups import natural_order
+from isolux.report._lines import LINE, LineKey, key_of
+from isolux.report.document import (
+    AttributeSection,
+    Block,
+    Estimate,
+    GroupRow,
+    Line,
+    LineTable,
+    NamedMeasure,
+    PairRow,
+    Spread,
+    Verdict,
+)
+
+__all__ = ["Context", "estimate_of", "sections_of"]
+
+PAIRS_SHOWN = 10
+"""Pairs printed for each metric; all of them are in disparities.parquet."""
+
+_OF_ATTRIBUTE = {
+    "any_difference": "any_difference",
+    "noise_corrected_sd": "tau",
+    "standard_deviation": "standard_deviation",
+    "range": "range",
+    "ratio_min_max": "ratio",
+    "epsilon": "epsilon",
+    "mean_absolute_gap": "mean_gap",
+    "worst_group": "worst",
+}
+_OF_PAIRS = ("difference", "ratio", "log_ratio", "difference_to_overall")
+
+_Rows = dict[tuple[Any, ...], list[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What every section needs: the lines, the words for attributes, and the level of the test."""
+
+    lines: Mapping[LineKey, Line]
+    terms: Mapping[str, str]
+    alpha: float
+    referenced: frozenset[str] = frozenset()
+
+    def title(self, attribute: str) -> str:
+        """Say an attribute or intersection in the dataset's own terms."""
+        return " × ".join(self.terms.get(part, part) for part in attribute.split("*"))
+
+
+def estimate_of(row: Mapping[str, Any]) -> Estimate:
+    """Take the estimate out of a row of group_metrics."""
+    names = ("value", "low", "high", "n_units", "n_clusters", "status", "reason", "method")
+    return Estimate(**{name: row[name] for name in names})
+
+
+def sections_of(
+    group_metrics: pl.DataFrame, disparities: pl.DataFrame, context: Context
+) -> tuple[AttributeSection, ...]:
+    """Return a section for each attribute, in the order in which they were asked for."""
+    groups = _keyed(group_metrics, "attribute")
+    kind = pl.col("kind")
+    everything = _Everything(
+        groups=groups,
+        to_overall=_keyed(disparities.filter(kind == "difference_to_overall"), "attribute"),
+        spreads=_keyed(disparities.filter(kind.is_in(list(_OF_ATTRIBUTE))), "attribute"),
+        pairs=_largest_pairs(disparities),
+        counts=_pair_counts(disparities),
+        detectable=_detectable(disparities),
+        named=_named(disparities, context),
+    )
+    attributes = group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
+    return tuple(
+        _section(attribute, f"attribute-{i}", everything, context)
+        for i, attribute in enumerate(attributes, start=1)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Everything:
+    groups: _Rows
+    to_overall: _Rows
+    spreads: _Rows
+    pairs: _Rows
+    counts: Mapping[tuple[Any, ...], int]
+    detectable: Mapping[tuple[Any, ...], tuple[float | None, float | None]]
+    named: Mapping[str, tuple[NamedMeasure, ...]]
+
+
+def _keyed(frame: pl.DataFrame, *more: str) -> _Rows:
+    found: _Rows = {}
+    for row in frame.iter_rows(named=True):
+        found.setdefault((*key_of(row), *(row[name] for name in more)), []).append(row)
+    return found
+
+
+_BLOCK = ("model", "task", "metric", "threshold", "attribute")
+
+
+def _block_key(line: LineKey, attribute: str) -> tuple[Any, ...]:
+    model, task, metric, _, threshold = line
+    return (model, task, metric, threshold, attribute)
+
+
+def _largest_pairs(disparities: pl.DataFrame) -> _Rows:
+    ratios = disparities.filter(pl.col("kind") == "ratio").select(
+        *LINE, "attribute", "group_a", "group_b", ratio="value"
+    )
+    largest = (
+        disparities.filter(pl.col("kind") == "difference")
+        .with_columns(_size=pl.col("value").abs())
+        .sort("_size", descending=True, nulls_last=True, maintain_order=True)
+        .group_by(_BLOCK, maintain_order=True)
+        .head(PAIRS_SHOWN)
+        .join(
+            ratios,
+            on=[*LINE, "attribute", "group_a", "group_b"],
+            how="left",
+            nulls_equal=True,
+            maintain_order="left",
+        )
+    )
+    found: _Rows = {}
+    for row in largest.iter_rows(named=True):
+        found.setdefault(tuple(row[name] for name in _BLOCK), []).append(row)
+    return found
+
+
+def _pair_counts(disparities: pl.DataFrame) -> dict[tuple[Any, ...], int]:
+    counted = disparities.filter(pl.col("kind") == "difference").group_by(_BLOCK).len("n")
+    return {tuple(row[:-1]): row[-1] for row in counted.select(*_BLOCK, "n").iter_rows()}
+
+
+def _detectable(
+    disparities: pl.DataFrame,
+) -> dict[tuple[Any, ...], tuple[float | None, float | None]]:
+    ends = (
+        disparities.filter(pl.col("kind") == "difference")
+        .group_by(*LINE, "attribute")
+        .agg(low=pl.col("detectable").min(), high=pl.col("detectable").max())
+        .select(*LINE, "attribute", "low", "high")
+    )
+    return {tuple(row[:-2]): (row[-2], row[-1]) for row in ends.iter_rows()}
+
+
+def _named(disparities: pl.DataFrame, context: Context) -> dict[str, tuple[NamedMeasure, ...]]:
+    # Whatever kind this file does not know by name is still shown, never dropped.
+    shown = [*_OF_ATTRIBUTE, *_OF_PAIRS]
+    rows = disparities.filter(~pl.col("kind").is_in(shown) & pl.col("attribute").is_not_null())
+    found: dict[str, tuple[NamedMeasure, ...]] = {}
+    for row in rows.iter_rows(named=True):
+        line = context.lines.get(key_of(row))
+        of = line.phrase if line else str(row["metric"]).replace("_", " ")
+        unit = "" if row["kind"].endswith("ratio") else line.unit if line else "fraction"
+        name = row["kind"].replace("_", " ")
+        measure = NamedMeasure(name, of, unit, row["value"], row["low"], row["high"])
+        found[row["attribute"]] = (*found.get(row["attribute"], ()), measure)
+    return found
+
+
+def _section(
+    attribute: str, anchor: str, everything: _Everything, context: Context
+) -> AttributeSection:
+    keys = [key for key in context.lines if (*key, attribute) in everything.groups]
+    values = [row["group"] for row in everything.groups[(*keys[0], attribute)]]
+    parts = tuple(attribute.split("*"))
+    ordered = len(parts) == 1 and _is_ordered(values)
+    tables = {
+        key: _line_table(key, attribute, everything, context, ordered=ordered) for key in keys
+    }
+    blocks: dict[tuple[Any, ...], list[LineKey]] = {}
+    for key in keys:
+        blocks.setdefault(_block_key(key, attribute), []).append(key)
+    return AttributeSection(
+        attribute=attribute,
+        parts=parts,
+        title=context.title(attribute),
+        anchor=anchor,
+        ordered=ordered,
+        oriented=attribute not in context.referenced,
+        verdict=_verdict(attribute, anchor, tables, everything, context),
+        blocks=tuple(
+            _block(block, [tables[key] for key in members], everything)
+            for block, members in blocks.items()
+        ),
+        named=everything.named.get(attribute, ()),
+    )
+
+
+def _block(key: tuple[Any, ...], tables: Sequence[LineTable], everything: _Everything) -> Block:
+    line = tables[0].line
+    title = line.title if len(tables) == 1 else line.title.replace(f" ({line.label})", "", 1)
+    return Block(
+        title=title,
+        definition=line.definition,
+        tables=tuple(tables),
+        pairs=tuple(_pair(row) for row in everything.pairs.get(key, ())),
+        n_pairs=everything.counts.get(key, 0),
+    )
+
+
+def _pair(row: Mapping[str, Any]) -> PairRow:
+    names = ("label", "group_a", "group_b", "value", "low", "high", "ratio", "p_adjusted")
+    more = ("detectable", "n_units_a", "n_units_b", "status", "reason")
+    return PairRow(**{name: row[name] for name in (*names, *more)})
+
+
+def _is_ordered(values: Sequence[str]) -> bool:
+    # Sizes decide only where numbers do not: an order that ignores them is the values' own.
+    rising = {value: place for place, value in enumerate(values)}
+    falling = {value: -place for place, value in enumerate(values)}
+    return len(values) > 1 and natural_order(values, rising) == natural_order(values, falling)
+
+
+def _line_table(
+    key: LineKey, attribute: str, everything: _Everything, context: Context, *, ordered: bool
+) -> LineTable:
+    line = context.lines[key]
+    differences = {row["group_a"]: row for row in everything.to_overall.get((*key, attribute), ())}
+    rows = [
+        _group_row(row, differences.get(row["group"]))
+        for row in everything.groups[(*key, attribute)]
+    ]
+    overall = everything.groups.get((*key, None))
+    return LineTable(
+        line=line,
+        overall=estimate_of(overall[0]) if overall else None,
+        rows=tuple(_arranged(rows, line, ordered=ordered)),
+        spread=_spread(everything.spreads.get((*key, attribute), ())),
+    )
+
+
+def _group_row(row: Mapping[str, Any], to_overall: Mapping[str, Any] | None) -> GroupRow:
+    found = to_overall or {}
+    return GroupRow(
+        group=row["group"],
+        values=tuple(row["values"]),
+        estimate=estimate_of(row),
+        difference=found.get("value"),
+        difference_low=found.get("low"),
+        difference_high=found.get("high"),
+        p_adjusted=found.get("p_adjusted"),
+    )
+
+
+def _arranged(rows: Sequence[GroupRow], line: Line, *, ordered: bool) -> list[GroupRow]:
+    if ordered:
+        place = {name: i for i, name in enumerate(natural_order([row.group for row in rows]))}
+        return sorted(rows, key=lambda row: place[row.group])
+    sign = -1.0 if line.direction == "lower" else 1.0
+    return sorted(
+        rows,
+        key=lambda row: (
+            row.estimate.value is None,
+            sign * (row.estimate.value or 0.0),
+            row.group,
+        ),
+    )
+
+
+def _spread(rows: Sequence[Mapping[str, Any]]) -> Spread:
+    of = {_OF_ATTRIBUTE[row["kind"]]: row for row in rows}
+    test: Mapping[str, Any] = of.get("any_difference", {})
+    tau: Mapping[str, Any] = of.get("tau", {})
+
+    def value(name: str) -> float | None:
+        return of[name]["value"] if name in of else None
+
+    return Spread(
+        p_value=test.get("p_value"),
+        p_adjusted=test.get("p_adjusted"),
+        test=test.get("test"),
+        status=test.get("status", "not scored"),
+        reason=test.get("reason"),
+        tau=tau.get("value"),
+        tau_low=tau.get("low"),
+        tau_high=tau.get("high"),
+        standard_deviation=value("standard_deviation"),
+        range=value("range"),
+        ratio=value("ratio"),
+        epsilon=value("epsilon"),
+        mean_gap=value("mean_gap"),
+        worst=of["worst"]["group_a"] if "worst" in of else None,
+        worst_share=value("worst"),
+    )
+
+
+def _verdict(
+    attribute: str,
+    anchor: str,
+    tables: Mapping[LineKey, LineTable],
+    everything: _Everything,
+    context: Context,
+) -> Verdict:
+    (key, main), *others = tables.items()
+    judged = [row for row in main.rows if row.estimate.judged]
+    sign = -1.0 if main.line.direction == "lower" else 1.0
+    ranked = sorted(judged, key=lambda row: sign * (row.estimate.value or 0.0))
+    low, high = everything.detectable.get((*key, attribute), (None, None))
+    p = main.spread.p_adjusted
+    return Verdict(
+        attribute=attribute,
+        title=context.title(attribute),
+        anchor=anchor,
+        line=main.line,
+        outcome="not judged"
+        if p is None
+        else "differ"
+        if p <= context.alpha
+        else "no difference found",
+        spread=main.spread,
+        worst=ranked[0] if len(ranked) > 1 else None,
+        best=ranked[-1] if len(ranked) > 1 else None,
+        detectable_low=low,
+        detectable_high=high,
+        n_judged=len(judged),
+        n_groups=len(main.rows),
+        also=tuple(
+            table.line.title
+            for _, table in others
+            if table.spread.p_adjusted is not None and table.spread.p_adjusted <= context.alpha
+        ),
+    )

@@ -1,0 +1,168 @@
+"""Figures as self-contained SVG, each with the words that replace it.
+
+Drawn by altair and vl-convert (no browser, no network), imported when the first figure is drawn.
+Shape and lightness carry the meaning, never hue: filled points are sound, hollow ones have an
+interval that cannot be assured, darker cells are worse. Every figure comes with a description
+that gives a screen reader the numbers' gist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from isolux.groups import natural_order
+from isolux.info import Direction
+from isolux.report._dots import dots, panels
+from isolux.report._heatmap import Cell, heat_map
+from isolux.report.document import AttributeSection, Block, GroupRow, Line, LineTable
+from isolux.report.wording import count, interval, listed, with_unit
+
+__all__ = ["Figure", "figure_of", "more_figures_of"]
+
+PANELS_SHOWN = 8
+"""Beyond so many lines, the classes of a metric are drawn as a heat map of classes by groups."""
+GROUPS_IN_PANELS = 20
+CLASSES_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """An SVG element, its text alternative, and the caption under it."""
+
+    svg: str
+    alt: str
+    caption: str
+    wide: bool = False
+
+
+def figure_of(section: AttributeSection) -> Figure | None:
+    """Draw the main metric of one attribute; None where no group can be judged."""
+    table = section.main
+    judged = [row for row in table.rows if row.estimate.judged]
+    if not judged:
+        return None
+    if section.is_intersection:
+        return _crossed(section, table, judged)
+    return Figure(
+        svg=dots(table),
+        alt=_gist(section.title, table, judged),
+        caption=(
+            f"{table.line.title} of each group, with its interval. Dashed line and band: "
+            f"everyone.{_hollow(judged)}"
+        ),
+    )
+
+
+def more_figures_of(section: AttributeSection) -> list[Figure]:
+    """Draw the other metrics of one attribute, small; classes by the dozen become a heat map."""
+    order = [row.group for row in section.main.rows]
+    small: list[LineTable] = []
+    found: list[Figure] = []
+    for block in section.blocks:
+        lines = [table for table in block.tables if table is not section.main]
+        if len(lines) > PANELS_SHOWN:
+            found += _classes(section, block)
+        else:
+            small += lines
+    drawable = [t for t in small if any(row.estimate.judged for row in t.rows)]
+    if drawable and len(order) <= GROUPS_IN_PANELS:
+        names = listed([t.line.title for t in drawable])
+        note = " ".join(_gist(section.title, t, _judged(t)) for t in drawable)
+        caption = f"{names}, drawn as above; each panel has its own scale."
+        found.insert(0, Figure(panels(drawable[:PANELS_SHOWN], order), note, caption, wide=True))
+    return found
+
+
+def _judged(table: LineTable) -> list[GroupRow]:
+    return [row for row in table.rows if row.estimate.judged]
+
+
+def _gist(title: str, table: LineTable, judged: Sequence[GroupRow]) -> str:
+    line = table.line
+    sign = -1.0 if line.direction == "lower" else 1.0
+    ranked = sorted(judged, key=lambda row: sign * (row.estimate.value or 0.0))
+    first, last = ("lowest", "highest") if line.direction == "none" else ("worst", "best")
+    told = [f"{line.title} by {title}, {count(len(judged))} groups."]
+    told.append(f"{first.capitalize()}: {_spoken(ranked[0], line)}.")
+    if len(ranked) > 1:
+        told.append(f"{last.capitalize()}: {_spoken(ranked[-1], line)}.")
+    if table.overall and table.overall.judged:
+        told.append(f"Everyone: {with_unit(table.overall.value, line.unit)}.")
+    missing = len(table.rows) - len(judged)
+    if missing:
+        have = "group has" if missing == 1 else "groups have"
+        told.append(f"{count(missing)} {have} too little data to judge.")
+    return " ".join(told)
+
+
+def _spoken(row: GroupRow, line: Line) -> str:
+    found = row.estimate
+    ends = f" ({interval(found.low, found.high, line.unit)})" if found.low is not None else ""
+    return f"{row.group} {with_unit(found.value, line.unit)}{ends}"
+
+
+def _hollow(judged: Sequence[GroupRow]) -> str:
+    hollow = any(row.estimate.status == "boundary" for row in judged)
+    return " Hollow: the interval is not assured." if hollow else ""
+
+
+def _shading(direction: Direction, judged: Sequence[GroupRow]) -> str:
+    marked = any(row.estimate.status == "boundary" for row in judged)
+    worse = {"higher": "lower, hence worse", "lower": "higher, hence worse", "none": "higher"}
+    circle = " ○: the interval is not assured." if marked else ""
+    return f"Darker is {worse[direction]}. Hatched: too little data to judge.{circle}"
+
+
+def _crossed(section: AttributeSection, table: LineTable, judged: Sequence[GroupRow]) -> Figure:
+    split = [(_joined(row.values[:-1]), row.values[-1], row) for row in table.rows]
+    firsts, seconds = (natural_order(dict.fromkeys(item[i] for item in split)) for i in (0, 1))
+    if len(seconds) > len(firsts) and len(section.parts) == 2:
+        split = [(b, a, row) for a, b, row in split]
+        firsts, seconds = seconds, firsts
+    cells = [Cell(a, b, row.estimate) for a, b, row in split]
+    line = table.line
+    return Figure(
+        svg=heat_map(cells, firsts, seconds, unit=line.unit, direction=line.direction),
+        alt=_gist(section.title, table, judged),
+        caption=f"{line.title}{_percent(line)}. {_shading(line.direction, judged)}",
+        wide=len(seconds) > 4,
+    )
+
+
+def _percent(line: Line) -> str:
+    return ", in percent" if line.unit == "fraction" else ""
+
+
+def _joined(values: Sequence[str]) -> str:
+    return " × ".join(values)
+
+
+def _classes(section: AttributeSection, block: Block) -> list[Figure]:
+    def reach(table: LineTable) -> float:
+        values = [row.estimate.value for row in table.rows if row.estimate.value is not None]
+        return max(values) - min(values) if len(values) > 1 else -1.0
+
+    tables = sorted(block.tables, key=reach, reverse=True)[:CLASSES_SHOWN]
+    cells = [
+        Cell(str(table.line.label), row.group, row.estimate)
+        for table in tables
+        for row in table.rows
+    ]
+    groups = [row.group for row in section.main.rows]
+    if len(groups) > GROUPS_IN_PANELS or not any(cell.estimate.judged for cell in cells):
+        return []
+    line = tables[0].line
+    rows = [str(table.line.label) for table in tables]
+    judged = [row for table in tables for row in _judged(table)]
+    shown = f"the {len(rows)} of {count(len(block.tables))} classes with the widest range"
+    return [
+        Figure(
+            svg=heat_map(cells, rows, groups, unit=line.unit, direction=line.direction),
+            alt=f"{block.title} by class and {section.title}, {shown}. "
+            + " ".join(_gist(section.title, table, _judged(table)) for table in tables[:3]),
+            caption=f"{block.title} by class{_percent(line)}: {shown}. "
+            f"{_shading(line.direction, judged)}",
+            wide=True,
+        )
+    ]

@@ -1,0 +1,139 @@
+"""The report as one HTML file: it works offline, asks the network for nothing, and prints.
+
+``render`` turns a ``Summary`` into text, ``write_report`` writes it beside the run's tables. All
+values pass through autoescaping templates. Should a name ever get through, the page's own policy
+still forbids it to do anything: no request, and no script or style but the two that are hashed.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isolux.containers import Run
+from isolux.io import write_text
+from isolux.report import _answer, figures, wording
+from isolux.report.document import Block, GroupRow, LineTable, Summary
+from isolux.report.summary import summarise
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+__all__ = ["page", "render", "write_report"]
+
+ROWS_SHOWN = 200
+"""Rows printed of one table; all of them are in group_metrics.parquet."""
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(summary: Summary) -> str:
+    """Print a summary as one self-contained HTML document.
+
+    Examples
+    --------
+    >>> from isolux.containers import Run
+    >>> from isolux.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+    >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    >>> html = render(summarise(Run({"model": "<b>"}, *(table.empty() for table in tables))))
+    >>> "<b>" in html, "&lt;b&gt;" in html
+    (False, True)
+    """
+    drawn = [(figures.figure_of(s), figures.more_figures_of(s)) for s in summary.sections]
+    return page("report.html.j2", summary=summary, drawn=drawn)
+
+
+def write_report(run: Run, path: str | Path) -> Path:
+    """Write a run's report to ``path``, whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        When the file cannot be written.
+    """
+    return write_text(path, render(summarise(run)))
+
+
+def page(template: str, **values: Any) -> str:
+    """Fill one of this room's templates; style and script are inlined, and hashed in its policy."""
+    from markupsafe import Markup
+
+    style, script = (_own(name) for name in ("report.css", "report.js"))
+    policy = (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
+        f"style-src {_hash(style)}; script-src {_hash(script)}"
+    )
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            **values,
+            style=Markup(style),  # noqa: S704 - our own file
+            script=Markup(script),  # noqa: S704 - our own file
+            policy=Markup(policy),  # noqa: S704 - made of our own words and hashes
+        )
+    )
+
+
+@cache
+def _own(name: str) -> str:
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    spoken = ("count", "listed", "p_equals", "p_text", "points", "share", "value_text", "with_unit")
+    environment.filters |= {name: getattr(wording, name) for name in spoken} | {
+        "rows_shown": rows_shown,
+        "svg": _svg,
+        "verdict_text": _answer.verdict_text,
+        "worst_text": _answer.worst_text,
+    }
+    environment.tests["search_p"] = lambda claim: " p = " in claim or " p < " in claim
+    environment.globals |= {
+        "SHAPE": wording.SHAPE,
+        "STATUS_WORDS": wording.STATUS_WORDS,
+        "interval": wording.interval,
+        "reach": wording.reach,
+    }
+    return environment
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of one table that are printed, and how many there are."""
+
+    rows: list[tuple[LineTable, GroupRow]]
+    total: int
+
+
+def rows_shown(block: Block) -> Rows:
+    """Choose the rows of a long table: those furthest from everyone, in the table's own order."""
+    rows = [(table, row) for table in block.tables for row in table.rows]
+    if len(rows) <= ROWS_SHOWN:
+        return Rows(rows, len(rows))
+    far = sorted(range(len(rows)), key=lambda i: -abs(rows[i][1].difference or 0.0))
+    return Rows([rows[i] for i in sorted(far[:ROWS_SHOWN])], len(rows))
+
+
+def _svg(figure: figures.Figure) -> Markup:
+    from markupsafe import Markup
+
+    return Markup(figure.svg)  # noqa: S704 - vega escapes texts; a test feeds it hostile ones

@@ -1,0 +1,242 @@
+"""How the report says a number: one place, so that two pages never say it differently.
+
+Fractions are printed as percent with one decimal, differences of fractions as points, an interval
+as ``8.0 to 16.3``, a p-value as ``0.003`` or ``< 0.001``. The signs are typographic: a true minus,
+and a space that does not break before a unit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from urllib.parse import urlsplit
+
+from isolux.tables import Status
+
+__all__ = [
+    "SHAPE",
+    "STATUS_WORDS",
+    "count",
+    "interval",
+    "listed",
+    "p_equals",
+    "p_text",
+    "plain",
+    "points",
+    "reach",
+    "safe_url",
+    "share",
+    "value_text",
+    "with_unit",
+]
+
+NBSP = "\N{NO-BREAK SPACE}"
+MINUS = "\N{MINUS SIGN}"
+NOTHING = "\N{EN DASH}"
+
+SHAPE: dict[str, str] = {
+    Status.OK: "●",
+    Status.BOUNDARY: "○",
+    Status.INSUFFICIENT_UNITS: "×",
+    Status.INSUFFICIENT_CLUSTERS: "×",
+    Status.UNDEFINED: "÷",
+    Status.NOT_SCORED: NOTHING,
+}
+"""A mark for each status, so that none is told by colour alone."""
+
+STATUS_WORDS: dict[str, str] = {
+    Status.OK: "sound",
+    Status.BOUNDARY: "interval not assured",
+    Status.INSUFFICIENT_UNITS: "too few units",
+    Status.INSUFFICIENT_CLUSTERS: "too few clusters",
+    Status.UNDEFINED: "undefined",
+    Status.NOT_SCORED: "not scored",
+}
+
+
+def _fixed(value: float, places: int, *, sign: bool = False) -> str:
+    text = f"{value:+.{places}f}" if sign else f"{value:.{places}f}"
+    if float(text) == 0:
+        text = text.lstrip("+-")  # a rounded −0.0 would claim a direction
+    return text.replace("-", MINUS)
+
+
+def value_text(
+    value: float | None, unit: str = "fraction", *, sign: bool = False, places: int | None = None
+) -> str:
+    """Print a number without its unit: fractions times 100 with one decimal, others with three.
+
+    Examples
+    --------
+    >>> value_text(0.73914), value_text(-0.1213, sign=True), value_text(None)
+    ('73.9', '−12.1', '–')
+    >>> value_text(2.5, "years")
+    '2.500'
+    """
+    if value is None:
+        return NOTHING
+    if unit == "fraction":
+        return _fixed(100 * value, 1 if places is None else places, sign=sign)
+    return _fixed(value, 3 if places is None else places, sign=sign)
+
+
+def with_unit(value: float | None, unit: str = "fraction") -> str:
+    """Print a number with its unit: ``73.9 %``.
+
+    Examples
+    --------
+    >>> with_unit(0.739).replace(NBSP, " "), with_unit(3.25, "years").replace(NBSP, " ")
+    ('73.9 %', '3.250 years')
+    """
+    text = value_text(value, unit)
+    if value is None or not unit:
+        return text
+    return f"{text}{NBSP}{'%' if unit == 'fraction' else unit}"
+
+
+def points(value: float | None, unit: str = "fraction") -> str:
+    """Print the size of a difference: points of a hundred for fractions.
+
+    Examples
+    --------
+    >>> points(-0.121).replace(NBSP, " ")
+    '12.1 points'
+    """
+    if value is None:
+        return NOTHING
+    text = value_text(abs(value), unit)
+    if unit == "fraction":
+        return f"{text}{NBSP}{'point' if text == '1.0' else 'points'}"
+    return f"{text}{NBSP}{unit}" if unit else text
+
+
+def interval(
+    low: float | None,
+    high: float | None,
+    unit: str = "fraction",
+    *,
+    places: int | None = None,
+    flip: bool = False,
+) -> str:
+    """Print an interval without its unit; ``flip`` turns that of a − b into that of b − a.
+
+    Examples
+    --------
+    >>> interval(0.08, 0.163), interval(-0.163, -0.08, flip=True), interval(None, None)
+    ('8.0 to 16.3', '8.0 to 16.3', '–')
+    """
+    if low is None or high is None:
+        return NOTHING
+    ends = (-high, -low) if flip else (low, high)
+    first, last = (value_text(end, unit, places=places) for end in ends)
+    return f"{first} to {last}"
+
+
+def reach(low: float | None, high: float | None, unit: str = "fraction") -> str:
+    """Print the smallest and largest of several numbers; as one where they print alike.
+
+    Examples
+    --------
+    >>> reach(0.031, 0.089), reach(0.04, 0.04)
+    ('3.1 to 8.9', '4.0')
+    """
+    alike = value_text(low, unit) == value_text(high, unit)
+    return value_text(low, unit) if alike else interval(low, high, unit)
+
+
+def p_text(p: float | None) -> str:
+    """Print a p-value with three decimals, as a bound where it is smaller.
+
+    Examples
+    --------
+    >>> p_text(0.0031), p_text(0.0002), p_text(1.0), p_text(None)
+    ('0.003', '< 0.001', '1.000', '–')
+    """
+    if p is None:
+        return NOTHING
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def p_equals(p: float | None) -> str:
+    """Print a p-value inside a sentence: ``p = 0.003`` or ``p < 0.001``.
+
+    Examples
+    --------
+    >>> p_equals(0.0002), p_equals(0.5), p_equals(None)
+    ('p < 0.001', 'p = 0.500', 'not tested')
+    """
+    if p is None:
+        return "not tested"
+    return f"p {p_text(p)}" if p < 0.001 else f"p = {p_text(p)}"
+
+
+def count(n: int | None) -> str:
+    """Print a count with separated thousands.
+
+    Examples
+    --------
+    >>> count(10954), count(None)
+    ('10,954', '–')
+    """
+    return NOTHING if n is None else f"{n:,}"
+
+
+def share(value: float | None) -> str:
+    """Print a share of a whole as whole percent.
+
+    Examples
+    --------
+    >>> share(0.971).replace(NBSP, " ")
+    '97 %'
+    """
+    return NOTHING if value is None else f"{100 * value:.0f}{NBSP}%"
+
+
+def listed(names: Sequence[str], *, most: int | None = None) -> str:
+    """Join names as in a sentence; beyond ``most``, say how many more there are.
+
+    Examples
+    --------
+    >>> listed(["race", "age", "gender"]), listed(["a", "b", "c", "d"], most=2)
+    ('race, age and gender', 'a, b and 2 more')
+    """
+    shown = list(names)
+    if most is not None and len(shown) > most:
+        shown = [*shown[:most], f"{len(names) - most} more"]
+    if len(shown) <= 1:
+        return "".join(shown)
+    return ", ".join(shown[:-1]) + " and " + shown[-1]
+
+
+_UNPRINTABLE = re.compile(
+    "[^\t\n\r\N{SPACE}-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x7f-\x84\x86-\x9f]"
+)
+
+
+def plain(text: str) -> str:
+    """Replace characters that XML forbids or that only steer a terminal, and join lines.
+
+    Not cosmetic: vl-convert aborts the whole process (a panic that Python cannot catch) when a
+    text it measures holds one of them.
+
+    Examples
+    --------
+    >>> plain("a" + chr(0) + "b")
+    'a�b'
+    """
+    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text).replace("\n", " ").replace("\r", " ")
+
+
+def safe_url(url: str) -> str:
+    """Return an http or https address as it is, and anything else as nothing.
+
+    Examples
+    --------
+    >>> safe_url("https://example.org/a"), safe_url("javascript:alert(1)")
+    ('https://example.org/a', '')
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    return url if parts.scheme in {"http", "https"} and parts.netloc else ""

@@ -1,0 +1,1 @@
+"""Statistics over evidence and weights: resampling, intervals, tests."""

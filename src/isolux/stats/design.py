@@ -1,0 +1,137 @@
+"""Who adds what to which sum: groups × columns × clusters as one sparse matrix.
+
+Every statistic that is a function of sums needs, for each group and each of its columns, what
+each independent cluster adds. With that matrix X ``[groups * columns, clusters]``, estimates are
+row sums, bootstrap replicates are ``X @ W`` with random whole-number weights, and sign-flip tests
+are ``X @ F`` with random signs. Nothing loops over people.
+
+Clusters whose column of X is the same are exchangeable copies, so they are counted instead of
+visited (``Design.copies``): a bootstrap weight of k copies is multinomial or Poisson with k times
+the rate, k random signs sum to a shifted binomial. 10,954 faces judged by three 0/1 metrics in 15
+groupings are about 500 distinct columns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Design", "IntArray", "build_design"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """The sums of every group and column by distinct cluster.
+
+    Parameters
+    ----------
+    matrix : csr_array, [n_groups * n_columns, n_distinct]
+        Row ``g * n_columns + q`` holds what each distinct cluster adds to column q of group g.
+    copies : [n_distinct] int
+        How many clusters each distinct one stands for; their sum is the number of clusters.
+    distinct_of : [n_clusters] int
+        Which distinct cluster each cluster is a copy of.
+    n_groups, n_columns : int
+    """
+
+    matrix: csr_array
+    copies: IntArray
+    distinct_of: IntArray
+    n_groups: int
+    n_columns: int
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of independent clusters."""
+        return int(self.copies.sum())
+
+    def sums(self, weights: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """Weighted sums ``[n_groups, n_columns, r]`` for weights ``[n_distinct, r]``."""
+        product = self.matrix @ np.ascontiguousarray(weights, dtype=np.float64)
+        return np.asarray(product).reshape(self.n_groups, self.n_columns, -1)
+
+    def totals(self) -> npt.NDArray[np.float64]:
+        """Return the sums of the data as they are, ``[n_groups, n_columns]``."""
+        return self.sums(self.copies[:, None])[:, :, 0]
+
+    def rows(self, group: int | IntArray, column: int) -> csr_array:
+        """Return what distinct clusters add to one column of groups, ``[g, n_distinct]``."""
+        return self.matrix[np.atleast_1d(group) * self.n_columns + column]
+
+
+def build_design(
+    columns: csr_array,
+    cluster_of: IntArray,
+    group_of: IntArray,
+    unit_of: IntArray,
+    n_groups: int,
+) -> Design:
+    """Sum the columns of each group's units by cluster, and merge clusters that are alike.
+
+    Parameters
+    ----------
+    columns : csr_array, [n_units, n_columns]
+        What each unit adds to each column.
+    cluster_of : [n_units] int
+        The cluster of each unit, numbered from 0.
+    group_of, unit_of : [n_memberships] int
+        One entry per unit and group it is in.
+    n_groups : int
+        Number of groups; a group may be empty.
+
+    Examples
+    --------
+    Three clusters of one unit; the first two are alike, so one column stands for both.
+
+    >>> import numpy as np
+    >>> from scipy.sparse import csr_array
+    >>> column = csr_array(np.array([[1.0], [1.0], [2.0]]))
+    >>> ids = np.arange(3)
+    >>> design = build_design(column, ids, np.zeros(3, dtype=np.int64), ids, 1)
+    >>> sorted(design.copies.tolist()), design.totals().tolist()
+    ([1, 2], [[4.0]])
+    """
+    from scipy.sparse import coo_array, csr_array
+
+    n_columns = columns.shape[1]
+    n_clusters = int(cluster_of.max(initial=-1)) + 1
+    spread = coo_array(columns[unit_of])
+    rows = group_of[spread.row].astype(np.int64) * n_columns + spread.col
+    shape = (n_groups * n_columns, n_clusters)
+    matrix = csr_array(coo_array((spread.data, (rows, cluster_of[unit_of[spread.row]])), shape))
+    matrix.eliminate_zeros()
+    first, distinct_of, copies = _distinct(matrix, n_clusters)
+    return Design(matrix[:, first], copies, distinct_of, n_groups, n_columns)
+
+
+def _distinct(matrix: csr_array, n_clusters: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Find equal columns by a 64-bit sum of mixed entries.
+
+    Two different columns collide with a probability of about n²/2⁶⁵ (10⁻¹⁰ for 50,000 clusters).
+    """
+    entries = matrix.tocoo()
+    mixed = _mix(entries.row.astype(np.uint64) + np.uint64(1)) ^ entries.data.astype(
+        np.float64
+    ).view(np.uint64)
+    signature = np.zeros(n_clusters, dtype=np.uint64)
+    np.add.at(signature, entries.col, _mix(mixed))
+    _, first, inverse, counts = np.unique(
+        signature, return_index=True, return_inverse=True, return_counts=True
+    )
+    return first, inverse.astype(np.int64), counts.astype(np.int64)
+
+
+def _mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Scramble 64 bits (the finaliser of SplitMix64; overflow wraps on purpose)."""
+    with np.errstate(over="ignore"):
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return x ^ (x >> np.uint64(31))

@@ -1,0 +1,324 @@
+"""How much groups differ beyond noise: Paule and Mandel's tau with dependent groups.
+
+The standard deviation of group values, like their range, is never negative and grows with noise:
+ten groups of thirty people differ by some points even when the model serves all alike. tau is the
+standard deviation that is left when the noise, with its correlations, is taken out:
+
+    values ~ Normal(mu, S + tau² I),    S: the values' covariance, from a cluster bootstrap
+
+tau solves Q(tau²) = g - 1 where Q is the generalised Q statistic, the quadratic form of the
+residuals from the generalised least squares mean; the interval inverts its chi-squared law.
+
+Groups that share people, or subjects with rows in several groups, are off the diagonal of S.
+
+References
+----------
+.. [1] Paule, R. C. and Mandel, J. (1982). Consensus values and weighting factors. Journal of
+   Research of the National Bureau of Standards 87(5), 377-385.
+.. [2] Viechtbauer, W. (2007). Confidence intervals for the amount of heterogeneity in
+   meta-analysis. Statistics in Medicine 26(1), 37-52.
+.. [3] Jackson, D., Turner, R., Rhodes, K. and Viechtbauer, W. (2014). Methods for calculating
+   confidence and credible intervals for the residual between-study variance in random effects
+   meta-regression models. BMC Medical Research Methodology 14, 103.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.errors import InputError, SpecError
+from isolux.stats.statistic import FloatArray
+
+__all__ = ["Dispersion", "generalised_q", "noise_corrected_sd", "pooled_covariance"]
+
+# A direction in which nothing varies (one group counted twice) has variance 0 and, by rounding,
+# a difference of 1e-17: their ratio is noise. Variances below this share of the largest are 0.
+_FLOOR = 1e-10
+_LEAST_FREEDOM = 4.0  # a squared t has a variance only above 4 degrees of freedom
+_HALVINGS = 120  # from any bracket to the last bit of a float
+
+
+@dataclass(frozen=True, slots=True)
+class Dispersion:
+    """The spread of groups beyond noise.
+
+    Attributes
+    ----------
+    tau : float
+        Standard deviation between groups without their noise, in the metric's unit, at least 0;
+        lower is more alike. NaN where fewer than two groups are judged.
+    low, high : float
+        Interval by Q-profile, in the metric's unit.
+    q : float
+        Generalised Q at tau = 0; about ``n_groups - 1`` where groups do not differ.
+    p : float
+        Chance of such a Q or a larger one where groups do not differ.
+    n_groups : int
+        Groups that were judged.
+    """
+
+    tau: float
+    low: float
+    high: float
+    q: float
+    p: float
+    n_groups: int
+
+    @property
+    def interval_is_empty(self) -> bool:
+        """Whether the groups are more alike than noise lets them be at any tau.
+
+        Both bounds are then 0 by convention, which is not certainty: it happens in
+        (1 - level) / 2 of the worlds in which nothing differs, and more often where the
+        covariance is too large.
+        """
+        return self.high == 0.0
+
+
+def noise_corrected_sd(
+    values: npt.ArrayLike,
+    covariance: npt.ArrayLike,
+    level: float = 0.95,
+    *,
+    degrees_of_freedom: npt.ArrayLike | None = None,
+) -> Dispersion:
+    """Estimate the standard deviation of group values that noise does not explain.
+
+    Parameters
+    ----------
+    values : array_like [g]
+        The groups' values, in the metric's unit. NaN: not judged, left out.
+    covariance : array_like [g, g]
+        Covariance of the values' errors, in the unit squared; a group whose row is NaN on the
+        diagonal is left out. Unbiased, please: a bootstrap of k clusters gives (k - 1) / k of it.
+        A group at 0 or 1 has a bootstrap variance of 0 that is not true, and counts as known
+        without error: see ``pooled_covariance``.
+    level : float
+        Level of the interval, between 0 and 1.
+    degrees_of_freedom : array_like, [] or [g], optional
+        On which each group's variance rests (its clusters - 1); None: the covariance is known.
+        A group with 4 or fewer is left out. The variances of small groups err, 1 / variance is
+        then too large on average, and many small groups seem to differ when none does: 40 groups
+        of 10 clusters have p < .05 in three worlds of ten (with this argument in one of twenty).
+        See Notes.
+
+    Returns
+    -------
+    Dispersion
+        Every number NaN where fewer than two groups are judged.
+
+    Raises
+    ------
+    InputError
+        If the shapes do not fit, or the covariance is not symmetric or holds NaN or negative
+        variances.
+    SpecError
+        If the level is not between 0 and 1.
+
+    Notes
+    -----
+    With an orthonormal basis C of the contrasts between groups (C' 1 = 0), the generalised least
+    squares form equals ``y' C (C' S C + tau² I)⁻¹ C' y``, so one eigendecomposition of C' S C
+    makes Q a sum of ``z² / (lambda + tau²)``, exact and falling in tau².
+
+    With degrees of freedom v a residual is a t, not a normal: variances are multiplied by
+    v / (v - 2), its variance, and Q's law is the scaled chi-squared that has the mean g - 1 and
+    the variance ``2 (g - 1) c`` of squared standardised t's, c = 1 + mean(3 / (v - 4)). This
+    is our own, made for many small groups, after Welch (1951), whose first order is too short
+    there; as tau grows beyond the noise the interval becomes a little too wide.
+
+    References
+    ----------
+    .. [1] Paule and Mandel (1982); [2]_ Viechtbauer (2007), the interval; [3]_ Jackson et al.
+       (2014), the same with any covariance. See the module.
+
+    Examples
+    --------
+    Four groups, each with a standard error of 2 points; their own spread is 4.1 points:
+
+    >>> found = noise_corrected_sd([0.80, 0.82, 0.88, 0.88], np.diag([0.02**2] * 4))
+    >>> round(found.tau, 4), round(found.low, 4), round(found.high, 4)
+    (0.0361, 0.0121, 0.1524)
+    >>> round(found.p, 4)
+    0.0052
+    """
+    if not 0.0 < level < 1.0:
+        raise SpecError("an interval has no such level", expected="0 < level < 1", found=str(level))
+    y, s, freedom = _judged(values, covariance, degrees_of_freedom)
+    if y.size < 2:
+        return Dispersion(np.nan, np.nan, np.nan, np.nan, np.nan, y.size)
+    from scipy.special import chdtrc, chdtri
+
+    inflation = np.sqrt(1.0 + 2.0 / (freedom - 2.0))
+    widening = 1.0 + float(np.mean(3.0 / (freedom - _LEAST_FREEDOM)))
+    squares, variances = _contrasts(y, s * np.outer(inflation, inflation))
+    q = float(_q(squares, variances, np.zeros(1))[0])
+    dimensions = y.size - 1.0
+    tail = (1.0 - level) / 2.0
+    targets = np.array(
+        [
+            dimensions,
+            widening * chdtri(dimensions / widening, tail),
+            widening * chdtri(dimensions / widening, 1.0 - tail),
+        ]
+    )
+    tau, low, high = np.sqrt(_solve(squares, variances, targets))
+    p = float(chdtrc(dimensions / widening, q / widening))
+    return Dispersion(float(tau), float(low), float(high), q, p, y.size)
+
+
+def pooled_covariance(covariance: npt.ArrayLike, sizes: npt.ArrayLike) -> FloatArray:
+    """Give all groups one variance per observation; correlations stay.
+
+    A rate's own variance falls as the rate nears 0 or 1, so the groups that by chance are far out
+    are trusted most, and a group at 100 % wholly: groups that do not differ seem to. Pooling
+    undoes it, as the analysis of variance does. Measured, 40 groups of 12 people with 1 to 19
+    photos, correlation .3 within a person, no true difference: at a rate of .95 the interval for
+    tau holds 0 in 18 % of worlds as is (degrees of freedom given) and in 93 % pooled; at a rate
+    of .5 in 79 and 93 %.
+
+    For groups that share no cluster. Where the attribute varies within clusters, strong
+    correlations make tau hang on the exact variances: leave the covariance as it is there (60
+    photos, 8 groups: 0 was held in 93 to 100 % of worlds; pooled in as few as 60 %).
+
+    Parameters
+    ----------
+    covariance : array_like [g, g]
+        Covariance of the groups' values; NaN on the diagonal: the group takes no part.
+    sizes : array_like [g]
+        Clusters in each group, above 0 (or units, where clusters hardly matter).
+
+    Returns
+    -------
+    ndarray [g, g]
+        Variances ``v / sizes`` with v the mean of ``sizes x variance`` weighted by ``sizes``; a
+        group whose variance was 0 has correlation 0. NaN as before.
+
+    Raises
+    ------
+    InputError
+        If the shapes do not fit or a size is not above 0.
+
+    Examples
+    --------
+    >>> pooled_covariance([[0.04, 0.0], [0.0, 0.0]], [10, 10]).round(6).tolist()
+    [[0.02, 0.0], [0.0, 0.02]]
+    """
+    s, n = np.asarray(covariance, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
+    variances = np.diagonal(s)
+    judged = ~np.isnan(variances)
+    if n.shape != variances.shape or s.shape != (n.size, n.size) or not (n[judged] > 0.0).all():
+        raise InputError(
+            "the sizes do not fit the covariance",
+            expected="a g x g covariance and g sizes above 0",
+            found=f"shapes {s.shape} and {n.shape}, smallest size {n.min(initial=np.inf):g}",
+        )
+    if not judged.any():
+        return s.copy()
+    per_unit = np.average((n * variances)[judged], weights=n[judged])
+    deviations = np.sqrt(variances)
+    inverse = np.divide(1.0, deviations, out=np.zeros(n.size), where=deviations > 0.0)
+    correlation = s * np.outer(inverse, inverse)
+    np.fill_diagonal(correlation, np.where(judged, 1.0, np.nan))
+    scale = np.sqrt(per_unit / np.where(judged, n, np.nan))
+    return np.asarray(correlation * np.outer(scale, scale), dtype=np.float64)
+
+
+def generalised_q(
+    values: npt.ArrayLike, covariance: npt.ArrayLike, tau: npt.ArrayLike = 0.0
+) -> FloatArray:
+    """Return the generalised Q statistic at given values of tau.
+
+    Parameters
+    ----------
+    values : array_like [g]
+        The groups' values, in the metric's unit; NaN: left out.
+    covariance : array_like [g, g]
+        Covariance of their errors.
+    tau : array_like
+        Standard deviations between groups to try, at least 0, in the metric's unit.
+
+    Returns
+    -------
+    ndarray, shape of ``tau``
+        At least 0, falling in tau; at the true tau it follows a chi-squared law with g - 1
+        degrees of freedom. NaN where fewer than two groups are judged.
+
+    Raises
+    ------
+    InputError
+        As ``noise_corrected_sd``.
+
+    Examples
+    --------
+    Two groups 3 apart, each with variance 1, tau² = .5: 3² / (2 + 2 x .5) = 3.
+
+    >>> generalised_q([0, 3], [[1, 0], [0, 1]], 0.5**0.5).round(6).item()
+    3.0
+    """
+    y, s, _ = _judged(values, covariance, None)
+    squared = np.asarray(tau, dtype=np.float64) ** 2
+    if y.size < 2:
+        return np.full(squared.shape, np.nan)
+    return _q(*_contrasts(y, s), squared)
+
+
+def _judged(
+    values: npt.ArrayLike, covariance: npt.ArrayLike, degrees_of_freedom: npt.ArrayLike | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the judged groups' values, covariance and degrees of freedom (inf: known)."""
+    y, s = np.asarray(values, dtype=np.float64), np.asarray(covariance, dtype=np.float64)
+    given = np.inf if degrees_of_freedom is None else degrees_of_freedom
+    freedom = np.asarray(given, dtype=np.float64)
+    if y.ndim != 1 or s.shape != (y.size, y.size) or freedom.shape not in {(), y.shape}:
+        raise InputError(
+            "the covariance or the degrees of freedom do not fit the groups",
+            expected=f"{y.size} values, a {y.size} x {y.size} covariance, one number or {y.size}",
+            found=f"shapes {y.shape}, {s.shape} and {freedom.shape}",
+        )
+    freedom = np.broadcast_to(freedom, y.shape)
+    known = ~np.isnan(y) & ~np.isnan(np.diagonal(s)) & (freedom > _LEAST_FREEDOM)
+    y, s, freedom = y[known], s[np.ix_(known, known)], freedom[known]
+    scale = float(np.abs(s).max(initial=0.0))
+    # NaN makes the comparison false, so a NaN covariance is refused with the asymmetric ones.
+    if not (np.abs(s - s.T) <= 1e-8 * scale).all() or (np.diagonal(s) < 0.0).any():
+        raise InputError(
+            "the groups' errors have no such covariance",
+            expected="a symmetric matrix without NaN whose diagonal is not negative",
+            found="NaN, a negative variance or two sides that differ",
+        )
+    return y, s, freedom
+
+
+def _contrasts(y: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the squares and variances [g - 1] of uncorrelated contrasts between groups."""
+    # The QR decomposition of a column of ones beside the identity: all but the first direction
+    # are orthonormal contrasts.
+    basis = np.linalg.qr(np.column_stack([np.ones(y.size), np.eye(y.size)[:, 1:]]))[0][:, 1:]
+    variances, directions = np.linalg.eigh(basis.T @ s @ basis)
+    squares = (directions.T @ (basis.T @ (y - y.mean()))) ** 2
+    smallest = _FLOOR * max(float(np.diagonal(s).max()), 0.0)
+    return squares, np.maximum(variances, smallest)
+
+
+def _q(squares: FloatArray, variances: FloatArray, tau_squared: FloatArray) -> FloatArray:
+    """Return Q at each tau²; a contrast of 0 without variance adds nothing."""
+    total = variances + tau_squared[..., None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = np.where(squares > 0.0, squares / total, 0.0)
+    return np.asarray(terms.sum(axis=-1), dtype=np.float64)
+
+
+def _solve(squares: FloatArray, variances: FloatArray, targets: FloatArray) -> FloatArray:
+    """Return the tau² at which Q falls to each target; 0 where it starts below."""
+    low = np.zeros_like(targets)
+    # Each term is at most square / tau², so Q is at or below its target here.
+    high = np.where(_q(squares, variances, low) > targets, squares.sum() / targets, 0.0)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        above = _q(squares, variances, middle) > targets
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return 0.5 * (low + high)

@@ -1,0 +1,202 @@
+"""Intervals of rates and of what is computed from them, from replicates over clusters.
+
+- ``logit_t`` (the default): ``logit(p) ± t × se / (p (1 - p))`` with the bootstrap's standard
+  error, corrected by ``sqrt(C / (C - 1))``, and t with C − 1 degrees of freedom for C clusters. It
+  stays within 0 and 1, and its coverage is measured in ``docs/methods/uncertainty.md``.
+- At 0 and 1 there is no spread to resample: Wilson's interval with the largest design effect
+  there is, each cluster one observation.
+- ``percentile`` and ``bca`` as in Efron & Tibshirani (1993), chapters 13 and 14.
+- Differences and ratios of two groups recover their variances from the groups' own intervals
+  (MOVER: Zou & Donner 2008; with correlation: Zou 2007), so that they inherit asymmetry and
+  bounds. Groups that share people are correlated; the correlation is that of their replicates.
+
+``boundary`` marks where the promise (95 % means 93 to 97) is not kept: fewer than 30 clusters, or
+fewer than five effective observations of the rarer outcome.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.stats.statistic import FloatArray
+
+__all__ = [
+    "KEPT_CLUSTERS",
+    "KEPT_RARER",
+    "Interval",
+    "bca",
+    "difference_interval",
+    "keeps_promise",
+    "log_ratio_interval",
+    "logit_t",
+    "percentile",
+    "student_t",
+    "wilson_at_edge",
+]
+
+KEPT_CLUSTERS = 30
+KEPT_RARER = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Lower and upper ends, of one shape; NaN where there is none."""
+
+    low: FloatArray
+    high: FloatArray
+
+
+def _t(level: float, clusters: FloatArray) -> FloatArray:
+    from scipy.special import stdtrit
+
+    return np.asarray(stdtrit(np.maximum(clusters - 1.0, 1.0), 0.5 + level / 2.0))
+
+
+def logit_t(value: FloatArray, se: FloatArray, clusters: FloatArray, level: float) -> Interval:
+    """Interval of a fraction; at 0 and 1 Wilson's with each cluster one observation.
+
+    Parameters
+    ----------
+    value, se, clusters : [n] float
+        The fraction, its standard error over clusters, the number of clusters.
+    level : float
+        0.95 for a 95 % interval.
+
+    Examples
+    --------
+    >>> ends = logit_t(np.array([0.8]), np.array([0.04]), np.array([50.0]), 0.95)
+    >>> ends.low.round(3).item(), ends.high.round(3).item()
+    (0.708, 0.869)
+    """
+    edge = (value <= 0.0) | (value >= 1.0)
+    p = np.where(edge, 0.5, value)
+    half = _t(level, clusters) * se / (p * (1.0 - p))
+    centre = np.log(p / (1.0 - p))
+    low, high = 1.0 / (1.0 + np.exp(half - centre)), 1.0 / (1.0 + np.exp(-centre - half))
+    wilson = wilson_at_edge(value, clusters, level)
+    return Interval(np.where(edge, wilson.low, low), np.where(edge, wilson.high, high))
+
+
+def wilson_at_edge(value: FloatArray, clusters: FloatArray, level: float) -> Interval:
+    """Wilson's interval with n = the number of clusters (design effect = cluster size)."""
+    from scipy.special import ndtri
+
+    z2 = float(ndtri(0.5 + level / 2.0)) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre = (value + z2 / (2.0 * clusters)) / (1.0 + z2 / clusters)
+        inner = np.maximum(value * (1.0 - value), 0.0) / clusters + z2 / (4.0 * clusters**2)
+        half = np.sqrt(z2 * inner) / (1.0 + z2 / clusters)
+    return Interval(np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0))
+
+
+def student_t(value: FloatArray, se: FloatArray, clusters: FloatArray, level: float) -> Interval:
+    """Interval of an unbounded quantity: ``value ± t × se``."""
+    half = _t(level, clusters) * se
+    return Interval(value - half, value + half)
+
+
+def percentile(replicates: FloatArray, level: float) -> Interval:
+    """Take the middle ``level`` of the replicates ``[..., r]``, NaN ones left out."""
+    import warnings
+
+    tails = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # all NaN gives NaN, which is meant
+        ends = np.nanpercentile(replicates, tails, axis=-1)
+    return Interval(ends[0], ends[1])
+
+
+def bca(
+    value: FloatArray, replicates: FloatArray, acceleration: FloatArray, level: float
+) -> Interval:
+    """Bias-corrected and accelerated percentiles (Efron & Tibshirani 1993, 14.3).
+
+    Parameters
+    ----------
+    value : [n] float
+    replicates : [n, r] float
+    acceleration : [n] float
+        From the cluster jackknife: ``sum(d³) / (6 sum(d²)^1.5)``, d the mean of the leave-one-out
+        values less each of them.
+    level : float
+    """
+    from scipy.special import ndtr, ndtri
+
+    valid = np.isfinite(replicates)
+    count = np.maximum(valid.sum(axis=-1), 1)
+    below = ((replicates < value[:, None]) & valid).sum(axis=-1)
+    ties = ((replicates == value[:, None]) & valid).sum(axis=-1)
+    share = np.clip((below + 0.5 * ties) / count, 0.5 / count, 1.0 - 0.5 / count)
+    bias = ndtri(share)
+    ends = []
+    for tail in (0.5 - level / 2.0, 0.5 + level / 2.0):
+        z = bias + ndtri(tail)
+        at = ndtr(bias + z / np.maximum(1.0 - acceleration * z, 1e-9))
+        ends.append(_quantiles(replicates, at))
+    return Interval(ends[0], ends[1])
+
+
+def _quantiles(replicates: FloatArray, at: FloatArray) -> FloatArray:
+    """One quantile per row; NaN replicates sort last and are not counted."""
+    ordered = np.sort(replicates, axis=-1)
+    last = np.maximum(np.isfinite(ordered).sum(axis=-1) - 1, 0)
+    position = at * last
+    below = np.floor(position).astype(int)
+    above = np.minimum(below + 1, last)
+    rows = np.arange(len(ordered))
+    part = position - below
+    ends: FloatArray = ordered[rows, below] * (1 - part) + ordered[rows, above] * part
+    return ends
+
+
+def keeps_promise(value: FloatArray, se: FloatArray, clusters: FloatArray) -> npt.NDArray[np.bool_]:
+    """Tell whether a fraction's interval keeps its promise: see ``KEPT_CLUSTERS``, ``KEPT_RARER``.
+
+    The effective number of observations is ``p (1 - p) / se²``, which is n where rows are
+    independent and n over the design effect where they are not.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        effective = value * (1.0 - value) / se**2
+        rarer = np.where(se > 0, np.minimum(value, 1.0 - value) * effective, 0.0)
+    return (clusters >= KEPT_CLUSTERS) & (rarer >= KEPT_RARER)
+
+
+def difference_interval(
+    a: FloatArray, ends_a: Interval, b: FloatArray, ends_b: Interval, correlation: FloatArray
+) -> Interval:
+    """Interval of a − b from the two intervals (MOVER).
+
+    Examples
+    --------
+    Newcombe's hybrid score interval is this with Wilson's ends and correlation 0:
+
+    >>> one = Interval(np.array([0.6]), np.array([0.8]))
+    >>> two = Interval(np.array([0.4]), np.array([0.6]))
+    >>> ends = difference_interval(np.array([0.7]), one, np.array([0.5]), two, np.array([0.0]))
+    >>> ends.low.round(4).item(), ends.high.round(4).item()
+    (0.0586, 0.3414)
+    """
+    down_a, up_a = a - ends_a.low, ends_a.high - a
+    down_b, up_b = b - ends_b.low, ends_b.high - b
+    low = a - b - _join(down_a, up_b, correlation)
+    return Interval(low, a - b + _join(up_a, down_b, correlation))
+
+
+def log_ratio_interval(
+    a: FloatArray, ends_a: Interval, b: FloatArray, ends_b: Interval, correlation: FloatArray
+) -> Interval:
+    """Interval of ln(a / b), MOVER on the log scale; NaN where a value or end is not above 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = [np.log(np.where(x > 0, x, np.nan)) for x in (a, b)]
+        ends = [
+            Interval(np.log(np.where(e.low > 0, e.low, np.nan)), np.log(e.high))
+            for e in (ends_a, ends_b)
+        ]
+    return difference_interval(logs[0], ends[0], logs[1], ends[1], correlation)
+
+
+def _join(x: FloatArray, y: FloatArray, correlation: FloatArray) -> FloatArray:
+    return np.sqrt(np.maximum(x * x + y * y - 2.0 * correlation * x * y, 0.0))

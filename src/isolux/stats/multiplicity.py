@@ -1,0 +1,345 @@
+"""Correct a family of tests for its size: Bonferroni, Holm, Benjamini-Hochberg, max-T.
+
+An audit looks at many attributes, groups and metrics; among a hundred true nulls five come out
+below .05. Every test that was looked at belongs to the family. NaN stands for "not tested": it
+stays NaN and does not count.
+
+Max-T (Westfall and Young) compares each |t| with the largest |t| of each simulated null world, so
+it knows how the tests depend on one another, which the others do not: where tests overlap it is
+the most powerful. The null is streamed: ``running_max`` folds blocks of tests into one number per
+replicate, ``step_down_max_t`` takes blocks of replicates. No caller holds tests x replicates.
+
+A p-value of r replicates is ``(1 + #{null >= observed}) / (r + 1)`` (Phipson and Smyth 2010):
+the observed world is one of those that the null could have made, and no p is 0.
+
+References
+----------
+.. [1] Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian
+   Journal of Statistics 6(2), 65-70.
+.. [2] Benjamini, Y. and Hochberg, Y. (1995). Controlling the false discovery rate. Journal of
+   the Royal Statistical Society B 57(1), 289-300.
+.. [3] Westfall, P. H. and Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley,
+   algorithms 2.5 (single-step) and 2.8 (step-down).
+.. [4] Phipson, B. and Smyth, G. K. (2010). Permutation p-values should never be zero.
+   Statistical Applications in Genetics and Molecular Biology 9(1), 39.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.errors import InputError, SpecError
+from isolux.stats.statistic import FloatArray
+
+__all__ = [
+    "benjamini_hochberg",
+    "bonferroni",
+    "critical_value",
+    "holm",
+    "max_t",
+    "reached",
+    "running_max",
+    "step_down_max_t",
+]
+
+# A replicate that repeats the observed world (the identity among sign flips) gives the observed
+# t up to the order of summation. Such a tie must count, or p is too small: ties are taken wide.
+_TIE = 1e-10
+
+
+def bonferroni(p: npt.ArrayLike) -> FloatArray:
+    """Multiply each p by the number of tests: family-wise error, any dependence.
+
+    Parameters
+    ----------
+    p : array_like, any shape
+        p-values, 0 to 1; NaN: not tested.
+
+    Returns
+    -------
+    ndarray, same shape
+        Adjusted p-values, 0 to 1, lower is stronger evidence; NaN where not tested.
+
+    Raises
+    ------
+    InputError
+        If a p lies outside 0 to 1.
+
+    Examples
+    --------
+    >>> bonferroni([0.01, 0.4, float("nan")]).tolist()
+    [0.02, 0.8, nan]
+    """
+    values = _checked(p)
+    return np.minimum(values * np.count_nonzero(~np.isnan(values)), 1.0)
+
+
+def holm(p: npt.ArrayLike) -> FloatArray:
+    """Adjust by Holm's step-down method: family-wise error, any dependence.
+
+    The j-th smallest of m p-values is multiplied by m - j + 1, then made monotone: never larger
+    than Bonferroni's. Holm (1979), [1]_ in the module.
+
+    Parameters
+    ----------
+    p : array_like, any shape
+        p-values, 0 to 1; NaN: not tested.
+
+    Returns
+    -------
+    ndarray, same shape
+        Adjusted p-values, 0 to 1, lower is stronger evidence; NaN where not tested.
+
+    Raises
+    ------
+    InputError
+        If a p lies outside 0 to 1.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03, float("nan")]).tolist()
+    [0.03, 0.06, 0.06, nan]
+    """
+    values = _checked(p)
+    tested, order = _ordered(values)
+    m = tested.size
+    stepped = np.maximum.accumulate(tested[order] * (m - np.arange(m)))
+    return _restored(values, order, np.minimum(stepped, 1.0))
+
+
+def benjamini_hochberg(p: npt.ArrayLike) -> FloatArray:
+    """Adjust for the false discovery rate: the expected share of false claims among the claims.
+
+    A weaker promise than the family-wise error, and one that needs independent or positively
+    dependent tests; all pairs of a few groups are neither, so this is for screening. Benjamini
+    and Hochberg (1995), [2]_ in the module.
+
+    Parameters
+    ----------
+    p : array_like, any shape
+        p-values, 0 to 1; NaN: not tested.
+
+    Returns
+    -------
+    ndarray, same shape
+        Adjusted p-values (often called q), 0 to 1; NaN where not tested.
+
+    Raises
+    ------
+    InputError
+        If a p lies outside 0 to 1.
+
+    Examples
+    --------
+    >>> benjamini_hochberg([0.01, 0.04, 0.03, float("nan")]).tolist()
+    [0.03, 0.04, 0.04, nan]
+    """
+    values = _checked(p)
+    tested, order = _ordered(values)
+    m = tested.size
+    scaled = tested[order] * (m / np.arange(1, m + 1))
+    stepped = np.minimum.accumulate(scaled[::-1])[::-1]
+    return _restored(values, order, np.minimum(stepped, 1.0))
+
+
+def reached(null: npt.ArrayLike, observed: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """Say where a null |t| is at least the observed |t|, ties taken wide.
+
+    Raw and adjusted p-values must count alike, or an adjusted p may fall below its raw one: count
+    raw p-values with this too. A NaN in ``null`` counts as reached (what could not be computed is
+    no evidence); a NaN observed is never reached.
+
+    Examples
+    --------
+    >>> reached([1.0, 2.0, 3.0], 2.0 + 1e-12).tolist()
+    [False, True, True]
+    """
+    simulated = np.asarray(null, dtype=np.float64)
+    bar = np.abs(np.asarray(observed, dtype=np.float64)) * (1.0 - _TIE)
+    return np.asarray(~np.isnan(bar) & ~(simulated < bar), dtype=np.bool_)
+
+
+def running_max(so_far: npt.ArrayLike | None, null_t: npt.ArrayLike) -> FloatArray:
+    """Fold one block of tests into the largest |t| of each replicate.
+
+    Parameters
+    ----------
+    so_far : array_like [r] or None
+        What earlier blocks gave; None before the first.
+    null_t : array_like [tests, r]
+        Null statistics of one block of tests on the same r replicates, signed or not. NaN (a
+        test that a replicate leaves undefined) takes no part. Leave out tests that are not in
+        the family.
+
+    Returns
+    -------
+    ndarray [r]
+        The largest |t|; 0 where a replicate defined none yet.
+
+    Examples
+    --------
+    >>> first = running_max(None, [[1.0, -3.0], [2.0, 0.5]])
+    >>> running_max(first, [[-2.5, float("nan")]]).tolist()
+    [2.5, 3.0]
+    """
+    block = np.abs(np.asarray(null_t, dtype=np.float64))
+    largest = np.fmax.reduce(block, axis=0, initial=0.0)
+    return largest if so_far is None else np.fmax(np.asarray(so_far, dtype=np.float64), largest)
+
+
+def max_t(observed_t: npt.ArrayLike, null_max_t: npt.ArrayLike) -> FloatArray:
+    """Adjust by single-step max-T: the share of null worlds whose largest |t| reaches this one.
+
+    Parameters
+    ----------
+    observed_t : array_like, any shape
+        The statistics that were observed, signed or not; NaN: not tested.
+    null_max_t : array_like [r]
+        The largest |t| over the family in each null replicate (see ``running_max``). NaN counts
+        as larger than everything.
+
+    Returns
+    -------
+    ndarray, same shape as ``observed_t``
+        Adjusted p-values, from 1 / (r + 1) to 1; NaN where not tested.
+
+    Examples
+    --------
+    >>> max_t([4.5, -2.0, float("nan")], [1.0, 2.0, 3.0, 4.0]).tolist()
+    [0.2, 0.8, nan]
+    """
+    observed = np.abs(np.asarray(observed_t, dtype=np.float64))
+    null = np.sort(np.abs(np.asarray(null_max_t, dtype=np.float64)), axis=None)
+    # NaN sorts last, so it is counted as reached.
+    below = np.searchsorted(null, observed * (1.0 - _TIE), side="left")
+    p = (1.0 + null.size - below) / (null.size + 1.0)
+    return np.where(np.isnan(observed), np.nan, p)
+
+
+def step_down_max_t(
+    observed_t: npt.ArrayLike, null_t_blocks: Iterable[npt.ArrayLike]
+) -> FloatArray:
+    """Adjust by step-down max-T: each |t| against the largest of the tests not yet rejected.
+
+    Never larger than single-step, so it finds more; the family-wise error is kept where the
+    subset of true nulls is simulated as it would be alone (subset pivotality). Westfall and Young
+    (1993), algorithm 2.8. The critical value that ``detectable`` needs is the single step's.
+
+    Parameters
+    ----------
+    observed_t : array_like [m]
+        The statistics that were observed, signed or not; NaN: not tested.
+    null_t_blocks : iterable of array_like [m, b]
+        Null statistics of all m tests, a block of b replicates at a time; b may change. NaN
+        takes no part.
+
+    Returns
+    -------
+    ndarray [m]
+        Adjusted p-values, from 1 / (r + 1) to 1; NaN where not tested.
+
+    Raises
+    ------
+    InputError
+        If a block has not one row per test.
+
+    Notes
+    -----
+    Of m tests in falling order of |t|, the j-th is compared with the maximum over tests j to m.
+
+    Examples
+    --------
+    >>> null = [[1.0, 5.0, 0.0], [0.5, 0.5, 0.5]]
+    >>> step_down_max_t([4.0, 1.0], [null]).tolist()
+    [0.5, 0.5]
+    """
+    observed = np.abs(np.asarray(observed_t, dtype=np.float64))
+    tested = np.flatnonzero(~np.isnan(observed))
+    rising = tested[np.argsort(observed[tested], kind="stable")]
+    counts = np.zeros(rising.size, dtype=np.int64)
+    replicates = 0
+    for number, block in enumerate(null_t_blocks):
+        null = np.abs(np.asarray(block, dtype=np.float64))
+        if null.ndim != 2 or null.shape[0] != observed.size:
+            raise InputError(
+                "a block of null statistics does not fit the tests",
+                expected=f"{observed.size} rows, one per test, and a column per replicate",
+                found=f"shape {null.shape}",
+                where=f"block {number}",
+            )
+        successive = np.fmax.accumulate(null[rising], axis=0)
+        counts += np.count_nonzero(reached(successive, observed[rising, None]), axis=1)
+        replicates += null.shape[1]
+    p = np.full(observed.shape, np.nan)
+    stepped = np.maximum.accumulate(((1.0 + counts) / (replicates + 1.0))[::-1])[::-1]
+    p[rising] = stepped
+    return p
+
+
+def critical_value(null_max_t: npt.ArrayLike, alpha: float = 0.05) -> float:
+    """Return the |t| that must be exceeded for ``max_t`` to give p <= alpha.
+
+    Parameters
+    ----------
+    null_max_t : array_like [r]
+        The largest |t| over the family in each null replicate; NaN counts as infinite.
+    alpha : float
+        Family-wise error, between 0 and 1.
+
+    Returns
+    -------
+    float
+        In units of standard errors; inf where r replicates cannot give a p as small as alpha.
+
+    Raises
+    ------
+    SpecError
+        If alpha is not between 0 and 1.
+
+    Notes
+    -----
+    p <= alpha where at most k - 1 nulls reach the observed |t|, with k = floor(alpha (r + 1)):
+    so the critical value is the k-th largest null.
+
+    Examples
+    --------
+    >>> critical_value(range(1, 100), alpha=0.05)
+    95.0
+    """
+    if not 0.0 < alpha < 1.0:
+        raise SpecError(
+            "the family-wise error cannot be kept", expected="0 < alpha < 1", found=str(alpha)
+        )
+    null = np.abs(np.asarray(null_max_t, dtype=np.float64)).ravel()
+    null = np.sort(np.where(np.isnan(null), np.inf, null))
+    # 0.05 × 2000 may come out a hair below 100.
+    k = int(np.floor(alpha * (null.size + 1) + 1e-9))
+    return float(null[-k]) if k else np.inf
+
+
+def _checked(p: npt.ArrayLike) -> FloatArray:
+    values = np.asarray(p, dtype=np.float64)
+    wrong = (values < 0.0) | (values > 1.0)
+    if wrong.any():
+        raise InputError(
+            "a p-value is no probability", expected="0 to 1, or NaN", found=str(values[wrong][0])
+        )
+    return values
+
+
+def _ordered(values: FloatArray) -> tuple[FloatArray, npt.NDArray[np.intp]]:
+    """Return the tested p-values, flat, and their rising order."""
+    tested = values[~np.isnan(values)]
+    return tested, np.argsort(tested, kind="stable")
+
+
+def _restored(values: FloatArray, order: npt.NDArray[np.intp], adjusted: FloatArray) -> FloatArray:
+    """Put adjusted p-values, given in rising order, back where they came from."""
+    back = np.empty_like(adjusted)
+    back[order] = adjusted
+    out = np.full(values.shape, np.nan)
+    out[~np.isnan(values)] = back
+    return out

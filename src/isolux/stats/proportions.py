@@ -1,0 +1,343 @@
+"""Intervals of a share that hold near 0 and 1, and the design effect of clusters.
+
+A bootstrap of a group in which everyone was served gives an interval of no width; these do not.
+Ten photos of one person are not ten observations: the design effect says how many times larger
+the share's variance is than if all rows were independent, and the intervals then count n divided
+by it. ``stats/intervals.py`` uses them at 0 and 1, and for those who ask for them by name.
+
+References
+----------
+.. [1] Wilson, E. B. (1927). Probable inference, the law of succession, and statistical
+   inference. Journal of the American Statistical Association 22(158), 209-212.
+.. [2] Clopper, C. J. and Pearson, E. S. (1934). The use of confidence or fiducial limits
+   illustrated in the case of the binomial. Biometrika 26(4), 404-413.
+.. [3] Kish, L. (1965). Survey Sampling. Wiley, sections 5.4 and 8.2.
+.. [4] Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small
+   expected number of positive counts estimated from survey data. Survey Methodology 24(2),
+   193-201.
+.. [5] Dean, N. and Pagano, M. (2015). Evaluating confidence interval methods for binomial
+   proportions in clustered surveys. Journal of Survey Statistics and Methodology 3(4), 484-503.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.errors import InputError, SpecError
+from isolux.stats.statistic import FloatArray
+
+__all__ = [
+    "ProportionInterval",
+    "clopper_pearson",
+    "design_effect",
+    "effective_size",
+    "wilson",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ProportionInterval:
+    """Bounds of shares, each an array of the inputs' broadcast shape.
+
+    ``low`` and ``high`` are fractions, 0 to 1; ``n_effective`` is the number of independent
+    observations that the rows were taken to be worth. All NaN where there are no observations.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    n_effective: FloatArray
+
+
+def wilson(
+    successes: npt.ArrayLike,
+    n: npt.ArrayLike,
+    level: float = 0.95,
+    design_effect: npt.ArrayLike = 1.0,
+    *,
+    degrees_of_freedom: npt.ArrayLike | None = None,
+) -> ProportionInterval:
+    """Invert the score test of a share: close to its level on average, never empty, within 0 to 1.
+
+    Parameters
+    ----------
+    successes, n : array_like
+        How many of how many; may be sums of weights. They broadcast with all other arrays.
+    level : float
+        Confidence level, between 0 and 1.
+    design_effect : array_like
+        Variance of the share over that of independent rows, above 0 (see ``design_effect``).
+    degrees_of_freedom : array_like, optional
+        Clusters - 1 (less one for each further stratum): shrinks the effective size for the
+        design effect being an estimate, see ``effective_size``.
+
+    Returns
+    -------
+    ProportionInterval
+        Fractions; NaN where n is 0 or an input is NaN.
+
+    Raises
+    ------
+    InputError
+        If successes exceed n, or anything is negative.
+    SpecError
+        If the level is not between 0 and 1.
+
+    References
+    ----------
+    .. [1] Wilson (1927); with an effective size Dean and Pagano (2015). See the module.
+
+    Examples
+    --------
+    Ten of ten, in rows that are independent, and in rows worth half as much:
+
+    >>> wilson(10, 10).low.round(4).item()
+    0.7225
+    >>> wilson(10, 10, design_effect=2).low.round(4).item()
+    0.5655
+    """
+    from scipy.special import ndtri
+
+    share, size = _share_and_size(successes, n, level, design_effect, degrees_of_freedom)
+    z = float(ndtri(0.5 + level / 2.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        widening = 1.0 + z**2 / size
+        centre = (share + z**2 / (2.0 * size)) / widening
+        half = z * np.sqrt(share * (1.0 - share) / size + z**2 / (4.0 * size**2)) / widening
+    # At 0 and 1 one bound is the share itself; rounding must not move it.
+    low = np.where(share == 0.0, 0.0, np.maximum(centre - half, 0.0))
+    high = np.where(share == 1.0, 1.0, np.minimum(centre + half, 1.0))
+    return ProportionInterval(low, high, size)
+
+
+def clopper_pearson(
+    successes: npt.ArrayLike,
+    n: npt.ArrayLike,
+    level: float = 0.95,
+    design_effect: npt.ArrayLike = 1.0,
+    *,
+    degrees_of_freedom: npt.ArrayLike | None = None,
+) -> ProportionInterval:
+    """Invert the two one-sided binomial tests: covers at least its level for independent rows.
+
+    With a design effect and ``degrees_of_freedom`` this is Korn and Graubard's interval: the
+    promise then holds approximately, and the interval is wider than Wilson's.
+
+    Parameters
+    ----------
+    successes, n : array_like
+        How many of how many; may be sums of weights. They broadcast with all other arrays.
+    level : float
+        Confidence level, between 0 and 1.
+    design_effect : array_like
+        Variance of the share over that of independent rows, above 0 (see ``design_effect``).
+    degrees_of_freedom : array_like, optional
+        Clusters - 1 (less one for each further stratum), see ``effective_size``.
+
+    Returns
+    -------
+    ProportionInterval
+        Fractions; NaN where n is 0 or an input is NaN.
+
+    Raises
+    ------
+    InputError
+        If successes exceed n, or anything is negative.
+    SpecError
+        If the level is not between 0 and 1.
+
+    References
+    ----------
+    .. [2] Clopper and Pearson (1934); [4]_ Korn and Graubard (1998). See the module.
+
+    Examples
+    --------
+    Nobody of 20: the upper bound is 1 - 0.025 ** (1 / 20).
+
+    >>> bounds = clopper_pearson(0, 20)
+    >>> bounds.low.item(), bounds.high.round(4).item()
+    (0.0, 0.1684)
+    """
+    from scipy.special import betaincinv
+
+    share, size = _share_and_size(successes, n, level, design_effect, degrees_of_freedom)
+    tail = (1.0 - level) / 2.0
+    yes = share * size
+    no = size - yes
+    # betaincinv takes no zero parameter; those ends are 0 and 1 by definition.
+    low = np.where(yes > 0.0, betaincinv(np.where(yes > 0.0, yes, 1.0), no + 1.0, tail), 0.0)
+    high = np.where(no > 0.0, betaincinv(yes + 1.0, np.where(no > 0.0, no, 1.0), 1.0 - tail), 1.0)
+    unknown = np.isnan(share) | np.isnan(size)
+    return ProportionInterval(np.where(unknown, np.nan, low), np.where(unknown, np.nan, high), size)
+
+
+def effective_size(
+    n: npt.ArrayLike,
+    design_effect: npt.ArrayLike = 1.0,
+    level: float = 0.95,
+    *,
+    degrees_of_freedom: npt.ArrayLike | None = None,
+) -> FloatArray:
+    """Count how many independent observations n clustered rows are worth.
+
+    Parameters
+    ----------
+    n : array_like
+        Rows, or their summed weight.
+    design_effect : array_like
+        How many times larger the variance is than that of independent rows, above 0.
+    level : float
+        Level of the interval it is for; moves the result only with ``degrees_of_freedom``.
+    degrees_of_freedom : array_like, optional
+        Clusters - 1. The size is then multiplied by the square of the ratio of t quantiles with
+        n - 1 and with these degrees of freedom (Korn and Graubard 1998, section 3), which
+        allows for a design effect estimated from few clusters.
+
+    Returns
+    -------
+    ndarray
+        NaN where n is 0, not known, or the degrees of freedom are below 1.
+
+    Raises
+    ------
+    SpecError
+        If a design effect is not above 0.
+
+    Examples
+    --------
+    >>> effective_size(300, 3.7).round(1).item()
+    81.1
+    >>> effective_size(300, 3.7, degrees_of_freedom=29).round(1).item()
+    75.1
+    """
+    from scipy.special import stdtrit
+
+    rows, effect = np.asarray(n, dtype=np.float64), np.asarray(design_effect, dtype=np.float64)
+    if (effect <= 0.0).any():
+        raise SpecError(
+            "a design effect is a ratio of variances", expected="above 0", found=str(effect.min())
+        )
+    size = np.where(rows > 0.0, rows, np.nan) / effect
+    if degrees_of_freedom is None:
+        return size
+    given = np.asarray(degrees_of_freedom, dtype=np.float64)
+    freedom = np.where(given >= 1.0, given, np.nan)
+    quantile = 0.5 + level / 2.0
+    ratio = stdtrit(np.maximum(rows - 1.0, 1.0), quantile) / stdtrit(freedom, quantile)
+    return np.asarray(size * ratio**2, dtype=np.float64)
+
+
+def design_effect(
+    cluster_sums: npt.ArrayLike,
+    cluster_sizes: npt.ArrayLike,
+    *,
+    floor: float = 1.0,
+    boundary_correlation: float = 1.0,
+) -> FloatArray:
+    """Measure how much clusters inflate the variance of a share of 0/1 rows.
+
+    The linearised variance of the ratio ``sum(sums) / sum(sizes)`` over clusters, divided by the
+    variance p (1 - p) / (n - 1) of independent rows: exactly 1 where each row is a cluster.
+
+    Parameters
+    ----------
+    cluster_sums : array_like [..., k]
+        Ones in each cluster.
+    cluster_sizes : array_like [..., k]
+        Rows in each cluster; a cluster of size 0 does not take part.
+    floor : float
+        Smallest result. 1 by default: a design effect estimated below 1 is nearly always noise,
+        and trusting it narrows the interval. 0 lets the estimate stand.
+    boundary_correlation : float
+        Intra-class correlation to assume where it cannot be estimated: all rows 0, all rows 1,
+        or a single cluster. 1 by default, the cautious end: each cluster counts as one
+        observation. Pass an estimate from all groups together where there is one.
+
+    Returns
+    -------
+    ndarray [...]
+        At least ``floor``; NaN where there are no rows.
+
+    Raises
+    ------
+    InputError
+        If a cluster has more ones than rows, or fewer than none.
+
+    Notes
+    -----
+    The assumed effect is Kish's ``1 + (b - 1) rho`` with ``b = sum(sizes²) / sum(sizes)``.
+    Just beside the boundary the estimate is optimistic: a single miss among 30 clusters of 10
+    looks like independent rows (1.0), none at all is taken as 10.
+
+    References
+    ----------
+    .. [3] Kish (1965); see the module.
+
+    Examples
+    --------
+    Two people with three photos each, alike within a person, and with one row each:
+
+    >>> design_effect([3, 0], [3, 3]).item()
+    5.0
+    >>> design_effect([1, 0, 1, 1], [1, 1, 1, 1]).item()
+    1.0
+    """
+    sums, sizes = _clusters(cluster_sums, cluster_sizes)
+    n, k = sizes.sum(axis=-1), np.count_nonzero(sizes > 0.0, axis=-1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = sums.sum(axis=-1) / n
+        residual = sums - share[..., None] * sizes
+        clustered = k / (k - 1.0) * (residual**2).sum(axis=-1) / n**2
+        independent = share * (1.0 - share) / (n - 1.0)
+        estimated = clustered / independent
+        assumed = 1.0 + ((sizes**2).sum(axis=-1) / n - 1.0) * boundary_correlation
+    known = (k >= 2) & (share > 0.0) & (share < 1.0)
+    effect = np.maximum(np.where(known, estimated, assumed), floor)
+    return np.asarray(np.where(n > 0.0, effect, np.nan), dtype=np.float64)
+
+
+def _clusters(
+    cluster_sums: npt.ArrayLike, cluster_sizes: npt.ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    sums, sizes = np.broadcast_arrays(
+        np.asarray(cluster_sums, dtype=np.float64), np.asarray(cluster_sizes, dtype=np.float64)
+    )
+    wrong = ~((sums >= 0.0) & (sums <= sizes))
+    if wrong.any():
+        raise InputError(
+            "a cluster's ones are not among its rows",
+            expected="0 <= ones <= rows",
+            found=f"{sums[wrong][0]:g} of {sizes[wrong][0]:g}",
+        )
+    return sums, sizes
+
+
+def _share_and_size(
+    successes: npt.ArrayLike,
+    n: npt.ArrayLike,
+    level: float,
+    effect: npt.ArrayLike,
+    degrees_of_freedom: npt.ArrayLike | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the share and the effective size, of one shape."""
+    if not 0.0 < level < 1.0:
+        raise SpecError("an interval has no such level", expected="0 < level < 1", found=str(level))
+    yes, rows = np.broadcast_arrays(
+        np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    )
+    # A share times n, or a sum of weights, may miss n by rounding.
+    slack = 1e-9 * np.maximum(rows, 1.0)
+    wrong = (yes < -slack) | (yes > rows + slack)
+    if wrong.any():
+        raise InputError(
+            "a share has more successes than observations, or fewer than none",
+            expected="0 <= successes <= n",
+            found=f"{yes[wrong][0]:g} of {rows[wrong][0]:g}",
+        )
+    share = np.divide(yes, rows, out=np.full(rows.shape, np.nan), where=rows > 0.0)
+    share = np.clip(share, 0.0, 1.0)
+    size = effective_size(rows, effect, level, degrees_of_freedom=degrees_of_freedom)
+    broad_share, broad_size = np.broadcast_arrays(share, size)
+    return broad_share, np.asarray(broad_size, dtype=np.float64)

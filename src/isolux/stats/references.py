@@ -1,0 +1,91 @@
+"""The publications behind the statistics that every audit uses."""
+
+from __future__ import annotations
+
+from isolux.info import Reference
+
+__all__ = ["of_methods"]
+
+_MOVER = Reference(
+    "zou-donner-2008",
+    "Zou, G. Y., & Donner, A. (2008). Construction of confidence limits about effect measures: a "
+    "general approach. Statistics in Medicine, 27(10), 1693–1702.",
+    "sections 2 and 3",
+)
+_PAULE_MANDEL = Reference(
+    "paule-mandel-1982",
+    "Paule, R. C., & Mandel, J. (1982). Consensus values and weighting factors. Journal of "
+    "Research of the National Bureau of Standards, 87(5), 377–385.",
+)
+_Q_PROFILE = Reference(
+    "viechtbauer-2007",
+    "Viechtbauer, W. (2007). Confidence intervals for the amount of heterogeneity in "
+    "meta-analysis. Statistics in Medicine, 26(1), 37–52.",
+    "Q-profile",
+)
+_PERMUTATION = Reference(
+    "chung-romano-2013",
+    "Chung, E., & Romano, J. P. (2013). Exact and asymptotically robust permutation tests. The "
+    "Annals of Statistics, 41(2), 484–507.",
+    "studentised permutation",
+)
+_SIGNS = Reference(
+    "cameron-gelbach-miller-2008",
+    "Cameron, A. C., Gelbach, J. B., & Miller, D. L. (2008). Bootstrap-based improvements for "
+    "inference with clustered errors. The Review of Economics and Statistics, 90(3), 414–427.",
+    "wild cluster bootstrap, null imposed",
+)
+_INTERVALS = {
+    "bca": Reference(
+        "efron-tibshirani-1993",
+        "Efron, B., & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall.",
+        "section 14.3",
+    ),
+    "percentile": Reference(
+        "efron-tibshirani-1993",
+        "Efron, B., & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall.",
+        "section 13.3",
+    ),
+    "wilson": Reference(
+        "wilson-1927",
+        "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical "
+        "inference. Journal of the American Statistical Association, 22(158), 209–212.",
+    ),
+    "clopper-pearson": Reference(
+        "korn-graubard-1998",
+        "Korn, E. L., & Graubard, B. I. (1998). Confidence intervals for proportions with small "
+        "expected number of positive counts estimated from survey data. Survey Methodology, "
+        "24(2), 193–201.",
+    ),
+}
+_CORRECTIONS = {
+    "max-t": Reference(
+        "westfall-young-1993",
+        "Westfall, P. H., & Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley.",
+        "single-step max-T",
+    ),
+    "holm": Reference(
+        "holm-1979",
+        "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian "
+        "Journal of Statistics, 6(2), 65–70.",
+    ),
+    "bh": Reference(
+        "benjamini-hochberg-1995",
+        "Benjamini, Y., & Hochberg, Y. (1995). Controlling the false discovery rate. Journal of "
+        "the Royal Statistical Society B, 57(1), 289–300.",
+    ),
+}
+
+
+def of_methods(interval: str, correction: str) -> tuple[Reference, ...]:
+    """Return the references of one audit's statistics.
+
+    Examples
+    --------
+    >>> [r.key for r in of_methods("logit-t", "holm")][-1]
+    'holm-1979'
+    """
+    chosen = [_MOVER, _PAULE_MANDEL, _Q_PROFILE, _PERMUTATION, _SIGNS]
+    chosen += [_INTERVALS[interval]] if interval in _INTERVALS else [_INTERVALS["wilson"]]
+    chosen += [_CORRECTIONS[correction]] if correction in _CORRECTIONS else []
+    return tuple(chosen)

@@ -1,0 +1,55 @@
+"""Named random streams, and subjects' own rates that keep the planted mean exactly.
+
+A subject's rate is a Beta variable with mean p and intra-class correlation rho, so its photos are
+beta-binomial: var(sum of m photos) = m p (1 - p) (1 + (m - 1) rho). Where p changes from photo to
+photo of one subject (the light does), the subject keeps one uniform number u and each photo has
+the u-quantile of its own Beta. Every photo's mean is then exactly p whatever the others are, and
+photos of equal p are exactly beta-binomial. Effects on a random intercept (logit-normal) have
+neither property: their means shift with rho.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["FloatArray", "IntArray", "beta_shape", "stream", "subject_rate"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+
+def stream(seed: int, *names: str) -> np.random.Generator:
+    """Return the random stream of that name: another name or seed gives an independent one.
+
+    Streams are named, not numbered, so that a new attribute or model leaves all others as they
+    were.
+    """
+    key = tuple(zlib.crc32(name.encode()) for name in names)
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
+
+
+def beta_shape(mean: FloatArray, icc: float) -> tuple[FloatArray, FloatArray]:
+    """Shapes (a, b) of the Beta with that mean, whose variance is ``icc * mean * (1 - mean)``."""
+    total = (1.0 - icc) / icc
+    return mean * total, (1.0 - mean) * total
+
+
+def subject_rate(mean: FloatArray, icc: float, uniform: FloatArray) -> FloatArray:
+    """Return the ``uniform``-quantile of the Beta with that mean and intra-class correlation.
+
+    Shapes broadcast. With ``icc`` 0, or a mean of 0 or 1, the rate is the mean itself.
+    """
+    mean, uniform = np.broadcast_arrays(
+        np.asarray(mean, dtype=np.float64), np.asarray(uniform, dtype=np.float64)
+    )
+    if icc == 0:
+        return mean.copy()
+    from scipy.special import betaincinv
+
+    inside = (mean > 0) & (mean < 1)
+    a, b = beta_shape(np.where(inside, mean, 0.5), icc)
+    quantile: FloatArray = np.asarray(betaincinv(a, b, uniform), dtype=np.float64)
+    return np.where(inside, quantile, mean)

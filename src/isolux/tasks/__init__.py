@@ -1,0 +1,85 @@
+"""Tasks: one file each, with ``INFO`` and ``score(dataset, predictions, ...) -> Scores``."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from typing import Any, cast
+
+from isolux import registry
+from isolux.containers import Dataset, Scores
+from isolux.errors import SpecError
+
+__all__ = ["score"]
+
+_GIVEN = ("dataset", "predictions")
+
+
+def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> Scores:
+    """Score predictions by the task of that name: one row per unit and metric, and the evidence.
+
+    Parameters
+    ----------
+    task : str
+        A name that ``isolux list tasks`` shows, such as ``"classification"``.
+    dataset : Dataset
+        People, with their truth.
+    predictions : frame
+        The model's answers, in the columns that the task asks for; ``instance_id`` are the
+        dataset's. Any narwhals-compatible frame.
+    **options
+        The task's own options, the keyword arguments of ``isolux.tasks.<task>.score``.
+
+    Returns
+    -------
+    Scores
+        ``units`` (table ``scores``; a null value has a reason), ``evidence`` by name, ``info``
+        (the metrics that were measured, with direction and range) and ``notes``.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such task.
+    SpecError
+        The task has no such option, or an option cannot be used.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from isolux.info import DatasetInfo
+    >>> people = Dataset(
+    ...     name="three people",
+    ...     info=DatasetInfo(title="Three people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame(
+    ...         {
+    ...             "instance_id": ["a", "b", "c"],
+    ...             "image_id": ["a", "b", "c"],
+    ...             "classes": [["nurse"], ["nurse", "doctor"], ["painter"]],
+    ...         }
+    ...     ),
+    ... )
+    >>> answers = pl.DataFrame(
+    ...     {
+    ...         "model": "m",
+    ...         "instance_id": ["a", "b", "c"],
+    ...         "label": ["nurse", "doctor", "nurse"],
+    ...         "score": None,
+    ...         "rank": 1,
+    ...     }
+    ... )
+    >>> score("classification", people, answers, metrics=["accuracy"]).units["value"].to_list()
+    [1.0, 1.0, 0.0]
+    """
+    plugin = registry.load("tasks", task)
+    parameters = inspect.signature(plugin.score).parameters
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    known = [name for name in parameters if name not in _GIVEN]
+    for name in options:
+        if name not in known and not open_ended:
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+            raise SpecError(
+                f"the task {task!r} has no option {name!r}",
+                expected="one of " + ", ".join(known),
+                hint=f"did you mean {near[0]!r}?" if near else None,
+            )
+    return cast("Scores", plugin.score(dataset, predictions, **options))

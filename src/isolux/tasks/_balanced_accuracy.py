@@ -1,0 +1,50 @@
+"""Balanced accuracy as a statistic of sums: the mean of the recalls of the classes that occur.
+
+Brodersen, Ong, Stephan & Buhmann (2010), "The balanced accuracy and its posterior distribution",
+ICPR; for more than two classes as in scikit-learn. Two sums a class, so groups and replicates are
+matrix products.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from isolux.stats.statistic import FloatArray, SumStatistic
+
+__all__ = ["BALANCED_ACCURACY"]
+
+
+def _columns(evidence: pl.DataFrame) -> FloatArray:
+    """For each row what it adds to each class's hits ``[n, c]`` and to its count ``[n, c]``."""
+    judged = evidence.select(
+        "truth", row=pl.int_range(pl.len()), hit=pl.col("correct").cast(pl.Float64)
+    )
+    pairs = (
+        judged.drop_nulls().explode("truth").with_columns(code=pl.col("truth").rank("dense") - 1)
+    )
+    rows, codes = pairs["row"].to_numpy(), pairs["code"].to_numpy()
+    classes = int(codes.max()) + 1 if len(codes) else 0
+    sums = np.zeros((evidence.height, 2 * classes))
+    sums[rows, codes] = pairs["hit"].to_numpy()
+    sums[rows, classes + codes] = 1.0
+    return sums
+
+
+def _finish(sums: FloatArray) -> FloatArray:
+    """Mean of ``hits / count`` over the classes with a count; NaN where there is none."""
+    classes = sums.shape[-1] // 2
+    hits, count = sums[..., :classes], sums[..., classes:]
+    occurs = count > 0
+    recall = np.divide(hits, count, out=np.zeros_like(hits), where=occurs)
+    number = occurs.sum(axis=-1)
+    value: FloatArray = np.full(number.shape, np.nan)
+    np.divide(recall.sum(axis=-1), number, out=value, where=number > 0)
+    return value
+
+
+BALANCED_ACCURACY = SumStatistic(_columns, _finish)
+"""Mean over the classes that occur in the group of the share of their units judged correctly.
+
+A unit with two valid classes counts in both. 0 to 1, higher is better, NaN where no unit counts.
+"""

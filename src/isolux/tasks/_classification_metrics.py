@@ -1,0 +1,182 @@
+"""What classification measures: each metric's definition, direction, range and source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from isolux.info import Direction, Metric, Reference
+from isolux.stats.calibration import BINS, calibration_error
+from isolux.stats.roc import roc_auc
+from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
+
+__all__ = ["EVIDENCE", "FACET", "METRICS", "REFERENCES"]
+
+EVIDENCE = "classification"
+"""Name of the evidence table."""
+
+FACET = Reference(
+    "facet",
+    "Gustafson, L., Rolland, C., Ravi, N., Duval, Q., Adcock, A., Fu, C.-Y., Hall, M., & Ross, C. "
+    "(2023). FACET: Fairness in computer vision evaluation benchmark. In Proceedings of the "
+    "IEEE/CVF International Conference on Computer Vision (ICCV).",
+    "section 6.1 and appendix A.5.2",
+    "https://arxiv.org/abs/2309.00035",
+)
+FAIRFACE = Reference(
+    "fairface",
+    "Kärkkäinen, K., & Joo, J. (2021). FairFace: Face attribute dataset for balanced race, gender, "
+    "and age for bias measurement and mitigation. In Proceedings of the IEEE/CVF Winter "
+    "Conference on Applications of Computer Vision (WACV) (pp. 1548–1558).",
+    "section 4.3.2, equation 2",
+    "https://arxiv.org/abs/1908.04913",
+)
+IMAGENET = Reference(
+    "imagenet-challenge",
+    "Russakovsky, O., et al. (2015). ImageNet large scale visual recognition challenge. "
+    "International Journal of Computer Vision, 115, 211–252.",
+    "section 4.1",
+    "https://doi.org/10.1007/s11263-015-0816-y",
+)
+HARDT = Reference(
+    "equal-opportunity",
+    "Hardt, M., Price, E., & Srebro, N. (2016). Equality of opportunity in supervised learning. "
+    "In Advances in Neural Information Processing Systems 29.",
+    "definitions 2.1 and 2.2",
+    "https://arxiv.org/abs/1610.02413",
+)
+VERMA = Reference(
+    "fairness-definitions",
+    "Verma, S., & Rubin, J. (2018). Fairness definitions explained. In Proceedings of the "
+    "International Workshop on Software Fairness (FairWare).",
+    "section 3",
+    "https://doi.org/10.1145/3194770.3194776",
+)
+BRODERSEN = Reference(
+    "balanced-accuracy",
+    "Brodersen, K. H., Ong, C. S., Stephan, K. E., & Buhmann, J. M. (2010). The balanced accuracy "
+    "and its posterior distribution. In Proceedings of the 20th International Conference on "
+    "Pattern Recognition (ICPR).",
+    "section 2",
+    "https://doi.org/10.1109/ICPR.2010.764",
+)
+HANLEY = Reference(
+    "roc-auc",
+    "Hanley, J. A., & McNeil, B. J. (1982). The meaning and use of the area under a receiver "
+    "operating characteristic (ROC) curve. Radiology, 143, 29–36.",
+    "",
+    "https://doi.org/10.1148/radiology.143.1.7063747",
+)
+GUO = Reference(
+    "calibration",
+    "Guo, C., Pleiss, G., Sun, Y., & Weinberger, K. Q. (2017). On calibration of modern neural "
+    "networks. In Proceedings of the 34th International Conference on Machine Learning (ICML).",
+    "section 2, equation 3",
+    "https://arxiv.org/abs/1706.04599",
+)
+REFERENCES = (FACET, FAIRFACE, IMAGENET, HARDT, VERMA, BRODERSEN, HANLEY, GUO)
+
+
+def _rate(
+    name: str, definition: str, reference: Reference, direction: Direction = "higher"
+) -> Metric:
+    title = name.replace("_", " ").replace("top k", "top-k").capitalize()
+    return Metric(
+        name=name, title=title, definition=definition, direction=direction, reference=reference
+    )
+
+
+METRICS: tuple[Metric, ...] = (
+    _rate(
+        "accuracy",
+        "Share of units whose answer is one of their valid classes.",
+        FAIRFACE,
+    ),
+    _rate(
+        "accuracy_on_detected",
+        "Accuracy among the units that were detected, the others left out.",
+        replace(FAIRFACE, place="Table 6, the rows with an asterisk"),
+    ),
+    _rate(
+        "recall",
+        "Share of the units of a class whose answer is that class, or another that is equally "
+        "valid for them (R@1).",
+        FACET,
+    ),
+    _rate(
+        "recall_on_detected",
+        "Recall among the units that were detected, the others left out.",
+        FACET,
+    ),
+    _rate(
+        "top_k_accuracy",
+        "Share of units with a valid class among the first k distinct answers.",
+        IMAGENET,
+    ),
+    _rate(
+        "detection_rate",
+        "Share of units that the model found at all.",
+        replace(FAIRFACE, place="Table 8"),
+    ),
+    Metric(
+        name="balanced_accuracy",
+        title="Balanced accuracy",
+        definition="Mean of the recalls of the classes that occur in the group.",
+        direction="higher",
+        evidence=EVIDENCE,
+        statistic=BALANCED_ACCURACY,
+        reference=BRODERSEN,
+    ),
+    _rate(
+        "true_positive_rate",
+        "Share of the units of the positive class that were given it.",
+        HARDT,
+    ),
+    _rate(
+        "false_positive_rate",
+        "Share of the units not of the positive class that were given it.",
+        HARDT,
+        "lower",
+    ),
+    _rate(
+        "true_negative_rate",
+        "Share of the units not of the positive class that were not given it.",
+        HARDT,
+    ),
+    _rate(
+        "false_negative_rate",
+        "Share of the units of the positive class that were not given it.",
+        HARDT,
+        "lower",
+    ),
+    _rate(
+        "precision",
+        "Share of the units given the positive class that are of it.",
+        VERMA,
+    ),
+    _rate(
+        "selection_rate",
+        "Share of units that were given the positive class.",
+        VERMA,
+        "none",
+    ),
+    Metric(
+        name="roc_auc",
+        title="Area under the ROC curve",
+        definition="Chance that a unit of the positive class scores above one that is not of it; "
+        "ties count half.",
+        direction="higher",
+        evidence=EVIDENCE,
+        statistic=roc_auc(),
+        reference=HANLEY,
+    ),
+    Metric(
+        name="calibration_error",
+        title="Expected calibration error",
+        definition=f"Mean gap between confidence and accuracy over {BINS} bins of equal width, "
+        "weighted by their units; noise alone makes it larger in a small group.",
+        direction="lower",
+        evidence=EVIDENCE,
+        statistic=calibration_error(BINS),
+        reference=GUO,
+    ),
+)

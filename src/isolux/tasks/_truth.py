@@ -1,0 +1,87 @@
+"""What each unit truly is: the values of one attribute, or the classes that instances carry."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+import polars as pl
+
+from isolux.containers import Dataset
+from isolux.errors import SpecError
+from isolux.tables import INSTANCES
+
+__all__ = ["instances_with_truth"]
+
+_ID_OF_KIND = {"instance": "instance_id", "image": "image_id", "subject": "subject_id"}
+
+
+def instances_with_truth(
+    dataset: Dataset, target: str | None, merge: Mapping[str, str], unknown_values: Collection[str]
+) -> pl.DataFrame:
+    """List the instances in their order, with all the classes that are true of each.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Several values of the target are several valid classes.
+    target : str or None
+        An attribute of instances, of their images or of their subjects; None: the column
+        ``classes`` of the instances.
+    merge : mapping of str to str
+        Old class to new class.
+    unknown_values : collection of str
+        Words that mean "nobody knows", compared without case; null always does.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``unit_id``, ``cluster_id`` (null: the row), ``truth`` (list of distinct classes; null:
+        unknown).
+    """
+    instances = INSTANCES.conform(dataset.instances)
+    if target is None or not instances.height:
+        rows = _declared(instances)
+    else:
+        rows = _attribute(dataset, instances, target)
+    word = pl.col("value").str.strip_chars().str.to_lowercase()
+    unknown = word.is_in([w.strip().lower() for w in unknown_values])
+    truth = (
+        rows.filter(pl.col("value").is_not_null() & ~unknown)
+        .with_columns(pl.col("value").replace(dict(merge)))
+        .group_by("unit_id", maintain_order=True)
+        .agg(truth=pl.col("value").unique(maintain_order=True))
+    )
+    return instances.select(unit_id="instance_id", cluster_id="cluster_id").join(
+        truth, on="unit_id", how="left", maintain_order="left"
+    )
+
+
+def _declared(instances: pl.DataFrame) -> pl.DataFrame:
+    if instances.height and instances["classes"].is_null().all():
+        raise SpecError(
+            "nothing says what the true class is",
+            expected="target, the attribute that holds it, or instances with classes",
+            found="no target, and no instance with classes",
+            hint="name the attribute, as in target='gender'",
+        )
+    return instances.select(unit_id="instance_id", value="classes").explode("value")
+
+
+def _attribute(dataset: Dataset, instances: pl.DataFrame, target: str) -> pl.DataFrame:
+    rows = dataset.values_of(target)
+    kinds = rows["unit_kind"].unique(maintain_order=True).to_list()
+    usable = [k for k in kinds if k in _ID_OF_KIND]
+    if not usable:
+        raise SpecError(
+            f"the target {target!r} does not describe what is judged",
+            expected="an attribute of an instance, an image or a subject",
+            found=f"an attribute of a {' or a '.join(kinds)}",
+        )
+    parts = []
+    for kind in usable:
+        part = rows.filter(pl.col("unit_kind") == kind).select("unit_id", "value")
+        if kind != "instance":
+            owners = instances.select("instance_id", unit_id=_ID_OF_KIND[kind])
+            part = owners.join(part, on="unit_id").select(unit_id="instance_id", value="value")
+        parts.append(part)
+    return pl.concat(parts)

@@ -1,0 +1,120 @@
+"""A tiny made-up input for each plugin that reads one. A new plugin adds its own here.
+
+People are numbered, three classes are guessed with one mistake in four, no two scores tie (ties
+may depend on input order where a reference does, so the row-order contract leaves them out).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.containers import Dataset
+from isolux.info import DatasetInfo, Reference
+from isolux.tables import ATTRIBUTES, INSTANCES, LABEL_PREDICTIONS
+
+N = 24
+CLASSES = ("drummer", "guard", "nurse")
+MADE_UP = DatasetInfo(
+    title="Made-up people",
+    summary="People that a test numbered.",
+    references=(Reference(key="none", citation="Made up in tests/contracts/_samples.py."),),
+)
+
+
+@dataclass(frozen=True)
+class TaskSample:
+    """What a task is given: a dataset, predictions for it, and options."""
+
+    dataset: Dataset
+    predictions: pl.DataFrame
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def people() -> Dataset:
+    """Two photographs of each of twelve subjects, with a class and a group."""
+    numbers = range(N)
+    instances = pl.DataFrame(
+        {
+            "instance_id": [f"p{i:02}" for i in numbers],
+            "image_id": [f"i{i:02}" for i in numbers],
+            "cluster_id": [f"s{i // 2:02}" for i in numbers],
+            "classes": [[CLASSES[i % 3]] for i in numbers],
+        }
+    )
+    values = [("class", CLASSES[i % 3]) for i in numbers] + [("tone", "AB"[i % 2]) for i in numbers]
+    attributes = pl.DataFrame(
+        {
+            "unit_kind": ["instance"] * (2 * N),
+            "unit_id": [f"p{i:02}" for i in numbers] * 2,
+            "attribute": [attribute for attribute, _ in values],
+            "value": [value for _, value in values],
+        }
+    )
+    return Dataset(
+        name="made up",
+        info=MADE_UP,
+        instances=INSTANCES.conform(instances),
+        attributes=ATTRIBUTES.conform(attributes),
+    )
+
+
+def labels() -> pl.DataFrame:
+    """Two ranked answers for each of them; the first is wrong for every fourth person."""
+    rows = []
+    for i in range(N):
+        first = CLASSES[(i + (i % 4 == 0)) % 3]
+        second = CLASSES[(CLASSES.index(first) + 1) % 3]
+        rows += [
+            {"instance_id": f"p{i:02}", "label": first, "score": 0.6 + i / 100, "rank": 1},
+            {"instance_id": f"p{i:02}", "label": second, "score": 0.1 + i / 100, "rank": 2},
+        ]
+    return LABEL_PREDICTIONS.conform(pl.DataFrame(rows).with_columns(model=pl.lit("made up")))
+
+
+TASKS: dict[str, Callable[[], TaskSample]] = {
+    "classification": lambda: TaskSample(people(), labels()),
+}
+
+
+def table(folder: Path) -> Path:
+    """A table of one's own: a list in a cell, a number, an unknown."""
+    path = folder / "people.csv"
+    rows = [f"p{i:02},s{i // 2:02},{CLASSES[i % 3]},{i % 10}," for i in range(N - 1)]
+    path.write_text("\n".join(["id,subject,class,tone,note", *rows, "p99,s99,nurse,,x\n"]))
+    return path
+
+
+def fairface(folder: Path) -> Path:
+    """Labels as FairFace publishes them."""
+    path = folder / "labels.csv"
+    races, ages = ("White", "Black", "Indian", "East Asian"), ("0-2", "20-29", "more than 70")
+    rows = [
+        f"val/{i}.jpg,{ages[i % 3]},{('Male', 'Female')[i % 2]},{races[i % 4]},True"
+        for i in range(1, N + 1)
+    ]
+    path.write_text("\n".join(["file,age,gender,race,service_test", *rows]) + "\n")
+    return path
+
+
+DATASETS: dict[str, Callable[[Path], Path]] = {"fairface": fairface, "table": table}
+
+_ANSWERS = pl.DataFrame(
+    {
+        "id": [f"p{i:02}" for i in range(N)],
+        "label": [CLASSES[i % 3] for i in range(N)],
+        "score": [0.5 + i / 64 for i in range(N)],  # exact in binary and in text
+    }
+)
+
+FORMATS: dict[str, Callable[[Path], object]] = {
+    "arrow": _ANSWERS.write_ipc,
+    "csv": _ANSWERS.write_csv,
+    "jsonlines": _ANSWERS.write_ndjson,
+    "parquet": _ANSWERS.write_parquet,
+    "tsv": lambda path: _ANSWERS.write_csv(path, separator="\t"),
+}

@@ -1,0 +1,75 @@
+"""What holds for each dataset: the tables it makes, what it read, the same again.
+
+A new dataset adds a writer of a made-up copy to ``_samples.DATASETS``; the rest finds it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from isolux.containers import Dataset
+from isolux.errors import FileError
+from isolux.tables import ATTRIBUTES, IMAGES, INSTANCES, check
+from tests.contracts._plugins import Plugin, of_room
+from tests.contracts._samples import DATASETS
+
+TABLES = ("instances", "attributes", "images")
+
+every_dataset = of_room("datasets")
+
+
+def _load(plugin: Plugin, folder: Path) -> Dataset:
+    if plugin.name not in DATASETS:
+        pytest.fail(f"add a made-up copy of {plugin} to tests/contracts/_samples.py: DATASETS")
+    return plugin.module.load(DATASETS[plugin.name](folder))
+
+
+@every_dataset
+def test_its_tables_are_what_they_should_be(plugin: Plugin, tmp_path: Path) -> None:
+    dataset = _load(plugin, tmp_path)
+    assert check(dataset.instances, INSTANCES).height > 0
+    assert check(dataset.attributes, ATTRIBUTES).height > 0
+    check(dataset.images, IMAGES)
+
+
+@every_dataset
+def test_it_says_what_it_is(plugin: Plugin, tmp_path: Path) -> None:
+    dataset = _load(plugin, tmp_path)
+    assert dataset.name == plugin.name
+    assert dataset.info is plugin.module.INFO
+
+
+@every_dataset
+def test_attributes_are_of_people_it_knows(plugin: Plugin, tmp_path: Path) -> None:
+    dataset = _load(plugin, tmp_path)
+    of_people = dataset.attributes.filter(pl.col("unit_kind") == "instance")
+    known = dataset.instances.select(unit_id="instance_id")
+    assert of_people.height > 0
+    assert of_people.join(known, on="unit_id", how="anti").is_empty()
+
+
+@every_dataset
+def test_every_file_read_is_listed_with_its_hash(plugin: Plugin, tmp_path: Path) -> None:
+    dataset = _load(plugin, tmp_path)
+    assert dataset.inputs
+    for path, digest in dataset.inputs.items():
+        assert digest == hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+@every_dataset
+def test_loading_again_gives_the_same(plugin: Plugin, tmp_path: Path) -> None:
+    first, second = _load(plugin, tmp_path), _load(plugin, tmp_path)
+    for table in TABLES:
+        assert_frame_equal(getattr(first, table), getattr(second, table))
+    assert first.notes == second.notes
+
+
+@every_dataset
+def test_a_missing_file_is_named(plugin: Plugin, tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=r"absent\.csv"):
+        plugin.module.load(tmp_path / "absent.csv")

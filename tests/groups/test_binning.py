@@ -1,0 +1,207 @@
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isolux.errors import SpecError, TableError
+from isolux.groups import membership
+from isolux.groups.binning import Bins, bin_labels, parse_bins, quantile_edges
+from isolux.spec import Grouping
+
+
+def ages(values, numbers=None, units=None):
+    return pl.DataFrame(
+        {
+            "unit_id": units or [f"u{i}" for i in range(len(values))],
+            "value": [None if v is None else str(v) for v in values],
+            "number": numbers or [None] * len(values),
+        },
+        schema={"unit_id": pl.String, "value": pl.String, "number": pl.Float64},
+    ).with_columns(unit_kind=pl.lit("instance"), attribute=pl.lit("age"))
+
+
+def groups_of(attributes, bins, **how):
+    grouping = {"age": Grouping(attribute="age", bins=bins, **how)}
+    return membership(attributes, ["age"], grouping)
+
+
+def pairs(attributes, bins, **how):
+    return groups_of(attributes, bins, **how).frame.select("group", "unit_id").rows()
+
+
+def test_the_age_bins_of_fairness_indicators_are_left_closed_and_in_order():
+    # <18, [18,30), [30,45), [45,70), 70+: a birthday moves a person up on the day itself.
+    found = pairs(ages([70, 69.9, 45, 30, 29, 18, 17]), "edges:18,30,45,70")
+    assert found == [
+        ("<18", "u6"),
+        ("18–30", "u4"),
+        ("18–30", "u5"),
+        ("30–45", "u3"),
+        ("45–70", "u1"),
+        ("45–70", "u2"),
+        ("70+", "u0"),
+    ]
+
+
+def test_the_number_column_is_used_where_there_is_one():
+    assert pairs(ages(["about thirty"], [30.0]), "edges:18") == [("18+", "u0")]
+
+
+def test_unknown_numbers_are_the_unknown_group_and_come_last():
+    found = pairs(ages([20, None, "not sure"]), "edges:18")
+    assert found == [("18+", "u0"), ("unknown", "u1"), ("unknown", "u2")]
+
+
+def test_a_unit_with_numbers_on_both_sides_of_an_edge_is_in_both_bins():
+    found = pairs(ages([29, 31], units=["a", "a"]), "edges:30")
+    assert found == [("<30", "a"), ("30+", "a")]
+
+
+def test_a_unit_has_one_number_for_quantiles_the_median_of_its_own():
+    # a: 10, 20, 90 -> 20; b: 30; c: 40; d: 50. Two halves: a and b | c and d, edge 40.
+    # With each number by itself 90 would put a into the upper half too.
+    rows = ages([10, 20, 90, 30, 40, 50], units=["a", "a", "a", "b", "c", "d"])
+    assert pairs(rows, "quantile:2") == [("<40", "a"), ("<40", "b"), ("40+", "c"), ("40+", "d")]
+
+
+def test_quartiles_of_eight_have_two_each():
+    rows = ages([8, 7, 6, 5, 4, 3, 2, 1])
+    found = groups_of(rows, "quantile:4")
+    assert found.frame.group_by("group", maintain_order=True).len().rows() == [
+        ("<3", 2), ("3–5", 2), ("5–7", 2), ("7+", 2),
+    ]  # fmt: skip
+    assert found.notes == ()
+
+
+def test_ties_share_the_upper_bin_and_the_report_says_that_bins_are_missing():
+    # 0 0 0 0 0 1 2 3: the 1st and 2nd quartile edges are 0, which nobody is below.
+    found = groups_of(ages([0, 0, 0, 0, 0, 1, 2, 3]), "quantile:4")
+    assert found.frame.group_by("group", maintain_order=True).len().rows() == [("<2", 6), ("2+", 2)]
+    assert found.notes == (
+        "age: 4 quantile bins were asked for and 2 made, because equal values cannot be parted",
+    )
+
+
+def test_equal_numbers_alone_are_one_bin():
+    found = groups_of(ages([5, 5, 5]), "quantile:2")
+    assert found.frame["group"].unique().to_list() == ["all values"]
+    assert "age: 'all values' is the only known group, so nothing compares with it" in found.notes
+
+
+def test_an_empty_bin_is_no_group_but_is_named():
+    found = groups_of(ages([20, 50]), "edges:18,30,45")
+    assert found.frame["group"].to_list() == ["18–30", "45+"]
+    assert found.notes == ("age: no unit is in <18, 30–45",)
+
+
+def test_bins_can_be_merged_by_their_labels():
+    rows = ages([10, 20, 80])
+    merge = {"adult": ("18–70", "70+")}
+    assert pairs(rows, "edges:18,70", merge=merge) == [
+        ("<18", "u0"),
+        ("adult", "u1"),
+        ("adult", "u2"),
+    ]
+
+
+def test_edges_are_written_so_that_they_can_be_told_apart():
+    assert bin_labels((195.21623, 1963.0, 10097.7)) == (
+        "<195.2",
+        "195.2–1963",
+        "1963–10098",
+        "10098+",
+    )
+    assert bin_labels((0.123456, 0.123457)) == ("<0.123456", "0.123456–0.123457", "0.123457+")
+    assert bin_labels((-5.0, 0.0)) == ("<-5", "-5–0", "0+")
+
+
+def test_text_that_is_no_number_is_refused_with_row_and_unit():
+    rows = ages([20, "twenty", 30, "old"])
+    with pytest.raises(TableError) as error:
+        groups_of(rows, "edges:18")
+    assert str(error.value) == (
+        "2 value(s) of 'age' are no numbers, so they fit in no bin\n"
+        "  expected: a finite number, or a word that means unknown\n"
+        "  found: 'twenty' of unit 'u1'\n"
+        "  where: attributes, row 2, column 'value'\n"
+        "  what to do: correct the value, or name it in --unknown-values"
+    )
+
+
+def test_infinity_is_in_no_bin():
+    with pytest.raises(TableError, match="found: 'inf' of unit 'u0'"):
+        groups_of(ages(["inf"]), "edges:18")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["quantile:1", "quantile:x", "quantile", "edges:", "edges:30,18", "edges:1,1", "edges:1,nan",
+     "edges:1,inf", "width:5", ""],
+)  # fmt: skip
+def test_bins_that_cannot_be_read_are_refused(text):
+    with pytest.raises(SpecError) as error:
+        parse_bins(text)
+    assert str(error.value) == (
+        "the bins cannot be used\n"
+        "  expected: 'quantile:K' with K of 2 or more, or 'edges:A,B,…' with rising numbers\n"
+        f"  found: {text!r}"
+    )
+
+
+def test_bins_are_read():
+    assert parse_bins(" quantile:4 ") == Bins(quantiles=4)
+    assert parse_bins("edges:-1, 2.5") == Bins(edges=(-1.0, 2.5))
+
+
+def test_more_than_thirty_numbers_want_bins():
+    thirty = ages(range(30))
+    assert len(membership(thirty, ["age"]).frame) == 30
+    with pytest.raises(SpecError) as error:
+        membership(ages(range(31)), ["age"])
+    assert str(error.value) == (
+        "'age' has 31 different numbers, too many to be groups\n"
+        "  expected: at most 30, or bins\n"
+        '  what to do: give --bins "age=quantile:4" or --bins "age=edges:A,B,C"'
+    )
+    # Unless a merge leaves few enough.
+    merge = Grouping(attribute="age", merge={"young": ("0", "1")}, rest="drop")
+    assert len(membership(ages(range(31)), ["age"], {"age": merge}).frame) == 2
+
+
+NUMBERS = st.lists(st.integers(-20, 20), min_size=1, max_size=60)
+
+
+@given(NUMBERS, st.integers(2, 6))
+@settings(max_examples=150, deadline=None)
+def test_quantile_bins_differ_in_size_by_no_more_than_the_ties_at_their_edges(numbers, k):
+    values = np.array(numbers, dtype=float)
+    n = len(values)
+    edges = quantile_edges(pl.Series(values), k)
+    below = [(values < e).sum() for e in edges]
+    ties = [(values == e).sum() for e in edges]
+    targets = [i * n // k for i in range(1, k)]
+    for b, t in zip(below, ties, strict=True):
+        # Each edge serves a target count of units below it, missed by less than its own ties.
+        assert any(0 <= target - b < t for target in targets)
+    if len(set(numbers)) == n >= k:
+        sizes = np.diff([0, *below, n])
+        assert len(sizes) == k
+        assert sizes.max() - sizes.min() <= 1
+
+
+@given(NUMBERS, st.integers(2, 6))
+@settings(max_examples=60, deadline=None)
+def test_a_unit_is_in_exactly_one_quantile_bin_and_equal_numbers_share_it(numbers, k):
+    frame = groups_of(ages(numbers), f"quantile:{k}").frame
+    assert sorted(frame["unit_id"]) == sorted(f"u{i}" for i in range(len(numbers)))
+    bin_of = dict(frame.select("unit_id", "group").rows())
+    by_number: dict[int, set[str]] = {}
+    for i, number in enumerate(numbers):
+        by_number.setdefault(number, set()).add(bin_of[f"u{i}"])
+    assert all(len(bins) == 1 for bins in by_number.values())
+    # Bins rise with the numbers, and the table lists them in that order.
+    ordered = [bins.pop() for _, bins in sorted(by_number.items())]
+    assert list(dict.fromkeys(ordered)) == frame["group"].unique(maintain_order=True).to_list()

@@ -1,0 +1,475 @@
+"""Finished runs without an audit: tables with plausible numbers, for the report's tests.
+
+Rates are given, not simulated; standard errors are those of a rate with a design effect. Nothing
+here claims that an audit would give these numbers, only that their tables pass ``check``.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from isolux.containers import Run
+from isolux.spec import AuditSpec
+from isolux.tables import (
+    ATTRIBUTES,
+    COMPARISONS,
+    DISPARITIES,
+    FINDINGS,
+    GROUP_METRICS,
+    SCORES,
+    check,
+)
+
+RACES = {
+    "White": (2085, 0.771),
+    "Latino_Hispanic": (1623, 0.752),
+    "Indian": (1516, 0.744),
+    "East Asian": (1550, 0.716),
+    "Black": (1556, 0.639),
+    "Southeast Asian": (1415, 0.733),
+    "Middle Eastern": (1209, 0.829),
+}
+AGES = {
+    "20-29": (3300, 0.745),
+    "more than 70": (118, 0.847),
+    "0-2": (199, 0.583),
+    "3-9": (1356, 0.611),
+    "10-19": (1181, 0.700),
+    "30-39": (2330, 0.781),
+    "40-49": (1353, 0.802),
+    "50-59": (796, 0.806),
+    "60-69": (321, 0.788),
+}
+GENDERS = {"Female": (5162, 0.561), "Male": (5792, 0.898)}
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "{{7*7}}",
+    "שלום עולם و مرحبا",
+    "a name that goes on " * 12,
+    "a name that goes on " * 11 + "and ends otherwise",
+    "</script><svg onload=alert(1)>",
+    "nul\x00 bell\x07 \x1b[31m",
+    "javascript:alert(1)",
+    "&lt;b&gt; & 'quoted' \"twice\"",
+)
+
+
+@dataclass
+class Tables:
+    """Rows of the three tables, as they grow."""
+
+    metrics: list[dict[str, Any]] = field(default_factory=list)
+    disparities: list[dict[str, Any]] = field(default_factory=list)
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    min_units: int = 50
+
+
+Rates = Mapping[tuple[str, ...], tuple[int, float]]
+
+
+def line(metric: str, label: str | None = None, model: str = "erm") -> dict[str, Any]:
+    return {
+        "model": model,
+        "task": "classification",
+        "metric": metric,
+        "label": label,
+        "threshold": None,
+    }
+
+
+def add_everyone(tables: Tables, of: Mapping[str, Any], n: int, rate: float) -> None:
+    row = _estimate(n, rate, tables.min_units)
+    tables.metrics.append({**of, "attribute": None, "group": "everyone", "values": [], **row})
+
+
+def add_attribute(
+    tables: Tables,
+    of: Mapping[str, Any],
+    attribute: str,
+    rates: Rates,
+    *,
+    everyone: float,
+    p: float | None = None,
+    pairs: bool = True,
+) -> None:
+    """Add all rows of one line and attribute; ``p`` is the adjusted p of 'do these differ'."""
+    judged = []
+    for values, (n, rate) in rates.items():
+        row = _estimate(n, rate, tables.min_units)
+        group = " × ".join(values)
+        tables.metrics.append(
+            {**of, "attribute": attribute, "group": group, "values": list(values), **row}
+        )
+        if row["value"] is not None:
+            judged.append((group, n, rate, row["standard_error"]))
+    base = {**of, "attribute": attribute, "status": "ok"}
+    for group, n, rate, se in judged:
+        gap = rate - everyone
+        tables.disparities.append(
+            {**base, "kind": "difference_to_overall", "group_a": group, "group_b": "everyone"}
+            | _gap(gap, se)
+            | {"n_units_a": n}
+        )
+    if pairs:
+        _add_pairs(tables, base, judged)
+    _add_spread(tables, base, judged, everyone, p)
+
+
+def _estimate(n: int, rate: float, least: int) -> dict[str, Any]:
+    clusters = max(n // 3, 1) if n else 0
+    if n < least:
+        nothing = dict.fromkeys(("value", "low", "high", "standard_error", "method"))
+        return {
+            **nothing,
+            "n_units": n,
+            "n_clusters": clusters,
+            "status": "insufficient units",
+            "reason": f"fewer than {least} units",
+        }
+    se = math.sqrt(max(rate * (1 - rate), 0.004) / n * 1.4)
+    few = clusters < 30
+    return {
+        "n_units": n,
+        "n_clusters": clusters,
+        "value": rate,
+        "low": max(rate - 1.96 * se, 0.0),
+        "high": min(rate + 1.96 * se, 1.0),
+        "standard_error": se,
+        "method": "logit-t",
+        "status": "boundary" if few else "ok",
+        "reason": "fewer than 30 clusters: the interval may be too narrow" if few else None,
+    }
+
+
+def _gap(gap: float, se: float) -> dict[str, Any]:
+    p = math.erfc(abs(gap) / se / math.sqrt(2))
+    return {
+        "value": gap,
+        "low": gap - 1.96 * se,
+        "high": gap + 1.96 * se,
+        "method": "MOVER",
+        "p_value": p,
+        "p_adjusted": min(1.0, 20 * p),
+        "test": "cluster sign-flip",
+        "family": "all pairs, groups and metrics of this audit (m = 412)",
+        "detectable": 4.2 * se,
+    }
+
+
+def _add_pairs(tables: Tables, base: Mapping[str, Any], judged: Sequence[Any]) -> None:
+    for one, other in itertools.combinations(judged, 2):
+        a, b = sorted((one, other), key=lambda row: row[2])
+        counts = {"group_a": a[0], "group_b": b[0], "n_units_a": a[1], "n_units_b": b[1]}
+        gap = _gap(a[2] - b[2], math.hypot(a[3], b[3]))
+        tables.disparities.append({**base, **counts, **gap, "kind": "difference"})
+        ratio = {"value": a[2] / b[2], "p_adjusted": gap["p_adjusted"]}
+        tables.disparities.append({**base, **counts, **ratio, "kind": "ratio"})
+
+
+def _add_spread(
+    tables: Tables,
+    base: Mapping[str, Any],
+    judged: Sequence[Any],
+    everyone: float,
+    p: float | None,
+) -> None:
+    if len(judged) < 2:
+        reason = "fewer than two groups are large enough"
+        row = {**base, "kind": "any_difference", "status": "insufficient units", "reason": reason}
+        tables.disparities.append(row)
+        return
+    ranked = sorted(judged, key=lambda row: row[2])
+    rates = [row[2] for row in ranked]
+    mean = sum(rates) / len(rates)
+    sd = math.sqrt(sum((r - mean) ** 2 for r in rates) / (len(rates) - 1))
+    noise = sum(row[3] ** 2 for row in ranked) / len(ranked)
+    tau = math.sqrt(max(sd**2 - noise, 0.0))
+    ends = {"group_a": ranked[0][0], "group_b": ranked[-1][0]}
+    if p is None:
+        z = (rates[-1] - rates[0]) / math.hypot(ranked[0][3], ranked[-1][3])
+        p = min(1.0, len(ranked) ** 2 * math.erfc(z / math.sqrt(2)))
+    test = {"p_value": p / 3, "p_adjusted": p, "test": "cluster permutation"}
+    spread = {
+        "any_difference": {"value": 9.1, **test},
+        "range": {"value": rates[-1] - rates[0]},
+        "ratio_min_max": {"value": rates[0] / rates[-1]},
+        "epsilon": {"value": math.log10(rates[-1] / rates[0])},
+        "standard_deviation": {"value": sd},
+        "noise_corrected_sd": {"value": tau, "low": 0.7 * tau, "high": 1.9 * tau},
+        "mean_absolute_gap": {"value": sum(abs(r - everyone) for r in rates) / len(rates)},
+        "worst_group": {"value": 0.93},
+    }
+    for kind, row in spread.items():
+        tables.disparities.append({**base, **ends, "kind": kind, **row})
+
+
+def crossed(
+    one: Mapping[str, tuple[int, float]], other: Mapping[str, tuple[int, float]], centre: float
+) -> dict[tuple[str, ...], tuple[int, float]]:
+    """Cross two attributes, rates adding on the logit scale."""
+    total = sum(n for n, _ in other.values())
+
+    def logit(p: float) -> float:
+        return math.log(p / (1 - p))
+
+    def rate(p: float, q: float) -> float:
+        return 1 / (1 + math.exp(-(logit(p) + logit(q) - logit(centre))))
+
+    return {
+        (a, b): (n * m // total, rate(p, q))
+        for (a, (n, p)), (b, (m, q)) in itertools.product(one.items(), other.items())
+    }
+
+
+def single(rates: Mapping[str, tuple[int, float]], shift: float = 0.0) -> Rates:
+    return {(name,): (n, min(max(p + shift, 0.0), 1.0)) for name, (n, p) in rates.items()}
+
+
+def record(**changed: Any) -> dict[str, Any]:
+    spec = AuditSpec(
+        data="fairface:labels.csv",
+        target="gender",
+        predictions="preds.csv",
+        by=("race", "age", "gender", "race*gender"),
+        cluster="subject",
+        min_units=50,
+    )
+    return {
+        "isolux": "0.1.0",
+        "created": "2026-11-21T08:30:00+00:00",
+        "spec": spec.model_dump(mode="json"),
+        "dataset": {
+            "name": "fairface",
+            "title": "FairFace, validation",
+            "licence": "CC BY 4.0",
+            "judgement": "perceived",
+            "citation": "Kärkkäinen and Joo (2021). FairFace. WACV.",
+            "terms": [["gender", "perceived gender presentation"], ["race", "perceived race"]],
+        },
+        "model": "erm",
+        "task": "classification",
+        "inputs": {"labels.csv": "ab" * 32, "preds.csv": "cd" * 32},
+        "versions": {"isolux": "0.1.0", "polars": "2.1.0", "numpy": "2.4.0"},
+        "seed": 0,
+        "notes": ["12 rows of predictions met no person and were left out."],
+        "references": [
+            {
+                "key": "fairface",
+                "citation": "Kärkkäinen and Joo (2021). FairFace. WACV.",
+                "place": "equation 3",
+                "url": "https://openaccess.thecvf.com/",
+            },
+            {"key": "evil", "citation": "nobody", "place": "", "url": "javascript:alert(1)"},
+        ],
+        "clusters": {"column": "subject", "n_clusters": 3651, "n_units": 10954},
+        "families": {"all pairs, groups and metrics of this audit": 412},
+        **changed,
+    }
+
+
+def finding(rank: int, claim: str, **more: Any) -> dict[str, Any]:
+    return {"rank": rank, "analysis": "group_gaps", "claim": claim, "status": "ok", **more}
+
+
+def run_of(tables: Tables, of: Mapping[str, Any] | None = None) -> Run:
+    """Make a Run of rows, each table checked."""
+
+    def frame(rows: Sequence[Mapping[str, Any]], table: Any) -> pl.DataFrame:
+        loose = pl.DataFrame(rows, infer_schema_length=None) if rows else table.empty()
+        return check(table.conform(loose), table)
+
+    return Run(
+        record=dict(record() if of is None else of),
+        scores=SCORES.empty(),
+        attributes=ATTRIBUTES.empty(),
+        group_metrics=frame(tables.metrics, GROUP_METRICS),
+        disparities=frame(tables.disparities, DISPARITIES),
+        findings=frame(tables.findings, FINDINGS),
+    )
+
+
+CLAIMS = (
+    "Accuracy for Black × Female is 42.8 points lower (95 % interval 38.7 to 46.9) than for "
+    "Black × Male; n = 757 and 799.",
+    "Recall (Female) for Black is 30.1 points lower (95 % interval 25.9 to 34.3) than for Middle "
+    "Eastern; n = 757 and 396.",
+    "Accuracy for Black is 10.1 points lower (95 % interval 7.8 to 12.4) than for everyone; "
+    "n = 1,556 and 10,954.",
+)
+
+
+def full_run(**changed: Any) -> Run:
+    """Race (7), age (9, ordered), gender (2) and race × gender (14, some too small)."""
+    tables = Tables()
+    lines = ((line("accuracy"), 0.0), (line("balanced_accuracy"), -0.01))
+    lines += ((line("recall", "Female"), -0.16), (line("recall", "Male"), 0.06))
+    by_both = crossed(RACES, GENDERS, 0.74)
+    by_both["Black", "Female"] = (757, 0.4188)
+    by_both["Middle Eastern", "Female"] = (31, 0.81)
+    by_both["Indian", "Male"] = (70, 0.93)
+    for of, shift in lines:
+        everyone = 0.7393 + shift
+        add_everyone(tables, of, 10954, everyone)
+        add_attribute(tables, of, "race", single(RACES, shift), everyone=everyone)
+        add_attribute(tables, of, "age", single(AGES, shift), everyone=everyone, p=0.41)
+        if of["label"] is None:
+            add_attribute(tables, of, "gender", single(GENDERS), everyone=everyone)
+            add_attribute(tables, of, "race*gender", by_both, everyone=everyone)
+    tables.findings += [
+        finding(i, claim, p_adjusted=0.0005) for i, claim in enumerate(CLAIMS, start=1)
+    ]
+    return run_of(tables, record(**changed))
+
+
+def hostile_run() -> Run:
+    """Every name that an attacker or an accident may put into a table."""
+    tables = Tables()
+    rates = {name: (400 + 10 * i, 0.6 + 0.02 * i) for i, name in enumerate(HOSTILE)}
+    short = dict(itertools.islice(rates.items(), 3))
+    for of in (line("accuracy", model=HOSTILE[0]), line("recall", HOSTILE[1], HOSTILE[0])):
+        add_everyone(tables, of, 4000, 0.7)
+        add_attribute(tables, of, HOSTILE[0], single(rates), everyone=0.7)
+        add_attribute(tables, of, "x*y", crossed(rates, short, 0.65), everyone=0.7)
+    tables.findings.append(finding(1, f"Accuracy for {HOSTILE[0]} is {HOSTILE[2]}."))
+    hostile = {HOSTILE[1]: HOSTILE[0]}
+    changed = {
+        "model": HOSTILE[0],
+        "dataset": {"title": HOSTILE[1], "terms": {"x": HOSTILE[4]}, "judgement": HOSTILE[2]},
+        "notes": list(HOSTILE),
+        "inputs": hostile,
+        "versions": hostile,
+        "references": [{"key": k, "citation": k, "place": k, "url": k} for k in HOSTILE],
+        "families": {HOSTILE[0]: 3},
+        "spec": {"data": HOSTILE[0], "by": list(HOSTILE[:3])},
+    }
+    return run_of(tables, record(**changed))
+
+
+def planted_run() -> Run:
+    """Planted truths: a difference, nothing, and one that was not measured."""
+    run = full_run()
+    of = {"metric": "accuracy", "label": None, "kind": "difference"}
+    truths = [
+        of
+        | {"attribute": "race", "group_a": "Black", "group_b": "White", "value": -0.13, "note": ""},
+        of
+        | {"attribute": "gender", "group_a": "Male", "group_b": "Female", "value": 0.10}
+        | {"note": "turned"},
+        of | {"attribute": "region", "group_a": "coast", "group_b": "hills", "value": 0.0},
+    ]
+    return Run(
+        {**run.record, "planted": truths},
+        run.scores,
+        run.attributes,
+        run.group_metrics,
+        run.disparities,
+        run.findings,
+    )
+
+
+def small_run() -> Run:
+    """One attribute, nobody in a group of two that is large enough; no clusters, no findings."""
+    tables = Tables()
+    of = line("accuracy")
+    add_everyone(tables, of, 60, 0.75)
+    add_attribute(tables, of, "race", {("A",): (20, 0.7), ("B",): (12, 0.8)}, everyone=0.75)
+    clusters = {"column": None, "n_clusters": 60, "n_units": 60}
+    return run_of(tables, record(clusters=clusters, notes=[], references=[]))
+
+
+def null_run() -> Run:
+    """No difference found."""
+    tables = Tables()
+    of = line("accuracy")
+    add_everyone(tables, of, 3000, 0.75)
+    rates = {("A",): (1000, 0.752), ("B",): (1200, 0.744), ("C",): (800, 0.757)}
+    add_attribute(tables, of, "site", rates, everyone=0.75, p=0.8)
+    return run_of(tables)
+
+
+def classes_run(classes: int = 52) -> Run:
+    """52 occupations × 3 groups: recall for each class."""
+    tables = Tables()
+    ages = {"younger": (4000, 0.71), "middle": (9000, 0.66), "older": (2100, 0.58)}
+    add_everyone(tables, line("accuracy"), 15100, 0.66)
+    add_attribute(tables, line("accuracy"), "perceived age", single(ages), everyone=0.66)
+    for i in range(classes):
+        of = line("recall", f"occupation {i + 1}")
+        rate = 0.35 + 0.5 * ((i * 7) % classes) / classes
+        rates = {
+            (name,): (40 + (i * 13 + 29 * j) % 400, min(rate + 0.1 * j * math.sin(i), 0.99))
+            for j, name in enumerate(ages)
+        }
+        add_everyone(tables, of, 300, rate)
+        add_attribute(tables, of, "perceived age", rates, everyone=rate)
+    return run_of(tables)
+
+
+def wide_run() -> Run:
+    """15 groupings (five attributes and their pairs) × 4 metric lines: the size of a real audit."""
+    tables = Tables()
+    five = {
+        "race": RACES,
+        "age": AGES,
+        "gender": GENDERS,
+        "light": {"bright": (4000, 0.76), "even": (4000, 0.74), "dim": (2954, 0.70)},
+        "tone": {str(i): (1100, 0.80 - 0.015 * i) for i in range(1, 11)},
+    }
+    for name, label, shift in (
+        ("accuracy", None, 0.0),
+        ("balanced_accuracy", None, -0.01),
+        ("recall", "Female", -0.1),
+        ("recall", "Male", 0.06),
+    ):
+        of, everyone = line(name, label), 0.7393 + shift
+        add_everyone(tables, of, 10954, everyone)
+        for attribute, rates in five.items():
+            add_attribute(tables, of, attribute, single(rates, shift), everyone=everyone)
+        for (a, one), (b, other) in itertools.combinations(five.items(), 2):
+            both = crossed(one, other, 0.74)
+            add_attribute(tables, of, f"{a}*{b}", both, everyone=everyone)
+    return run_of(tables)
+
+
+def comparison_run() -> Run:
+    """Two models on the same people: the table of differences, and both models' own values."""
+    tables = Tables()
+    rows: list[dict[str, Any]] = []
+    for of, shift in ((line("accuracy"), 0.0), (line("recall", "Female"), -0.1)):
+        by = {"race": RACES, "age": AGES, "gender": GENDERS}
+        for model, better in (("erm", 0.0), ("arl", 0.02)):
+            told = {**of, "model": model}
+            add_everyone(tables, told, 10954, 0.74 + shift + better)
+            for attribute, rates in by.items():
+                moved = single(rates, shift + better)
+                add_attribute(tables, told, attribute, moved, everyone=0.74 + shift + better)
+        bare = {k: v for k, v in of.items() if k != "model"}
+        both = {"model_a": "erm", "model_b": "arl", **bare, "status": "ok"}
+        both["kind"] = "model_difference"
+        for i, (attribute, rates) in enumerate(by.items()):
+            for j, (group, (n, _)) in enumerate(rates.items()):
+                gap = 0.03 * math.sin(3 * i + 2 * j) - 0.003
+                row = both | {"attribute": attribute, "group_a": group, "n_units_a": n}
+                rows.append(row | _gap(gap, 0.2 / math.sqrt(n)))
+        rows.append(
+            both
+            | {"attribute": None, "group_a": "everyone", "n_units_a": 10954}
+            | _gap(-0.004, 0.003)
+        )
+    run = run_of(tables, record(model="erm and arl", models=["erm", "arl"]))
+    differences = check(COMPARISONS.conform(pl.DataFrame(rows)), COMPARISONS)
+    return Run(
+        run.record,
+        run.scores,
+        run.attributes,
+        run.group_metrics,
+        differences,
+        run.findings,
+    )

@@ -1,0 +1,201 @@
+"""Corrections for a family of tests: by hand, beside statsmodels, and by what they promise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from statsmodels.stats.multitest import multipletests
+
+from isolux.errors import InputError, SpecError
+from isolux.stats.multiplicity import (
+    benjamini_hochberg,
+    bonferroni,
+    critical_value,
+    holm,
+    max_t,
+    reached,
+    running_max,
+    step_down_max_t,
+)
+
+NAN = float("nan")
+CORRECTIONS = {"bonferroni": bonferroni, "holm": holm, "fdr_bh": benjamini_hochberg}
+
+p_values = arrays(np.float64, st.integers(1, 40), elements=st.floats(0.0, 1.0))
+
+
+def test_bonferroni_multiplies_by_the_number_of_tests_that_were_made():
+    # Three tests and one that was not: each p times 3, at most 1.
+    np.testing.assert_allclose(bonferroni([0.01, NAN, 0.2, 0.5]), [0.03, NAN, 0.6, 1.0])
+
+
+def test_holm_steps_down_and_stays_monotone():
+    # Sorted .01 .02 .03 .9 times 4 3 2 1 = .04 .06 .06 .9; the third is raised to .06 (it is .06).
+    # With .022 in place of .03: .04 .06 .044 -> raised to .06.
+    np.testing.assert_allclose(holm([0.022, 0.9, NAN, 0.01, 0.02]), [0.06, 0.9, NAN, 0.04, 0.06])
+
+
+def test_benjamini_hochberg_steps_up():
+    # Sorted .01 .02 .03 .9 times 4/1 4/2 4/3 4/4 = .04 .04 .04 .9.
+    np.testing.assert_allclose(
+        benjamini_hochberg([0.9, 0.03, NAN, 0.02, 0.01]), [0.9, 0.04, NAN, 0.04, 0.04]
+    )
+
+
+@pytest.mark.parametrize("name", CORRECTIONS)
+@given(p=p_values)
+def test_agrees_with_statsmodels(name, p):
+    expected = multipletests(p, method=name)[1]
+    np.testing.assert_allclose(CORRECTIONS[name](p), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("correct", CORRECTIONS.values())
+@given(p=p_values, seed=st.integers(0, 100))
+def test_neither_order_nor_untested_rows_matter(correct, p, seed):
+    order = np.random.default_rng(seed).permutation(p.size)
+    adjusted = correct(p)
+    np.testing.assert_allclose(correct(p[order]), adjusted[order], atol=1e-15)
+    padded = np.append(p, [NAN, NAN])
+    np.testing.assert_allclose(correct(padded), np.append(adjusted, [NAN, NAN]), atol=1e-15)
+    assert (adjusted >= p).all()
+
+
+@pytest.mark.parametrize("correct", CORRECTIONS.values())
+def test_shape_is_kept_and_input_unchanged(correct):
+    p = np.array([[0.01, NAN], [0.5, 0.02]])
+    before = p.copy()
+    assert correct(p).shape == (2, 2)
+    np.testing.assert_array_equal(p, before)
+    assert correct([]).shape == (0,)
+    assert np.isnan(correct([NAN, NAN])).all()
+
+
+@pytest.mark.parametrize("correct", CORRECTIONS.values())
+@pytest.mark.parametrize("wrong", [-0.1, 1.5])
+def test_refuses_what_is_no_probability(correct, wrong):
+    with pytest.raises(InputError, match="a p-value is no probability") as error:
+        correct([0.1, wrong])
+    assert f"found: {wrong}" in str(error.value)
+
+
+def test_max_t_counts_the_observed_world_among_the_null_ones():
+    # 9 null maxima 1..9. |t| = 8 is reached by 8 and 9: (1 + 2) / 10. 20: (1 + 0) / 10.
+    observed = [8.0, -20.0, 0.5, NAN]
+    np.testing.assert_allclose(max_t(observed, np.arange(1.0, 10.0)), [0.3, 0.1, 1.0, NAN])
+
+
+def test_max_t_takes_ties_wide_and_what_was_not_computed_as_reached():
+    assert max_t(2.0 * (1 + 1e-13), [2.0, 1.0, 1.0]).item() == 0.5
+    assert max_t(2.0, [NAN, 1.0, 1.0]).item() == 0.5
+    assert max_t(np.inf, [np.inf, 1.0, 1.0]).item() == 0.5
+    assert max_t(5.0, []).item() == 1.0
+
+
+def test_max_t_counts_as_reached_does():
+    rng = np.random.default_rng(5)
+    null = np.append(rng.integers(0, 6, 40).astype(float), NAN)
+    for t in [0.0, 1.0, 3.0 + 1e-12, 3.0 - 1e-12, 5.5, 7.0]:
+        assert max_t(t, null).item() == (1 + reached(null, t).sum()) / 42
+
+
+def test_running_max_of_blocks_is_the_max_of_all():
+    rng = np.random.default_rng(1)
+    null = rng.normal(size=(30, 50))
+    null[rng.random(null.shape) < 0.2] = NAN
+    folded = None
+    for block in np.array_split(null, [7, 8, 20]):
+        folded = running_max(folded, block)
+    np.testing.assert_array_equal(folded, np.nanmax(np.abs(null), axis=0))
+    assert running_max(None, np.full((2, 3), NAN)).tolist() == [0.0, 0.0, 0.0]
+
+
+def slow_step_down(observed, null):
+    """Westfall and Young's algorithm 2.8, read off the page, one replicate at a time."""
+    order = np.argsort(-np.abs(observed))
+    m, r = null.shape
+    p = np.empty(m)
+    for place, test in enumerate(order):
+        left = order[place:]
+        count = sum(np.abs(null[left, k]).max() >= abs(observed[test]) for k in range(r))
+        p[test] = (1 + count) / (r + 1)
+        if place:
+            p[test] = max(p[test], p[order[place - 1]])
+    return p
+
+
+def test_step_down_is_the_algorithm_in_any_blocks():
+    rng = np.random.default_rng(2)
+    observed, null = rng.normal(size=8) * 2, rng.normal(size=(8, 99))
+    expected = slow_step_down(observed, null)
+    for cuts in ([], [1], [10, 50, 51]):
+        blocks = iter(np.split(null, cuts, axis=1))
+        np.testing.assert_allclose(step_down_max_t(observed, blocks), expected)
+
+
+def test_step_down_never_exceeds_the_single_step_and_leaves_out_untested_rows():
+    rng = np.random.default_rng(3)
+    observed, null = rng.normal(size=6) * 2, rng.normal(size=(6, 199))
+    observed[2] = NAN
+    null[2] = 1e6  # a test outside the family must not count
+    stepped = step_down_max_t(observed, [null])
+    single = max_t(observed, running_max(None, np.delete(null, 2, axis=0)))
+    assert np.isnan(stepped[2])
+    kept = ~np.isnan(observed)
+    assert (stepped[kept] <= single[kept] + 1e-15).all()
+    assert (stepped[kept] < single[kept]).any()
+    first = np.nanargmax(np.abs(observed))
+    assert stepped[first] == single[first]
+
+
+def test_step_down_refuses_a_block_of_other_tests():
+    with pytest.raises(InputError, match="a block of null statistics does not fit the tests") as e:
+        step_down_max_t([1.0, 2.0], [np.zeros((2, 5)), np.zeros((3, 5))])
+    assert "found: shape (3, 5)" in str(e.value)
+    assert "where: block 1" in str(e.value)
+
+
+@given(
+    null=arrays(np.float64, st.integers(1, 60), elements=st.integers(0, 12).map(float)),
+    alpha=st.sampled_from([0.01, 0.05, 0.1, 0.25, 0.5]),
+)
+def test_exceeding_the_critical_value_is_significance(null, alpha):
+    critical = critical_value(null, alpha)
+    for t in np.arange(0.0, 13.5, 0.5):
+        assert (max_t(t, null).item() <= alpha + 1e-12) == (t > critical)
+
+
+def test_critical_value_by_hand():
+    # 1,999 replicates, alpha .05: p <= .05 with at most 99 at or above: the 100th largest.
+    assert critical_value(np.arange(1.0, 2000.0), 0.05) == 1900.0
+    assert critical_value([1.0, 2.0, 3.0], 0.05) == np.inf
+    assert critical_value([NAN] + [1.0] * 18, 0.05) == np.inf
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0, -1.0, NAN])
+def test_critical_value_refuses_an_impossible_error(alpha):
+    with pytest.raises(SpecError, match="the family-wise error cannot be kept"):
+        critical_value([1.0], alpha)
+
+
+@pytest.mark.law
+def test_family_wise_error_is_kept_and_max_t_gains_where_tests_overlap():
+    # 20 tests with correlation .8, nothing differs. 2,000 worlds: the standard error of a rate of
+    # .05 is .005, so .03 to .07 is four of them away.
+    rng = np.random.default_rng(20)
+    worlds, m, r = 2000, 20, 999
+
+    def statistics(n):
+        return np.sqrt(0.8) * rng.normal(size=(1, n)) + np.sqrt(0.2) * rng.normal(size=(m, n))
+
+    null_max = running_max(None, statistics(r))
+    observed = statistics(worlds)
+    error = (max_t(observed, null_max).min(axis=0) <= 0.05).mean()
+    assert 0.03 <= error <= 0.07
+    from scipy.special import ndtr
+
+    raw = 2 * ndtr(-np.abs(observed))
+    by_holm = np.mean([(holm(raw[:, w]) <= 0.05).any() for w in range(worlds)])
+    assert by_holm <= 0.03 < (raw.min(axis=0) <= 0.05).mean()
