@@ -11,11 +11,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from isolux.pipeline import Audit, audit
     from isolux.comparison import Comparison, compare
     from isolux.containers import Dataset, Run, Scores
     from isolux.datasets import load
     from isolux.metric_frames import MetricFrame, metric_frame
+    from isolux.pipeline import Audit, audit
     from isolux.predictions import read_predictions
     from isolux.spec import AuditSpec
     from isolux.tasks import score

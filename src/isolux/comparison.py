@@ -16,7 +16,6 @@ from typing import Any
 import polars as pl
 
 from isolux import registry
-from isolux.pipeline import Audit
 from isolux.containers import Run, Scores
 from isolux.disparity.models import class_rankings, compare_models
 from isolux.errors import JoinError, SpecError
@@ -24,6 +23,7 @@ from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
 from isolux.io import run_directory
+from isolux.pipeline import Audit
 from isolux.spec import AuditSpec, parse_spec
 from isolux.tables import FINDINGS
 

@@ -9,9 +9,9 @@ import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from isolux.pipeline import Audit, run_audit
 from isolux.containers import Run
 from isolux.io import run_directory
+from isolux.pipeline import Audit, run_audit
 from isolux.spec import parse_spec
 from isolux.synthetic.demo import demo_population, demo_settings
 from isolux.synthetic.planted import planted_record

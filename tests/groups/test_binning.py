@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from isolux.errors import SpecError, TableError
 from isolux.groups import membership
-from isolux.groups.binning import Bins, bin_labels, parse_bins, quantile_edges
+from isolux.groups.binning import Bins, bin_labels, binned, parse_bins, quantile_edges
 from isolux.spec import Grouping
 
 
@@ -81,7 +81,7 @@ def test_ties_share_the_upper_bin_and_the_report_says_that_bins_are_missing():
     found = groups_of(ages([0, 0, 0, 0, 0, 1, 2, 3]), "quantile:4")
     assert found.frame.group_by("group", maintain_order=True).len().rows() == [("<2", 6), ("2+", 2)]
     assert found.notes == (
-        "age: 4 quantile bins were asked for and 2 made, because equal values cannot be parted",
+        "age: 4 quantile bins were asked for and 2 made, because too few values differ",
     )
 
 
@@ -89,6 +89,24 @@ def test_equal_numbers_alone_are_one_bin():
     found = groups_of(ages([5, 5, 5]), "quantile:2")
     assert found.frame["group"].unique().to_list() == ["all values"]
     assert "age: 'all values' is the only known group, so nothing compares with it" in found.notes
+
+
+def test_fewer_units_than_bins_are_a_bin_each():
+    found = groups_of(ages([1, 2, 3]), "quantile:4")
+    assert found.frame["group"].to_list() == ["<2", "2–3", "3+"]
+    assert found.notes == (
+        "age: 4 quantile bins were asked for and 3 made, because too few values differ",
+    )
+
+
+@pytest.mark.parametrize("bins", ["quantile:4", "edges:18"])
+def test_where_everyone_is_unknown_there_are_no_bins_to_speak_of(bins):
+    found = groups_of(ages([None, None]), bins)
+    assert found.frame["group"].to_list() == ["unknown", "unknown"]
+    assert found.notes == (
+        "age: 2 of 2 unit(s) unknown, kept as a group of their own",
+        "age: every unit is unknown or left out",
+    )
 
 
 def test_an_empty_bin_is_no_group_but_is_named():
@@ -129,6 +147,20 @@ def test_text_that_is_no_number_is_refused_with_row_and_unit():
         "  where: attributes, row 2, column 'value'\n"
         "  what to do: correct the value, or name it in --unknown-values"
     )
+
+
+def test_the_first_row_that_is_no_number_is_named_in_whatever_order_rows_come():
+    rows = pl.DataFrame(
+        {
+            "row": [9, 4],
+            "unit_id": ["z", "a"],
+            "unit": [0, 1],
+            "value": ["x", "y"],
+            "number": [None, None],
+        }
+    )
+    with pytest.raises(TableError, match=r"found: 'y' of unit 'a'\n  where: attributes, row 5"):
+        binned(rows, Bins(edges=(1.0,)), "age")
 
 
 def test_infinity_is_in_no_bin():

@@ -254,3 +254,8 @@ def test_a_reference_that_nobody_is_in_is_refused_with_the_nearest():
         "  where: --reference\n"
         "  what to do: did you mean 'Japan'?"
     )
+
+
+def test_a_handle_without_unknown_that_does_not_stand_there_is_passed_over():
+    frame = membership(TABLE, ["ancestry"]).frame
+    check_references({"ancestry": "Japan", "ancestry (known)": "Japan"}, frame)

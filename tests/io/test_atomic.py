@@ -95,7 +95,7 @@ def test_parents_that_others_use_meanwhile_stay(tmp_path):
             (tmp_path / "runs" / "other").mkdir()
             raise ValueError
 
-    with pytest.raises(ValueError):  # noqa: PT011  (raised bare, above)
+    with pytest.raises(ValueError):
         work()
     assert listing(tmp_path) == ["runs", "runs/other"]
 

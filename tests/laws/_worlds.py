@@ -8,21 +8,27 @@ the shared weights from mattering.
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from isolux.groups.measure import Group, Measure, _standard_error
+from isolux.groups.measure import (
+    Estimates,
+    Group,
+    Measure,
+    _clusters_per_row,
+    _intervals,
+    _standard_error,
+)
 from isolux.info import Metric
-from isolux.spec import Bootstrap
+from isolux.spec import AuditSpec, Bootstrap
 from isolux.stats.design import Design, build_design
+from isolux.stats.intervals import Interval
 from isolux.stats.resampling import Columns, replicate_sums
 from isolux.stats.statistic import MEAN
 from isolux.synthetic.rates import RateWorlds
 
-FULL = os.environ.get("ISOLUX_LAWS") == "full"
 ACCURACY = Metric(name="accuracy", title="Accuracy", definition="share right", direction="higher")
 RECALL = Metric(name="recall", title="Recall", definition="share found", direction="higher")
 
@@ -86,3 +92,74 @@ def group_list(attributes: dict[str, int]) -> tuple[Group, ...]:
     for attribute, n in attributes.items():
         named += [Group(attribute, f"g{k}", (f"g{k}",)) for k in range(n)]
     return tuple(named)
+
+
+def estimates_of(
+    entries: tuple[np.ndarray, np.ndarray, np.ndarray],
+    attributes: dict[str, int],
+    measures: tuple[Measure, ...],
+    *,
+    domain_of: dict[str, int] | None = None,
+) -> Estimates:
+    """Lay out one world as ``measure_groups`` would, without a bootstrap: all that tests need.
+
+    Parameters
+    ----------
+    entries : (columns [n, k], group_of [n], cluster_of [n])
+        What a cluster adds to a row of the design; row 0 is everyone, then attribute by attribute,
+        then domains. Column 0 counts units.
+    attributes : dict of str to int
+        How many groups each has.
+    """
+    columns, group_of, cluster_of = entries
+    groups = group_list(attributes)
+    n_rows = int(max(group_of.max() + 1, len(groups)))
+    at = np.arange(len(group_of))
+    design = build_design(
+        csr_array(columns.astype(np.float64)), cluster_of.astype(np.int64), group_of, at, n_rows
+    )
+    totals = design.totals()[: len(groups)]
+    held = [m.mean for m in measures]
+    shape = (len(groups), len(measures))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = np.stack([totals[:, s] / totals[:, n] for s, n in held], axis=1)
+    n_units = np.stack([totals[:, n] for _, n in held], axis=1).astype(np.int64)
+    n_clusters = _clusters_per_row(design)[: len(groups)][:, [n for _, n in held]]
+    nothing = np.full(shape, np.nan)
+    return Estimates(
+        groups, measures, design, domain_of or dict.fromkeys(attributes, 0), value,
+        nothing[..., None], nothing, Interval(nothing, nothing), np.full(shape, "none"), n_units,
+        n_clusters, np.full(shape, "ok", dtype=object), np.full(shape, None, dtype=object),
+    )  # fmt: skip
+
+
+def with_bootstrap(estimates: Estimates, spec: AuditSpec) -> Estimates:
+    """Add replicates, standard errors and intervals, by the product's own functions."""
+    measures = estimates.measures
+    drawn = replicate_sums(estimates.design, [m.columns for m in measures], spec.bootstrap())
+    drawn = drawn[: len(estimates.groups)]
+    se = _standard_error(drawn, estimates.n_clusters)
+    interval, method = _intervals(
+        estimates.design, measures, estimates.value, drawn, se, estimates.n_clusters, spec
+    )
+    return replace(
+        estimates, replicates=drawn, standard_error=se, interval=interval, method=method
+    )
+
+
+def crossed_entries(
+    photos: np.ndarray, successes: list[np.ndarray], counts: list[np.ndarray] | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Turn ``[attributes, groups, subjects]`` into a design's entries, everyone's row first."""
+    counts = [photos] * len(successes) if counts is None else counts
+    stacked = [photos, *(x for pair in zip(successes, counts, strict=True) for x in pair)]
+    everyone = np.stack([x[0].sum(axis=0) for x in stacked], axis=1)
+    attribute, group, subject = np.nonzero(photos)
+    own = np.stack([x[attribute, group, subject] for x in stacked], axis=1)
+    rows = 1 + attribute * photos.shape[1] + group
+    n = photos.shape[2]
+    return (
+        np.concatenate([everyone, own]),
+        np.concatenate([np.zeros(n, np.int64), rows]),
+        np.concatenate([np.arange(n), subject]),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats.multitest import multipletests
@@ -46,6 +46,7 @@ def test_benjamini_hochberg_steps_up():
 
 
 @pytest.mark.parametrize("name", CORRECTIONS)
+@settings(max_examples=30)
 @given(p=p_values)
 def test_agrees_with_statsmodels(name, p):
     expected = multipletests(p, method=name)[1]

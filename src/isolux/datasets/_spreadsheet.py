@@ -62,13 +62,13 @@ def original_range(cell: str, ranges: Iterable[str]) -> str | None:
         text
         for text in ranges
         if (ends := re.fullmatch(r"(\d{1,2})-(\d{1,2})", text))
-        and frozenset((int(ends[1]), int(ends[2]))) in readings
+        and (int(ends[1]), int(ends[2])) in readings
     ]
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _readings(cell: str) -> set[frozenset[int]]:
-    """List the pairs of numbers that may have been typed, whichever came first."""
+def _readings(cell: str) -> set[tuple[int, int]]:
+    """List the pairs of numbers that may have been typed to give this date."""
     folded = unicodedata.normalize("NFKD", cell.strip().lower())
     text = "".join(letter for letter in folded if not unicodedata.combining(letter))
     if found := _DAY_MONTH.fullmatch(text):
@@ -86,12 +86,12 @@ def _readings(cell: str) -> set[frozenset[int]]:
     return set()
 
 
-def _of_date(month: int | None, day: int, year: str | None) -> set[frozenset[int]]:
+def _of_date(month: int | None, day: int, year: str | None) -> set[tuple[int, int]]:
     if month is None or not 1 <= month <= 12:
         return set()
-    pairs = {frozenset((month, day))}
+    pairs = {(month, day), (day, month)} if day else set()
     if year is not None and day == 1:  # "10-19" read as October 2019 is stored as its first day
-        pairs.add(frozenset((month, int(year) % 100)))
+        pairs.add((month, int(year) % 100))
     return pairs
 
 

@@ -225,11 +225,12 @@ def _refuse_undeclared(texts: pl.Series, declared: tuple[str, ...], where: str) 
     if not wrong.any():
         return
     row = row_of(wrong)
-    near = difflib.get_close_matches(texts[row], declared, n=1, cutoff=0.5)
+    folded = {label.lower(): label for label in declared}
+    near = difflib.get_close_matches(texts[row].lower(), folded, n=1, cutoff=0.5)
     raise TableError(
         f"{wrong.sum():,} cell(s) hold a label that FairFace does not declare",
         expected="one of " + ", ".join(declared),
         found=repr(texts[row]),
         where=place(where, row + 1, texts.name),
-        hint=f"did you mean {near[0]!r}?" if near else None,
+        hint=f"did you mean {folded[near[0]]!r}?" if near else None,
     )

@@ -364,13 +364,13 @@ def _array(values: npt.ArrayLike) -> FloatArray:
 
 
 def _bottom(array: FloatArray) -> FloatArray:
-    """Return the smallest judged value; inf where there is none."""
-    return np.asarray(array.min(axis=-1, where=~np.isnan(array), initial=np.inf))
+    """Return the smallest judged value; NaN where there is none."""
+    return np.asarray(np.fmin.reduce(array, axis=-1, initial=np.nan), dtype=np.float64)
 
 
 def _top(array: FloatArray) -> FloatArray:
-    """Return the largest judged value; -inf where there is none."""
-    return np.asarray(array.max(axis=-1, where=~np.isnan(array), initial=-np.inf))
+    """Return the largest judged value; NaN where there is none."""
+    return np.asarray(np.fmax.reduce(array, axis=-1, initial=np.nan), dtype=np.float64)
 
 
 def _where_two(array: FloatArray, measure: FloatArray) -> FloatArray:

@@ -266,7 +266,7 @@ def _difference(rates: npt.ArrayLike, overall: npt.ArrayLike | None) -> FloatArr
     if overall is None:
         return value_range(rates)
     gaps = np.abs(difference(rates, np.asarray(overall, dtype=np.float64)[..., None]))
-    return _where_two(gaps, np.fmax.reduce(gaps, axis=-1, initial=-np.inf))
+    return _where_two(gaps, np.fmax.reduce(gaps, axis=-1, initial=np.nan))
 
 
 def _ratio(rates: npt.ArrayLike, overall: npt.ArrayLike | None) -> FloatArray:
@@ -274,7 +274,7 @@ def _ratio(rates: npt.ArrayLike, overall: npt.ArrayLike | None) -> FloatArray:
         return ratio_min_max(rates)
     relative = ratio(rates, np.asarray(overall, dtype=np.float64)[..., None])
     turned = np.divide(1.0, relative, out=relative.copy(), where=relative > 1.0)
-    return _where_two(turned, np.fmin.reduce(turned, axis=-1, initial=np.inf))
+    return _where_two(turned, np.fmin.reduce(turned, axis=-1, initial=np.nan))
 
 
 def _where_two(values: FloatArray, measure: FloatArray) -> FloatArray:

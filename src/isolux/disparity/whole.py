@@ -21,7 +21,7 @@ from isolux.disparity.pairs import frame_of
 from isolux.groups.measure import Estimates
 from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray
-from isolux.stats.dispersion import noise_corrected_sd
+from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
 from isolux.stats.intervals import (
     Interval,
     difference_interval,
@@ -32,6 +32,7 @@ from isolux.stats.intervals import (
 )
 from isolux.stats.multiplicity import critical_value
 from isolux.stats.nulls import REST
+from isolux.stats.shuffling import parts_clusters
 from isolux.stats.statistic import FloatArray
 from isolux.tables import Status
 
@@ -141,13 +142,22 @@ class _Whole:
 
     def _noise_corrected(self) -> pl.DataFrame:
         clusters = self.estimates.n_clusters[self.members, self.j]
+        covariance = self._covariance()
+        if self._shares_no_cluster():
+            covariance = pooled_covariance(covariance, clusters)
         found = noise_corrected_sd(
-            self.value, self._covariance(), self.spec.level, degrees_of_freedom=clusters - 1.0
+            self.value, covariance, self.spec.level, degrees_of_freedom=clusters - 1.0
         )
         return self._row(
             "noise_corrected_sd", found.tau, (found.low, found.high),
             method="Paule–Mandel, Q-profile", groups=(None, None),
         )  # fmt: skip
+
+    def _shares_no_cluster(self) -> bool:
+        """Tell whether variances may be pooled: tau calls noise a difference near 1 otherwise."""
+        estimates = self.estimates
+        domain = estimates.domain_of[self.attribute]
+        return parts_clusters(estimates.design, estimates.members(self.attribute), domain)
 
     def _covariance(self) -> FloatArray:
         """Covariance of the groups' values; at 0 and 1 the variance that Wilson's width implies."""

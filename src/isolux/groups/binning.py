@@ -185,14 +185,11 @@ def _numbered(rows: pl.DataFrame, attribute: str) -> pl.DataFrame:
 def _notes(
     rows: pl.DataFrame, bins: Bins, labels: tuple[str, ...], attribute: str
 ) -> tuple[str, ...]:
-    notes = []
-    if bins.quantiles > len(labels):
-        notes.append(
-            f"{attribute}: {bins.quantiles} quantile bins were asked for and {len(labels)} made, "
-            "because equal values cannot be parted"
-        )
     filled = set(rows["value"].unique().drop_nulls())
+    if not filled:
+        return ()
+    if bins.quantiles > len(labels):
+        made = f"{bins.quantiles} quantile bins were asked for and {len(labels)} made"
+        return (f"{attribute}: {made}, because too few values differ",)
     empty = [label for label in labels if label not in filled]
-    if empty and not bins.quantiles:
-        notes.append(f"{attribute}: no unit is in {', '.join(empty)}")
-    return tuple(notes)
+    return (f"{attribute}: no unit is in {', '.join(empty)}",) if empty else ()

@@ -15,7 +15,6 @@ __all__ = ["natural_order"]
 _N = r"([+-]?\d[\d,]*(?:\.\d+)?)"
 _RANGES = (
     # (pattern, which of its numbers is the low end, which the high end); None: unbounded
-    (re.compile(rf"{_N}(?:\s+\D*)?", re.IGNORECASE), 1, 1),
     (re.compile(rf"{_N}\s*(?:-|–|—|to)\s*{_N}(?:\s+\D*)?", re.IGNORECASE), 1, 2),
     (re.compile(rf"[\[(]\s*{_N}\s*,\s*{_N}\s*[\])]"), 1, 2),
     (
@@ -39,6 +38,8 @@ _RANGES = (
         1,
         None,
     ),
+    # Last: "70 and over" is also a number followed by words.
+    (re.compile(rf"{_N}(?:\s+\D*)?"), 1, 1),
 )
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 _ROMAN = {
@@ -54,8 +55,7 @@ def _arabic(text: str) -> str:
 
 def _range(text: str) -> tuple[float, float] | None:
     """Read ``"3-9"``, ``"<18"``, ``"70+"``, ``"more than 70"`` or ``"34"`` as low and high end."""
-    # The last pattern that fits wins: "70 and over" is also a number followed by words.
-    for pattern, low, high in reversed(_RANGES):
+    for pattern, low, high in _RANGES:
         found = pattern.fullmatch(text.strip())
         if found:
             ends = [float(n.replace(",", "")) for n in found.groups()]
@@ -108,7 +108,7 @@ def natural_order(values: Iterable[str], sizes: Mapping[str, int] | None = None)
         found = ranges[value]
         if by_range and found is not None:
             return 0, found, name, value
-        if by_digits and not by_range:
+        if by_digits:
             return 0, tuple(float(n) for n in _DIGITS.findall(digits[value])), name, value
         return 1, (-float(size.get(value, 0)),), name, value
 

@@ -19,7 +19,7 @@ import polars as pl
 
 from isolux.errors import OutputError
 
-__all__ = ["refuse_existing", "RUN_MARK", "staged_directory", "write_parquet", "write_text"]
+__all__ = ["RUN_MARK", "refuse_existing", "staged_directory", "write_parquet", "write_text"]
 
 RUN_MARK = "audit.json"
 """The file that makes a directory a run; a directory without it is never overwritten."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isolux.report.document import AttributeSection, Audited, Line, PairRow, Verdict
-from isolux.report.wording import count, interval, listed, p_equals, points, share, with_unit
+from isolux.report.wording import brief, count, interval, listed, p_equals, points, share, with_unit
 
 __all__ = ["answer_of", "detectable_text", "limits_of", "pair_sentence", "verdict_text"]
 
@@ -42,7 +42,7 @@ def answer_of(sections: Sequence[AttributeSection], alpha: float) -> str:
 
 
 def _titles(sections: Sequence[AttributeSection]) -> str:
-    return listed([s.title for s in sections], most=4)
+    return listed([brief(s.title) for s in sections], most=4)
 
 
 def _widest(differ: Sequence[AttributeSection], alpha: float) -> list[str]:
@@ -69,7 +69,7 @@ def pair_sentence(pair: PairRow, line: Line) -> str:
     ends = interval(pair.low, pair.high, line.unit, flip=value < 0)
     span = f"interval {ends}; " if pair.low is not None else ""
     return (
-        f"{pair.group_a} is {points(value, line.unit)} {way} than {pair.group_b} "
+        f"{brief(pair.group_a)} is {points(value, line.unit)} {way} than {brief(pair.group_b)} "
         f"({span}adjusted {p_equals(pair.p_adjusted)})"
     )
 
@@ -108,7 +108,7 @@ def detectable_text(verdict: Verdict) -> str:
 
 def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[str, ...]:
     """List what the audit cannot say, for this run in particular."""
-    asked = listed([s.title for s in sections]) or "none"
+    asked = listed([brief(s.title) for s in sections]) or "none"
     told = [
         "It measures the disparities it was asked to look at, on these people, with these labels. "
         "Other people, other images and other uses of the model may differ.",
@@ -119,7 +119,7 @@ def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[s
         "It describes where scores differ. It does not say why, nor whether the labels, the "
         "images, the model or the sampling is the cause, nor what harm follows in use.",
         _whose_labels(audited),
-        "Group names are the dataset's. They are coarse, and people within one group differ.",
+        "Group names are the dataset’s. They are coarse, and people within one group differ.",
     ]
     small = sum(s.verdict.n_groups - s.verdict.n_judged for s in sections)
     if small:

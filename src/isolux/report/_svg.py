@@ -62,7 +62,9 @@ def to_svg(draw: Callable[[], Any], *, enlarged: float = 1.0) -> str:
     # No address may be read: data are in the spec, and a name that looks like one is a name.
     svg = _slim(vl_convert.vegalite_to_svg(spec, config=_CONFIG, allowed_base_urls=[]))
     return _SIZE.sub(
-        lambda size: f'width="{float(size[1]) * enlarged:g}" height="{float(size[2]) * enlarged:g}"',
+        lambda size: (
+            f'width="{float(size[1]) * enlarged:g}" height="{float(size[2]) * enlarged:g}"'
+        ),
         svg,
         count=1,
     )

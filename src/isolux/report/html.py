@@ -96,6 +96,7 @@ def _environment() -> Environment:
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -114,6 +115,11 @@ def _environment() -> Environment:
         "reach": wording.reach,
     }
     return environment
+
+
+def _printable(value: Any) -> Any:
+    # Exactly str: markup (a macro's output, a figure) is a subclass, and is ours.
+    return wording.plain(value) if type(value) is str else value
 
 
 @dataclass(frozen=True, slots=True)

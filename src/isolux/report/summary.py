@@ -104,7 +104,7 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
         model=str(record.get("model") or "an unnamed model"),
         dataset=str(dataset.get("title") or dataset.get("name") or ""),
         task=str(record.get("task") or ""),
-        target=spec.get("target"),
+        target=_terms(record).get(str(spec.get("target")), spec.get("target")),
         judgement=str(dataset.get("judgement") or ""),
         licence=str(dataset.get("licence") or ""),
         citation=str(dataset.get("citation") or ""),

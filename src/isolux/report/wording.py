@@ -16,6 +16,7 @@ from isolux.tables import Status
 __all__ = [
     "SHAPE",
     "STATUS_WORDS",
+    "brief",
     "count",
     "interval",
     "listed",
@@ -149,12 +150,12 @@ def p_text(p: float | None) -> str:
 
     Examples
     --------
-    >>> p_text(0.0031), p_text(0.0002), p_text(1.0), p_text(None)
+    >>> p_text(0.0031), p_text(0.0002).replace(NBSP, " "), p_text(1.0), p_text(None)
     ('0.003', '< 0.001', '1.000', '–')
     """
     if p is None:
         return NOTHING
-    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+    return f"<{NBSP}0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def p_equals(p: float | None) -> str:
@@ -162,12 +163,12 @@ def p_equals(p: float | None) -> str:
 
     Examples
     --------
-    >>> p_equals(0.0002), p_equals(0.5), p_equals(None)
+    >>> p_equals(0.0002).replace(NBSP, " "), p_equals(0.5).replace(NBSP, " "), p_equals(None)
     ('p < 0.001', 'p = 0.500', 'not tested')
     """
     if p is None:
         return "not tested"
-    return f"p {p_text(p)}" if p < 0.001 else f"p = {p_text(p)}"
+    return f"p{NBSP}{p_text(p)}" if p < 0.001 else f"p{NBSP}={NBSP}{p_text(p)}"
 
 
 def count(n: int | None) -> str:
@@ -210,6 +211,8 @@ def listed(names: Sequence[str], *, most: int | None = None) -> str:
 
 _UNPRINTABLE = re.compile(
     "[^\t\n\r\N{SPACE}-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x7f-\x84\x86-\x9f]"
+    # Overrides of the writing direction would turn the rest of a sentence around.
+    "|[\u202a-\u202e\u2066-\u2069]"
 )
 
 
@@ -225,6 +228,17 @@ def plain(text: str) -> str:
     'a�b'
     """
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text).replace("\n", " ").replace("\r", " ")
+
+
+def brief(name: str, width: int = 60) -> str:
+    """Cut a name that would drown its sentence; tables have it whole.
+
+    Examples
+    --------
+    >>> brief("Black"), brief("a" * 100, 5)
+    ('Black', 'aaaa…')
+    """
+    return name if len(name) <= width else name[: width - 1] + "…"
 
 
 def safe_url(url: str) -> str:

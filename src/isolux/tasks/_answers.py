@@ -34,6 +34,8 @@ class Answers:
         ``unit``, ``detected``: one row for every unit that the predictions speak of.
     ranked : polars.DataFrame
         ``unit``, ``label``, ``score``: the distinct answers of each unit, best first.
+    unmerged : frozenset of str
+        The classes that were answered before any were merged; empty if none were.
     tells_detection : bool
         Whether the predictions say who was not detected: by a flag or by an empty answer.
     notes : tuple of str
@@ -42,6 +44,7 @@ class Answers:
     models: tuple[str, ...]
     asked: pl.DataFrame
     ranked: pl.DataFrame
+    unmerged: frozenset[str]
     tells_detection: bool
     notes: tuple[str, ...]
 
@@ -82,8 +85,9 @@ def read_answers(
     if prediction_map is not None:
         ranked, said = _to_classes(ranked, prediction_map)
         notes += said
+    unmerged = frozenset(ranked["label"].unique()) if merge else frozenset()
     ranked = ranked.with_columns(pl.col("label").replace(dict(merge))).drop_nulls("label")
-    return Answers(models, asked, _distinct(ranked), tells, tuple(notes))
+    return Answers(models, asked, _distinct(ranked), unmerged, tells, tuple(notes))
 
 
 def first_of_unit(ranked: pl.DataFrame) -> pl.DataFrame:

@@ -16,9 +16,8 @@ EVIDENCE = "classification"
 
 FACET = Reference(
     "facet",
-    "Gustafson, L., Rolland, C., Ravi, N., Duval, Q., Adcock, A., Fu, C.-Y., Hall, M., & Ross, C. "
-    "(2023). FACET: Fairness in computer vision evaluation benchmark. In Proceedings of the "
-    "IEEE/CVF International Conference on Computer Vision (ICCV).",
+    "Gustafson, Rolland, Ravi, Duval, Adcock, Fu, Hall & Ross (2023). FACET: Fairness in Computer "
+    "Vision Evaluation Benchmark. ICCV.",
     "section 6.1 and appendix A.5.2",
     "https://arxiv.org/abs/2309.00035",
 )

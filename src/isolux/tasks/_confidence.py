@@ -155,9 +155,8 @@ def _only_two(units: pl.DataFrame, labels: pl.Series, positive: str) -> bool:
 
 
 def _outside(scores: pl.Series) -> str | None:
-    low, high = scores.min(), scores.max()
-    if not isinstance(low, float) or not isinstance(high, float):
-        return None
+    known = scores.drop_nulls().to_numpy()
+    low, high = known.min(), known.max()
     if low >= -_ROUNDING and high <= 1 + _ROUNDING:
         return None
     return f"confidences from 0 to 1; the scores run from {low:g} to {high:g}"

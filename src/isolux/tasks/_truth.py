@@ -10,7 +10,7 @@ from isolux.containers import Dataset
 from isolux.errors import SpecError
 from isolux.tables import INSTANCES
 
-__all__ = ["instances_with_truth"]
+__all__ = ["instances_with_truth", "unused_merges"]
 
 _ID_OF_KIND = {"instance": "instance_id", "image": "image_id", "subject": "subject_id"}
 
@@ -54,6 +54,19 @@ def instances_with_truth(
     return instances.select(unit_id="instance_id", cluster_id="cluster_id").join(
         truth, on="unit_id", how="left", maintain_order="left"
     )
+
+
+def unused_merges(
+    dataset: Dataset, target: str | None, merge: Mapping[str, str], answered: Collection[str]
+) -> list[str]:
+    """Note the classes that a merge names and that are neither true of anybody nor answered."""
+    if not merge or not dataset.instances.height:
+        return []
+    rows = dataset.values_of(target)["value"] if target else dataset.instances["classes"].explode()
+    unused = sorted(set(merge) - set(rows.unique()) - set(answered))
+    if not unused:
+        return []
+    return ["Merged classes that nobody has and no answer names: " + ", ".join(unused) + "."]
 
 
 def _declared(instances: pl.DataFrame) -> pl.DataFrame:

@@ -26,7 +26,7 @@ from isolux.tasks._classification_metrics import EVIDENCE, FACET, METRICS, REFER
 from isolux.tasks._confidence import Confidence, ScoreOf, read_confidence
 from isolux.tasks._rates import Judged, judge, score_rows
 from isolux.tasks._tallies import tallies
-from isolux.tasks._truth import instances_with_truth
+from isolux.tasks._truth import instances_with_truth, unused_merges
 
 __all__ = ["INFO", "score"]
 
@@ -185,7 +185,10 @@ def score(
         units=score_rows(judged, names),
         info=_measured(names, mapped=prediction_map is not None),
         evidence={EVIDENCE: _evidence(judged, confidence)},
-        notes=_notes(judged, confidence, missing, undetected),
+        notes=(
+            *unused_merges(dataset, target, merge, answers.unmerged),
+            *_notes(judged, confidence, missing, undetected),
+        ),
     )
 
 

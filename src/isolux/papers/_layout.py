@@ -1,0 +1,139 @@
+"""From ``group_metrics`` to a paper's layout: one row per model, one column per group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import polars as pl
+
+from isolux.containers import Run
+from isolux.disparity import measures
+from isolux.errors import UnknownNameError
+from isolux.groups.unknown import UNKNOWN
+from isolux.stats.statistic import FloatArray
+
+__all__ = ["as_settings", "groups_of", "metrics_in", "spread_over", "wide"]
+
+
+def as_settings(
+    merge: Mapping[str, Sequence[str]], attribute: str | None = None
+) -> tuple[str, ...]:
+    """Write a merge as settings: ``race:Asian=East Asian,Southeast Asian``.
+
+    With ``attribute`` for ``--group``, without it for ``--label-map``.
+
+    Examples
+    --------
+    >>> as_settings({"Asian": ("East Asian", "Southeast Asian")}, "race")
+    ('race:Asian=East Asian,Southeast Asian',)
+    """
+    start = f"{attribute}:" if attribute else ""
+    return tuple(f"{start}{new}={','.join(old)}" for new, old in merge.items())
+
+
+def metrics_in(source: Run | pl.DataFrame) -> list[str]:
+    """List the metrics of a run, or of its table ``group_metrics``."""
+    return _table(source)["metric"].unique().sort().to_list()
+
+
+def wide(
+    source: Run | pl.DataFrame, metric: str, columns: Mapping[str, Mapping[str, str]]
+) -> pl.DataFrame:
+    """Lay one metric of one attribute or intersection out by group.
+
+    Parameters
+    ----------
+    source : Run or polars.DataFrame
+        A run, or its table ``group_metrics``.
+    metric : str
+        Its rows without class and threshold.
+    columns : mapping of str to mapping of str to str
+        Heading to the group it stands for: attribute to value, the same attributes for each.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model`` and the headings in the order given; models in the order of the table. A group
+        that is not there, or has no value, is null.
+
+    Raises
+    ------
+    UnknownNameError
+        No such metric, or none by these attributes together.
+    """
+    table = _rows(source, metric)
+    names = list(next(iter(columns.values())))
+    entry = _entry(table, names)
+    order = entry.split("*")
+    headings = pl.DataFrame(
+        [
+            {"_heading": heading, "values": [group[name] for name in order]}
+            for heading, group in columns.items()
+        ],
+        schema={"_heading": pl.String, "values": pl.List(pl.String)},
+    )
+    found = table.filter(attribute=entry).join(headings, on="values", how="inner")
+    models = table.select("model").unique(maintain_order=True)
+    cells = found.pivot(on="_heading", index="model", values="value")
+    absent = [pl.lit(None, dtype=pl.Float64).alias(h) for h in columns if h not in cells.columns]
+    return models.join(
+        cells.with_columns(absent), on="model", how="left", maintain_order="left"
+    ).select("model", *columns)
+
+
+def groups_of(source: Run | pl.DataFrame, metric: str, attribute: str) -> dict[str, dict[str, str]]:
+    """Name the groups of one attribute as columns for ``wide``, those of unknown value left out."""
+    table = _rows(source, metric)
+    rows = table.filter(pl.col("attribute") == _entry(table, [attribute]))
+    values = rows["values"].list.first().unique(maintain_order=True)
+    return {value: {attribute: value} for value in values if value != UNKNOWN}
+
+
+def spread_over(frame: pl.DataFrame, headings: Sequence[str]) -> dict[str, pl.Series]:
+    """Summarise each row's groups, every group counting once.
+
+    Returns
+    -------
+    dict of str to Series
+        ``max``, ``min``, ``mean``; ``sd`` (one degree of freedom less than groups); ``epsilon``
+        (log10 of max / min); ``n``. Groups without a value are left out, and ``n`` says how many
+        have one. Null: fewer than two groups (``sd``, ``epsilon``), or none; ``epsilon`` also
+        where a group is at 0.
+    """
+    values: FloatArray = frame.select(headings).to_numpy().astype(np.float64)
+    judged = ~np.isnan(values)
+    n = judged.sum(axis=1)
+    found = {
+        "max": np.max(values, axis=1, where=judged, initial=-np.inf),
+        "min": np.min(values, axis=1, where=judged, initial=np.inf),
+        "mean": measures.ratio(np.where(judged, values, 0.0).sum(axis=1), n),
+        "sd": measures.standard_deviation(values, ddof=1),
+        "epsilon": measures.epsilon(values, base=10.0),
+    }
+    finite = {name: np.where(np.isfinite(x), x, np.nan) for name, x in found.items()}
+    series = {name: pl.Series(x).fill_nan(None) for name, x in finite.items()}
+    return series | {"n": pl.Series(n, dtype=pl.Int64)}
+
+
+def _table(source: Run | pl.DataFrame) -> pl.DataFrame:
+    return source.group_metrics if isinstance(source, Run) else source
+
+
+def _rows(source: Run | pl.DataFrame, metric: str) -> pl.DataFrame:
+    table = _table(source)
+    rows = table.filter(
+        pl.col("metric") == metric, pl.col("label").is_null(), pl.col("threshold").is_null()
+    )
+    if rows.is_empty():
+        raise UnknownNameError("metric", metric, table["metric"].unique(), where="group_metrics")
+    return rows
+
+
+def _entry(table: pl.DataFrame, names: Sequence[str]) -> str:
+    """Find the attribute or intersection of these parts, in whatever order they were asked for."""
+    known = table["attribute"].drop_nulls().unique().sort().to_list()
+    for entry in known:
+        if sorted(entry.split("*")) == sorted(names):
+            return str(entry)
+    raise UnknownNameError("attribute", "*".join(names), known, where="group_metrics")

@@ -1,0 +1,190 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.containers import Run
+from isolux.errors import FileError, OutputError, TableError, UnknownNameError
+from isolux.io.run_directory import load, save
+from isolux.tables import (
+    ATTRIBUTES,
+    COMPARISONS,
+    DISPARITIES,
+    FINDINGS,
+    GROUP_METRICS,
+    SCORES,
+    Table,
+)
+
+FILES = [
+    "attributes.parquet",
+    "audit.json",
+    "disparities.parquet",
+    "evidence",
+    "evidence/bins.parquet",
+    "findings.parquet",
+    "group_metrics.parquet",
+    "scores.parquet",
+]
+
+
+def table(form: Table, **values: object) -> pl.DataFrame:
+    return form.conform(pl.DataFrame({name: [value] for name, value in values.items()}))
+
+
+@pytest.fixture
+def run() -> Run:
+    metric = {"task": "classification", "metric": "accuracy"}
+    return Run(
+        record={"isolux": "0.1.0", "notes": ["ä <script>"], "families": {"all": np.int64(3)}},
+        scores=table(SCORES, model="m", **metric, unit_kind="instance", unit_id="a", value=1.0),
+        attributes=table(
+            ATTRIBUTES, unit_kind="instance", unit_id="a", attribute="race", value="x"
+        ),
+        group_metrics=table(
+            GROUP_METRICS,
+            model="m",
+            **metric,
+            attribute="race",
+            group="x",
+            values=["x"],
+            n_units=1,
+            n_clusters=1,
+            status="insufficient units",
+        ),
+        disparities=table(DISPARITIES, model="m", **metric, kind="range", status="ok", value=0.1),
+        findings=table(FINDINGS, rank=1, analysis="gaps", claim="…", status="ok"),
+        evidence={"bins": pl.DataFrame({"unit_id": ["a"], "bin": [3]})},
+    )
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*"))
+
+
+def test_a_run_comes_back_as_it_was(tmp_path, run):
+    assert save(run, tmp_path / "run") == tmp_path / "run"
+    back = load(tmp_path / "run")
+    assert listing(tmp_path / "run") == FILES
+    assert back.record == {"isolux": "0.1.0", "notes": ["ä <script>"], "families": {"all": 3}}
+    for name in ("scores", "attributes", "group_metrics", "disparities", "findings"):
+        assert getattr(back, name).equals(getattr(run, name)), name
+    assert back.evidence.keys() == {"bins"}
+    assert back.evidence["bins"].equals(run.evidence["bins"])
+
+
+def test_a_comparison_keeps_both_models(tmp_path, run):
+    both = table(
+        COMPARISONS, model_a="erm", model_b="arl", task="t", metric="m", kind="gap", status="ok"
+    )
+    save(replace(run, disparities=both), tmp_path / "run")
+    assert load(tmp_path / "run").disparities.equals(both)
+
+
+def test_what_is_written_besides_belongs_to_the_run(tmp_path, run):
+    def report(stage: Path) -> None:
+        assert "scores.parquet" in listing(stage)
+        (stage / "report.html").write_text("<html>")
+
+    save(run, tmp_path / "run", extra=report)
+    assert (tmp_path / "run" / "report.html").read_text() == "<html>"
+
+
+def test_no_run_remains_if_its_report_fails(tmp_path, run):
+    def report(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        save(run, tmp_path / "run", extra=report)
+    assert listing(tmp_path) == []
+
+
+def test_an_existing_run_is_replaced_only_on_request(tmp_path, run):
+    save(run, tmp_path / "run")
+    with pytest.raises(OutputError, match="this directory exists already"):
+        save(run, tmp_path / "run")
+    save(replace(run, evidence={}), tmp_path / "run", overwrite=True)
+    assert "evidence/bins.parquet" not in listing(tmp_path / "run")
+
+
+def test_evidence_cannot_leave_the_directory(tmp_path, run):
+    with pytest.raises(OutputError, match="cannot be a file's name"):
+        save(replace(run, evidence={"../x": run.scores}), tmp_path / "run")
+    assert listing(tmp_path) == []
+
+
+def test_a_table_that_is_none_is_refused_before_anything_is_kept(tmp_path, run):
+    broken = run.scores.with_columns(value=pl.lit(float("nan")))
+    with pytest.raises(TableError, match=r"(?s)of scores cannot be used.*a finite number"):
+        save(replace(run, scores=broken), tmp_path / "run")
+    assert listing(tmp_path) == []
+
+
+def test_a_record_that_json_cannot_hold_fails_at_once(tmp_path, run):
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        save(replace(run, record={"seed": float("nan")}), tmp_path / "run")
+    with pytest.raises(TypeError, match=r"object cannot stand in audit\.json"):
+        save(replace(run, record={"seed": object()}), tmp_path / "run")
+    assert listing(tmp_path) == []
+
+
+def test_paths_and_tuples_of_a_record_are_written(tmp_path, run):
+    save(replace(run, record={"out": Path("a/b"), "by": ("race",)}), tmp_path / "run")
+    assert load(tmp_path / "run").record == {"out": "a/b", "by": ["race"]}
+
+
+def test_what_is_no_run_directory_is_said(tmp_path):
+    with pytest.raises(FileError, match=r"(?s)no run directory here.*nothing"):
+        load(tmp_path / "none")
+    (tmp_path / "people.csv").write_text("a\n1\n")
+    with pytest.raises(FileError, match=r"(?s)no run directory here.*a file.*audit the table"):
+        load(tmp_path / "people.csv")
+    with pytest.raises(FileError, match=r"(?s)no run of isolux.*audit\.json in it"):
+        load(tmp_path)
+
+
+def test_a_folder_of_runs_names_them(tmp_path, run):
+    save(run, tmp_path / "erm")
+    with pytest.raises(FileError, match="there are runs inside it: erm"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["scores", "attributes", "group_metrics", "findings"])
+def test_a_missing_table_is_named(tmp_path, run, name):
+    path = save(run, tmp_path / "run")
+    (path / f"{name}.parquet").unlink()
+    with pytest.raises(FileError, match=f"this run has no {name} table"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["scores.parquet", "evidence/bins.parquet"])
+def test_a_damaged_table_is_named(tmp_path, run, name):
+    path = save(run, tmp_path / "run")
+    (path / name).write_bytes((path / name).read_bytes()[:20])
+    with pytest.raises(FileError, match=f"(?s)a table of this run is damaged.*{name}"):
+        load(path)
+
+
+def test_a_table_of_another_kind_is_refused(tmp_path, run):
+    path = save(run, tmp_path / "run")
+    pl.DataFrame({"a": [1]}).write_parquet(path / "scores.parquet")
+    with pytest.raises(UnknownNameError, match=r"(?s)no column named 'model'.*scores\.parquet"):
+        load(path)
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "", "\xff", "[" * 100_000])
+def test_a_damaged_record_is_said(tmp_path, run, text):
+    path = save(run, tmp_path / "run")
+    (path / "audit.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(FileError, match="the record of this run is damaged"):
+        load(path)
+
+
+def test_the_record_is_strict_json(tmp_path, run):
+    path = save(run, tmp_path / "run")
+    assert json.loads((path / "audit.json").read_text())["families"] == {"all": 3}

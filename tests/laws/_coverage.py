@@ -1,0 +1,100 @@
+"""How often intervals hold the truth: one cell of rate, group sizes and correlation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from isolux.groups.measure import _closed
+from isolux.stats.intervals import (
+    Interval,
+    bca,
+    difference_interval,
+    keeps_promise,
+    log_ratio_interval,
+    logit_t,
+    percentile,
+)
+from isolux.stats.resampling import jackknife_acceleration
+from isolux.synthetic.rates import simulate_rates
+from tests.laws._worlds import Batch, bootstrap
+
+LEVEL = 0.95
+PER_BATCH = 100
+
+
+def cover(
+    rates: tuple[float, float],
+    sizes: int | Sequence[int],
+    icc: float,
+    *,
+    worlds: int,
+    replicates: int,
+    methods: bool = False,
+) -> dict[str, object]:
+    """Measure the coverage of rates, differences and ratios of two groups, ten photos a subject."""
+    parts: list[dict[str, np.ndarray]] = []
+    each = PER_BATCH if worlds >= 2 * PER_BATCH else worlds
+    for batch in range(worlds // each):
+        rng = np.random.default_rng(
+            [batch, int(100 * icc), *(int(1000 * r) for r in rates), int(np.sum(sizes))]
+        )
+        made = simulate_rates(
+            rng, groups=2, subjects_per_group=sizes, photos=10, rates=rates, icc=icc,
+            within_cluster=False, worlds=each,
+        )  # fmt: skip
+        drawn = bootstrap(made, shared=False, replicates=replicates, seed=batch)
+        parts.append(_hits(drawn, np.array(rates), methods=methods))
+    cell: dict[str, object] = {
+        "subjects": sizes if isinstance(sizes, int) else "/".join(map(str, sizes)),
+        "icc": icc,
+        "rate": rates[0] if rates[0] == rates[1] else "/".join(map(str, rates)),
+    }
+    for key in parts[0]:
+        together = np.concatenate([p[key].ravel() for p in parts])
+        cell[key] = round(float(np.nanmean(together)), 4)
+    return cell
+
+
+def _hits(drawn: Batch, rates: np.ndarray, *, methods: bool) -> dict[str, np.ndarray]:
+    value, clusters = drawn.value, drawn.clusters.astype(float)
+    ends = logit_t(value, drawn.se, clusters, LEVEL)
+    zero = np.zeros(len(value))
+    one, two = (Interval(ends.low[:, k], ends.high[:, k]) for k in (0, 1))
+    gap = difference_interval(value[:, 0], one, value[:, 1], two, zero)
+    logs = log_ratio_interval(value[:, 0], one, value[:, 1], two, zero)
+    kept = keeps_promise(value, drawn.se, clusters)
+    inside = _inside(ends, rates)
+    found = {
+        "rates": inside,
+        "differences": _inside(gap, rates[0] - rates[1]),
+        "ratios": _inside(logs, np.log(rates[0] / rates[1])),
+        "marked boundary": ~kept * 1.0,
+        "rates not marked": np.where(kept, inside, np.nan),
+    }
+    return {**found, **_others(drawn, rates)} if methods else found
+
+
+def _others(drawn: Batch, rates: np.ndarray) -> dict[str, np.ndarray]:
+    """Coverage of the other methods on the same worlds."""
+    flat, replicates = drawn.value.ravel(), drawn.replicates.reshape(drawn.value.size, -1)
+    clusters = drawn.clusters.ravel().astype(float)
+    truth = np.tile(rates, len(drawn.value))
+    speed = jackknife_acceleration(drawn.design, drawn.measure.columns, np.arange(flat.size))
+    gaps = percentile(drawn.replicates[:, 0] - drawn.replicates[:, 1], LEVEL)
+    closed = {
+        name: _closed(name, flat, drawn.se.ravel(), clusters, drawn.design, drawn.measure, LEVEL)
+        for name in ("wilson", "clopper-pearson")
+    }
+    return {
+        "percentile": _inside(percentile(replicates, LEVEL), truth),
+        "bca": _inside(bca(flat, replicates, speed, LEVEL), truth),
+        **{name: _inside(ends, truth) for name, ends in closed.items()},
+        "percentile differences": _inside(gaps, rates[0] - rates[1]),
+    }
+
+
+def _inside(ends: Interval, truth: object) -> np.ndarray:
+    hit = (ends.low <= truth) & (truth <= ends.high)
+    return np.where(np.isnan(ends.low), np.nan, hit * 1.0)

@@ -1,0 +1,47 @@
+"""Where a law's figures go: one JSON file per table, from which the page is made."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FOLDER = Path(__file__).resolve().parents[2] / "docs" / "methods" / "figures"
+FULL = os.environ.get("ISOLUX_LAWS") == "full"
+COMMAND = "ISOLUX_LAWS=full python -m pytest tests/laws"
+
+
+def scaled(full: int, small: int) -> int:
+    """Return how many worlds (or replicates) to draw: the page's number, or the default run's."""
+    return full if FULL else small
+
+
+def record(name: str, rows: list[dict[str, Any]], *, worlds: int, replicates: int) -> None:
+    """Print a law's figures; in the full run, keep them, dated, with the machine they ran on."""
+    for row in rows:
+        print(name, row)
+    if not FULL:
+        return
+    document = {
+        "name": name,
+        "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        "command": COMMAND,
+        "machine": f"{platform.machine()}, Python {platform.python_version()}, "
+        f"numpy {np.__version__}",
+        "worlds": worlds,
+        "replicates": replicates,
+        "rows": rows,
+    }
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    waiting = FOLDER / f".{name}.tmp"
+    waiting.write_text(json.dumps(document, indent=1, default=_number) + "\n", encoding="utf-8")
+    waiting.replace(FOLDER / f"{name}.json")
+
+
+def _number(value: Any) -> float:
+    return round(float(value), 4)

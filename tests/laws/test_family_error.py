@@ -1,0 +1,45 @@
+"""Ten attributes, nothing differs: how often does an audit claim a difference?"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.laws._families import false_claims
+from tests.laws._figures import FULL, record, scaled
+
+pytestmark = pytest.mark.law
+
+# Holm needs 1 / (r + 1) well below .05 / 60 (or / 120 with two metrics), or it cannot reject.
+CELLS = [
+    ("constant within subjects", 0.8, 0.3, 2000, 2399),
+    ("varying within subjects", 0.8, 0.3, 4000, 2399),
+    ("overlapping groups", 0.8, 0.3, 4000, 2399),
+    ("unequal prevalence, two metrics", 0.8, 0.3, 2000, 2399),
+    ("constant within subjects", 0.9, 0.5, 2000, 1199),
+    ("varying within subjects", 0.9, 0.5, 2000, 1199),
+]
+
+
+@pytest.mark.parametrize("cell", CELLS if FULL else CELLS[:4])
+def test_the_familywise_error_is_five_percent(cell):
+    kind, rate, icc, worlds, replicates = cell
+    worlds, replicates = scaled(worlds, 120), scaled(replicates, 299)
+    found = false_claims(kind, rate=rate, icc=icc, worlds=worlds, replicates=replicates, seed=1)
+    slug = kind.split(",", maxsplit=1)[0].replace(" ", "-")
+    record(f"family-{slug}-{rate}", [found], worlds=worlds, replicates=replicates)
+    if FULL:
+        assert 0.035 <= found["max-t"] <= 0.065, found
+        assert found["holm"] <= 0.065, found
+    else:  # 120 worlds: a standard error of .02
+        assert found["max-t"] <= 0.13, found
+        assert found["holm"] <= 0.13, found
+        assert 0.02 <= found["one test"] <= 0.08, found
+
+
+def test_permuting_photos_claims_what_is_not_there():
+    worlds, replicates = scaled(400, 20), scaled(499, 199)
+    found = false_claims(
+        "photos permuted (naive)", rate=0.8, icc=0.3, worlds=worlds, replicates=replicates, seed=2
+    )
+    record("family-naive", [found], worlds=worlds, replicates=replicates)
+    assert found["max-t"] > 0.3, "the law must be able to see a test that fails"

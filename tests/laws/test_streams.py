@@ -1,0 +1,79 @@
+"""Are replicates independent? The variance of a bootstrapped mean is known exactly.
+
+Resampling n clusters gives a mean of variance ``sum((x - mean)²) / n²``. Replicates that overlap
+look right one by one and have too small a spread together: a stream of our own once did, by a
+tenth.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from isolux.spec import Bootstrap
+from isolux.stats.design import build_design
+from isolux.stats.resampling import Columns, replicate_sums
+from isolux.stats.statistic import MEAN
+from isolux.stats.weights import BLOCK, blocks, multinomial, poisson
+from tests.laws._figures import record, scaled
+
+pytestmark = pytest.mark.law
+REPLICATES = BLOCK * scaled(400, 40)
+RELATIVE_ERROR = np.sqrt(2.0 / REPLICATES)
+X = np.random.default_rng(3).exponential(size=40)
+EXACT = float(((X - X.mean()) ** 2).sum()) / X.size**2
+
+
+def _means(seed: int, weights: str = "multinomial", *, alike: bool = False) -> np.ndarray:
+    x = np.round(X) if alike else X
+    at = np.arange(x.size)
+    columns = csr_array(np.column_stack([x, np.ones(x.size)]))
+    design = build_design(columns, at, np.zeros(x.size, np.int64), at, 1)
+    spec = Bootstrap(replicates=REPLICATES, seed=seed, weights=weights)
+    return replicate_sums(design, [Columns(MEAN, 0, 2)], spec)[0, 0]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2026])
+def test_the_bootstrapped_means_variance_is_the_exact_one(seed):
+    drawn = _means(seed)
+    ratio = drawn.var() / EXACT
+    record(f"streams-{seed}", [{"seed": seed, "variance over exact": ratio}], worlds=1,
+           replicates=REPLICATES)  # fmt: skip
+    assert abs(ratio - 1.0) < 4.5 * RELATIVE_ERROR
+    assert abs(drawn.mean() - X.mean()) < 4.5 * np.sqrt(EXACT / REPLICATES)
+
+
+def test_counting_equal_clusters_keeps_the_variance():
+    x = np.round(X)
+    exact = ((x - x.mean()) ** 2).sum() / x.size**2
+    assert abs(_means(0, alike=True).var() / exact - 1.0) < 4.5 * RELATIVE_ERROR
+
+
+def test_poisson_weights_have_the_exact_variance():
+    # Over sum(w) the mean is a ratio, whose variance the delta method gives to order 1/n; the
+    # sum of w (x - mean) has variance sum((x - mean)²) exactly.
+    at = np.ones(X.size, dtype=np.int64)
+    sums = np.concatenate(
+        [(X - X.mean()) @ poisson(rng, at, n) for rng, n in blocks(REPLICATES, 5, "bootstrap")]
+    )
+    assert abs(sums.var() / (EXACT * X.size**2) - 1.0) < 4.5 * RELATIVE_ERROR
+    assert abs(_means(5, "poisson").var() / EXACT - 1.0) < 0.10
+
+
+def test_blocks_purposes_and_seeds_are_independent_of_one_another():
+    def first(seed: int, purpose: str, block: int = 0) -> np.ndarray:
+        drawn = list(blocks(BLOCK * (block + 1), seed, purpose))[block]
+        return X @ multinomial(drawn[0], np.ones(X.size, np.int64), 20_000)
+
+    drawn = [
+        first(0, "bootstrap"), first(0, "bootstrap", 1), first(1, "bootstrap"),
+        first(0, "rank bootstrap"), first(0, "permutation"), first(0, "signs"),
+    ]  # fmt: skip
+    together = np.corrcoef(drawn) - np.eye(len(drawn))
+    assert np.abs(together).max() < 5 / np.sqrt(20_000)
+
+
+def test_the_means_of_blocks_spread_as_independent_ones_do():
+    drawn = _means(7).reshape(-1, BLOCK).mean(axis=1)
+    assert abs(drawn.var(ddof=1) / (EXACT / BLOCK) - 1.0) < 4.5 * np.sqrt(2.0 / drawn.size)
