@@ -44,7 +44,7 @@ people = pipeline._load(spec); mark("load")
 answers, _, _ = pipeline._predictions(spec, people)
 scores = score(spec.task, people, answers, **pipeline._task_options(spec)); mark("score")
 who = membership(people.attributes, spec.by, groupings(spec, people.attributes),
-                 units=scores.units.select("unit_id")); mark("groups")
+                 units=scores.judged_units()); mark("groups")
 found = measure_groups(scores, who.frame, spec); mark("replicates and intervals")
 measure_disparities(found, spec, {}); mark("tests and disparities")
 done = pipeline.run_audit(spec)

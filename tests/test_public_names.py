@@ -37,5 +37,5 @@ def test_every_module_imports_and_none_takes_a_public_name() -> None:
 
 
 def test_a_name_that_is_not_there_is_named() -> None:
-    with pytest.raises(AttributeError, match="isolux.*no attribute 'debias'"):
+    with pytest.raises(AttributeError, match=r"isolux.*no attribute 'debias'"):
         _ = isolux.debias

@@ -112,7 +112,7 @@ def compare(
     scores = _together(first, second, names, units_b)
     members = membership(
         first.attributes, spec.by, groupings(spec, first.attributes),
-        units=scores.units.select("unit_id"),
+        units=scores.judged_units(),
     )  # fmt: skip
     estimates = measure_groups(scores, members.frame, spec)
     compared = compare_models(estimates, spec, names)

@@ -91,12 +91,20 @@ class Scores:
         The task's declaration, with the metrics that were measured.
     notes : tuple of str
         What was left out and counted, in sentences for the report.
+    task : str
+        The task's name; empty: that of ``units``.
     """
 
     units: pl.DataFrame
     info: TaskInfo
     evidence: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    task: str = ""
+
+    def judged_units(self) -> pl.DataFrame:
+        """Return every unit that has a score or evidence: the frame ``unit_id``."""
+        tables = [self.units, *self.evidence.values()]
+        return pl.concat([t.select("unit_id") for t in tables]).unique(maintain_order=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,6 +225,7 @@ def _task_options(spec: AuditSpec) -> dict[str, Any]:
         "metrics": spec.metric,
         "top_k": spec.top_k,
         "undetected": spec.undetected,
+        "score_of": spec.score_of,
         "label_map": parse_merges(spec.label_map, "label_map") or None,
         "prediction_map": read_label_map_file(spec.prediction_map) if spec.prediction_map else None,
         "unknown_values": spec.unknown_values,
@@ -243,7 +244,7 @@ def _audited(
     """Measure, compare and say it: the same for files and for memory."""
     attributes = check(dataset.attributes, ATTRIBUTES)
     members = membership(
-        attributes, spec.by, groupings(spec, attributes), units=scores.units.select("unit_id")
+        attributes, spec.by, groupings(spec, attributes), units=scores.judged_units()
     )
     against = references(spec)
     check_references(against, members.frame)

@@ -28,7 +28,7 @@ Unknown = Literal["keep", "drop", "both"]
 IntervalMethod = Literal["logit-t", "percentile", "bca", "wilson", "clopper-pearson"]
 Correction = Literal["max-t", "holm", "bonferroni", "bh", "none"]
 
-UNKNOWN_VALUES = ("", "unknown", "not sure", "unsure", "n/a", "na", "nan", "null", "not scored")
+UNKNOWN_VALUES = ("", "unknown", "not sure", "unsure", "n/a", "na", "nan", "null", "prefer not to say")
 """Words that mean "nobody knows", compared without case; null always does."""
 
 
@@ -42,7 +42,8 @@ class Grouping(_Frozen):
     ``merge`` maps a new group to the values it unites; ``rest`` says what becomes of values that
     no merge names. ``bins`` is ``"quantile:4"`` or ``"edges:0,18,30"``. ``nested`` maps a broad
     value to its subregions: the broad value counts in each of them where no subregion is given
-    beside it. ``votes`` is ``any``, ``majority``, ``top`` (highest; ties to the lower value),
+    beside it. ``votes`` is ``any``, ``any+unknown`` (who is unknown to one annotator is in that group too),
+    ``majority``, ``top`` (highest; ties to the lower value),
     ``top-or-none`` (ties to none) or ``at-least:K``.
     """
 
@@ -76,6 +77,9 @@ class AuditSpec(_Frozen):
     prediction_column: str | None = Field(None, description="its column with the answer")
     score_column: str | None = Field(
         None, description="its column with the confidence (with --positive: of that class)"
+    )
+    score_of: Literal["answer", "positive"] | None = Field(
+        None, description="whose confidence it is; none: told from the scores, or not used"
     )
     score_scale: float = Field(1.0, gt=0, description="confidences run from 0 to this number")
     id: str | None = Field(None, description="the column that identifies a row")
@@ -117,7 +121,7 @@ class AuditSpec(_Frozen):
         "keep", description="what becomes of values that no --group of their attribute names"
     )
     bins: tuple[str, ...] = Field((), description='"income=quantile:4" or "age=edges:18,30,45,70"')
-    votes: str = Field("any", description="any, majority, top, top-or-none, at-least:K")
+    votes: str = Field("any", description="any, any+unknown, majority, top, top-or-none, at-least:K")
     nested: tuple[str, ...] = Field(
         (), description='a broad value counts in each part: "ancestry:Africa=Kenya,Ghana"'
     )

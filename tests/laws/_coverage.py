@@ -53,7 +53,8 @@ def cover(
     }
     for key in parts[0]:
         together = np.concatenate([p[key].ravel() for p in parts])
-        cell[key] = round(float(np.nanmean(together)), 4)
+        judged = together[~np.isnan(together)]
+        cell[key] = round(float(judged.mean()), 4) if judged.size else None
     return cell
 
 

@@ -70,6 +70,13 @@ def test_without_noise_it_is_the_standard_deviation():
     assert 0 < found.low < found.tau < found.high
 
 
+@pytest.mark.parametrize("value", [1.0, 0.1, 1 / 3])
+def test_equal_groups_without_noise_do_not_differ(value):
+    values = [value, value * (1 + 2e-16), value, value]
+    found = noise_corrected_sd(values, np.zeros((4, 4)))
+    assert (found.tau, found.q, found.p) == (0.0, 0.0, 1.0)
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_agrees_with_statsmodels_where_groups_are_independent(seed):
     # statsmodels comes to tau² from below and gives 0 where rounding makes its last residual
@@ -131,9 +138,9 @@ def test_groups_that_are_not_judged_are_left_out():
 
 
 def test_a_group_counted_twice_adds_no_spread():
-    # The same people under two names: a contrast without variance and, up to rounding, without
-    # difference. It must not explode.
-    y = np.array([0.7, 0.7 + 1e-16, 0.8])
+    # The same people under two names: a contrast without variance and, up to what sums of many
+    # weights leave, without difference. It must not explode.
+    y = np.array([0.7, 0.7 + 1e-9, 0.8])
     s = 0.01 * np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
     found = noise_corrected_sd(y, s)
     # Only .1 between one and the other remains: variance .01 + .01 of that difference.

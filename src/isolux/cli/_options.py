@@ -16,7 +16,7 @@ _POSITIONAL = "data"
 _PANELS = {
     "What is judged": (
         "task", "target", "predictions", "prediction_column", "prediction_id", "score_column",
-        "score_scale", "id", "id_from", "model_name", "detected_column", "undetected",
+        "score_scale", "score_of", "id", "id_from", "model_name", "detected_column", "undetected",
         "label_map", "prediction_map", "metric", "positive", "top_k", "separator", "repair_ages",
     ),
     "Groups": (

@@ -8,10 +8,10 @@ import polars as pl
 
 from isolux.disparity.family import Family, test_family
 from isolux.disparity.pairs import pair_rows, unjudged_rows
-from isolux.disparity.whole import whole_rows
+from isolux.disparity.rows import table_of
+from isolux.disparity.whole import odds_rows, whole_rows
 from isolux.groups.measure import Estimates
 from isolux.spec import AuditSpec
-from isolux.tables import DISPARITIES
 
 __all__ = ["Disparities", "measure_disparities"]
 
@@ -45,10 +45,10 @@ def measure_disparities(
         has one row with the status and the reason.
     """
     family = test_family(estimates, spec, references or {})
-    frames = [
+    rows = [
         *whole_rows(estimates, family, spec),
         *pair_rows(estimates, family, spec),
         *unjudged_rows(estimates),
     ]
-    table = pl.concat(frames) if frames else DISPARITIES.empty()
-    return Disparities(DISPARITIES.conform(table), family)
+    table = table_of(rows)
+    return Disparities(pl.concat([table, odds_rows(table)]), family)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity.measures import value_range
-from isolux.disparity.pairs import frame_of
+from isolux.disparity.rows import Rows, rows_of, table_of
 from isolux.groups.measure import Estimates
 from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray
@@ -78,9 +78,7 @@ def compare_models(
     for change, p_adjusted in zip(changes, adjusted, strict=True):
         frames += _rows(estimates, spec, change, p_adjusted, critical, family[0])
         frames += _gaps(estimates, spec, change)
-    if not frames:
-        return ModelComparison(COMPARISONS.empty(), family)
-    table = pl.concat(frames).with_columns(model_a=pl.lit(models[0]), model_b=pl.lit(models[1]))
+    table = table_of(frames).with_columns(model_a=pl.lit(models[0]), model_b=pl.lit(models[1]))
     return ModelComparison(COMPARISONS.conform(table), family)
 
 
@@ -159,7 +157,7 @@ def _rows(
     p_adjusted: FloatArray,
     critical: float,
     family: str,
-) -> list[pl.DataFrame]:
+) -> list[Rows]:
     groups, a, b = change.groups, change.a, change.b
     value = estimates.value[groups, b] - estimates.value[groups, a]
     ends = _ends(estimates, groups, a, b, spec)
@@ -169,18 +167,15 @@ def _rows(
         k = np.array([i for i, one in enumerate(attribute_of) if one == attribute])
         edge = (estimates.status[groups[k]][:, [a, b]] == Status.BOUNDARY.value).any(axis=1)
         frames.append(
-            frame_of(
-                estimates, a, attribute, "model_difference",
-                group_a=[estimates.groups[g].name for g in groups[k]],
-                group_b=[estimates.groups[g].name for g in groups[k]],
+            rows_of(
+                estimates, a, attribute, "model_difference", groups=(groups[k], groups[k]),
                 value=value[k], low=ends.low[k], high=ends.high[k],
                 method="percentile" if spec.interval == "percentile" else "paired, MOVER",
                 p_value=change.null.p_value[k], p_adjusted=p_adjusted[k], test=change.test,
                 family=family,
                 detectable=smallest_detectable(_spread(estimates, groups[k], a, b), critical),
-                counts=(groups[k], groups[k]),
-                status=np.where(edge, Status.BOUNDARY.value, Status.OK.value).astype(object),
-                reason=np.full(len(k), None, dtype=object),
+                status=[Status.BOUNDARY.value if e else Status.OK.value for e in edge],
+                reason=[None] * len(k),
             )
         )  # fmt: skip
     return frames
@@ -206,7 +201,7 @@ def _ends(estimates: Estimates, groups: IntArray, a: int, b: int, spec: AuditSpe
     )
 
 
-def _gaps(estimates: Estimates, spec: AuditSpec, change: _Change) -> list[pl.DataFrame]:
+def _gaps(estimates: Estimates, spec: AuditSpec, change: _Change) -> list[Rows]:
     """Return how much larger or smaller each attribute's range is under the second model."""
     frames = []
     for attribute in estimates.domain_of:
@@ -216,15 +211,12 @@ def _gaps(estimates: Estimates, spec: AuditSpec, change: _Change) -> list[pl.Dat
         ranges = [value_range(estimates.value[rows, j]) for j in (change.b, change.a)]
         drawn = [value_range(estimates.replicates[rows, j].T) for j in (change.b, change.a)]
         ends = percentile(drawn[0] - drawn[1], spec.level)
-        none = np.array([np.nan])
         frames.append(
-            frame_of(
-                estimates, change.a, attribute, "gap_difference", group_a=[None], group_b=[None],
+            rows_of(
+                estimates, change.a, attribute, "gap_difference", groups=(None, None),
                 value=np.array([float(ranges[0] - ranges[1])]),
                 low=np.array([float(ends.low)]), high=np.array([float(ends.high)]),
-                method="percentile", p_value=none, p_adjusted=none, test=None, family=None,
-                detectable=none, counts=None, status=np.array([Status.OK.value], dtype=object),
-                reason=np.array([None], dtype=object),
+                method="percentile", status=[Status.OK.value], reason=[None],
             )
         )  # fmt: skip
     return frames

@@ -7,11 +7,11 @@ where no direction is better); with a reference group, ``group_b`` is the refere
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from isolux.disparity.family import Family, Tested, correlation
 from isolux.disparity.measures import difference, log_ratio, ratio
-from isolux.groups.measure import EVERYONE, Estimates
+from isolux.disparity.rows import Rows, rows_of
+from isolux.groups.measure import Estimates
 from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray
 from isolux.stats.detectable import smallest_detectable, smallest_detectable_ratio
@@ -20,12 +20,12 @@ from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
 from isolux.tables import Status
 
-__all__ = ["frame_of", "pair_rows", "unjudged_rows"]
+__all__ = ["pair_rows", "unjudged_rows"]
 
 _MOVER = "MOVER"
 
 
-def pair_rows(estimates: Estimates, family: Family, spec: AuditSpec) -> list[pl.DataFrame]:
+def pair_rows(estimates: Estimates, family: Family, spec: AuditSpec) -> list[Rows]:
     """Return the rows of all tested pairs, and of each group against everyone."""
     frames = []
     for (attribute, j), tested in family.tested.items():
@@ -67,24 +67,19 @@ def _rows(
     first: IntArray,
     second: IntArray,
     at: IntArray,
-) -> pl.DataFrame:
+) -> Rows:
     attribute, j = key
     tested: Tested = family.tested[key]
     value, ends, detectable = _numbers(estimates, family, spec, j, kind, first, second)
     status = _status(estimates, j, first, second, value)
-    return frame_of(
+    return rows_of(
         estimates, j, attribute, kind,
-        group_a=[estimates.groups[i].name for i in first],
-        group_b=[estimates.groups[i].name for i in second],
-        value=value, low=ends.low, high=ends.high,
+        groups=(first, second), value=value, low=ends.low, high=ends.high,
         method=_method_name(estimates, j, spec),
         p_value=tested.null.p_value[at], p_adjusted=tested.adjusted[at],
         test=tested.test, family=family.name, detectable=detectable,
-        counts=(first, second), status=status,
-        reason=np.array(
-            ["a value of 0 has no ratio" if s == Status.UNDEFINED else None for s in status],
-            dtype=object,
-        ),
+        status=status,
+        reason=["a value of 0 has no ratio" if s == Status.UNDEFINED else None for s in status],
     )  # fmt: skip
 
 
@@ -142,15 +137,15 @@ def _method_name(estimates: Estimates, j: int, spec: AuditSpec) -> str:
 
 def _status(
     estimates: Estimates, j: int, first: IntArray, second: IntArray, value: FloatArray
-) -> FloatArray:
+) -> list[str]:
     pair = np.stack([estimates.status[first, j], estimates.status[second, j]])
     edge = (pair == Status.BOUNDARY.value).any(axis=0)
     status = np.where(edge, Status.BOUNDARY.value, Status.OK.value).astype(object)
     status[np.isnan(value)] = Status.UNDEFINED.value
-    return status
+    return [str(word) for word in status]
 
 
-def unjudged_rows(estimates: Estimates) -> list[pl.DataFrame]:
+def unjudged_rows(estimates: Estimates) -> list[Rows]:
     """Say of each group that was too small, or not scored, that it was not compared."""
     judged = estimates.judged()
     frames = []
@@ -160,91 +155,16 @@ def unjudged_rows(estimates: Estimates) -> list[pl.DataFrame]:
             left = rows[~judged[rows, j]]
             if not len(left):
                 continue
-            none = np.full(len(left), np.nan)
             frames.append(
-                frame_of(
+                rows_of(
                     estimates,
                     j,
                     attribute,
                     "difference_to_overall",
-                    group_a=[estimates.groups[i].name for i in left],
-                    group_b=[EVERYONE] * len(left),
-                    value=none,
-                    low=none,
-                    high=none,
-                    method=None,
-                    p_value=none,
-                    p_adjusted=none,
-                    test=None,
-                    family=None,
-                    detectable=none,
-                    counts=(left, np.zeros_like(left)),
-                    status=estimates.status[left, j],
-                    reason=estimates.reason[left, j],
-                )  # fmt: skip
+                    groups=(left, np.zeros_like(left)),
+                    value=np.full(len(left), np.nan),
+                    status=estimates.status[left, j].tolist(),
+                    reason=estimates.reason[left, j].tolist(),
+                )
             )
     return frames
-
-
-def frame_of(
-    estimates: Estimates,
-    j: int,
-    attribute: str | None,
-    kind: str,
-    *,
-    group_a: list[str] | list[None],
-    group_b: list[str] | list[None],
-    value: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-    method: str | None,
-    p_value: FloatArray,
-    p_adjusted: FloatArray,
-    test: str | None,
-    family: str | None,
-    detectable: FloatArray,
-    counts: tuple[IntArray, IntArray] | None,
-    status: FloatArray,
-    reason: FloatArray,
-) -> pl.DataFrame:
-    """Lay out rows of the table ``disparities`` (without their measure's columns cast)."""
-    measure = estimates.measures[j]
-    n = len(value)
-
-    def number(x: FloatArray) -> pl.Series:
-        finite = np.where(np.isfinite(x), x, np.nan)
-        return pl.Series(finite, dtype=pl.Float64).fill_nan(None)
-
-    def count(which: int, table: IntArray) -> pl.Series:
-        if counts is None:
-            return pl.Series([None] * n, dtype=pl.Int64)
-        return pl.Series(table[counts[which], j])
-
-    return pl.DataFrame(
-        {
-            "model": pl.Series([measure.model] * n, dtype=pl.String),
-            "task": pl.Series([measure.task] * n, dtype=pl.String),
-            "metric": pl.Series([measure.metric] * n, dtype=pl.String),
-            "label": pl.Series([measure.label] * n, dtype=pl.String),
-            "threshold": pl.Series([measure.threshold] * n, dtype=pl.Float64),
-            "attribute": pl.Series([attribute] * n, dtype=pl.String),
-            "kind": pl.Series([kind] * n, dtype=pl.String),
-            "group_a": pl.Series(group_a, dtype=pl.String),
-            "group_b": pl.Series(group_b, dtype=pl.String),
-            "value": number(value),
-            "low": number(low),
-            "high": number(high),
-            "method": pl.Series([method] * n, dtype=pl.String),
-            "p_value": number(p_value),
-            "p_adjusted": number(p_adjusted),
-            "test": pl.Series([test] * n, dtype=pl.String),
-            "family": pl.Series([family] * n, dtype=pl.String),
-            "detectable": number(detectable),
-            "n_units_a": count(0, estimates.n_units),
-            "n_clusters_a": count(0, estimates.n_clusters),
-            "n_units_b": count(1, estimates.n_units),
-            "n_clusters_b": count(1, estimates.n_clusters),
-            "status": pl.Series([str(s) for s in status], dtype=pl.String),
-            "reason": pl.Series([None if r is None else str(r) for r in reason], dtype=pl.String),
-        }
-    )

@@ -17,7 +17,7 @@ import polars as pl
 
 from isolux.disparity import measures as formula
 from isolux.disparity.family import Family, Tested
-from isolux.disparity.pairs import frame_of
+from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.measure import Estimates
 from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray
@@ -36,7 +36,7 @@ from isolux.stats.shuffling import parts_clusters
 from isolux.stats.statistic import FloatArray
 from isolux.tables import Status
 
-__all__ = ["range_interval", "whole_rows"]
+__all__ = ["odds_rows", "range_interval", "whole_rows"]
 
 _CRITERIA = {
     "selection_rate": ("demographic_parity_difference", "demographic_parity_ratio"),
@@ -44,7 +44,7 @@ _CRITERIA = {
 }
 
 
-def whole_rows(estimates: Estimates, family: Family, spec: AuditSpec) -> list[pl.DataFrame]:
+def whole_rows(estimates: Estimates, family: Family, spec: AuditSpec) -> list[Rows]:
     """Return the whole-attribute rows of every attribute and metric."""
     frames = []
     judged = estimates.judged()
@@ -57,7 +57,7 @@ def whole_rows(estimates: Estimates, family: Family, spec: AuditSpec) -> list[pl
                 frames.append(_undefined(estimates, j, attribute, few))
             else:
                 frames += _Whole(estimates, family, spec, attribute, j, tested).frames()
-    return frames + _odds(estimates, frames)
+    return frames
 
 
 class _Whole:
@@ -83,7 +83,7 @@ class _Whole:
         edge = estimates.status[self.members, j] == Status.BOUNDARY.value
         self.status = Status.BOUNDARY.value if edge.any() else Status.OK.value
 
-    def frames(self) -> list[pl.DataFrame]:
+    def frames(self) -> list[Rows]:
         found = [self._any_difference(), self._noise_corrected(), *self._ranges()]
         return [*found, *self._spreads(), self._worst_group()]
 
@@ -96,32 +96,21 @@ class _Whole:
         method: str | None = None,
         p: tuple[float, float] = (math.nan, math.nan),
         groups: tuple[int | None, int | None] | None = None,
-        detectable: float = math.nan,
-    ) -> pl.DataFrame:
+    ) -> Rows:
         a, b = (self.worst, self.best) if groups is None else groups
-        names = [None if g is None else self.estimates.groups[g].name for g in (a, b)]
         test = self.tested.test if not math.isnan(p[0]) else None
         undefined = not math.isfinite(value)
-        frame = frame_of(
+        return rows_of(
             self.estimates, self.j, self.attribute, kind,
-            group_a=[names[0]], group_b=[names[1]],  # type: ignore[arg-type]
+            groups=(None if a is None else np.array([a]), None if b is None else np.array([b])),
             value=np.array([value]), low=np.array([ends[0]]), high=np.array([ends[1]]),
             method=method, p_value=np.array([p[0]]), p_adjusted=np.array([p[1]]), test=test,
-            family=self.family.name if test else None, detectable=np.array([detectable]),
-            counts=(np.array([a or 0]), np.array([b or 0])),
-            status=np.array([Status.UNDEFINED.value if undefined else self.status], dtype=object),
-            reason=np.array(["the formula divides by nothing here" if undefined else None],
-                            dtype=object),
+            family=self.family.name if test else None,
+            status=[Status.UNDEFINED.value if undefined else self.status],
+            reason=["the formula divides by nothing here" if undefined else None],
         )  # fmt: skip
-        missing = [
-            f"n_{what}_{side}"
-            for side, g in (("a", a), ("b", b))
-            if g is None
-            for what in ("units", "clusters")
-        ]
-        return frame.with_columns(pl.lit(None, dtype=pl.Int64).alias(c) for c in missing)
 
-    def _any_difference(self) -> pl.DataFrame:
+    def _any_difference(self) -> Rows:
         pair = self.tested.contrasts[:, 1] != REST
         t = np.where(pair, np.abs(self.tested.null.t), np.nan)
         if np.isnan(t).all():
@@ -140,7 +129,7 @@ class _Whole:
             groups=(groups[0], groups[1]),
         )  # fmt: skip
 
-    def _noise_corrected(self) -> pl.DataFrame:
+    def _noise_corrected(self) -> Rows:
         clusters = self.estimates.n_clusters[self.members, self.j]
         covariance = self._covariance()
         if self._shares_no_cluster():
@@ -175,7 +164,7 @@ class _Whole:
         covariance[np.diag_indices_from(covariance)] += np.where(flat, np.nan_to_num(floor), 0.0)
         return np.asarray(covariance)
 
-    def _ranges(self) -> list[pl.DataFrame]:
+    def _ranges(self) -> list[Rows]:
         base = math.log(self.spec.log_base)
         plain = range_interval(self.estimates, self.tested, self.j, self.spec, log=False)
         value = float(formula.value_range(self.value))
@@ -197,7 +186,7 @@ class _Whole:
         rows.append(self._row("epsilon", epsilon, ends, method="simultaneous pairs"))
         return rows
 
-    def _spreads(self) -> list[pl.DataFrame]:
+    def _spreads(self) -> list[Rows]:
         sd = float(formula.standard_deviation(self.value, self.spec.ddof))
         drawn = formula.standard_deviation(self.drawn.T, self.spec.ddof)
         ends = percentile(drawn, self.spec.level)
@@ -220,7 +209,7 @@ class _Whole:
         value = float(self.estimates.value[g, self.j])
         return value, self.estimates.replicates[g, self.j], g
 
-    def _worst_group(self) -> pl.DataFrame:
+    def _worst_group(self) -> Rows:
         sign = self.estimates.measures[self.j].sign
         ranked = np.where(np.isfinite(self.drawn), self.drawn * sign, np.inf)
         at = int(np.flatnonzero(self.members == self.worst)[0])
@@ -275,41 +264,37 @@ def _correlation_of(drawn: FloatArray) -> FloatArray:
     return np.asarray(unit @ unit.T)
 
 
-def _undefined(estimates: Estimates, j: int, attribute: str, few: int) -> pl.DataFrame:
-    none = np.array([np.nan])
-    word = (
-        ("no group", "only one group")[few]
-        if few < 2
-        else "the reference group was not, or no group"
-    )
-    return frame_of(
-        estimates, j, attribute, "any_difference",
-        group_a=[None], group_b=[None], value=none, low=none, high=none, method=None,
-        p_value=none, p_adjusted=none, test=None, family=None, detectable=none, counts=None,
-        status=np.array([Status.UNDEFINED.value], dtype=object),
-        reason=np.array([f"{word} was large enough to compare"], dtype=object),
+def _undefined(estimates: Estimates, j: int, attribute: str, few: int) -> Rows:
+    words = ("no group", "only one group", "the reference group was not, or only one group")
+    word = words[min(few, 2)]
+    return rows_of(
+        estimates, j, attribute, "any_difference", groups=(None, None), value=np.array([np.nan]),
+        status=[Status.UNDEFINED.value], reason=[f"{word} was large enough to compare"],
     )  # fmt: skip
 
 
-def _odds(estimates: Estimates, frames: list[pl.DataFrame]) -> list[pl.DataFrame]:
-    """Equalized odds: the larger of the ranges of true and false positive rate (fairlearn)."""
-    names = {m.metric for m in estimates.measures}
-    if not {"true_positive_rate", "false_positive_rate"} <= names or not frames:
-        return []
-    every = pl.concat(frames, how="vertical")
-    ranges = every.filter(
-        (pl.col("kind") == "range")
-        & pl.col("metric").is_in(["true_positive_rate", "false_positive_rate"])
-    )
+def odds_rows(table: pl.DataFrame) -> pl.DataFrame:
+    """Return equalized odds: the larger of the two rates' ranges (as fairlearn does).
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        Table ``disparities`` with the ranges of both rates.
+    """
+    rates = ["true_positive_rate", "false_positive_rate"]
+    ranges = table.filter((pl.col("kind") == "range") & pl.col("metric").is_in(rates))
     keys = ["model", "task", "label", "attribute"]
     worst = ranges.sort("value", descending=True, nulls_last=True).group_by(
         keys, maintain_order=True
     )
     odds = worst.agg(
-        pl.all().exclude(keys, "low", "high").first(), pl.col("low").max(), pl.col("high").max()
-    ).with_columns(
+        pl.all().exclude(*keys, "low", "high").first(),
+        pl.col("low").max(),
+        pl.col("high").max(),
+        _n=pl.col("metric").n_unique(),
+    ).filter(pl.col("_n") == len(rates))
+    return odds.with_columns(
         kind=pl.lit("equalized_odds_difference"),
         metric=pl.lit("equalized_odds"),
         method=pl.lit("worst case of the two rates, simultaneous pairs"),
-    )
-    return [odds.select(every.columns)]
+    ).select(table.columns)

@@ -103,7 +103,9 @@ def judge(scores: Scores) -> Judged:
         unit = at["unit"].to_numpy().astype(np.int64)
         assert info.statistic is not None  # noqa: S101 - _evidence yields only those
         block = info.statistic.columns(evidence)
-        used = np.isfinite(block).all(axis=1) & (block != 0).any(axis=1)
+        used = np.isfinite(block).all(axis=1)
+        if isinstance(info.statistic, SumStatistic):  # rows that add nothing do not count
+            used &= (block != 0).any(axis=1)
         counts.append(builder.add(unit, used[:, None].astype(np.float64)))
         if isinstance(info.statistic, SumStatistic):
             start = builder.add(unit, np.where(used[:, None], block, 0.0))
@@ -133,13 +135,13 @@ def _number(value: object) -> float | None:
 def _evidence(scores: Scores) -> list[tuple[str, str, Metric, pl.DataFrame]]:
     """List the metrics that rest on evidence, one model at a time."""
     found = []
-    tasks = scores.units["task"].unique(maintain_order=True).to_list() or [""]
+    task = scores.task or str(scores.units["task"].first() or "")
     for info in scores.info.metrics:
         table = scores.evidence.get(info.evidence or "")
         if info.statistic is None or table is None:
             continue
         for (model,), part in table.group_by(["model"], maintain_order=True):
-            found.append((str(model), str(tasks[0]), info, part))
+            found.append((str(model), task, info, part))
     return found
 
 

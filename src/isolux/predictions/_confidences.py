@@ -42,8 +42,9 @@ def confidences(
     if outside.any():
         row = row_of(outside)
         at = int(rows[row]) + 1
+        given = len(numbers) - numbers.null_count()
         raise TableError(
-            f"{outside.sum():,} of {len(numbers) - numbers.null_count():,} scores lie outside 0 to 1",
+            f"{outside.sum():,} of {given:,} scores lie outside 0 to 1",
             expected="0 to 1" + (f" after division by {scale:g}" if scale != 1 else ""),
             found=f"{numbers[row]!r}",
             where=place(where, at, column),

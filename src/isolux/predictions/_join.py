@@ -90,11 +90,11 @@ def _nobody_met(people: pl.Series, given: pl.Series, model: str, id_from: IdFrom
 def _what_would_match(people: pl.Series, given: pl.Series, tried: str) -> str:
     counts: dict[IdFrom, int] = {}
     for id_from in ID_FROM:
-        if id_from != tried:
-            known = reduced(people, id_from).unique()
+        known = reduced(people, id_from).unique()
+        if id_from != tried and len(known) == people.n_unique():
             counts[id_from] = int(reduced(given, id_from).is_in(known.implode()).sum())
-    best = max(counts, key=lambda way: counts[way])
-    if not counts[best]:
+    best = max(counts, key=lambda way: counts[way], default=None)
+    if best is None or not counts[best]:
         return "check which columns hold the ids (--id); no part of them agrees"
     return f"--id-from {best} (id_from={best!r}) would match {counts[best]:,} of {len(given):,} ids"
 

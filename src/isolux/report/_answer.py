@@ -25,19 +25,27 @@ def answer_of(sections: Sequence[AttributeSection], alpha: float) -> str:
         )
     differ = [s for s in sections if s.verdict.outcome == "differ"]
     same = [s for s in sections if s.verdict.outcome == "no difference found"]
+    elsewhere = [s for s in same if s.verdict.also]
+    nowhere = [s for s in same if not s.verdict.also]
     unjudged = [s for s in sections if s.verdict.outcome == "not judged"]
     metric = sections[0].verdict.line.phrase
     told = []
     if differ:
         told.append(f"{_upper(metric)} differs between groups of {_titles(differ)}.")
         told += _widest(differ, alpha)
-    if same:
+    told += [
+        f"Groups of {brief(s.title)} differ in {listed(s.verdict.also, most=2)}; "
+        f"in {metric} no difference was found."
+        for s in elsewhere[:2]
+    ]
+    if nowhere:
         found = "No difference was found" if differ else f"No difference in {metric} was found"
         told.append(
-            f"{found} between groups of {_titles(same)}; that is not evidence that there is none."
+            f"{found} between groups of {_titles(nowhere)}; "
+            "that is not evidence that there is none."
         )
     if unjudged:
-        told.append(f"Too little data to judge {_titles(unjudged)}.")
+        told.append(f"There is too little data to judge {_titles(unjudged)}.")
     return " ".join(told)
 
 
@@ -165,6 +173,7 @@ def worst_text(verdict: Verdict) -> str:
     if verdict.worst is None:
         return ""
     value = with_unit(verdict.worst.estimate.value, verdict.line.unit)
-    firm = verdict.spread.worst_share
-    held = f", the extreme one in {share(firm)} of replicates" if firm is not None else ""
+    same = verdict.spread.worst == verdict.worst.group
+    firm = verdict.spread.worst_share if same else None
+    held = f", the worst in {share(firm)} of replicates" if firm is not None else ""
     return f"{verdict.worst.group} ({value}{held})"

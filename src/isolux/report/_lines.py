@@ -54,7 +54,7 @@ def _line(row: Mapping[str, Any], *, several: bool) -> Line:
     if row["threshold"] is not None:
         title += f" at {row['threshold']:g}"
     if row["label"] is not None:
-        title += f" ({row['label']})"
+        title += f" of {row['label']}"
     if several:
         title += f", {row['model']}"
     return Line(

@@ -48,7 +48,7 @@ def _row(truth: Mapping[str, Any], run: Run, context: Context) -> PlantedRow:
 def _described(truth: Mapping[str, Any], kind: str, context: Context) -> str:
     metric = str(truth.get("metric") or "").replace("_", " ")
     if truth.get("label"):
-        metric += f" ({truth['label']})"
+        metric += f" of {truth['label']}"
     attribute = truth.get("attribute")
     of = f"{context.title(str(attribute))}: " if attribute else ""
     groups = [str(truth[n]) for n in ("group", "group_a", "group_b") if truth.get(n) is not None]

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from isolux.groups import natural_order
+from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
 from isolux.report._lines import LINE, LineKey, key_of
 from isolux.report.document import (
     AttributeSection,
@@ -54,7 +55,11 @@ class Context:
 
     def title(self, attribute: str) -> str:
         """Say an attribute or intersection in the dataset's own terms."""
-        return " × ".join(self.terms.get(part, part) for part in attribute.split("*"))
+        return " × ".join(self._part(part) for part in attribute.split("*"))
+
+    def _part(self, part: str) -> str:
+        plain = part.removesuffix(KNOWN_SUFFIX)
+        return self.terms.get(plain, plain.replace("_", " ")) + part[len(plain) :]
 
 
 def estimate_of(row: Mapping[str, Any]) -> Estimate:
@@ -198,7 +203,7 @@ def _section(
 
 def _block(key: tuple[Any, ...], tables: Sequence[LineTable], everything: _Everything) -> Block:
     line = tables[0].line
-    title = line.title if len(tables) == 1 else line.title.replace(f" ({line.label})", "", 1)
+    title = line.title if len(tables) == 1 else line.title.replace(f" of {line.label}", "", 1)
     return Block(
         title=title,
         definition=line.definition,
@@ -261,6 +266,7 @@ def _arranged(rows: Sequence[GroupRow], line: Line, *, ordered: bool) -> list[Gr
         rows,
         key=lambda row: (
             row.estimate.value is None,
+            UNKNOWN in row.values,
             sign * (row.estimate.value or 0.0),
             row.group,
         ),
@@ -275,6 +281,7 @@ def _spread(rows: Sequence[Mapping[str, Any]]) -> Spread:
     def value(name: str) -> float | None:
         return of[name]["value"] if name in of else None
 
+    widest: Mapping[str, Any] = of.get("range", {})
     return Spread(
         p_value=test.get("p_value"),
         p_adjusted=test.get("p_adjusted"),
@@ -286,6 +293,8 @@ def _spread(rows: Sequence[Mapping[str, Any]]) -> Spread:
         tau_high=tau.get("high"),
         standard_deviation=value("standard_deviation"),
         range=value("range"),
+        range_low=widest.get("low"),
+        range_high=widest.get("high"),
         ratio=value("ratio"),
         epsilon=value("epsilon"),
         mean_gap=value("mean_gap"),
@@ -303,8 +312,10 @@ def _verdict(
 ) -> Verdict:
     (key, main), *others = tables.items()
     judged = [row for row in main.rows if row.estimate.judged]
+    # People of whom nobody knows the value are no group that a model serves worst.
+    named = [row for row in judged if UNKNOWN not in row.values] or judged
     sign = -1.0 if main.line.direction == "lower" else 1.0
-    ranked = sorted(judged, key=lambda row: sign * (row.estimate.value or 0.0))
+    ranked = sorted(named, key=lambda row: sign * (row.estimate.value or 0.0))
     low, high = everything.detectable.get((*key, attribute), (None, None))
     p = main.spread.p_adjusted
     return Verdict(
@@ -325,7 +336,7 @@ def _verdict(
         n_judged=len(judged),
         n_groups=len(main.rows),
         also=tuple(
-            table.line.title
+            table.line.phrase
             for _, table in others
             if table.spread.p_adjusted is not None and table.spread.p_adjusted <= context.alpha
         ),

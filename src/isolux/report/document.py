@@ -135,6 +135,8 @@ class Spread:
     tau_high: float | None
     standard_deviation: float | None
     range: float | None
+    range_low: float | None
+    range_high: float | None
     ratio: float | None
     epsilon: float | None
     mean_gap: float | None

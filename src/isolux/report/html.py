@@ -100,7 +100,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    spoken = ("count", "listed", "p_equals", "p_text", "points", "share", "value_text", "with_unit")
+    spoken = ("brief", "count", "listed", "p_equals", "p_text", "points", "share", "unbroken")
+    spoken += ("value_text", "with_unit")
     environment.filters |= {name: getattr(wording, name) for name in spoken} | {
         "rows_shown": rows_shown,
         "svg": _svg,
@@ -113,6 +114,7 @@ def _environment() -> Environment:
         "STATUS_WORDS": wording.STATUS_WORDS,
         "interval": wording.interval,
         "reach": wording.reach,
+        "spread_interval": wording.spread_interval,
     }
     return environment
 

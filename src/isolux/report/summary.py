@@ -7,6 +7,7 @@ p-values are read from the tables and arranged; the only arithmetic is choosing 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 import polars as pl
@@ -102,12 +103,12 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
 
     return Audited(
         model=str(record.get("model") or "an unnamed model"),
-        dataset=str(dataset.get("title") or dataset.get("name") or ""),
+        dataset=_data_name(dataset, str(spec.get("data") or "")),
         task=str(record.get("task") or ""),
         target=_terms(record).get(str(spec.get("target")), spec.get("target")),
         judgement=str(dataset.get("judgement") or ""),
         licence=str(dataset.get("licence") or ""),
-        citation=str(dataset.get("citation") or ""),
+        citation=_cited(dataset.get("citation")),
         n_units=int(clusters.get("n_units") or 0),
         n_clusters=int(clusters.get("n_clusters") or 0),
         cluster=clusters.get("column"),
@@ -123,6 +124,19 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
     )
 
 
+def _data_name(dataset: Mapping[str, Any], data: str) -> str:
+    # A user's own table has no title; its file has a name.
+    if dataset.get("name") == "table" and ":" in data:
+        return PurePath(data.partition(":")[2]).name
+    return str(dataset.get("title") or dataset.get("name") or "")
+
+
+def _cited(citation: object) -> str:
+    if isinstance(citation, Sequence) and not isinstance(citation, str):
+        return " ".join(str(one) for one in citation)
+    return str(citation or "")
+
+
 def _overall(
     group_metrics: pl.DataFrame, lines: Mapping[tuple[Any, ...], Line]
 ) -> tuple[tuple[Line, Estimate], ...]:
@@ -131,7 +145,8 @@ def _overall(
         (row["model"], row["task"], row["metric"], row["label"], row["threshold"]): row
         for row in everyone.iter_rows(named=True)
     }
-    return tuple((line, estimate_of(found[key])) for key, line in lines.items() if key in found)
+    whole_first = sorted(lines.items(), key=lambda item: item[1].label is not None)
+    return tuple((line, estimate_of(found[key])) for key, line in whole_first if key in found)
 
 
 def _findings(findings: pl.DataFrame) -> tuple[FindingRow, ...]:

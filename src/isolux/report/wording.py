@@ -27,6 +27,8 @@ __all__ = [
     "reach",
     "safe_url",
     "share",
+    "spread_interval",
+    "unbroken",
     "value_text",
     "with_unit",
 ]
@@ -133,6 +135,21 @@ def interval(
     return f"{first} to {last}"
 
 
+def spread_interval(low: float | None, high: float | None, unit: str = "fraction") -> str:
+    """Print the interval of a standard deviation between groups.
+
+    With two or three groups its upper end lies beyond any that fractions can have: it is open.
+
+    Examples
+    --------
+    >>> spread_interval(0.02, 0.1), spread_interval(0.02, 4.3)
+    ('2.0 to 10.0', '2.0 and up')
+    """
+    if unit == "fraction" and low is not None and high is not None and high > 1:
+        return f"{value_text(low, unit)} and up"
+    return interval(low, high, unit)
+
+
 def reach(low: float | None, high: float | None, unit: str = "fraction") -> str:
     """Print the smallest and largest of several numbers; as one where they print alike.
 
@@ -209,6 +226,18 @@ def listed(names: Sequence[str], *, most: int | None = None) -> str:
     return ", ".join(shown[:-1]) + " and " + shown[-1]
 
 
+def unbroken(text: str) -> str:
+    """Keep a number and its unit, or a letter and its value, on one line.
+
+    Examples
+    --------
+    >>> unbroken("95 % interval; p < 0.001; n = 5").replace(NBSP, "_")
+    '95_% interval; p_<_0.001; n_=_5'
+    """
+    return _LOOSE.sub(lambda found: found.group().replace(" ", NBSP), text)
+
+
+_LOOSE = re.compile(r"\d %|\b[np] [<=] \d")
 _UNPRINTABLE = re.compile(
     "[^\t\n\r\N{SPACE}-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]|[\x7f-\x84\x86-\x9f]"
     # Overrides of the writing direction would turn the rest of a sentence around.

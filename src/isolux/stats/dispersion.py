@@ -299,7 +299,10 @@ def _contrasts(y: FloatArray, s: FloatArray) -> tuple[FloatArray, FloatArray]:
     # are orthonormal contrasts.
     basis = np.linalg.qr(np.column_stack([np.ones(y.size), np.eye(y.size)[:, 1:]]))[0][:, 1:]
     variances, directions = np.linalg.eigh(basis.T @ s @ basis)
-    squares = (directions.T @ (basis.T @ (y - y.mean()))) ** 2
+    squares = (directions.T @ (basis.T @ (y - y[0]))) ** 2
+    # Groups that are equal up to rounding do not differ, even where nothing varies.
+    rounding = 16.0 * np.finfo(np.float64).eps * np.abs(y).max()
+    squares = np.where(squares > rounding**2, squares, 0.0)
     smallest = _FLOOR * max(float(np.diagonal(s).max()), 0.0)
     return squares, np.maximum(variances, smallest)
 

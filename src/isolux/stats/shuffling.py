@@ -92,7 +92,7 @@ def shuffle(
         for part in _shuffled(rng, size, pattern, kind, patterns.shape[1], moments):
             stop = at + len(part)
             for out, gather in zip(moved, to_group, strict=True):
-                out[:, :, at:stop] = np.tensordot(gather, part, (1, 1)).transpose(0, 2, 1)
+                out[:, :, at:stop] = (gather @ part).transpose(1, 2, 0)
             at = stop
     seen = _add_up(pattern, moments[kind], patterns.shape[1])
     shape = (len(measures), 5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from dataclasses import replace
 from typing import Any, cast
 
 from isolux import registry
@@ -82,4 +83,4 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
                 expected="one of " + ", ".join(known),
                 hint=f"did you mean {near[0]!r}?" if near else None,
             )
-    return cast("Scores", plugin.score(dataset, predictions, **options))
+    return replace(cast("Scores", plugin.score(dataset, predictions, **options)), task=task)

@@ -1,0 +1,106 @@
+"""Lay out rows of the table ``disparities``, and stack them once at the end.
+
+A frame per attribute, metric and kind would cost more than the statistics in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.groups.measure import Estimates
+from isolux.stats.design import IntArray
+from isolux.stats.statistic import FloatArray
+from isolux.tables import DISPARITIES
+
+__all__ = ["Rows", "rows_of", "table_of"]
+
+_CONSTANT = (
+    "model", "task", "metric", "label", "threshold", "attribute", "kind", "method", "test", "family",
+)  # fmt: skip
+_NUMBERS = ("value", "low", "high", "p_value", "p_adjusted", "detectable")
+_COUNTS = ("n_units_a", "n_clusters_a", "n_units_b", "n_clusters_b")
+_NONE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some rows: what they have in common, and what each has (NaN and −1: null)."""
+
+    common: dict[str, Any]
+    numbers: dict[str, FloatArray]
+    counts: dict[str, IntArray]
+    texts: dict[str, Sequence[str | None]]
+
+    def __len__(self) -> int:
+        return len(self.numbers["value"])
+
+
+def rows_of(
+    estimates: Estimates,
+    j: int,
+    attribute: str | None,
+    kind: str,
+    *,
+    groups: tuple[IntArray | None, IntArray | None],
+    value: FloatArray,
+    low: FloatArray | None = None,
+    high: FloatArray | None = None,
+    method: str | None = None,
+    p_value: FloatArray | None = None,
+    p_adjusted: FloatArray | None = None,
+    test: str | None = None,
+    family: str | None = None,
+    detectable: FloatArray | None = None,
+    status: Sequence[str],
+    reason: Sequence[str | None],
+) -> Rows:
+    """Lay out rows of measure ``j``; ``groups`` are rows of the estimates, None: no group."""
+    measure = estimates.measures[j]
+    n = len(value)
+    given = (value, low, high, p_value, p_adjusted, detectable)
+    empty = np.full(n, np.nan)
+    said = (
+        measure.model, measure.task, measure.metric, measure.label, measure.threshold, attribute,
+        kind, method, test, family,
+    )  # fmt: skip
+    counts, texts = {}, {}
+    for side, rows in zip("ab", groups, strict=True):
+        none = rows is None
+        at = np.zeros(n, dtype=np.int64) if rows is None else rows
+        texts[f"group_{side}"] = [None] * n if none else [estimates.groups[g].name for g in at]
+        for what, table in (("units", estimates.n_units), ("clusters", estimates.n_clusters)):
+            counts[f"n_{what}_{side}"] = np.full(n, _NONE) if none else table[at, j]
+    return Rows(
+        dict(zip(_CONSTANT, said, strict=True)),
+        {k: empty if v is None else v for k, v in zip(_NUMBERS, given, strict=True)},
+        counts,
+        {**texts, "status": status, "reason": reason},
+    )
+
+
+def table_of(parts: Sequence[Rows]) -> pl.DataFrame:
+    """Stack rows into a frame with the columns of ``disparities``, empty if there are none."""
+    if not parts:
+        return DISPARITIES.empty()
+    sizes = [len(part) for part in parts]
+    columns: dict[str, pl.Series] = {}
+    for name in _CONSTANT:
+        dtype = DISPARITIES.schema[name]
+        each = pl.Series([part.common[name] for part in parts], dtype=dtype)
+        columns[name] = each.gather(np.repeat(np.arange(len(parts)), sizes))
+    for name in _NUMBERS:
+        flat = np.concatenate([part.numbers[name] for part in parts])
+        columns[name] = pl.Series(np.where(np.isfinite(flat), flat, np.nan)).fill_nan(None)
+    for name in _COUNTS:
+        flat = np.concatenate([part.counts[name] for part in parts])
+        count = pl.Series(flat.astype(np.int64))
+        columns[name] = count.set(count == _NONE, None)
+    for name in ("group_a", "group_b", "status", "reason"):
+        texts = [text for part in parts for text in part.texts[name]]
+        columns[name] = pl.Series(texts, dtype=pl.String)
+    return DISPARITIES.conform(pl.DataFrame(columns))
