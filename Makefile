@@ -28,8 +28,8 @@ demo: $(READY) ## from a fresh clone: an audit of made-up people, and the path o
 test: $(READY) ## the whole suite, docstrings' examples included
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-laws: $(READY) ## every simulation at full size (long), its figures printed
-	ISOLUX_LAWS=full $(BIN)/python -m pytest tests/laws -m law -s
+laws: $(READY) ## every simulation at full size (long), its figures into docs/methods/figures/
+	ISOLUX_LAWS=full $(BIN)/python -m pytest tests/laws -n $(WORKERS) --dist worksteal
 
 check: lint types imports pages ## style, types, who imports whom, the pages: what CI asks first
 
@@ -46,11 +46,8 @@ imports: $(READY)
 pages: $(READY)
 	$(BIN)/python -m pytest tests/docs/test_pages.py
 
-bench: $(READY) ## each benchmark, beside its peers (BENCH=--quick: seconds instead of minutes)
-	@shopt -s nullglob; for file in benchmarks/[!_]*.py; do \
-	  name=$$(basename "$$file" .py); echo "== $$name"; \
-	  $(BIN)/python -m "benchmarks.$$name" $(BENCH); \
-	done
+bench: $(READY) ## each benchmark beside its peer, into benchmarks/RESULTS.md (BENCH=--quick: a try)
+	$(BIN)/python -m benchmarks $(BENCH)
 
 docs: $(READY) ## the pages' links and words, and every example in them and in docstrings
 	$(BIN)/python -m pytest tests/docs src

@@ -61,7 +61,7 @@ class Dataset:
         if attribute is None:
             cleared = instances.with_columns(cluster_id=pl.lit(None, dtype=pl.String))
             return replace(self, instances=cleared)
-        if attribute in instances.columns:
+        if attribute in instances.columns and instances[attribute].is_not_null().any():
             found = instances.with_columns(cluster_id=pl.col(attribute).cast(pl.String))
             return replace(self, instances=found)
         of_unit = self.values_of(attribute).select(

@@ -295,6 +295,7 @@ def _record(
         "model": ", ".join(models),
         "task": spec.task,
         "metrics": [m.name for m in scores.info.metrics],
+        "evidence": sorted(scores.evidence),
         "inputs": dict(inputs),
         "versions": {name: v for name in _VERSIONS if (v := _version(name))},
         "seed": spec.seed,

@@ -155,6 +155,12 @@ def test_a_known_column_that_cannot_identify_gives_way_to_the_row_number(tmp_pat
     assert "'image_id' may be empty or occur twice" in dataset.notes[0]
 
 
+def test_a_known_column_of_lists_cannot_identify(tmp_path):
+    pl.DataFrame({"id": [["a"], ["b"]], "file": ["x", "y"]}).write_parquet(tmp_path / "a.parquet")
+    dataset = load(tmp_path / "a.parquet")
+    assert dataset.instances["instance_id"].to_list() == ["x", "y"]
+
+
 def test_a_table_without_ids_is_numbered(tmp_path):
     dataset = load(written(tmp_path, "race\nx\ny\n"))
     assert dataset.instances["instance_id"].to_list() == ["1", "2"]

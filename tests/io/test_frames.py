@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -110,6 +111,18 @@ def test_a_folder_is_no_table(tmp_path):
     written(tmp_path, "labels.csv", "a\n1\n")
     with pytest.raises(FileError, match=r"(?s)this is a folder.*labels\.csv"):
         read_table(tmp_path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_what_is_neither_file_nor_folder_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.csv")
+    with pytest.raises(FileError, match="this is neither a file nor a folder"):
+        read_table(tmp_path / "a.csv")
+
+
+def test_a_line_of_names_without_end_is_refused(tmp_path):
+    with pytest.raises(FileError, match="the line of column names cannot be read"):
+        read_table(written(tmp_path, "a.csv", "x" * 200_000 + ",b\n1,2\n"))
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.parquet", "a.jsonl", "a.arrow"])

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from isolux.errors import FileError
@@ -39,6 +41,15 @@ def test_two_folders_with_the_same_files_list_alike(tmp_path):
         for name in order:
             (tmp_path / folder / name).write_text(name)
     assert sha256_listing(tmp_path / "one") == sha256_listing(tmp_path / "two")
+
+
+def test_a_folder_that_fails_midway_is_said(tmp_path, monkeypatch):
+    def fail(self, _):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "rglob", fail)
+    with pytest.raises(FileError, match=r"(?s)the folder cannot be listed.*Permission denied"):
+        sha256_listing(tmp_path)
 
 
 def test_a_listing_needs_a_folder(tmp_path):

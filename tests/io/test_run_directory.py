@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import polars as pl
@@ -134,8 +135,11 @@ def test_a_record_that_json_cannot_hold_fails_at_once(tmp_path, run):
 
 
 def test_paths_and_tuples_of_a_record_are_written(tmp_path, run):
-    save(replace(run, record={"out": Path("a/b"), "by": ("race",)}), tmp_path / "run")
-    assert load(tmp_path / "run").record == {"out": "a/b", "by": ["race"]}
+    save(
+        replace(run, record={"out": Path("a/b"), "by": ("race",), "in": MappingProxyType({})}),
+        tmp_path / "run",
+    )
+    assert load(tmp_path / "run").record == {"out": "a/b", "by": ["race"], "in": {}}
 
 
 def test_what_is_no_run_directory_is_said(tmp_path):

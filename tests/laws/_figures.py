@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 import os
 import platform
@@ -29,7 +29,7 @@ def record(name: str, rows: list[dict[str, Any]], *, worlds: int, replicates: in
         return
     document = {
         "name": name,
-        "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
+        "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
         "command": COMMAND,
         "machine": f"{platform.machine()}, Python {platform.python_version()}, "
         f"numpy {np.__version__}",

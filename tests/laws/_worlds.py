@@ -35,7 +35,7 @@ RECALL = Metric(name="recall", title="Recall", definition="share found", directi
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rates of worlds × groups, their replicates and what rests on them, ``[worlds, groups, …]``."""
+    """Rates of worlds × groups and what rests on them: ``[worlds, groups, …]``."""
 
     design: Design
     value: np.ndarray
@@ -142,9 +142,7 @@ def with_bootstrap(estimates: Estimates, spec: AuditSpec) -> Estimates:
     interval, method = _intervals(
         estimates.design, measures, estimates.value, drawn, se, estimates.n_clusters, spec
     )
-    return replace(
-        estimates, replicates=drawn, standard_error=se, interval=interval, method=method
-    )
+    return replace(estimates, replicates=drawn, standard_error=se, interval=interval, method=method)
 
 
 def crossed_entries(
@@ -163,3 +161,17 @@ def crossed_entries(
         np.concatenate([np.zeros(n, np.int64), rows]),
         np.concatenate([np.arange(n), subject]),
     )
+
+
+def one_attribute(photos: np.ndarray, successes: np.ndarray, *, shared: bool) -> Estimates:
+    """Lay out one attribute ``a``, from ``[groups, clusters]`` as ``simulate_rates`` draws it."""
+    n_groups = len(photos)
+    if not shared:  # each group's subjects are others
+        group, cluster = np.nonzero(photos)
+        at = np.arange(len(group))
+        own = np.zeros((2, n_groups, len(group)), dtype=np.int64)
+        own[0, group, at] = photos[group, cluster]
+        own[1, group, at] = successes[group, cluster]
+        photos, successes = own
+    entries = crossed_entries(photos[None], [successes[None]])
+    return estimates_of(entries, {"a": n_groups}, (a_mean(1),))

@@ -12,8 +12,8 @@ pytestmark = pytest.mark.law
 # Holm needs 1 / (r + 1) well below .05 / 60 (or / 120 with two metrics), or it cannot reject.
 CELLS = [
     ("constant within subjects", 0.8, 0.3, 2000, 2399),
-    ("varying within subjects", 0.8, 0.3, 4000, 2399),
-    ("overlapping groups", 0.8, 0.3, 4000, 2399),
+    ("varying within subjects", 0.8, 0.3, 2000, 2399),
+    ("overlapping groups", 0.8, 0.3, 2000, 2399),
     ("unequal prevalence, two metrics", 0.8, 0.3, 2000, 2399),
     ("constant within subjects", 0.9, 0.5, 2000, 1199),
     ("varying within subjects", 0.9, 0.5, 2000, 1199),

@@ -151,6 +151,16 @@ def test_lists_are_ranked_as_they_stand(tmp_path, name):
     ]
 
 
+def test_arrays_of_fixed_length_are_lists(tmp_path):
+    pl.DataFrame(
+        {"id": ["a"], "label": [["x", "y"]], "score": [[0.4, 0.6]]},
+        schema_overrides={"label": pl.Array(pl.String, 2), "score": pl.Array(pl.Float32, 2)},
+    ).write_parquet(tmp_path / "net.parquet")
+    frame = read_predictions(tmp_path / "net.parquet")
+    assert frame.select("label", "rank").rows() == [("x", 1), ("y", 2)]
+    assert frame["score"].to_list() == pytest.approx([0.4, 0.6], abs=1e-7)
+
+
 def test_lists_without_scores(tmp_path):
     path = written(tmp_path, "id,label\na,x;y\n")
     assert rows(read_predictions(path, separator=";")) == [("a", "x", None, 1), ("a", "y", None, 2)]

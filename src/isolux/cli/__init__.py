@@ -7,6 +7,7 @@ import os
 __all__ = ["main"]
 
 INTERRUPTED, REFUSED, BUG = 130, 2, 70
+_STOPPED = "isolux: interrupted; nothing was left half-written"
 
 
 def main() -> None:
@@ -22,16 +23,18 @@ def _run() -> int:
     from isolux.errors import IsoluxError
 
     try:
-        app(prog_name="isolux", standalone_mode=False)
+        code = app(prog_name="isolux", standalone_mode=False)
     except IsoluxError as error:
         return _say(f"isolux: {error}", REFUSED)
     except (KeyboardInterrupt, EOFError):
-        return _say("isolux: interrupted; nothing was left half-written", INTERRUPTED)
+        return _say(_STOPPED, INTERRUPTED)
     except SystemExit as done:
         return done.code if isinstance(done.code, int) else int(bool(done.code))
     except Exception as error:  # noqa: BLE001 - the last line of defence, see _unforeseen
         return _unforeseen(error)
-    return 0
+    if code == INTERRUPTED:  # typer turns Ctrl-C into this exit code
+        return _say(_STOPPED, INTERRUPTED)
+    return code if isinstance(code, int) else 0
 
 
 def _unforeseen(error: Exception) -> int:
@@ -42,7 +45,7 @@ def _unforeseen(error: Exception) -> int:
         show()
         return code
     if type(error).__name__ == "Abort":
-        return _say("isolux: interrupted; nothing was left half-written", INTERRUPTED)
+        return _say(_STOPPED, INTERRUPTED)
     if isinstance(code, int):
         return code
     if os.environ.get("ISOLUX_TRACEBACK"):

@@ -157,9 +157,6 @@ def attributes_of(
     with a null value. ``number`` is filled for columns in ``numeric`` and for those whose every
     known cell is a number; ``value`` keeps the text.
     """
-    for name in numeric:
-        if name not in frame.columns:
-            raise UnknownNameError("column", name, frame.columns, where=where)
     parts = [
         _attribute(cells, ids, must_be_number=cells.name in numeric, separator=separator, at=where)
         for cells in frame.get_columns()

@@ -21,6 +21,7 @@ from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.measure import Estimates
 from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray
+from isolux.stats.detectable import two_sided_critical
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
 from isolux.stats.intervals import (
     Interval,
@@ -226,7 +227,9 @@ def range_interval(
 
     The critical |t| of the attribute's largest pair is turned into the level at which a single
     interval has that half-width; every group's interval is made at that level, every pair's by
-    MOVER; the range then lies between the largest lower and the largest upper end.
+    MOVER; the range then lies between the largest lower and the largest upper end. Where the test
+    of any difference finds none, the lower end is 0: near 0 and 1 the test keeps its level, the
+    intervals do not.
     """
     from scipy.special import ndtr
 
@@ -234,6 +237,11 @@ def range_interval(
     critical = critical_value(tested.null.largest_pair, 1.0 - spec.level)
     if not np.isfinite(critical) or critical <= 0:
         return math.nan, math.nan
+    pairs = tested.contrasts[:, 1] != REST
+    found_any = bool((np.abs(tested.null.t[pairs]) > critical).any())
+    if tested.referenced:  # only pairs with the reference were drawn; the range is over all
+        n_pairs = len(tested.members) * (len(tested.members) - 1) // 2
+        critical = max(critical, float(two_sided_critical(1.0 - spec.level, n_pairs)))
     level = min(max(2.0 * float(ndtr(critical)) - 1.0, spec.level), 1.0 - 1e-12)
     value = estimates.value[members, j]
     se = estimates.standard_error[members, j]
@@ -249,7 +257,8 @@ def range_interval(
     )  # fmt: skip
     if not np.isfinite(found.low).any():
         return math.nan, math.nan
-    return max(float(np.nanmax(found.low)), 0.0), float(np.nanmax(found.high))
+    low = max(float(np.nanmax(found.low)), 0.0) if found_any else 0.0
+    return low, float(np.nanmax(found.high))
 
 
 def _both_ways(n: int) -> tuple[IntArray, IntArray]:

@@ -28,5 +28,15 @@ INFO = Info(
 
 
 def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
-    """Read a model's answers; options and result as in ``isolux.predictions.read_predictions``."""
+    r"""Read a model's answers; options and result as in ``isolux.predictions.read_predictions``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "net.csv"
+    ...     _ = file.write_text("id,label,score\n007,nurse,0.5\n")
+    ...     read(file).select("instance_id", "label", "score", "rank").rows()
+    [('007', 'nurse', 0.5, 1)]
+    """
     return read_labels(path, "csv", options)

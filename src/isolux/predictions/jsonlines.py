@@ -31,5 +31,15 @@ INFO = Info(
 
 
 def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
-    """Read a model's answers; options and result as in ``isolux.predictions.read_predictions``."""
+    """Read a model's answers; options and result as in ``isolux.predictions.read_predictions``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "net.jsonl"
+    ...     _ = file.write_text('{"id": "007", "label": ["nurse"], "score": [0.5]}')
+    ...     read(file).select("instance_id", "label", "score", "rank").rows()
+    [('007', 'nurse', 0.5, 1)]
+    """
     return read_labels(path, "jsonlines", options)

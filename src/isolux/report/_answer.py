@@ -13,6 +13,19 @@ from isolux.report.wording import brief, count, interval, listed, p_equals, poin
 
 __all__ = ["answer_of", "detectable_text", "limits_of", "pair_sentence", "verdict_text"]
 
+MEASURES = (
+    "It measures the disparities it was asked to look at, on these people, with these labels. "
+    "Other people, other images and other uses of the model may differ."
+)
+NOT_FOUND = (
+    "“No difference found” means that this much data did not show one. It is not evidence that "
+    "there is none; the smallest detectable difference says how much could be missed."
+)
+NO_CAUSE = (
+    "It describes where scores differ. It does not say why, nor whether the labels, the images, "
+    "the model or the sampling is the cause, nor what harm follows in use."
+)
+COARSE = "Group names are the dataset’s. They are coarse, and people within one group differ."
 NO_ABSENCE = "That is not evidence that there is none."
 
 
@@ -116,19 +129,14 @@ def detectable_text(verdict: Verdict) -> str:
 
 def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[str, ...]:
     """List what the audit cannot say, for this run in particular."""
-    asked = listed([brief(s.title) for s in sections]) or "none"
-    told = [
-        "It measures the disparities it was asked to look at, on these people, with these labels. "
-        "Other people, other images and other uses of the model may differ.",
-        f"It looked at these attributes and no others: {asked}. A model may serve people "
-        "differently along lines that nobody recorded.",
-        "“No difference found” means that this much data did not show one. It is not evidence "
-        "that there is none; the smallest detectable difference says how much could be missed.",
-        "It describes where scores differ. It does not say why, nor whether the labels, the "
-        "images, the model or the sampling is the cause, nor what harm follows in use.",
-        _whose_labels(audited),
-        "Group names are the dataset’s. They are coarse, and people within one group differ.",
-    ]
+    asked = listed([brief(s.title) for s in sections])
+    looked = (
+        "A model may serve people differently along lines that nobody recorded."
+        if not sections
+        else f"It looked at these attributes and no others: {asked}. A model may serve people "
+        "differently along lines that nobody recorded."
+    )
+    told = [MEASURES, looked, NOT_FOUND, NO_CAUSE, _whose_labels(audited), COARSE]
     small = sum(s.verdict.n_groups - s.verdict.n_judged for s in sections)
     if small:
         told.append(

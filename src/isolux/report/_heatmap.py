@@ -8,7 +8,7 @@ from typing import Any
 
 from isolux.info import Direction
 from isolux.report._labels import headings, short_names
-from isolux.report._svg import FAINT, HATCH, INK, WHITE, to_svg
+from isolux.report._svg import FAINT, HATCH, INK, WHITE, inline, to_svg
 from isolux.report.document import Estimate
 from isolux.report.wording import count, value_text
 from isolux.tables import Status
@@ -22,7 +22,7 @@ _CELL_WIDTH, _CELL_HEIGHT, _LINE = 64, 28, 14
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell: its row and column by name, and the estimate it prints; None where there is none."""
+    """One cell: its row and column by name, and the estimate that it prints."""
 
     row: str
     column: str
@@ -70,7 +70,7 @@ def _chart(values: list[dict[str, str]], rows: list[str], columns: list[str]) ->
         scale=alt.Scale(domain=rows, paddingInner=0.07),
         axis=alt.Axis(title=None, domain=False, ticks=False, labelPadding=6),
     )
-    base = alt.Chart(alt.Data(values=values)).encode(x=x, y=y)
+    base = alt.Chart(inline(values)).encode(x=x, y=y)
     boxes = base.mark_rect(stroke=FAINT).encode(fill=alt.Fill("fill:N", scale=None, legend=None))
     texts = base.mark_text(fontSize=12).encode(
         text="text:N", fill=alt.Fill("ink:N", scale=None, legend=None)

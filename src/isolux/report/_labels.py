@@ -29,7 +29,7 @@ def short_names(names: Sequence[str], width: int) -> list[str]:
 
 
 def headings(names: Sequence[str], width: int, lines: int = 3) -> list[str]:
-    """Break names over lines, all over the same number of them, the last line filled.
+    r"""Break names over lines, all over the same number of them, the last line filled.
 
     Examples
     --------

@@ -32,7 +32,6 @@ def _row(truth: Mapping[str, Any], run: Run, context: Context) -> PlantedRow:
     kind = str(truth.get("kind") or "value")
     unit = metric_of(str(run.record.get("task") or ""), str(truth.get("metric") or "")).unit
     low, high = (found or {}).get("low"), (found or {}).get("high")
-    known = value is not None and low is not None and high is not None
     return PlantedRow(
         what=str(truth.get("what") or _described(truth, kind, context)),
         unit="" if kind in {"ratio", "ratio_min_max", "log_ratio", "epsilon"} else unit,
@@ -40,7 +39,9 @@ def _row(truth: Mapping[str, Any], run: Run, context: Context) -> PlantedRow:
         found=(found or {}).get("value"),
         low=low,
         high=high,
-        covered=low <= value <= high if known else None,
+        covered=None
+        if value is None or low is None or high is None
+        else bool(low <= value <= high),
         note=str(truth.get("note") or ("" if found else "this audit did not measure it")),
     )
 

@@ -24,7 +24,7 @@ from isolux.report.document import (
     Verdict,
 )
 
-__all__ = ["Context", "estimate_of", "sections_of"]
+__all__ = ["Context", "arranged_names", "estimate_of", "sections_of"]
 
 PAIRS_SHOWN = 10
 """Pairs printed for each metric; all of them are in disparities.parquet."""
@@ -178,7 +178,7 @@ def _section(
     keys = [key for key in context.lines if (*key, attribute) in everything.groups]
     values = [row["group"] for row in everything.groups[(*keys[0], attribute)]]
     parts = tuple(attribute.split("*"))
-    ordered = len(parts) == 1 and _is_ordered(values)
+    ordered = len(parts) == 1 and arranged_names(values) is not None
     tables = {
         key: _line_table(key, attribute, everything, context, ordered=ordered) for key in keys
     }
@@ -219,11 +219,19 @@ def _pair(row: Mapping[str, Any]) -> PairRow:
     return PairRow(**{name: row[name] for name in (*names, *more)})
 
 
-def _is_ordered(values: Sequence[str]) -> bool:
+def arranged_names(values: Sequence[str]) -> list[str] | None:
+    """Return the values in their natural order (ages, bins); None where they have none.
+
+    Examples
+    --------
+    >>> arranged_names(["70+", "3-9"]), arranged_names(["White", "Black"])
+    (['3-9', '70+'], None)
+    """
     # Sizes decide only where numbers do not: an order that ignores them is the values' own.
     rising = {value: place for place, value in enumerate(values)}
     falling = {value: -place for place, value in enumerate(values)}
-    return len(values) > 1 and natural_order(values, rising) == natural_order(values, falling)
+    order = natural_order(values, rising)
+    return order if len(values) > 1 and order == natural_order(values, falling) else None
 
 
 def _line_table(

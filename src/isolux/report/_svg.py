@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-__all__ = ["ACCENT", "FAINT", "FONT", "GREY", "HATCH", "INK", "WHITE", "to_svg"]
+__all__ = ["ACCENT", "FAINT", "FONT", "GREY", "HATCH", "INK", "WHITE", "inline", "to_svg"]
 
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
 """Fonts of one width on every system: vl-convert lays the text out before the browser draws it."""
@@ -45,6 +45,13 @@ _CONFIG: dict[str, Any] = {
 }
 
 
+def inline(values: Sequence[Mapping[str, Any]]) -> Any:
+    """Put rows into the chart itself: a figure reads no file and no address."""
+    import altair as alt
+
+    return alt.Data(values=list(values))  # type: ignore[no-untyped-call]
+
+
 def to_svg(draw: Callable[[], Any], *, enlarged: float = 1.0) -> str:
     """Draw a chart as an ``<svg>`` element without ids, scripts, links or roles of its own.
 
@@ -57,7 +64,7 @@ def to_svg(draw: Callable[[], Any], *, enlarged: float = 1.0) -> str:
 
     # Altair checks each part of a chart against vega-lite's schema as it is made, which costs as
     # much as drawing it. Our charts differ in their data only; a test draws each kind checked.
-    with debug_mode(False):
+    with debug_mode(arg=False):
         spec = draw().to_dict(validate=False)
     # No address may be read: data are in the spec, and a name that looks like one is a name.
     svg = _slim(vl_convert.vegalite_to_svg(spec, config=_CONFIG, allowed_base_urls=[]))

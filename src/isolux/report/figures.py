@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 from isolux.groups import natural_order
 from isolux.info import Direction
-from isolux.report._dots import dots, panels
+from isolux.report._dots import Point, differences, dots, panels
 from isolux.report._heatmap import Cell, heat_map
+from isolux.report.comparison import Change, ChangeTable
 from isolux.report.document import AttributeSection, Block, GroupRow, Line, LineTable
-from isolux.report.wording import count, interval, listed, with_unit
+from isolux.report.wording import count, interval, listed, value_text, with_unit
 
-__all__ = ["Figure", "figure_of", "more_figures_of"]
+__all__ = ["Figure", "change_figure_of", "figure_of", "more_figures_of"]
 
 PANELS_SHOWN = 8
 """Beyond so many lines, the classes of a metric are drawn as a heat map of classes by groups."""
@@ -116,7 +117,8 @@ def _shading(direction: Direction, judged: Sequence[GroupRow]) -> str:
 
 def _crossed(section: AttributeSection, table: LineTable, judged: Sequence[GroupRow]) -> Figure:
     split = [(_joined(row.values[:-1]), row.values[-1], row) for row in table.rows]
-    firsts, seconds = (natural_order(dict.fromkeys(item[i] for item in split)) for i in (0, 1))
+    firsts = natural_order(dict.fromkeys(first for first, _, _ in split))
+    seconds = natural_order(dict.fromkeys(second for _, second, _ in split))
     if len(seconds) > len(firsts) and len(section.parts) == 2:
         split = [(b, a, row) for a, b, row in split]
         firsts, seconds = seconds, firsts
@@ -166,3 +168,37 @@ def _classes(section: AttributeSection, block: Block) -> list[Figure]:
             wide=True,
         )
     ]
+
+
+def change_figure_of(title: str, table: ChangeTable) -> Figure | None:
+    """Draw each group's change from one model to the other; None where no group has one."""
+    rows = [row for row in table.rows if row.difference is not None]
+    if not rows:
+        return None
+    unit = table.line.unit
+    drawn = [_change_point(row, unit) for row in rows]
+    everyone = table.everyone
+    centre = everyone and everyone.difference is not None and _change_point(everyone, unit)
+    ranked = sorted(rows, key=lambda row: row.difference or 0.0)
+    told = f"Change of {table.line.phrase} by {title}, {count(len(rows))} groups. "
+    told += (
+        f"Lowest: {_change_spoken(ranked[0], unit)}. Highest: {_change_spoken(ranked[-1], unit)}."
+    )
+    hollow = any(row.status != "ok" for row in rows)
+    return Figure(
+        svg=differences(drawn, centre or None, f"Change of {table.line.phrase}", unit),
+        alt=told,
+        caption="Second model less first, with its interval. Solid line: no change. Dashed line "
+        "and band: everyone." + (" Hollow: the interval is not assured." if hollow else ""),
+    )
+
+
+def _change_point(row: Change, unit: str) -> Point:
+    text = value_text(row.difference, unit, sign=True)
+    value = row.difference or 0.0
+    return Point(row.group, value, row.low, row.high, row.status != "ok", text, count(row.n_units))
+
+
+def _change_spoken(row: Change, unit: str) -> str:
+    ends = f" ({interval(row.low, row.high, unit)})" if row.low is not None else ""
+    return f"{row.group} {value_text(row.difference, unit, sign=True)}{ends}"

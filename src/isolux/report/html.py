@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from isolux.containers import Run
 from isolux.io import write_text
 from isolux.report import _answer, figures, wording
+from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import Block, GroupRow, LineTable, Summary
 from isolux.report.summary import summarise
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["page", "render", "write_report"]
+__all__ = ["page", "render", "render_comparison", "write_comparison", "write_report"]
 
 ROWS_SHOWN = 200
 """Rows printed of one table; all of them are in group_metrics.parquet."""
@@ -44,7 +45,27 @@ def render(summary: Summary) -> str:
     (False, True)
     """
     drawn = [(figures.figure_of(s), figures.more_figures_of(s)) for s in summary.sections]
-    return page("report.html.j2", summary=summary, drawn=drawn)
+    return page(
+        "report.html.j2",
+        title=summary.title,
+        answer=summary.answer,
+        summary=summary,
+        drawn=drawn,
+    )
+
+
+def render_comparison(run: Run) -> str:
+    """Print two models' comparison, as ``isolux compare`` made it, as one HTML document."""
+    compared = summarise_comparison(run)
+    drawn = [figures.change_figure_of(s.title, s.tables[0]) for s in compared.sections]
+    return page(
+        "comparison.html.j2",
+        title=compared.title,
+        answer=compared.answer,
+        compared=compared,
+        summary=compared.base,
+        drawn=drawn,
+    )
 
 
 def write_report(run: Run, path: str | Path) -> Path:
@@ -55,10 +76,17 @@ def write_report(run: Run, path: str | Path) -> Path:
     OutputError
         When the file cannot be written.
     """
+    if is_comparison(run):
+        return write_comparison(run, path)
     return write_text(path, render(summarise(run)))
 
 
-def page(template: str, **values: Any) -> str:
+def write_comparison(run: Run, path: str | Path) -> Path:
+    """Write a comparison's report to ``path``, whole or not at all."""
+    return write_text(path, render_comparison(run))
+
+
+def page(template: str, *, summary: Summary, **values: Any) -> str:
     """Fill one of this room's templates; style and script are inlined, and hashed in its policy."""
     from markupsafe import Markup
 
@@ -72,6 +100,9 @@ def page(template: str, **values: Any) -> str:
         .get_template(template)
         .render(
             **values,
+            summary=summary,
+            audited=summary.audited,
+            m=_environment().get_template("_macros.html.j2").module,
             style=Markup(style),  # noqa: S704 - our own file
             script=Markup(script),  # noqa: S704 - our own file
             policy=Markup(policy),  # noqa: S704 - made of our own words and hashes
@@ -100,8 +131,18 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    spoken = ("brief", "count", "listed", "p_equals", "p_text", "points", "share", "unbroken")
-    spoken += ("value_text", "with_unit")
+    spoken = (
+        "brief",
+        "count",
+        "listed",
+        "p_equals",
+        "p_text",
+        "points",
+        "share",
+        "unbroken",
+        "value_text",
+        "with_unit",
+    )
     environment.filters |= {name: getattr(wording, name) for name in spoken} | {
         "rows_shown": rows_shown,
         "svg": _svg,

@@ -7,6 +7,7 @@ p-values are read from the tables and arranged; the only arithmetic is choosing 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
@@ -30,7 +31,7 @@ from isolux.report.document import (
 from isolux.report.wording import safe_url
 from isolux.spec import AuditSpec
 
-__all__ = ["summarise"]
+__all__ = ["summarise", "summarise_record"]
 
 
 def summarise(run: Run) -> Summary:
@@ -56,33 +57,50 @@ def summarise(run: Run) -> Summary:
     >>> summarise(empty).title
     'Audit of m'
     """
-    record = run.record
+    base, context = summarise_record(run)
+    sections = sections_of(run.group_metrics, run.disparities, context)
+    audited = base.audited
+    return replace(
+        base,
+        answer=answer_of(sections, audited.alpha),
+        overall=_overall(run.group_metrics, context.lines),
+        sections=sections,
+        planted=planted_of(run.record, run, context),
+        limits=limits_of(audited, sections),
+    )
+
+
+def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tuple[Summary, Context]:
+    """Arrange what a run says of itself: settings, inputs, findings; and the words for its lines.
+
+    ``changed`` takes the place of keys of the record.
+    """
+    record = {**run.record, **(changed or {})}
     spec = dict(record.get("spec") or {})
     audited = _audited(record, spec)
-    lines = lines_of(run.group_metrics, record)
     context = Context(
-        lines=lines,
+        lines=lines_of(run.group_metrics, record),
         terms=_terms(record),
         alpha=audited.alpha,
         referenced=frozenset(str(r).partition("=")[0] for r in spec.get("reference") or ()),
     )
-    sections = sections_of(run.group_metrics, run.disparities, context)
-    return Summary(
+    summary = Summary(
         title=_title(audited),
-        answer=answer_of(sections, audited.alpha),
+        answer="",
         audited=audited,
-        overall=_overall(run.group_metrics, lines),
+        overall=(),
         findings=_findings(run.findings),
-        sections=sections,
-        planted=planted_of(record, run, context),
+        sections=(),
+        planted=(),
         settings=_settings(spec),
         inputs=tuple(InputFile(p, h) for p, h in sorted(dict(record.get("inputs") or {}).items())),
         versions=tuple(sorted(dict(record.get("versions") or {}).items())),
         families=tuple(dict(record.get("families") or {}).items()),
         notes=tuple(record.get("notes") or ()),
         references=_references(record.get("references") or ()),
-        limits=limits_of(audited, sections),
+        limits=limits_of(audited, ()),
     )
+    return summary, context
 
 
 def _title(audited: Audited) -> str:

@@ -1,0 +1,70 @@
+"""Does the interval of tau hold the spread that was planted, and 0 where none was?"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from isolux.disparity import family as families
+from isolux.disparity.whole import _Whole
+from isolux.spec import AuditSpec
+from isolux.stats.nulls import NullTest
+from isolux.synthetic.rates import simulate_rates
+from tests.laws._figures import FULL, record, scaled
+from tests.laws._worlds import one_attribute, with_bootstrap
+
+pytestmark = pytest.mark.law
+WORLDS, REPLICATES = scaled(2000, 100), scaled(500, 200)
+CELLS = [
+    (7, 30, 0.8, 0.0, False),
+    (7, 30, 0.95, 0.0, False),
+    (20, 30, 0.95, 0.0, False),
+    (7, 30, 0.8, 0.05, False),
+    (7, 30, 0.8, 0.1, False),
+    (7, 100, 0.8, 0.05, False),
+    (7, 30, 0.8, 0.0, True),
+    (7, 30, 0.8, 0.05, True),
+]
+
+
+def _tau(estimates, spec: AuditSpec) -> dict[str, float]:
+    nothing = np.zeros(0)
+    members = estimates.members("a")
+    tested = families.Tested(members, np.zeros((0, 2), np.int64), NullTest(*[nothing] * 4), "none")
+    family = families.Family({}, nothing, 0, 0.0, "none")
+    row = _Whole(estimates, family, spec, "a", 0, tested)._noise_corrected()
+    return {name: float(row.numbers[name][0]) for name in ("value", "low", "high")}
+
+
+def _cell(groups: int, size: int, rate: float, tau: float, *, shared: bool) -> dict[str, object]:
+    rng = np.random.default_rng([groups, size, int(100 * rate), int(100 * tau), int(shared)])
+    value, held, zero = [], [], []
+    for world in range(WORLDS):
+        rates = np.clip(rate + tau * rng.standard_normal(groups), 0.02, 0.98)
+        made = simulate_rates(
+            rng, groups=groups, subjects_per_group=size, photos=10, rates=rates.tolist(), icc=0.3,
+            within_cluster=shared, worlds=1,
+        )  # fmt: skip
+        spec = AuditSpec(data="x", replicates=REPLICATES, seed=world)
+        one = one_attribute(made.photos[0], made.successes[0], shared=shared)
+        row = _tau(with_bootstrap(one, spec), spec)
+        value.append(row["value"])
+        held.append(row["low"] <= tau <= row["high"])
+        zero.append(row["low"] <= 0.0)
+    return {
+        "groups": groups, "subjects": size, "rate": rate, "planted": tau,
+        "varies": "within subjects" if shared else "between subjects",
+        "mean tau": float(np.mean(value)), "covered": float(np.mean(held)),
+        "holds 0": float(np.mean(zero)),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_tau_is_covered(cell):
+    *plain, shared = cell
+    found = _cell(*plain, shared=shared)
+    record("tau-" + "-".join(str(x) for x in cell), [found], worlds=WORLDS, replicates=REPLICATES)
+    assert found["covered"] >= (0.93 if FULL else 0.84), found
+    if found["planted"] == 0.1:
+        assert found["holds 0"] < 0.2
+        assert abs(found["mean tau"] - 0.1) < 0.02

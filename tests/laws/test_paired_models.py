@@ -1,0 +1,59 @@
+"""Two models on the same people: the size of the test and the coverage of the change."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.disparity.models import compare_models
+from isolux.spec import AuditSpec
+from isolux.synthetic._draw import subject_rate
+from tests.laws._figures import FULL, record, scaled
+from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
+
+pytestmark = pytest.mark.law
+WORLDS, REPLICATES = scaled(2000, 120), scaled(999, 299)
+GROUPS, SIZE, PHOTOS = 3, 30, 10
+
+
+def _world(rng, rates: tuple[float, float], icc: float):
+    """Both models find the same subjects hard, and half of their answers share their luck."""
+    subject = rng.random(GROUPS * SIZE)
+    luck = rng.random((GROUPS * SIZE, PHOTOS))
+    other = np.where(rng.random(luck.shape) < 0.5, luck, rng.random(luck.shape))
+    member = np.repeat(np.eye(GROUPS, dtype=np.int64), SIZE, axis=1)[None]
+    right = [
+        member * (drawn < subject_rate(np.array(rate), icc, subject)[:, None]).sum(axis=1)
+        for rate, drawn in zip(rates, (luck, other), strict=True)
+    ]
+    measures = (a_mean(1, model="a"), a_mean(3, model="b"))
+    return estimates_of(crossed_entries(member * PHOTOS, right), {"a": GROUPS}, measures)
+
+
+@pytest.mark.parametrize("rates", [(0.8, 0.8), (0.8, 0.7)])
+def test_paired_changes_are_covered_and_claims_are_rare(rates):
+    rng = np.random.default_rng([int(100 * r) for r in rates])
+    held, claimed, wider = [], [], []
+    for world in range(WORLDS):
+        spec = AuditSpec(data="x", replicates=REPLICATES, seed=world)
+        estimates = with_bootstrap(_world(rng, rates, 0.3), spec)
+        rows = compare_models(estimates, spec, ("a", "b")).table.filter(
+            pl.col("kind") == "model_difference"
+        )
+        low, high = rows["low"].to_numpy(), rows["high"].to_numpy()
+        held.append((low <= rates[1] - rates[0]) & (rates[1] - rates[0] <= high))
+        claimed.append((rows["p_adjusted"] <= 0.05).any())
+        alone = estimates.standard_error[: GROUPS + 1]
+        wider.append((2 * 1.96 * np.hypot(alone[:, 0], alone[:, 1]) / (high - low)).mean())
+    found = {
+        "rates": "/".join(map(str, rates)), "covered": float(np.mean(held)),
+        "any claim": float(np.mean(claimed)), "unpaired width over ours": float(np.mean(wider)),
+    }  # fmt: skip
+    record(f"models-{rates[1]}", [found], worlds=WORLDS, replicates=REPLICATES)
+    assert abs(found["covered"] - 0.95) <= (0.02 if FULL else 0.05)
+    assert found["unpaired width over ours"] > 1.2, "pairing must pay"
+    if rates[0] == rates[1]:
+        assert abs(found["any claim"] - 0.05) <= (0.015 if FULL else 0.085)
+    else:
+        assert found["any claim"] > 0.95

@@ -1,0 +1,86 @@
+"""The laws run on sums; here the whole pipeline, tables and all, gives the same numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.containers import Scores
+from isolux.groups.measure import measure_groups
+from isolux.info import Reference, TaskInfo
+from isolux.spec import AuditSpec
+from isolux.synthetic.rates import RateWorlds, simulate_rates
+from isolux.tables import MEMBERSHIP, SCORES, check
+from tests.laws._worlds import ACCURACY, one_attribute, with_bootstrap
+
+pytestmark = pytest.mark.law
+INFO = TaskInfo(
+    title="t", summary="s", references=(Reference("k", "c"),), metrics=(ACCURACY,)
+)  # fmt: skip
+
+
+def tables(made: RateWorlds) -> tuple[Scores, pl.DataFrame]:
+    """Lay out world 0 photo by photo."""
+    group, subject = np.nonzero(made.photos[0])
+    photos, right = made.photos[0][group, subject], made.successes[0][group, subject]
+    rows = pl.DataFrame(
+        {
+            "group": [f"g{g}" for g in group],
+            "cluster_id": [f"{g}-{s:04d}" for g, s in zip(group, subject, strict=True)],
+            "value": [[1.0] * int(r) + [0.0] * int(n - r)
+                      for n, r in zip(photos, right, strict=True)],
+        }
+    )  # fmt: skip
+    rows = rows.explode("value").with_row_index("unit_id")
+    rows = rows.with_columns(pl.col("unit_id").cast(pl.String))
+    scores = check(
+        rows.select(
+            model=pl.lit("m"), task=pl.lit("classification"), metric=pl.lit("accuracy"),
+            label=pl.lit(None, dtype=pl.String), threshold=pl.lit(None, dtype=pl.Float64),
+            unit_kind=pl.lit("instance"), unit_id="unit_id", cluster_id="cluster_id",
+            value="value", reason=pl.lit(None, dtype=pl.String),
+        ),
+        SCORES,
+    )  # fmt: skip
+    membership = rows.select(
+        attribute=pl.lit("a"), group="group", values=pl.concat_list("group"), unit_id="unit_id"
+    )
+    return Scores(scores, INFO), check(membership, MEMBERSHIP)
+
+
+def _made(subjects: int, seed: int = 0) -> RateWorlds:
+    return simulate_rates(
+        np.random.default_rng(seed), groups=2, subjects_per_group=subjects, photos=10,
+        rates=(0.8, 0.6), icc=0.3, within_cluster=False, worlds=1,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["logit-t", "percentile", "bca", "wilson", "clopper-pearson"])
+def test_the_pipeline_gives_the_kernels_interval(method):
+    made = _made(30)
+    spec = AuditSpec(data="x", replicates=500, seed=4, interval=method)
+    ours = measure_groups(*tables(made), spec)
+    kernel = with_bootstrap(one_attribute(made.photos[0], made.successes[0], shared=False), spec)
+    np.testing.assert_allclose(ours.value, kernel.value, atol=1e-15)
+    np.testing.assert_allclose(ours.interval.low, kernel.interval.low, atol=1e-12)
+    np.testing.assert_allclose(ours.interval.high, kernel.interval.high, atol=1e-12)
+    shown = ours.table()
+    np.testing.assert_allclose(shown["low"].to_numpy(), kernel.interval.low[:, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize("subjects", [9, 10])
+def test_below_ten_subjects_there_is_no_interval(subjects):
+    spec = AuditSpec(data="x", replicates=200, min_units=1, min_clusters=1)
+    rows = (
+        measure_groups(*tables(_made(subjects)), spec)
+        .table()
+        .filter(pl.col("attribute").is_not_null())
+    )
+    assert rows["value"].null_count() == 0
+    assert rows["status"].to_list() == ["boundary"] * 2
+    assert rows["low"].null_count() == rows["high"].null_count() == (2 if subjects < 10 else 0)
+    by_default = measure_groups(*tables(_made(subjects)), AuditSpec(data="x", replicates=200))
+    word = "insufficient clusters" if subjects < 10 else "boundary"
+    assert by_default.table()["status"].to_list()[1:] == [word] * 2
+    assert by_default.table()["value"].null_count() == (2 if subjects < 10 else 0)
