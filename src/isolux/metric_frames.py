@@ -20,7 +20,7 @@ from isolux._frame_measures import Measured, measure_functions, measure_names
 from isolux.errors import SpecError
 from isolux.spec import IntervalMethod
 from isolux.stats.design import IntArray
-from isolux.stats.intervals import Interval
+from isolux.stats.intervals import Interval, percentile
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["MetricFrame", "metric_frame"]
@@ -242,32 +242,38 @@ def _extreme_of(
         return np.nan, np.nan, np.nan
     if method == "between_groups":
         if kind == "difference":
-            least = max(float(np.nanmax(low) - np.nanmin(high)), 0.0)
-            most = float(np.nanmax(high) - np.nanmin(low))
+            least = np.fmax(_top(low) - _bottom(high), 0.0) if np.isfinite(low).any() else np.nan
+            most = _top(high) - _bottom(low)
             return float(np.nanmax(value) - np.nanmin(value)), least, most
         top, bottom = np.nanmax(value), np.nanmin(value)
         return (
             _divide(bottom, top),
-            _divide(np.nanmin(low), np.nanmax(high)),
-            min(_divide(np.nanmin(high), np.nanmax(low)), 1.0),
+            _divide(_bottom(low), _top(high)),
+            min(_divide(_bottom(high), _top(low)), 1.0),
         )
     centre = float(measured.overall[k])
     if kind == "difference":
         gaps = np.abs(value - centre)
         ends = measured.to_overall
-        nearest = np.where(
-            ends.low[groups] * ends.high[groups] > 0,
-            np.minimum(np.abs(ends.low[groups]), np.abs(ends.high[groups])),
-            0.0,
-        )
-        farthest = np.maximum(np.abs(ends.low[groups]), np.abs(ends.high[groups]))
-        return float(np.nanmax(gaps)), float(np.nanmax(nearest)), float(np.nanmax(farthest))
+        a, b = ends.low[groups], ends.high[groups]
+        away = np.minimum(np.abs(a), np.abs(b))
+        nearest = np.where(a * b > 0, away, np.where(np.isnan(a), np.nan, 0.0))
+        farthest = np.maximum(np.abs(a), np.abs(b))
+        return _top(gaps), _top(nearest), _top(farthest)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = value / centre
         folded = np.fmin(ratios, 1.0 / ratios)
-    drawn = measured.ratio_replicates(groups, k)
-    tails = np.nanpercentile(drawn, [100 * measured.tail, 100 * (1 - measured.tail)])
-    return float(np.nanmin(folded)), float(tails[0]), float(tails[1])
+    tails = percentile(measured.ratio_replicates(groups, k), 1.0 - 2.0 * measured.tail)
+    return _bottom(folded), float(tails.low), float(tails.high)
+
+
+def _top(values: FloatArray) -> float:
+    """Return the largest value, NaN left out; NaN if there is none."""
+    return float(np.fmax.reduce(values))
+
+
+def _bottom(values: FloatArray) -> float:
+    return float(np.fmin.reduce(values))
 
 
 def _divide(a: float, b: float) -> float:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
 
-_spec = importlib.util.spec_from_file_location("_run", Path(__file__).with_name("_run.py"))
-_module = importlib.util.module_from_spec(_spec)
-sys.modules["_run"] = _module
-_spec.loader.exec_module(_module)
-run = _module.isolux
+from tests.cli._run import isolux as run
 
 N = 240
 

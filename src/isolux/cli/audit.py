@@ -41,4 +41,4 @@ def _default_out(spec: Any) -> str:
     return str(Path("runs") / (spec.model_name or stem))
 
 
-audit = with_spec_options(audit)  # type: ignore[assignment]
+audit = with_spec_options(audit)

@@ -233,7 +233,7 @@ def _centred(estimates: Estimates, plans: Plans, spec: AuditSpec) -> dict[tuple[
         observed = value[first] - value[second]
         null = drawn[first] - drawn[second] - observed[:, None]
         se = standard_error_of_difference(estimates, j, first, second)
-        scale = np.where(se > 0, se, np.nan)
+        scale = np.where(se > 1e-12, se, np.nan)  # below: rounding of what never varies
         t = observed / scale
         size = np.abs(np.nan_to_num(null / scale[:, None]))
         p = (1.0 + (size >= np.abs(t)[:, None] * (1 - 1e-12)).sum(axis=1)) / (spec.replicates + 1)

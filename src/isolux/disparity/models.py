@@ -122,7 +122,7 @@ def _centred(estimates: Estimates, groups: IntArray, a: int, b: int) -> NullTest
     observed = estimates.value[groups, b] - estimates.value[groups, a]
     drawn = estimates.replicates[groups, b] - estimates.replicates[groups, a]
     scale = _spread(estimates, groups, a, b)
-    scale = np.where(scale > 0, scale, np.nan)
+    scale = np.where(scale > 1e-12, scale, np.nan)  # below: rounding of what never varies
     t = observed / scale
     size = np.abs(np.nan_to_num((drawn - observed[:, None]) / scale[:, None]))
     p = (1.0 + (size >= np.abs(t)[:, None]).sum(axis=1)) / (drawn.shape[1] + 1.0)

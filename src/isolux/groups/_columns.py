@@ -103,9 +103,9 @@ def judge(scores: Scores) -> Judged:
         unit = at["unit"].to_numpy().astype(np.int64)
         assert info.statistic is not None  # noqa: S101 - _evidence yields only those
         block = info.statistic.columns(evidence)
-        used = np.isfinite(block).all(axis=1)
+        used = np.asarray(np.isfinite(block).all(axis=1))
         if isinstance(info.statistic, SumStatistic):  # rows that add nothing do not count
-            used &= (block != 0).any(axis=1)
+            used = used & (block != 0).any(axis=1)
         counts.append(builder.add(unit, used[:, None].astype(np.float64)))
         if isinstance(info.statistic, SumStatistic):
             start = builder.add(unit, np.where(used[:, None], block, 0.0))

@@ -118,6 +118,13 @@ def load(path: str | Path) -> Run:
         frame = _read(file)
         tables[name] = check(frame, _kind(table, frame), where=file)
     files = sorted((root / "evidence").glob("*.parquet"))
+    for name in sorted(set(record.get("evidence") or ()) - {file.stem for file in files}):
+        raise FileError(
+            f"the run's evidence {name!r} is missing",
+            expected=f"evidence/{name}.parquet",
+            where=str(root),
+            hint="run the audit again",
+        )
     return Run(record=record, evidence={file.stem: _read(file) for file in files}, **tables)
 
 

@@ -16,7 +16,9 @@ from isolux.tables import Status
 __all__ = ["Cell", "heat_map"]
 
 _LIGHT, _DARK = (0xF3, 0xF6, 0xF9), (0x0B, 0x36, 0x54)
-_WHITE, _INK = (0xFF, 0xFF, 0xFF), (0x1B, 0x1B, 0x1B)
+_WHITE, _BLACK = (0xFF, 0xFF, 0xFF), (0, 0, 0)
+# On the middle shade only pure black or white reaches WCAG's 4.5.
+
 _CELL_WIDTH, _CELL_HEIGHT, _LINE = 64, 28, 14
 
 
@@ -93,7 +95,7 @@ def _drawn(cells: Sequence[Cell], unit: str, direction: Direction) -> list[dict[
         fill = tuple(round(a + (b - a) * dark) for a, b in zip(_LIGHT, _DARK, strict=True))
         return {
             "fill": "#" + "".join(f"{part:02x}" for part in fill),
-            "ink": WHITE if contrast(fill, _WHITE) > contrast(fill, _INK) else INK,
+            "ink": WHITE if contrast(fill, _WHITE) > contrast(fill, _BLACK) else "#000000",
             "text": value_text(estimate.value, unit) + mark,
         }
 

@@ -34,7 +34,7 @@ def headings(names: Sequence[str], width: int, lines: int = 3) -> list[str]:
     Examples
     --------
     >>> headings(["Latino_Hispanic", "White"], 9)
-    ['Latino_\\nHispanic', '\\nWhite']
+    ['Latino_\nHispanic', '\nWhite']
     """
     split = [_broken(name, width, lines) for name in short_names(names, width * lines - 4)]
     most = max((len(parts) for parts in split), default=1)

@@ -15,6 +15,12 @@ INK, GREY, FAINT, ACCENT, WHITE = "#1b1b1b", "#666666", "#dcdcdc", "#0b4a6f", "#
 HATCH = "hatch"
 """Id of the pattern for cells that are not judged; the page defines it once."""
 
+CHECKED = False
+"""Whether altair checks every part of a chart against vega-lite's schema.
+
+That costs as much as drawing it. Our charts differ in their data only; a test checks each kind.
+"""
+
 _TAG = re.compile(r"<[a-zA-Z][^>]*>")
 _NOISE = re.compile(
     r' (?:class|aria-[a-z]+|role|pointer-events|xmlns:xlink|version|font-family)="[^"]*"'
@@ -62,10 +68,8 @@ def to_svg(draw: Callable[[], Any], *, enlarged: float = 1.0) -> str:
     import vl_convert
     from altair.utils.schemapi import debug_mode
 
-    # Altair checks each part of a chart against vega-lite's schema as it is made, which costs as
-    # much as drawing it. Our charts differ in their data only; a test draws each kind checked.
-    with debug_mode(arg=False):
-        spec = draw().to_dict(validate=False)
+    with debug_mode(arg=CHECKED):
+        spec = draw().to_dict(validate=CHECKED)
     # No address may be read: data are in the spec, and a name that looks like one is a name.
     svg = _slim(vl_convert.vegalite_to_svg(spec, config=_CONFIG, allowed_base_urls=[]))
     return _SIZE.sub(

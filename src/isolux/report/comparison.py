@@ -287,10 +287,11 @@ def _answer(
     ways = {way: [name for name, row in rows if row.way == way] for way in ("gained", "lost")}
     judged = sum(row.way != "not judged" for _, row in rows)
     if judged and main.direction != "none":
+        gained, lost = len(ways["gained"]), len(ways["lost"])
+        who = f" ({listed([brief(n, 30) for n in ways['lost']], most=4)})" if lost else ""
         told.append(
-            f"Of {judged} groups, {len(ways['gained'])} gained and {len(ways['lost']) or 'none'} lost"
-            + (f" ({listed([brief(n, 30) for n in ways['lost']], most=4)})" if ways["lost"] else "")
-            + f"; for {judged - len(ways['gained']) - len(ways['lost'])} no change was found."
+            f"Of {judged} groups, {gained or 'none'} gained and {lost or 'none'} lost{who}; "
+            f"for {judged - gained - lost or 'none'} no change was found."
         )
     return " ".join(told)
 

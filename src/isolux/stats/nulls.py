@@ -47,6 +47,8 @@ REST = -1
 """In a contrast's second place: everyone of the attribute who is not in the first group."""
 
 _CHUNK = 64
+_ROUNDING = 1e-12
+"""A variance below this share of the terms it is the sum of is rounding: nothing varies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,8 @@ def sign_flip(
         part = contrasts[start : start + _CHUNK]
         load = _loadings(part, totals[:width], totals[width:])
         variance = np.einsum("hi,hi->h", load @ gram, load)
-        scale = np.sqrt(np.where(variance > 1e-24, variance, np.nan))
+        terms = np.einsum("hi,hi->h", np.abs(load) @ np.abs(gram), np.abs(load))
+        scale = np.sqrt(np.where(variance > _ROUNDING * terms, variance, np.nan))
         observed = load @ totals / scale
         null = load @ flipped / scale[:, None]
         result = _collect(observed, null, part[:, 1] != REST, result)
@@ -227,7 +230,9 @@ def studentised(a: FloatArray, b: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (a[:, 0] + b[:, 0]) / (a[:, 1] + b[:, 1])
         variance = _residual_square(a, mean) + _residual_square(b, mean)
-        scale = np.sqrt(np.where(variance > 1e-24, variance, np.nan))
+        # The scores' own squares set the scale of rounding; one replicate is as good as another.
+        terms = (a[:, 2, :1] + b[:, 2, :1]) / (a[:, 1, :1] + b[:, 1, :1]) ** 2
+        scale = np.sqrt(np.where(variance > _ROUNDING * terms, variance, np.nan))
         return (a[:, 0] / a[:, 1] - b[:, 0] / b[:, 1]) / scale
 
 

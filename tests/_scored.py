@@ -1,0 +1,67 @@
+"""Scores and memberships from a few lists, for tests of groups and disparities."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from isolux.containers import Scores
+from isolux.info import Metric, Reference, TaskInfo
+from isolux.tables import MEMBERSHIP, SCORES, check
+
+ACCURACY = Metric(name="accuracy", title="Accuracy", definition="share right", direction="higher")
+ERROR = Metric(name="error", title="Error", definition="share wrong", direction="lower")
+SELECTION = Metric(
+    name="selection_rate", title="Selected", definition="share selected", direction="none"
+)
+
+
+def scored(
+    values: Sequence[float | None],
+    clusters: Sequence[str | None] | None = None,
+    *,
+    metric: Metric = ACCURACY,
+    model: str = "m",
+    evidence: Mapping[str, pl.DataFrame] | None = None,
+    others: Sequence[Metric] = (),
+) -> Scores:
+    """Score units u0, u1, … one after the other."""
+    n = len(values)
+    rows = pl.DataFrame(
+        {
+            "model": [model] * n,
+            "task": ["classification"] * n,
+            "metric": [metric.name] * n,
+            "label": pl.Series([None] * n, dtype=pl.String),
+            "threshold": pl.Series([None] * n, dtype=pl.Float64),
+            "unit_kind": ["instance"] * n,
+            "unit_id": [f"u{k}" for k in range(n)],
+            "cluster_id": pl.Series([None] * n if clusters is None else clusters, dtype=pl.String),
+            "value": pl.Series(values, dtype=pl.Float64),
+            "reason": pl.Series([None] * n, dtype=pl.String),
+        }
+    )
+    info = TaskInfo(
+        title="t", summary="s", references=(Reference("k", "c"),), metrics=(metric, *others)
+    )
+    return Scores(check(rows, SCORES), info, evidence or {})
+
+
+def stacked(*parts: Scores) -> Scores:
+    """Put the units of several scores into one, with the first's info."""
+    return Scores(pl.concat([p.units for p in parts]), parts[0].info)
+
+
+def members(**attributes: Sequence[str | Sequence[str] | None]) -> pl.DataFrame:
+    """Give unit k the k-th group (or groups, or none) of each attribute."""
+    rows = []
+    for attribute, groups in attributes.items():
+        for k, given in enumerate(groups):
+            names = [given] if isinstance(given, str) else list(given or ())
+            rows += [
+                {"attribute": attribute, "group": g, "values": [g], "unit_id": f"u{k}"}
+                for g in names
+            ]
+    frame = pl.DataFrame(rows, schema=MEMBERSHIP.schema)
+    return check(frame.sort("attribute", "group", maintain_order=True), MEMBERSHIP)

@@ -1,0 +1,187 @@
+"""The report as people meet it: in a browser, on a desk and on a phone, on paper, by keyboard."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.report import _runs as runs
+
+pytestmark = pytest.mark.browser
+
+PAGES = ["full", "hostile", "planted", "small", "classes", "comparison"]
+DESK, PHONE = 1280, 390
+GROUPS = "#attribute-1 table.groups"
+
+
+def column(table, n):
+    return table.locator(f"tbody tr > :nth-child({n})").all_inner_texts()
+
+
+def unfold(page):
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("width", [DESK, PHONE])
+def test_it_is_silent_and_fits(open_report, name, width):
+    page, watch = open_report(name, width)
+    for _ in ("folded", "unfolded"):
+        wide = page.evaluate("document.documentElement.scrollWidth")
+        assert wide <= width, f"the page is {wide} px wide"
+        unfold(page)
+    assert watch.quiet(page), watch
+
+
+def test_sorting_by_number_puts_missing_values_last_both_ways(open_report):
+    page, watch = open_report("full")
+    table = page.locator("#attribute-4 table.groups").first
+    heading = table.locator("thead th").nth(3)
+    assert heading.inner_text().startswith("Accuracy")
+    assert heading.get_attribute("aria-sort") == "none"
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "ascending"
+    *values, last = column(table, 4)
+    assert last == "–"
+    assert [float(v) for v in values] == sorted(float(v) for v in values)
+    heading.get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "descending"
+    *values, last = column(table, 4)
+    assert last == "–"
+    assert [float(v) for v in values] == sorted((float(v) for v in values), reverse=True)
+    assert "descending" in page.locator("#announce").inner_text()
+    assert watch.quiet(page)
+
+
+def test_sorting_by_name_and_by_keyboard(open_report):
+    page, _ = open_report("full")
+    table = page.locator("#attribute-2 table.groups").first
+    heading = table.locator("thead th").first
+    heading.get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    assert heading.get_attribute("aria-sort") == "ascending"
+    # Numbers inside names count as numbers: 3-9 before 10-19.
+    assert column(table, 1)[:3] == ["0-2", "3-9", "10-19"]
+    page.keyboard.press("Space")
+    assert column(table, 1)[0] == "more than 70"
+    table.locator("thead th").nth(1).get_by_role("button").click()
+    assert heading.get_attribute("aria-sort") == "none"
+
+
+def test_everyone_stays_below_whatever_is_sorted(open_report):
+    page, _ = open_report("full")
+    table = page.locator(GROUPS).first
+    table.locator("thead th").nth(1).get_by_role("button").click()
+    assert table.locator("tr").last.inner_text().startswith("everyone")
+
+
+def test_hostile_names_are_read_not_run(open_report):
+    page, watch = open_report("hostile")
+    unfold(page)
+    table = page.locator(GROUPS).first
+    shown = column(table, 1)
+    assert "<script>alert(1)</script>" in shown
+    assert '"><img src=x onerror=alert(1)>' in shown
+    assert "{{7*7}}" in shown
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 1
+    assert watch.dialogs == []
+    assert page.title() == f"Audit of {runs.HOSTILE[0]} on {runs.HOSTILE[1]}"
+
+
+def test_the_policy_stops_a_script_that_got_in(open_report):
+    page, watch = open_report("full")
+    page.evaluate(
+        """() => {
+          const s = document.createElement('script'); s.textContent = 'alert(2)';
+          document.body.append(s);
+          const i = document.createElement('img'); i.src = 'https://example.org/x.png';
+          document.body.append(i);
+        }"""
+    )
+    page.wait_for_timeout(100)
+    assert watch.dialogs == []
+    assert any("Content Security Policy" in message for message in watch.messages)
+    with pytest.raises(Exception, match="Failed to fetch|Content Security Policy"):
+        page.evaluate("fetch('https://example.org/')")
+
+
+def test_it_prints_with_every_fold_open(open_report, tmp_path):
+    page, watch = open_report("full")
+    page.evaluate(
+        """() => window.addEventListener('beforeprint', () => {
+          window.folded = document.querySelectorAll('details:not([open])').length; })"""
+    )
+    paper = page.pdf(format="A4")
+    assert paper.startswith(b"%PDF")
+    assert len(paper) > 50_000
+    assert page.evaluate("window.folded") == 0
+    assert page.locator("details:not([open])").count() > 0  # and folded again afterwards
+    assert watch.quiet(page)
+
+
+def test_on_paper_nothing_is_cut_off_at_the_right(open_report):
+    page, _ = open_report("full", width=680)  # A4 less its margins, in CSS pixels
+    page.emulate_media(media="print")
+    unfold(page)
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll('table, figure svg')]
+          .filter(e => e.getBoundingClientRect().right > 681).length"""
+    )
+    assert cut == 0
+
+
+def test_it_reads_without_scripts(open_report):
+    page, watch = open_report("full", java_script_enabled=False)
+    assert page.locator("h2").first.is_visible()
+    assert page.locator("figure svg").first.is_visible()
+    assert watch.quiet(page)
+
+
+def test_a_screen_reader_meets_names_for_figures_and_tables(open_report):
+    page, _ = open_report("full")
+    assert page.get_by_role("img", name="Accuracy by perceived race, 7 groups.").count() == 1
+    assert page.get_by_role("region", name="Accuracy by perceived race", exact=True).count() == 1
+    assert page.get_by_role("columnheader", name="Adjusted p").count() > 1
+    assert page.get_by_role("rowheader", name="Middle Eastern", exact=True).count() >= 1
+
+
+def test_keyboard_reaches_the_answer_past_the_head(open_report):
+    page, _ = open_report("full")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the answer"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def test_a_link_into_a_fold_opens_it(open_report):
+    page, _ = open_report("full")
+    page.evaluate(
+        "document.querySelector('#attribute-1 details table').id = 'deep'; location.hash = 'deep'"
+    )
+    page.wait_for_function("document.getElementById('deep').closest('details').open")
+
+
+@pytest.mark.parametrize("name", ["full", "comparison"])
+def test_text_in_figures_stays_readable_on_a_phone(open_report, name):
+    page, _ = open_report(name, PHONE, 844)
+    smallest = page.evaluate(
+        """() => Math.min(...[...document.querySelectorAll('figure text')]
+          .filter(t => t.getBoundingClientRect().width)
+          .map(t => parseFloat(t.getAttribute('font-size')) * t.getScreenCTM().a))"""
+    )
+    assert smallest >= 8
+
+
+def test_figures_are_not_cut(open_report):
+    page, _ = open_report("full")
+    unfold(page)
+    cut = page.evaluate(
+        """() => [...document.querySelectorAll('figure svg')].flatMap(svg => {
+          const box = svg.getBoundingClientRect();
+          return [...svg.querySelectorAll('text')].filter(t => {
+            const r = t.getBoundingClientRect();
+            return r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1;
+          }).map(t => t.textContent);
+        })"""
+    )
+    assert cut == []

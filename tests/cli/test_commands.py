@@ -1,0 +1,132 @@
+"""The other commands, and that flags and fields are one."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from isolux.cli.audit import audit
+from isolux.spec import AuditSpec
+from tests.cli._run import isolux as run
+
+
+def test_every_flag_has_a_field_and_every_field_a_flag():
+    flags = set(inspect.signature(audit).parameters)
+    assert flags == set(AuditSpec.model_fields)
+
+
+def test_every_field_is_explained():
+    assert [n for n, f in AuditSpec.model_fields.items() if not f.description] == []
+
+
+def test_help_shows_the_flags_of_the_readme(monkeypatch, capsys):
+    ran = run(monkeypatch, capsys, "audit", "--help")
+    assert ran.code == 0
+    for flag in (
+        "--prediction-column",
+        "--id-from",
+        "--unknown-values",
+        "--min-clusters",
+        "--votes",
+    ):
+        assert flag in ran.out
+
+
+@pytest.mark.parametrize("kind", ["datasets", "formats", "tasks", "models", "analyses", "papers"])
+def test_everything_can_be_listed(monkeypatch, capsys, kind):
+    ran = run(monkeypatch, capsys, "list", kind)
+    assert ran.code == 0, ran.err
+    wanted = {"datasets": "fairface", "formats": "parquet", "tasks": "calibration_error",
+              "analyses": "group_gaps", "papers": "fairface", "models": "models"}  # fmt: skip
+    assert wanted[kind] in ran.out
+
+
+def test_an_unknown_kind_is_a_usage_error(monkeypatch, capsys):
+    ran = run(monkeypatch, capsys, "list", "spells")
+    assert ran.code == 2
+    assert "Traceback" not in ran.err
+    assert "analyses" in ran.plain
+
+
+def test_the_version(monkeypatch, capsys):
+    ran = run(monkeypatch, capsys, "--version")
+    assert ran.code == 0
+    assert ran.out.startswith("isolux 0.")
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """One demonstration, made by the command."""
+    folder = tmp_path_factory.mktemp("demo")
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.chdir(folder)
+
+    class Screen:
+        def readouterr(self):
+            return self
+
+        out = err = ""
+
+    assert run(monkeypatch, Screen(), "demo", "--out", "run").code == 0
+    yield folder / "run"
+    monkeypatch.undo()
+
+
+def test_the_demonstration_finds_what_was_planted(demo):
+    record = json.loads((demo / "audit.json").read_text())
+    assert record["spec"]["data"] == f"table:{Path('run') / 'people.csv'}"
+    assert record["planted"]
+    found = pl.read_parquet(demo / "disparities.parquet").filter(kind="any_difference")
+    p = dict(found.filter(metric="accuracy").select("attribute", "p_adjusted").rows())
+    assert p["perceived_skin_tone*lighting"] < 0.01
+    assert p["lighting"] < 0.01
+    assert p["region"] > 0.2, "nothing was planted there"
+
+
+def test_the_demonstrations_own_table_audits_to_the_same_numbers(demo, monkeypatch, capsys):
+    monkeypatch.chdir(demo.parent)
+    record = json.loads((demo / "audit.json").read_text())
+    settings = {**record["spec"], "out": "again"}
+    Path("audit.json").write_text(json.dumps(settings))
+    assert run(monkeypatch, capsys, "audit", "audit.json").code == 0
+    for name in ("group_metrics", "disparities", "findings"):
+        one, two = (pl.read_parquet(Path(d) / f"{name}.parquet") for d in ("run", "again"))
+        assert one.equals(two), name
+
+
+def test_a_report_is_rendered_again_from_the_tables(demo, monkeypatch, capsys, tmp_path):
+    monkeypatch.chdir(demo.parent)
+    ran = run(monkeypatch, capsys, "report", "run", "--out", tmp_path / "again.html")
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "again.html").read_text() == (demo / "report.html").read_text()
+
+
+def test_a_report_of_no_run_is_refused(monkeypatch, capsys, tmp_path):
+    ran = run(monkeypatch, capsys, "report", tmp_path)
+    assert ran.code == 2
+    assert "audit.json" in ran.plain
+
+
+def test_two_models_of_the_demonstration_are_compared(demo, monkeypatch, capsys):
+    monkeypatch.chdir(demo.parent)
+    record = json.loads((demo / "audit.json").read_text())
+    for name in ("aurora", "borealis"):
+        settings = {**record["spec"], "out": name, "prediction_column": f"prediction_{name}",
+                    "model_name": name, "overwrite": True}  # fmt: skip
+        Path("spec.json").write_text(json.dumps(settings))
+        assert run(monkeypatch, capsys, "audit", "spec.json").code == 0
+    ran = run(monkeypatch, capsys, "compare", "aurora", "borealis", "--out", "both")
+    assert ran.code == 0, ran.err
+    assert "with borealis than with aurora" in " ".join(ran.out.split())
+    assert "classes with the largest gaps" in ran.out
+    rows = pl.read_parquet("both/disparities.parquet").filter(kind="model_difference")
+    # Borealis has a penalty of 12 points for older people that aurora lacks; aurora's own for
+    # darker tones in dim light is gone.
+    value = dict(rows.filter(metric="accuracy").select("group_a", "value").rows())
+    assert value["older"] < -0.05
+    assert value["darker × dim"] > 0.1
+    assert (Path("both") / "report.html").is_file()

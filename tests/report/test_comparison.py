@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from isolux.report.comparison import summarise_comparison
+from isolux.report.figures import change_figure_of
+from tests.report import _runs as runs
+
+
+@pytest.fixture(scope="module")
+def compared():
+    return summarise_comparison(runs.comparison_run())
+
+
+def test_a_change_is_the_second_models_value_less_the_first(compared):
+    run = runs.comparison_run()
+    table = compared.sections[0].tables[0]
+    black = next(row for row in table.rows if row.group == "Black")
+    expected = run.disparities.filter(
+        attribute="race", group_a="Black", metric="accuracy", kind="model_difference"
+    )["value"].item()
+    assert black.difference == expected
+    # Black .639 by the first; the builder gives the second model two points more
+    assert (black.first, black.second) == pytest.approx((0.639, 0.659))
+
+
+def test_who_gained_follows_p_and_direction(compared):
+    for table in (t for s in compared.sections for t in s.tables):
+        for row in table.rows:
+            if row.p_adjusted > 0.05:
+                assert row.way == "no change found"
+            else:
+                assert row.way == ("gained" if row.difference > 0 else "lost")
+    ways = {row.way for s in compared.sections for row in s.tables[0].rows}
+    assert ways >= {"gained", "lost", "no change found"}
+
+
+def test_lower_is_better_turns_gain_into_loss(monkeypatch, compared):
+    from isolux.info import Metric
+    from isolux.report import _lines
+
+    monkeypatch.setattr(
+        _lines,
+        "metric_of",
+        lambda task, name: Metric(name=name, title="Error", definition="", direction="lower"),
+    )
+    turned = summarise_comparison(runs.comparison_run())
+    swap = {"gained": "lost", "lost": "gained"}
+    for before, after in zip(compared.sections, turned.sections, strict=True):
+        one = {row.group: row.way for row in before.tables[0].rows}
+        other = {row.group: row.way for row in after.tables[0].rows}
+        assert other == {group: swap.get(way, way) for group, way in one.items()}
+
+
+def test_the_answer_counts_groups_and_names_the_losers(compared):
+    assert compared.title == "arl against erm on FairFace, validation"
+    rows = [row for s in compared.sections for row in s.tables[0].rows]
+    gained, lost = (sum(row.way == way for row in rows) for way in ("gained", "lost"))
+    assert f"Of {len(rows)} groups, {gained} gained and {lost} lost (" in compared.answer
+    assert f"for {len(rows) - gained - lost} no change was found." in compared.answer
+
+
+def test_a_group_that_one_model_could_not_be_judged_on_is_still_shown():
+    run = runs.comparison_run()
+    of = (pl.col("model") == "arl") & (pl.col("group") == "Black")
+    gone = run.group_metrics.with_columns(
+        value=pl.when(of).then(None).otherwise("value"),
+        status=pl.when(of).then(pl.lit("insufficient units")).otherwise("status"),
+    )
+    left = run.disparities.filter(pl.col("group_a").ne_missing("Black"))
+    found = summarise_comparison(replace(run, group_metrics=gone, disparities=left))
+    row = found.sections[0].tables[0].rows[-1]
+    assert (row.group, row.way, row.status) == ("Black", "not judged", "insufficient units")
+    assert row.first == pytest.approx(0.639)
+    assert row.second is None
+
+
+def test_the_figure_says_who_changed_most(compared):
+    section = compared.sections[0]
+    figure = change_figure_of(section.title, section.tables[0])
+    lowest = min(section.tables[0].rows, key=lambda row: row.difference)
+    assert f"Lowest: {lowest.group} −" in figure.alt
+    assert ">0</text>" in figure.svg  # the zero line is on the axis
+
+
+def test_classes_are_ranked_by_their_gap_for_both_models():
+    tables = runs.Tables()
+    # gaps by hand, first model: nurse .30, cook .10, guard .05; second: .02, .20, .05
+    rates = {
+        "erm": {"nurse": (0.5, 0.8), "cook": (0.7, 0.6), "guard": (0.6, 0.65)},
+        "arl": {"nurse": (0.7, 0.72), "cook": (0.5, 0.7), "guard": (0.6, 0.65)},
+    }
+    for model, classes in rates.items():
+        for label, (a, b) in classes.items():
+            of = runs.line("recall", label, model)
+            runs.add_everyone(tables, of, 800, (a + b) / 2)
+            groups = {("younger",): (400, a), ("older",): (400, b)}
+            runs.add_attribute(tables, of, "age", groups, everyone=(a + b) / 2)
+    run = runs.run_of(tables, runs.record(models=["erm", "arl"]))
+    run = replace(run, disparities=runs.comparison_run().disparities.clear())
+    (table,) = summarise_comparison(run).classes
+    assert table.groups == ("younger", "older")
+    ranks = {row.label: (row.first_rank, row.second_rank) for row in table.rows}
+    assert ranks == {"nurse": (1, 3), "cook": (2, 1), "guard": (3, 2)}
+    nurse = next(row for row in table.rows if row.label == "nurse")
+    assert nurse.first == (0.5, 0.8)
+    assert nurse.first_gap == pytest.approx(0.3)
+    assert nurse.first_ends == ("younger", "older")
+
+
+def test_a_narrower_gap_is_told_with_its_interval():
+    run = runs.comparison_run()
+    row = run.disparities.filter(attribute="race", metric="accuracy").head(1)
+    gap = row.with_columns(
+        kind=pl.lit("gap_difference"), group_a=None, value=-0.05, low=-0.08, high=-0.02
+    )
+    found = summarise_comparison(replace(run, disparities=pl.concat([run.disparities, gap])))
+    table = found.sections[0].tables[0]
+    assert (table.gap, table.gap_low, table.gap_high) == (-0.05, -0.08, -0.02)

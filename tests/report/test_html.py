@@ -1,0 +1,226 @@
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+
+from isolux.errors import OutputError
+from isolux.report import html as page_room
+from isolux.report._heatmap import contrast
+from isolux.report.html import render, render_comparison, rows_shown, write_report
+from isolux.report.summary import summarise
+from tests.docs._wording import banned_words
+from tests.report import _runs as runs
+from tests.report._page import parse
+
+MAKERS = {
+    "full": runs.full_run,
+    "hostile": runs.hostile_run,
+    "planted": runs.planted_run,
+    "small": runs.small_run,
+    "null": runs.null_run,
+    "classes": runs.classes_run,
+}
+
+
+@pytest.fixture(scope="module")
+def texts():
+    """Every kind of page, rendered once."""
+    found = {name: render(summarise(make())) for name, make in MAKERS.items()}
+    return found | {"comparison": render_comparison(runs.comparison_run())}
+
+
+@pytest.fixture(scope="module")
+def trees(texts):
+    return {name: parse(text) for name, text in texts.items()}
+
+
+LOCAL = re.compile(r"#[\w-]+|(group_metrics|disparities|findings)\.parquet|audit\.json")
+every_page = pytest.mark.parametrize("name", [*MAKERS, "comparison"])
+
+
+@every_page
+def test_it_asks_the_network_for_nothing(trees, name):
+    for node in trees[name].all():
+        assert node.tag not in {"img", "iframe", "object", "embed", "base", "form"}
+        assert "src" not in node.attributes
+        if node.tag == "link":
+            assert node.attributes == {"rel": "icon", "href": "data:,"}
+        if node.tag == "a":
+            href = node.attributes["href"]
+            assert LOCAL.fullmatch(href) or href == "https://openaccess.thecvf.com/"
+
+
+@every_page
+def test_the_policy_forbids_what_the_page_does_not_hold(texts, trees, name):
+    (policy,) = (
+        node.attributes["content"]
+        for node in trees[name].all("meta")
+        if node.attributes.get("http-equiv") == "Content-Security-Policy"
+    )
+    assert policy.startswith("default-src 'none'; base-uri 'none'; form-action 'none'")
+    assert "unsafe" not in policy
+    for kind in ("style", "script"):
+        (node,) = trees[name].all(kind)
+        inside = "".join(node.children)
+        assert page_room._hash(inside) in policy  # what runs is what was hashed
+        assert f"{kind}-src {page_room._hash(inside)}" in policy
+    assert not [n for n in trees[name].all() if any(k.startswith("on") for k in n.attributes)]
+    assert " style=" not in re.sub(r"<style>.*?</style>", "", texts[name], flags=re.DOTALL)
+
+
+@every_page
+def test_headers_captions_and_names_are_there_for_a_screen_reader(trees, name):
+    root = trees[name]
+    (document,) = root.all("html")
+    assert document.attributes["lang"] == "en"
+    ids = [n.attributes["id"] for n in root.all() if "id" in n.attributes]
+    assert len(ids) == len(set(ids))
+    for node in root.all():
+        for key in ("aria-labelledby", "aria-describedby"):
+            assert node.attributes.get(key, ids[0]) in ids
+        if node.attributes.get("role") in {"img", "region"}:
+            label = node.attributes.get("aria-label") or node.attributes.get("aria-labelledby")
+            assert label
+    for table in root.all("table"):
+        for cell in table.all("th"):
+            assert cell.attributes["scope"] in {"col", "row", "colgroup"}
+        (body,) = table.all("tbody")
+        assert all(row.all("th") for row in body.all("tr"))
+        assert all(th.text for th in table.all("th"))
+    assert len(root.all("h1")) == len(root.all("main")) == 1
+    levels = [int(n.tag[1]) for n in root.all("h1", "h2", "h3", "h4")]
+    assert all(b <= a + 1 for a, b in pairwise(levels))
+    skip = root.all("a")[0]
+    assert (skip.attributes["href"], skip.attributes["class"]) == ("#main", "skip")
+
+
+@every_page
+def test_every_row_has_as_many_cells_as_its_heading(trees, name):
+    def width(row):
+        return sum(int(c.attributes.get("colspan", 1)) for c in row.all("th", "td"))
+
+    for table in trees[name].all("table"):
+        widths = {width(row) for row in table.all("tr")}
+        assert len(widths) == 1, table.text[:80]
+
+
+@every_page
+def test_words_are_the_projects(trees, name):
+    if name == "hostile":
+        return
+    body = trees[name].all("main")[0]
+    assert banned_words(body.text) == []
+    assert "None" not in body.text.split()
+    assert "nan" not in body.text.lower().split()
+
+
+def test_hostile_names_are_text(texts, trees):
+    root = trees["hostile"]
+    assert len(root.all("script")) == len(root.all("style")) == 1
+    cells = {node.text for node in root.all("th", "td")}
+    for hostile in runs.HOSTILE:
+        if "\x00" not in hostile:
+            assert " ".join(hostile.split()) in cells
+    assert "\x00" not in texts["hostile"]
+    assert "49" not in root.all("h1")[0].text  # {{7*7}} is printed, not evaluated
+    assert "javascript:" not in {n.attributes.get("href", "")[:11] for n in root.all("a")}
+
+
+def test_the_answer_says_what_was_found_before_how(trees):
+    text = trees["full"].text
+    places = [
+        text.index(words)
+        for words in (
+            "Accuracy differs between groups of perceived race",
+            "10,954 units in 3,651 clusters (subject)",
+            "Accuracy, everyone",
+            "Do the groups differ?",
+            "Main findings",
+            "By perceived race",
+            "It measures the disparities it was asked to look at",
+            "settings at their defaults",
+            "SHA-256",
+            "References of what ran",
+        )
+    ]
+    assert places == sorted(places)
+
+
+def test_a_run_without_clusters_says_so_where_it_is_seen(trees):
+    (caution,) = [n for n in trees["small"].all("p") if n.attributes.get("class") == "caution"]
+    assert caution.text.startswith("Rows were taken as independent.")
+    assert "Rows were taken as independent" not in trees["full"].text
+
+
+def test_what_was_not_judged_is_named_with_its_counts(trees):
+    assert "Middle Eastern × Female (31 units, 10 clusters)" in trees["full"].text
+    assert "× too few units" in trees["full"].text
+
+
+def test_a_null_result_says_what_could_have_been_seen(trees):
+    text = trees["null"].text
+    assert "That is not evidence that there is none." in text
+    assert re.search(r"this audit could have seen a difference of \d+\.\d points", text)
+
+
+def test_planted_truths_stand_beside_what_was_found(trees):
+    (table,) = [t for t in trees["planted"].all("table") if "Planted" in t.text]
+    rows = [[c.text for c in row.all("th", "td")] for row in table.all("tbody")[0].all("tr")]
+    assert rows[0][1:] == ["−13.0", "−13.2", "−16.7 to −9.7", "● yes"]
+    assert rows[1][-1] == "▲ no"
+    assert rows[2][1:] == ["0.0", "–", "–", "–"]
+
+
+def test_numbers_for_sorting_stand_beside_the_text(trees):
+    (table,) = [
+        t for t in trees["full"].all("table") if t.text.startswith("Accuracy: Share of units")
+    ][:1]
+    head = [th.text for th in table.all("thead")[0].all("th")]
+    row = table.all("tbody")[0].all("tr")[0].all("th", "td")
+    value = row[head.index("Accuracy (%)")]
+    assert (value.text, value.attributes["data-v"]) == ("63.9", "0.639")
+
+
+def test_long_tables_are_cut_by_distance_and_say_so(monkeypatch):
+    monkeypatch.setattr(page_room, "ROWS_SHOWN", 10)
+    summary = summarise(runs.classes_run())
+    recall = summary.sections[0].blocks[1]
+    shown = rows_shown(recall)
+    assert (len(shown.rows), shown.total) == (10, 156)
+    least = min(abs(row.difference or 0) for _, row in shown.rows)
+    rest = [row for t in recall.tables for row in t.rows if row not in [r for _, r in shown.rows]]
+    assert all(abs(row.difference or 0) <= least for row in rest)
+    assert "The 10 rows furthest from everyone, of 156" in parse(render(summary)).text
+
+
+@pytest.mark.parametrize(("ink", "paper"), [("ink", None), ("muted", None), ("accent", None)])
+def test_text_has_the_contrast_of_wcag_aa(ink, paper):
+    style = (page_room.TEMPLATES / "report.css").read_text()
+    (colour,) = re.findall(rf"--{ink}: #([0-9a-f]{{6}});", style)
+    rgb = tuple(int(colour[i : i + 2], 16) for i in (0, 2, 4))
+    assert contrast(rgb, (255, 255, 255)) >= 4.5
+
+
+def test_fifteen_groupings_make_a_page_below_one_and_a_half_megabytes():
+    summary = summarise(runs.wide_run())
+    assert len(summary.sections) == 15
+    assert len(render(summary).encode()) < 1_500_000
+
+
+def test_the_same_run_gives_the_same_page(texts):
+    assert render(summarise(runs.full_run())) == texts["full"]
+
+
+def test_write_report_is_whole_or_not_at_all(tmp_path):
+    path = write_report(runs.null_run(), tmp_path / "report.html")
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+    with pytest.raises(OutputError, match="the folder to write to does not exist"):
+        write_report(runs.null_run(), tmp_path / "absent" / "report.html")
+
+
+def test_a_comparison_is_recognised(tmp_path):
+    path = write_report(runs.comparison_run(), tmp_path / "report.html")
+    assert "Who gained and who lost" in path.read_text(encoding="utf-8")

@@ -1,0 +1,242 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from isolux.containers import Run
+from isolux.report.summary import summarise
+from isolux.report.wording import NBSP
+from isolux.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+from tests.report import _runs as runs
+
+
+@pytest.fixture(scope="module")
+def full():
+    return summarise(runs.full_run())
+
+
+def section(summary, attribute):
+    return next(s for s in summary.sections if s.attribute == attribute)
+
+
+def test_every_number_is_the_tables_own():
+    run = runs.full_run()
+    summary = summarise(run)
+    of_race = run.group_metrics.filter(attribute="race", metric="accuracy")
+    shown = {row.group: row.estimate for row in section(summary, "race").main.rows}
+    assert len(shown) == 7
+    for row in of_race.iter_rows(named=True):
+        found = shown[row["group"]]
+        assert (found.value, found.low, found.high) == (row["value"], row["low"], row["high"])
+        assert (found.n_units, found.n_clusters) == (row["n_units"], row["n_clusters"])
+
+
+def test_groups_stand_by_value_worst_first_and_ages_in_their_own_order(full):
+    races = [row.group for row in section(full, "race").main.rows]
+    assert races[0] == "Black"
+    assert races[-1] == "Middle Eastern"
+    ages = [row.group for row in section(full, "age").main.rows]
+    assert ages == ["0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69",
+                    "more than 70"]  # fmt: skip
+    assert section(full, "age").ordered
+    assert not section(full, "race").ordered
+
+
+def test_terms_of_the_dataset_name_the_attributes(full):
+    assert section(full, "race*gender").title == "perceived race × perceived gender presentation"
+    assert full.audited.target == "perceived gender presentation"
+
+
+def test_the_main_metric_comes_first_and_classes_share_a_block(full):
+    blocks = section(full, "race").blocks
+    assert blocks[0].tables[0].line.metric == "accuracy"
+    recall = next(b for b in blocks if b.tables[0].line.metric == "recall")
+    assert [t.line.label for t in recall.tables] == ["Female", "Male"]
+    assert recall.title == "Recall"
+    assert recall.tables[0].line.title == "Recall of Female"
+
+
+def test_a_too_small_group_keeps_its_counts_and_is_last(full):
+    last = section(full, "race*gender").main.rows[-1]
+    assert last.group == "Middle Eastern × Female"
+    assert (last.estimate.value, last.estimate.n_units) == (None, 31)
+    assert section(full, "race*gender").verdict.n_judged == 13
+
+
+def test_the_largest_pairs_are_shown_and_all_are_counted(full):
+    block = section(full, "race").blocks[0]
+    assert block.n_pairs == 21  # 7 · 6 / 2
+    sizes = [abs(pair.value) for pair in block.pairs]
+    assert sizes == sorted(sizes, reverse=True)
+    assert len(sizes) == 10
+    first = block.pairs[0]
+    # Black .639, Middle Eastern .829: difference −.190, ratio .771
+    assert (first.group_a, first.group_b) == ("Black", "Middle Eastern")
+    assert first.value == pytest.approx(-0.190)
+    assert first.ratio == pytest.approx(0.639 / 0.829)
+
+
+def test_verdicts(full):
+    assert section(full, "race").verdict.outcome == "differ"
+    none = section(full, "age").verdict
+    assert none.outcome == "no difference found"
+    assert 0 < none.detectable_low < none.detectable_high
+    unjudged = summarise(runs.small_run()).sections[0].verdict
+    assert unjudged.outcome == "not judged"
+    assert (unjudged.worst, unjudged.n_judged) == (None, 0)
+
+
+def test_the_level_of_the_test_goes_with_the_intervals():
+    run = runs.null_run()
+    strict = {**run.record, "spec": {**run.record["spec"], "level": 0.75}}
+    p = run.disparities.with_columns(
+        p_adjusted=pl.when(kind="any_difference").then(0.2).otherwise("p_adjusted")
+    )
+    assert summarise(replace(run, disparities=p)).sections[0].verdict.outcome != "differ"
+    found = summarise(replace(run, disparities=p, record=strict))
+    assert found.sections[0].verdict.outcome == "differ"
+
+
+def test_worst_and_best_follow_the_metrics_direction(monkeypatch):
+    from isolux.info import Metric
+    from isolux.report import _lines
+
+    def lower_is_better(task, name):
+        return Metric(name=name, title="Error", definition="", direction="lower")
+
+    monkeypatch.setattr(_lines, "metric_of", lower_is_better)
+    verdict = section(summarise(runs.full_run()), "race").verdict
+    assert verdict.worst.group == "Middle Eastern"  # the highest error
+    assert verdict.best.group == "Black"
+
+
+def test_people_of_unknown_value_are_never_the_worst_group():
+    tables = runs.Tables()
+    of = runs.line("accuracy")
+    rates = {("a",): (500, 0.7), ("b",): (500, 0.8), ("unknown",): (200, 0.3)}
+    runs.add_everyone(tables, of, 1200, 0.7)
+    runs.add_attribute(tables, of, "tone", rates, everyone=0.7)
+    found = summarise(runs.run_of(tables)).sections[0]
+    assert found.verdict.worst.group == "a"
+    assert [row.group for row in found.main.rows] == ["a", "b", "unknown"]
+
+
+def test_the_answer_names_what_differs_and_what_was_not_seen(full):
+    assert full.answer.startswith(
+        "Accuracy differs between groups of perceived race, perceived gender presentation and "
+        "perceived race × perceived gender presentation."
+    )
+    assert "No difference was found between groups of age; that is not evidence" in full.answer
+
+
+def test_the_answer_of_a_null_claims_no_absence():
+    answer = summarise(runs.null_run()).answer
+    assert answer == (
+        "No difference in accuracy was found between groups of site; that is not evidence that "
+        "there is none."
+    )
+
+
+def test_the_answer_tells_of_other_metrics_where_the_main_one_shows_nothing():
+    run = runs.full_run()
+    answer = summarise(run).answer
+    assert "Groups of age differ" not in answer
+    of_recall = (pl.col("metric") == "recall") & (pl.col("kind") == "any_difference")
+    moved = run.disparities.with_columns(
+        p_adjusted=pl.when(of_recall & (pl.col("label") == "Male")).then(0.001)
+        .otherwise("p_adjusted")
+    )  # fmt: skip
+    answer = summarise(replace(run, disparities=moved)).answer
+    assert "Groups of age differ in recall of Male; in accuracy no difference was found." in answer
+
+
+def test_only_pairs_that_the_test_tells_from_chance_are_the_widest_gap():
+    run = runs.full_run()
+    pairs = pl.col("kind") == "difference"
+    none = run.disparities.with_columns(p_adjusted=pl.when(pairs).then(1.0).otherwise("p_adjusted"))
+    assert "Widest gap" in summarise(run).answer
+    assert "Widest gap" not in summarise(replace(run, disparities=none)).answer
+
+
+def test_limits_say_what_this_run_cannot():
+    text = " ".join(summarise(runs.full_run()).limits)
+    assert "perceived by annotators" in text
+    assert "1 group had too little data" in text
+    assert "Rows were taken as independent" not in text
+    assert "no certificate" in text
+    small = summarise(runs.small_run())
+    assert "Rows were taken as independent" in " ".join(small.limits)
+
+
+def test_settings_explain_every_field_and_mark_choices(full):
+    from isolux.spec import AuditSpec
+
+    assert {row.name for row in full.settings} == set(AuditSpec.model_fields)
+    assert all(row.meaning for row in full.settings)
+    changed = {row.name for row in full.settings if row.changed}
+    assert changed == {"data", "target", "predictions", "by", "cluster"}
+
+
+def test_planted_truths_are_found_whichever_way_the_pair_is_turned():
+    first, turned, absent = summarise(runs.planted_run()).planted
+    # Black .639 − White .771 = −.132, planted −.13
+    assert first.found == pytest.approx(-0.132)
+    assert first.covered is True
+    # the table holds Female − Male = −.337; the truth asks for Male − Female
+    assert turned.found == pytest.approx(0.337)
+    assert turned.low < turned.found < turned.high
+    assert turned.covered is False
+    assert (absent.found, absent.covered) == (None, None)
+    assert absent.note == "this audit did not measure it"
+
+
+def test_links_are_web_addresses_only(full):
+    assert [row.url for row in full.references] == ["https://openaccess.thecvf.com/", ""]
+
+
+def test_kinds_of_disparity_that_nobody_told_the_report_about_are_still_shown():
+    run = runs.null_run()
+    row = run.disparities.filter(kind="range").with_columns(
+        kind=pl.lit("demographic_parity_difference")
+    )
+    run = replace(run, disparities=pl.concat([run.disparities, row]))
+    (named,) = summarise(run).sections[0].named
+    assert (named.name, named.of) == ("demographic parity difference", "accuracy")
+    assert named.value == pytest.approx(0.757 - 0.744)
+
+
+def test_a_run_of_a_task_that_is_not_installed_is_still_told():
+    run = runs.null_run()
+    gone = pl.lit("gaze")
+    run = replace(
+        run,
+        group_metrics=run.group_metrics.with_columns(task=gone, metric=pl.lit("angular_error")),
+        disparities=run.disparities.with_columns(task=gone, metric=pl.lit("angular_error")),
+    )
+    summary = summarise(run)
+    assert summary.sections[0].verdict.line.title == "Angular error"
+    assert summary.sections[0].verdict.line.direction == "none"
+
+
+def test_several_models_are_told_apart():
+    run = runs.null_run()
+    both = [run.group_metrics, run.group_metrics.with_columns(model=pl.lit("other"))]
+    titles = [
+        line.title for line, _ in summarise(replace(run, group_metrics=pl.concat(both))).overall
+    ]
+    assert titles == ["Accuracy, erm", "Accuracy, other"]
+
+
+def test_a_users_own_table_is_called_by_its_file():
+    record = runs.record(dataset={"name": "table", "title": "a table of your own"})
+    record["spec"]["data"] = "table:folder/people.csv"
+    tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    summary = summarise(Run(record, *(t.empty() for t in tables)))
+    assert summary.title == "Audit of erm on people.csv"
+    assert summary.answer.startswith("No attribute was named")
+
+
+def test_the_level_is_said_in_words(full):
+    assert full.audited.percent == f"95{NBSP}%"

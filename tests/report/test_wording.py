@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isolux.report import wording
+from isolux.report.wording import NBSP
+from isolux.tables import Status
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "expected"),
+    [
+        (0.7393, "fraction", "73.9"),
+        (1.0, "fraction", "100.0"),
+        (-0.0002, "fraction", "0.0"),  # never −0.0: a rounded zero has no direction
+        (12.3456, "pixels", "12.346"),
+        (None, "fraction", "–"),
+    ],
+)
+def test_value_text(value, unit, expected):
+    assert wording.value_text(value, unit) == expected
+
+
+def test_signs_are_typographic_and_shown_on_both_sides():
+    assert wording.value_text(0.034, sign=True) == "+3.4"
+    assert wording.value_text(-0.034, sign=True) == "−3.4"
+    assert wording.value_text(0.0, sign=True) == "0.0"
+
+
+def test_points_drop_the_sign_and_agree_in_number():
+    assert wording.points(-0.01) == f"1.0{NBSP}point"
+    assert wording.points(-0.121) == f"12.1{NBSP}points"
+    assert wording.points(0.5, "") == "0.500"
+
+
+def test_an_interval_turns_with_its_difference():
+    # a − b in (−0.163, −0.080) says that b − a lies in (0.080, 0.163)
+    assert wording.interval(-0.163, -0.080, flip=True) == "8.0 to 16.3"
+    assert wording.interval(-0.163, -0.080) == "−16.3 to −8.0"
+    assert wording.interval(0.1, None) == "–"
+
+
+@given(st.floats(0.0, 1.0))
+def test_p_never_reads_zero(p):
+    text = wording.p_text(p)
+    assert float(text.replace("<", "").replace(NBSP, "")) > 0
+    assert ("<" in text) == (p < 0.001)
+
+
+def test_every_status_has_a_word_and_a_shape():
+    assert set(wording.STATUS_WORDS) == set(wording.SHAPE) == {s.value for s in Status}
+    assert len(set(wording.STATUS_WORDS.values())) == len(Status)
+
+
+def test_listed_counts_what_it_leaves_out():
+    assert wording.listed([]) == ""
+    assert wording.listed(["a"]) == "a"
+    assert wording.listed(list("abcde"), most=3) == "a, b, c and 2 more"
+
+
+@given(st.text(st.characters(codec="utf-8"), max_size=40))
+def test_plain_leaves_only_what_xml_allows(text):
+    import xml.etree.ElementTree as ET
+    from html import escape
+
+    ET.fromstring(f"<a>{escape(wording.plain(text))}</a>")  # noqa: S314 - our own string
+
+
+def test_plain_takes_direction_overrides_but_keeps_right_to_left_words():
+    assert wording.plain("a\u202eb") == "a\ufffdb"
+    assert wording.plain("שלום") == "שלום"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["javascript:alert(1)", "data:text/html,x", "//evil.example", "http:", "", "http://[", "x"],
+)
+def test_only_web_addresses_become_links(url):
+    assert wording.safe_url(url) == ""
+
+
+def test_a_spread_beyond_any_fraction_is_open():
+    # Q-profile with two groups: the upper end of a standard deviation of rates exceeds 1
+    assert wording.spread_interval(0.059, 4.266) == "5.9 and up"
+    assert wording.spread_interval(0.059, 0.2) == "5.9 to 20.0"
+    assert wording.spread_interval(0.5, 40.0, "years") == "0.500 to 40.000"
