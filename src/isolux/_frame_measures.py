@@ -153,9 +153,7 @@ def _correlation(a: FloatArray, b: FloatArray) -> FloatArray:
     x = np.nan_to_num(a - np.nanmean(a, axis=1, keepdims=True))
     y = np.nan_to_num(b - np.nanmean(b, axis=1, keepdims=True))
     norm = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
-    return np.asarray(
-        np.divide((x * y).sum(axis=1), norm, out=np.zeros_like(norm), where=norm > 0)
-    )
+    return np.asarray(np.divide((x * y).sum(axis=1), norm, out=np.zeros_like(norm), where=norm > 0))
 
 
 def measure_functions(

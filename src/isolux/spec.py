@@ -28,7 +28,17 @@ Unknown = Literal["keep", "drop", "both"]
 IntervalMethod = Literal["logit-t", "percentile", "bca", "wilson", "clopper-pearson"]
 Correction = Literal["max-t", "holm", "bonferroni", "bh", "none"]
 
-UNKNOWN_VALUES = ("", "unknown", "not sure", "unsure", "n/a", "na", "nan", "null", "prefer not to say")
+UNKNOWN_VALUES = (
+    "",
+    "unknown",
+    "not sure",
+    "unsure",
+    "n/a",
+    "na",
+    "nan",
+    "null",
+    "prefer not to say",
+)
 """Words that mean "nobody knows", compared without case; null always does."""
 
 
@@ -42,9 +52,9 @@ class Grouping(_Frozen):
     ``merge`` maps a new group to the values it unites; ``rest`` says what becomes of values that
     no merge names. ``bins`` is ``"quantile:4"`` or ``"edges:0,18,30"``. ``nested`` maps a broad
     value to its subregions: the broad value counts in each of them where no subregion is given
-    beside it. ``votes`` is ``any``, ``any+unknown`` (who is unknown to one annotator is in that group too),
-    ``majority``, ``top`` (highest; ties to the lower value),
-    ``top-or-none`` (ties to none) or ``at-least:K``.
+    beside it. ``votes`` is ``any``, ``any+unknown`` (unknown counts as a value beside others, as in
+    FACET), ``majority``, ``top`` (highest; ties to the lower value), ``top-or-none`` (ties to
+    none) or ``at-least:K``.
     """
 
     attribute: str
@@ -121,7 +131,9 @@ class AuditSpec(_Frozen):
         "keep", description="what becomes of values that no --group of their attribute names"
     )
     bins: tuple[str, ...] = Field((), description='"income=quantile:4" or "age=edges:18,30,45,70"')
-    votes: str = Field("any", description="any, any+unknown, majority, top, top-or-none, at-least:K")
+    votes: str = Field(
+        "any", description="any, any+unknown, majority, top, top-or-none, at-least:K"
+    )
     nested: tuple[str, ...] = Field(
         (), description='a broad value counts in each part: "ancestry:Africa=Kenya,Ghana"'
     )

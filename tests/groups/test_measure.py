@@ -83,7 +83,7 @@ def test_closed_intervals_use_the_design_effect_of_the_standard_error(name):
     p, n = row["value"], row["n_units"]
     effect = max(row["standard_error"] ** 2 / (p * (1 - p) / n), 1.0)
     ends = {"wilson": wilson, "clopper-pearson": clopper_pearson}[name](p * n, n, 0.95, effect)
-    assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high))
+    assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
     assert row["method"] == name
 
 
@@ -91,7 +91,17 @@ def test_everyone_right_has_wilsons_interval_by_cluster():
     clusters = [f"s{k}" for k in np.repeat(np.arange(20), 3)]
     row = _rows(scored([1.0] * 60, clusters), members(g=["a"] * 60)).row(1, named=True)
     ends = wilson(20, 20)
-    assert (row["low"], row["high"]) == pytest.approx((ends.low, ends.high))
+    assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
+    assert row["method"] == "wilson, one per cluster"
+    assert row["status"] == "boundary"
+
+
+def test_subjects_who_are_all_alike_give_no_interval_without_width():
+    # Each of 20 people has one right and one wrong photo: no spread to resample, at a rate of .5.
+    clusters = [f"s{k}" for k in np.repeat(np.arange(20), 2)]
+    row = _rows(scored([1.0, 0.0] * 20, clusters), members(g=["a"] * 40)).row(1, named=True)
+    ends = wilson(10, 20)
+    assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
     assert row["method"] == "wilson, one per cluster"
     assert row["status"] == "boundary"
 
@@ -109,7 +119,7 @@ STATUSES = [
 @pytest.mark.parametrize("case", STATUSES)
 def test_statuses_and_reasons(case):
     n, each, more, status, has_value, has_interval, reason = case
-    values = np.tile([1.0, 0.0], n * each // 2)
+    values = np.tile([1.0, 0.0, 0.0], n * each)[: n * each]
     clusters = [f"s{k}" for k in np.repeat(np.arange(n), each)]
     spec = AuditSpec(data="x", replicates=200, **more)
     row = _rows(scored(values, clusters), members(g=["a"] * (n * each)), spec).row(1, named=True)
@@ -194,7 +204,9 @@ RANKED = Metric(
     name="ranked", title="r", definition="d", direction="none", low=None, high=None, evidence="e",
     statistic=RankStatistic(
         lambda e: e.select("value").to_numpy(),
-        lambda rows, weights: (rows[:, 0] @ weights) / weights.sum(axis=0),
+        lambda rows, weights: MEAN.finish(
+            np.column_stack([rows[:, 0] @ weights, weights.sum(axis=0)])
+        ),
     ),
 )  # fmt: skip
 

@@ -32,6 +32,7 @@ from isolux.stats.multiplicity import (
     critical_value,
     holm,
     max_t,
+    reached,
 )
 from isolux.stats.nulls import REST, NullTest, cluster_permutation, sign_flip
 from isolux.stats.shuffling import parts_clusters, shuffle
@@ -236,7 +237,7 @@ def _centred(estimates: Estimates, plans: Plans, spec: AuditSpec) -> dict[tuple[
         scale = np.where(se > 1e-12, se, np.nan)  # below: rounding of what never varies
         t = observed / scale
         size = np.abs(np.nan_to_num(null / scale[:, None]))
-        p = (1.0 + (size >= np.abs(t)[:, None] * (1 - 1e-12)).sum(axis=1)) / (spec.replicates + 1)
+        p = (1.0 + reached(size, np.abs(t)[:, None]).sum(axis=1)) / (spec.replicates + 1)
         pair = contrasts[:, 1] != REST
         test = NullTest(
             t, np.where(np.isnan(t), np.nan, p), size.max(axis=0), size[pair].max(axis=0)

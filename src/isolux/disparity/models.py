@@ -20,6 +20,7 @@ from isolux.stats.multiplicity import (
     critical_value,
     holm,
     max_t,
+    reached,
 )
 from isolux.stats.nulls import NullTest, sign_flip
 from isolux.stats.statistic import FloatArray
@@ -125,7 +126,7 @@ def _centred(estimates: Estimates, groups: IntArray, a: int, b: int) -> NullTest
     scale = np.where(scale > 1e-12, scale, np.nan)  # below: rounding of what never varies
     t = observed / scale
     size = np.abs(np.nan_to_num((drawn - observed[:, None]) / scale[:, None]))
-    p = (1.0 + (size >= np.abs(t)[:, None]).sum(axis=1)) / (drawn.shape[1] + 1.0)
+    p = (1.0 + reached(size, np.abs(t)[:, None]).sum(axis=1)) / (drawn.shape[1] + 1.0)
     largest = size.max(axis=0, initial=0.0)
     return NullTest(t, np.where(np.isnan(t), np.nan, p), largest, largest)
 

@@ -20,8 +20,17 @@ from isolux.tables import DISPARITIES
 __all__ = ["Rows", "rows_of", "table_of"]
 
 _CONSTANT = (
-    "model", "task", "metric", "label", "threshold", "attribute", "kind", "method", "test", "family",
-)  # fmt: skip
+    "model",
+    "task",
+    "metric",
+    "label",
+    "threshold",
+    "attribute",
+    "kind",
+    "method",
+    "test",
+    "family",
+)
 _NUMBERS = ("value", "low", "high", "p_value", "p_adjusted", "detectable")
 _COUNTS = ("n_units_a", "n_clusters_a", "n_units_b", "n_clusters_b")
 _NONE = -1

@@ -19,6 +19,7 @@ from isolux.disparity import measures as formula
 from isolux.disparity.family import Family, Tested
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.measure import Estimates
+from isolux.info import Direction
 from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray
 from isolux.stats.detectable import two_sided_critical
@@ -31,7 +32,7 @@ from isolux.stats.intervals import (
     percentile,
     student_t,
 )
-from isolux.stats.multiplicity import critical_value
+from isolux.stats.multiplicity import critical_value, reached
 from isolux.stats.nulls import REST
 from isolux.stats.shuffling import parts_clusters
 from isolux.stats.statistic import FloatArray
@@ -117,8 +118,8 @@ class _Whole:
         if np.isnan(t).all():
             return self._row("any_difference", 0.0, p=(1.0, 1.0))
         at = int(np.nanargmax(t))
-        reached = self.tested.null.largest_pair >= t[at] * (1 - 1e-12)
-        p = (1.0 + reached.sum()) / (len(reached) + 1.0)
+        largest = self.tested.null.largest_pair
+        p = (1.0 + reached(largest, t[at]).sum()) / (len(largest) + 1.0)
         adjusted = float(self.tested.adjusted[at])
         if self.spec.correction != "max-t":  # the attribute's own p bounds its best pair's
             adjusted = max(adjusted, p) if self.spec.correction != "none" else p
@@ -211,10 +212,10 @@ class _Whole:
         return value, self.estimates.replicates[g, self.j], g
 
     def _worst_group(self) -> Rows:
-        sign = self.estimates.measures[self.j].sign
-        ranked = np.where(np.isfinite(self.drawn), self.drawn * sign, np.inf)
+        lower_is_better = self.estimates.measures[self.j].info.direction == "lower"
+        direction: Direction = "lower" if lower_is_better else "higher"
         at = int(np.flatnonzero(self.members == self.worst)[0])
-        share = float((ranked[at] <= ranked.min(axis=0)).mean())
+        share = float(formula.worst_share(self.drawn.T, direction)[at])
         return self._row(
             "worst_group", share, method="share of replicates", groups=(self.worst, None)
         )

@@ -22,6 +22,7 @@ from isolux.stats.intervals import (
     bca,
     keeps_promise,
     logit_t,
+    no_spread,
     percentile,
     student_t,
 )
@@ -299,8 +300,7 @@ def _intervals(
         v, s = value[:, j], se[:, j]
         if name == "logit-t":
             ends = logit_t(v, s, c, spec.level)
-            edge = (v <= 0) | (v >= 1)
-            method[:, j] = np.where(edge, "wilson, one per cluster", name)
+            method[:, j] = np.where(no_spread(v, s), "wilson, one per cluster", name)
         elif name == "t":
             ends, method[:, j] = student_t(v, s, c, spec.level), name
         elif name == "bca":

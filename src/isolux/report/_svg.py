@@ -35,7 +35,7 @@ _CONFIG: dict[str, Any] = {
     "aria": False,
     "background": "transparent",
     "font": FONT,
-    "padding": 2,
+    "padding": {"top": 5, "right": 2, "bottom": 2, "left": 2},
     "view": {"stroke": None},
     "axis": {
         "domainColor": GREY,

@@ -92,8 +92,8 @@ def noise_corrected_sd(
     values : array_like [g]
         The groups' values, in the metric's unit. NaN: not judged, left out.
     covariance : array_like [g, g]
-        Covariance of the values' errors, in the unit squared; a group whose row is NaN on the
-        diagonal is left out. Unbiased, please: a bootstrap of k clusters gives (k - 1) / k of it.
+        Covariance of the values' errors, in the unit squared, corrected for its size (a bootstrap
+        of k clusters gives (k - 1) / k of it); a group whose diagonal is NaN is left out.
         A group at 0 or 1 has a bootstrap variance of 0 that is not true, and counts as known
         without error: see ``pooled_covariance``.
     level : float

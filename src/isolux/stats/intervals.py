@@ -32,6 +32,7 @@ __all__ = [
     "keeps_promise",
     "log_ratio_interval",
     "logit_t",
+    "no_spread",
     "percentile",
     "student_t",
     "wilson_at_edge",
@@ -39,6 +40,7 @@ __all__ = [
 
 KEPT_CLUSTERS = 30
 KEPT_RARER = 5.0
+_FLAT = 1e-12  # a standard error below this is rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def _t(level: float, clusters: FloatArray) -> FloatArray:
 
 
 def logit_t(value: FloatArray, se: FloatArray, clusters: FloatArray, level: float) -> Interval:
-    """Interval of a fraction; at 0 and 1 Wilson's with each cluster one observation.
+    """Interval of a fraction; where nothing varies Wilson's with each cluster one observation.
 
     Parameters
     ----------
@@ -71,13 +73,18 @@ def logit_t(value: FloatArray, se: FloatArray, clusters: FloatArray, level: floa
     >>> ends.low.round(3).item(), ends.high.round(3).item()
     (0.708, 0.869)
     """
-    edge = (value <= 0.0) | (value >= 1.0)
+    edge = no_spread(value, se)
     p = np.where(edge, 0.5, value)
     half = _t(level, clusters) * se / (p * (1.0 - p))
     centre = np.log(p / (1.0 - p))
     low, high = 1.0 / (1.0 + np.exp(half - centre)), 1.0 / (1.0 + np.exp(-centre - half))
     wilson = wilson_at_edge(value, clusters, level)
     return Interval(np.where(edge, wilson.low, low), np.where(edge, wilson.high, high))
+
+
+def no_spread(value: FloatArray, se: FloatArray) -> npt.NDArray[np.bool_]:
+    """Tell where there is nothing to resample: at 0 and 1, or all clusters alike."""
+    return np.asarray((value <= 0.0) | (value >= 1.0) | (se < _FLAT))
 
 
 def wilson_at_edge(value: FloatArray, clusters: FloatArray, level: float) -> Interval:

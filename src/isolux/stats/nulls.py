@@ -29,6 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.design import IntArray
+from isolux.stats.multiplicity import reached
 from isolux.stats.statistic import FloatArray
 
 if TYPE_CHECKING:
@@ -79,8 +80,7 @@ def _collect(
 ) -> NullTest:
     """Add one chunk of contrasts ``observed [h]``, ``null [h, r]`` to what was collected."""
     size = np.abs(np.nan_to_num(null, copy=False), out=null)
-    reach = np.abs(observed)[:, None] * (1 - 1e-12)  # ties by rounding count as reached
-    p = (1.0 + (size >= reach).sum(axis=1)) / (null.shape[1] + 1.0)
+    p = (1.0 + reached(size, np.abs(observed)[:, None]).sum(axis=1)) / (null.shape[1] + 1.0)
     p[np.isnan(observed)] = np.nan
     tested = ~np.isnan(observed)
     zero = np.zeros(null.shape[1])

@@ -64,9 +64,9 @@ class RankStatistic:
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""
-        matrix = weights if weights.ndim == 2 else weights[:, None]  # noqa: PLR2004
+        matrix = weights if weights.ndim == 2 else weights[:, None]
         value = self.evaluate(self.columns(evidence), np.asarray(matrix, dtype=np.float64))
-        return value if weights.ndim == 2 else value[0]  # noqa: PLR2004
+        return value if weights.ndim == 2 else value[0]
 
 
 Statistic = SumStatistic | RankStatistic
