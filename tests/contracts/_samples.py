@@ -36,17 +36,18 @@ class TaskSample:
 
 
 def people() -> Dataset:
-    """Two photographs of each of twelve subjects, with a class and a group."""
+    """Two photographs of each of twelve subjects, with a class and a group; one has no class."""
     numbers = range(N)
     instances = pl.DataFrame(
         {
             "instance_id": [f"p{i:02}" for i in numbers],
             "image_id": [f"i{i:02}" for i in numbers],
             "cluster_id": [f"s{i // 2:02}" for i in numbers],
-            "classes": [[CLASSES[i % 3]] for i in numbers],
+            "classes": [[CLASSES[i % 3]] if i < N - 1 else None for i in numbers],
         }
     )
-    values = [("class", CLASSES[i % 3]) for i in numbers] + [("tone", "AB"[i % 2]) for i in numbers]
+    values = [("class", CLASSES[i % 3] if i < N - 1 else None) for i in numbers]
+    values += [("tone", "AB"[i % 2]) for i in numbers]
     attributes = pl.DataFrame(
         {
             "unit_kind": ["instance"] * (2 * N),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from isolux.disparity.family import Tested
 from isolux.disparity.family import test_family as run_family
 from isolux.spec import AuditSpec
 from isolux.stats.multiplicity import holm
@@ -11,7 +12,7 @@ from isolux.synthetic._draw import subject_rate
 from isolux.synthetic.rates import simulate_crossed
 from tests.laws._worlds import RECALL, Estimates, a_mean, crossed_entries, estimates_of
 
-ATTRIBUTES, GROUPS, SUBJECTS, PHOTOS = 10, 3, 90, 10
+ATTRIBUTES, GROUPS, SUBJECTS, PHOTOS = 10, 3, 90, 10  # 30 subjects a group
 _NAMES = {f"a{k}": GROUPS for k in range(ATTRIBUTES)}
 
 
@@ -27,9 +28,10 @@ def false_claims(kind: str, *, rate: float, icc: float, worlds: int, replicates:
         family = run_family(estimates, spec, {})
         adjusted = np.concatenate([x.adjusted for x in family.tested.values()])
         p = np.concatenate([x.null.p_value for x in family.tested.values()])
-        by_max_t += bool(np.nanmin(adjusted) <= 0.05)
-        by_holm += bool(np.nanmin(holm(p)) <= 0.05)
-        raw.append(float(np.nanmean(p <= 0.05)))
+        true = np.concatenate([_is_null(kind, key, x) for key, x in family.tested.items()])
+        by_max_t += bool(np.nanmin(adjusted[true]) <= 0.05)
+        by_holm += bool(np.nanmin(holm(p)[true]) <= 0.05)
+        raw.append(float(np.nanmean(p[true] <= 0.05)))
         tests = family.size
         name = ", ".join(sorted({x.test for x in family.tested.values()}))
     return {
@@ -39,13 +41,34 @@ def false_claims(kind: str, *, rate: float, icc: float, worlds: int, replicates:
     }  # fmt: skip
 
 
-def _crossed(rng, rate, icc, *, within: bool) -> Estimates:
+def _is_null(kind: str, key: tuple[str, int], tested: Tested) -> np.ndarray:
+    """Tell which tests are of a true null: of ``a0`` only the pair that leaves g0 out."""
+    if kind != _APART or key[0] != "a0":
+        return np.ones(len(tested.contrasts), dtype=bool)
+    return (tested.contrasts[:, 0] == 1) & (tested.contrasts[:, 1] == 2)
+
+
+def _crossed(rng, rate, icc, *, within: bool, subjects: int = SUBJECTS) -> Estimates:
     made = simulate_crossed(
-        rng, attributes=ATTRIBUTES, groups=GROUPS, subjects=SUBJECTS, photos=PHOTOS, rate=rate,
+        rng, attributes=ATTRIBUTES, groups=GROUPS, subjects=subjects, photos=PHOTOS, rate=rate,
         icc=icc, within_cluster=within, worlds=1,
     )  # fmt: skip
     entries = crossed_entries(made.photos[0], [made.successes[0]])
     return estimates_of(entries, _NAMES, (a_mean(1),))
+
+
+def _one_apart(rng, rate, icc) -> Estimates:
+    """Only the first group of the first attribute differs, by 30 points."""
+    dealt = rng.permuted(np.tile(np.arange(SUBJECTS) % GROUPS, (ATTRIBUTES, 1)), axis=1)
+    luck = rng.random(SUBJECTS)
+    own = np.where(
+        dealt[0] == 0,
+        subject_rate(np.array(rate - 0.3), icc, luck),
+        subject_rate(np.array(rate), icc, luck),
+    )
+    right = rng.binomial(PHOTOS, own)
+    member = (dealt[:, None] == np.arange(GROUPS)[None, :, None]).astype(np.int64)
+    return estimates_of(crossed_entries(member * PHOTOS, [member * right]), _NAMES, (a_mean(1),))
 
 
 def _overlapping(rng, rate, icc) -> Estimates:
@@ -90,9 +113,13 @@ def _rows_as_clusters(rng, rate, icc) -> Estimates:
     return estimates_of(crossed_entries(member, [member * right]), _NAMES, (a_mean(1),))
 
 
+_APART = "one group truly differs"
 _WORLDS = {
+    _APART: _one_apart,
     "constant within subjects": lambda *a: _crossed(*a, within=False),
     "varying within subjects": lambda *a: _crossed(*a, within=True),
+    "100 subjects a group, constant": lambda *a: _crossed(*a, within=False, subjects=300),
+    "100 subjects a group, varying": lambda *a: _crossed(*a, within=True, subjects=300),
     "overlapping groups": _overlapping,
     "unequal prevalence, two metrics": _prevalence,
     "photos permuted (naive)": _rows_as_clusters,

@@ -34,14 +34,22 @@ def _means(seed: int, weights: str = "multinomial", *, alike: bool = False) -> n
     return replicate_sums(design, [Columns(MEAN, 0, 2)], spec)[0, 0]
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2026])
-def test_the_bootstrapped_means_variance_is_the_exact_one(seed):
-    drawn = _means(seed)
-    ratio = drawn.var() / EXACT
-    record(f"streams-{seed}", [{"seed": seed, "variance over exact": ratio}], worlds=1,
-           replicates=REPLICATES)  # fmt: skip
-    assert abs(ratio - 1.0) < 4.5 * RELATIVE_ERROR
-    assert abs(drawn.mean() - X.mean()) < 4.5 * np.sqrt(EXACT / REPLICATES)
+def test_the_bootstrapped_means_variance_is_the_exact_one():
+    seeds = scaled(40, 8)
+    drawn = [_means(seed) for seed in range(seeds)]
+    ratios = np.array([d.var() for d in drawn]) / EXACT
+    row = {
+        "seeds": seeds,
+        "mean": ratios.mean(),
+        "error": RELATIVE_ERROR / np.sqrt(seeds),
+        "spread": ratios.std(ddof=1),
+        "expected": RELATIVE_ERROR,
+    }
+    record("streams", [row], worlds=seeds, replicates=REPLICATES)
+    assert abs(row["mean"] - 1.0) < 4.5 * row["error"]
+    assert row["spread"] < 1.8 * RELATIVE_ERROR, "and seeds are independent of one another"
+    means = np.array([d.mean() for d in drawn])
+    assert np.abs(means - X.mean()).max() < 5 * np.sqrt(EXACT / REPLICATES)
 
 
 def test_counting_equal_clusters_keeps_the_variance():

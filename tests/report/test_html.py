@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -184,7 +185,7 @@ def test_numbers_for_sorting_stand_beside_the_text(trees):
 
 
 def test_long_tables_are_cut_by_distance_and_say_so(monkeypatch):
-    monkeypatch.setattr(page_room, "ROWS_SHOWN", 10)
+    monkeypatch.setattr(page_room, "CLASS_ROWS_SHOWN", 10)
     summary = summarise(runs.classes_run())
     recall = summary.sections[0].blocks[1]
     shown = rows_shown(recall)
@@ -224,3 +225,12 @@ def test_write_report_is_whole_or_not_at_all(tmp_path):
 def test_a_comparison_is_recognised(tmp_path):
     path = write_report(runs.comparison_run(), tmp_path / "report.html")
     assert "Who gained and who lost" in path.read_text(encoding="utf-8")
+
+
+def test_p_values_that_nobody_adjusted_are_not_called_adjusted():
+    run = runs.full_run()
+    spec = {**run.record["spec"], "correction": "none"}
+    root = parse(render(summarise(replace(run, record={**run.record, "spec": spec}))))
+    assert "Unadjusted p" in root.text
+    assert "p-values are not adjusted for the other comparisons" in root.text
+    assert not re.search(r"\bAdjusted p|[( ]adjusted p", root.text)

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity import measures as formula
-from isolux.disparity.family import Family, Tested
+from isolux.disparity.family import PERMUTATION, SIGN_FLIP, Family, Tested
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.measure import Estimates
 from isolux.info import Direction
@@ -146,6 +146,8 @@ class _Whole:
 
     def _shares_no_cluster(self) -> bool:
         """Tell whether variances may be pooled: tau calls noise a difference near 1 otherwise."""
+        if self.tested.test in (PERMUTATION, SIGN_FLIP):  # the choice of null has asked already
+            return self.tested.test == PERMUTATION
         estimates = self.estimates
         domain = estimates.domain_of[self.attribute]
         return parts_clusters(estimates.design, estimates.members(self.attribute), domain)
@@ -239,7 +241,8 @@ def range_interval(
     if not np.isfinite(critical) or critical <= 0:
         return math.nan, math.nan
     pairs = tested.contrasts[:, 1] != REST
-    found_any = bool((np.abs(tested.null.t[pairs]) > critical).any())
+    strongest = float(np.nanmax(np.abs(tested.null.t[pairs])))
+    found_any = strongest * (1.0 - 1e-10) > critical  # a tie by rounding is no finding
     if tested.referenced:  # only pairs with the reference were drawn; the range is over all
         n_pairs = len(tested.members) * (len(tested.members) - 1) // 2
         critical = max(critical, float(two_sided_critical(1.0 - spec.level, n_pairs)))

@@ -244,6 +244,8 @@ def _spread(row: Mapping[str, Any], words: Words) -> str:
     if low is None or high is None:
         return f"{told} (standard deviation)."
     ends = f"{_number(low, unit)} to {_number(high, unit)}"
+    if unit == "fraction" and high > 1.0:  # of two groups the interval has no upper end to speak of
+        ends = f"{_number(low, unit)} and up"
     return f"{told} (standard deviation; {_level(words)} interval {ends})."
 
 

@@ -29,7 +29,7 @@ COARSE = "Group names are the dataset’s. They are coarse, and people within on
 NO_ABSENCE = "That is not evidence that there is none."
 
 
-def answer_of(sections: Sequence[AttributeSection], alpha: float) -> str:
+def answer_of(sections: Sequence[AttributeSection], audited: Audited) -> str:
     """Answer in one or two sentences: on which attributes the groups differ, and how far."""
     if not sections:
         return (
@@ -45,7 +45,7 @@ def answer_of(sections: Sequence[AttributeSection], alpha: float) -> str:
     told = []
     if differ:
         told.append(f"{_upper(metric)} differs between groups of {_titles(differ)}.")
-        told += _widest(differ, alpha)
+        told += _widest(differ, audited)
     told += [
         f"Groups of {brief(s.title)} differ in {listed(s.verdict.also, most=2)}; "
         f"in {metric} no difference was found."
@@ -66,7 +66,7 @@ def _titles(sections: Sequence[AttributeSection]) -> str:
     return listed([brief(s.title) for s in sections], most=4)
 
 
-def _widest(differ: Sequence[AttributeSection], alpha: float) -> list[str]:
+def _widest(differ: Sequence[AttributeSection], audited: Audited) -> list[str]:
     sound = [
         (pair, section.main.line)
         for section in differ
@@ -75,30 +75,30 @@ def _widest(differ: Sequence[AttributeSection], alpha: float) -> list[str]:
         and pair.label == section.main.line.label
         and pair.status == "ok"
         and pair.p_adjusted is not None
-        and pair.p_adjusted <= alpha
+        and pair.p_adjusted <= audited.alpha
     ]
     if not sound:
         return []
     pair, line = max(sound, key=lambda item: abs(item[0].value or 0.0))
-    return [f"Widest gap beyond chance: {pair_sentence(pair, line)}."]
+    return [f"Widest gap beyond chance: {pair_sentence(pair, line, audited)}."]
 
 
-def pair_sentence(pair: PairRow, line: Line) -> str:
+def pair_sentence(pair: PairRow, line: Line, audited: Audited) -> str:
     """Say one pair's difference, effect first: size, interval, p."""
     value = pair.value or 0.0
     way = "lower" if value < 0 else "higher"
     ends = interval(pair.low, pair.high, line.unit, flip=value < 0)
-    span = f"interval {ends}; " if pair.low is not None else ""
+    span = f"{audited.percent} interval {ends}; " if pair.low is not None else ""
     return (
         f"{brief(pair.group_a)} is {points(value, line.unit)} {way} than {brief(pair.group_b)} "
-        f"({span}adjusted {p_equals(pair.p_adjusted)})"
+        f"({span}{audited.adjusted} {p_equals(pair.p_adjusted)})"
     )
 
 
-def verdict_text(verdict: Verdict) -> str:
+def verdict_text(verdict: Verdict, audited: Audited) -> str:
     """Say what the test says of one attribute, and what it could have seen if it says nothing."""
     spread = verdict.spread
-    p = f"adjusted {p_equals(spread.p_adjusted)}"
+    p = f"{audited.adjusted} {p_equals(spread.p_adjusted)}"
     if verdict.outcome == "differ":
         return f"The test says that these groups differ in {verdict.line.phrase} ({p})."
     if verdict.outcome == "no difference found":
@@ -148,6 +148,11 @@ def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[s
             "Rows were taken as independent, for no cluster column was named. If several rows "
             "show one person, the intervals are too narrow and the p-values too small."
         )
+    if any(s.verdict.outcome == "differ" for s in sections):
+        told.append(
+            "The pairs that it names were picked because they lie farthest apart, so their gaps "
+            "run large; another sample would likely show smaller ones."
+        )
     told.append("It is a measurement with its uncertainty, and no certificate of any kind.")
     return tuple(told)
 
@@ -183,5 +188,6 @@ def worst_text(verdict: Verdict) -> str:
     value = with_unit(verdict.worst.estimate.value, verdict.line.unit)
     same = verdict.spread.worst == verdict.worst.group
     firm = verdict.spread.worst_share if same else None
-    held = f", the worst in {share(firm)} of replicates" if firm is not None else ""
+    extreme = "lowest" if verdict.line.direction == "none" else "worst"
+    held = f", the {extreme} in {share(firm)} of replicates" if firm is not None else ""
     return f"{verdict.worst.group} ({value}{held})"

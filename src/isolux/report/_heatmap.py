@@ -46,7 +46,11 @@ def heat_map(
         drawn | {"row": row_names[cell.row], "column": column_names[cell.column]}
         for cell, drawn in zip(cells, _drawn(cells, unit, direction), strict=True)
     ]
-    return to_svg(lambda: _chart(values, list(row_names.values()), list(column_names.values())))
+    across = list(column_names.values())
+    return to_svg(
+        lambda: _chart(values, list(row_names.values()), across),
+        enlarged=1.2 if len(across) <= 5 else 1.0,
+    )
 
 
 def _chart(values: list[dict[str, str]], rows: list[str], columns: list[str]) -> Any:

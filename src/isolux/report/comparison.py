@@ -13,9 +13,9 @@ from typing import Any, Literal
 import polars as pl
 
 from isolux.containers import Run
-from isolux.disparity.models import class_rankings
+from isolux.report._class_tables import ClassTable, class_tables
 from isolux.report._lines import LineKey, key_of, lines_of
-from isolux.report._sections import Context, arranged_names
+from isolux.report._sections import arranged_names
 from isolux.report.document import Audited, Line, Summary
 from isolux.report.summary import summarise_record
 from isolux.report.wording import brief, interval, listed, p_equals, points
@@ -24,17 +24,15 @@ __all__ = [
     "Change",
     "ChangeSection",
     "ChangeTable",
-    "ClassRow",
-    "ClassTable",
     "ComparisonSummary",
     "is_comparison",
     "summarise_comparison",
 ]
 
 Way = Literal["gained", "lost", "higher", "lower", "no change found", "not judged"]
-CLASSES_SHOWN = 20
-GROUPS_ACROSS = 7
-"""Beyond so many groups a table of classes names the extremes instead of every group's value."""
+CHANGES_SHOWN = 60
+TABLES_SHOWN = 8
+"""Beyond so many classes only the largest changes of classes are printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,37 +67,16 @@ class ChangeTable:
 
 @dataclass(frozen=True, slots=True)
 class ChangeSection:
-    """One attribute; its first table is of the main metric."""
+    """One attribute; its first table is of the main metric.
+
+    ``classes`` are the largest changes of single classes where there are too many to print whole.
+    """
 
     attribute: str
     title: str
     anchor: str
     tables: tuple[ChangeTable, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ClassRow:
-    """One class under both models: its rank by largest gap, and every group's value."""
-
-    label: str
-    first_rank: int | None
-    first: tuple[float | None, ...]
-    first_gap: float | None
-    first_ends: tuple[str | None, str | None]
-    second_rank: int | None
-    second: tuple[float | None, ...]
-    second_gap: float | None
-    second_ends: tuple[str | None, str | None]
-
-
-@dataclass(frozen=True, slots=True)
-class ClassTable:
-    """Classes ranked by their largest gap between the groups of one attribute, side by side."""
-
-    title: str
-    unit: str
-    groups: tuple[str, ...]
-    rows: tuple[ClassRow, ...]
+    classes: tuple[tuple[Line, Change], ...]
     n_classes: int
 
 
@@ -140,27 +117,46 @@ def summarise_comparison(run: Run) -> ComparisonSummary:
     everything = _Tables.of(run, models, lines, base.audited.alpha)
     attributes = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     sections = tuple(
-        ChangeSection(
-            attribute=attribute,
-            title=context.title(attribute),
-            anchor=f"attribute-{i}",
-            tables=tuple(
-                table for line in lines if (table := everything.table(line, attribute)) is not None
-            ),
-        )
+        _section(attribute, context.title(attribute), f"attribute-{i}", everything)
         for i, attribute in enumerate(attributes, start=1)
     )
+    everyone = [everything.table(line, None) for line in lines]
     overall = tuple(
-        table for line in lines if (table := everything.table(line, None)) and table.everyone
+        sorted(
+            (table for table in everyone if table and table.everyone),
+            key=lambda table: table.line.label is not None,
+        )
     )
     return ComparisonSummary(
         title=f"{second} against {first}" + _on(base.audited),
-        answer=_answer(models, overall, sections),
+        answer=_answer(models, overall, sections, base.audited),
         models=models,
         base=base,
         overall=overall,
-        sections=tuple(section for section in sections if section.tables),
-        classes=_classes(run, models, lines, context),
+        sections=tuple(s for s in sections if s.tables or s.classes),
+        classes=class_tables(run, models, lines, context),
+    )
+
+
+def _section(attribute: str, title: str, anchor: str, everything: _Tables) -> ChangeSection:
+    tables = [
+        table
+        for line in everything.lines
+        if (table := everything.table(line, attribute)) is not None
+    ]
+    of_classes = [table for table in tables if table.line.label is not None]
+    if len(of_classes) <= TABLES_SHOWN:
+        return ChangeSection(attribute, title, anchor, tuple(tables), (), 0)
+    changes = [
+        (table.line, row)
+        for table in of_classes
+        for row in table.rows
+        if row.difference is not None
+    ]
+    changes.sort(key=lambda change: -abs(change[1].difference or 0.0))
+    whole = tuple(table for table in tables if table.line.label is None)
+    return ChangeSection(
+        attribute, title, anchor, whole, tuple(changes[:CHANGES_SHOWN]), len(changes)
     )
 
 
@@ -271,13 +267,16 @@ def _arranged(changes: Mapping[str, Change]) -> list[Change]:
 
 
 def _answer(
-    models: tuple[str, str], overall: Sequence[ChangeTable], sections: Sequence[ChangeSection]
+    models: tuple[str, str],
+    overall: Sequence[ChangeTable],
+    sections: Sequence[ChangeSection],
+    audited: Audited,
 ) -> str:
     if not overall or overall[0].everyone is None:
         return "The two models have no metric in common."
     first, second = (brief(model) for model in models)
     main, everyone = overall[0].line, overall[0].everyone
-    told = [_changed(f"{main.title} for everyone", everyone, main, (first, second))]
+    told = [_changed(f"{main.title} for everyone", everyone, main, (first, second), audited)]
     rows = [
         (f"{row.group}", row)
         for section in sections
@@ -296,70 +295,18 @@ def _answer(
     return " ".join(told)
 
 
-def _changed(what: str, row: Change, line: Line, models: tuple[str, str]) -> str:
+def _changed(what: str, row: Change, line: Line, models: tuple[str, str], audited: Audited) -> str:
     if row.difference is None:
         return f"{what} was not judged for both models."
-    way = "lower" if row.difference < 0 else "higher"
+    p = f"{audited.adjusted} {p_equals(row.p_adjusted)}"
     if row.way == "no change found":
         return (
-            f"No change of {what[:1].lower() + what[1:]} was found from {models[0]} to {models[1]} "
-            f"(adjusted {p_equals(row.p_adjusted)}); that is not evidence that there is none."
+            f"No change of {what[:1].lower() + what[1:]} was found from {models[0]} to "
+            f"{models[1]} ({p}); that is not evidence that there is none."
         )
+    way = "lower" if row.difference < 0 else "higher"
     ends = interval(row.low, row.high, line.unit, flip=row.difference < 0)
     return (
         f"{what} is {points(row.difference, line.unit)} {way} with {models[1]} than with "
-        f"{models[0]} (interval {ends}; adjusted {p_equals(row.p_adjusted)})."
-    )
-
-
-def _classes(
-    run: Run, models: tuple[str, str], lines: Mapping[LineKey, Line], context: Context
-) -> tuple[ClassTable, ...]:
-    ranked = class_rankings(run.group_metrics, models)
-    values = {
-        (row["model"], row["metric"], row["attribute"], row["label"], row["group"]): row["value"]
-        for row in run.group_metrics.filter(pl.col("label").is_not_null()).iter_rows(named=True)
-    }
-    first_line = {line.metric: line for line in reversed(list(lines.values()))}
-    found = []
-    for (metric, attribute), part in ranked.group_by(["metric", "attribute"], maintain_order=True):
-        if part.height < 2 or metric not in first_line:
-            continue
-        groups = list(dict.fromkeys(k[4] for k in values if k[1:3] == (metric, attribute)))
-        across = tuple(arranged_names(groups) or groups) if len(groups) <= GROUPS_ACROSS else ()
-        line = first_line[str(metric)]
-        title = line.title.replace(f" of {line.label}", "", 1)
-        found.append(
-            ClassTable(
-                title=f"{title} by {context.title(str(attribute))}",
-                unit=line.unit,
-                groups=across,
-                rows=tuple(
-                    _class_row(row, models, values, across)
-                    for row in part.head(CLASSES_SHOWN).iter_rows(named=True)
-                ),
-                n_classes=part.height,
-            )
-        )
-    return tuple(found)
-
-
-def _class_row(
-    row: Mapping[str, Any],
-    models: tuple[str, str],
-    values: Mapping[tuple[Any, ...], float | None],
-    groups: Sequence[str],
-) -> ClassRow:
-    key = (row["metric"], row["attribute"], row["label"])
-    first, second = (tuple(values.get((m, *key, g)) for g in groups) for m in models)
-    return ClassRow(
-        label=row["label"],
-        first_rank=row["rank_a"],
-        first=first,
-        first_gap=row["gap_a"],
-        first_ends=(row["worst_a"], row["best_a"]),
-        second_rank=row["rank_b"],
-        second=second,
-        second_gap=row["gap_b"],
-        second_ends=(row["worst_b"], row["best_b"]),
+        f"{models[0]} ({audited.percent} interval {ends}; {p})."
     )

@@ -256,6 +256,18 @@ class Audited:
         return round(1 - self.level, 10)
 
     @property
+    def adjusted(self) -> str:
+        """The word before a p-value."""
+        return "unadjusted" if self.correction == "none" else "adjusted"
+
+    @property
+    def correction_note(self) -> str:
+        """What p-values are adjusted for, in words."""
+        if self.correction == "none":
+            return "p-values are not adjusted for the other comparisons"
+        return f"p-values are adjusted for every comparison made here ({self.correction})"
+
+    @property
     def percent(self) -> str:
         """The intervals' level in words: ``95 %``."""
         return f"{100 * self.level:g}\N{NO-BREAK SPACE}%"

@@ -8,6 +8,7 @@ that gives a screen reader the numbers' gist.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,8 @@ PANELS_SHOWN = 8
 """Beyond so many lines, the classes of a metric are drawn as a heat map of classes by groups."""
 GROUPS_IN_PANELS = 20
 CLASSES_SHOWN = 20
+BROAD, PHONE = 600, 460
+_SHOWN, _DRAWN = re.compile(r' width="([\d.]+)"'), re.compile(r'viewBox="0 0 ([\d.]+) ')
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,18 @@ class Figure:
     svg: str
     alt: str
     caption: str
-    wide: bool = False
+
+    @property
+    def broad(self) -> bool:
+        """Whether it takes the page's whole width."""
+        found = _SHOWN.search(self.svg)
+        return found is not None and float(found[1]) > BROAD
+
+    @property
+    def scrolls(self) -> bool:
+        """Whether a phone shows it in full size, to be scrolled: its text would be too small."""
+        found = _DRAWN.search(self.svg)
+        return found is not None and float(found[1]) > PHONE
 
 
 def figure_of(section: AttributeSection) -> Figure | None:
@@ -71,7 +85,7 @@ def more_figures_of(section: AttributeSection) -> list[Figure]:
         names = listed([t.line.title for t in drawable])
         note = " ".join(_gist(section.title, t, _judged(t)) for t in drawable)
         caption = f"{names}, drawn as above; each panel has its own scale."
-        found.insert(0, Figure(panels(drawable[:PANELS_SHOWN], order), note, caption, wide=True))
+        found.insert(0, Figure(panels(drawable[:PANELS_SHOWN], order), note, caption))
     return found
 
 
@@ -128,7 +142,6 @@ def _crossed(section: AttributeSection, table: LineTable, judged: Sequence[Group
         svg=heat_map(cells, firsts, seconds, unit=line.unit, direction=line.direction),
         alt=_gist(section.title, table, judged),
         caption=f"{line.title}{_percent(line)}. {_shading(line.direction, judged)}",
-        wide=len(seconds) > 4,
     )
 
 
@@ -165,7 +178,6 @@ def _classes(section: AttributeSection, block: Block) -> list[Figure]:
             + " ".join(_gist(section.title, table, _judged(table)) for table in tables[:3]),
             caption=f"{block.title} by class{_percent(line)}: {shown}. "
             f"{_shading(line.direction, judged)}",
-            wide=True,
         )
     ]
 

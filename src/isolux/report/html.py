@@ -18,7 +18,7 @@ from isolux.containers import Run
 from isolux.io import write_text
 from isolux.report import _answer, figures, wording
 from isolux.report.comparison import is_comparison, summarise_comparison
-from isolux.report.document import Block, GroupRow, LineTable, Summary
+from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
 from isolux.report.summary import summarise
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ __all__ = ["page", "render", "render_comparison", "write_comparison", "write_rep
 
 ROWS_SHOWN = 200
 """Rows printed of one table; all of them are in group_metrics.parquet."""
+CLASS_ROWS_SHOWN = 60
+"""Rows printed of a table with a row for each class and group."""
+LINES_SHOWN = 20
+"""Lines whose measures of spread are printed for one attribute; all are in disparities.parquet."""
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -57,7 +61,10 @@ def render(summary: Summary) -> str:
 def render_comparison(run: Run) -> str:
     """Print two models' comparison, as ``isolux compare`` made it, as one HTML document."""
     compared = summarise_comparison(run)
-    drawn = [figures.change_figure_of(s.title, s.tables[0]) for s in compared.sections]
+    drawn = [
+        figures.change_figure_of(s.title, s.tables[0]) if s.tables else None
+        for s in compared.sections
+    ]
     return page(
         "comparison.html.j2",
         title=compared.title,
@@ -144,6 +151,7 @@ def _environment() -> Environment:
         "with_unit",
     )
     environment.filters |= {name: getattr(wording, name) for name in spoken} | {
+        "lines_shown": lines_shown,
         "rows_shown": rows_shown,
         "svg": _svg,
         "verdict_text": _answer.verdict_text,
@@ -176,10 +184,21 @@ class Rows:
 def rows_shown(block: Block) -> Rows:
     """Choose the rows of a long table: those furthest from everyone, in the table's own order."""
     rows = [(table, row) for table in block.tables for row in table.rows]
-    if len(rows) <= ROWS_SHOWN:
-        return Rows(rows, len(rows))
+    most = ROWS_SHOWN if len(block.tables) == 1 else CLASS_ROWS_SHOWN
     far = sorted(range(len(rows)), key=lambda i: -abs(rows[i][1].difference or 0.0))
-    return Rows([rows[i] for i in sorted(far[:ROWS_SHOWN])], len(rows))
+    return Rows([rows[i] for i in sorted(far[:most])], len(rows))
+
+
+def lines_shown(section: AttributeSection) -> list[LineTable]:
+    """Choose the lines of a table of spreads: the main one, then those that differ most surely."""
+    main, *others = (table for block in section.blocks for table in block.tables)
+
+    def doubt(table: LineTable) -> tuple[float, float]:
+        p, tau = table.spread.p_adjusted, table.spread.tau
+        return (2.0 if p is None else p, -(tau or 0.0))
+
+    kept = {id(table) for table in sorted(others, key=doubt)[: LINES_SHOWN - 1]}
+    return [main, *(table for table in others if id(table) in kept)]
 
 
 def _svg(figure: figures.Figure) -> Markup:

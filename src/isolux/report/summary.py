@@ -62,7 +62,7 @@ def summarise(run: Run) -> Summary:
     audited = base.audited
     return replace(
         base,
-        answer=answer_of(sections, audited.alpha),
+        answer=answer_of(sections, audited),
         overall=_overall(run.group_metrics, context.lines),
         sections=sections,
         planted=planted_of(run.record, run, context),
@@ -163,8 +163,10 @@ def _overall(
         (row["model"], row["task"], row["metric"], row["label"], row["threshold"]): row
         for row in everyone.iter_rows(named=True)
     }
-    whole_first = sorted(lines.items(), key=lambda item: item[1].label is not None)
-    return tuple((line, estimate_of(found[key])) for key, line in whole_first if key in found)
+    measured = [item for item in lines.items() if item[0] in found]
+    # The main metric leads even where it is one class's; then metrics of all before those of one.
+    others = sorted(measured[1:], key=lambda item: item[1].label is not None)
+    return tuple((line, estimate_of(found[key])) for key, line in [*measured[:1], *others])
 
 
 def _findings(findings: pl.DataFrame) -> tuple[FindingRow, ...]:

@@ -1,0 +1,85 @@
+"""Keypoints: COCO's flat list x, y, v, x, y, v, … to a column for each of the three."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.errors import TableError, place
+from isolux.io.cells import row_of
+
+__all__ = ["NO_POINTS", "points_of"]
+
+NO_POINTS = {
+    "keypoints_x": pl.List(pl.Float64),
+    "keypoints_y": pl.List(pl.Float64),
+    "keypoints_v": pl.List(pl.Int64),
+    "keypoint_names": pl.List(pl.String),
+}
+
+
+def points_of(flat: pl.Series, names: pl.Series, where: str, field: str) -> pl.DataFrame:
+    """Part flat keypoints into x, y and visibility; where nothing is labelled x and y are null.
+
+    Parameters
+    ----------
+    flat : polars.Series
+        Lists of numbers, three for each keypoint: x, y in pixels, and 0 (not labelled), 1
+        (labelled, hidden) or 2 (visible). Null or empty: the person has none.
+    names : polars.Series
+        Lists of the keypoints' names, row by row; null: not declared, then not compared.
+
+    Returns
+    -------
+    polars.DataFrame
+        The columns of ``NO_POINTS``; no column where nobody has a keypoint.
+
+    Raises
+    ------
+    TableError
+        A wrong count, or another visibility than 0, 1 and 2, with its row.
+    """
+    lengths = flat.list.len().fill_null(0)
+    if not (lengths > 0).any():
+        return pl.DataFrame()
+    wrong = (lengths % 3 != 0) | ((lengths > 0) & (lengths != 3 * names.list.len())).fill_null(
+        value=False
+    )
+    if wrong.any():
+        row = row_of(wrong)
+        raise TableError(
+            "a person has a wrong count of keypoint numbers",
+            expected=f"{3 * len(names[row])} numbers, x, y and visibility of each of"
+            f" {len(names[row])} keypoints"
+            if names[row] is not None
+            else "three numbers for each keypoint: x, y and visibility",
+            found=f"{lengths[row]} numbers",
+            where=place(where, row + 1, field),
+        )
+    known = pl.when(pl.col("flat").list.len() > 0)
+    frame = pl.DataFrame({"flat": flat, "keypoint_names": names}).with_columns(
+        known.then(pl.col("flat")), known.then(pl.col("keypoint_names"))
+    )
+    x, y, v = (pl.col("flat").list.gather_every(3, i) for i in range(3))
+    parted = frame.select(keypoints_x=x, keypoints_y=y, keypoints_v=v).with_row_index("row")
+    long = parted.explode("keypoints_x", "keypoints_y", "keypoints_v")
+    odd = (~long["keypoints_v"].is_in([0.0, 1.0, 2.0])).fill_null(value=False)
+    if odd.any():
+        at = row_of(odd)
+        raise TableError(
+            "a keypoint's visibility is not known",
+            expected="0 (not labelled), 1 (hidden) or 2 (visible)",
+            found=str(long["keypoints_v"][at]),
+            where=place(where, int(long["row"][at]) + 1, field),
+        )
+    labelled = pl.when(pl.col("keypoints_v") > 0)
+    long = long.with_columns(
+        labelled.then(pl.col("keypoints_x")), labelled.then(pl.col("keypoints_y")),
+        pl.col("keypoints_v").cast(pl.Int64),
+    )  # fmt: skip
+    back = long.group_by("row", maintain_order=True).agg(pl.exclude("row"))
+    nobody = pl.when(frame["flat"].is_not_null())
+    return (
+        back.drop("row")
+        .hstack([frame["keypoint_names"]])
+        .select(*(nobody.then(pl.col(name)).alias(name) for name in NO_POINTS))
+    )

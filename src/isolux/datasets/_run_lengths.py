@@ -1,0 +1,264 @@
+"""COCO's three spellings of a mask to columns: polygons, compressed and plain run lengths.
+
+Polygons stay the text they are; plain run lengths (COCO's crowds) are compressed, so that tasks
+meet two forms and no more.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.errors import TableError, place
+from isolux.io.cells import row_of
+
+__all__ = ["masks_of", "totals"]
+
+_COMPRESSED = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
+_PLAIN = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
+
+
+def masks_of(
+    texts: pl.Series, height: pl.Series, width: pl.Series, where: str, field: str
+) -> pl.DataFrame:
+    """Turn segmentations, as JSON text, into mask columns.
+
+    Parameters
+    ----------
+    texts : polars.Series
+        ``[[x, y, …], …]``, ``{"size": [h, w], "counts": "…"}`` or the same with a list of counts;
+        null: no mask.
+    height, width : polars.Series
+        Pixels of each one's image; null: not known, and then not compared.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``mask_counts``, ``mask_height``, ``mask_width``, ``mask_polygons``.
+
+    Raises
+    ------
+    TableError
+        A mask of another size than its image, counts that do not fill it, neither form.
+    """
+    frame = pl.DataFrame({"text": texts, "kind": _kinds(texts)}).with_row_index("row")
+    at = _Place(where, field)
+    wrong = (frame["kind"] == "neither").fill_null(value=False)
+    if wrong.any():
+        raise at.error("a mask is neither polygons nor run lengths", texts, row_of(wrong))
+    parts = [
+        _compressed(frame.filter(pl.col("kind") == "compressed"), at),
+        _plain(frame.filter(pl.col("kind") == "plain"), at),
+    ]
+    runs = pl.concat(parts)
+    placed = frame.select("row").join(runs, on="row", how="left", maintain_order="left")
+    other = (frame["kind"] != "polygons").fill_null(value=True)
+    polygons = texts.set(other, None) if other.any() else texts
+    found = placed.select(
+        "mask_counts", "mask_height", "mask_width", polygons.alias("mask_polygons")
+    )
+    _refuse_other_sizes(found, height, width, texts, at)
+    return found
+
+
+def _kinds(texts: pl.Series) -> pl.Series:
+    """Tell the form of each mask; null: none. Only run lengths, which are few, are searched."""
+    text = pl.col("text")
+    begun = texts.to_frame("text").select(
+        text,
+        kind=pl.when(text.is_in(["[]", "[ ]"]))
+        .then(None)
+        .when(text.str.starts_with("["))
+        .then(pl.lit("polygons"))
+        .when(text.str.starts_with("{"))
+        .then(pl.lit("compressed"))
+        .when(text.is_not_null())
+        .then(pl.lit("neither")),
+    )
+    kinds = begun["kind"]
+    runs = (kinds == "compressed").fill_null(value=False).arg_true()
+    plain = texts.gather(runs).str.contains(r'"counts"\s*:\s*\[')
+    return kinds.scatter(runs.filter(plain), "plain")
+
+
+class _Place:
+    """Where masks stand, for messages."""
+
+    def __init__(self, where: str, field: str) -> None:
+        self.where, self.field = where, field
+
+    def error(self, problem: str, texts: pl.Series, row: int, expected: str = "") -> TableError:
+        return TableError(
+            problem,
+            expected=expected
+            or '[[x, y, …], …] or {"size": [height, width], "counts": …} as COCO writes them',
+            found=str(texts[row])[:80],
+            where=place(self.where, row + 1, self.field),
+        )
+
+
+def _decoded(part: pl.DataFrame, kind: pl.Struct, at: _Place) -> pl.DataFrame:
+    """Read the run lengths of these rows: ``row, height, width, counts``."""
+    try:
+        read = part.select("row", mask=pl.col("text").str.json_decode(kind)).unnest("mask")
+    except pl.exceptions.PolarsError as error:
+        rows = part["row"].to_list()
+        texts = pl.Series([None] * (rows[-1] + 1), dtype=pl.String).scatter(rows, part["text"])
+        raise at.error(
+            "a mask's run lengths cannot be read", texts, _first_bad(part, kind)
+        ) from error
+    good = (read["size"].list.len() == 2) & read["counts"].is_not_null()
+    good &= read["size"].list.min() > 0
+    good &= read["size"].list.max() < 1 << 20
+    bad = ~good.fill_null(value=False)
+    if bad.any():
+        i = row_of(bad)
+        raise TableError(
+            "a mask's run lengths lack their size or counts",
+            expected='{"size": [height, width], "counts": …}',
+            found=str(part["text"][i])[:80],
+            where=place(at.where, int(part["row"][i]) + 1, at.field),
+        )
+    return read.select(
+        "row",
+        "counts",
+        mask_height=pl.col("size").list.get(0),
+        mask_width=pl.col("size").list.get(1),
+    )
+
+
+def _first_bad(part: pl.DataFrame, kind: pl.Struct) -> int:
+    """Find the row that cannot be read. Runs only once reading all of them has failed."""
+    for row, text in part.select("row", "text").iter_rows():
+        try:
+            pl.Series([text]).str.json_decode(kind)
+        except pl.exceptions.PolarsError:
+            return int(row)
+    return int(part["row"][0])
+
+
+def _compressed(part: pl.DataFrame, at: _Place) -> pl.DataFrame:
+    read = _decoded(part, _COMPRESSED, at)
+    sums = totals(read["counts"])
+    wrong = sums != (read["mask_height"] * read["mask_width"]).to_numpy()
+    _refuse_unfilled(part, wrong, at)
+    return read.select("row", "mask_height", "mask_width", mask_counts="counts")
+
+
+def _plain(part: pl.DataFrame, at: _Place) -> pl.DataFrame:
+    read = _decoded(part, _PLAIN, at)
+    counts, pixels = read["counts"], read["mask_height"] * read["mask_width"]
+    usable = counts.list.sum() == pixels
+    usable &= counts.list.min() >= 0
+    usable &= counts.list.max() <= pixels  # else the sum may have run over
+    usable &= counts.list.drop_nulls().list.len() == counts.list.len()
+    _refuse_unfilled(part, (~usable.fill_null(value=False)).to_numpy(), at)
+    return read.select("row", "mask_height", "mask_width", mask_counts=_deflated(read["counts"]))
+
+
+def _refuse_unfilled(part: pl.DataFrame, wrong: npt.NDArray[np.bool_], at: _Place) -> None:
+    if wrong.any():
+        i = int(np.flatnonzero(wrong)[0])
+        raise TableError(
+            "a mask's run lengths do not fill it",
+            expected="runs that add up to height times width",
+            found=str(part["text"][i])[:80],
+            where=place(at.where, int(part["row"][i]) + 1, at.field),
+        )
+
+
+def _refuse_other_sizes(
+    found: pl.DataFrame, height: pl.Series, width: pl.Series, texts: pl.Series, at: _Place
+) -> None:
+    other = (found["mask_height"] != height) | (found["mask_width"] != width)
+    other = other.fill_null(value=False)
+    if other.any():
+        row = row_of(other)
+        raise at.error(
+            f"a mask is {found['mask_height'][row]} × {found['mask_width'][row]} pixels,"
+            " its image is not",
+            texts,
+            row,
+            expected=f"{height[row]} × {width[row]} pixels (height × width), as the image",
+        )
+
+
+def totals(counts: pl.Series) -> npt.NDArray[np.int64]:
+    """Add up the runs of each compressed mask; -1 where the text is no run lengths.
+
+    The format: five bits a character from '0' on, the sixth says that more follow, the highest of
+    the last is the sign; from the fourth run on, the difference to the run two before.
+    """
+    data = np.frombuffer("".join(counts.to_list()).encode("utf-8", "replace"), dtype=np.uint8)
+    lengths = counts.str.len_bytes().to_numpy().astype(np.int64)  # [N]
+    if not len(data):
+        return np.full(len(lengths), -1, dtype=np.int64)
+    owner = np.repeat(np.arange(len(lengths)), lengths)  # mask of each character
+    bits = data.astype(np.int64) - 48
+    foreign = np.zeros(len(lengths), dtype=bool)
+    foreign[owner[(bits < 0) | (bits > 63)]] = True
+    more = (bits & 32) != 0
+    ends = np.cumsum(lengths)[lengths > 0] - 1
+    foreign[owner[ends[more[ends]]]] = True  # ends within a number
+    more[ends] = False
+    last = np.flatnonzero(~more)  # last character of each number
+    first = np.concatenate([[0], last[:-1] + 1])
+    place_in = np.arange(len(data)) - np.repeat(first, last - first + 1)
+    of = owner[last]
+    foreign[of[last - first > 6]] = True  # beyond 35 bits: no picture is that large
+    shift = 5 * np.minimum(place_in, 6)
+    values = np.add.reduceat((bits & 31) << shift, first)
+    negative = (bits[last] & 16) != 0
+    values -= np.where(negative, np.int64(1) << (5 * np.minimum(last - first + 1, 7)), 0)
+    return _summed(values, of, foreign)
+
+
+def _summed(
+    values: npt.NDArray[np.int64], of: npt.NDArray[np.int64], foreign: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.int64]:
+    """Undo the differences of every second run, and add up; -1 where a run is negative."""
+    n = len(foreign)
+    begin = np.searchsorted(of, np.arange(n))
+    index = np.arange(len(values)) - begin[of]  # place of the run in its mask
+    # Runs 1, 3, 5, … and 2, 4, 6, … are two chains of differences, run 0 stands alone.
+    chain = np.where(index == 0, 0, 1 + (index % 2))
+    order = np.lexsort((index, chain, of))
+    sums = np.cumsum(values[order])
+    key = (of * 3 + chain)[order]
+    starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+    before = np.concatenate([[0], sums[starts[1:] - 1]])
+    runs = sums - np.repeat(before, np.diff(np.append(starts, len(sums))))
+    total = np.bincount(of[order], weights=runs.astype(np.float64), minlength=n).astype(np.int64)
+    negative = np.zeros(n, dtype=bool)
+    negative[of[order][runs < 0]] = True
+    total[negative | foreign | (np.bincount(of, minlength=n) == 0)] = -1
+    return total
+
+
+def _deflated(counts: pl.Series) -> pl.Series:
+    """Compress plain run lengths."""
+    lengths = counts.list.len().to_numpy().astype(np.int64)
+    runs = counts.explode().to_numpy().astype(np.int64) if len(counts) else np.empty(0, np.int64)
+    index = np.arange(len(runs)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    differs = np.flatnonzero(index > 2)
+    values = runs.copy()
+    values[differs] -= runs[differs - 2]
+    characters = np.zeros((len(values), 8), dtype=np.uint8)
+    used = np.zeros(len(values), dtype=np.int64)
+    open_ = np.ones(len(values), dtype=bool)
+    for i in range(8):  # five bits at a time
+        bits = values & 31
+        values = values >> 5
+        more = np.where((bits & 16) != 0, values != -1, values != 0)
+        characters[open_, i] = (bits + 48 + 32 * more)[open_]
+        used[open_] += 1
+        open_ &= more
+    flat = characters[np.arange(8) < used[:, None]].tobytes().decode("ascii")
+    ends = np.cumsum(used)
+    stop = ends[np.cumsum(lengths) - 1] if len(runs) else np.zeros(0, np.int64)
+    start = np.concatenate([[0], stop[:-1]]) if len(stop) else stop
+    cut: list[Any] = [flat[a:b] for a, b in zip(start.tolist(), stop.tolist(), strict=True)]
+    return pl.Series(cut, dtype=pl.String)

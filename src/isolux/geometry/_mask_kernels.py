@@ -1,0 +1,123 @@
+"""The compiled loops over run lengths; imported only by the functions that run them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, types
+
+__all__ = ["decode_counts", "measure", "overlaps_px"]
+
+_I = types.Array(types.int64, 1, "A", readonly=True)
+_E = types.Array(types.int32, 1, "C", readonly=True)
+_U = types.Array(types.uint8, 1, "C", readonly=True)
+
+_Ints = npt.NDArray[np.int64]
+_Edges = npt.NDArray[np.int32]
+
+
+@njit((_U, _I, _I), cache=True, nogil=True)
+def decode_counts(text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints) -> _Ints:
+    """Run lengths of every compressed mask: mask k's runs begin at ``run_starts[k]``.
+
+    Five bits a character, low ones first; from the fourth run on, the difference to the run two
+    before. A character outside the alphabet, or a number that does not end, gives runs of -1.
+    """
+    runs = np.full(run_starts[-1], -1, np.int64)
+    for mask in range(len(starts) - 1):
+        at, first = run_starts[mask], run_starts[mask]
+        value, shift = np.int64(0), np.int64(0)
+        readable = True
+        for p in range(starts[mask], starts[mask + 1]):
+            digit = np.int64(text[p]) - 48
+            if digit < 0 or digit > 63 or shift > 30:
+                readable = False
+                break
+            value |= (digit & 31) << shift
+            shift += 5
+            if digit & 32:
+                continue
+            if digit & 16:
+                value -= 1 << shift
+            if at - first > 2:
+                value += runs[at - 2]
+            runs[at] = value
+            at += 1
+            value, shift = np.int64(0), np.int64(0)
+        if not (readable and shift == 0) and first < run_starts[mask + 1]:
+            runs[first] = -1
+    return runs
+
+
+@njit(
+    (_E, _I, _I, types.int64[::1], types.float64[:, ::1]),
+    cache=True,
+    nogil=True,
+)
+def measure(
+    edges: _Edges, starts: _Ints, height: _Ints, area: _Ints, box: npt.NDArray[np.float64]
+) -> None:
+    """Fill ``area [n]`` and the tight ``box [n, 4]`` (xywh); a mask without pixels gets zeros."""
+    for k in range(len(starts) - 1):
+        h = height[k]
+        top, bottom, left, right = h, -1, -1, -1
+        for e in range(starts[k], starts[k + 1], 2):
+            first, last = edges[e], edges[e + 1] - 1
+            area[k] += last - first + 1
+            left = first // h if left < 0 else left
+            right = last // h
+            if first // h != last // h:  # it goes on in the next column: bottom, then top
+                top, bottom = 0, h - 1
+            else:
+                top, bottom = min(top, first % h), max(bottom, last % h)
+        if right >= 0:
+            box[k, 0], box[k, 1] = left, top
+            box[k, 2], box[k, 3] = right - left + 1, bottom - top + 1
+
+
+@njit(cache=True, nogil=True)
+def _first_beyond(edges: _Edges, first: int, last: int, position: int) -> int:
+    """Find the first run, among edges ``first`` to ``last``, that ends after ``position``."""
+    low, high = 0, (last - first) // 2
+    while low < high:
+        middle = (low + high) // 2
+        if edges[first + 2 * middle + 1] <= position:
+            low = middle + 1
+        else:
+            high = middle
+    return first + 2 * low
+
+
+@njit((_E, _I, _I, _E, _I, _I), cache=True, nogil=True)
+def overlaps_px(
+    a_edges: _Edges,
+    a_starts: _Ints,
+    a_row: _Ints,
+    b_edges: _Edges,
+    b_starts: _Ints,
+    b_row: _Ints,
+) -> _Ints:
+    """Pixels that mask ``a_row[p]`` of a and mask ``b_row[p]`` of b share, for every pair p.
+
+    Two sorted lists of runs are walked side by side, from where both have begun.
+    """
+    common = np.zeros(len(a_row), np.int64)
+    for p in range(len(a_row)):
+        i, i_end = a_starts[a_row[p]], a_starts[a_row[p] + 1]
+        j, j_end = b_starts[b_row[p]], b_starts[b_row[p] + 1]
+        if i == i_end or j == j_end:
+            continue
+        i = _first_beyond(a_edges, i, i_end, b_edges[j])
+        if i == i_end:
+            continue
+        j = _first_beyond(b_edges, j, j_end, a_edges[i])
+        shared = 0
+        while i < i_end and j < j_end:
+            a_last, b_last = a_edges[i + 1], b_edges[j + 1]
+            shared += max(0, min(a_last, b_last) - max(a_edges[i], b_edges[j]))
+            if a_last <= b_last:
+                i += 2
+            else:
+                j += 2
+        common[p] = shared
+    return common

@@ -1,0 +1,311 @@
+"""The compiled loops of pairing and matching; imported only by the functions that run them.
+
+Signatures are written out and accept read-only and strided arrays, so that columns of a frame go
+in as they are and one compiled version serves all of them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit, types
+
+__all__ = ["beyond_limit", "counting_sort", "greedy", "overlapping_pairs", "ranks"]
+
+_F = types.Array(types.float64, 1, "A", readonly=True)
+_I = types.Array(types.int64, 1, "A", readonly=True)
+_B = types.Array(types.boolean, 1, "A", readonly=True)
+_FEW = 24  # up to here, sorting by insertion beats a call of argsort
+
+_Ints = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
+_Bools = npt.NDArray[np.bool_]
+
+
+@njit((_I, _I), cache=True, nogil=True)
+def counting_sort(key: _Ints, starts: _Ints) -> _Ints:
+    """Rows by rising key, equal keys in the order given; key k's rows begin at ``starts[k]``."""
+    at = starts.copy()
+    order = np.empty(len(key), np.int64)
+    for row in range(len(key)):
+        order[at[key[row]]] = row
+        at[key[row]] += 1
+    return order
+
+
+@njit(cache=True, nogil=True)
+def _with_room(values: npt.NDArray[Any], used: int) -> npt.NDArray[Any]:
+    """Return the array itself, or one twice as long with the same content if it is full."""
+    if used < len(values):
+        return values
+    longer = np.empty(2 * used, values.dtype)
+    longer[:used] = values
+    return longer
+
+
+@njit(cache=True, nogil=True)
+def _row(order: _Ints, in_order: bool, place: int) -> int:
+    return place if in_order else order[place]
+
+
+@njit(cache=True, nogil=True)
+def _overlap(  # noqa: PLR0917 (numbers stay in registers)
+    left: float,
+    top: float,
+    width: float,
+    height: float,
+    area: float,
+    t_left: float,
+    t_top: float,
+    t_width: float,
+    t_height: float,
+    t_area: float,
+    crowd: bool,
+    lowest: float,
+    extra: float,
+    is_bound: bool,
+) -> float:
+    """Overlap of two boxes, or the bound for two masks in them; -1 where below ``lowest``."""
+    t_right, t_bottom = t_width + t_left, t_height + t_top
+    w = min(width + left, t_right) - max(left, t_left) + extra
+    h = min(height + top, t_bottom) - max(top, t_top) + extra
+    common = max(w, 0.0) * max(h, 0.0)
+    if is_bound:
+        common = min(common, area, t_area)
+    union = area if crowd else area + t_area - common
+    # One test that nearly always fails is foreseen by the processor; four that fail half the time
+    # are not. It is loose by rounding; the exact one is the last.
+    if not common >= lowest * (1.0 - 1e-9) * union:
+        return -1.0
+    if not (w > 0.0 and h > 0.0 and t_width >= 0.0 and t_height >= 0.0 and union > 0.0):
+        return -1.0
+    if not (t_right >= t_left and t_bottom >= t_top):  # a NaN, which min() may let through
+        return -1.0
+    overlap = common / union
+    return overlap if overlap >= lowest else -1.0
+
+
+@njit(
+    (
+        *(types.int64, types.int64),
+        *(_I, _I, types.boolean, _F, _F, _F, _F, _F, _I),
+        *(_I, _I, types.boolean, _F, _F, _F, _F, _F, _I, _B),
+        *(types.float64, types.float64, types.boolean, types.boolean),
+    ),
+    cache=True,
+    nogil=True,
+)
+def overlapping_pairs(  # noqa: PLR0917 (a kernel takes arrays, no objects)
+    first_image: int,
+    last_image: int,
+    d_starts: _Ints,
+    d_order: _Ints,
+    d_in_order: bool,
+    d_x: _Floats,
+    d_y: _Floats,
+    d_w: _Floats,
+    d_h: _Floats,
+    d_area: _Floats,
+    d_label: _Ints,
+    t_starts: _Ints,
+    t_order: _Ints,
+    t_in_order: bool,
+    t_x: _Floats,
+    t_y: _Floats,
+    t_w: _Floats,
+    t_h: _Floats,
+    t_area: _Floats,
+    t_label: _Ints,
+    t_crowd: _Bools,
+    lowest: float,
+    extra: float,
+    by_label: bool,
+    is_bound: bool,
+) -> tuple[_Ints, _Ints, _Ints, _Floats]:
+    """Pairs of images ``first_image`` up to ``last_image`` whose overlap is at least ``lowest``.
+
+    Boxes: ``is_bound`` false, areas unread; the arithmetic, operation by operation, is that of
+    pycocotools, so that equal boxes give equal bits. Masks: ``is_bound`` true, areas given; the
+    number is the most that two masks of these areas in these boxes can overlap.
+    """
+    image, detection = np.empty(1024, np.int64), np.empty(1024, np.int64)
+    truth, overlap = np.empty(1024, np.int64), np.empty(1024, np.float64)
+    n = 0
+    for i in range(first_image, last_image):
+        if t_starts[i] == t_starts[i + 1]:
+            continue
+        for at_d in range(d_starts[i], d_starts[i + 1]):
+            d = _row(d_order, d_in_order, at_d)
+            x, y, w, h = d_x[d], d_y[d], d_w[d], d_h[d]
+            if not (w >= 0.0 and h >= 0.0):
+                continue
+            area = d_area[d] if is_bound else (w + extra) * (h + extra)
+            for at_t in range(t_starts[i], t_starts[i + 1]):
+                t = _row(t_order, t_in_order, at_t)
+                t_own = t_area[t] if is_bound else (t_w[t] + extra) * (t_h[t] + extra)
+                found = _overlap(
+                    x, y, w, h, area, t_x[t], t_y[t], t_w[t], t_h[t], t_own,
+                    t_crowd[t], lowest, extra, is_bound,
+                )  # fmt: skip
+                if found < 0.0 or (by_label and d_label[d] != t_label[t]):
+                    continue
+                image, detection = _with_room(image, n), _with_room(detection, n)
+                truth, overlap = _with_room(truth, n), _with_room(overlap, n)
+                image[n], detection[n], truth[n], overlap[n] = i, d, t, found
+                n += 1
+    return image[:n].copy(), detection[:n].copy(), truth[:n].copy(), overlap[:n].copy()
+
+
+@njit(cache=True, nogil=True)
+def _by_falling_score(score: _Floats, first: int, last: int, order: _Ints) -> None:
+    """Write into ``order`` the places ``first`` to ``last`` by falling score, ties in order."""
+    n = last - first
+    if n > _FEW:
+        order[:n] = np.argsort(-score[first:last], kind="mergesort") + first
+        return
+    for k in range(n):
+        at = k
+        while at > 0 and score[order[at - 1]] < score[first + k]:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = first + k
+
+
+@njit(cache=True, nogil=True)
+def _best_partner(
+    candidate: int,
+    t: int,
+    threshold: float,
+    want_ignored: bool,
+    starts: _Ints,
+    truth: _Ints,
+    iou: _Floats,
+    ignore: _Bools,
+    crowd: _Bools,
+    detection_of: npt.NDArray[np.int32],
+) -> int:
+    """Find the free person overlapping a candidate most; of equals the last, as COCO does."""
+    best, found = threshold, -1
+    for p in range(starts[candidate], starts[candidate + 1]):
+        person = truth[p]
+        if ignore[person] != want_ignored or iou[p] < best:
+            continue
+        if detection_of[person, t] >= 0 and not crowd[person]:
+            continue
+        best, found = iou[p], person
+    return found
+
+
+@njit(
+    (
+        *(_I, _I, _I, _F, _F, _I, _B, _B, _F),
+        *(types.int32[:, ::1], types.int32[:, ::1]),
+    ),
+    cache=True,
+    nogil=True,
+)
+def greedy(
+    image_starts: _Ints,
+    starts: _Ints,
+    truth: _Ints,
+    iou: _Floats,
+    score: _Floats,
+    detection: _Ints,
+    ignore: _Bools,
+    crowd: _Bools,
+    thresholds: _Floats,
+    truth_of: npt.NDArray[np.int32],
+    detection_of: npt.NDArray[np.int32],
+) -> None:
+    """COCO's greedy matching; fills ``truth_of [c, T]`` and ``detection_of [m, T]``, both from -1.
+
+    Candidate c (a detection with at least one pair) has the pairs ``starts[c]`` to
+    ``starts[c + 1]``; image i has the candidates ``image_starts[i]`` to ``image_starts[i + 1]``.
+    """
+    order = np.empty(0, np.int64)
+    for i in range(len(image_starts) - 1):
+        first, last = image_starts[i], image_starts[i + 1]
+        if len(order) < last - first:
+            order = np.empty(2 * (last - first), np.int64)
+        _by_falling_score(score, first, last, order)
+        for k in range(last - first):
+            c = order[k]
+            most, kinds = 0.0, 0  # kinds: 1 has a pair with a counted person, 2 with an ignored one
+            for p in range(starts[c], starts[c + 1]):
+                most = max(most, iou[p])
+                kinds |= 2 if ignore[truth[p]] else 1
+            for t in range(len(thresholds)):
+                found = -1
+                for want_ignored in (False, True):
+                    kind = 2 if want_ignored else 1
+                    if found < 0 and most >= thresholds[t] and kinds & kind:
+                        found = _best_partner(
+                            c, t, thresholds[t], want_ignored,
+                            starts, truth, iou, ignore, crowd, detection_of,
+                        )  # fmt: skip
+                if found >= 0:
+                    truth_of[c, t] = found
+                    detection_of[found, t] = detection[c]
+
+
+@njit((_I, _I, types.boolean, _F, _I, types.int64), cache=True, nogil=True)
+def ranks(
+    starts: _Ints, order: _Ints, in_order: bool, score: _Floats, label: _Ints, n_labels: int
+) -> _Ints:
+    """Place of every detection in its image (and class) by falling score, from 0."""
+    rank = np.empty(len(score), np.int64)
+    seen = np.zeros(n_labels, np.int64)
+    for i in range(len(starts) - 1):
+        first, last = starts[i], starts[i + 1]
+        local = np.empty(last - first)
+        for k in range(last - first):
+            local[k] = score[_row(order, in_order, first + k)]
+        sorted_places = np.empty(last - first, np.int64)
+        _by_falling_score(local, 0, last - first, sorted_places)
+        for place in sorted_places:
+            d = _row(order, in_order, first + place)
+            rank[d] = seen[label[d]] if n_labels > 1 else seen[0]
+            seen[label[d] if n_labels > 1 else 0] += 1
+        for k in range(first, last):
+            seen[label[_row(order, in_order, k)] if n_labels > 1 else 0] = 0
+    return rank
+
+
+@njit(
+    (_I, _I, _I, _I, types.boolean, _F, _I, types.boolean, types.int64),
+    cache=True,
+    nogil=True,
+)
+def beyond_limit(
+    candidate: _Ints,
+    image: _Ints,
+    starts: _Ints,
+    order: _Ints,
+    in_order: bool,
+    score: _Floats,
+    label: _Ints,
+    by_label: bool,
+    limit: int,
+) -> _Bools:
+    """Which candidates have at least ``limit`` detections of their image (and class) before them.
+
+    Only candidates are ranked, and counting stops at the limit: a full sort of all detections, of
+    which one in thirty overlaps anyone, would cost more than everything else.
+    """
+    beyond = np.zeros(len(candidate), np.bool_)
+    for c in range(len(candidate)):
+        row, i = candidate[c], image[c]
+        if starts[i + 1] - starts[i] <= limit:
+            continue
+        before = 0
+        for k in range(starts[i], starts[i + 1]):
+            d = _row(order, in_order, k)
+            if by_label and label[d] != label[row]:
+                continue
+            before += score[d] > score[row] or (score[d] == score[row] and d < row)
+            if before >= limit:
+                beyond[c] = True
+                break
+    return beyond

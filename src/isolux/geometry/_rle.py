@@ -1,0 +1,327 @@
+"""Run lengths in and out: COCO's, compressed or not, polygons and bitmaps. See ``masks.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.errors import SpecError, TableError, place
+from isolux.geometry._pairs import FloatArray, IntArray
+
+__all__ = [
+    "Masks",
+    "masks_from_bitmaps",
+    "masks_from_coco",
+    "masks_from_counts",
+    "masks_from_edges",
+    "masks_to_coco",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Masks:
+    """Masks as runs of foreground, all in flat arrays.
+
+    Parameters
+    ----------
+    edges : [e] int32
+        First position and position after the last, of each run, positions counted down the columns
+        (x × height + y). Sorted within a mask.
+    starts : [n + 1] int
+        Mask k has the edges ``starts[k]`` to ``starts[k + 1]``; always an even number of them.
+    height, width : [n] int
+        Of each mask's image, in pixels.
+    area_px : [n] int
+        Pixels of foreground.
+    box_xywh : [n, 4] float
+        The tight box; zeros for a mask without pixels.
+    """
+
+    edges: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int64]
+    height: npt.NDArray[np.int64]
+    width: npt.NDArray[np.int64]
+    area_px: npt.NDArray[np.int64]
+    box_xywh: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.height)
+
+
+def masks_from_counts(
+    counts: pl.Series | Sequence[str] | Sequence[bytes] | Sequence[Sequence[int]],
+    height: IntArray,
+    width: IntArray,
+    *,
+    file: object | None = None,
+) -> Masks:
+    """Read the ``counts`` of COCO's run lengths, compressed (text) or not (lists of numbers).
+
+    Parameters
+    ----------
+    counts : [n] of str, bytes or lists of int
+        All of one kind; a polars column goes in as it is.
+    height, width : [n] int
+        ``size`` of each mask, in pixels.
+    file : optional
+        Named in errors.
+
+    Raises
+    ------
+    TableError
+        Runs that are not numbers from 0, or that do not add up to height × width: a mask of another
+        size than its image. (pycocotools reads on, and compares such masks without end.)
+
+    Examples
+    --------
+    In an image 4 high and 3 wide, two pixels of background, three of foreground, seven of
+    background: rows 2 and 3 of the first column and row 0 of the second.
+
+    >>> mask = masks_from_counts([[2, 3, 7]], np.array([4]), np.array([3]))
+    >>> mask.area_px.tolist(), mask.box_xywh.tolist()
+    ([3], [[0.0, 0.0, 2.0, 4.0]])
+    """
+    series = counts if isinstance(counts, pl.Series) else pl.Series(list(counts))
+    height, width = _sizes(height, width, len(series), file)
+    if not len(series):
+        return masks_from_edges(np.empty(0, np.int32), np.zeros(1, np.int64), height, width)
+    if series.null_count():
+        row = int(series.is_null().arg_max() or 0)
+        raise TableError("a mask is null", where=place(file, row + 1, "counts"))
+    if series.dtype in {pl.String, pl.Binary}:
+        runs, starts = _compressed(series)
+    else:
+        runs, starts = _uncompressed(series, file)
+    _check_runs(runs, starts, height, width, file)
+    return _from_runs(runs, starts, height, width)
+
+
+def masks_from_coco(
+    segmentations: Sequence[Any], height: IntArray, width: IntArray, *, file: object | None = None
+) -> Masks:
+    """Read COCO's ``segmentation`` fields of any kind: polygons and run lengths, mixed.
+
+    Parameters
+    ----------
+    segmentations : [n] of list or dict
+        A list of polygons ``[x0, y0, x1, y1, …]`` in pixels, filled and united as pycocotools does
+        it, or ``{"size": [height, width], "counts": …}``.
+    height, width : [n] int
+        Of each mask's image.
+
+    Raises
+    ------
+    TableError
+        A polygon of fewer than three points, or a ``size`` that is not the image's.
+
+    Examples
+    --------
+    >>> square = [[1.0, 1.0, 3.0, 1.0, 3.0, 3.0, 1.0, 3.0]]
+    >>> masks = masks_from_coco([square], np.array([5]), np.array([5]))
+    >>> masks.area_px.tolist(), masks.box_xywh.tolist()
+    ([4], [[1.0, 1.0, 2.0, 2.0]])
+    """
+    coco = _pycocotools()
+
+    height, width = _sizes(height, width, len(segmentations), file)
+    counts: list[bytes] = []
+    for row, found in enumerate(segmentations):
+        h, w = int(height[row]), int(width[row])
+        if isinstance(found, Mapping):
+            _check_size(found, h, w, place(file, row + 1, "segmentation"))
+            given = found["counts"]
+            if isinstance(given, str | bytes):
+                counts.append(given.encode("ascii", "replace") if isinstance(given, str) else given)
+                continue
+            # Uncompressed runs are added up before pycocotools sees them.
+            checked = masks_from_counts([given], height[[row]], width[[row]], file=file)
+            counts.append(masks_to_coco(checked)[0]["counts"])
+        else:
+            _check_polygons(found, place(file, row + 1, "segmentation"))
+            counts.append(coco.merge(coco.frPyObjects(found, h, w))["counts"])
+    return masks_from_counts(pl.Series(counts, dtype=pl.Binary), height, width, file=file)
+
+
+def masks_from_bitmaps(bitmaps: Sequence[npt.NDArray[Any]]) -> Masks:
+    """Encode bitmaps ``[height, width]``, foreground where not 0, as the part masks of faces are.
+
+    Examples
+    --------
+    >>> masks_from_bitmaps([np.eye(3)]).area_px.tolist()
+    [3]
+    """
+    coco = _pycocotools()
+
+    counts = [coco.encode(np.asfortranarray(b != 0, dtype=np.uint8))["counts"] for b in bitmaps]
+    sizes = np.array([b.shape for b in bitmaps], dtype=np.int64).reshape(-1, 2)
+    return masks_from_counts(pl.Series(counts, dtype=pl.Binary), sizes[:, 0], sizes[:, 1])
+
+
+def masks_to_coco(masks: Masks) -> list[dict[str, Any]]:
+    """Write masks as COCO's compressed run lengths: ``{"size": [h, w], "counts": bytes}`` each.
+
+    Examples
+    --------
+    >>> masks_to_coco(masks_from_counts([[2, 3, 7]], np.array([4]), np.array([3])))
+    [{'size': [4, 3], 'counts': b'237'}]
+    """
+    coco = _pycocotools()
+
+    found = []
+    for k in range(len(masks)):
+        h, w = int(masks.height[k]), int(masks.width[k])
+        edges = masks.edges[masks.starts[k] : masks.starts[k + 1]].astype(np.int64)
+        runs = np.diff(np.concatenate([[0], edges, [h * w]]))
+        runs = runs[:-1] if len(runs) > 1 and runs[-1] == 0 else runs
+        found.append(coco.frPyObjects({"size": [h, w], "counts": runs.tolist()}, h, w))
+    return found
+
+
+def _compressed(series: pl.Series) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    from isolux.geometry._mask_kernels import decode_counts
+
+    binary = series.cast(pl.Binary)
+    text = np.frombuffer(b"".join(binary.to_list()), dtype=np.uint8)
+    starts = np.append(0, np.cumsum(binary.bin.size().cast(pl.Int64).to_numpy()))
+    ends = ((text - np.uint8(48)) & np.uint8(32)) == 0  # the last character of each number
+    run_starts = np.append(0, np.cumsum(ends, dtype=np.int64))[starts]
+    return decode_counts(text, starts, run_starts), run_starts
+
+
+def _uncompressed(
+    series: pl.Series, file: object | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    if series.dtype not in {pl.List(pl.Int64), pl.List(pl.Int32), pl.List(pl.UInt32)}:
+        raise TableError(
+            "counts are neither text nor lists of whole numbers",
+            expected="COCO run lengths",
+            found=str(series.dtype),
+            where=place(file, None, "counts"),
+        )
+    lengths = series.list.len().cast(pl.Int64)
+    starts = np.append(0, np.cumsum(lengths.to_numpy()))
+    runs = series.filter(lengths > 0).explode().cast(pl.Int64).fill_null(-1).to_numpy()
+    return runs, starts
+
+
+def _check_runs(
+    runs: npt.NDArray[np.int64],
+    starts: npt.NDArray[np.int64],
+    height: npt.NDArray[np.int64],
+    width: npt.NDArray[np.int64],
+    file: object | None,
+) -> None:
+    negative = np.append(0, np.cumsum(runs < 0))
+    broken = negative[starts[1:]] > negative[starts[:-1]]
+    total = np.append(0, np.cumsum(runs))
+    pixels = total[starts[1:]] - total[starts[:-1]]
+    if broken.any():
+        row = int(np.argmax(broken))
+        raise TableError(
+            "a mask's run lengths cannot be read",
+            expected="COCO's counts, compressed or as whole numbers from 0",
+            found="a character outside COCO's alphabet, a number cut off, or one below 0",
+            where=place(file, row + 1, "counts"),
+        )
+    if (pixels != height * width).any():
+        row = int(np.argmax(pixels != height * width))
+        raise TableError(
+            "a mask has another size than its image",
+            expected=f"{height[row]} × {width[row]} = {height[row] * width[row]} pixels",
+            found=f"runs of {pixels[row]} pixels in all",
+            where=place(file, row + 1, "counts"),
+        )
+
+
+def _from_runs(
+    runs: npt.NDArray[np.int64],
+    starts: npt.NDArray[np.int64],
+    height: npt.NDArray[np.int64],
+    width: npt.NDArray[np.int64],
+) -> Masks:
+    """Turn run lengths into edges: the ends of all runs but a last one of background."""
+    ends = np.cumsum(runs)
+    of_mask = np.repeat(np.arange(len(height)), np.diff(starts))
+    before = np.append(0, ends)[starts[:-1]]
+    position = (ends - before[of_mask]).astype(np.int32)
+    odd = np.diff(starts) % 2 == 1
+    keep = np.ones(len(runs), np.bool_)
+    keep[starts[1:][odd] - 1] = False
+    new_starts = np.append(0, np.cumsum(np.diff(starts) - odd))
+    edges = position[keep]
+    empty = edges[0::2] == edges[1::2]
+    if empty.any():  # runs of no pixels carry no information
+        kept = np.append(0, np.cumsum(~empty))
+        new_starts = 2 * kept[new_starts // 2]
+        edges = edges.reshape(-1, 2)[~empty].ravel()
+    return masks_from_edges(edges, new_starts, height, width)
+
+
+def _pycocotools() -> Any:
+    from pycocotools import mask  # type: ignore[import-untyped, unused-ignore]
+
+    return mask
+
+
+def masks_from_edges(
+    edges: npt.NDArray[np.int32],
+    starts: npt.NDArray[np.int64],
+    height: npt.NDArray[np.int64],
+    width: npt.NDArray[np.int64],
+) -> Masks:
+    """Measure masks given as runs of foreground; see ``Masks``."""
+    from isolux.geometry._mask_kernels import measure
+
+    area = np.zeros(len(height), np.int64)
+    box = np.zeros((len(height), 4))
+    edges = np.ascontiguousarray(edges)
+    measure(edges, starts, height, area, box)
+    return Masks(edges, starts, height, width, area, box)
+
+
+def _sizes(
+    height: IntArray, width: IntArray, rows: int, file: object | None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    h, w = (np.asarray(side, dtype=np.int64) for side in (height, width))
+    if h.shape != (rows,) or w.shape != (rows,):
+        raise SpecError(
+            "there are not as many sizes as masks",
+            expected=f"{rows} heights and widths",
+            found=f"shapes {h.shape} and {w.shape}",
+        )
+    wrong = (h < 1) | (w < 1) | (h * w >= 2**31)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise TableError(
+            "a mask has an impossible size",
+            expected="height and width from 1, fewer than 2³¹ pixels",
+            found=f"{h[row]} × {w[row]}",
+            where=place(file, row + 1, "size"),
+        )
+    return h, w
+
+
+def _check_size(found: Mapping[str, Any], height: int, width: int, where: str | None) -> None:
+    if "counts" not in found or list(found.get("size", ())) != [height, width]:
+        raise TableError(
+            "a mask has another size than its image",
+            expected=f"counts, and the size [{height}, {width}] (height, width)",
+            found=f"keys {sorted(found)}, size {found.get('size')}",
+            where=where,
+        )
+
+
+def _check_polygons(found: Any, where: str | None) -> None:
+    lists = isinstance(found, Sequence) and not isinstance(found, str) and len(found) > 0
+    if not lists or any(len(p) < 6 or len(p) % 2 for p in found):
+        raise TableError(
+            "a polygon has fewer than three points, or half a point",
+            expected="a list of polygons [x0, y0, x1, y1, x2, y2, …]",
+            found=str(found)[:80],
+            where=where,
+        )

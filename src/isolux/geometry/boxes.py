@@ -1,0 +1,386 @@
+"""Boxes: conversions, areas, clipping, overlap, and the pairs of boxes that overlap enough.
+
+The frame of coordinates stands in every name. ``xywh``: left, top, width, height. ``xyxy``: left,
+top, right, bottom. ``cxcywh``: centre, width, height. All in pixels, y downwards.
+
+Two conventions exist for where a box ends. COCO's: coordinates lie between pixels, a box from 0 to
+10 is 10 wide. WIDER FACE's evaluation and scalabel's: coordinates are pixels, and a box from pixel
+0 to pixel 10 has 11 of them. ``pixel_inclusive=True`` is the second, always by name. It adds one
+pixel: do it in the conversion (scalabel does) or in the overlap (WIDER FACE does), not in both.
+
+A box of zero area overlaps nothing (with ``pixel_inclusive`` it is one pixel thick and may); one of
+negative width or height, or with a coordinate that is not a number, overlaps nothing ever. No
+function here repairs a box: ``check_boxes_xywh`` refuses faulty ones and names the row.
+
+References
+----------
+.. [1] Lin, T.-Y. et al. (2014). Microsoft COCO: Common Objects in Context. ECCV. Evaluation code:
+   https://github.com/cocodataset/cocoapi (``bbIou``).
+.. [2] Yang, S. et al. (2016). WIDER FACE: A Face Detection Benchmark. CVPR.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from isolux.errors import SpecError, TableError, place
+from isolux.geometry._pairs import (
+    CERTAIN,
+    BoolArray,
+    Detections,
+    FloatArray,
+    IntArray,
+    Pairs,
+    Truths,
+    found_in_chunks,
+    rows_by_image,
+    together,
+)
+
+__all__ = [
+    "BoxColumns",
+    "Detections",
+    "Pairs",
+    "Truths",
+    "box_area_xywh",
+    "box_cxcywh_to_xywh",
+    "box_diagonal_xywh",
+    "box_pairs_xywh",
+    "box_xywh_to_cxcywh",
+    "box_xywh_to_xyxy",
+    "box_xyxy_to_xywh",
+    "check_boxes_xywh",
+    "clip_xywh",
+    "iou_xywh",
+    "pairs_iou_xywh",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class BoxColumns:
+    """Boxes as four columns of a frame, each ``[n]``, in pixels: no copy into a matrix."""
+
+    x: FloatArray
+    y: FloatArray
+    width: FloatArray
+    height: FloatArray
+
+
+def box_xywh_to_xyxy(boxes: FloatArray, *, pixel_inclusive: bool = False) -> FloatArray:
+    """Convert ``[..., 4]`` from left, top, width, height to left, top, right, bottom, in pixels.
+
+    With ``pixel_inclusive`` right and bottom are the last pixels inside: one less.
+
+    Examples
+    --------
+    >>> box_xywh_to_xyxy(np.array([10.0, 20, 30, 40])).tolist()
+    [10.0, 20.0, 40.0, 60.0]
+    """
+    boxes = _boxes(boxes)
+    return np.concatenate(
+        [boxes[..., :2], boxes[..., :2] + boxes[..., 2:] - float(pixel_inclusive)], axis=-1
+    )
+
+
+def box_xyxy_to_xywh(boxes: FloatArray, *, pixel_inclusive: bool = False) -> FloatArray:
+    """Convert ``[..., 4]`` from left, top, right, bottom to left, top, width, height, in pixels.
+
+    With ``pixel_inclusive`` right and bottom are the last pixels inside, as scalabel reads
+    BDD100K: width and height are one more.
+
+    Examples
+    --------
+    >>> box_xyxy_to_xywh(np.array([0.0, 0, 10, 10]), pixel_inclusive=True).tolist()
+    [0.0, 0.0, 11.0, 11.0]
+    """
+    boxes = _boxes(boxes)
+    return np.concatenate(
+        [boxes[..., :2], boxes[..., 2:] - boxes[..., :2] + float(pixel_inclusive)], axis=-1
+    )
+
+
+def box_cxcywh_to_xywh(boxes: FloatArray) -> FloatArray:
+    """Convert ``[..., 4]`` from centre, width, height to left, top, width, height.
+
+    Examples
+    --------
+    >>> box_cxcywh_to_xywh(np.array([25.0, 40, 30, 40])).tolist()
+    [10.0, 20.0, 30.0, 40.0]
+    """
+    boxes = _boxes(boxes)
+    return np.concatenate([boxes[..., :2] - boxes[..., 2:] / 2, boxes[..., 2:]], axis=-1)
+
+
+def box_xywh_to_cxcywh(boxes: FloatArray) -> FloatArray:
+    """Convert ``[..., 4]`` from left, top, width, height to centre, width, height.
+
+    Examples
+    --------
+    >>> box_xywh_to_cxcywh(np.array([10.0, 20, 30, 40])).tolist()
+    [25.0, 40.0, 30.0, 40.0]
+    """
+    boxes = _boxes(boxes)
+    return np.concatenate([boxes[..., :2] + boxes[..., 2:] / 2, boxes[..., 2:]], axis=-1)
+
+
+def box_area_xywh(boxes: FloatArray, *, pixel_inclusive: bool = False) -> FloatArray:
+    """Area of ``[..., 4]`` boxes in square pixels, ``[...]``; 0 for negative width or height.
+
+    Examples
+    --------
+    >>> box_area_xywh(np.array([[0.0, 0, 10, 10], [0, 0, -1, 10]])).tolist()
+    [100.0, 0.0]
+    """
+    sides = _boxes(boxes)[..., 2:]
+    grown = np.where((sides >= 0).all(-1, keepdims=True), sides + float(pixel_inclusive), 0.0)
+    return np.asarray(grown[..., 0] * grown[..., 1])
+
+
+def box_diagonal_xywh(boxes: FloatArray) -> FloatArray:
+    """Length of the diagonal of ``[..., 4]`` boxes in pixels, ``[...]``.
+
+    Examples
+    --------
+    >>> float(box_diagonal_xywh(np.array([7.0, 7, 3, 4])))
+    5.0
+    """
+    sides = _boxes(boxes)[..., 2:]
+    return np.asarray(np.hypot(sides[..., 0], sides[..., 1]))
+
+
+def clip_xywh(boxes: FloatArray, width: FloatArray, height: FloatArray) -> FloatArray:
+    """Cut ``[n, 4]`` boxes to their images of ``width`` and ``height`` pixels (scalars or ``[n]``).
+
+    A box wholly outside becomes one of zero width or height at the nearest edge. COCO's evaluation
+    does not clip; where a reference does, its loader calls this and says so.
+
+    Examples
+    --------
+    >>> clip_xywh(np.array([[-5.0, 10, 20, 500]]), 100, 80).tolist()
+    [[0.0, 10.0, 15.0, 70.0]]
+    """
+    corners = box_xywh_to_xyxy(boxes)
+    limit = np.stack(np.broadcast_arrays(width, height, width, height), axis=-1)
+    return box_xyxy_to_xywh(np.clip(corners, 0.0, np.asarray(limit, dtype=np.float64)))
+
+
+def iou_xywh(
+    detections: FloatArray,
+    truths: FloatArray,
+    *,
+    crowd: BoolArray | None = None,
+    pixel_inclusive: bool = False,
+) -> FloatArray:
+    """Overlap of every box with every box: ``[n, 4]`` and ``[m, 4]`` give ``[n, m]``, 0 to 1.
+
+    Intersection over union; where ``crowd [m]`` is true, intersection over the detection's area.
+    Rounding may give a little more than 1, as it does in pycocotools.
+
+    Examples
+    --------
+    A box of 10 × 10 and one shifted by 5 share 50 of 150 square pixels; of a crowd's box, half of
+    the detection lies within.
+
+    >>> boxes = np.array([[0.0, 0, 10, 10]]), np.array([[5.0, 0, 10, 10], [5, 0, 10, 10]])
+    >>> iou_xywh(*boxes, crowd=np.array([False, True])).round(3).tolist()
+    [[0.333, 0.5]]
+    """
+    d, t = _boxes(detections), _boxes(truths)
+    crowds = np.zeros(len(t), np.bool_) if crowd is None else np.asarray(crowd)
+    return _overlap(d[:, None, :], t[None, :, :], crowds[None, :], float(pixel_inclusive))
+
+
+def pairs_iou_xywh(
+    detections: FloatArray,
+    truths: FloatArray,
+    *,
+    crowd: BoolArray | None = None,
+    pixel_inclusive: bool = False,
+) -> FloatArray:
+    """Overlap of each box with the one in the same row: ``[p, 4]`` and ``[p, 4]`` give ``[p]``.
+
+    As ``iou_xywh``, of which it is the diagonal.
+
+    Examples
+    --------
+    >>> a = np.array([[0.0, 0, 10, 10], [0, 0, 1, 1]])
+    >>> pairs_iou_xywh(a, a + [0, 5, 0, 0]).round(3).tolist()
+    [0.333, 0.0]
+    """
+    d, t = _boxes(detections), _boxes(truths)
+    crowds = np.zeros(len(t), np.bool_) if crowd is None else np.asarray(crowd)
+    return _overlap(d, t, crowds, float(pixel_inclusive))
+
+
+def box_pairs_xywh(
+    detections: Detections,
+    truths: Truths,
+    detection_boxes: FloatArray | BoxColumns,
+    truth_boxes: FloatArray | BoxColumns,
+    *,
+    lowest_iou: float = 0.5,
+    pixel_inclusive: bool = False,
+    n_threads: int = 1,
+) -> Pairs:
+    """Find the pairs of one image (and class, where both have labels) that overlap enough.
+
+    Parameters
+    ----------
+    detections, truths : Detections, Truths
+        Any order of images; quickest when sorted by image.
+    detection_boxes, truth_boxes : [n, 4] and [m, 4] float, or BoxColumns
+        Left, top, width, height, in pixels.
+    lowest_iou : float
+        In (0, 1]: the lowest threshold at which the pairs will be matched.
+    pixel_inclusive : bool
+        The +1 convention of WIDER FACE's evaluation.
+    n_threads : int
+        Chunks of images at once; does not change the result.
+
+    Returns
+    -------
+    Pairs
+        Sorted by image, detection, person.
+
+    Examples
+    --------
+    >>> pairs = box_pairs_xywh(
+    ...     Detections(np.array([0, 0]), np.array([0.9, 0.8])),
+    ...     Truths(np.array([0, 1])),
+    ...     np.array([[0.0, 0, 10, 10], [50, 50, 10, 10]]),
+    ...     np.array([[0.0, 0, 10, 8], [50, 50, 10, 10]]),
+    ... )
+    >>> pairs.detection.tolist(), pairs.truth.tolist(), pairs.iou.tolist()
+    ([0], [0], [0.8])
+    """
+    return _candidate_pairs(
+        (detections, truths),
+        (_columns(detection_boxes, len(detections)), _columns(truth_boxes, len(truths))),
+        lowest_iou=lowest_iou,
+        extra=float(pixel_inclusive),
+        n_threads=n_threads,
+    )
+
+
+def check_boxes_xywh(
+    boxes: FloatArray,
+    *,
+    zero_area: Literal["allow", "refuse"] = "allow",
+    file: object | None = None,
+) -> None:
+    """Refuse boxes ``[n, 4]`` that are no boxes, naming the first faulty row (counted from 1).
+
+    Refused: a coordinate that is not finite, a negative width or height, and, if asked, a width or
+    height of zero. Outside the image is no fault: annotators and models draw past the edge.
+
+    Raises
+    ------
+    TableError
+        With the row, and how many rows have the same fault.
+
+    Examples
+    --------
+    >>> check_boxes_xywh(np.array([[0.0, 0, 5, 5], [3, 3, -1, 4]]), file="boxes.json")
+    Traceback (most recent call last):
+    isolux.errors.TableError: a box has a negative width or height
+      expected: left, top, width, height in pixels
+      found: [3.0, 3.0, -1.0, 4.0], and 1 such row in all
+      where: boxes.json, row 2
+    """
+    boxes = _boxes(boxes)
+    faults = {
+        "a box has a coordinate that is not a finite number": ~np.isfinite(boxes).all(1),
+        "a box has a negative width or height": (boxes[:, 2:] < 0).any(1),
+        "a box has no area": (boxes[:, 2:] == 0).any(1) & (zero_area == "refuse"),
+    }
+    for fault, rows in faults.items():
+        if rows.any():
+            row, count = int(np.argmax(rows)), int(rows.sum())
+            raise TableError(
+                fault,
+                expected="left, top, width, height in pixels",
+                found=f"{boxes[row].tolist()}, and {count} such row{'s' * (count > 1)} in all",
+                where=place(file, row + 1),
+            )
+
+
+def _overlap(d: FloatArray, t: FloatArray, crowd: BoolArray, extra: float) -> FloatArray:
+    """Compute the overlap, broadcast; operation by operation that of pycocotools' ``bbIou``."""
+    low = np.maximum(d[..., :2], t[..., :2])
+    side = np.minimum(d[..., 2:] + d[..., :2], t[..., 2:] + t[..., :2]) - low + extra
+    real = (side > 0).all(-1) & (d[..., 2:] >= 0).all(-1) & (t[..., 2:] >= 0).all(-1)
+    common = side[..., 0] * side[..., 1]
+    area = (d[..., 2] + extra) * (d[..., 3] + extra)
+    other = (t[..., 2] + extra) * (t[..., 3] + extra)
+    union = np.where(crowd, area, area + other - common)
+    return np.divide(common, union, out=np.zeros_like(common), where=real & (union > 0))
+
+
+def _candidate_pairs(
+    sides: tuple[Detections, Truths],
+    boxes: tuple[BoxColumns, BoxColumns],
+    *,
+    lowest_iou: float,
+    extra: float = 0.0,
+    areas: tuple[FloatArray, FloatArray] | None = None,
+    n_threads: int = 1,
+) -> Pairs:
+    """Pairs by box overlap, or, with ``areas``, by the most that masks in these boxes can share."""
+    from isolux.geometry._match_kernels import overlapping_pairs
+
+    if not 0 < lowest_iou <= 1:
+        raise SpecError(
+            "the lowest overlap is not above 0 and at most 1",
+            expected="for example 0.5; at 0 things would match that do not touch",
+            found=str(lowest_iou),
+        )
+    by_label = together(*sides)
+    n_images = 1 + max((int(s.image.max()) for s in sides if len(s)), default=-1)
+    none = np.empty(0)
+    labels = [_labels(sides[0].label), _labels(sides[1].label)]
+    grouped = [rows_by_image(s.image, n_images) for s in sides]
+    columns: list[tuple[Any, ...]] = [
+        (g.starts, g.order, g.in_order, b.x, b.y, b.width, b.height, area, label)
+        for g, b, area, label in zip(grouped, boxes, areas or (none, none), labels, strict=True)
+    ]
+    find: Any = overlapping_pairs  # its thirty arguments are two tuples and the settings
+    settings = (sides[1].is_crowd, min(lowest_iou, CERTAIN), extra, by_label, areas is not None)
+    image, detection, truth, overlap = found_in_chunks(
+        lambda first, last: find(first, last, *columns[0], *columns[1], *settings),
+        grouped[0].starts,
+        n_threads,
+    )
+    return Pairs(image, detection, truth, overlap, lowest_iou, len(sides[0]), len(sides[1]))
+
+
+def _labels(label: IntArray | None) -> IntArray:
+    return np.empty(0, np.int64) if label is None else label.astype(np.int64, copy=False)
+
+
+def _boxes(boxes: FloatArray) -> FloatArray:
+    found = np.asarray(boxes, dtype=np.float64)
+    if found.ndim == 0 or found.shape[-1] != 4:
+        raise SpecError(
+            "boxes do not have four numbers each",
+            expected="an array of shape [..., 4]",
+            found=f"shape {found.shape}",
+        )
+    return found
+
+
+def _columns(boxes: FloatArray | BoxColumns, rows: int) -> BoxColumns:
+    if not isinstance(boxes, BoxColumns):
+        matrix = _boxes(boxes)
+        boxes = BoxColumns(matrix[:, 0], matrix[:, 1], matrix[:, 2], matrix[:, 3])
+    sides = (boxes.x, boxes.y, boxes.width, boxes.height)
+    x, y, width, height = (np.asarray(side, dtype=np.float64) for side in sides)
+    if any(side.shape != (rows,) for side in (x, y, width, height)):
+        raise SpecError(
+            "there are not as many boxes as rows",
+            expected=f"{rows} boxes",
+            found=f"{[len(side) for side in sides]} values in the four columns",
+        )
+    return BoxColumns(x, y, width, height)

@@ -1,0 +1,313 @@
+"""Keypoints: object keypoint similarity (OKS), normalised distances, correct keypoints (PCK).
+
+OKS is to poses what intersection over union is to boxes: 1 where every labelled keypoint is hit,
+falling with the distance, counted in units of the person's size and of how finely people place
+that keypoint. Only keypoints labelled in the truth count (visibility above 0).
+
+References
+----------
+.. [1] Ruggero Ronchi, M. and Perona, P. (2017). Benchmarking and Error Diagnosis in Multi-Instance
+   Pose Estimation. ICCV; https://cocodataset.org/#keypoints-eval (OKS and the 17 sigmas).
+.. [2] Yang, Y. and Ramanan, D. (2013). Articulated Human Detection with Flexible Mixtures of
+   Parts. IEEE TPAMI 35(12) (PCK).
+.. [3] Andriluka, M. et al. (2014). 2D Human Pose Estimation: New Benchmark and State of the Art
+   Analysis. CVPR (PCKh: half the head's length, here .6 of the head box's diagonal).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.errors import SpecError
+from isolux.geometry._pairs import (
+    CERTAIN,
+    Detections,
+    FloatArray,
+    IntArray,
+    Pairs,
+    Truths,
+    rows_by_image,
+    together,
+)
+from isolux.geometry.boxes import box_diagonal_xywh
+
+__all__ = [
+    "COCO_KEYPOINTS",
+    "COCO_SIGMAS",
+    "correct_keypoints",
+    "head_length_xywh",
+    "keypoint_pairs",
+    "normalised_distance",
+    "pairs_oks",
+    "pck",
+]
+
+COCO_KEYPOINTS: tuple[str, ...] = (
+    *("nose", "left eye", "right eye", "left ear", "right ear"),
+    *("left shoulder", "right shoulder", "left elbow", "right elbow"),
+    *("left wrist", "right wrist", "left hip", "right hip"),
+    *("left knee", "right knee", "left ankle", "right ankle"),
+)
+"""COCO's 17 keypoints, in order."""
+
+COCO_SIGMAS: tuple[float, ...] = tuple(
+    (
+        np.array(
+            [
+                *(0.26, 0.25, 0.25, 0.35, 0.35, 0.79, 0.79, 0.72, 0.72),
+                *(0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89),
+            ]
+        )
+        / 10.0
+    ).tolist()
+)
+"""How finely people place each of them: standard deviation over the root of the person's area."""
+
+_ROWS_AT_ONCE = 200_000  # pairs: with 17 keypoints some 30 MB an array
+
+
+def pairs_oks(
+    detected: FloatArray,
+    truth: FloatArray,
+    area_px: FloatArray,
+    *,
+    sigmas: FloatArray | tuple[float, ...] = COCO_SIGMAS,
+    box_xywh: FloatArray | None = None,
+) -> FloatArray:
+    """Object keypoint similarity of aligned pairs: ``[p]``, 0 to 1, higher is better.
+
+    Parameters
+    ----------
+    detected : [p, K, 2 or more] float
+        x, y in pixels of each predicted keypoint; further columns are unread.
+    truth : [p, K, 3] float
+        x, y, visibility of each annotated keypoint; above 0: labelled.
+    area_px : [p] float
+        The person's area, in COCO that of the mask.
+    sigmas : [K] float
+        One for each keypoint.
+    box_xywh : [p, 4] float, optional
+        The person's box. For people without labelled keypoints COCO measures how far the
+        predictions lie outside of it, doubled in size; without boxes they get NaN.
+
+    Examples
+    --------
+    One keypoint, sigma .1, area 100 px, 2 px away: exp(-4 / (2 × 100 × (2 × .1)²)) = exp(-.5).
+
+    >>> oks = pairs_oks(
+    ...     np.array([[[2.0, 0.0]]]), np.array([[[0.0, 0, 2]]]), np.array([100.0]), sigmas=(0.1,)
+    ... )
+    >>> oks.round(4).tolist()
+    [0.6065]
+    """
+    spread = (np.asarray(sigmas, dtype=np.float64) * 2) ** 2
+    detected, truth = _points(detected, len(spread), 2), _points(truth, len(spread), 3)
+    labelled = truth[..., 2] > 0
+    offset = detected[..., :2] - truth[..., :2]
+    none = np.asarray(labelled.sum(axis=1) == 0)
+    if box_xywh is not None and none.any():
+        offset[none] = _outside_doubled(detected[none, :, :2], np.asarray(box_xywh)[none])
+        labelled = labelled | none[:, None]
+    size = np.asarray(area_px, dtype=np.float64)[:, None] + np.spacing(1)
+    error = (offset[..., 0] ** 2 + offset[..., 1] ** 2) / spread / size / 2
+    count = labelled.sum(axis=1)
+    hits = np.where(labelled, np.exp(-np.where(labelled, error, 0.0)), 0.0).sum(axis=1)
+    return _divided(hits, count)
+
+
+def keypoint_pairs(
+    detections: Detections,
+    truths: Truths,
+    detected: FloatArray,
+    truth: FloatArray,
+    area_px: FloatArray,
+    *,
+    box_xywh: FloatArray | None = None,
+    sigmas: FloatArray | tuple[float, ...] = COCO_SIGMAS,
+    lowest_oks: float = 0.5,
+) -> Pairs:
+    """Find the pairs of poses of one image (and class) that are similar enough.
+
+    Every detection meets every person of its image: poses may be alike whose boxes are not.
+
+    Parameters
+    ----------
+    detections, truths : Detections, Truths
+        People without labelled keypoints are to be marked ``ignore``, as COCO does.
+    detected : [n, K, 2 or more] float
+    truth : [m, K, 3] float
+    area_px : [m] float
+    box_xywh : [m, 4] float, optional
+        As in ``pairs_oks``.
+    lowest_oks : float
+        In (0, 1]: the lowest threshold at which the pairs will be matched.
+
+    Returns
+    -------
+    Pairs
+        ``iou`` is the similarity.
+
+    Examples
+    --------
+    >>> pose = np.array([[[5.0, 5.0, 2.0]]])
+    >>> pairs = keypoint_pairs(
+    ...     Detections(np.array([0]), np.array([0.9])),
+    ...     Truths(np.array([0])),
+    ...     *(pose, pose, np.array([100.0])),
+    ...     sigmas=(0.1,),
+    ... )
+    >>> pairs.iou.tolist()
+    [1.0]
+    """
+    if not 0 < lowest_oks <= 1:
+        raise SpecError("the lowest similarity is not above 0 and at most 1", found=str(lowest_oks))
+    _check_rows(detections, truths, detected, truth)
+    d, t = _all_pairs(detections, truths)
+    similar = np.empty(len(d))
+    for first in range(0, len(d), _ROWS_AT_ONCE):
+        chunk = slice(first, first + _ROWS_AT_ONCE)
+        rows = t[chunk]
+        similar[chunk] = pairs_oks(
+            *(detected[d[chunk]], truth[rows], area_px[rows]),
+            sigmas=sigmas,
+            box_xywh=None if box_xywh is None else box_xywh[rows],
+        )
+    keep = similar >= min(lowest_oks, CERTAIN)  # false for NaN
+    d, t = d[keep], t[keep]
+    image = np.asarray(detections.image, dtype=np.int64)[d]
+    return Pairs(image, d, t, similar[keep], lowest_oks, len(detections), len(truths))
+
+
+def normalised_distance(
+    detected: FloatArray, truth: FloatArray, scale_px: FloatArray
+) -> FloatArray:
+    """Distance of each keypoint from its annotation over the person's scale: ``[n, K]``.
+
+    Parameters
+    ----------
+    detected : [n, K, 2 or more] float
+        x, y in pixels. NaN: not predicted, which gives infinity.
+    truth : [n, K, 3] float
+        x, y, visibility; visibility 0: unlabelled, which gives NaN (not scored).
+    scale_px : [n] float
+        Head length, diagonal of the face's box, …; where it is not above 0, NaN.
+
+    Returns
+    -------
+    [n, K] float
+        From 0, lower is better.
+
+    Examples
+    --------
+    >>> normalised_distance(
+    ...     np.array([[[3.0, 4.0], [0, 0]]]), np.array([[[0.0, 0, 2], [9, 9, 0]]]), np.array([10.0])
+    ... ).tolist()
+    [[0.5, nan]]
+    """
+    truth = _points(truth, np.shape(truth)[1], 3)
+    detected = _points(detected, truth.shape[1], 2)
+    offset = detected[..., :2] - truth[..., :2]
+    distance = np.sqrt(offset[..., 0] ** 2 + offset[..., 1] ** 2)
+    distance = np.where(np.isnan(detected[..., :2]).any(axis=-1), np.inf, distance)
+    scale = np.asarray(scale_px, dtype=np.float64)[:, None]
+    judged = (truth[..., 2] > 0) & (scale > 0)
+    return _divided(distance, np.where(judged, scale, 0.0))
+
+
+def correct_keypoints(distance: FloatArray, fraction: float) -> FloatArray:
+    """1 where a normalised distance is at most ``fraction``, 0 where not, NaN where not scored.
+
+    ``[n, K]`` gives ``[n, K]``; the mean over people that are not NaN is one keypoint's PCK.
+
+    Examples
+    --------
+    >>> correct_keypoints(np.array([[0.5, 0.6, np.nan]]), 0.5).tolist()
+    [[1.0, 0.0, nan]]
+    """
+    if not fraction > 0:
+        raise SpecError("the fraction of the scale is not above 0", found=str(fraction))
+    return np.where(np.isnan(distance), np.nan, (distance <= fraction).astype(np.float64))
+
+
+def pck(distance: FloatArray, fraction: float) -> FloatArray:
+    """Share of a person's labelled keypoints within ``fraction`` of their scale: ``[n]``.
+
+    ``distance [n, K]`` is from ``normalised_distance``. 0 to 1, higher is better; NaN for a person
+    without labelled keypoints.
+
+    Examples
+    --------
+    >>> pck(np.array([[0.5, 0.6, np.nan], [np.nan, np.nan, np.nan]]), 0.5).tolist()
+    [0.5, nan]
+    """
+    correct = correct_keypoints(distance, fraction)
+    count = (~np.isnan(correct)).sum(axis=1)
+    return _divided(np.nansum(correct, axis=1), count)
+
+
+def head_length_xywh(head_boxes: FloatArray) -> FloatArray:
+    """Head length as MPII's PCKh takes it: .6 of the diagonal of ``[n, 4]`` head boxes, in pixels.
+
+    Examples
+    --------
+    >>> head_length_xywh(np.array([[0.0, 0, 30, 40]])).tolist()
+    [30.0]
+    """
+    return 0.6 * box_diagonal_xywh(head_boxes)
+
+
+def _all_pairs(detections: Detections, truths: Truths) -> tuple[IntArray, IntArray]:
+    """Rows of every detection with every person of its image and class, sorted as Pairs are."""
+    n_images = 1 + max((int(s.image.max()) for s in (detections, truths) if len(s)), default=-1)
+    by_d, by_t = (rows_by_image(s.image, n_images) for s in (detections, truths))
+    order_d = np.arange(len(detections)) if by_d.in_order else by_d.order
+    order_t = np.arange(len(truths)) if by_t.in_order else by_t.order
+    image = np.asarray(detections.image)[order_d]
+    partners = np.diff(by_t.starts)[image]
+    d = np.repeat(order_d, partners)
+    begin = np.append(0, np.cumsum(partners))[:-1]
+    within = np.arange(len(d)) - np.repeat(begin, partners)
+    t = order_t[np.repeat(by_t.starts[image], partners) + within]
+    if together(detections, truths) and detections.label is not None and truths.label is not None:
+        same = detections.label[d] == truths.label[t]
+        d, t = d[same], t[same]
+    return d, t
+
+
+def _outside_doubled(points: FloatArray, box: FloatArray) -> FloatArray:
+    """How far points lie outside a box grown by its own width and height on every side."""
+    low = box[:, None, :2] - box[:, None, 2:]
+    high = box[:, None, :2] + box[:, None, 2:] * 2
+    return np.asarray(np.maximum(0, low - points) + np.maximum(0, points - high))
+
+
+def _divided(value: FloatArray, by: npt.NDArray[Any]) -> FloatArray:
+    """Divide; NaN where there is nothing to divide by."""
+    found = np.full(np.shape(value), np.nan)
+    np.divide(value, by, out=found, where=by > 0)
+    return found
+
+
+def _points(points: FloatArray, keypoints: int, columns: int) -> FloatArray:
+    found = np.asarray(points, dtype=np.float64)
+    if found.ndim != 3 or found.shape[1] != keypoints or found.shape[2] < columns:
+        raise SpecError(
+            "keypoints are of the wrong shape",
+            expected=f"[rows, {keypoints} keypoints, {columns} numbers or more]",
+            found=f"shape {list(found.shape)}",
+        )
+    return found
+
+
+def _check_rows(
+    detections: Detections, truths: Truths, detected: FloatArray, truth: FloatArray
+) -> None:
+    if len(detected) != len(detections) or len(truth) != len(truths):
+        raise SpecError(
+            "there are not as many poses as rows",
+            expected=f"{len(detections)} detected and {len(truths)} annotated",
+            found=f"{len(detected)} and {len(truth)}",
+        )

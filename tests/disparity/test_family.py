@@ -1,0 +1,194 @@
+"""The family of tests: which null, which contrasts, which correction, how many."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.disparity import family as families
+from isolux.groups.measure import measure_groups
+from isolux.info import Metric
+from isolux.spec import AuditSpec
+from isolux.stats.multiplicity import bonferroni, holm, max_t
+from isolux.stats.nulls import REST
+from isolux.stats.statistic import SumStatistic
+from tests._scored import members, scored
+
+# Eight subjects of two photos, four to a group.
+RIGHT = [2, 2, 1, 2, 0, 1, 0, 1]
+VALUES = [v for r in RIGHT for v in ([1.0] * r + [0.0] * (2 - r))]
+SUBJECTS = [f"s{k}" for k in range(8) for _ in range(2)]
+BETWEEN = ["a"] * 8 + ["b"] * 8
+WITHIN = ["dark", "light"] * 8
+
+
+def _spec(**more):
+    return AuditSpec(data="x", **{"min_units": 1, "min_clusters": 1, "replicates": 2000, **more})
+
+
+def _family(membership, references=None, scores=None, **more):
+    spec = _spec(**more)
+    scores = scored(VALUES, SUBJECTS) if scores is None else scores
+    estimates = measure_groups(scores, membership, spec)
+    return estimates, families.test_family(estimates, spec, references or {})
+
+
+def test_a_subjects_attribute_is_permuted_and_a_photos_is_flipped():
+    _, found = _family(members(ancestry=BETWEEN, light=WITHIN))
+    assert found.tested["ancestry", 0].test == "cluster permutation"
+    assert found.tested["light", 0].test == "cluster sign-flip"
+
+
+def test_overlapping_groups_are_flipped():
+    overlap = [["3"]] * 6 + [["3", "4"]] * 4 + [["4"]] * 6
+    _, found = _family(members(tone=overlap))
+    assert found.tested["tone", 0].test == "cluster sign-flip"
+
+
+def test_the_p_is_that_of_all_splits_of_eight_subjects():
+    # 70 ways to choose group a's four subjects, each studentised by the definition.
+    right, photos = np.array(RIGHT, float), np.full(8, 2.0)
+
+    def t(a):
+        inside = np.isin(np.arange(8), a)
+        m = right.sum() / photos.sum()
+        u = (right - m * photos) / 8 * np.where(inside, 1, -1)
+        return u.sum() / np.sqrt((u**2).sum())
+
+    null = np.abs([t(c) for c in itertools.combinations(range(8), 4)])
+    exact = (null >= abs(t([0, 1, 2, 3])) - 1e-9).mean()
+    _, found = _family(members(g=BETWEEN), replicates=20_000)
+    tested = found.tested["g", 0]
+    assert tested.null.t[0] == pytest.approx(t([0, 1, 2, 3]))
+    assert tested.null.p_value[0] == pytest.approx(exact, abs=4.5 * np.sqrt(exact / 20_000))
+
+
+def test_contrasts_are_all_pairs_and_each_group_against_the_rest():
+    three = ["a"] * 4 + ["b"] * 6 + ["c"] * 6
+    _, found = _family(members(g=three))
+    tested = found.tested["g", 0]
+    assert tested.contrasts.tolist() == [[0, 1], [0, 2], [1, 2], [0, REST], [1, REST], [2, REST]]
+    assert found.size == 6
+    assert "m = 6" in found.name
+    assert found.name.startswith("all pairs and groups against the rest")
+
+
+def test_with_a_reference_only_pairs_with_it_are_tested():
+    three = ["a"] * 4 + ["b"] * 6 + ["c"] * 6
+    _, found = _family(members(g=three), {"g": "b"})
+    tested = found.tested["g", 0]
+    assert tested.referenced
+    assert tested.contrasts[:2].tolist() == [[0, 1], [2, 1]]
+    assert found.size == 5
+
+
+def test_a_reference_too_small_to_judge_leaves_nothing_to_compare():
+    three = ["a"] * 8 + ["b"] * 6 + ["c"] * 2
+    _, found = _family(members(g=three), {"g": "c"}, min_clusters=2)
+    assert ("g", 0) not in found.tested
+
+
+def test_a_group_too_small_to_judge_is_not_compared():
+    three = ["a"] * 8 + ["b"] * 6 + ["c"] * 2
+    estimates, found = _family(members(g=three), min_clusters=2)
+    assert [estimates.groups[g].name for g in found.tested["g", 0].members] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("correction", "adjust"),
+    [("max-t", None), ("holm", holm), ("bonferroni", bonferroni), ("none", lambda p: p)],
+)
+def test_corrections_are_over_the_whole_family(correction, adjust):
+    _, found = _family(members(g=BETWEEN, h=WITHIN), correction=correction)
+    nulls = [x.null for x in found.tested.values()]
+    if adjust is None:
+        expected = max_t(np.concatenate([n.t for n in nulls]), found.null_max)
+    else:
+        expected = adjust(np.concatenate([n.p_value for n in nulls]))
+    got = np.concatenate([x.adjusted for x in found.tested.values()])
+    np.testing.assert_allclose(got, expected)
+    np.testing.assert_allclose(found.null_max, np.maximum(*(n.largest for n in nulls)))
+    assert found.size == 6
+
+
+def test_adjusted_p_falls_below_alpha_just_where_t_exceeds_the_critical_value():
+    values = [1.0] * 30 + [1.0, 0.0] * 15
+    _, found = _family(members(g=["a"] * 30 + ["b"] * 30), scores=scored(values), replicates=999)
+    tested = found.tested["g", 0]
+    above = np.abs(tested.null.t) > found.critical
+    np.testing.assert_array_equal(above, tested.adjusted <= 0.05)
+    assert above.any()
+
+
+def test_nothing_to_compare_is_an_empty_family():
+    _, found = _family(members(g=["a"] * 16))
+    assert found.tested == {}
+    assert found.size == 0
+    assert "m = 0" in found.name
+
+
+def test_everyone_right_is_not_tested():
+    _, found = _family(
+        members(g=BETWEEN, h=WITHIN), scores=scored([1.0] * 16, SUBJECTS), correction="holm"
+    )
+    assert found.size == 0
+    for tested in found.tested.values():
+        assert np.isnan(tested.adjusted).all()
+
+
+def test_group_names_and_row_order_do_not_change_t():
+    _, one = _family(members(g=BETWEEN))
+    swapped = members(g=["z" if g == "a" else "y" for g in BETWEEN])
+    _, two = _family(swapped)
+    assert one.tested["g", 0].null.t[0] == pytest.approx(-two.tested["g", 0].null.t[0])
+
+
+MEDIANLIKE = Metric(
+    name="square", title="s", definition="d", direction="higher", evidence="e",
+    statistic=SumStatistic(
+        lambda e: np.column_stack([e["value"].to_numpy(), np.ones(e.height)]),
+        lambda s: np.divide(
+            s[..., 0], s[..., 1], out=np.full(s.shape[:-1], np.nan), where=s[..., 1] > 0
+        ) ** 2,
+    ),
+)  # fmt: skip
+
+
+def test_statistics_that_are_no_means_use_the_centred_bootstrap():
+    rng = np.random.default_rng(0)
+    n = 120
+    values = np.concatenate([rng.random(60), 0.4 + 0.6 * rng.random(60)])
+    evidence = pl.DataFrame(
+        {"model": ["m"] * n, "unit_id": [f"u{k}" for k in range(n)],
+         "cluster_id": pl.Series([None] * n, dtype=pl.String), "value": values}
+    )  # fmt: skip
+    scores = scored(values, evidence={"e": evidence}, others=(MEDIANLIKE,))
+    estimates, found = _family(members(g=["a"] * 60 + ["b"] * 60), scores=scores)
+    j = next(k for k, m in enumerate(estimates.measures) if m.metric == "square")
+    tested = found.tested["g", j]
+    assert tested.test == "centred bootstrap"
+    gap = estimates.value[1, j] - estimates.value[2, j]
+    se = np.hypot(*estimates.standard_error[1:, j])
+    assert tested.null.t[0] == pytest.approx(gap / se, rel=0.05)
+    assert tested.null.p_value[0] < 0.01
+    drawn = estimates.replicates[1, j] - estimates.replicates[2, j] - gap
+    scale = gap / tested.null.t[0]
+    reached = (np.abs(drawn / scale) >= abs(gap / scale) * (1 - 1e-12)).sum()
+    assert tested.null.p_value[0] == pytest.approx((1 + reached) / 2001)
+
+
+def test_the_standard_error_of_a_difference_counts_shared_people():
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 2, 300).astype(float)
+    tones = [["3"]] * 100 + [["3", "4"]] * 100 + [["4"]] * 100
+    estimates, _ = _family(members(tone=tones), scores=scored(values), replicates=8000)
+    se = families.standard_error_of_difference(estimates, 0, np.array([1]), np.array([2]))[0]
+    u = np.zeros(300)
+    u[:200] += (values[:200] - values[:200].mean()) / 200
+    u[100:] -= (values[100:] - values[100:].mean()) / 200
+    assert se == pytest.approx(np.sqrt((u**2).sum()), rel=0.04)
+    apart = np.hypot(*estimates.standard_error[1:, 0])
+    assert se < 0.8 * apart

@@ -1,0 +1,130 @@
+"""Two models on the same people: paired changes, gaps, and classes ranked side by side."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.disparity.models import class_rankings, compare_models
+from isolux.groups.measure import measure_groups
+from isolux.spec import AuditSpec
+from isolux.tables import COMPARISONS, check
+from tests._scored import members, scored, stacked
+
+N = 80
+GROUP = ["a"] * 40 + ["b"] * 40
+# Model x: 30 of 40 and 20 of 40. Model y gains ten people of b and loses two of a, the same others.
+X = np.array([1.0] * 30 + [0.0] * 10 + [1.0] * 20 + [0.0] * 20)
+Y = X.copy()
+Y[:2], Y[60:70] = 0.0, 1.0
+
+
+def _compare(x=X, y=Y, clusters=None, **more):
+    spec = AuditSpec(data="d", **{"min_units": 1, "replicates": 1000, **more})
+    scores = stacked(scored(x, clusters, model="x"), scored(y, clusters, model="y"))
+    estimates = measure_groups(scores, members(g=GROUP), spec)
+    return estimates, compare_models(estimates, spec, ("x", "y"))
+
+
+def _rows(found, kind="model_difference"):
+    rows = found.table.filter(pl.col("kind") == kind)
+    return {(r["attribute"], r["group_a"]): r for r in rows.iter_rows(named=True)}
+
+
+def test_changes_by_hand():
+    _, found = _compare()
+    rows = _rows(found)
+    assert {k: r["value"] for k, r in rows.items()} == pytest.approx(
+        {(None, "everyone"): 8 / 80, ("g", "a"): -2 / 40, ("g", "b"): 10 / 40}
+    )
+    assert found.family[1] == 3
+    assert "m = 3" in found.family[0]
+    check(found.table, COMPARISONS)
+    # a: .75 and .7; b: .5 and .75. The range was .25 and is .05.
+    gap = found.table.filter(pl.col("kind") == "gap_difference").row(0, named=True)
+    assert gap["value"] == pytest.approx(0.05 - 0.25)
+
+
+def test_the_interval_is_paired():
+    estimates, found = _compare()
+    row = _rows(found)["g", "b"]
+    # Ten of forty changed, all one way: variance of the change is that of a share of 10 / 40.
+    se = np.sqrt(0.25 * 0.75 / 39)
+    assert row["high"] - row["low"] == pytest.approx(2 * 2.02 * se, rel=0.1)
+    alone = np.hypot(*estimates.standard_error[2])
+    assert row["high"] - row["low"] < 0.8 * 2 * 2.02 * alone
+    assert row["low"] > 0
+
+
+def test_the_p_is_that_of_the_signs_of_those_who_changed():
+    # Only the ten changed count; u = (y - x) / n exactly, so 2 of the 2^10 signs are as extreme.
+    _, found = _compare(replicates=20_000)
+    p = _rows(found)["g", "b"]["p_value"]
+    exact = 2 / 2**10
+    assert p == pytest.approx(exact, abs=4.5 * np.sqrt(exact / 20_000))
+    two = _rows(found)["g", "a"]["p_value"]
+    signs = list(itertools.product([1, -1], repeat=2))
+    assert two == pytest.approx(np.mean([abs(sum(s)) == 2 for s in signs]), abs=0.02)
+
+
+def test_two_equal_models_are_not_tested_and_do_not_differ():
+    _, found = _compare(y=X)
+    rows = _rows(found)
+    assert all(r["value"] == 0.0 for r in rows.values())
+    assert all(r["p_value"] is None for r in rows.values())
+    assert found.family[1] == 0
+
+
+def test_clusters_that_change_together_count_once():
+    clusters = [f"s{k // 10}" for k in range(N)]
+    _, alone = _compare()
+    _, together = _compare(clusters=clusters, min_clusters=1)
+    assert _rows(together)["g", "b"]["p_value"] > 0.4 > _rows(alone)["g", "b"]["p_value"]
+
+
+def test_swapping_the_models_mirrors_everything():
+    spec = AuditSpec(data="d", min_units=1, replicates=1000)
+    estimates, found = _compare()
+    back = compare_models(estimates, spec, ("y", "x"))
+    one, two = _rows(found)["g", "b"], _rows(back)["g", "b"]
+    assert (one["value"], one["low"], one["high"]) == pytest.approx(
+        (-two["value"], -two["high"], -two["low"])
+    )
+    assert one["p_value"] == pytest.approx(two["p_value"], abs=0.01)
+    assert (two["model_a"], two["model_b"]) == ("y", "x")
+
+
+def test_models_that_share_no_metric_have_nothing_to_compare():
+    estimates, _ = _compare()
+    spec = AuditSpec(data="d", replicates=100)
+    found = compare_models(estimates, spec, ("x", "no such model"))
+    assert found.table.is_empty()
+    assert found.table.schema == pl.Schema(COMPARISONS.schema)
+
+
+def test_classes_are_ranked_by_their_largest_gap_side_by_side():
+    rows = [
+        # model, label, group, value
+        ("x", "nurse", "f", 0.9), ("x", "nurse", "m", 0.5), ("x", "cook", "f", 0.6),
+        ("x", "cook", "m", 0.7), ("y", "nurse", "f", 0.8), ("y", "nurse", "m", 0.75),
+        ("y", "cook", "f", 0.5), ("y", "cook", "m", 0.7), ("x", "pilot", "f", 0.1),
+        ("y", "pilot", "f", None),
+    ]  # fmt: skip
+    table = pl.DataFrame(
+        [
+            {"model": m, "metric": "recall", "attribute": "g", "label": c, "group": g, "value": v}
+            for m, c, g, v in rows
+        ]
+    )
+    ranked = class_rankings(table, ("x", "y"))
+    assert ranked["label"].to_list() == ["cook", "nurse"], "one group is no gap: no pilot"
+    by_label = {r["label"]: r for r in ranked.iter_rows(named=True)}
+    nurse = by_label["nurse"]
+    assert (nurse["rank_a"], nurse["gap_a"], nurse["worst_a"], nurse["best_a"]) == (
+        1, pytest.approx(0.4), "m", "f",
+    )  # fmt: skip
+    assert (nurse["rank_b"], nurse["gap_b"]) == (2, pytest.approx(0.05))
+    assert by_label["cook"]["rank_b"] == 1

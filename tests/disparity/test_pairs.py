@@ -1,0 +1,144 @@
+"""Rows of pairs: orientation, references, ratios, intervals, shared people, status."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.disparity.family import standard_error_of_difference
+from isolux.disparity.measured import measure_disparities
+from isolux.groups.measure import measure_groups
+from isolux.spec import AuditSpec
+from isolux.stats.detectable import smallest_detectable
+from isolux.stats.intervals import Interval, difference_interval, log_ratio_interval
+from isolux.tables import DISPARITIES, check
+from tests._scored import ACCURACY, ERROR, SELECTION, members, scored
+
+SIZE = 40
+RATES = {"a": 30, "b": 20, "c": 36}  # right, of forty
+VALUES = [v for right in RATES.values() for v in [1.0] * right + [0.0] * (SIZE - right)]
+GROUPS = [g for g in RATES for _ in range(SIZE)]
+
+
+def _measured(metric=ACCURACY, references=None, groups=GROUPS, values=VALUES, **more):
+    spec = AuditSpec(data="x", **{"min_units": 1, "replicates": 500, **more})
+    estimates = measure_groups(scored(values, metric=metric), members(g=groups), spec)
+    return estimates, measure_disparities(estimates, spec, references)
+
+
+def _pairs(table, kind="difference"):
+    rows = table.filter(pl.col("kind") == kind)
+    return {(r["group_a"], r["group_b"]): r for r in rows.iter_rows(named=True)}
+
+
+@pytest.mark.parametrize(
+    ("metric", "pairs"),
+    [
+        (ACCURACY, {("b", "a"): -0.25, ("a", "c"): -0.15, ("b", "c"): -0.4}),
+        (ERROR, {("a", "b"): 0.25, ("c", "a"): 0.15, ("c", "b"): 0.4}),
+        (SELECTION, {("b", "a"): -0.25, ("a", "c"): -0.15, ("b", "c"): -0.4}),
+    ],
+)
+def test_the_worse_group_comes_first(metric, pairs):
+    found = _pairs(_measured(metric)[1].table)
+    assert {k: r["value"] for k, r in found.items()} == pytest.approx(pairs)
+
+
+def test_a_reference_is_always_second():
+    found = _pairs(_measured(references={"g": "b"})[1].table)
+    values = {k: r["value"] for k, r in found.items()}
+    assert values == pytest.approx({("a", "b"): 0.25, ("c", "b"): 0.4})
+
+
+def test_ratios_and_their_logs_by_hand():
+    table = _measured(log_base=10.0)[1].table
+    ratios, logs = _pairs(table, "ratio"), _pairs(table, "log_ratio")
+    assert ratios["b", "c"]["value"] == pytest.approx(0.5 / 0.9)
+    assert logs["b", "c"]["value"] == pytest.approx(np.log10(0.5 / 0.9))
+    assert ratios["b", "c"]["low"] == pytest.approx(10 ** logs["b", "c"]["low"])
+    assert ratios["b", "c"]["high"] == pytest.approx(10 ** logs["b", "c"]["high"])
+    same = {k: r["p_value"] for k, r in _pairs(table).items()}
+    assert {k: r["p_value"] for k, r in ratios.items()} == same, "the same null hypothesis"
+
+
+def test_intervals_are_movers_of_the_groups_own():
+    estimates, measured = _measured()
+    row = _pairs(measured.table)["b", "a"]
+    drawn = estimates.replicates[[1, 2], 0]
+    rho = np.atleast_1d(np.corrcoef(drawn)[0, 1])
+    a, b = (
+        Interval(estimates.interval.low[[g], 0], estimates.interval.high[[g], 0]) for g in (1, 2)
+    )
+    ends = difference_interval(np.array([0.5]), b, np.array([0.75]), a, rho)
+    assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
+    logs = log_ratio_interval(np.array([0.5]), b, np.array([0.75]), a, rho)
+    ratio = _pairs(measured.table, "ratio")["b", "a"]
+    assert ratio["low"] == pytest.approx(np.exp(logs.low.item()))
+    assert row["method"] == "logit-t, MOVER"
+
+
+def test_percentile_when_asked_for():
+    estimates, measured = _measured(interval="percentile")
+    row = _pairs(measured.table)["b", "a"]
+    ends = np.percentile(estimates.replicates[2, 0] - estimates.replicates[1, 0], [2.5, 97.5])
+    assert (row["low"], row["high"]) == pytest.approx(tuple(ends))
+    assert row["method"] == "percentile"
+
+
+def test_detectable_rests_on_the_standard_error_and_the_familys_critical_value():
+    estimates, measured = _measured()
+    se = standard_error_of_difference(estimates, 0, np.array([2]), np.array([1]))
+    least = smallest_detectable(se, measured.family.critical).item()
+    assert _pairs(measured.table)["b", "a"]["detectable"] == pytest.approx(least)
+    ratio = _pairs(measured.table, "ratio")["b", "a"]["detectable"]
+    assert 0 < ratio < 1, "for a ratio below 1 it is the largest one below 1"
+
+
+def test_each_group_is_held_against_everyone():
+    table = _measured()[1].table
+    found = _pairs(table, "difference_to_overall")
+    overall = 86 / 120
+    assert {k: r["value"] for k, r in found.items()} == pytest.approx(
+        {(g, "everyone"): n / SIZE - overall for g, n in RATES.items()}
+    )
+    row = found["b", "everyone"]
+    # 40 of the 120 are in both: the interval is narrower than b's own.
+    own = _measured()[0].interval
+    assert row["high"] - row["low"] < own.high[2, 0] - own.low[2, 0]
+    assert row["n_units_b"] == 120
+
+
+def test_people_shared_by_two_tones_narrow_the_difference():
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 2, 120).astype(float).tolist()
+    shared = [["3"]] * 40 + [["3", "4"]] * 40 + [["4"]] * 40
+    apart = [["3"]] * 60 + [["4"]] * 60
+    widths = []
+    for groups in (shared, apart):
+        row = next(iter(_pairs(_measured(groups=groups, values=values)[1].table).values()))
+        widths.append((row["high"] - row["low"]) * np.sqrt(row["n_units_a"]))
+    assert widths[0] < 0.85 * widths[1]
+
+
+def test_a_value_of_zero_has_no_ratio():
+    values = [0.0] * 40 + [1.0, 0.0] * 20
+    table = _measured(groups=["a"] * 40 + ["b"] * 40, values=values)[1].table
+    row = _pairs(table, "log_ratio")["a", "b"]
+    assert row["value"] is None
+    assert row["status"] == "undefined"
+    assert "no ratio" in row["reason"]
+    difference = _pairs(table)["a", "b"]
+    assert (difference["value"], difference["status"]) == (-0.5, "boundary")
+    assert difference["high"] < 0
+
+
+def test_a_group_too_small_is_named_with_its_reason():
+    groups = ["a"] * 40 + ["b"] * 40 + ["c"] * 3
+    values = [1.0, 0.0] * 41 + [1.0]
+    table = _measured(groups=groups, values=values)[1].table
+    check(table, DISPARITIES)
+    row = _pairs(table, "difference_to_overall")["c", "everyone"]
+    assert (row["value"], row["p_value"], row["status"]) == (None, None, "insufficient clusters")
+    assert row["n_units_a"] == 3
+    assert ("a", "c") not in _pairs(table)
