@@ -225,7 +225,7 @@ def test_negative_sizes_are_said_and_taken_as_none(folder):
         ("1 2 3 4 2", "1 2 3 2", "cannot be read.*ten whole numbers.*row 4"),
         ("1 2 3 4 2", "1 2 x 4 2", "cannot be read.*'1 2 x 4 2.*row 4"),
         ("1 2 3 4 2", "1 2 3 4 3", "a face's blur has a code.*3 for face 1 of '0--Parade/a.jpg'"),
-        ("a.jpg\n2", "a.jpg\n3", "cannot be read.*'0--Parade/empty.jpg'.*row 5"),
+        ("a.jpg\n2", "a.jpg\n3", "an image's name was expected.*found: '0'.*row 6"),
         ("a.jpg\n2", "a.jpg\n1", "an image's name was expected.*row 4"),
         ("a.jpg\n2", "a.jpg\ntwo", "no usable number of boxes.*'two'.*row 2"),
         ("b.jpg\n1", "b.jpg\n5", "no usable number.*the file is cut off.*row 9"),

@@ -52,6 +52,10 @@ INSTANCE_COLUMNS = (
     _of("video_id", _S, "the video of the frame"),
     _of("track_id", _S, "the object's own id, the same in each frame of a video"),
     _of("face_index", _I, "the face's place among the boxes of its image, from 0"),
+    _of("easy", _B, "in WIDER FACE's list of easy faces"),
+    _of("medium", _B, "in its list of medium faces, which holds the easy ones too"),
+    _of("hard", _B, "in its list of hard faces, which holds the medium ones too"),
+    _of("event", _S, "the kind of event, as WIDER FACE's folders are named"),
     _of("is_primary", _B, "the person whom the photo was taken of; false: a second one in it"),
 )
 """What each further column of ``instances`` holds."""

@@ -1,4 +1,4 @@
-"""Files of a dataset: found in its folder, read whole, or named in a ``FileError`` with near names."""
+"""Files of a dataset: found in its folder, read whole, or named in a ``FileError``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WIDER FACE's ground truth as columns: its text list, its MATLAB lists, its easy/medium/hard lists.
+"""WIDER FACE's ground truth as columns: its text list, its MATLAB lists, its three levels.
 
 Yang et al. (2016). All give the same boxes in the same order; a face is known by its image and
 its place in that image's list.
