@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from pycocotools.coco import COCO
@@ -26,9 +26,9 @@ class _Evaluation(COCOeval):
 
     def _prepare(self):
         super()._prepare()
-        for annotations in self._gts.values():
-            for annotation in annotations:
-                annotation["ignore"] = annotation["ignore"] or annotation.get("left_out", 0)
+        for people in self._gts.values():
+            for person in people:
+                person["ignore"] = person["ignore"] or person.get("left_out", 0)
 
 
 @dataclass
@@ -39,6 +39,7 @@ class Case:
     n_labels: int
     truths: list[dict]  # image, label, crowd, left_out, area, and what is overlapped
     detections: list[dict]  # image, label, score, area, and what is overlapped
+    sizes: dict[int, tuple[int, int]] = field(default_factory=dict)  # height, width; else 400 × 400
 
     def detection_table(self, *, by_label=True):
         return Detections(
@@ -74,7 +75,11 @@ def evaluated(case, kind="bbox", *, use_cats=True, limits=None):
             side = COCO()
             side.dataset = {
                 "images": [
-                    {"id": i + 1, "height": 400, "width": 400} for i in range(case.n_images)
+                    dict(
+                        zip(("height", "width"), case.sizes.get(i, (400, 400)), strict=True),
+                        id=i + 1,
+                    )
+                    for i in range(case.n_images)
                 ],
                 "categories": [{"id": k + 1} for k in range(case.n_labels)],
                 "annotations": [
@@ -134,7 +139,9 @@ def assert_same_matches(case, run, pairs, *, by_label=True):
 def summary(case, pairs, kind="bbox"):
     """COCO's summary (12 numbers, 10 for keypoints), from our matches alone."""
     limits = [20] if kind == "keypoints" else [1, 10, 100]
-    names = ["all", "medium", "large"] if kind == "keypoints" else ["all", "small", "medium", "large"]
+    names = (
+        ["all", "medium", "large"] if kind == "keypoints" else ["all", "small", "medium", "large"]
+    )
     tables = {}
     for name in names:
         for limit in limits:

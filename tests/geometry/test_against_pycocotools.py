@@ -27,7 +27,10 @@ def square(draw):
 
 
 def common(draw, n_images, n_labels):
-    return {"image": draw(st.integers(0, n_images - 1)), "label": draw(st.integers(0, n_labels - 1))}
+    return {
+        "image": draw(st.integers(0, n_images - 1)),
+        "label": draw(st.integers(0, n_labels - 1)),
+    }
 
 
 @st.composite
@@ -114,15 +117,12 @@ def test_masks_match_as_in_evalimgs(case):
     np.testing.assert_allclose(summary(case, pairs), run.stats, atol=1e-12, rtol=0)
 
 
-def pairs_of_masks(case, sizes=None):
-    masks = [
-        masks_from_coco([r["segmentation"] for r in rows], *np.array(size).reshape(-1, 2).T)
-        for rows, size in zip(
-            (case.detections, case.truths),
-            sizes or [[[400, 400]] * len(rows) for rows in (case.detections, case.truths)],
-            strict=True,
-        )
-    ]
+def pairs_of_masks(case):
+    masks = []
+    for rows in (case.detections, case.truths):
+        sizes = [case.sizes.get(row["image"], (400, 400)) for row in rows]
+        height, width = np.array(sizes, dtype=int).reshape(-1, 2).T
+        masks.append(masks_from_coco([row["segmentation"] for row in rows], height, width))
     return mask_pairs(case.detection_table(), case.truth_table(), *masks)
 
 
@@ -172,14 +172,13 @@ def coco_case(truth_file, result_file):
     data = json.loads(shared_data(f"coco/{truth_file}").read_text())
     results = json.loads(shared_data(f"coco/{result_file}").read_text())
     images = {i: at for at, i in enumerate(sorted(i["id"] for i in data["images"]))}
-    sizes = {i["id"]: (i["height"], i["width"]) for i in data["images"]}
+    sizes = {images[i["id"]]: (i["height"], i["width"]) for i in data["images"]}
     labels = {k: at for at, k in enumerate(sorted(k["id"] for k in data["categories"]))}
     rows = {"truths": data["annotations"], "detections": results}
     for row in data["annotations"] + results:
         row["image"], row["label"] = images[row["image_id"]], labels[row["category_id"]]
-        row["size"] = sizes[row["image_id"]]
         row["crowd"], row["left_out"] = bool(row.get("iscrowd")), False
-    return Case(len(images), len(labels), **rows)
+    return Case(len(images), len(labels), **rows, sizes=sizes)
 
 
 BOXES = ("instances_val2014_100.json", "instances_val2014_fakebbox100_results.json")
@@ -205,9 +204,9 @@ def test_coco_example_masks_give_the_official_answers():
     case = coco_case(*MASKS)
     for row in case.detections:
         row["area"] = float(coco_mask.area(row["segmentation"]))
-    sizes = [[r["size"] for r in rows] for rows in (case.detections, case.truths)]
-    pairs = pairs_of_masks(case, sizes)
+    pairs = pairs_of_masks(case)
     assert np.round(summary(case, pairs), 3).tolist() == MASK_SUMMARY
+    assert_same_matches(case, evaluated(case, "segm"), pairs)
 
 
 def test_coco_example_poses_give_the_official_answers():

@@ -192,50 +192,12 @@ def totals(counts: pl.Series) -> npt.NDArray[np.int64]:
     The format: five bits a character from '0' on, the sixth says that more follow, the highest of
     the last is the sign; from the fourth run on, the difference to the run two before.
     """
-    data = np.frombuffer("".join(counts.to_list()).encode("utf-8", "replace"), dtype=np.uint8)
+    from isolux.datasets._run_length_kernels import total_runs
+
     lengths = counts.str.len_bytes().to_numpy().astype(np.int64)  # [N]
-    if not len(data):
-        return np.full(len(lengths), -1, dtype=np.int64)
-    owner = np.repeat(np.arange(len(lengths)), lengths)  # mask of each character
-    bits = data.astype(np.int64) - 48
-    foreign = np.zeros(len(lengths), dtype=bool)
-    foreign[owner[(bits < 0) | (bits > 63)]] = True
-    more = (bits & 32) != 0
-    ends = np.cumsum(lengths)[lengths > 0] - 1
-    foreign[owner[ends[more[ends]]]] = True  # ends within a number
-    more[ends] = False
-    last = np.flatnonzero(~more)  # last character of each number
-    first = np.concatenate([[0], last[:-1] + 1])
-    place_in = np.arange(len(data)) - np.repeat(first, last - first + 1)
-    of = owner[last]
-    foreign[of[last - first > 6]] = True  # beyond 35 bits: no picture is that large
-    shift = 5 * np.minimum(place_in, 6)
-    values = np.add.reduceat((bits & 31) << shift, first)
-    negative = (bits[last] & 16) != 0
-    values -= np.where(negative, np.int64(1) << (5 * np.minimum(last - first + 1, 7)), 0)
-    return _summed(values, of, foreign)
-
-
-def _summed(
-    values: npt.NDArray[np.int64], of: npt.NDArray[np.int64], foreign: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.int64]:
-    """Undo the differences of every second run, and add up; -1 where a run is negative."""
-    n = len(foreign)
-    begin = np.searchsorted(of, np.arange(n))
-    index = np.arange(len(values)) - begin[of]  # place of the run in its mask
-    # Runs 1, 3, 5, … and 2, 4, 6, … are two chains of differences, run 0 stands alone.
-    chain = np.where(index == 0, 0, 1 + (index % 2))
-    order = np.lexsort((index, chain, of))
-    sums = np.cumsum(values[order])
-    key = (of * 3 + chain)[order]
-    starts = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
-    before = np.concatenate([[0], sums[starts[1:] - 1]])
-    runs = sums - np.repeat(before, np.diff(np.append(starts, len(sums))))
-    total = np.bincount(of[order], weights=runs.astype(np.float64), minlength=n).astype(np.int64)
-    negative = np.zeros(n, dtype=bool)
-    negative[of[order][runs < 0]] = True
-    total[negative | foreign | (np.bincount(of, minlength=n) == 0)] = -1
-    return total
+    data = np.frombuffer("".join(counts.to_list()).encode(), dtype=np.uint8)
+    found: npt.NDArray[np.int64] = total_runs(data, np.concatenate([[0], np.cumsum(lengths)]))
+    return found
 
 
 def _deflated(counts: pl.Series) -> pl.Series:

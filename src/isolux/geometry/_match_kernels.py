@@ -304,7 +304,7 @@ def beyond_limit(
             d = _row(order, in_order, k)
             if by_label and label[d] != label[row]:
                 continue
-            before += score[d] > score[row] or (score[d] == score[row] and d < row)
+            before += score[d] > score[row] or (score[d] == score[row] and d > row)
             if before >= limit:
                 beyond[c] = True
                 break

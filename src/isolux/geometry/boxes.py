@@ -42,9 +42,6 @@ from isolux.geometry._pairs import (
 
 __all__ = [
     "BoxColumns",
-    "Detections",
-    "Pairs",
-    "Truths",
     "box_area_xywh",
     "box_cxcywh_to_xywh",
     "box_diagonal_xywh",
