@@ -54,12 +54,11 @@ def masks(link: str = "person_id", **changes) -> dict[str, object]:
     """A person, a shirt and hair of person 1, a person of person 3; pictures of 4 × 6 pixels."""
     size = [6, 4]
     rows = [
-        {"id": 10, "image_id": 5, "category_id": 1, link: 1, "counts": "4`0"},
-        {"id": 11, "image_id": 5, "category_id": 2, link: 1, "counts": "5?4"},
-        {"id": 12, "image_id": 5, "category_id": 3, link: 1, "counts": "6>4"},
+        {"id": 10, "image_id": 5, "category_id": 1, link: 1, "counts": [4, 20]},
+        {"id": 11, "image_id": 5, "category_id": 2, link: 1, "counts": [5, 15, 4]},
+        {"id": 12, "image_id": 5, "category_id": 3, link: 1, "counts": [6, 14, 4]},
         {"id": 13, "image_id": 6, "category_id": 1, link: 3, "counts": [20, 4]},
     ]
-    rows[0]["counts"], rows[1]["counts"], rows[2]["counts"] = [4, 20], [5, 15, 4], [6, 14, 4]
     for row in rows:
         row["segmentation"] = {"size": size, "counts": row.pop("counts")}
         row["bbox"] = [0, 0, 1, 1]

@@ -11,8 +11,9 @@ test of the family was as extreme. Which null is drawn depends on where the attr
 - metrics that are not means (balanced accuracy, AUC, calibration): the bootstrap's replicates,
   centred at the estimate and studentised (``centred bootstrap``).
 
-The three kinds of replicates are drawn independently of one another. Where tests of two kinds are
-positively dependent this makes the joint maximum a little larger than it is, so the adjusted
+The three kinds of replicates are drawn independently of one another (shuffles of attributes with
+different domains share a stream, which makes their dependence arbitrary). Where tests of two kinds
+are positively dependent this makes the joint maximum a little larger than it is, so the adjusted
 p-values err on the side of caution.
 """
 

@@ -238,7 +238,7 @@ def greedy(
                 kinds |= 2 if ignore[truth[p]] else 1
             for t in range(len(thresholds)):
                 found = -1
-                for want_ignored in (False, True):
+                for want_ignored in (True, False):
                     kind = 2 if want_ignored else 1
                     if found < 0 and most >= thresholds[t] and kinds & kind:
                         found = _best_partner(
@@ -304,7 +304,7 @@ def beyond_limit(
             d = _row(order, in_order, k)
             if by_label and label[d] != label[row]:
                 continue
-            before += score[d] > score[row] or (score[d] == score[row] and d > row)
+            before += score[d] > score[row] or (score[d] == score[row] and d < row)
             if before >= limit:
                 beyond[c] = True
                 break

@@ -1,0 +1,151 @@
+"""Scalabel's label JSON, which BDD100K is published in, as columns: frames and their boxes.
+
+Both releases of the labels (2018 and 2020), a list of frames or a document that holds one.
+https://doc.scalabel.ai/format.html
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from isolux.datasets._json import decode
+
+__all__ = ["ScalabelTables", "read_scalabel"]
+
+
+class _Scene(msgspec.Struct, gc=False):
+    weather: str | None = None
+    scene: str | None = None
+    timeofday: str | None = None
+
+
+class _Marks(msgspec.Struct, gc=False, rename={"traffic_light_color": "trafficLightColor"}):
+    occluded: bool | None = None
+    truncated: bool | None = None
+    crowd: bool | None = None
+    traffic_light_color: str | None = None
+
+
+class _Box(msgspec.Struct, gc=False):
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+
+
+class _Label(msgspec.Struct, gc=False):
+    id: int | str | None = None
+    category: str | None = None
+    attributes: _Marks | None = None
+    box2d: _Box | None = None
+
+
+class _Size(msgspec.Struct, gc=False):
+    width: int
+    height: int
+
+
+class _Frame(
+    msgspec.Struct, gc=False, rename={"video": "videoName", "frame_index": "frameIndex"}
+):
+    name: str
+    video: str | None = None
+    frame_index: int | None = None
+    attributes: _Scene | None = None
+    size: _Size | None = None
+    labels: list[_Label] | None = None
+
+
+class _Document(msgspec.Struct):
+    frames: list[_Frame]
+
+
+@dataclass(frozen=True, slots=True)
+class ScalabelTables:
+    """Frames (``frame``: their number from 0) and boxes (``frame``, ``place`` in its labels).
+
+    ``boxes`` has x1, y1, x2, y2 in pixels as in the file, ``category``, ``label_id``,
+    ``occluded``, ``truncated``, ``crowd``, ``light``; ``n_without_box`` counts labels of another
+    shape (lanes, areas).
+    """
+
+    frames: pl.DataFrame
+    boxes: pl.DataFrame
+    n_without_box: int
+
+
+def read_scalabel(data: bytes, where: str) -> ScalabelTables:
+    """Parse a label file.
+
+    Raises
+    ------
+    FileError
+        No JSON, or cut off, with the byte.
+    TableError
+        A value of a wrong type, with its frame, from 1, and its field.
+    """
+    frames = _frames(data, where)
+    labels = [frame.labels or [] for frame in frames]
+    counts = np.array([len(of_frame) for of_frame in labels], dtype=np.int64)
+    flat = list(chain.from_iterable(labels))
+    place = np.arange(len(flat)) - np.repeat(np.cumsum(counts) - counts, counts)
+    marks = [label.attributes or _NO_MARKS for label in flat]
+    boxes = [label.box2d or _NO_BOX for label in flat]
+    table = pl.DataFrame(
+        {
+            "frame": pl.Series(np.repeat(np.arange(len(frames)), counts), dtype=pl.Int64),
+            "place": pl.Series(place, dtype=pl.Int64),
+            "label_id": pl.Series(
+                [None if label.id is None else str(label.id) for label in flat], dtype=pl.String
+            ),
+            "category": pl.Series([label.category for label in flat], dtype=pl.String),
+            "has_box": pl.Series([label.box2d is not None for label in flat], dtype=pl.Boolean),
+            **{
+                name: pl.Series([getattr(box, name) for box in boxes], dtype=pl.Float64)
+                for name in ("x1", "y1", "x2", "y2")
+            },
+            **{
+                name: pl.Series([getattr(mark, name) for mark in marks], dtype=pl.Boolean)
+                for name in ("occluded", "truncated", "crowd")
+            },
+            "light": pl.Series([mark.traffic_light_color for mark in marks], dtype=pl.String),
+        }
+    )
+    with_box = table.filter("has_box").drop("has_box")
+    return ScalabelTables(_frame_table(frames), with_box, table.height - with_box.height)
+
+
+_NO_MARKS = _Marks()
+_NO_BOX = _Box(0.0, 0.0, 0.0, 0.0)
+
+
+def _frames(data: bytes, where: str) -> list[_Frame]:
+    if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
+        return decode(data, _Document, where).frames
+    return decode(data, list[_Frame], where)
+
+
+def _frame_table(frames: list[_Frame]) -> pl.DataFrame:
+    scenes = [frame.attributes or _NO_SCENE for frame in frames]
+    sizes = [frame.size for frame in frames]
+    return pl.DataFrame(
+        {
+            "name": pl.Series([frame.name for frame in frames], dtype=pl.String),
+            "video": pl.Series([frame.video for frame in frames], dtype=pl.String),
+            "frame_index": pl.Series([f.frame_index for f in frames], dtype=pl.Int64),
+            "width": pl.Series([size.width if size else None for size in sizes], dtype=pl.Int64),
+            "height": pl.Series([size.height if size else None for size in sizes], dtype=pl.Int64),
+            **{
+                name: pl.Series([getattr(scene, name) for scene in scenes], dtype=pl.String)
+                for name in ("weather", "scene", "timeofday")
+            },
+        }
+    )
+
+
+_NO_SCENE = _Scene()
