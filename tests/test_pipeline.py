@@ -67,6 +67,20 @@ def test_a_reference_group_is_always_second():
     assert rows["value"][0] == pytest.approx(0.3, abs=1e-12)
 
 
+def test_a_correction_that_needs_more_replicates_says_so():
+    # One pair and two groups against the rest: 3 tests; Holm at .05 needs 3 / .05 = 60 replicates.
+    assert not literal(correction="holm").run.record["notes"]
+    tone = [f"t{i % 7}" for i in range(70)]
+    frame = pl.DataFrame({"unit_id": [str(i) for i in range(70)], "value": [1.0, 0.0] * 35,
+                          "tone": tone})  # fmt: skip
+    args = frame.select("unit_id", "value"), frame.select("unit_id", "tone")
+    notes = isolux.audit(*args, by="tone", correction="holm", **FEW).run.record["notes"]
+    # 21 pairs and 7 groups: 28 / .05 = 560.
+    assert "With 28 tests, holm cannot find any difference" in notes[0]
+    assert "at least 560" in notes[0]
+    assert not isolux.audit(*args, by="tone", **FEW).run.record["notes"]
+
+
 def test_few_units_and_few_clusters_have_no_value_but_a_reason():
     few = literal(min_units=11).group_metrics.filter(pl.col("attribute").is_not_null())
     assert few["status"].unique().to_list() == ["insufficient units"]

@@ -250,7 +250,7 @@ def _audited(
     check_references(against, members.frame)
     estimates = measure_groups(scores, members.frame, spec)
     disparities = measure_disparities(estimates, spec, against)
-    notes = (*dataset.notes, *scores.notes, *members.notes)
+    notes = (*dataset.notes, *scores.notes, *members.notes, *disparities.notes)
     record = _record(spec, dataset.info, scores, estimates, inputs, notes) | {
         "families": {disparities.family.name: disparities.family.size},
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import polars as pl
@@ -18,10 +19,11 @@ __all__ = ["Disparities", "measure_disparities"]
 
 @dataclass(frozen=True, slots=True)
 class Disparities:
-    """The table, and the family of tests behind it."""
+    """The table, the family of tests behind it, and what the report must say of them."""
 
     table: pl.DataFrame
     family: Family
+    notes: tuple[str, ...] = ()
 
 
 def measure_disparities(
@@ -51,4 +53,19 @@ def measure_disparities(
         *unjudged_rows(estimates),
     ]
     table = table_of(rows)
-    return Disparities(pl.concat([table, odds_rows(table)]), family)
+    return Disparities(
+        pl.concat([table, odds_rows(table)]), family, _too_few_replicates(family, spec)
+    )
+
+
+def _too_few_replicates(family: Family, spec: AuditSpec) -> tuple[str, ...]:
+    """Say when simulated p-values are too coarse for a correction that multiplies them."""
+    needed = math.ceil(family.size / (1.0 - spec.level))
+    if spec.correction not in ("holm", "bonferroni") or spec.replicates + 1 >= needed:
+        return ()
+    told = (
+        f"With {family.size:,} tests, {spec.correction} cannot find any difference from "
+        f"{spec.replicates:,} replicates, whose smallest p is 1/{spec.replicates + 1:,}: "
+        f"ask for at least {needed:,} (--replicates), or correct by max-t."
+    )
+    return (told,)

@@ -238,7 +238,7 @@ def greedy(
                 kinds |= 2 if ignore[truth[p]] else 1
             for t in range(len(thresholds)):
                 found = -1
-                for want_ignored in (True, False):
+                for want_ignored in (False, True):
                     kind = 2 if want_ignored else 1
                     if found < 0 and most >= thresholds[t] and kinds & kind:
                         found = _best_partner(
