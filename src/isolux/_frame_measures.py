@@ -12,7 +12,9 @@ import polars as pl
 from isolux._frame_inputs import FrameInputs
 from isolux.containers import Dataset
 from isolux.errors import SpecError
-from isolux.groups.measure import Estimates, measure_groups
+from isolux.groups.estimates import Estimates
+from isolux.groups.measure import measure_groups
+from isolux.groups.uncertainty import intervals_at
 from isolux.in_memory import FROM_MEMORY
 from isolux.info import DatasetInfo
 from isolux.spec import AuditSpec
@@ -67,7 +69,7 @@ def measure_names(
     membership = _membership(inputs)
     narrow = measure_groups(scores, membership, AuditSpec.model_validate(base))
     together = 1.0 - (1.0 - settings["level"]) / max(inputs.groups.height, 1)
-    wide = measure_groups(scores, membership, AuditSpec.model_validate({**base, "level": together}))
+    wide = intervals_at(narrow, AuditSpec.model_validate({**base, "level": together}))
     found = {}
     for label, name in metrics.items():
         at = [j for j, m in enumerate(narrow.measures) if m.metric == name]
@@ -121,7 +123,7 @@ def _membership(inputs: FrameInputs) -> pl.DataFrame:
 
 
 def _from_estimates(
-    inputs: FrameInputs, narrow: Estimates, wide: Estimates, j: int, level: float
+    inputs: FrameInputs, narrow: Estimates, wide: Interval, j: int, level: float
 ) -> Measured:
     rows = {
         attribute: np.array(
@@ -134,8 +136,8 @@ def _from_estimates(
     levels, groups = rows[_LEVEL], rows[_GROUP]
     of_level = levels[inputs.level_of_group]
 
-    def ends(of: Estimates, which: IntArray) -> Interval:
-        return Interval(of.interval.low[which, j], of.interval.high[which, j])
+    def ends(of: Interval, which: IntArray) -> Interval:
+        return Interval(of.low[which, j], of.high[which, j])
 
     drawn, whole = narrow.replicates[groups, j], narrow.replicates[of_level, j]
     to_overall = difference_interval(
@@ -143,8 +145,8 @@ def _from_estimates(
         ends(wide, of_level), _correlation(drawn, whole),
     )  # fmt: skip
     return Measured(
-        narrow.value[groups, j], ends(narrow, groups), narrow.value[levels, j],
-        ends(narrow, levels), ends(wide, groups), to_overall, drawn,
+        narrow.value[groups, j], ends(narrow.interval, groups), narrow.value[levels, j],
+        ends(narrow.interval, levels), ends(wide, groups), to_overall, drawn,
         narrow.replicates[levels, j], (1.0 - level) / 2.0,
     )  # fmt: skip
 

@@ -22,7 +22,8 @@ from isolux.containers import Dataset, Run, Scores
 from isolux.datasets import load
 from isolux.disparity.measured import measure_disparities
 from isolux.errors import SpecError
-from isolux.groups.measure import Estimates, measure_groups
+from isolux.groups.estimates import Estimates
+from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.in_memory import FROM_MEMORY, as_dataset, as_scores

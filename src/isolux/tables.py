@@ -19,14 +19,19 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ATTRIBUTES",
+    "BOX_PREDICTIONS",
     "COMPARISONS",
     "DISPARITIES",
+    "EMBEDDINGS",
     "FINDINGS",
     "GROUP_METRICS",
     "IMAGES",
     "INSTANCES",
+    "KEYPOINT_PREDICTIONS",
     "LABEL_PREDICTIONS",
+    "MASK_PREDICTIONS",
     "MEMBERSHIP",
+    "PART_MASK_FILES",
     "SCORES",
     "TABLES",
     "Column",
@@ -110,6 +115,86 @@ LABEL_PREDICTIONS = Table(
         ),
     ),
     key=("model", "instance_id", "rank"),
+    open=True,
+)
+
+_FOUND = (
+    _col("model", S, "name of the model"),
+    _col("image_id", S, "the image"),
+    _col("label", S, "the class, as the file names it; null: not said", nullable=True),
+)
+_SIDES = (
+    ("box_x", "left edge of the box, pixels from the image's left edge"),
+    ("box_y", "upper edge of the box, pixels from the image's upper edge"),
+    ("box_w", "width of the box, pixels, 0 or more"),
+    ("box_h", "height of the box, pixels, 0 or more"),
+)
+_SCORE = _col("score", F, "higher is surer; of any scale, only the order counts")
+
+BOX_PREDICTIONS = Table(
+    "predictions (boxes)",
+    "one box that a model drew; equal rows are normal",
+    (*_FOUND, *(_col(name, F, meaning) for name, meaning in _SIDES), _SCORE),
+    open=True,
+)
+
+_MAYBE_BOX = tuple(
+    _col(name, F, f"{meaning}; null: not said", optional=True, nullable=True)
+    for name, meaning in _SIDES
+)
+
+MASK_PREDICTIONS = Table(
+    "predictions (masks)",
+    "one mask that a model drew; equal rows are normal",
+    (
+        *_FOUND,
+        *_MAYBE_BOX,
+        _SCORE,
+        _col("mask_counts", S, "the mask as COCO's compressed run lengths"),
+        _col("mask_height", I, "height of the picture that the run lengths fill, pixels"),
+        _col("mask_width", I, "width of that picture, pixels"),
+    ),
+    open=True,
+)
+
+_POINTS = pl.List(pl.Float64)
+
+KEYPOINT_PREDICTIONS = Table(
+    "predictions (keypoints)",
+    "one pose that a model drew; equal rows are normal",
+    (
+        *_FOUND,
+        *_MAYBE_BOX,
+        _SCORE,
+        _col("keypoints_x", _POINTS, "x of each keypoint, pixels"),
+        _col("keypoints_y", _POINTS, "y of each keypoint, pixels"),
+        _col("keypoints_v", _POINTS, "the third number of each: a confidence, or 0, 1, 2"),
+    ),
+    open=True,
+)
+
+EMBEDDINGS = Table(
+    "predictions (embeddings)",
+    "one vector that a model gave one unit",
+    (
+        _col("model", S, "name of the model"),
+        _col("instance_id", S, "the unit"),
+        _col("embedding", pl.List(pl.Float32), "the vector, as long in every row"),
+    ),
+    key=("model", "instance_id"),
+    open=True,
+)
+
+PART_MASK_FILES = Table(
+    "predictions (part masks)",
+    "one part's mask, as a file that is opened when it is needed",
+    (
+        _col("model", S, "name of the model"),
+        _col("image_id", S, "the image"),
+        _col("part", S, "the part: skin, hair, …; a part without a file is not there"),
+        _col("uri", S, "path of the file"),
+    ),
+    key=("model", "image_id", "part"),
     open=True,
 )
 

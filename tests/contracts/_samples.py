@@ -6,6 +6,7 @@ may depend on input order where a reference does, so the row-order contract leav
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,7 +103,96 @@ def fairface(folder: Path) -> Path:
     return path
 
 
-DATASETS: dict[str, Callable[[Path], Path]] = {"fairface": fairface, "table": table}
+def coco(folder: Path) -> Path:
+    """Annotations as COCO publishes them: a box, a mask and a crowd in each picture."""
+    numbers = range(1, N + 1)
+    file = {
+        "images": [{"id": i, "file_name": f"{i}.jpg", "width": 40, "height": 30} for i in numbers],
+        "annotations": [
+            {
+                "id": i,
+                "image_id": 1 + i // 2,
+                "category_id": 1 + i % 3,
+                "bbox": [i, 2, 9.5, 12],
+                "area": 90 + i,
+                "iscrowd": i % 5 == 0,
+                "segmentation": [[i, 2, i + 9.5, 2, i, 14]],
+            }
+            for i in numbers
+        ],
+        "categories": [{"id": 1 + i, "name": name} for i, name in enumerate(CLASSES)],
+    }
+    path = folder / "instances.json"
+    path.write_text(json.dumps(file))
+    return path
+
+
+def widerface(folder: Path) -> Path:
+    """WIDER FACE's text list, with perceived attributes of every other face."""
+    (folder / "wider_face_val_bbx_gt.txt").write_text(
+        "".join(f"0--Parade/{i}.jpg\n1\n{i} 3 20 24 {i % 3} 0 1 0 2 1\n" for i in range(N))
+    )
+    rows = [f"{i},images/0--Parade/{i}.jpg,Male,Adult,IV,0\n" for i in range(0, N, 2)]
+    header = ",file,perceived_gender,perceived_age,perceived_skin,face\n"
+    (folder / "demographics_val.csv").write_text("".join([header, *rows]))
+    return folder
+
+
+def facet(folder: Path) -> Path:
+    """FACET's table: votes for skin tone, marks for the rest."""
+    box = '"{""x"": 4, ""y"": 5, ""width"": 20, ""height"": 40}"'
+    columns = "person_id,filename,class1,class2,bounding_box,gender_presentation_fem"
+    rows = [f"{i},sa_{i // 2}.jpg,{CLASSES[i % 3]},,{box},{i % 2},{i % 4},2" for i in range(N)]
+    path = folder / "annotations.csv"
+    path.write_text("\n".join([f"{columns},skin_tone_3,skin_tone_4", *rows]) + "\n")
+    return path
+
+
+def bdd100k(folder: Path) -> Path:
+    """Frames in Scalabel's JSON; one of them without labels."""
+    frames = [
+        {
+            "name": f"{i}.jpg",
+            "videoName": f"v{i // 4}",
+            "attributes": {"weather": "clear", "scene": "highway", "timeofday": "night"},
+            "labels": [
+                {
+                    "id": str(i),
+                    "category": ("car", "bike", "person")[i % 3],
+                    "attributes": {"occluded": i % 2 == 0, "truncated": False},
+                    "box2d": {"x1": i, "y1": 2, "x2": i + 30.5, "y2": 60},
+                }
+            ],
+        }
+        for i in range(N)
+    ]
+    path = folder / "det_val.json"
+    path.write_text(json.dumps([*frames, {"name": "empty.jpg"}]))
+    return path
+
+
+def fhibe(folder: Path) -> Path:
+    """FHIBE's processed table: two photos of each of twelve people."""
+    columns = "image_id,filepath,json_path,subject_id,is_primary,image_height,image_width,age"
+    rows = [
+        f"i{i},data/i{i}.png,data/i{i}.json,s{i // 2},True,64,48,{20 + i},"
+        f"\"['0. Africa', '{1 + i % 5}. Part']\",\"[1, 2, 30, {40 + i}]\""
+        for i in range(N)
+    ]
+    path = folder / "fhibe_downsampled.csv"
+    path.write_text("\n".join([f"{columns},ancestry,person_bbox", *rows]) + "\n")
+    return path
+
+
+DATASETS: dict[str, Callable[[Path], Path]] = {
+    "bdd100k": bdd100k,
+    "coco": coco,
+    "facet": facet,
+    "fairface": fairface,
+    "fhibe": fhibe,
+    "table": table,
+    "widerface": widerface,
+}
 
 _ANSWERS = pl.DataFrame(
     {

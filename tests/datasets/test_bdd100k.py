@@ -77,7 +77,7 @@ def test_boxes_become_instances(path):
 
 
 def test_the_last_pixel_may_belong_to_the_box(path):
-    rows = load(path, inclusive=True).instances
+    rows = load(path, pixel_inclusive=True).instances
     assert rows.select("box_x", "box_w", "box_h").rows()[:2] == [(1.0, 31.0, 41.0), (5.0, 1.0, 5.0)]
     assert load(path).instances["box_w"][1] == 0.0
 
@@ -96,7 +96,7 @@ def test_others_are_ignored_or_mapped(path):
     mapped = load(path, others="map").instances
     assert mapped["classes"][4].to_list() == ["car"]
     assert mapped["ignore"].to_list() == [False, False, False, True, False]
-    with pytest.raises(SpecError, match="(?s)others cannot be set.*ignore or map.*'drop'"):
+    with pytest.raises(SpecError, match=r"(?s)others cannot be set.*ignore or map.*'drop'"):
         load(path, others="drop")
 
 
@@ -139,7 +139,7 @@ def test_a_video_is_a_cluster_or_a_frame_is(path):
     frames = load(path, cluster="frame").instances["cluster_id"].to_list()
     assert frames == ["aa-1.jpg"] * 3 + ["aa-2.jpg"] * 2
     assert load(path, cluster="row").instances["cluster_id"].null_count() == 5
-    with pytest.raises(UnknownNameError, match="(?s)no cluster named 'clip'.*video"):
+    with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'clip'.*video"):
         load(path, cluster="clip")
 
 
@@ -210,13 +210,13 @@ def test_what_is_wrong_is_named_with_its_frame(tmp_path, frame, place, changes, 
     frames = changed(frame, place, **changes)
     if "videoName" in changes:
         frames[0]["videoName"] = "aa-1"
-    with pytest.raises(TableError, match=f"(?s){words}"):
+    with pytest.raises(TableError, match=rf"(?s){words}"):
         load(put(tmp_path, frames))
 
 
 def test_a_file_cut_off_says_at_which_byte(path):
     path.write_bytes(path.read_bytes()[:200])
-    with pytest.raises(FileError, match="(?s)cut off.*the end at byte 200"):
+    with pytest.raises(FileError, match=r"(?s)cut off.*the end at byte 200"):
         load(path)
 
 

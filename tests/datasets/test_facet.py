@@ -108,7 +108,9 @@ def test_both_classes_are_valid_and_none_is_no_class(folder):
     dataset = load(folder)
     expected = [["nurse"], ["guard", "basketball_player"], ["drummer"]]
     assert dataset.instances["classes"].to_list() == expected
-    assert [row[1] for row in values(dataset, "class")] == sum(expected, [])
+    assert [row[1] for row in values(dataset, "class")] == [
+        name for names in expected for name in names
+    ]
 
 
 def test_votes_for_skin_tone_are_kept_each(folder):

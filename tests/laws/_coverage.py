@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from isolux.groups.measure import _closed
+from isolux.groups.uncertainty import _closed
 from isolux.stats.intervals import (
     Interval,
     bca,

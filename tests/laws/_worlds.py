@@ -13,14 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.sparse import csr_array
 
-from isolux.groups.measure import (
-    Estimates,
-    Group,
-    Measure,
-    _clusters_per_row,
-    _intervals,
-    _standard_error,
-)
+from isolux.groups.estimates import Estimates, Group, Measure
+from isolux.groups.measure import _clusters_per_row
+from isolux.groups.uncertainty import intervals, standard_error
 from isolux.info import Metric
 from isolux.spec import AuditSpec, Bootstrap
 from isolux.stats.design import Design, build_design
@@ -75,7 +70,7 @@ def bootstrap(worlds: RateWorlds, *, shared: bool, replicates: int, seed: int) -
     drawn = replicate_sums(design, [measure.columns], Bootstrap(replicates=replicates, seed=seed))
     value = measure.columns.value(design.totals()[:, :, None])[:, 0]
     clusters = (worlds.photos > 0).sum(axis=-1)
-    se = _standard_error(drawn[:, 0], clusters.ravel())
+    se = standard_error(drawn[:, 0], clusters.ravel())
     return Batch(
         design,
         value.reshape(shape),
@@ -138,8 +133,8 @@ def with_bootstrap(estimates: Estimates, spec: AuditSpec) -> Estimates:
     measures = estimates.measures
     drawn = replicate_sums(estimates.design, [m.columns for m in measures], spec.bootstrap())
     drawn = drawn[: len(estimates.groups)]
-    se = _standard_error(drawn, estimates.n_clusters)
-    interval, method = _intervals(
+    se = standard_error(drawn, estimates.n_clusters)
+    interval, method = intervals(
         estimates.design, measures, estimates.value, drawn, se, estimates.n_clusters, spec
     )
     return replace(estimates, replicates=drawn, standard_error=se, interval=interval, method=method)

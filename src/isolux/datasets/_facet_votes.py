@@ -49,9 +49,7 @@ class FacetAttributes:
     notes: tuple[str, ...]
 
 
-def attributes_of_people(
-    table: pl.DataFrame, people: pl.DataFrame, where: str
-) -> FacetAttributes:
+def attributes_of_people(table: pl.DataFrame, people: pl.DataFrame, where: str) -> FacetAttributes:
     """Make the table attributes.
 
     Raises
@@ -133,12 +131,16 @@ def _marked(
     counts = _counts(column, _ANNOTATORS if voted else 1, table, empty, where)
     known = None if value == "na" else value
     number = float(value) if voted and value.isdecimal() else None
-    return pl.DataFrame({"unit_id": ids, "votes": counts}).filter(pl.col("votes") > 0).select(
-        "unit_id",
-        pl.lit(attribute).alias("attribute"),
-        pl.lit(known, dtype=pl.String).alias("value"),
-        pl.lit(number, dtype=pl.Float64).alias("number"),
-        pl.col("votes") if voted else pl.lit(None, dtype=pl.Float64).alias("votes"),
+    return (
+        pl.DataFrame({"unit_id": ids, "votes": counts})
+        .filter(pl.col("votes") > 0)
+        .select(
+            "unit_id",
+            pl.lit(attribute).alias("attribute"),
+            pl.lit(known, dtype=pl.String).alias("value"),
+            pl.lit(number, dtype=pl.Float64).alias("number"),
+            pl.col("votes") if voted else pl.lit(None, dtype=pl.Float64).alias("votes"),
+        )
     )
 
 

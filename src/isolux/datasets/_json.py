@@ -43,7 +43,7 @@ def decode(data: bytes, kind: type[Decoded], where: str) -> Decoded:
         ...
     isolux.errors.FileError: the file is cut off: its JSON ends in the middle of a value
       expected: JSON that is closed, with a ] or } for each [ or {
-      found: the end at byte 6
+      found: the end at byte 5
       where: a.json
     """
     data = decodable(data, where)

@@ -10,9 +10,7 @@ __all__ = ["total_runs"]
 
 
 @njit(cache=True)
-def total_runs(
-    data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+def total_runs(data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Add up the runs of each mask; -1 where its text is no run lengths.
 
     ``data`` holds the characters of all masks, ``bounds`` [N + 1] where each begins.
@@ -20,10 +18,11 @@ def total_runs(
     totals = np.empty(len(bounds) - 1, dtype=np.int64)
     for mask in range(len(bounds) - 1):
         at, end = bounds[mask], bounds[mask + 1]
-        total, index, before, before_that = 0, 0, 0, 0
+        total, index = np.int64(0), 0
+        before, before_that = np.int64(0), np.int64(0)
         good = at < end
         while good and at < end:
-            run, shift, more = 0, 0, True
+            run, shift, more = np.int64(0), 0, True
             while good and more:
                 # Seven characters hold 35 bits: no picture has longer runs.
                 good = at < end and 48 <= data[at] < 112 and shift < 35

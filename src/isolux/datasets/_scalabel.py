@@ -50,9 +50,7 @@ class _Size(msgspec.Struct, gc=False):
     height: int
 
 
-class _Frame(
-    msgspec.Struct, gc=False, rename={"video": "videoName", "frame_index": "frameIndex"}
-):
+class _Frame(msgspec.Struct, gc=False, rename={"video": "videoName", "frame_index": "frameIndex"}):
     name: str
     video: str | None = None
     frame_index: int | None = None

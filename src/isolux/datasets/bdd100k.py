@@ -94,7 +94,7 @@ def load(
     *,
     cluster: str | None = None,
     others: Literal["ignore", "map"] = "ignore",
-    inclusive: bool = False,
+    pixel_inclusive: bool = False,
 ) -> Dataset:
     r"""Load BDD100K's labels.
 
@@ -108,9 +108,10 @@ def load(
     others : {"ignore", "map"}
         What becomes of ``other person``, ``other vehicle`` and ``trailer``: neither found nor
         missed, or a pedestrian, a car, a truck.
-    inclusive : bool
+    pixel_inclusive : bool
         Whether ``x2`` and ``y2`` are the last pixel of the box, as Scalabel has it: the width is
-        then x2 − x1 + 1. Not given: they are its edge, the width is x2 − x1.
+        then x2 − x1 + 1 (and overlaps must not add it again). Not given: they are the box's
+        edge, the width is x2 − x1.
 
     Returns
     -------
@@ -134,7 +135,7 @@ def load(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "det_val.json"
     ...     _ = file.write_text('[{"name": "a.jpg", "labels": [' + box + "]}]")
-    ...     load(file, inclusive=True).instances.select("classes", "box_w").row(0)
+    ...     load(file, pixel_inclusive=True).instances.select("classes", "box_w").row(0)
     (['pedestrian'], 31.0)
     """
     if others not in ("ignore", "map"):
@@ -150,7 +151,7 @@ def load(
     data = read_file(file)
     read = read_scalabel(data, where)
     frames = _frames(read.frames, where)
-    boxes = _boxes(read, frames, others, inclusive=inclusive, where=where)
+    boxes = _boxes(read, frames, others, pixel_inclusive=pixel_inclusive, where=where)
     instances = check(_instances(boxes), INSTANCES, where=where)
     images = check(
         frames.select("image_id", pl.col("name").alias("uri"), "width", "height", "video_id"),
@@ -193,7 +194,7 @@ def _frames(frames: pl.DataFrame, where: str) -> pl.DataFrame:
 
 
 def _boxes(
-    read: ScalabelTables, frames: pl.DataFrame, others: str, *, inclusive: bool, where: str
+    read: ScalabelTables, frames: pl.DataFrame, others: str, *, pixel_inclusive: bool, where: str
 ) -> pl.DataFrame:
     renamed = read.boxes.join(
         frames.select("frame", "image_id", "video_id", "frame_index"),
@@ -208,7 +209,7 @@ def _boxes(
     )  # fmt: skip
     if others == "map":
         renamed = renamed.with_columns(pl.col("category").replace(OTHERS))
-    plus = 1.0 if inclusive else 0.0
+    plus = 1.0 if pixel_inclusive else 0.0
     placed = renamed.with_columns(
         box_x=pl.col("x1"),
         box_y=pl.col("y1"),
@@ -278,9 +279,7 @@ def _attributes(boxes: pl.DataFrame, frames: pl.DataFrame) -> pl.DataFrame:
         if frames[name].is_not_null().any()
     ]
     kinds = [("instance", [*parts, lit]), ("image", of_frames)]
-    rows = [
-        pl.concat(found).with_columns(unit_kind=pl.lit(kind)) for kind, found in kinds if found
-    ]
+    rows = [pl.concat(found).with_columns(unit_kind=pl.lit(kind)) for kind, found in kinds if found]
     return check(pl.concat(rows), ATTRIBUTES)
 
 
@@ -290,7 +289,5 @@ def _notes(read: ScalabelTables, boxes: pl.DataFrame) -> list[str]:
         notes.append(f"{read.n_without_box:,} label(s) without a box (lanes, areas) are left out.")
     ignored = boxes.filter(pl.col("category").is_in(list(OTHERS))).height
     if ignored:
-        notes.append(
-            f"{ignored:,} box(es) of {', '.join(OTHERS)} are neither found nor missed."
-        )
+        notes.append(f"{ignored:,} box(es) of {', '.join(OTHERS)} are neither found nor missed.")
     return notes

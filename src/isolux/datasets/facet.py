@@ -35,10 +35,8 @@ INFO = DatasetInfo(
     references=(
         Reference(
             key="facet",
-            citation="Gustafson, L., Rolland, C., Ravi, N., Duval, Q., Adcock, A., Fu, C.-Y.,"
-            " Hall, M., & Ross, C. (2023). FACET: Fairness in computer vision evaluation"
-            " benchmark. In Proceedings of the IEEE/CVF International Conference on Computer"
-            " Vision (ICCV) (pp. 20370–20382).",
+            citation="Gustafson, Rolland, Ravi, Duval, Adcock, Fu, Hall & Ross (2023). FACET:"
+            " Fairness in Computer Vision Evaluation Benchmark. ICCV.",
             place="section 4, appendix A",
             url="https://facet.metademolab.com",
         ),

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from isolux.groups.measure import Estimates
+from isolux.groups.estimates import Estimates
 from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray
 from isolux.stats.multiplicity import (

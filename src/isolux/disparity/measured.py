@@ -11,7 +11,7 @@ from isolux.disparity.family import Family, test_family
 from isolux.disparity.pairs import pair_rows, unjudged_rows
 from isolux.disparity.rows import table_of
 from isolux.disparity.whole import odds_rows, whole_rows
-from isolux.groups.measure import Estimates
+from isolux.groups.estimates import Estimates
 from isolux.spec import AuditSpec
 
 __all__ = ["Disparities", "measure_disparities"]

@@ -9,7 +9,7 @@ import polars as pl
 
 from isolux.disparity.measures import value_range
 from isolux.disparity.rows import Rows, rows_of, table_of
-from isolux.groups.measure import Estimates
+from isolux.groups.estimates import Estimates
 from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray
 from isolux.stats.detectable import smallest_detectable

@@ -11,7 +11,7 @@ import numpy as np
 from isolux.disparity.family import Family, Tested, correlation
 from isolux.disparity.measures import difference, log_ratio, ratio
 from isolux.disparity.rows import Rows, rows_of
-from isolux.groups.measure import Estimates
+from isolux.groups.estimates import Estimates
 from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray
 from isolux.stats.detectable import smallest_detectable, smallest_detectable_ratio

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.groups.measure import Estimates
+from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.tables import DISPARITIES

@@ -18,7 +18,7 @@ import polars as pl
 from isolux.disparity import measures as formula
 from isolux.disparity.family import PERMUTATION, SIGN_FLIP, Family, Tested
 from isolux.disparity.rows import Rows, rows_of
-from isolux.groups.measure import Estimates
+from isolux.groups.estimates import Estimates
 from isolux.info import Direction
 from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray

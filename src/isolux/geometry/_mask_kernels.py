@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit, types
 
-__all__ = ["decode_counts", "measure", "overlaps_px"]
+__all__ = ["count_runs", "decode_counts", "measure", "overlaps_px", "runs_to_edges"]
 
 _I = types.Array(types.int64, 1, "A", readonly=True)
 _E = types.Array(types.int32, 1, "C", readonly=True)
@@ -16,14 +16,27 @@ _Ints = npt.NDArray[np.int64]
 _Edges = npt.NDArray[np.int32]
 
 
+@njit((_U, _I), cache=True, nogil=True)
+def count_runs(text: npt.NDArray[np.uint8], starts: _Ints) -> _Ints:
+    """Where each compressed mask's runs begin in the list of all runs: ``[n + 1]``."""
+    run_starts = np.zeros(len(starts), np.int64)
+    n = 0
+    for mask in range(len(starts) - 1):
+        for p in range(starts[mask], starts[mask + 1]):
+            n += ((text[p] - 48) & 32) == 0  # the last character of a number
+        run_starts[mask + 1] = n
+    return run_starts
+
+
 @njit((_U, _I, _I), cache=True, nogil=True)
-def decode_counts(text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints) -> _Ints:
+def decode_counts(text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints) -> _Edges:
     """Run lengths of every compressed mask: mask k's runs begin at ``run_starts[k]``.
 
     Five bits a character, low ones first; from the fourth run on, the difference to the run two
-    before. A character outside the alphabet, or a number that does not end, gives runs of -1.
+    before. A character outside the alphabet, a number that does not end, or a run of 2³¹ pixels
+    makes a run -1.
     """
-    runs = np.full(run_starts[-1], -1, np.int64)
+    runs = np.full(run_starts[-1], np.int32(-1))
     for mask in range(len(starts) - 1):
         at, first = run_starts[mask], run_starts[mask]
         value, shift = np.int64(0), np.int64(0)
@@ -38,15 +51,43 @@ def decode_counts(text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints)
             if digit & 32:
                 continue
             if digit & 16:
-                value -= 1 << shift
+                value -= np.int64(1) << shift
             if at - first > 2:
                 value += runs[at - 2]
-            runs[at] = value
+            runs[at] = value if 0 <= value < 2**31 else -1
             at += 1
             value, shift = np.int64(0), np.int64(0)
         if not (readable and shift == 0) and first < run_starts[mask + 1]:
             runs[first] = -1
     return runs
+
+
+@njit(
+    (_E, _I, types.int32[::1], types.int64[::1], types.int64[::1]),
+    cache=True,
+    nogil=True,
+)
+def runs_to_edges(
+    runs: _Edges, run_starts: _Ints, edges: _Edges, starts: _Ints, total: _Ints
+) -> None:
+    """Fill ``edges`` and ``starts`` from run lengths, and ``total [n]`` with the pixels of each.
+
+    A last run of background has no edge, and runs of foreground without pixels are dropped, so
+    ``edges``, as long as ``runs``, is filled up to ``starts[n]``. ``total`` is -1 where a run is.
+    """
+    n = 0
+    for mask in range(len(run_starts) - 1):
+        position = np.int64(0)
+        for r in range(run_starts[mask], run_starts[mask + 1]):
+            if runs[r] < 0:
+                position = np.int64(-1)
+                break
+            if (r - run_starts[mask]) % 2 == 1 and runs[r] > 0 and position + runs[r] < 2**31:
+                edges[n], edges[n + 1] = position, position + runs[r]
+                n += 2
+            position += runs[r]
+        total[mask] = position
+        starts[mask + 1] = n
 
 
 @njit(
@@ -59,20 +100,25 @@ def measure(
 ) -> None:
     """Fill ``area [n]`` and the tight ``box [n, 4]`` (xywh); a mask without pixels gets zeros."""
     for k in range(len(starts) - 1):
+        if starts[k] == starts[k + 1]:
+            continue
         h = height[k]
-        top, bottom, left, right = h, -1, -1, -1
+        column = edges[starts[k]] // h  # followed by addition: a division a run is what costs
+        left, base = column, column * h
+        top, bottom = h, np.int64(-1)
         for e in range(starts[k], starts[k + 1], 2):
-            first, last = edges[e], edges[e + 1] - 1
+            first, last = np.int64(edges[e]), np.int64(edges[e + 1]) - 1
             area[k] += last - first + 1
-            left = first // h if left < 0 else left
-            right = last // h
-            if first // h != last // h:  # it goes on in the next column: bottom, then top
-                top, bottom = 0, h - 1
-            else:
-                top, bottom = min(top, first % h), max(bottom, last % h)
-        if right >= 0:
-            box[k, 0], box[k, 1] = left, top
-            box[k, 2], box[k, 3] = right - left + 1, bottom - top + 1
+            while first >= base + h:
+                base += h
+            top = min(top, first - base)
+            if last >= base + h:  # it goes on in the next column: to the bottom, from the top
+                top, bottom = np.int64(0), h - 1
+            while last >= base + h:
+                base += h
+            bottom = max(bottom, last - base)
+        box[k, 0], box[k, 1] = left, top
+        box[k, 2], box[k, 3] = base // h - left + 1, bottom - top + 1
 
 
 @njit(cache=True, nogil=True)

@@ -17,11 +17,15 @@ __all__ = ["beyond_limit", "counting_sort", "greedy", "overlapping_pairs", "rank
 _F = types.Array(types.float64, 1, "A", readonly=True)
 _I = types.Array(types.int64, 1, "A", readonly=True)
 _B = types.Array(types.boolean, 1, "A", readonly=True)
+# One side of the pairs: rows by image (starts, order, in order already), x, y, width, height, area,
+# class.
+_SIDE = types.Tuple((_I, _I, types.boolean, _F, _F, _F, _F, _F, _I))  # type: ignore[no-untyped-call, unused-ignore]
 _FEW = 24  # up to here, sorting by insertion beats a call of argsort
 
 _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 _Bools = npt.NDArray[np.bool_]
+_Side = tuple[_Ints, _Ints, bool, _Floats, _Floats, _Floats, _Floats, _Floats, _Ints]
 
 
 @njit((_I, _I), cache=True, nogil=True)
@@ -89,35 +93,23 @@ def _overlap(  # noqa: PLR0917 (numbers stay in registers)
 
 @njit(
     (
-        *(types.int64, types.int64),
-        *(_I, _I, types.boolean, _F, _F, _F, _F, _F, _I),
-        *(_I, _I, types.boolean, _F, _F, _F, _F, _F, _I, _B),
-        *(types.float64, types.float64, types.boolean, types.boolean),
+        types.int64,
+        types.int64,
+        _SIDE,
+        _SIDE,
+        _B,
+        types.float64,
+        types.float64,
+        *(types.boolean,) * 2,
     ),
     cache=True,
     nogil=True,
 )
-def overlapping_pairs(  # noqa: PLR0917 (a kernel takes arrays, no objects)
+def overlapping_pairs(
     first_image: int,
     last_image: int,
-    d_starts: _Ints,
-    d_order: _Ints,
-    d_in_order: bool,
-    d_x: _Floats,
-    d_y: _Floats,
-    d_w: _Floats,
-    d_h: _Floats,
-    d_area: _Floats,
-    d_label: _Ints,
-    t_starts: _Ints,
-    t_order: _Ints,
-    t_in_order: bool,
-    t_x: _Floats,
-    t_y: _Floats,
-    t_w: _Floats,
-    t_h: _Floats,
-    t_area: _Floats,
-    t_label: _Ints,
+    detections: _Side,
+    truths: _Side,
     t_crowd: _Bools,
     lowest: float,
     extra: float,
@@ -130,6 +122,8 @@ def overlapping_pairs(  # noqa: PLR0917 (a kernel takes arrays, no objects)
     pycocotools, so that equal boxes give equal bits. Masks: ``is_bound`` true, areas given; the
     number is the most that two masks of these areas in these boxes can overlap.
     """
+    d_starts, d_order, d_in_order, d_x, d_y, d_w, d_h, d_area, d_label = detections
+    t_starts, t_order, t_in_order, t_x, t_y, t_w, t_h, t_area, t_label = truths
     image, detection = np.empty(1024, np.int64), np.empty(1024, np.int64)
     truth, overlap = np.empty(1024, np.int64), np.empty(1024, np.float64)
     n = 0

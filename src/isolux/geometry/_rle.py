@@ -97,8 +97,7 @@ def masks_from_counts(
         runs, starts = _compressed(series)
     else:
         runs, starts = _uncompressed(series, file)
-    _check_runs(runs, starts, height, width, file)
-    return _from_runs(runs, starts, height, width)
+    return _from_runs(runs, starts, height, width, file)
 
 
 def masks_from_coco(
@@ -182,21 +181,20 @@ def masks_to_coco(masks: Masks) -> list[dict[str, Any]]:
     return found
 
 
-def _compressed(series: pl.Series) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    from isolux.geometry._mask_kernels import decode_counts
+def _compressed(series: pl.Series) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    from isolux.geometry._mask_kernels import count_runs, decode_counts
 
     binary = series.cast(pl.Binary)
     text = np.frombuffer(b"".join(binary.to_list()), dtype=np.uint8)
     starts = np.append(0, np.cumsum(binary.bin.size().cast(pl.Int64).to_numpy()))
-    ends = ((text - np.uint8(48)) & np.uint8(32)) == 0  # the last character of each number
-    run_starts = np.append(0, np.cumsum(ends, dtype=np.int64))[starts]
+    run_starts = count_runs(text, starts)
     return decode_counts(text, starts, run_starts), run_starts
 
 
 def _uncompressed(
     series: pl.Series, file: object | None
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    if series.dtype not in {pl.List(pl.Int64), pl.List(pl.Int32), pl.List(pl.UInt32)}:
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
+    if not (isinstance(series.dtype, pl.List) and series.dtype.inner.is_integer()):  # type: ignore[attr-defined, unused-ignore]
         raise TableError(
             "counts are neither text nor lists of whole numbers",
             expected="COCO run lengths",
@@ -206,60 +204,38 @@ def _uncompressed(
     lengths = series.list.len().cast(pl.Int64)
     starts = np.append(0, np.cumsum(lengths.to_numpy()))
     runs = series.filter(lengths > 0).explode().cast(pl.Int64).fill_null(-1).to_numpy()
-    return runs, starts
+    return np.where(runs < 2**31, runs, -1).astype(np.int32), starts
 
 
-def _check_runs(
-    runs: npt.NDArray[np.int64],
-    starts: npt.NDArray[np.int64],
+def _from_runs(
+    runs: npt.NDArray[np.int32],
+    run_starts: npt.NDArray[np.int64],
     height: npt.NDArray[np.int64],
     width: npt.NDArray[np.int64],
     file: object | None,
-) -> None:
-    negative = np.append(0, np.cumsum(runs < 0))
-    broken = negative[starts[1:]] > negative[starts[:-1]]
-    total = np.append(0, np.cumsum(runs))
-    pixels = total[starts[1:]] - total[starts[:-1]]
-    if broken.any():
-        row = int(np.argmax(broken))
+) -> Masks:
+    """Turn run lengths into edges, having seen that they fill the image."""
+    from isolux.geometry._mask_kernels import runs_to_edges
+
+    edges, starts = np.empty(len(runs), np.int32), np.zeros(len(run_starts), np.int64)
+    total = np.zeros(len(height), np.int64)
+    runs_to_edges(runs, run_starts, edges, starts, total)
+    if (total < 0).any():
         raise TableError(
             "a mask's run lengths cannot be read",
             expected="COCO's counts, compressed or as whole numbers from 0",
             found="a character outside COCO's alphabet, a number cut off, or one below 0",
-            where=place(file, row + 1, "counts"),
+            where=place(file, int(np.argmax(total < 0)) + 1, "counts"),
         )
-    if (pixels != height * width).any():
-        row = int(np.argmax(pixels != height * width))
+    if (total != height * width).any():
+        row = int(np.argmax(total != height * width))
         raise TableError(
             "a mask has another size than its image",
             expected=f"{height[row]} × {width[row]} = {height[row] * width[row]} pixels",
-            found=f"runs of {pixels[row]} pixels in all",
+            found=f"runs of {total[row]} pixels in all",
             where=place(file, row + 1, "counts"),
         )
-
-
-def _from_runs(
-    runs: npt.NDArray[np.int64],
-    starts: npt.NDArray[np.int64],
-    height: npt.NDArray[np.int64],
-    width: npt.NDArray[np.int64],
-) -> Masks:
-    """Turn run lengths into edges: the ends of all runs but a last one of background."""
-    ends = np.cumsum(runs)
-    of_mask = np.repeat(np.arange(len(height)), np.diff(starts))
-    before = np.append(0, ends)[starts[:-1]]
-    position = (ends - before[of_mask]).astype(np.int32)
-    odd = np.diff(starts) % 2 == 1
-    keep = np.ones(len(runs), np.bool_)
-    keep[starts[1:][odd] - 1] = False
-    new_starts = np.append(0, np.cumsum(np.diff(starts) - odd))
-    edges = position[keep]
-    empty = edges[0::2] == edges[1::2]
-    if empty.any():  # runs of no pixels carry no information
-        kept = np.append(0, np.cumsum(~empty))
-        new_starts = 2 * kept[new_starts // 2]
-        edges = edges.reshape(-1, 2)[~empty].ravel()
-    return masks_from_edges(edges, new_starts, height, width)
+    return masks_from_edges(edges[: starts[-1]], starts, height, width)
 
 
 def _pycocotools() -> Any:

@@ -22,9 +22,10 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from isolux.errors import SpecError, TableError, place
 from isolux.geometry._pairs import (
@@ -339,21 +340,22 @@ def _candidate_pairs(
     none = np.empty(0)
     labels = [_labels(sides[0].label), _labels(sides[1].label)]
     grouped = [rows_by_image(s.image, n_images) for s in sides]
-    columns: list[tuple[Any, ...]] = [
+    d_side, t_side = (
         (g.starts, g.order, g.in_order, b.x, b.y, b.width, b.height, area, label)
         for g, b, area, label in zip(grouped, boxes, areas or (none, none), labels, strict=True)
-    ]
-    find: Any = overlapping_pairs  # its thirty arguments are two tuples and the settings
-    settings = (sides[1].is_crowd, min(lowest_iou, CERTAIN), extra, by_label, areas is not None)
+    )
+    crowd, lowest, is_bound = sides[1].is_crowd, min(lowest_iou, CERTAIN), areas is not None
     image, detection, truth, overlap = found_in_chunks(
-        lambda first, last: find(first, last, *columns[0], *columns[1], *settings),
+        lambda first, last: overlapping_pairs(
+            first, last, d_side, t_side, crowd, lowest, extra, by_label, is_bound
+        ),
         grouped[0].starts,
         n_threads,
     )
     return Pairs(image, detection, truth, overlap, lowest_iou, len(sides[0]), len(sides[1]))
 
 
-def _labels(label: IntArray | None) -> IntArray:
+def _labels(label: IntArray | None) -> npt.NDArray[np.int64]:
     return np.empty(0, np.int64) if label is None else label.astype(np.int64, copy=False)
 
 

@@ -1,0 +1,128 @@
+"""What every group got: values, replicates on common resampled clusters, intervals, statuses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.info import Metric
+from isolux.stats.design import Design, IntArray
+from isolux.stats.intervals import Interval
+from isolux.stats.resampling import Columns
+from isolux.stats.statistic import FloatArray
+from isolux.tables import GROUP_METRICS, Status
+
+__all__ = ["EVERYONE", "Estimates", "Group", "Measure"]
+
+EVERYONE = "everyone"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of one attribute or intersection; attribute None: everyone."""
+
+    attribute: str | None
+    name: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One metric of one model (and class, and threshold), and its columns in the design.
+
+    ``columns`` is None for statistics that need single rows; ``mean`` gives the columns of sum and
+    count of a plain mean, for which the null tests are exact.
+    """
+
+    model: str
+    task: str
+    metric: str
+    label: str | None
+    threshold: float | None
+    info: Metric
+    columns: Columns | None
+    mean: tuple[int, int] | None
+
+    @property
+    def fraction(self) -> bool:
+        """Whether the value lies between 0 and 1."""
+        return self.info.low == 0.0 and self.info.high == 1.0
+
+    @property
+    def sign(self) -> float:
+        """Return 1 where higher is better or neither is, −1 where lower is better."""
+        return -1.0 if self.info.direction == "lower" else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """What every group got: ``[g, m]`` arrays, g = 0 being everyone.
+
+    ``replicates`` is ``[g, m, r]``. ``domain_of`` gives, per attribute, the row of the design that
+    unites its groups; ``status`` and ``reason`` hold one word and one sentence per cell.
+    """
+
+    groups: tuple[Group, ...]
+    measures: tuple[Measure, ...]
+    design: Design
+    domain_of: dict[str, int]
+    value: FloatArray
+    replicates: FloatArray
+    standard_error: FloatArray
+    interval: Interval
+    method: npt.NDArray[np.str_]
+    n_units: IntArray
+    n_clusters: IntArray
+    status: npt.NDArray[np.object_]
+    reason: npt.NDArray[np.object_]
+
+    def judged(self) -> npt.NDArray[np.bool_]:
+        """Tell which cells hold a value that may be compared, ``[g, m]``."""
+        return np.isin(self.status.astype(str), [Status.OK.value, Status.BOUNDARY.value])
+
+    def members(self, attribute: str) -> IntArray:
+        """Rows of one attribute's groups."""
+        return np.array(
+            [i for i, g in enumerate(self.groups) if g.attribute == attribute], dtype=np.int64
+        )
+
+    def table(self) -> pl.DataFrame:
+        """Return the table ``group_metrics``."""
+        n_groups, n_measures = self.value.shape
+        g = np.repeat(np.arange(n_groups), n_measures)
+        shown = self.judged().ravel()
+
+        def number(x: FloatArray) -> pl.Series:
+            flat = np.where(shown, x.ravel(), np.nan)
+            return pl.Series(flat).fill_nan(None)
+
+        per_measure = {
+            k: [getattr(m, k) for m in self.measures] * n_groups
+            for k in ("model", "task", "metric", "label", "threshold")
+        }
+        frame = pl.DataFrame(
+            {
+                **per_measure,
+                "attribute": pl.Series([self.groups[i].attribute for i in g], dtype=pl.String),
+                "group": [self.groups[i].name for i in g],
+                "values": pl.Series(
+                    [list(self.groups[i].values) for i in g], dtype=pl.List(pl.String)
+                ),
+                "n_units": self.n_units.ravel(),
+                "n_clusters": self.n_clusters.ravel(),
+                "value": number(self.value),
+                "low": number(self.interval.low),
+                "high": number(self.interval.high),
+                "standard_error": number(self.standard_error),
+                "method": pl.Series(self.method.ravel().tolist(), dtype=pl.String),
+                "status": pl.Series(self.status.ravel().tolist(), dtype=pl.String),
+                "reason": pl.Series(self.reason.ravel().tolist(), dtype=pl.String),
+            }
+        )
+        frame = frame.with_columns(
+            method=pl.when(pl.col("low").is_not_null()).then(pl.col("method"))
+        )
+        return GROUP_METRICS.conform(frame)
