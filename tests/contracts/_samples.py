@@ -7,6 +7,7 @@ may depend on input order where a reference does, so the row-order contract leav
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,8 +79,21 @@ def labels() -> pl.DataFrame:
     return LABEL_PREDICTIONS.conform(pl.DataFrame(rows).with_columns(model=pl.lit("made up")))
 
 
+def embeddings() -> pl.DataFrame:
+    """A vector for each of them: no two pairs are equally alike, one's two photos nearly so."""
+    vectors = [[math.cos(i // 2 * 2.4), math.sin(i // 2 * 2.4), 0.1 + i / 37] for i in range(N)]
+    return pl.DataFrame(
+        {
+            "model": "made up",
+            "instance_id": [f"p{i:02}" for i in range(N)],
+            "embedding": pl.Series(vectors, dtype=pl.List(pl.Float64)),
+        }
+    )
+
+
 TASKS: dict[str, Callable[[], TaskSample]] = {
     "classification": lambda: TaskSample(people(), labels()),
+    "retrieval": lambda: TaskSample(people(), embeddings(), {"top_k": (1, 3)}),
 }
 
 

@@ -41,20 +41,7 @@ def points_of(flat: pl.Series, names: pl.Series, where: str, field: str) -> pl.D
     lengths = flat.list.len().fill_null(0)
     if not (lengths > 0).any():
         return pl.DataFrame()
-    wrong = (lengths % 3 != 0) | ((lengths > 0) & (lengths != 3 * names.list.len())).fill_null(
-        value=False
-    )
-    if wrong.any():
-        row = row_of(wrong)
-        raise TableError(
-            "a person has a wrong count of keypoint numbers",
-            expected=f"{3 * len(names[row])} numbers, x, y and visibility of each of"
-            f" {len(names[row])} keypoints"
-            if names[row] is not None
-            else "three numbers for each keypoint: x, y and visibility",
-            found=f"{lengths[row]} numbers",
-            where=place(where, row + 1, field),
-        )
+    _refuse_other_counts(lengths, names, where, field)
     known = pl.when(pl.col("flat").list.len() > 0)
     frame = pl.DataFrame({"flat": flat, "keypoint_names": names}).with_columns(
         known.then(pl.col("flat")), known.then(pl.col("keypoint_names"))
@@ -83,3 +70,20 @@ def points_of(flat: pl.Series, names: pl.Series, where: str, field: str) -> pl.D
         .hstack([frame["keypoint_names"]])
         .select(*(nobody.then(pl.col(name)).alias(name) for name in NO_POINTS))
     )
+
+
+def _refuse_other_counts(lengths: pl.Series, names: pl.Series, where: str, field: str) -> None:
+    wrong = (lengths % 3 != 0) | ((lengths > 0) & (lengths != 3 * names.list.len())).fill_null(
+        value=False
+    )
+    if wrong.any():
+        row = row_of(wrong)
+        raise TableError(
+            "a person has a wrong count of keypoint numbers",
+            expected=f"{3 * len(names[row])} numbers, x, y and visibility of each of"
+            f" {len(names[row])} keypoints"
+            if names[row] is not None
+            else "three numbers for each keypoint: x, y and visibility",
+            found=f"{lengths[row]} numbers",
+            where=place(where, row + 1, field),
+        )

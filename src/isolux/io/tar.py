@@ -1,0 +1,167 @@
+"""Files inside a tar archive, read one after another and never unpacked to disk.
+
+An archive from elsewhere is not trusted: links, devices, names that lead out of it and archives
+that unpack to far more than they hold are refused.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import IO, Any
+
+from isolux.errors import FileError
+
+__all__ = ["SUFFIXES", "is_tar", "tar_files"]
+
+SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+_LARGEST = 4 << 30  # bytes unpacked, whatever the archive's size
+_RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB nobody is harmed
+_MEMBERS = 2_000_000
+_OPENERS: dict[bytes, Callable[[Any], Any]] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
+_DAMAGE = (
+    tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError, ValueError, OverflowError,
+    MemoryError,
+)  # fmt: skip
+
+
+class _TooMuch(Exception):
+    """More came out of the archive than was allowed."""
+
+
+class _Limited:
+    """A stream that stops a bomb: reading beyond the limit is an error."""
+
+    def __init__(self, stream: IO[bytes], limit: int) -> None:
+        self.stream, self.left = stream, limit
+
+    def read(self, size: int = -1) -> bytes:
+        """Read as the stream does."""
+        wanted = self.left + 1 if size < 0 else min(size, self.left + 1)
+        data = self.stream.read(wanted)
+        self.left -= len(data)
+        if self.left < 0:
+            raise _TooMuch
+        return data
+
+
+def is_tar(path: str | Path) -> bool:
+    """Tell by its name whether a file is a tar archive.
+
+    Examples
+    --------
+    >>> is_tar("a.tar.gz"), is_tar("a.txt")
+    (True, False)
+    """
+    return Path(path).name.lower().endswith(SUFFIXES)
+
+
+def tar_files(path: str | Path, suffix: str = "") -> Iterator[tuple[str, bytes]]:
+    r"""Give each file of an archive whose name ends in ``suffix``: its name and its bytes.
+
+    Parameters
+    ----------
+    path : str or Path
+        A tar archive, plain or packed by gzip, bzip2 or xz.
+    suffix : str
+        Such as ``".txt"``; other files are passed over.
+
+    Yields
+    ------
+    tuple of str and bytes
+        In the order of the archive.
+
+    Raises
+    ------
+    FileError
+        Missing, damaged or cut off; a link, a device, a name with ``..`` or an absolute one; more
+        than 200 times the archive's own size (64 MiB are always allowed, 4 GiB never exceeded).
+
+    Examples
+    --------
+    >>> import io, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with tarfile.open(Path(folder) / "a.tar.gz", "w:gz") as archive:
+    ...         member = tarfile.TarInfo("b/c.txt")
+    ...         member.size = 2
+    ...         archive.addfile(member, io.BytesIO(b"hi"))
+    ...     list(tar_files(Path(folder) / "a.tar.gz"))
+    [('b/c.txt', b'hi')]
+    """
+    path = Path(path).expanduser()
+    where = str(path)
+    try:
+        with path.open("rb") as raw:
+            head = raw.read(6)
+            raw.seek(0)
+            size = path.stat().st_size
+            if not size:
+                raise FileError("the file is empty", expected="a tar archive", where=where)
+            limit = min(_LARGEST, max(_ALWAYS, _RATIO * size))
+            opener = next((o for magic, o in _OPENERS.items() if head.startswith(magic)), None)
+            stream = opener(raw) if opener else raw
+            yield from _files(_Limited(stream, limit), suffix, where)
+    except _TooMuch as error:
+        raise FileError(
+            "this archive unpacks to far more than it holds, as a bomb does",
+            expected=f"at most {limit >> 20:,} MiB",
+            found=f"more, in {size:,} bytes",
+            where=where,
+            hint="unpack it yourself if you trust it, and name the folder",
+        ) from error
+    except FileNotFoundError as error:
+        raise FileError("there is no such file", where=where) from error
+    except _DAMAGE as error:
+        raise FileError(
+            "this archive is damaged, cut off or no tar archive",
+            found=(str(error).splitlines() or [type(error).__name__])[0][:120],
+            where=where,
+        ) from error
+
+
+def _files(stream: _Limited, suffix: str, where: str) -> Iterator[tuple[str, bytes]]:
+    count = 0
+    with tarfile.open(fileobj=stream, mode="r|") as archive:  # type: ignore[call-overload]
+        for member in archive:
+            count += 1
+            _refuse_unsafe(member, where)
+            if count > _MEMBERS:
+                raise FileError(f"this archive holds more than {_MEMBERS:,} files", where=where)
+            # An archive that lists its members forever would fill the memory.
+            archive.members.clear()
+            if member.isdir() or not member.name.endswith(suffix):
+                continue
+            inside = archive.extractfile(member)
+            if inside is None:
+                continue
+            data = inside.read()
+            if len(data) != member.size:
+                raise EOFError(f"{member.name!r} is cut off")
+            yield member.name, data
+    if not count:
+        raise FileError("this archive holds no file", where=where)
+
+
+def _refuse_unsafe(member: tarfile.TarInfo, where: str) -> None:
+    name = PurePosixPath(member.name.replace("\\", "/"))
+    problem = ""
+    if name.is_absolute() or ".." in name.parts or "\0" in member.name:
+        problem = "a name in this archive leads out of it"
+    elif not (member.isreg() or member.isdir()) or member.issparse():
+        problem = "this archive holds a link, a device or a file with holes"
+    if problem:
+        raise FileError(
+            problem,
+            expected="plain files and folders",
+            found=repr(member.name) + (f" → {member.linkname!r}" if member.linkname else ""),
+            where=where,
+        )

@@ -1,0 +1,166 @@
+"""What all formats of boxes, masks and keypoints share: the checks, the names, tables of one's own.
+
+A box must be four finite numbers with no negative side, a score a finite number. A box without an
+area is kept: it overlaps nobody, so it is a false alarm. Boxes that reach beyond the image are kept
+as they are, for the reader does not know the image.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from isolux.errors import SpecError, TableError, UnknownNameError, place
+from isolux.io.cells import as_numbers, as_text, row_of
+from isolux.io.frames import FORMATS, read_table
+from isolux.tables import (
+    BOX_PREDICTIONS,
+    KEYPOINT_PREDICTIONS,
+    MASK_PREDICTIONS,
+    Table,
+    check,
+)
+
+__all__ = ["BOX", "KINDS", "Kind", "detections", "kind_of_columns", "model_name", "read_detections"]
+
+BOX = ("box_x", "box_y", "box_w", "box_h")
+Kind = Literal["boxes", "masks", "keypoints"]
+KINDS: dict[Kind, Table] = {
+    "boxes": BOX_PREDICTIONS,
+    "masks": MASK_PREDICTIONS,
+    "keypoints": KEYPOINT_PREDICTIONS,
+}
+_ITS_OWN: dict[Kind, str] = {
+    "boxes": "box_x",
+    "masks": "mask_counts",
+    "keypoints": "keypoints_x",
+}
+_NUMBERS = (*BOX, "score", "mask_height", "mask_width")
+_ENDINGS = (".json", ".npy", ".txt", ".tar", ".tgz", ".tar.gz", ".tar.xz", ".tar.bz2", ".zip")
+
+
+def model_name(path: str | Path) -> str:
+    """Call a model by its file's or folder's name, less the ending of its format.
+
+    Examples
+    --------
+    >>> model_name("runs/retinaface.tar.gz")
+    'retinaface'
+    """
+    name = Path(path).expanduser().resolve().name
+    known = [*_ENDINGS, *(suffix for group in FORMATS.values() for suffix in group)]
+    endings = sorted((e for e in [*known, ".json.gz"] if name.lower().endswith(e)), key=len)
+    return (name[: -len(endings[-1])] if endings else name) or name
+
+
+def kind_of_columns(columns: list[str]) -> Kind | None:
+    """Tell the most that these columns are enough for: keypoints, masks, boxes, or none of them.
+
+    Examples
+    --------
+    >>> kind_of_columns(["image_id", "box_x", "box_y", "box_w", "box_h", "score"])
+    'boxes'
+    """
+    if "image_id" not in columns or "score" not in columns:
+        return None
+    kinds: tuple[Kind, ...] = ("masks", "keypoints", "boxes")
+    return next((kind for kind in kinds if _ITS_OWN[kind] in columns), None)
+
+
+def detections(
+    frame: pl.DataFrame, where: str, *, kind: Kind | None = None, model: str
+) -> pl.DataFrame:
+    """Give one of the three tables of detections, checked.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        Columns of that table; ``model`` and ``label`` may be absent.
+    kind : {"boxes", "masks", "keypoints"}, optional
+        Not given: masks if there are any, else keypoints, else boxes.
+    model : str
+        For rows that do not name theirs.
+
+    Raises
+    ------
+    SpecError
+        When there is nothing of that kind.
+    TableError
+        With the row (from 1) and the column of what cannot be used.
+    """
+    if kind is not None and kind not in KINDS:
+        raise UnknownNameError("kind of detections", kind, KINDS)
+    chosen = kind or kind_of_columns(frame.columns) or "boxes"
+    if frame.height and _ITS_OWN[chosen] not in frame.columns:
+        raise SpecError(
+            f"there are no {chosen} in these predictions",
+            expected=f"a column {_ITS_OWN[chosen]!r}",
+            found="columns " + ", ".join(map(repr, frame.columns[:20])),
+            where=where,
+        )
+    table = KINDS[chosen]
+    named = pl.col("model").fill_null(model) if "model" in frame.columns else pl.lit(model)
+    for name in ("label",) if "label" not in frame.columns else ():
+        frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias(name))
+    absent = [c.name for c in table.columns[1:] if c.name not in frame.columns]
+    if not frame.height:
+        frame = frame.with_columns(pl.lit(None, dtype=table.schema[n]).alias(n) for n in absent)
+    rows = frame.with_columns(named.alias("model"))
+    _refuse_damaged(rows, where)
+    columns = [c.name for c in table.columns if c.name in rows.columns]
+    return check(rows.select(columns), table, where=where)
+
+
+def _refuse_damaged(frame: pl.DataFrame, where: str) -> None:
+    """Refuse a box that lacks a number, is not finite or has a negative side."""
+    sides = [name for name in BOX if name in frame.columns]
+    if not frame.height or len(sides) != len(BOX):
+        return
+    broken = frame.select(
+        partial=pl.any_horizontal(pl.col(s).is_null() for s in sides)
+        & pl.any_horizontal(pl.col(s).is_not_null() for s in sides),
+        infinite=pl.any_horizontal(~pl.col(s).is_finite() for s in sides).fill_null(value=False),
+        negative=((pl.col("box_w") < 0) | (pl.col("box_h") < 0)).fill_null(value=False),
+    )
+    problems = {
+        "partial": "lacks some of its numbers",
+        "infinite": "is not made of finite numbers",
+        "negative": "has a negative width or height",
+    }
+    for name, problem in problems.items():
+        if broken[name].any():
+            row = row_of(broken[name])
+            raise TableError(
+                f"a box {problem} ({broken[name].sum():,} in all)",
+                expected="left, upper, width and height in pixels; width and height 0 or more",
+                found=str([frame[side][row] for side in sides]),
+                where=place(where, row + 1, "box"),
+                hint="leave such rows out, or write corners x1, y1, x2, y2 as x, y, width, height"
+                if name == "negative"
+                else None,
+            )
+
+
+def read_detections(
+    path: str | Path, form: str, *, model: str | None, kind: Kind | None
+) -> pl.DataFrame:
+    """Read a table of one's own (CSV, Parquet, …) whose columns are those of detections."""
+    where = str(path)
+    frame = read_table(path, format=form)
+    # Parquet that isolux wrote needs no conversion; text does.
+    numbers = [
+        as_numbers(frame[name], where=where, column=name).alias(name)
+        for name in _NUMBERS
+        if name in frame.columns and frame.schema[name] not in (pl.Float64(), pl.Int64())
+    ]
+    words = [
+        as_text(frame[name]).alias(name)
+        for name in ("model", "image_id", "label")
+        if name in frame.columns and frame.schema[name] != pl.String()
+    ]
+    frame = frame.with_columns(*numbers, *words)
+    if model is not None and "model" in frame.columns:
+        frame = frame.drop("model")
+    return detections(frame, where, kind=kind, model=model or model_name(path))
