@@ -45,3 +45,19 @@ def test_a_column_without_any_value_is_not_taken():
 def test_an_unknown_attribute_lists_those_there_are():
     with pytest.raises(UnknownNameError, match="household"):
         DATA.values_of("houshold")
+
+
+def test_attributes_of_images_and_subjects_reach_everyone_in_them():
+    people = PEOPLE.with_columns(subject_id=pl.Series(["s", None, "s"]))
+    rows = [("instance", "a", "tone", "3"), ("image", "i", "weather", "fog"),
+            ("subject", "s", "ancestry", "Asia"), ("image", "nobody", "weather", "rain")]  # fmt: skip
+    names = ["unit_kind", "unit_id", "attribute", "value"]
+    who = ATTRIBUTES.conform(pl.DataFrame(rows, schema=names, orient="row"))
+    spread = Dataset("x", DATA.info, people, who).instance_attributes()
+    assert spread.select(names).rows() == [
+        ("instance", "a", "tone", "3"),
+        ("instance", "a", "weather", "fog"),
+        ("instance", "b", "weather", "fog"),
+        ("instance", "a", "ancestry", "Asia"),
+        ("instance", "c", "ancestry", "Asia"),
+    ]

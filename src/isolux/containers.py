@@ -52,6 +52,25 @@ class Dataset:
             raise UnknownNameError("attribute", attribute, known, where=self.name)
         return rows
 
+    def instance_attributes(self) -> pl.DataFrame:
+        """Return ``attributes`` with those of images and subjects spread to their instances.
+
+        Weather is an image's attribute; whoever stands in the image is judged in that weather.
+        """
+        parts = [self.attributes.filter(pl.col("unit_kind") == "instance")]
+        instances = INSTANCES.conform(self.instances)
+        for kind, column in (("image", "image_id"), ("subject", "subject_id")):
+            rows = self.attributes.filter(pl.col("unit_kind") == kind)
+            if rows.is_empty():
+                continue
+            owners = instances.select("instance_id", unit_id=column).drop_nulls()
+            spread = owners.join(rows, on="unit_id", how="inner", maintain_order="left")
+            spread = spread.drop("unit_id").rename({"instance_id": "unit_id"})
+            parts.append(
+                spread.with_columns(unit_kind=pl.lit("instance")).select(self.attributes.columns)
+            )
+        return pl.concat(parts)
+
     def clustered_by(self, attribute: str | None) -> Dataset:
         """Return the dataset with ``cluster_id`` taken from an instance column or an attribute.
 

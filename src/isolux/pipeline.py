@@ -243,7 +243,7 @@ def _audited(
     planted: Sequence[Mapping[str, Any]] | None = None,
 ) -> Audit:
     """Measure, compare and say it: the same for files and for memory."""
-    attributes = check(dataset.attributes, ATTRIBUTES)
+    attributes = check(dataset.instance_attributes(), ATTRIBUTES)
     members = membership(
         attributes, spec.by, groupings(spec, attributes), units=scores.judged_units()
     )

@@ -127,7 +127,8 @@ def _boxes(text: _Text, start: int, count: int) -> tuple[npt.NDArray[np.float64]
     found = np.empty((count, 5))
     rows, at = read_lines(text.numbers, start, found)
     while rows < count:  # a line that the quick reader does not take: 1e400, nan, +1, a blank
-        line = text.data[at:].split(b"\n", 1)[0]
+        stop = text.data.find(b"\n", at)
+        line = text.data[at : stop if stop >= 0 else len(text.data)]
         found[rows] = _five(text, at, line, rows, count)
         at += len(line) + 1
         more, at = read_lines(text.numbers, at, found[rows + 1 :])

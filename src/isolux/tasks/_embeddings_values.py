@@ -47,6 +47,7 @@ def value_bits(queries: pl.DataFrame, entries: pl.DataFrame) -> tuple[Bits, Bits
         bits = np.zeros((side.height, words), dtype=np.uint64)
         rows = side.select("truth").with_row_index("row").explode("truth").drop_nulls()
         code = rows["truth"].replace_strict(number, return_dtype=pl.Int64).to_numpy()
+        code = code.astype(np.int64)  # no rows come as floats
         at = rows["row"].to_numpy().astype(np.int64)
         np.bitwise_or.at(bits, (at, code // 64), np.uint64(1) << (code % 64).astype(np.uint64))
         out.append(bits)

@@ -1,0 +1,263 @@
+"""Embeddings: a NumPy array with a list of ids beside it, or a table with a column of vectors.
+
+What a face recogniser or an image encoder gave for each picture; the tasks of verification and
+retrieval compare them. Arrays are read without pickle, so a file can hold numbers and nothing else.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.errors import FileError, SpecError, TableError, UnknownNameError, place
+from isolux.info import Info, Reference
+from isolux.io.cells import row_of
+from isolux.io.frames import FORMATS, read_table
+from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.predictions._detections import model_name
+from isolux.tables import EMBEDDINGS, check
+
+INFO = Info(
+    title="Embeddings",
+    summary="Vectors as a NumPy array with a file of ids beside it, or as a column of lists in"
+    " Parquet, Arrow or JSON lines.",
+    references=(
+        Reference(
+            key="npy",
+            citation="Kern, R. (2007). A simple file format for NumPy arrays. NumPy enhancement"
+            " proposal 1.",
+            url="https://numpy.org/neps/nep-0001-npy-format.html",
+        ),
+    ),
+    assumptions=(
+        "row k of the array is of line k of the ids",
+        "single precision is enough: vectors are kept in it",
+    ),
+)
+
+_COLUMNS = ("embedding", "embeddings", "vector", "feature", "features")
+_BESIDE = ("{}.ids.txt", "{}_ids.txt", "{}.ids.csv", "{}_ids.csv", "{}.ids.npy", "{}_ids.npy")
+
+
+def read(
+    path: str | Path,
+    *,
+    model: str | None = None,
+    ids: str | Path | None = None,
+    id: str | None = None,  # noqa: A002  (the flag is called --id)
+    column: str | None = None,
+) -> pl.DataFrame:
+    r"""Read embeddings.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``.npy`` with [n, d] numbers, or a table with a column of lists.
+    model : str, optional
+        The model's name; not given: the table's column ``model``, else the file's name.
+    ids : str or Path, optional
+        For ``.npy``: who each row is of, as text (one id a line), ``.npy`` or a table. Not given:
+        looked for beside the array, as ``<name>.ids.txt``, ``<name>_ids.txt``, the same with
+        ``.csv`` and ``.npy``.
+    id : str, optional
+        The column of ids in a table; not given: the first there is of ``id``, ``instance_id``,
+        ``image_id``, ``file``, ``filename``, ``path``.
+    column : str, optional
+        The column of vectors; not given: ``embedding``, ``embeddings``, ``vector``, ``feature``
+        or ``features``.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``EMBEDDINGS``: model, instance_id, embedding (single precision, not normalised).
+
+    Raises
+    ------
+    FileError
+        No such file, no array, an array of objects; no ids.
+    TableError
+        Another number of ids than of rows, an id that occurs twice, vectors of unequal length, a
+        number that is not finite; with the row from 1.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "net.npy"
+    ...     np.save(file, np.array([[1.0, 2.0]]))
+    ...     _ = (Path(folder) / "net.ids.txt").write_text("val/1.jpg\n")
+    ...     read(file).row(0)
+    ('net', 'val/1.jpg', [1.0, 2.0])
+    """
+    path = Path(path).expanduser()
+    where = str(path)
+    if path.suffix.lower() == ".npy":
+        frame = _of_array(path, ids, id, where)
+    else:
+        frame = _of_table(path, id, column, where)
+    named = pl.lit(model or model_name(path))
+    if model is None and "model" in frame.columns:
+        named = pl.col("model").cast(pl.String).fill_null(model_name(path))
+    frame = frame.with_columns(named.alias("model"))
+    return check(frame.select(EMBEDDINGS.schema.keys()), EMBEDDINGS, where=where)
+
+
+def _of_array(path: Path, ids: str | Path | None, column: str | None, where: str) -> pl.DataFrame:
+    array = _array(path, where)
+    if array.ndim != 2 or array.dtype.kind not in "fiu" or not array.shape[1]:
+        raise FileError(
+            "the array does not hold a vector in each row",
+            expected="numbers of shape [n, d]",
+            found=f"{array.dtype} of shape {list(array.shape)}",
+            where=where,
+        )
+    with np.errstate(over="ignore"):  # what does not fit is then infinite, and refused
+        vectors = np.ascontiguousarray(array, dtype=np.float32)
+    _refuse_infinite(np.isfinite(vectors).all(axis=1), where)
+    file = Path(ids).expanduser() if ids is not None else _beside(path, where)
+    names = _ids(file, column)
+    if len(names) != len(vectors):
+        raise TableError(
+            "there are not as many ids as vectors",
+            expected=f"{len(vectors):,} ids, one for each row of {path.name}",
+            found=f"{len(names):,}",
+            where=str(file),
+        )
+    lists = pl.Series(vectors).cast(pl.List(pl.Float32)) if len(vectors) else []
+    embedding = pl.Series("embedding", lists, dtype=pl.List(pl.Float32))
+    return pl.DataFrame([names.alias("instance_id"), embedding])
+
+
+def _array(path: Path, where: str) -> npt.NDArray[np.generic]:
+    """Map an array into memory; objects, which would need pickle, are refused."""
+    if not path.exists():
+        raise FileError("there is no such file", where=where)
+    try:
+        if path.stat().st_size == 0:
+            raise FileError("the file is empty", expected="a NumPy array", where=where)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError, OverflowError, SyntaxError, TypeError) as error:
+        raise FileError(
+            "this is no array of numbers",
+            expected="what numpy.save writes, without Python objects",
+            found=(str(error).splitlines() or [type(error).__name__])[0][:120],
+            where=where,
+        ) from error
+    if not isinstance(array, np.ndarray):
+        raise FileError("this is no single array", found=type(array).__name__, where=where)
+    return array
+
+
+def _beside(path: Path, where: str) -> Path:
+    names = [pattern.format(path.stem) for pattern in _BESIDE]
+    found = next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
+    if found is None:
+        raise FileError(
+            "nothing says whom the vectors are of",
+            expected=f"a file of ids beside it: {names[0]}, {names[2]} or {names[4]}",
+            where=where,
+            hint="name it with --ids (ids=…): one id a line, in the order of the rows",
+        )
+    return found
+
+
+def _ids(file: Path, column: str | None) -> pl.Series:
+    where = str(file)
+    if file.suffix.lower() == ".npy":
+        array = _array(file, where)
+        if array.ndim != 1 or array.dtype.kind not in "Uiu":
+            raise FileError(
+                "the array does not hold ids",
+                expected="text or whole numbers of shape [n]",
+                found=f"{array.dtype} of shape {list(array.shape)}",
+                where=where,
+            )
+        return pl.Series("instance_id", [str(name) for name in array.tolist()], dtype=pl.String)
+    if file.suffix.lower() != ".txt":
+        frame = read_table(file)
+        return ids_of(frame, _id_column(frame, column, where), where)
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError("the ids cannot be read", found=str(error), where=where) from error
+    names = pl.Series("instance_id", lines, dtype=pl.String).str.strip_chars()
+    empty = names == ""
+    if empty.any():
+        raise TableError(
+            "an id is empty", expected="one id a line", where=place(where, row_of(empty) + 1)
+        )
+    return names
+
+
+def _of_table(path: Path, id: str | None, column: str | None, where: str) -> pl.DataFrame:  # noqa: A002
+    frame = read_table(path)
+    if column is not None and column not in frame.columns:
+        raise UnknownNameError("column", column, frame.columns, where=where)
+    named = column or next((name for name in _COLUMNS if name in frame.columns), None)
+    if named is None or not isinstance(frame.schema[named], pl.List | pl.Array):
+        raise SpecError(
+            "no column holds vectors",
+            expected="a column of lists of numbers, called " + ", ".join(_COLUMNS[:3]) + ", …",
+            found=", ".join(f"{n!r} ({t})" for n, t in list(frame.schema.items())[:20]),
+            where=where,
+            hint="name it with --column (column=…); text formats such as "
+            + ", ".join(FORMATS["csv"][:1])
+            + " hold no lists",
+        )
+    cells = frame[named]
+    lists = cells.arr.to_list() if isinstance(cells.dtype, pl.Array) else cells
+    if not lists.dtype.inner.is_numeric():  # type: ignore[attr-defined]
+        raise TableError(
+            "a vector is not made of numbers",
+            found=str(cells.dtype),
+            where=place(where, column=named),
+        )
+    vectors = lists.cast(pl.List(pl.Float32))
+    _refuse_unequal(vectors, where, named)
+    finite = vectors.list.eval(pl.element().is_finite().fill_null(value=False)).list.all()
+    _refuse_infinite(finite.to_numpy(), where)
+    names = ids_of(frame, _id_column(frame, id, where), where)
+    found = pl.DataFrame([names.alias("instance_id"), vectors.alias("embedding")])
+    return found.hstack([frame["model"]]) if "model" in frame.columns else found
+
+
+def _id_column(frame: pl.DataFrame, column: str | None, where: str) -> str:
+    found = column or next((name for name in ID_COLUMNS if name in frame.columns), None)
+    if found is None and len(frame.columns) == 1:
+        found = frame.columns[0]
+    if found is None:
+        raise SpecError(
+            "no column says whom a vector is of",
+            expected="one of " + ", ".join(ID_COLUMNS),
+            found="columns " + ", ".join(map(repr, frame.columns[:20])),
+            where=where,
+            hint="name it with --id (id=…)",
+        )
+    return found
+
+
+def _refuse_unequal(vectors: pl.Series, where: str, column: str) -> None:
+    lengths = vectors.list.len().fill_null(0)
+    wrong = (lengths != lengths[0]) | (lengths == 0)
+    if wrong.any():
+        row = row_of(wrong)
+        raise TableError(
+            "vectors are of unequal length, or empty",
+            expected=f"{lengths[0] or 'one or more'} numbers in each row",
+            found=f"{lengths[row]}",
+            where=place(where, row + 1, column),
+        )
+
+
+def _refuse_infinite(finite: npt.NDArray[np.bool_], where: str) -> None:
+    if not finite.all():
+        row = int(np.argmin(finite))
+        raise TableError(
+            f"{int((~finite).sum()):,} vector(s) hold a number that is not finite",
+            expected="finite numbers in single precision",
+            where=place(where, row + 1),
+            hint="leave out those whom the model gave no vector: they count as not answered",
+        )

@@ -1,0 +1,151 @@
+"""Part masks as CelebAMask-HQ has them: a black and white picture for each part of each face.
+
+``<image>_<part>.png`` in any folders below one. They are listed here and opened only by the task
+that compares them. Lee et al. (2020).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from isolux.errors import FileError, SpecError
+from isolux.info import Info, Reference
+from isolux.io.paths import inside
+from isolux.predictions._detections import model_name
+from isolux.tables import PART_MASK_FILES, check
+
+INFO = Info(
+    title="Part masks",
+    summary="A folder of pictures <image>_<part>.png, white where the part is, as CelebAMask-HQ"
+    " publishes and face parsers write them.",
+    references=(
+        Reference(
+            key="celebamask-hq",
+            citation="Lee, C.-H., Liu, Z., Wu, L., & Luo, P. (2020). MaskGAN: Towards diverse and"
+            " interactive facial image manipulation. In Proceedings of the IEEE/CVF Conference on"
+            " Computer Vision and Pattern Recognition (CVPR) (pp. 5549–5558).",
+            url="https://github.com/switchablenorms/CelebAMask-HQ",
+        ),
+    ),
+    assumptions=("a part without a file is not in the image",),
+)
+
+PARTS = (
+    "skin", "l_brow", "r_brow", "l_eye", "r_eye", "eye_g", "l_ear", "r_ear", "ear_r", "nose",
+    "mouth", "u_lip", "l_lip", "neck", "neck_l", "cloth", "hair", "hat",
+)  # fmt: skip
+"""CelebAMask-HQ's parts in the order of its labels, 1 to 18; 0 is the background."""
+
+
+def read(
+    path: str | Path, *, model: str | None = None, parts: Sequence[str] = PARTS
+) -> pl.DataFrame:
+    """List part masks; no picture is opened.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder.
+    model : str, optional
+        The model's name; not given: the folder's.
+    parts : sequence of str
+        The names of parts; the longest that a file's name ends in is the one.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``PART_MASK_FILES``: model, image_id (the name without the part, ``00012``), part,
+        uri (the whole path). By image, then in the order of ``parts``.
+
+    Raises
+    ------
+    FileError
+        No folder, no mask in it; a file whose name ends in no part; a link that leads out of the
+        folder; a part of an image that occurs twice.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("00012_hair.png", "00012_l_eye.png"):
+    ...         (Path(folder) / name).touch()
+    ...     read(folder, model="net").select("image_id", "part").rows()
+    [('00012', 'l_eye'), ('00012', 'hair')]
+    """
+    root = Path(path).expanduser()
+    where = str(root)
+    if not parts or not all(parts) or len(set(parts)) != len(parts):
+        raise SpecError("the names of parts cannot be used", expected="names, none of them twice")
+    if not root.is_dir():
+        raise FileError(
+            "there is no such folder" if not root.exists() else "part masks are a folder of files",
+            expected="a folder of <image>_<part>.png",
+            found="" if not root.exists() else "a file" + (", empty" if _empty(root) else ""),
+            where=where,
+        )
+    files = pl.Series("uri", list(_pictures(root)), dtype=pl.String)
+    if files.is_empty():
+        raise FileError(
+            "the folder is empty of masks", expected="<image>_<part>.png", where=where
+        )
+    frame = _named(files, parts, where).with_columns(
+        model=pl.lit(model or model_name(root)),
+        order=pl.col("part").replace_strict({p: i for i, p in enumerate(parts)}),
+    )
+    table = frame.sort("image_id", "order", maintain_order=True).select(
+        PART_MASK_FILES.schema.keys()
+    )
+    return check(table, PART_MASK_FILES, where=where)
+
+
+def _empty(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size == 0
+
+
+def _pictures(root: Path) -> Iterator[str]:
+    """Walk the folder; links are followed to files inside of it only."""
+    try:
+        for folder, _, names in os.walk(root, onerror=_stop):
+            for name in names:
+                if not name.lower().endswith(".png"):
+                    continue
+                file = Path(folder) / name
+                yield str(inside(root, file.resolve()) if file.is_symlink() else file)
+    except OSError as error:
+        raise FileError(
+            "the folder cannot be listed", found=error.strerror, where=str(root)
+        ) from error
+
+
+def _stop(error: OSError) -> None:
+    raise error
+
+
+def _named(files: pl.Series, parts: Sequence[str], where: str) -> pl.DataFrame:
+    """Part each file's name into the image and the part."""
+    stem = files.str.replace(r"(?s)^.*[/\\]", "").str.replace(r"(?i)\.png$", "")
+    best = pl.lit(None, dtype=pl.String)
+    for part in sorted(parts, key=len):  # a longer name that fits is taken instead of a shorter
+        best = pl.when(pl.col("stem").str.ends_with(f"_{part}")).then(pl.lit(part)).otherwise(best)
+    frame = pl.DataFrame([files, stem.alias("stem")]).with_columns(part=best)
+    frame = frame.with_columns(
+        image_id=pl.col("stem").str.head(
+            pl.col("stem").str.len_chars().cast(pl.Int64)
+            - pl.col("part").str.len_chars().cast(pl.Int64)
+            - 1
+        )
+    )
+    strange = frame.filter(pl.col("part").is_null() | (pl.col("image_id") == ""))
+    if strange.height:
+        raise FileError(
+            f"{strange.height:,} file(s) have names that end in no part",
+            expected="<image>_<part>.png with a part of " + ", ".join(parts),
+            found=repr(strange["stem"][0] + ".png"),
+            where=where,
+            hint="name the parts (parts=…), or keep other pictures elsewhere",
+        )
+    return frame
