@@ -49,8 +49,12 @@ def test_an_unknown_attribute_lists_those_there_are():
 
 def test_attributes_of_images_and_subjects_reach_everyone_in_them():
     people = PEOPLE.with_columns(subject_id=pl.Series(["s", None, "s"]))
-    rows = [("instance", "a", "tone", "3"), ("image", "i", "weather", "fog"),
-            ("subject", "s", "ancestry", "Asia"), ("image", "nobody", "weather", "rain")]  # fmt: skip
+    rows = [
+        ("instance", "a", "tone", "3"),
+        ("image", "i", "weather", "fog"),
+        ("subject", "s", "ancestry", "Asia"),
+        ("image", "nobody", "weather", "rain"),
+    ]
     names = ["unit_kind", "unit_id", "attribute", "value"]
     who = ATTRIBUTES.conform(pl.DataFrame(rows, schema=names, orient="row"))
     spread = Dataset("x", DATA.info, people, who).instance_attributes()

@@ -98,10 +98,16 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskInfo(Info):
-    """A task and its metrics; ``defaults`` are the metrics of an audit that names none."""
+    """A task and its metrics.
+
+    ``defaults`` are the metrics of an audit that names none; ``predictions`` is the kind of output
+    that it judges: ``"labels"`` of people, or ``"outputs"`` of any other kind (boxes, masks,
+    keypoints, embeddings), which name images or units as their format does.
+    """
 
     metrics: tuple[Metric, ...]
     defaults: tuple[str, ...] = ()
+    predictions: Literal["labels", "outputs"] = "labels"
 
     def metric(self, name: str) -> Metric:
         """Return the metric of that name, or raise UnknownNameError."""

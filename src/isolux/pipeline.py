@@ -8,6 +8,7 @@ already at hand, made by ``isolux.score`` or by anyone.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -29,10 +30,9 @@ from isolux.groups.settings import check_references, groupings, references
 from isolux.in_memory import FROM_MEMORY, as_dataset, as_scores
 from isolux.info import DatasetInfo, Info, Reference
 from isolux.io import run_directory
-from isolux.io.hashing import sha256_file
+from isolux.io.hashing import sha256_file, sha256_listing
 from isolux.io.settings_files import read_label_map_file, read_mapping
-from isolux.predictions import from_attributes, read_predictions
-from isolux.predictions._join import join
+from isolux.predictions import from_attributes, join, read_outputs, read_predictions
 from isolux.spec import AuditSpec, parse_merges, parse_spec
 from isolux.tables import ATTRIBUTES, FINDINGS, check
 from isolux.tasks import score
@@ -196,6 +196,10 @@ def _predictions(
 ) -> tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]:
     """Read the answers, from their own file or from the people's own table, and join them."""
     inputs = dict(dataset.inputs)
+    if spec.predictions is not None:
+        inputs |= _hashes(spec.predictions)
+    if registry.task_info(spec.task).predictions == "outputs":
+        return _outputs(spec), (), inputs
     common: dict[str, Any] = {
         "score": spec.score_column,
         "scale": spec.score_scale,
@@ -212,14 +216,34 @@ def _predictions(
             )
         return from_attributes(dataset, spec.prediction_column, **common), (), inputs
     answers = read_predictions(
-        spec.predictions, id=spec.prediction_id, column=spec.prediction_column, **common
+        spec.predictions,
+        id=spec.prediction_id,
+        column=spec.prediction_column,
+        format=spec.format,
+        **common,
     )
-    inputs[spec.predictions] = sha256_file(spec.predictions)
     joined, notes = join(dataset, answers, id_from=spec.id_from)
     return joined, notes, inputs
 
 
+def _outputs(spec: AuditSpec) -> pl.DataFrame:
+    """Read boxes, masks, keypoints or embeddings; the task brings them to its images."""
+    if spec.predictions is None:
+        raise SpecError(
+            "there are no predictions to audit",
+            expected=f"--predictions FILE: what the task {spec.task} judges stands in no column",
+            found="none",
+        )
+    return read_outputs(spec.predictions, format=spec.format, model=spec.model_name)
+
+
+def _hashes(path: str) -> dict[str, str]:
+    """Hash a file of predictions, or the names and sizes of a folder of them."""
+    return {path: sha256_listing(path) if Path(path).is_dir() else sha256_file(path)}
+
+
 def _task_options(spec: AuditSpec) -> dict[str, Any]:
+    """Hand a task the settings that it takes; one that was set in vain is refused there."""
     options: dict[str, Any] = {
         "target": spec.target,
         "positive": spec.positive,
@@ -227,12 +251,20 @@ def _task_options(spec: AuditSpec) -> dict[str, Any]:
         "top_k": spec.top_k,
         "undetected": spec.undetected,
         "score_of": spec.score_of,
+        "score_threshold": spec.score_threshold,
+        "max_detections": spec.max_detections,
         "label_map": parse_merges(spec.label_map, "label_map") or None,
         "prediction_map": read_label_map_file(spec.prediction_map) if spec.prediction_map else None,
         "unknown_values": spec.unknown_values,
         "model": spec.model_name,
     }
-    return {key: value for key, value in options.items() if value is not None}
+    taken = inspect.signature(registry.load("tasks", spec.task).score).parameters
+    said = spec.model_fields_set
+    return {
+        key: value
+        for key, value in options.items()
+        if value is not None and (key in taken or (key in said and value != ()))
+    }
 
 
 def _audited(

@@ -84,6 +84,9 @@ class AuditSpec(_Frozen):
     task: str = Field("classification", description="the task, one of `isolux list tasks`")
     target: str | None = Field(None, description="column or attribute that holds the truth")
     predictions: str | None = Field(None, description="file with the model's answers")
+    format: str | None = Field(
+        None, description="format of --predictions, one of `isolux list formats`; none: told"
+    )
     prediction_column: str | None = Field(None, description="its column with the answer")
     score_column: str | None = Field(
         None, description="its column with the confidence (with --positive: of that class)"
@@ -118,6 +121,12 @@ class AuditSpec(_Frozen):
     )
     metric: tuple[str, ...] = Field((), description="metrics to measure; none: the task's own")
     positive: str | None = Field(None, description="the class that rates like TPR are about")
+    score_threshold: float | None = Field(
+        None, description="detections below this score do not count as found"
+    )
+    max_detections: int | None = Field(
+        None, ge=1, description="detections counted an image, the surest first; none: all"
+    )
     top_k: tuple[int, ...] = Field((), description="also: is the truth in the first K answers?")
     separator: str | None = Field(None, description="parts several values in one cell")
     unknown: Unknown = Field("keep", description="what becomes of unknown values")

@@ -13,11 +13,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from isolux.containers import Dataset
 from isolux.info import DatasetInfo, Reference
-from isolux.tables import ATTRIBUTES, INSTANCES, LABEL_PREDICTIONS
+from isolux.tables import (
+    ATTRIBUTES,
+    BOX_PREDICTIONS,
+    EMBEDDINGS,
+    INSTANCES,
+    LABEL_PREDICTIONS,
+    PART_MASK_FILES,
+    Table,
+)
 
 N = 24
 CLASSES = ("drummer", "guard", "nurse")
@@ -223,3 +232,49 @@ FORMATS: dict[str, Callable[[Path], object]] = {
     "parquet": _ANSWERS.write_parquet,
     "tsv": lambda path: _ANSWERS.write_csv(path, separator="\t"),
 }
+
+
+def _coco_results(folder: Path) -> Path:
+    path = folder / "net.json"
+    row = '{"image_id": %d, "category_id": 1, "bbox": [4, 5, 20, 30.5], "score": 0.%d}'
+    path.write_text("[" + ", ".join(row % (i, i + 1) for i in range(N)) + "]")
+    return path
+
+
+def _scalabel(folder: Path) -> Path:
+    path = folder / "net.json"
+    label = '{"category": "rider", "score": 0.5, "box2d": {"x1": 4, "y1": 5, "x2": 24, "y2": 35}}'
+    frames = (f'{{"name": "{i}.jpg", "labels": [{label}]}}' for i in range(N))
+    path.write_text("[" + ", ".join(frames) + "]")
+    return path
+
+
+def _widerface_text(folder: Path) -> Path:
+    path = folder / "net.txt"
+    path.write_text("".join(f"0--Parade/{i}.jpg\n1\n4 5 20 30 0.{i + 1}\n" for i in range(N)))
+    return path
+
+
+def _embeddings(folder: Path) -> Path:
+    path = folder / "net.npy"
+    np.save(path, np.arange(2.0 * N).reshape(N, 2))
+    (folder / "net.ids.txt").write_text("".join(f"p{i:02}\n" for i in range(N)))
+    return path
+
+
+def _part_masks(folder: Path) -> Path:
+    path = folder / "net"
+    path.mkdir(exist_ok=True)
+    for i in range(N):
+        (path / f"{i:05}_l_eye.png").touch()
+    return path
+
+
+OUTPUTS: dict[str, tuple[Table, Callable[[Path], Path]]] = {
+    "coco_results": (BOX_PREDICTIONS, _coco_results),
+    "embeddings": (EMBEDDINGS, _embeddings),
+    "part_masks": (PART_MASK_FILES, _part_masks),
+    "scalabel": (BOX_PREDICTIONS, _scalabel),
+    "widerface_text": (BOX_PREDICTIONS, _widerface_text),
+}
+"""Formats of other things than labels: the table that each gives, and who writes N rows of it."""

@@ -8,6 +8,7 @@ import typer
 
 from isolux.cli.audit import audit
 from isolux.cli.compare import compare
+from isolux.cli.convert import convert
 from isolux.cli.demo import demo
 from isolux.cli.listing import listing
 from isolux.cli.report import report
@@ -44,6 +45,7 @@ def _main(
 
 app.command("audit")(audit)
 app.command("compare")(compare)
+app.command("convert")(convert)
 app.command("report")(report)
 app.command("list")(listing)
 app.command("demo")(demo)

@@ -10,10 +10,11 @@ import polars as pl
 
 from isolux.containers import Scores
 from isolux.errors import TableError
+from isolux.groups._pairs import Paired, PairRows, pair_rows
 from isolux.info import Metric
 from isolux.stats.design import IntArray
 from isolux.stats.resampling import Columns
-from isolux.stats.statistic import MEAN, FloatArray, RankStatistic, SumStatistic
+from isolux.stats.statistic import MEAN, FloatArray, PairStatistic, RankStatistic, SumStatistic
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -48,6 +49,7 @@ class Judged:
     measures: list[MeasureParts]
     count_column: list[int]
     ranked: dict[int, RankedRows]
+    paired: Paired
 
 
 class _Builder:
@@ -86,6 +88,8 @@ def judge(scores: Scores) -> Judged:
     measures: list[MeasureParts] = []
     counts: list[int] = []
     ranked: dict[int, RankedRows] = {}
+    paired: Paired = {}
+    laid: dict[tuple[str, str], PairRows] = {}
     rows = scores.units.join(numbered, on="unit_id", how="left", maintain_order="left")
     for key, part in rows.group_by(_KEY, maintain_order=True):
         model, task, metric, label, threshold = key
@@ -102,6 +106,16 @@ def judge(scores: Scores) -> Judged:
         at = evidence.join(numbered, on="unit_id", how="left", maintain_order="left")
         unit = at["unit"].to_numpy().astype(np.int64)
         assert info.statistic is not None  # noqa: S101 - _evidence yields only those
+        if isinstance(info.statistic, PairStatistic):
+            key = model, str(info.evidence)
+            if key not in laid:
+                laid[key] = pair_rows(evidence, units)
+            held = laid[key].units
+            counts.append(builder.add(held, np.ones((len(held), 1))))
+            paired[len(measures)] = info.statistic, laid[key]
+            read_at = laid[key].read_at(info.statistic)
+            measures.append((model, task, info.name, None, read_at, info, None, None))
+            continue
         block = info.statistic.columns(evidence)
         used = np.asarray(np.isfinite(block).all(axis=1))
         if isinstance(info.statistic, SumStatistic):  # rows that add nothing do not count
@@ -121,6 +135,7 @@ def judge(scores: Scores) -> Judged:
         measures,
         counts,
         ranked,
+        paired,
     )
 
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from isolux.containers import Scores
 from isolux.groups._columns import Judged, judge
+from isolux.groups._pairs import measure_pairs
 from isolux.groups.estimates import EVERYONE, Estimates, Group, Measure
 from isolux.groups.uncertainty import intervals, standard_error, statuses
 from isolux.spec import AuditSpec
@@ -49,9 +50,13 @@ def measure_groups(scores: Scores, membership: pl.DataFrame, spec: AuditSpec) ->
     counts = [judged.count_column[j] for j in range(len(measures))]
     n_units = np.rint(totals[: shape[0]][:, counts]).astype(np.int64)
     n_clusters = clusters[: shape[0]][:, counts]
+    pairs = measure_pairs(judged.paired, (group_of, unit_of), judged.cluster_of, shape[0], spec)
+    pairs.fill(value, replicates, n_units, n_clusters)
     se = standard_error(replicates, n_clusters)
     interval, method = intervals(design, measures, value, replicates, se, n_clusters, spec)
+    interval = pairs.without_unstable(interval)
     status, reason = statuses(measures, value, se, n_units, n_clusters, interval, spec)
+    pairs.mark(status, reason)
     return Estimates(
         groups, measures, design, domain_of, value, replicates, se, interval, method,
         n_units, n_clusters, status, reason,

@@ -1,8 +1,8 @@
 """Formats of model output: one file each, with ``INFO`` and ``read(path, ...)``.
 
-From what a model said to the table predictions, one row an answer. ``read_predictions`` reads a
-file of its own, ``from_attributes`` takes answers that stand in the dataset's table, and ``join``
-brings predictions to the ids of the dataset.
+From what a model said to the table predictions, one row an answer. ``read_predictions`` reads
+labels from a file of their own, ``read_outputs`` any kind of output, ``from_attributes`` takes
+answers that stand in the dataset's table, and ``join`` brings predictions to the dataset's ids.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from typing import cast
 import polars as pl
 
 from isolux import registry
+from isolux.errors import SpecError
 from isolux.io.frames import format_of
 from isolux.io.ids import IdFrom
 from isolux.predictions._attributes import from_attributes
 from isolux.predictions._join import join
+from isolux.predictions._outputs import output_format, read_outputs, reads_labels
 from isolux.tables import LABEL_PREDICTIONS, check
 
-__all__ = ["from_attributes", "join", "read_predictions"]
+__all__ = ["from_attributes", "join", "output_format", "read_outputs", "read_predictions"]
 
 
 def read_predictions(
@@ -91,7 +93,16 @@ def read_predictions(
     ...     read_predictions(file, column="gender", score="sure", scale=100).rows()
     [('net', 'val/1.jpg', 'Male', 0.93, 1, None)]
     """
-    plugin = registry.load("predictions", format or format_of(path))
+    chosen = format or format_of(path)
+    plugin = registry.load("predictions", chosen)
+    if not reads_labels(plugin):
+        raise SpecError(
+            "this format holds no labels of people",
+            expected="a table with a row a judgement: CSV, Parquet, …",
+            found=chosen,
+            where=str(path),
+            hint="boxes, masks, keypoints and embeddings are for the tasks that judge those",
+        )
     frame = plugin.read(
         path,
         id=id,

@@ -134,7 +134,9 @@ def _mask(
         of_size = length == 4 and letter == 115 and data[at + 2] == 105 and data[at + 3] == 122
         of_size = of_size and data[at + 4] == 101
         of_counts = length == 6 and letter == 99 and data[at + 2] == 111 and data[at + 3] == 117
-        of_counts = of_counts and data[at + 4] == 110 and data[at + 5] == 116 and data[at + 6] == 115
+        of_counts = (
+            of_counts and data[at + 4] == 110 and data[at + 5] == 116 and data[at + 6] == 115
+        )
         at = _blank(data, end)
         if data[at] != _COLON:
             return -1, used

@@ -117,6 +117,7 @@ def raise_damage(text: bytes, where: str, *, byte: int, cause: Exception | None 
             where=where,
         ) from cause
     at = int(found[1]) - 1 if found else 0
+    at -= text[at - 1 : at + 1] == b"-I"  # -Infinity
     near = text[max(at, 0) : at + 20].decode("utf-8", "replace")
     if re.match(r"-?(NaN|Infinity|I|N)", near):
         raise TableError(

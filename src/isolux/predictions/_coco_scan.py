@@ -142,6 +142,14 @@ def _general(window: Window, at: int, row: int) -> tuple[pl.DataFrame, int, int]
     """Read the next rows by msgspec: the rows, where it stopped, and why."""
     from isolux.predictions._coco_kernels import rows_end
 
+    if at < window.end and window.data[at] != ord("{"):
+        raise FileError(
+            "an item of the list is no object",
+            expected='{"image_id": …}',
+            found=repr(window.text(at, at + 20).decode("utf-8", "replace"))
+            + f" at byte {window.base + at}",
+            where=window.where,
+        )
     rows, stop, after, why = rows_end(window.data, at, window.end, _FEW)
     if rows == 0 and why == CUT and not window.whole:
         return pl.DataFrame(), at, CUT

@@ -27,6 +27,7 @@ it has read as much as it was to."""
 
 _BLOCK = 1 << 24  # bytes read together
 _LONGEST = 1 << 28  # bytes of one record, at most
+_NOT_ASCII = bytes(range(0x80, 0x100))
 _ZEROS = 16  # bytes behind the data: no scanner looks further ahead
 
 
@@ -113,10 +114,7 @@ class Window:
             Another kind of file, by its first bytes.
         """
         head = self.data[: min(self.end, 4096)].tobytes()
-        tail = head[-4:]
-        # A character may be cut in two where the head ends.
-        ascii_part = next((i for i, byte in enumerate(tail) if byte >= 0x80), len(tail))
-        head = head[: len(head) - len(tail) + ascii_part]
+        head = head.rstrip(_NOT_ASCII)  # a character may be cut in two where the head ends
         return len(head) - len(decodable(head, self.where))
 
     def text(self, start: int, stop: int) -> bytes:

@@ -125,13 +125,9 @@ def _parted(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     return frame.with_columns(**parts).drop("keypoints")
 
 
-def _named(
-    labels: pl.Series, categories: str | Path | Mapping[str, str], where: str
-) -> pl.Series:
+def _named(labels: pl.Series, categories: str | Path | Mapping[str, str], where: str) -> pl.Series:
     """Put the names of categories in the place of their ids."""
-    names = (
-        dict(categories) if isinstance(categories, Mapping) else _names_in(Path(categories))
-    )
+    names = dict(categories) if isinstance(categories, Mapping) else _names_in(Path(categories))
     known = labels.is_in(list(names)) | labels.is_null()
     if not known.all():
         row = row_of(~known)

@@ -89,9 +89,7 @@ def read(
         )
     files = pl.Series("uri", list(_pictures(root)), dtype=pl.String)
     if files.is_empty():
-        raise FileError(
-            "the folder is empty of masks", expected="<image>_<part>.png", where=where
-        )
+        raise FileError("the folder is empty of masks", expected="<image>_<part>.png", where=where)
     frame = _named(files, parts, where).with_columns(
         model=pl.lit(model or model_name(root)),
         order=pl.col("part").replace_strict({p: i for i, p in enumerate(parts)}),

@@ -12,10 +12,16 @@ import numpy as np
 
 from isolux.spec import Bootstrap
 from isolux.stats.design import Design, IntArray
-from isolux.stats.statistic import FloatArray, RankStatistic, SumStatistic
+from isolux.stats.statistic import FloatArray, Pairs, PairStatistic, RankStatistic, SumStatistic
 from isolux.stats.weights import blocks, multinomial, poisson
 
-__all__ = ["Columns", "jackknife_acceleration", "replicate_ranks", "replicate_sums"]
+__all__ = [
+    "Columns",
+    "jackknife_acceleration",
+    "replicate_pairs",
+    "replicate_ranks",
+    "replicate_sums",
+]
 
 _WEIGHTS = {"multinomial": multinomial, "poisson": poisson}
 
@@ -94,6 +100,42 @@ def replicate_ranks(
             if len(members):
                 drawn = weights[cluster_of_row[members]]
                 out[g, at : at + size] = statistic.evaluate(rows[members], drawn)
+        at += size
+    return value, out
+
+
+def replicate_pairs(
+    statistics: list[PairStatistic], pairs: Pairs, n_clusters: int, bootstrap: Bootstrap
+) -> tuple[FloatArray, FloatArray]:
+    """Evaluate statistics of one group's pairs, on the data and on resampled clusters.
+
+    The same replicate has the same weights in every group: they are drawn again from the seed.
+
+    Parameters
+    ----------
+    statistics : list of PairStatistic
+    pairs : Pairs
+    n_clusters : int
+        Of the whole audit, those without a pair included.
+    bootstrap : Bootstrap
+
+    Returns
+    -------
+    value : [s] float
+    replicates : [s, r] float
+    """
+    value = np.full(len(statistics), np.nan)
+    out = np.full((len(statistics), bootstrap.replicates), np.nan)
+    if not len(pairs.genuine):
+        return value, out
+    value[:] = [float(statistic(pairs, np.ones(n_clusters))) for statistic in statistics]
+    draw = _WEIGHTS[bootstrap.weights]
+    each = np.ones(n_clusters, dtype=np.int64)
+    at = 0
+    for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
+        weights = draw(rng, each, size)
+        for s, statistic in enumerate(statistics):
+            out[s, at : at + size] = statistic(pairs, weights)
         at += size
     return value, out
 

@@ -2,23 +2,34 @@
 
 A group is a 0/1 weight, a bootstrap replicate a whole-number weight per cluster, an intersection
 a product of weights. So a statistic is written once and gets groups, intersections, intervals and
-comparisons for nothing. There are two shapes:
+comparisons for nothing. There are three shapes:
 
 - ``SumStatistic``: a smooth function of weighted sums (means, ratios, calibration error). It
   can be merged from parts, and identical clusters can be counted instead of visited.
 - ``RankStatistic``: needs the weights of single rows (AUC, AP, medians).
+- ``PairStatistic``: a row is two units, and weighs the product of their clusters' weights, or that
+  of the cluster if both are of one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-__all__ = ["MEAN", "FloatArray", "RankStatistic", "Statistic", "SumStatistic"]
+__all__ = [
+    "MEAN",
+    "FloatArray",
+    "PairStatistic",
+    "Pairs",
+    "RankStatistic",
+    "Statistic",
+    "SumStatistic",
+]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -69,7 +80,65 @@ class RankStatistic:
         return value if weights.ndim == 2 else value[0]
 
 
-Statistic = SumStatistic | RankStatistic
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Comparisons of two units, most alike first; among equals, impostors before genuine pairs.
+
+    Parameters
+    ----------
+    similarity : [m] float
+        Higher is more alike; finite.
+    genuine : [m] bool
+        Whether both units are one identity; an impostor pair otherwise.
+    first, second : [m] int
+        The cluster of either unit, a row of the weights.
+    far : float
+        The false accept rate to read at; NaN: none.
+    threshold : float
+        The similarity from which a pair is accepted in every group; NaN: none.
+    """
+
+    similarity: FloatArray
+    genuine: npt.NDArray[np.bool_]
+    first: npt.NDArray[np.int64]
+    second: npt.NDArray[np.int64]
+    far: float = float("nan")
+    threshold: float = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class PairStatistic:
+    """A function of pairs of units, each pair once, and the weights of their clusters.
+
+    Its evidence has ``unit_id, cluster_id, other_id, similarity, genuine, far, threshold``, the last
+    two alike in every row of a model; a pair counts for a group when both of its units are in it.
+
+    Parameters
+    ----------
+    evaluate : callable
+        ``(pairs, weights [n_clusters, r]) -> [r]``. NaN where undefined.
+    reads : {"far", "threshold"} or None
+        What the value is read at: the column ``threshold`` of the metric.
+    resolves_far : bool
+        Whether the value rests on impostor pairs as rare as ``far``: below ``1 / far`` of them
+        there is no value, below ``30 / far`` no interval.
+    """
+
+    evaluate: Callable[[Pairs, FloatArray], FloatArray]
+    reads: Literal["far", "threshold"] | None = None
+    resolves_far: bool = False
+
+    def __call__(self, pairs: Pairs, weights: FloatArray) -> FloatArray:
+        """Evaluate at ``weights [n_clusters]`` or ``[n_clusters, r]``: a scalar array or ``[r]``.
+
+        Groups and replicates are weights of clusters here, never of rows.
+        """
+        matrix = weights if weights.ndim == 2 else weights[:, None]
+        value = self.evaluate(pairs, np.ascontiguousarray(matrix, dtype=np.float64))
+        return value if weights.ndim == 2 else value[0]
+
+
+Statistic = SumStatistic | RankStatistic | PairStatistic
 
 
 def _mean_columns(scores: pl.DataFrame) -> FloatArray:

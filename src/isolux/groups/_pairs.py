@@ -1,0 +1,207 @@
+"""Evidence of two units each: a pair counts for a group when both of its units are in it.
+
+A pair's weight on a replicate is the product of its clusters' weights, or the weight of the
+cluster if both units are of one. A rate read at a false accept rate needs impostor pairs: below
+1/FAR there is no value, below 30/FAR a value without an interval.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.spec import AuditSpec
+from isolux.stats.design import IntArray
+from isolux.stats.intervals import Interval
+from isolux.stats.resampling import replicate_pairs
+from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
+from isolux.tables import Status
+
+__all__ = ["PairMeasures", "PairRows", "Paired", "measure_pairs", "pair_rows"]
+
+_INTERVAL_FROM = 30
+"""Impostor pairs above the threshold, on average, from which an interval is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairRows:
+    """The pairs of one model, and the units of each; ``units`` are all that occur."""
+
+    pairs: Pairs
+    first_unit: IntArray
+    second_unit: IntArray
+    units: IntArray
+
+    def read_at(self, statistic: PairStatistic) -> float | None:
+        """Return the FAR or the similarity that the statistic is read at, if there is one."""
+        if statistic.reads is None:
+            return None
+        value = self.pairs.far if statistic.reads == "far" else self.pairs.threshold
+        return value if math.isfinite(value) else None
+
+    def within(self, inside: npt.NDArray[np.bool_]) -> PairRows:
+        """Keep the pairs whose units are both ``inside [n_units]``."""
+        rows = np.flatnonzero(inside[self.first_unit] & inside[self.second_unit])
+        first, second = self.first_unit[rows], self.second_unit[rows]
+        pairs = replace(
+            self.pairs,
+            similarity=self.pairs.similarity[rows],
+            genuine=self.pairs.genuine[rows],
+            first=self.pairs.first[rows],
+            second=self.pairs.second[rows],
+        )
+        return PairRows(pairs, first, second, np.union1d(first, second))
+
+
+Paired = dict[int, tuple[PairStatistic, PairRows]]
+"""By measure: the statistic, and what it is a statistic of."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairMeasures:
+    """What groups got, by measure: values and replicates, and how much they rest on.
+
+    ``impostors[j]`` is the number of impostor pairs ``[g]``; ``far[j]`` is the false accept rate of
+    those measures that must resolve one.
+    """
+
+    value: dict[int, FloatArray]
+    replicates: dict[int, FloatArray]
+    n_units: dict[int, IntArray]
+    n_clusters: dict[int, IntArray]
+    impostors: dict[int, IntArray]
+    far: dict[int, float]
+
+    def fill(
+        self, value: FloatArray, replicates: FloatArray, n_units: IntArray, n_clusters: IntArray
+    ) -> None:
+        """Write the columns of these measures into arrays ``[g, m]`` and ``[g, m, r]``."""
+        for j, own in self.value.items():
+            value[:, j], replicates[:, j] = own, self.replicates[j]
+            n_units[:, j], n_clusters[:, j] = self.n_units[j], self.n_clusters[j]
+
+    def without_unstable(self, interval: Interval) -> Interval:
+        """Take the interval from groups with fewer than 30/FAR impostor pairs."""
+        low, high = interval.low.copy(), interval.high.copy()
+        for j, few in self._below(_INTERVAL_FROM).items():
+            low[few, j] = high[few, j] = np.nan
+        return Interval(low, high)
+
+    def mark(self, status: npt.NDArray[np.object_], reason: npt.NDArray[np.object_]) -> None:
+        """Say which groups have too few impostor pairs, and how many they need."""
+        readable = [Status.OK.value, Status.BOUNDARY.value]
+        for times, word in (
+            (_INTERVAL_FROM, Status.BOUNDARY.value),
+            (1, Status.INSUFFICIENT_UNITS.value),
+        ):
+            for j, few in self._below(times).items():
+                far = self.far[j]
+                for g in np.flatnonzero(few):
+                    if status[g, j] not in (*readable, Status.UNDEFINED.value):
+                        continue
+                    what = "an interval" if times > 1 else "a value"
+                    unstable = "unstable: " if times > 1 else ""
+                    status[g, j] = word
+                    reason[g, j] = (
+                        f"{unstable}{self.impostors[j][g]:,} impostor pairs; {what} at a false "
+                        f"accept rate of {far:g} needs {needed(far, times):,}"
+                    )
+
+    def _below(self, times: int) -> dict[int, npt.NDArray[np.bool_]]:
+        return {j: self.impostors[j] < needed(far, times) for j, far in self.far.items()}
+
+
+def needed(far: float, times: int = 1) -> int:
+    """Count the impostor pairs of which ``times`` are accepted at a false accept rate.
+
+    Examples
+    --------
+    >>> needed(0.001), needed(0.001, 30)
+    (1000, 30000)
+    """
+    return math.ceil(times / far * (1.0 - 1e-12))
+
+
+def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> PairRows:
+    """Give pairs the numbers of their units and clusters, and sort them.
+
+    Parameters
+    ----------
+    evidence : polars.DataFrame
+        ``unit_id, other_id, similarity, genuine, far, threshold``, each pair once, in either order;
+        those without a similarity or a truth, or of a unit that is not there, are left out.
+    units : polars.DataFrame
+        ``unit_id, unit, cluster``, in the order of ``unit``.
+    """
+    columns = ["unit_id", "other_id", "similarity", "genuine"]
+    numbered = units.select("unit_id", "unit")
+    others = numbered.rename({"unit_id": "other_id", "unit": "other"})
+    known = evidence.select(columns).drop_nulls()
+    at = known.join(numbered, on="unit_id", maintain_order="left").join(
+        others, on="other_id", maintain_order="left"
+    )
+    similarity = at["similarity"].cast(pl.Float64).to_numpy()
+    genuine = at["genuine"].cast(pl.Boolean).to_numpy().astype(np.bool_)
+    order = np.lexsort((genuine, -similarity))
+    first, second = (at[c].to_numpy().astype(np.int64)[order] for c in ("unit", "other"))
+    cluster_of = units["cluster"].to_numpy().astype(np.int64)
+    far, threshold = (
+        float("nan") if evidence[c].first() is None else float(evidence[c][0])
+        for c in ("far", "threshold")
+    )
+    pairs = Pairs(
+        similarity[order], genuine[order], cluster_of[first], cluster_of[second], far, threshold
+    )
+    return PairRows(pairs, first, second, np.union1d(first, second))
+
+
+def measure_pairs(
+    paired: Paired,
+    entries: tuple[IntArray, IntArray],
+    cluster_of: IntArray,
+    n_groups: int,
+    spec: AuditSpec,
+) -> PairMeasures:
+    """Evaluate every pair statistic for every group, on the data and on resampled clusters.
+
+    Parameters
+    ----------
+    paired : dict of int to (PairStatistic, PairRows)
+        By measure.
+    entries : ([n] int, [n] int)
+        Group and unit of each membership.
+    cluster_of : [n_units] int
+    n_groups : int
+    spec : AuditSpec
+    """
+    group_of, unit_of = entries
+    size = n_groups, spec.replicates
+    out = PairMeasures(
+        {j: np.full(n_groups, np.nan) for j in paired},
+        {j: np.full(size, np.nan) for j in paired},
+        {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
+        {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
+        {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
+        {j: rows.pairs.far for j, (s, rows) in paired.items() if s.resolves_far},
+    )
+    alike: dict[int, list[int]] = {}  # measures of the same pairs
+    for j, (_, rows) in paired.items():
+        alike.setdefault(id(rows), []).append(j)
+    n_clusters = int(cluster_of.max(initial=-1)) + 1
+    for g in range(n_groups if paired else 0):
+        inside = np.zeros(len(cluster_of), dtype=np.bool_)
+        inside[unit_of[group_of == g]] = True
+        for measures in alike.values():
+            own = paired[measures[0]][1].within(inside)
+            statistics = [paired[j][0] for j in measures]
+            found = replicate_pairs(statistics, own.pairs, n_clusters, spec.bootstrap())
+            for j, value, replicates in zip(measures, *found, strict=True):
+                out.value[j][g], out.replicates[j][g] = value, replicates
+                out.n_units[j][g] = len(own.units)
+                out.n_clusters[j][g] = len(np.unique(cluster_of[own.units]))
+                out.impostors[j][g] = int((~own.pairs.genuine).sum())
+    return out

@@ -1,0 +1,115 @@
+"""The compiled loops over pairs, imported only by the statistics that run them.
+
+Pairs come most alike first, impostors before genuine pairs of the same similarity. A pair's weight
+on a replicate is the product of its clusters' weights, or the one cluster's; the weights of all
+replicates of a cluster lie side by side, so one pair is a few vector instructions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+__all__ = ["accepted_at_far", "area_and_equal_error", "totals"]
+
+_Floats = npt.NDArray[np.float64]
+_Ints = npt.NDArray[np.int64]
+_Bools = npt.NDArray[np.bool_]
+
+
+@njit(cache=True, nogil=True)
+def _weigh(a: int, b: int, weights: _Floats, out: _Floats) -> None:
+    if a == b:
+        for r in range(len(out)):
+            out[r] = weights[a, r]
+    else:
+        for r in range(len(out)):
+            out[r] = weights[a, r] * weights[b, r]
+
+
+@njit(cache=True, nogil=True)
+def totals(first: _Ints, second: _Ints, counted: _Bools, weights: _Floats) -> _Floats:
+    """Weight of the pairs that are counted, for each replicate: ``[r]``."""
+    out = np.zeros(weights.shape[1])
+    w = np.empty_like(out)
+    for i in range(len(first)):
+        if counted[i]:
+            _weigh(first[i], second[i], weights, w)
+            for r in range(len(out)):
+                out[r] += w[r]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def accepted_at_far(
+    genuine: _Bools, first: _Ints, second: _Ints, weights: _Floats, limit: _Floats
+) -> _Floats:
+    """Weight of the genuine pairs above the impostor that brings the impostors over ``limit [r]``.
+
+    Ends as soon as every replicate has met that impostor.
+    """
+    out = np.zeros(weights.shape[1])
+    impostors = np.zeros_like(out)
+    open_still = np.ones_like(out)
+    w = np.empty_like(out)
+    for i in range(len(genuine)):
+        _weigh(first[i], second[i], weights, w)
+        if genuine[i]:
+            for r in range(len(out)):
+                out[r] += open_still[r] * w[r]
+            continue
+        left = 0
+        for r in range(len(out)):
+            impostors[r] += w[r]
+            within = impostors[r] <= limit[r]
+            open_still[r] = 1.0 if within else 0.0
+            left += within
+        if left == 0:
+            break
+    return out
+
+
+@njit(cache=True, nogil=True)
+def area_and_equal_error(
+    similarity: _Floats,
+    genuine: _Bools,
+    first: _Ints,
+    second: _Ints,
+    weights: _Floats,
+    n_genuine: _Floats,
+    n_impostors: _Floats,
+) -> _Floats:
+    """Area under the ROC curve and its crossing with "false accepts = false rejects": ``[2, r]``.
+
+    ``n_genuine`` and ``n_impostors`` are the total weights ``[r]``; where one is 0 the result means
+    nothing.
+    """
+    replicates = weights.shape[1]
+    out = np.zeros((2, replicates))
+    accepted = np.zeros((2, replicates))  # impostors, genuine: above this level
+    level = np.zeros((2, replicates))  # the same, of this level
+    crossed = np.zeros(replicates, np.bool_)
+    w = np.empty(replicates)
+    for i in range(len(genuine)):
+        _weigh(first[i], second[i], weights, w)
+        kind = 1 if genuine[i] else 0
+        for r in range(replicates):
+            level[kind, r] += w[r]
+        if i + 1 < len(genuine) and similarity[i + 1] == similarity[i]:
+            continue
+        for r in range(replicates):
+            false, true = accepted[0, r] / n_impostors[r], accepted[1, r] / n_genuine[r]
+            step = level[0, r] / n_impostors[r]
+            rise = level[1, r] / n_genuine[r]
+            out[0, r] += rise * (1.0 - false - step / 2.0)
+            if not crossed[r] and false + true + step + rise >= 1.0 - 1e-12:
+                crossed[r] = True
+                rest = 1.0 - false - true
+                whole = step + rise
+                out[1, r] = false + (step * rest / whole if whole > 0.0 else 0.0)
+            accepted[0, r] += level[0, r]
+            accepted[1, r] += level[1, r]
+            level[0, r] = 0.0
+            level[1, r] = 0.0
+    return out

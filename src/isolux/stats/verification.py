@@ -1,0 +1,335 @@
+"""What a verifier gets right and wrong: rates over pairs, and how far they differ by group.
+
+A genuine pair is two samples of one identity, an impostor pair of two (ISO/IEC 19795-1). Rates are
+"true" rates: false non-matches per genuine pair, false matches per impostor pair. The statistics
+are functions of pairs and of their clusters' weights (``statistic.PairStatistic``); the summaries
+take the rates that groups got at one common threshold.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
+
+__all__ = [
+    "area",
+    "equal_error_rate",
+    "fairness_discrepancy_rate",
+    "false_match_rate",
+    "false_non_match_rate",
+    "garbe",
+    "inequity_rate",
+    "sorted_pairs",
+    "tar_at_far",
+    "threshold_at_far",
+    "true_match_rate",
+]
+
+_ROUNDING = 1e-12
+"""A FAR of .001 of 1,000 pairs is one pair, whatever .001 is in binary."""
+
+
+def sorted_pairs(
+    similarity: FloatArray,
+    genuine: npt.NDArray[np.bool_],
+    first: npt.NDArray[np.int64],
+    second: npt.NDArray[np.int64],
+    *,
+    far: float = float("nan"),
+    threshold: float = float("nan"),
+) -> Pairs:
+    """Put pairs in the order that the statistics read: most alike first, impostors before genuine.
+
+    Examples
+    --------
+    >>> clusters = np.array([0, 0, 1])
+    >>> same = np.array([True, True, False])
+    >>> sorted_pairs(np.array([0.2, 0.9, 0.9]), same, clusters, clusters).genuine.tolist()
+    [False, True, True]
+    """
+    order = np.lexsort((genuine, -np.asarray(similarity, dtype=np.float64)))
+    return Pairs(
+        np.asarray(similarity, dtype=np.float64)[order],
+        np.asarray(genuine, dtype=np.bool_)[order],
+        np.asarray(first, dtype=np.int64)[order],
+        np.asarray(second, dtype=np.int64)[order],
+        far,
+        threshold,
+    )
+
+
+def threshold_at_far(pairs: Pairs, far: float) -> float:
+    """Find the lowest similarity at which the share of impostor pairs accepted is at most ``far``.
+
+    A pair is accepted from the threshold on (``similarity >= threshold``). It is the next number
+    above the first impostor that must be refused, so genuine pairs between two impostors are
+    accepted; −infinity where all may be.
+
+    Parameters
+    ----------
+    pairs : Pairs
+    far : float
+        Above 0, at most 1.
+
+    Returns
+    -------
+    float
+        NaN without impostor pairs.
+
+    Examples
+    --------
+    Of the impostors .8, .5, .3 and .1 one in four may pass, so .5 may not.
+
+    >>> from isolux.stats.verification import sorted_pairs
+    >>> nobody = np.zeros(5, dtype=np.int64)
+    >>> pairs = sorted_pairs(np.array([0.8, 0.5, 0.3, 0.1, 0.6]),
+    ...                      np.array([False] * 4 + [True]), nobody, nobody)
+    >>> round(threshold_at_far(pairs, 0.25), 6)
+    0.5
+    >>> threshold_at_far(pairs, 0.25) > 0.5
+    True
+    """
+    impostors = pairs.similarity[~pairs.genuine]
+    if not len(impostors):
+        return float("nan")
+    allowed = int(np.floor(far * len(impostors) * (1.0 + _ROUNDING)))
+    if allowed >= len(impostors):
+        return float("-inf")
+    return float(np.nextafter(impostors[allowed], np.inf))
+
+
+def tar_at_far() -> PairStatistic:
+    """Make the true accept rate at the pairs' ``far``: 0 to 1, higher is better.
+
+    The share of genuine pairs above the threshold that the pairs' own impostors set
+    (``threshold_at_far``): within a group, the group's. No interpolation: with tied similarities
+    fewer impostors than allowed may pass, never more.
+
+    Examples
+    --------
+    The impostors are .8, .5, .3, .1; one of four may pass, so what is above .5 is accepted: .9 and
+    .6 of three.
+
+    >>> of = np.arange(7)
+    >>> pairs = sorted_pairs(np.array([0.9, 0.6, 0.4, 0.8, 0.5, 0.3, 0.1]),
+    ...                      np.array([True] * 3 + [False] * 4), of, of, far=0.25)
+    >>> float(tar_at_far()(pairs, np.ones(7)).round(3))
+    0.667
+    """
+
+    def evaluate(pairs: Pairs, weights: FloatArray) -> FloatArray:
+        from isolux.stats._pair_kernels import accepted_at_far
+
+        n_genuine, n_impostors = _sizes(pairs, weights)
+        limit = pairs.far * n_impostors * (1.0 + _ROUNDING)
+        accepted = accepted_at_far(pairs.genuine, pairs.first, pairs.second, weights, limit)
+        return _share(accepted, n_genuine, n_impostors > 0)
+
+    return PairStatistic(evaluate, "far", resolves_far=True)
+
+
+def true_match_rate() -> PairStatistic:
+    """Make the share of genuine pairs at or above the threshold: 0 to 1, higher is better."""
+    return PairStatistic(
+        lambda pairs, weights: _rate(
+            pairs, weights, pairs.genuine, pairs.similarity >= pairs.threshold
+        ),
+        "threshold",
+    )
+
+
+def false_match_rate() -> PairStatistic:
+    """Make the share of impostor pairs at or above the threshold: 0 to 1, lower is better."""
+    return PairStatistic(
+        lambda pairs, weights: _rate(
+            pairs, weights, ~pairs.genuine, pairs.similarity >= pairs.threshold
+        ),
+        "threshold",
+        resolves_far=True,
+    )
+
+
+def false_non_match_rate() -> PairStatistic:
+    """Make the share of genuine pairs below the threshold: 0 to 1, lower is better."""
+    return PairStatistic(
+        lambda pairs, weights: _rate(
+            pairs, weights, pairs.genuine, pairs.similarity < pairs.threshold
+        ),
+        "threshold",
+    )
+
+
+def area() -> PairStatistic:
+    """Make the area under the ROC curve: 0 to 1, higher is better, ties count half."""
+    return PairStatistic(lambda pairs, weights: _curve(pairs, weights)[0])
+
+
+def equal_error_rate() -> PairStatistic:
+    """Make the rate at which false matches and false non-matches are equally frequent.
+
+    0 to 1, lower is better. Where the ROC curve, drawn with straight lines between its points,
+    meets the falling diagonal.
+
+    Examples
+    --------
+    Genuine .9, .4; impostors .6, .1: between .4 and .6 half of either kind is wrong.
+
+    >>> of = np.arange(4)
+    >>> pairs = sorted_pairs(np.array([0.9, 0.4, 0.6, 0.1]),
+    ...                      np.array([True, True, False, False]), of, of)
+    >>> float(equal_error_rate()(pairs, np.ones(4)))
+    0.5
+    """
+    return PairStatistic(lambda pairs, weights: _curve(pairs, weights)[1])
+
+
+def _sizes(pairs: Pairs, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    from isolux.stats._pair_kernels import totals
+
+    genuine: FloatArray = totals(pairs.first, pairs.second, pairs.genuine, weights)
+    impostors: FloatArray = totals(pairs.first, pairs.second, ~pairs.genuine, weights)
+    return genuine, impostors
+
+
+def _share(part: FloatArray, whole: FloatArray, where: npt.NDArray[np.bool_]) -> FloatArray:
+    return np.divide(part, whole, out=np.full_like(part, np.nan), where=where & (whole > 0))
+
+
+def _rate(
+    pairs: Pairs,
+    weights: FloatArray,
+    among: npt.NDArray[np.bool_],
+    wrong: npt.NDArray[np.bool_],
+) -> FloatArray:
+    from isolux.stats._pair_kernels import totals
+
+    whole: FloatArray = totals(pairs.first, pairs.second, among, weights)
+    part: FloatArray = totals(pairs.first, pairs.second, among & wrong, weights)
+    return _share(part, whole, np.full(whole.shape, not np.isnan(pairs.threshold)))
+
+
+def _curve(pairs: Pairs, weights: FloatArray) -> FloatArray:
+    """Area and equal error rate, ``[2, r]``."""
+    from isolux.stats._pair_kernels import area_and_equal_error
+
+    n_genuine, n_impostors = _sizes(pairs, weights)
+    some = (n_genuine > 0) & (n_impostors > 0)
+    both: FloatArray = area_and_equal_error(
+        pairs.similarity, pairs.genuine, pairs.first, pairs.second, weights,
+        np.where(some, n_genuine, 1.0), np.where(some, n_impostors, 1.0),
+    )  # fmt: skip
+    return np.where(some, both, np.nan)
+
+
+def fairness_discrepancy_rate(
+    fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5
+) -> FloatArray:
+    """Fairness discrepancy rate of groups at one threshold: 0 to 1, higher is better.
+
+    ``1 − (alpha max|FMR_i − FMR_j| + (1 − alpha) max|FNMR_i − FNMR_j|)`` (de Freitas Pereira &
+    Marcel 2022, "Fairness in biometrics: a figure of merit to assess biometric verification
+    systems", IEEE T-BIOM 4(1); arXiv:2011.02395).
+
+    Parameters
+    ----------
+    fmr, fnmr : [..., g] float
+        The groups' rates at the common threshold.
+    alpha : float
+        Weight of false matches, 0 to 1.
+
+    Returns
+    -------
+    [...] float
+        NaN with fewer than two groups, or where a group has no rate.
+
+    Examples
+    --------
+    >>> float(fairness_discrepancy_rate(np.array([0.0, 0.1]), np.array([0.2, 0.5])).round(3))
+    0.8
+    """
+    gap = alpha * _width(fmr) + (1.0 - alpha) * _width(fnmr)
+    return np.asarray(1.0 - gap)
+
+
+def inequity_rate(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> FloatArray:
+    """Inequity rate of groups at one threshold: from 1 (none) up, lower is better.
+
+    ``(max FMR / min FMR)^alpha (max FNMR / min FNMR)^(1 − alpha)`` (Grother 2021, "Demographic
+    differentials in face recognition algorithms", EAB virtual event on demographic fairness in
+    biometric systems; as given by Howard et al. 2022, arXiv:2203.05051).
+
+    Parameters
+    ----------
+    fmr, fnmr : [..., g] float
+        The groups' rates at the common threshold.
+    alpha : float
+        Weight of false matches, 0 to 1.
+
+    Returns
+    -------
+    [...] float
+        NaN with fewer than two groups, where a group has no rate, or where a smallest rate is 0:
+        a ratio to nothing is no number.
+
+    Examples
+    --------
+    >>> float(inequity_rate(np.array([0.001, 0.004]), np.array([0.01, 0.01])))
+    2.0
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = [x.max(axis=-1) / x.min(axis=-1) for x in map(_several, (fmr, fnmr))]
+        rate = ratios[0] ** alpha * ratios[1] ** (1.0 - alpha)
+    return np.asarray(np.where(np.isfinite(rate), rate, np.nan))
+
+
+def garbe(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> FloatArray:
+    """Gini aggregation rate for biometric equitability: 0 (none) to 1, lower is better.
+
+    ``alpha G(FMR) + (1 − alpha) G(FNMR)`` with the Gini coefficient corrected for the number of
+    groups, ``G(x) = n / (n − 1) · sum_ij |x_i − x_j| / (2 n² mean(x))`` (Howard, Laird, Rubin,
+    Sirotin, Tipton & Vemury 2022, "Evaluating proposed fairness models for face recognition
+    algorithms"; arXiv:2203.05051).
+
+    Parameters
+    ----------
+    fmr, fnmr : [..., g] float
+        The groups' rates at the common threshold.
+    alpha : float
+        Weight of false matches, 0 to 1.
+
+    Returns
+    -------
+    [...] float
+        NaN with fewer than two groups or where a group has no rate. Where all rates are 0 nothing
+        differs: 0.
+
+    Examples
+    --------
+    One group has all false matches; false non-matches are alike.
+
+    >>> float(garbe(np.array([0.0, 0.0, 0.3]), np.array([0.1, 0.1, 0.1])))
+    0.5
+    """
+    return np.asarray(alpha * _gini(fmr) + (1.0 - alpha) * _gini(fnmr))
+
+
+def _several(rates: FloatArray) -> FloatArray:
+    rates = np.asarray(rates, dtype=np.float64)
+    return rates if rates.shape[-1] > 1 else np.full((*rates.shape[:-1], 2), np.nan)
+
+
+def _width(rates: FloatArray) -> FloatArray:
+    rates = _several(rates)
+    return np.asarray(rates.max(axis=-1) - rates.min(axis=-1))
+
+
+def _gini(rates: FloatArray) -> FloatArray:
+    rates = _several(rates)
+    n = rates.shape[-1]
+    rising = np.sort(rates, axis=-1)
+    # sum_ij |x_i − x_j| = 2 sum_i (2 i − n − 1) x_(i), i from 1
+    spread = (rising * (2.0 * np.arange(1, n + 1) - n - 1.0)).sum(axis=-1)
+    whole = (n - 1.0) * rates.sum(axis=-1)
+    return np.asarray(np.where(whole == 0.0, 0.0, spread / np.where(whole == 0.0, 1.0, whole)))

@@ -1,0 +1,346 @@
+"""COCO results: the scanner against json and the general reader, and what bad files are told."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import math
+import random
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from isolux.errors import FileError, IsoluxError, SpecError, TableError
+from isolux.predictions import _coco_scan, coco_results
+from isolux.predictions._number_kernels import GIVEN_UP, NO_NUMBER, READ, read_number
+from isolux.predictions._window import Window
+from isolux.tables import BOX_PREDICTIONS, KEYPOINT_PREDICTIONS, MASK_PREDICTIONS, check
+from tests._shared import shared_data
+
+ROW = {"image_id": 1, "category_id": 2, "bbox": [1.5, 2, 3, 4], "score": 0.5}
+
+
+def scanned(data: bytes, *, general: bool = False, block: int = 1 << 16) -> pl.DataFrame:
+    return _coco_scan.scan(Window(io.BytesIO(data), "x.json", block), general=general)
+
+
+def read(tmp_path, rows, **options) -> pl.DataFrame:
+    path = tmp_path / "net.json"
+    path.write_text(rows if isinstance(rows, str) else json.dumps(rows))
+    return coco_results.read(path, **options)
+
+
+# Numbers -----------------------------------------------------------------------------------------
+
+
+def number(text: str) -> tuple[float, int, int, bool]:
+    return read_number(np.frombuffer(text.encode() + b"\0\0", dtype=np.uint8), 0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_numbers_are_what_float_makes_of_them(seed):
+    draw = random.Random(seed)  # noqa: S311
+    halves = [str(2 * (draw.getrandbits(53) | 1 << 52) + 1) for _ in range(300)]  # exact ties
+    texts = (
+        halves
+        + [repr(draw.uniform(-2000, 2000)) for _ in range(1000)]
+        + [repr(float(np.float32(draw.random()))) for _ in range(1000)]
+        + [repr(draw.random() * 10 ** draw.randint(-40, 40)) for _ in range(1000)]
+        + [f"{draw.getrandbits(63)}e{draw.randint(-40, 40)}" for _ in range(1000)]
+    )
+    read_, given_up = 0, 0
+    for text in texts:
+        value, after, status, _ = number(text)
+        if status == GIVEN_UP:
+            given_up += 1
+            continue
+        read_ += 1
+        assert (value, after, status) == (float(text), len(text), READ), text
+    assert given_up < 0.2 * read_
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_any_float_is_read_back_or_given_up_on(value):
+    found, _, status, _ = number(repr(value))
+    assert status == GIVEN_UP or found == value
+    assert status == READ or not 1e-40 < abs(value) < 1e40
+
+
+@pytest.mark.parametrize("text", ["", "-", "01", "-00.5", "1.", ".5", "1e", "1e+", "x", "+1"])
+def test_what_is_no_number_of_json(text):
+    assert number(text)[2] == NO_NUMBER
+
+
+@pytest.mark.parametrize("text", ["18446744073709551616", "1" * 20, "1e99999", "1e300", "5e-324"])
+def test_numbers_that_are_left_to_the_general_reader(text):
+    assert number(text)[2] == GIVEN_UP
+
+
+# The scanner and the general reader give the same ---------------------------------------------
+
+ids = st.one_of(st.integers(-5, 2**62), st.text(max_size=6), st.just(42.0))
+finite = st.floats(-1e6, 1e6) | st.integers(-9, 10**6)
+boxes = st.tuples(finite, finite, st.floats(0, 1e5), st.integers(0, 99)).map(list)
+scores = finite | st.just("0.25")
+masks = st.just({"size": [4, 3], "counts": "237"}) | st.fixed_dictionaries(
+    {"counts": st.text(st.characters(min_codepoint=48, max_codepoint=111), max_size=9),
+     "size": st.just([2, 2])}
+)  # fmt: skip
+junk = st.recursive(
+    st.none() | st.booleans() | finite | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+    max_leaves=4,
+)
+usual = st.fixed_dictionaries(
+    {"image_id": st.integers(0, 10**6), "category_id": st.integers(1, 90), "bbox": boxes,
+     "score": finite}
+)  # fmt: skip
+unusual = st.fixed_dictionaries(
+    {"image_id": ids, "bbox": boxes, "score": scores},
+    optional={"category_id": ids, "segmentation": masks, "keypoints": st.lists(finite, max_size=6),
+              "area": finite, "note": junk, "": junk},
+)  # fmt: skip
+layouts = st.sampled_from([{}, {"separators": (",", ":")}, {"indent": 1}, {"ensure_ascii": False}])
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(usual, usual, unusual), max_size=12), layouts, st.randoms())
+def test_the_scanner_and_the_general_reader_agree(rows, layout, draw):
+    rows = [dict(draw.sample(sorted(row.items()), len(row))) for row in rows]
+    data = json.dumps(rows, **layout).encode()
+    fast, slow = scanned(data, block=512), scanned(data, general=True)
+    assert_frame_equal(fast, slow)
+    assert fast["score"].to_list() == [float(row["score"]) for row in rows]
+    assert fast["image_id"].to_list() == [
+        str(42 if row["image_id"] == 42.0 else row["image_id"]) for row in rows
+    ]
+    if rows:
+        assert fast["box_x"].to_list() == [float(row["bbox"][0]) for row in rows]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(usual, min_size=1, max_size=4), st.integers(0, 10**6), st.binary(max_size=3))
+def test_damage_gives_an_error_of_ours_and_the_same_from_both(rows, at, put):
+    data = json.dumps(rows).encode()
+    at %= len(data)
+    data = data[:at] + put + data[at + len(put) :]
+    outcome = []
+    for general in (False, True):
+        try:
+            outcome.append(scanned(data, general=general))
+        except IsoluxError as error:
+            outcome.append(str(error))
+    if isinstance(outcome[0], str):
+        assert outcome[0] == outcome[1]
+    else:
+        assert_frame_equal(outcome[0], outcome[1])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=60) | st.text('[]{},:"0123456789.e-abx\\ ', max_size=60).map(str.encode))
+def test_any_bytes_give_a_table_or_an_error_of_ours(data):
+    try:
+        scanned(data)
+    except IsoluxError as error:
+        assert "x.json" in str(error)
+
+
+def test_most_files_never_meet_the_general_reader(monkeypatch):
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise AssertionError("the general reader was called")
+
+    monkeypatch.setattr(_coco_scan, "decode_rows", refuse)
+    mask = {"size": [4, 3], "counts": "2\\7"}
+    plain = [ROW | {"image_id": i} for i in range(400)]
+    assert scanned(json.dumps(plain).encode(), block=512).height == 400
+    rich = [ROW | {"segmentation": mask, "id": i, "iscrowd": None} for i in range(40)]
+    found = scanned(json.dumps(rich, indent=2).encode(), block=4096)
+    assert found["mask_counts"].to_list() == ["2\\7"] * 40
+    points = [{"image_id": 1, "category_id": 1, "keypoints": [1, 2, 0.5] * 17, "score": 1}] * 9
+    assert scanned(json.dumps(points).encode())["keypoints"].list.len().to_list() == [51] * 9
+
+
+# What it gives -----------------------------------------------------------------------------------
+
+
+def test_boxes(tmp_path):
+    found = read(tmp_path, [ROW, ROW | {"image_id": "a/b.jpg", "category_id": None, "score": "1"}])
+    assert check(found, BOX_PREDICTIONS).rows() == [
+        ("net", "1", "2", 1.5, 2.0, 3.0, 4.0, 0.5),
+        ("net", "a/b.jpg", None, 1.5, 2.0, 3.0, 4.0, 1.0),
+    ]
+
+
+def test_duplicates_and_boxes_without_area_stay(tmp_path):
+    assert read(tmp_path, [ROW | {"bbox": [0, 0, 0, 5]}] * 2).height == 2
+
+
+def test_an_empty_list_is_no_error_for_everybody_was_missed(tmp_path):
+    assert read(tmp_path, " [ ] \n").schema == BOX_PREDICTIONS.empty().schema
+    assert read(tmp_path, "[]", kind="masks").schema == MASK_PREDICTIONS.empty().schema
+
+
+def test_keypoints_are_parted(tmp_path):
+    found = read(tmp_path, [{"image_id": 1, "keypoints": [1, 2, 0.25, 3, 4, 0.5], "score": 1}])
+    check(found, KEYPOINT_PREDICTIONS)
+    assert found.select("box_x", "keypoints_x", "keypoints_y", "keypoints_v").row(0) == (
+        None, [1.0, 3.0], [2.0, 4.0], [0.25, 0.5]
+    )  # fmt: skip
+
+
+def test_plain_run_lengths_are_compressed_as_pycocotools_does(tmp_path):
+    # Two pixels of background, three of foreground, seven of background: the example of _rle.
+    row = {"image_id": 1, "score": 1, "segmentation": {"size": [4, 3], "counts": [2, 3, 7]}}
+    assert read(tmp_path, [row])["mask_counts"].to_list() == ["237"]
+
+
+def test_the_kind_can_be_chosen(tmp_path):
+    both = ROW | {"segmentation": {"size": [4, 3], "counts": "237"}}
+    assert "mask_counts" in read(tmp_path, [both]).columns
+    assert "mask_counts" not in read(tmp_path, [both], kind="boxes").columns
+    with pytest.raises(SpecError, match="there are no keypoints in these predictions"):
+        read(tmp_path, [both], kind="keypoints")
+
+
+def test_categories_get_their_names(tmp_path):
+    file = tmp_path / "truth.json"
+    file.write_text('{"images": [], "categories": [{"id": 2, "name": "person"}]}')
+    assert read(tmp_path, [ROW], categories=file)["label"].to_list() == ["person"]
+    with pytest.raises(TableError, match=r"1 result\(s\) are of a category that has no name"):
+        read(tmp_path, [ROW], categories={"1": "person"})
+    file.write_text("[]")
+    with pytest.raises(FileError, match="the names of categories cannot be read"):
+        read(tmp_path, [ROW], categories=file)
+
+
+def test_a_gzipped_file(tmp_path):
+    path = tmp_path / "net.json.gz"
+    path.write_bytes(gzip.compress(json.dumps([ROW]).encode()))
+    assert coco_results.read(path).row(0) == read(tmp_path, [ROW]).row(0)
+    path.write_bytes(gzip.compress(json.dumps([ROW] * 999).encode())[:-20])
+    with pytest.raises(FileError, match="this gzip file is damaged or cut off"):
+        coco_results.read(path)
+
+
+# Bad input ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({"score": None}, "a result has no score"),
+        ({"score": "high"}, "a score is not a number"),
+        ({"score": True}, "a result does not hold what it should"),
+        ({"image_id": None}, "a result has no image_id"),
+        ({"bbox": [1, 2, 3]}, "a box is not four numbers"),
+        ({"bbox": [1, 2, 3, None]}, "a box is not four numbers"),
+        ({"bbox": [1, 2, "3", 4]}, "a result does not hold what it should"),
+        ({"bbox": None}, "a result says nothing of where"),
+        ({"bbox": [1, 2, -3, 4]}, "a box has a negative width or height"),
+        ({"segmentation": [[1, 2, 3, 4, 5, 6]]}, "a mask is given as polygons"),
+        ({"segmentation": {"size": [2, 2], "counts": [1, 9]}}, "run lengths cannot be used"),
+        ({"segmentation": {"size": [0, 2], "counts": "2"}}, "a mask's run lengths cannot be used"),
+        ({"keypoints": [1, 2, 3, 4]}, "keypoints are not triples of numbers"),
+    ],
+)
+def test_what_cannot_be_used_is_told_with_its_row(tmp_path, row, told):
+    good = ROW | {k: [1, 2, 3] for k in row if k == "keypoints"}
+    with pytest.raises(TableError, match=told) as caught:
+        read(tmp_path, [good] * 5000 + [ROW | row])
+    assert "row 5001" in str(caught.value)
+
+
+@pytest.mark.parametrize("number_", ["NaN", "-Infinity", "Infinity"])
+def test_numbers_that_json_does_not_know(tmp_path, number_):
+    text = json.dumps([ROW, ROW]).replace("0.5}]", f"{number_}}}]")
+    with pytest.raises(TableError, match="a number is not finite") as caught:
+        read(tmp_path, text)
+    assert f"byte {text.index(number_)}" in str(caught.value)
+
+
+@pytest.mark.parametrize("broken", ["{'image_id'", '{"image_id" 1', '{"image_id": 01', "7", "]"])
+def test_what_is_no_json_is_told_with_its_byte(tmp_path, broken):
+    text = json.dumps([ROW] * 3)[:-1] + ", " + broken + ', "score": 1}]'
+    with pytest.raises(IsoluxError, match=r"not valid JSON|is no object") as caught:
+        read(tmp_path, text)
+    byte = int(re.search(r"byte (\d+)", str(caught.value))[1])
+    begin = len(json.dumps([ROW] * 3)) + 1
+    assert begin <= byte <= begin + len(broken)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 5, 60])
+def test_a_file_that_is_cut_off_is_told_with_its_end(tmp_path, cut):
+    text = json.dumps([ROW] * 3)[:-cut]
+    with pytest.raises(FileError, match="the file is cut off") as caught:
+        read(tmp_path, text)
+    assert f"byte {len(text)}" in str(caught.value)
+
+
+def test_something_behind_the_list(tmp_path):
+    with pytest.raises(FileError, match="something follows the list of results") as caught:
+        read(tmp_path, json.dumps([ROW]) + " []")
+    assert f"byte {len(json.dumps([ROW])) + 1}" in str(caught.value)
+
+
+def test_other_files(tmp_path):
+    with pytest.raises(FileError, match="this is no list of results"):
+        read(tmp_path, '{"annotations": []}')
+    with pytest.raises(FileError, match="the file is empty"):
+        read(tmp_path, " \n")
+    (tmp_path / "net.json").write_bytes(b"PAR1....")
+    with pytest.raises(FileError, match="this is no text"):
+        coco_results.read(tmp_path / "net.json")
+    with pytest.raises(FileError, match="the file cannot be read"):
+        coco_results.read(tmp_path)
+
+
+def test_some_results_with_a_mask_and_some_without(tmp_path):
+    with pytest.raises(TableError, match="cannot be used") as caught:
+        read(tmp_path, [ROW | {"segmentation": {"size": [4, 3], "counts": "237"}}, ROW])
+    assert "row 2, column 'mask_counts'" in str(caught.value)
+
+
+def test_a_number_beyond_floats_is_refused(tmp_path):
+    with pytest.raises(IsoluxError):
+        read(tmp_path, json.dumps([ROW]).replace("0.5", "1e999"))
+
+
+# Real files --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["instances_val2014_fakebbox100_results", "instances_val2014_fakesegm100_results",
+     "keypoints_dataset_dt_dataset"],
+)  # fmt: skip
+def test_real_results_are_what_json_reads(name):
+    path = shared_data(f"coco/{name}.json")
+    rows = json.loads(path.read_text())
+    found = coco_results.read(path)
+    assert found["image_id"].to_list() == [str(row["image_id"]) for row in rows]
+    assert found["label"].to_list() == [str(row["category_id"]) for row in rows]
+    assert found["score"].to_list() == [row["score"] for row in rows]
+    if "bbox" in rows[0]:
+        boxes_ = found.select("box_x", "box_y", "box_w", "box_h").rows()
+        assert boxes_ == [tuple(map(float, row["bbox"])) for row in rows]
+    if "segmentation" in rows[0]:
+        assert found["mask_counts"].to_list() == [r["segmentation"]["counts"] for r in rows]
+        assert found["mask_width"].to_list() == [r["segmentation"]["size"][1] for r in rows]
+    if "keypoints" in rows[0]:
+        for k, column in enumerate(("keypoints_x", "keypoints_y", "keypoints_v")):
+            assert found[column].to_list() == [row["keypoints"][k::3] for row in rows]
+
+
+def test_memory_does_not_grow_with_the_file():
+    """A window of 4 KiB reads a file of a megabyte and is never enlarged."""
+    data = json.dumps([ROW | {"image_id": i} for i in range(12_000)]).encode()
+    window = Window(io.BytesIO(data), "x.json", 4096)
+    assert _coco_scan.scan(window).height == 12_000
+    assert len(window.data) < 5000
+    assert math.isclose(window.base + window.end, len(data))
