@@ -35,7 +35,7 @@ def test_listing_imports_no_plugin():
 def test_an_unknown_name_lists_those_there_are():
     with pytest.raises(UnknownNameError, match="no task named 'clasification'") as caught:
         registry.load("tasks", "clasification")
-    assert "did you mean 'classification'?" in str(caught.value)
+    assert "did you mean 'classification'" in str(caught.value)
 
 
 def test_an_unknown_room():
