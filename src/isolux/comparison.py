@@ -117,7 +117,7 @@ def compare(
     estimates = measure_groups(scores, members.frame, spec)
     compared = compare_models(estimates, spec, names)
     run = Run(
-        record=_record(first, second, spec, names, how, compared.family, estimates),
+        record=_record(first, second, spec, names, scores.notes, how, compared.family, estimates),
         scores=scores.units,
         attributes=first.attributes,
         group_metrics=estimates.table(),
@@ -219,9 +219,12 @@ def _together(first: Run, second: Run, names: tuple[str, str], units_b: pl.DataF
         for one, other in ((a, b), (b, a))
     )
     units = pl.concat([a.select(columns), b.select(columns)])
-    evidence = {}
+    evidence: dict[str, pl.DataFrame] = {}
+    compared = first.evidence.keys() & second.evidence.keys()
+    if info is not None and info.predictions == "outputs":
+        compared = set()  # pairs and false positives have no single person to be paired by
     clusters = a.select("unit_id", "cluster_id").unique("unit_id")
-    for name in first.evidence.keys() & second.evidence.keys():
+    for name in compared:
         ea = first.evidence[name].filter(pl.col("unit_id").is_in(shared.implode()))
         eb = _as_first(second.evidence[name], units_b)
         both = [e.with_columns(model=pl.lit(n)) for e, n in zip((ea, eb), names, strict=True)]
@@ -233,7 +236,9 @@ def _together(first: Run, second: Run, names: tuple[str, str], units_b: pl.DataF
         info = as_scores(units).info
     wanted = set(first.record.get("metrics", [])) & set(second.record.get("metrics", []))
     kept = tuple(m for m in info.metrics if m.name in wanted)
-    return Scores(units, replace(info, metrics=kept), evidence)
+    left = [m.name for m in kept if m.statistic is not None and m.evidence not in evidence]
+    told = f"Not compared, for want of a pairing by person: {', '.join(left)}."
+    return Scores(units, replace(info, metrics=kept), evidence, (told,) if left else ())
 
 
 def _as_first(frame: pl.DataFrame, units_b: pl.DataFrame) -> pl.DataFrame:
@@ -246,6 +251,7 @@ def _record(
     second: Run,
     spec: AuditSpec,
     names: Sequence[str],
+    left_out: tuple[str, ...],
     how: str,
     family: tuple[str, int],
     estimates: Any,
@@ -258,6 +264,7 @@ def _record(
         for name, count in zip(names, alone, strict=True)
         if count
     ]
+    notes += left_out
     inputs = {f"{n}: {k}": v for n, r in zip(names, (first, second), strict=True)
               for k, v in r.record.get("inputs", {}).items()}  # fmt: skip
     return {

@@ -122,7 +122,8 @@ class Scores:
 
     def judged_units(self) -> pl.DataFrame:
         """Return every unit that has a score or evidence: the frame ``unit_id``."""
-        tables = [self.units, *self.evidence.values()]
+        # A false alarm is evidence, and nobody's.
+        tables = [self.units, *(t.drop_nulls("unit_id") for t in self.evidence.values())]
         return pl.concat([t.select("unit_id") for t in tables]).unique(maintain_order=True)
 
 

@@ -28,7 +28,7 @@ from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.in_memory import FROM_MEMORY, as_dataset, as_scores
-from isolux.info import DatasetInfo, Info, Reference
+from isolux.info import Info, Reference
 from isolux.io import run_directory
 from isolux.io.hashing import sha256_file, sha256_listing
 from isolux.io.settings_files import read_label_map_file, read_mapping
@@ -284,7 +284,7 @@ def _audited(
     estimates = measure_groups(scores, members.frame, spec)
     disparities = measure_disparities(estimates, spec, against)
     notes = (*dataset.notes, *scores.notes, *members.notes, *disparities.notes)
-    record = _record(spec, dataset.info, scores, estimates, inputs, notes) | {
+    record = _record(spec, dataset, scores, estimates, inputs, notes) | {
         "families": {disparities.family.name: disparities.family.size},
     }
     if planted is not None:
@@ -304,13 +304,14 @@ def _audited(
 
 def _record(
     spec: AuditSpec,
-    data: DatasetInfo,
+    dataset: Dataset,
     scores: Scores,
     estimates: Estimates,
     inputs: Mapping[str, str],
     notes: Sequence[str],
 ) -> dict[str, Any]:
     """Write down how the run was made: the content of ``audit.json``."""
+    data = dataset.info
     models = scores.units["model"].unique(maintain_order=True).to_list()
     unclustered = bool(scores.units["cluster_id"].is_null().all())
     used: list[Info] = [data, scores.info, registry.info("explain", "group_gaps")]
@@ -335,11 +336,20 @@ def _record(
         "notes": list(dict.fromkeys(notes)),
         "references": _references(used, spec),
         "clusters": {
-            "column": None if unclustered else (spec.cluster or "cluster_id"),
-            "n_clusters": estimates.design.n_clusters,
-            "n_units": round(float(estimates.design.totals()[0, 0])),
+            "column": None if unclustered else (spec.cluster or _cluster_word(dataset)),
+            "n_clusters": int(estimates.n_clusters[0].max(initial=0)),
+            "n_units": int(estimates.n_units[0].max(initial=0)),
         },
     }
+
+
+def _cluster_word(dataset: Dataset) -> str:
+    """Name what a loader took as clusters when nobody said what to take."""
+    instances = dataset.instances
+    for column in ("subject_id", "image_id"):
+        if column in instances.columns and instances["cluster_id"].equals(instances[column]):
+            return column.removesuffix("_id")
+    return "cluster_id"
 
 
 def _version(package: str) -> str:

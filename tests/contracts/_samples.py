@@ -100,9 +100,90 @@ def embeddings() -> pl.DataFrame:
     )
 
 
+def pairs() -> pl.DataFrame:
+    """Each two of them but the last, one comparison failed; no two are equally alike."""
+    both = [(i, j) for i in range(N - 1) for j in range(i + 1, N - 1)]
+    return pl.DataFrame(
+        {
+            "model": "made up",
+            "instance_id": [f"p{i:02}" for i, _ in both],
+            "other_id": [f"p{j:02}" for _, j in both],
+            "score": [
+                None if i == 3 and j == 8 else (i // 2 == j // 2) + (i * 29 + j) % 701 / 500
+                for i, j in both
+            ],
+        }
+    )
+
+
+def in_pictures() -> Dataset:
+    """The same people, two in each picture, with boxes, masks and poses; one is a crowd."""
+    whole = people()
+    numbers = np.arange(N)
+    sides = {"box_x": 40.0 * (numbers % 2), "box_y": 0.0 * numbers, "box_w": 20.0 + numbers}
+    boxes = {name: values.tolist() for name, values in sides.items()} | {"box_h": [30.0] * N}
+    shapes = {
+        **boxes,
+        **{f"face_{name}": values for name, values in boxes.items()},
+        "is_crowd": [i == N - 1 for i in numbers],
+        # Masks in a picture 6 pixels high and 2 wide: the first of each picture above the second.
+        "mask_counts": ["057" if i % 2 == 0 else "75" for i in numbers],
+        "mask_height": [6] * N,
+        "mask_width": [2] * N,
+        "keypoints_x": [_points(i) for i in numbers],
+        "keypoints_y": [_points(i) for i in numbers],
+        "keypoints_v": [[2] * 17 for _ in numbers],
+    }
+    image = pl.Series("image_id", [f"i{i // 2:02}" for i in numbers])
+    instances = whole.instances.with_columns(image, *(pl.Series(k, v) for k, v in shapes.items()))
+    return Dataset("made up", MADE_UP, instances, whole.attributes)
+
+
+def _points(i: int) -> list[float]:
+    return [float(50 * (i % 2) + 3 * k) for k in range(17)]
+
+
+def drawn() -> pl.DataFrame:
+    """What a model drew in these pictures: worse for some, nothing for every fifth, one alarm."""
+    seen = [i for i in range(N) if i % 5]
+    rows = [
+        {
+            "model": "made up",
+            "image_id": f"i{i // 2:02}",
+            "label": None,
+            "box_x": 40.0 * (i % 2),
+            "box_y": 0.0,
+            "box_w": 20.0 + i,
+            "box_h": 30.0 - i / 2,
+            "score": 0.3 + i / 64,
+            "mask_counts": "048" if i % 2 == 0 else "75",
+            "mask_height": 6,
+            "mask_width": 2,
+            "keypoints_x": [x + i / 10 for x in _points(i)],
+            "keypoints_y": _points(i),
+            "keypoints_v": [0.5] * 17,
+        }
+        for i in seen
+    ]
+    alarm = rows[0] | {"box_x": 500.0, "score": 0.1, "mask_counts": ":2"}
+    return pl.DataFrame([*rows, alarm]).with_columns(pl.col("label").cast(pl.String))
+
+
+_SURE = {"score_threshold": 0.5}
+
 TASKS: dict[str, Callable[[], TaskSample]] = {
+    "detection": lambda: TaskSample(
+        in_pictures(),
+        drawn(),
+        {"metrics": ("average_recall", "recall_at_iou", "found_at_score", "average_precision")}
+        | _SURE,
+    ),
+    "face_detection": lambda: TaskSample(in_pictures(), drawn(), _SURE),
+    "segmentation": lambda: TaskSample(in_pictures(), drawn(), _SURE),
+    "keypoints": lambda: TaskSample(in_pictures(), drawn()),
     "classification": lambda: TaskSample(people(), labels()),
     "retrieval": lambda: TaskSample(people(), embeddings(), {"top_k": (1, 3)}),
+    "face_verification": lambda: TaskSample(people(), pairs(), {"far": 0.1}),
 }
 
 

@@ -232,11 +232,13 @@ def range_interval(
     interval has that half-width; every group's interval is made at that level, every pair's by
     MOVER; the range then lies between the largest lower and the largest upper end. Where the test
     of any difference finds none, the lower end is 0: near 0 and 1 the test keeps its level, the
-    intervals do not.
+    intervals do not. None where a group has no interval of its own.
     """
     from scipy.special import ndtr
 
     members = tested.members
+    if np.isnan(estimates.interval.low[members, j]).any():
+        return math.nan, math.nan
     critical = critical_value(tested.null.largest_pair, 1.0 - spec.level)
     if not np.isfinite(critical) or critical <= 0:
         return math.nan, math.nan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,19 @@ import polars as pl
 
 from isolux.containers import Scores
 from isolux.errors import TableError
+from isolux.groups._detections import Detected, DetectionRows, detection_rows
 from isolux.groups._pairs import Paired, PairRows, pair_rows
-from isolux.info import Metric
+from isolux.info import Metric, TaskInfo
 from isolux.stats.design import IntArray
 from isolux.stats.resampling import Columns
-from isolux.stats.statistic import MEAN, FloatArray, PairStatistic, RankStatistic, SumStatistic
+from isolux.stats.statistic import (
+    MEAN,
+    DetectionStatistic,
+    FloatArray,
+    PairStatistic,
+    RankStatistic,
+    SumStatistic,
+)
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -50,6 +59,7 @@ class Judged:
     count_column: list[int]
     ranked: dict[int, RankedRows]
     paired: Paired
+    detected: Detected
 
 
 class _Builder:
@@ -83,60 +93,110 @@ class _Builder:
 def judge(scores: Scores) -> Judged:
     """Lay out the columns of every metric, units and clusters numbered from 0."""
     units = _units(scores)
-    builder = _Builder(units.height)
+    layout = _Layout(units)
     numbered = units.select("unit_id", "unit")
-    measures: list[MeasureParts] = []
-    counts: list[int] = []
-    ranked: dict[int, RankedRows] = {}
-    paired: Paired = {}
-    laid: dict[tuple[str, str], PairRows] = {}
     rows = scores.units.join(numbered, on="unit_id", how="left", maintain_order="left")
+    for parts, count in _means(rows, scores.info, layout.builder):
+        layout.measures.append(parts)
+        layout.counts.append(count)
+    for model, task, info, evidence in _evidence(scores):
+        layout.add(model, task, info, evidence)
+    return layout.judged()
+
+
+class _Layout:
+    """Measures as they are laid out one by one, each kind of statistic in its own way."""
+
+    def __init__(self, units: pl.DataFrame) -> None:
+        self.units = units
+        self.builder = _Builder(units.height)
+        self.measures: list[MeasureParts] = []
+        self.counts: list[int] = []
+        self.ranked: dict[int, RankedRows] = {}
+        self.paired: Paired = {}
+        self.detected: Detected = {}
+        self.pairs: dict[tuple[str, str], PairRows] = {}
+        self.drawn: dict[tuple[str, str], DetectionRows] = {}
+
+    def add(self, model: str, task: str, info: Metric, evidence: pl.DataFrame) -> None:
+        """Lay out one metric of one model that rests on evidence."""
+        statistic = info.statistic
+        key = model, str(info.evidence)
+        columns, read_at = None, None
+        if isinstance(statistic, DetectionStatistic):
+            seen = _drawn(self.drawn, key, evidence, self.units)
+            self._count(seen.person_unit)
+            self.detected[len(self.measures)] = statistic, seen
+        elif isinstance(statistic, PairStatistic):
+            if key not in self.pairs:
+                self.pairs[key] = pair_rows(evidence, self.units)
+            self._count(self.pairs[key].units)
+            self.paired[len(self.measures)] = statistic, self.pairs[key]
+            read_at = self.pairs[key].read_at(statistic)
+        elif statistic is not None:
+            columns = self._rows(statistic, evidence)
+        self.measures.append((model, task, info.name, None, read_at, info, columns, None))
+
+    def _count(self, held: IntArray) -> None:
+        self.counts.append(self.builder.add(held, np.ones((len(held), 1))))
+
+    def _rows(
+        self, statistic: SumStatistic | RankStatistic, evidence: pl.DataFrame
+    ) -> Columns | None:
+        """Lay out evidence of which each row is a unit's."""
+        numbered = self.units.select("unit_id", "unit")
+        at = evidence.join(numbered, on="unit_id", how="left", maintain_order="left")
+        unit = at["unit"].to_numpy().astype(np.int64)
+        block = statistic.columns(evidence)
+        used = np.asarray(np.isfinite(block).all(axis=1))
+        if isinstance(statistic, SumStatistic):  # rows that add nothing do not count
+            used = used & (block != 0).any(axis=1)
+        self.counts.append(self.builder.add(unit, used[:, None].astype(np.float64)))
+        if isinstance(statistic, SumStatistic):
+            start = self.builder.add(unit, np.where(used[:, None], block, 0.0))
+            return Columns(statistic, start, start + block.shape[1])
+        self.ranked[len(self.measures)] = RankedRows(statistic, block[used], unit[used])
+        return None
+
+    def judged(self) -> Judged:
+        return Judged(
+            self.units["unit_id"],
+            self.units["cluster"].to_numpy().astype(np.int64),
+            self.builder.matrix(),
+            self.measures,
+            self.counts,
+            self.ranked,
+            self.paired,
+            self.detected,
+        )
+
+
+def _means(
+    rows: pl.DataFrame, info: TaskInfo, builder: _Builder
+) -> Iterator[tuple[MeasureParts, int]]:
+    """Lay out the metrics that are means of units' values, and the column that counts each."""
     for key, part in rows.group_by(_KEY, maintain_order=True):
         model, task, metric, label, threshold = key
         block = MEAN.columns(part)
         start = builder.add(part["unit"].to_numpy().astype(np.int64), block)
-        info = scores.info.metric(str(metric))
         columns = Columns(MEAN, start, start + 2)
-        measures.append(
-            (str(model), str(task), str(metric), _text(label), _number(threshold), info, columns,
-             (start, start + 1))
+        yield (
+            (str(model), str(task), str(metric), _text(label), _number(threshold),
+             info.metric(str(metric)), columns, (start, start + 1)),
+            start + 1,
         )  # fmt: skip
-        counts.append(start + 1)
-    for model, task, info, evidence in _evidence(scores):
-        at = evidence.join(numbered, on="unit_id", how="left", maintain_order="left")
-        unit = at["unit"].to_numpy().astype(np.int64)
-        assert info.statistic is not None  # noqa: S101 - _evidence yields only those
-        if isinstance(info.statistic, PairStatistic):
-            key = model, str(info.evidence)
-            if key not in laid:
-                laid[key] = pair_rows(evidence, units)
-            held = laid[key].units
-            counts.append(builder.add(held, np.ones((len(held), 1))))
-            paired[len(measures)] = info.statistic, laid[key]
-            read_at = laid[key].read_at(info.statistic)
-            measures.append((model, task, info.name, None, read_at, info, None, None))
-            continue
-        block = info.statistic.columns(evidence)
-        used = np.asarray(np.isfinite(block).all(axis=1))
-        if isinstance(info.statistic, SumStatistic):  # rows that add nothing do not count
-            used = used & (block != 0).any(axis=1)
-        counts.append(builder.add(unit, used[:, None].astype(np.float64)))
-        if isinstance(info.statistic, SumStatistic):
-            start = builder.add(unit, np.where(used[:, None], block, 0.0))
-            columns = Columns(info.statistic, start, start + block.shape[1])
-            measures.append((model, task, info.name, None, None, info, columns, None))
-        else:
-            ranked[len(measures)] = RankedRows(info.statistic, block[used], unit[used])
-            measures.append((model, task, info.name, None, None, info, None, None))
-    return Judged(
-        units["unit_id"],
-        units["cluster"].to_numpy().astype(np.int64),
-        builder.matrix(),
-        measures,
-        counts,
-        ranked,
-        paired,
-    )
+
+
+def _drawn(
+    drawn: dict[tuple[str, str], DetectionRows],
+    key: tuple[str, str],
+    evidence: pl.DataFrame,
+    units: pl.DataFrame,
+) -> DetectionRows:
+    """Rank a model's detections once, for all metrics that read them."""
+    if key not in drawn:
+        drawn[key] = detection_rows(evidence, units)
+    return drawn[key]
 
 
 def _text(value: object) -> str | None:
@@ -162,7 +222,8 @@ def _evidence(scores: Scores) -> list[tuple[str, str, Metric, pl.DataFrame]]:
 
 def _units(scores: Scores) -> pl.DataFrame:
     """Return units with a number and their cluster's: a unit without one is its own cluster."""
-    tables = [scores.units, *scores.evidence.values()]
+    of_people = (t.drop_nulls("unit_id") for t in scores.evidence.values())  # no false alarms
+    tables = [scores.units, *of_people]
     every = pl.concat([t.select("unit_id", "cluster_id") for t in tables]).unique(
         maintain_order=True
     )

@@ -29,12 +29,17 @@ _INTERVAL_FROM = 30
 
 @dataclass(frozen=True, slots=True)
 class PairRows:
-    """The pairs of one model, and the units of each; ``units`` are all that occur."""
+    """The pairs of one model, and the units of each; ``units`` are all that occur.
+
+    Where ``most`` is given, a group takes so many of either kind, those of lowest ``draw [m]``.
+    """
 
     pairs: Pairs
     first_unit: IntArray
     second_unit: IntArray
     units: IntArray
+    draw: IntArray | None = None
+    most: int | None = None
 
     def read_at(self, statistic: PairStatistic) -> float | None:
         """Return the FAR or the similarity that the statistic is read at, if there is one."""
@@ -45,7 +50,7 @@ class PairRows:
 
     def within(self, inside: npt.NDArray[np.bool_]) -> PairRows:
         """Keep the pairs whose units are both ``inside [n_units]``."""
-        rows = np.flatnonzero(inside[self.first_unit] & inside[self.second_unit])
+        rows = self._drawn(np.flatnonzero(inside[self.first_unit] & inside[self.second_unit]))
         first, second = self.first_unit[rows], self.second_unit[rows]
         pairs = replace(
             self.pairs,
@@ -55,6 +60,15 @@ class PairRows:
             second=self.pairs.second[rows],
         )
         return PairRows(pairs, first, second, np.union1d(first, second))
+
+    def _drawn(self, rows: IntArray) -> IntArray:
+        if self.draw is None or self.most is None:
+            return rows
+        kept = []
+        for kind in (False, True):
+            own = rows[self.pairs.genuine[rows] == kind]
+            kept.append(own[np.argsort(self.draw[own], kind="stable")[: self.most]])
+        return np.sort(np.concatenate(kept))
 
 
 Paired = dict[int, tuple[PairStatistic, PairRows]]
@@ -133,11 +147,13 @@ def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> PairRows:
     ----------
     evidence : polars.DataFrame
         ``unit_id, other_id, similarity, genuine, far, threshold``, each pair once, in either order;
-        those without a similarity or a truth, or of a unit that is not there, are left out.
+        those without a similarity or a truth, or of a unit that is not there, are left out. If
+        groups take a sample: ``draw, most``.
     units : polars.DataFrame
         ``unit_id, unit, cluster``, in the order of ``unit``.
     """
     columns = ["unit_id", "other_id", "similarity", "genuine"]
+    columns += [c for c in ("draw",) if c in evidence.columns]
     numbered = units.select("unit_id", "unit")
     others = numbered.rename({"unit_id": "other_id", "unit": "other"})
     known = evidence.select(columns).drop_nulls()
@@ -156,7 +172,15 @@ def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> PairRows:
     pairs = Pairs(
         similarity[order], genuine[order], cluster_of[first], cluster_of[second], far, threshold
     )
-    return PairRows(pairs, first, second, np.union1d(first, second))
+    drawn = "draw" in evidence.columns and evidence.height > 0
+    return PairRows(
+        pairs,
+        first,
+        second,
+        np.union1d(first, second),
+        at["draw"].to_numpy()[order] if drawn else None,
+        int(evidence["most"][0]) if drawn else None,
+    )
 
 
 def measure_pairs(

@@ -11,6 +11,7 @@ import polars as pl
 
 from isolux.containers import Scores
 from isolux.groups._columns import Judged, judge
+from isolux.groups._detections import measure_detections
 from isolux.groups._pairs import measure_pairs
 from isolux.groups.estimates import EVERYONE, Estimates, Group, Measure
 from isolux.groups.uncertainty import intervals, standard_error, statuses
@@ -52,6 +53,8 @@ def measure_groups(scores: Scores, membership: pl.DataFrame, spec: AuditSpec) ->
     n_clusters = clusters[: shape[0]][:, counts]
     pairs = measure_pairs(judged.paired, (group_of, unit_of), judged.cluster_of, shape[0], spec)
     pairs.fill(value, replicates, n_units, n_clusters)
+    entries = group_of, unit_of
+    measure_detections(judged.detected, entries, len(judged.unit_ids), (value, replicates), spec)
     se = standard_error(replicates, n_clusters)
     interval, method = intervals(design, measures, value, replicates, se, n_clusters, spec)
     interval = pairs.without_unstable(interval)

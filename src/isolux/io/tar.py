@@ -34,7 +34,7 @@ _DAMAGE = (
 )  # fmt: skip
 
 
-class _TooMuch(Exception):
+class _TooMuchError(Exception):
     """More came out of the archive than was allowed."""
 
 
@@ -50,7 +50,7 @@ class _Limited:
         data = self.stream.read(wanted)
         self.left -= len(data)
         if self.left < 0:
-            raise _TooMuch
+            raise _TooMuchError
         return data
 
 
@@ -110,7 +110,7 @@ def tar_files(path: str | Path, suffix: str = "") -> Iterator[tuple[str, bytes]]
             opener = next((o for magic, o in _OPENERS.items() if head.startswith(magic)), None)
             stream = opener(raw) if opener else raw
             yield from _files(_Limited(stream, limit), suffix, where)
-    except _TooMuch as error:
+    except _TooMuchError as error:
         raise FileError(
             "this archive unpacks to far more than it holds, as a bomb does",
             expected=f"at most {limit >> 20:,} MiB",

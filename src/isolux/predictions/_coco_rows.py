@@ -155,7 +155,7 @@ def _ids(values: list[_Value], at: _Place, field: str, *, required: bool) -> pl.
     return pl.Series([None if v is None else _id(v) for v in values], dtype=pl.String)
 
 
-def _id(value: int | float | str) -> str:
+def _id(value: float | str) -> str:
     """Write an id as text; ``42.0``, which pandas makes of 42, as ``42``."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))

@@ -7,7 +7,6 @@ the memory taken is that of the columns.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -34,38 +33,32 @@ _ROWS = 1 << 17  # rows scanned together
 _FEW = 4096  # rows that the general reader takes together
 
 
-@dataclass(slots=True)
 class _Buffers:
     """What the scanner fills; pages that it does not touch take no memory."""
 
-    bytes: int
-    ids: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty((2, _ROWS), np.int64))
-    boxes: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty((4, _ROWS)))
-    scores: npt.NDArray[np.float64] = field(default_factory=lambda: np.empty(_ROWS))
-    sizes: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty((2, _ROWS), np.int64))
-    counts: npt.NDArray[np.uint8] = field(init=False)
-    points: npt.NDArray[np.float64] = field(init=False)
+    def __init__(self, size: int) -> None:
+        self.bytes = size
+        self.wholes = np.empty((_ROWS, 4), np.int64)  # image, category, height, width
+        self.numbers = np.empty((_ROWS, 5))  # x, y, width, height, score
+        self.counts, self.points = np.empty(size, np.uint8), np.empty(size // 2)
+        self.state = np.array([0, 0, -1])  # used of counts, of points; keypoints' numbers a row
 
-    def __post_init__(self) -> None:
-        self.counts = np.empty(self.bytes, np.uint8)
-        self.points = np.empty(self.bytes // 2)
-
-    def frame(self, rows: int, fields: int, per_row: int, used: int) -> pl.DataFrame:
+    def frame(self, rows: int, fields: int) -> pl.DataFrame:
         """Copy what was filled into columns."""
-        columns: dict[str, pl.Series] = {"image_id": _id_text(self.ids[0, :rows])}
+        columns: dict[str, pl.Series] = {"image_id": _id_text(self.wholes[:rows, 0])}
         if fields & _CATEGORY:
-            columns["label"] = _id_text(self.ids[1, :rows])
+            columns["label"] = _id_text(self.wholes[:rows, 1])
         if fields & _BOX:
             for k, name in enumerate(("box_x", "box_y", "box_w", "box_h")):
-                columns[name] = pl.Series(self.boxes[k, :rows].copy())
-        columns["score"] = pl.Series(self.scores[:rows].copy())
+                columns[name] = pl.Series(self.numbers[:rows, k].copy())
+        columns["score"] = pl.Series(self.numbers[:rows, 4].copy())
         if fields & _MASK:
-            text = self.counts[: used - 1].tobytes().decode("ascii")
+            text = self.counts[: self.state[0] - 1].tobytes().decode("ascii")
             columns["mask_counts"] = pl.Series([text]).str.split("\0").explode()
-            columns["mask_height"] = pl.Series(self.sizes[0, :rows].copy())
-            columns["mask_width"] = pl.Series(self.sizes[1, :rows].copy())
+            columns["mask_height"] = pl.Series(self.wholes[:rows, 2].copy())
+            columns["mask_width"] = pl.Series(self.wholes[:rows, 3].copy())
         if fields & _POINTS:
-            points = self.points[: rows * per_row].reshape(rows, per_row).copy()
+            points = self.points[: rows * self.state[2]].reshape(rows, -1).copy()
             columns["keypoints"] = pl.Series(points).cast(COLUMNS["keypoints"])
         return pl.DataFrame(columns)
 
@@ -104,16 +97,16 @@ def _parts(window: Window, *, general: bool) -> Iterator[pl.DataFrame]:
     at = _opened(window)
     if at < 0:
         return
-    buffers, row, per_row, fields = _Buffers(len(window.data)), 0, -1, 0
+    buffers, row, fields = _Buffers(len(window.data)), 0, 0
     while True:
         if buffers.bytes < len(window.data):
             buffers = _Buffers(len(window.data))
         rows, why = 0, UNUSUAL
         if not general:
-            rows, at, why, per_row, fields, used = _scan(window, at, buffers, per_row, fields)
+            rows, at, why, fields = _scan(window, at, buffers, fields)
         if rows:
             row += rows
-            yield buffers.frame(rows, fields, per_row, used)
+            yield buffers.frame(rows, fields)
         if why == UNUSUAL:
             frame, at, why = _general(window, at, row)
             if frame.height:
@@ -126,14 +119,14 @@ def _parts(window: Window, *, general: bool) -> Iterator[pl.DataFrame]:
             at = _more(window, at)
 
 
-def _scan(
-    window: Window, at: int, buffers: _Buffers, per_row: int, fields: int
-) -> tuple[int, int, int, int, int, int]:
+def _scan(window: Window, at: int, buffers: _Buffers, fields: int) -> tuple[int, int, int, int]:
+    """Read the next rows by the scanner: how many, where it stopped, why, and their fields."""
     from isolux.predictions._coco_kernels import scan_rows
 
+    wholes, numbers = buffers.wholes.reshape(-1), buffers.numbers.reshape(-1)
     b = buffers
-    found: tuple[int, int, int, int, int, int] = scan_rows(
-        window.data, at, b.ids, b.boxes, b.scores, b.sizes, b.counts, b.points, per_row, fields
+    found: tuple[int, int, int, int] = scan_rows(
+        window.data, at, wholes, numbers, b.counts, b.points, b.state, fields
     )
     return found
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
-from isolux.predictions._number_kernels import READ, read_number
+from isolux.predictions._number_kernels import READ, compiled, read_number
 
 __all__ = ["read_lines"]
 
 _NEWLINE, _RETURN, _SPACE, _TAB = 10, 13, 32, 9
 
 
-@njit(cache=True)
+@compiled
 def read_lines(
     data: npt.NDArray[np.uint8], at: int, out: npt.NDArray[np.float64]
 ) -> tuple[int, int]:
@@ -32,7 +31,7 @@ def read_lines(
         for k in range(5):
             while data[at] == _SPACE or data[at] == _TAB:
                 at += 1
-            out[row, k], at, status, _ = read_number(data, at)
+            out[row, k], at, status = read_number(data, at)
             after = data[at]
             if status != READ or not (after <= 32):
                 return row, start

@@ -116,7 +116,7 @@ def _of_array(path: Path, ids: str | Path | None, column: str | None, where: str
         )
     with np.errstate(over="ignore"):  # what does not fit is then infinite, and refused
         vectors = np.ascontiguousarray(array, dtype=np.float32)
-    _refuse_infinite(np.isfinite(vectors).all(axis=1), where)
+    _refuse_infinite(np.asarray(np.isfinite(vectors).all(axis=1)), where)
     file = Path(ids).expanduser() if ids is not None else _beside(path, where)
     names = _ids(file, column)
     if len(names) != len(vectors):
@@ -126,8 +126,9 @@ def _of_array(path: Path, ids: str | Path | None, column: str | None, where: str
             found=f"{len(names):,}",
             where=str(file),
         )
-    lists = pl.Series(vectors).cast(pl.List(pl.Float32)) if len(vectors) else []
-    embedding = pl.Series("embedding", lists, dtype=pl.List(pl.Float32))
+    embedding = EMBEDDINGS.empty()["embedding"]
+    if len(vectors):
+        embedding = pl.Series("embedding", vectors).cast(pl.List(pl.Float32))
     return pl.DataFrame([names.alias("instance_id"), embedding])
 
 
@@ -135,11 +136,11 @@ def _array(path: Path, where: str) -> npt.NDArray[np.generic]:
     """Map an array into memory; objects, which would need pickle, are refused."""
     if not path.exists():
         raise FileError("there is no such file", where=where)
+    if path.is_file() and path.stat().st_size == 0:
+        raise FileError("the file is empty", expected="a NumPy array", where=where)
     try:
-        if path.stat().st_size == 0:
-            raise FileError("the file is empty", expected="a NumPy array", where=where)
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError, OverflowError, SyntaxError, TypeError) as error:
+    except Exception as error:  # a damaged header raises whatever tokenize, ast and mmap do
         raise FileError(
             "this is no array of numbers",
             expected="what numpy.save writes, without Python objects",

@@ -12,13 +12,22 @@ import numpy as np
 
 from isolux.spec import Bootstrap
 from isolux.stats.design import Design, IntArray
-from isolux.stats.statistic import FloatArray, Pairs, PairStatistic, RankStatistic, SumStatistic
+from isolux.stats.statistic import (
+    DetectionStatistic,
+    FloatArray,
+    Pairs,
+    PairStatistic,
+    Ranking,
+    RankStatistic,
+    SumStatistic,
+)
 from isolux.stats.weights import blocks, multinomial, poisson
 
 __all__ = [
     "Columns",
     "jackknife_acceleration",
     "replicate_pairs",
+    "replicate_rankings",
     "replicate_ranks",
     "replicate_sums",
 ]
@@ -136,6 +145,44 @@ def replicate_pairs(
         weights = draw(rng, each, size)
         for s, statistic in enumerate(statistics):
             out[s, at : at + size] = statistic(pairs, weights)
+        at += size
+    return value, out
+
+
+def replicate_rankings(
+    statistics: list[DetectionStatistic],
+    rankings: list[Ranking],
+    n_clusters: int,
+    bootstrap: Bootstrap,
+) -> tuple[FloatArray, FloatArray]:
+    """Evaluate statistics of each group's detections, on the data and on resampled clusters.
+
+    Parameters
+    ----------
+    statistics : list of DetectionStatistic
+    rankings : list of Ranking
+        One a group.
+    n_clusters : int
+        Of the whole audit and of images without people.
+    bootstrap : Bootstrap
+
+    Returns
+    -------
+    value : [g, s] float
+    replicates : [g, s, r] float
+    """
+    value = np.full((len(rankings), len(statistics)), np.nan)
+    out = np.full((*value.shape, bootstrap.replicates), np.nan)
+    draw = _WEIGHTS[bootstrap.weights]
+    each = np.ones(n_clusters, dtype=np.int64)
+    for g, ranking in enumerate(rankings):
+        value[g] = [float(statistic(ranking, np.ones(n_clusters))) for statistic in statistics]
+    at = 0
+    for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
+        weights = np.ascontiguousarray(draw(rng, each, size).T).T  # a replicate's lie side by side
+        for g, ranking in enumerate(rankings):
+            for s, statistic in enumerate(statistics):
+                out[g, s, at : at + size] = statistic(ranking, weights)
         at += size
     return value, out
 

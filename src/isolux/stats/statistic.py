@@ -2,13 +2,15 @@
 
 A group is a 0/1 weight, a bootstrap replicate a whole-number weight per cluster, an intersection
 a product of weights. So a statistic is written once and gets groups, intersections, intervals and
-comparisons for nothing. There are three shapes:
+comparisons for nothing. There are four shapes:
 
 - ``SumStatistic``: a smooth function of weighted sums (means, ratios, calibration error). It
   can be merged from parts, and identical clusters can be counted instead of visited.
 - ``RankStatistic``: needs the weights of single rows (AUC, AP, medians).
 - ``PairStatistic``: a row is two units, and weighs the product of their clusters' weights, or that
   of the cluster if both are of one.
+- ``DetectionStatistic``: a row is a detection; a wrong one is nobody's and weighs what its image
+  does.
 """
 
 from __future__ import annotations
@@ -23,10 +25,12 @@ import polars as pl
 
 __all__ = [
     "MEAN",
+    "DetectionStatistic",
     "FloatArray",
     "PairStatistic",
     "Pairs",
     "RankStatistic",
+    "Ranking",
     "Statistic",
     "SumStatistic",
 ]
@@ -110,8 +114,9 @@ class Pairs:
 class PairStatistic:
     """A function of pairs of units, each pair once, and the weights of their clusters.
 
-    Its evidence has ``unit_id, cluster_id, other_id, similarity, genuine, far, threshold``, the last
-    two alike in every row of a model; a pair counts for a group when both of its units are in it.
+    Its evidence has ``unit_id, cluster_id, other_id, similarity, genuine, far, threshold``, the
+    last two alike in every row of a model; a pair counts for a group when both of its units are in
+    it.
 
     Parameters
     ----------
@@ -138,7 +143,54 @@ class PairStatistic:
         return value if weights.ndim == 2 else value[0]
 
 
-Statistic = SumStatistic | RankStatistic | PairStatistic
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Detections class by class, each class's by falling score, and the people to be found.
+
+    Parameters
+    ----------
+    cluster : [n] int
+        The row of the weights that each detection has.
+    right, wrong : [n] uint16
+        Bit t: it found somebody, or nobody, at the t-th overlap; neither: it does not count.
+    starts : [K + 1] int
+        Class k's detections are ``starts[k]`` to ``starts[k + 1]``.
+    person_cluster, person_class : [m] int
+        The row of the weights of each person, and their class.
+    """
+
+    cluster: npt.NDArray[np.int64]
+    right: npt.NDArray[np.uint16]
+    wrong: npt.NDArray[np.uint16]
+    starts: npt.NDArray[np.int64]
+    person_cluster: npt.NDArray[np.int64]
+    person_class: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class DetectionStatistic:
+    """A function of ranked detections and the weights of their clusters.
+
+    Its evidence has ``unit_id, cluster_id, image_id, label, score, kind, at`` (see
+    ``tasks._boxes_evidence``); whoever found a person counts for the groups of that person, a wrong
+    detection for every group with a person in its image.
+
+    Parameters
+    ----------
+    evaluate : callable
+        ``(ranking, weights [n_clusters, r]) -> [r]``. NaN where undefined.
+    """
+
+    evaluate: Callable[[Ranking, FloatArray], FloatArray]
+
+    def __call__(self, ranking: Ranking, weights: FloatArray) -> FloatArray:
+        """Evaluate at ``weights [n_clusters]`` or ``[.., r]``: a scalar array or ``[r]``."""
+        matrix = weights if weights.ndim == 2 else weights[:, None]
+        value = self.evaluate(ranking, matrix)
+        return value if weights.ndim == 2 else value[0]
+
+
+Statistic = SumStatistic | RankStatistic | PairStatistic | DetectionStatistic
 
 
 def _mean_columns(scores: pl.DataFrame) -> FloatArray:

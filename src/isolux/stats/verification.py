@@ -60,7 +60,7 @@ def sorted_pairs(
     )
 
 
-def threshold_at_far(pairs: Pairs, far: float) -> float:
+def threshold_at_far(impostors: FloatArray, far: float) -> float:
     """Find the lowest similarity at which the share of impostor pairs accepted is at most ``far``.
 
     A pair is accepted from the threshold on (``similarity >= threshold``). It is the next number
@@ -69,7 +69,8 @@ def threshold_at_far(pairs: Pairs, far: float) -> float:
 
     Parameters
     ----------
-    pairs : Pairs
+    impostors : [m] float
+        Similarities of impostor pairs, in any order.
     far : float
         Above 0, at most 1.
 
@@ -80,24 +81,19 @@ def threshold_at_far(pairs: Pairs, far: float) -> float:
 
     Examples
     --------
-    Of the impostors .8, .5, .3 and .1 one in four may pass, so .5 may not.
+    One in four may pass, so .5 may not.
 
-    >>> from isolux.stats.verification import sorted_pairs
-    >>> nobody = np.zeros(5, dtype=np.int64)
-    >>> pairs = sorted_pairs(np.array([0.8, 0.5, 0.3, 0.1, 0.6]),
-    ...                      np.array([False] * 4 + [True]), nobody, nobody)
-    >>> round(threshold_at_far(pairs, 0.25), 6)
-    0.5
-    >>> threshold_at_far(pairs, 0.25) > 0.5
+    >>> impostors = np.array([0.3, 0.8, 0.5, 0.1])
+    >>> threshold_at_far(impostors, 0.25) == float(np.nextafter(0.5, 1.0))
     True
     """
-    impostors = pairs.similarity[~pairs.genuine]
     if not len(impostors):
         return float("nan")
     allowed = int(np.floor(far * len(impostors) * (1.0 + _ROUNDING)))
     if allowed >= len(impostors):
         return float("-inf")
-    return float(np.nextafter(impostors[allowed], np.inf))
+    refused = len(impostors) - 1 - allowed
+    return float(np.nextafter(np.partition(impostors, refused)[refused], np.inf))
 
 
 def tar_at_far() -> PairStatistic:

@@ -30,8 +30,8 @@ class Compared:
     models : tuple of str
         Sorted.
     pairs : polars.DataFrame
-        ``model, unit_id, other_id, similarity`` (null: the comparison failed); ``unit_id`` is the
-        smaller of the two ids.
+        ``model, unit_id, cluster_id`` (of ``unit_id``, the smaller of the two ids), ``other_id,
+        similarity`` (null: the comparison failed), ``genuine`` (null: an identity is unknown).
     failures : polars.DataFrame
         ``model, unit_id, value``: the share of a unit's comparisons that failed, for units that
         were compared.
@@ -47,15 +47,15 @@ class Compared:
     notes: tuple[str, ...]
 
 
-def read_pairs(predictions: object, unit_ids: pl.Series, *, model: str | None) -> Compared:
+def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -> Compared:
     """Check given pairs, and keep each once.
 
     Parameters
     ----------
     predictions : frame
         ``model, instance_id, other_id, score`` (higher is more alike; null: the comparison failed).
-    unit_ids : polars.Series
-        The units of the dataset.
+    units : polars.DataFrame
+        ``unit_id, cluster_id, identity`` of the dataset.
     model : str or None
         What to call the model if there is no prediction to say so.
 
@@ -65,7 +65,7 @@ def read_pairs(predictions: object, unit_ids: pl.Series, *, model: str | None) -
         A column that is missing, a similarity that is no finite number, a pair with two
         similarities, pairs of nobody in the dataset.
     """
-    frame = _checked(to_polars(predictions))
+    frame, unit_ids = _checked(to_polars(predictions)), units["unit_id"]
     known = pl.col("instance_id").is_in(unit_ids.implode()) & pl.col("other_id").is_in(
         unit_ids.implode()
     )
@@ -85,10 +85,29 @@ def read_pairs(predictions: object, unit_ids: pl.Series, *, model: str | None) -
         (apart.height - once.height, "repeat another, in the same or the other order: left out"),
     )
     notes = tuple(f"{n:,} of {frame.height:,} pairs {what}." for n, what in counts if n)
-    sides = [once.select("model", unit_id=side, failed="failed") for side in ("unit_id", "other_id")]
+    sides = [
+        once.select("model", unit_id=side, failed="failed") for side in ("unit_id", "other_id")
+    ]
     failures = pl.concat(sides).group_by("model", "unit_id").agg(value=pl.col("failed").mean())
     models = tuple(sorted(frame["model"].unique())) or (model or _UNNAMED,)
-    return Compared(models, once.drop("failed"), failures, "in no pair", notes)
+    return Compared(models, _with_truth(once, units), failures, "in no pair", notes)
+
+
+def _with_truth(pairs: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
+    """Add the cluster of the first unit, and whether both are one person."""
+    others = units.select(other_id="unit_id", other_identity="identity")
+    return (
+        pairs.join(units, on="unit_id", how="left", maintain_order="left")
+        .join(others, on="other_id", how="left", maintain_order="left")
+        .select(
+            "model",
+            "unit_id",
+            "cluster_id",
+            "other_id",
+            "similarity",
+            genuine=pl.col("identity") == pl.col("other_identity"),
+        )
+    )
 
 
 def _checked(frame: pl.DataFrame) -> pl.DataFrame:

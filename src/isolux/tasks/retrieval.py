@@ -45,6 +45,7 @@ GOYAL = Reference(
 )
 
 INFO = TaskInfo(
+    predictions="outputs",
     title="Same-attribute retrieval",
     summary="Whether the images nearest to a person's in a model's space share an attribute.",
     references=(GOYAL,),

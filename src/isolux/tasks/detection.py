@@ -1,0 +1,161 @@
+"""Detection: whether each person or object in a picture was found, and how exactly.
+
+Boxes come in, one score per person and metric goes out. All people of an image are matched
+together by COCO's greedy one-to-one rule and put into groups afterwards, as a detection found
+somebody or not whatever group he is in (FACET, section 6.2 and Tables 5, 6, 13 and 14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isolux.containers import Dataset, Scores
+from isolux.info import TaskInfo
+from isolux.tables import BOX_PREDICTIONS
+from isolux.tasks._boxes import NO_BOX, NO_MASK
+from isolux.tasks._boxes_evidence import AVERAGE_PRECISION
+from isolux.tasks._boxes_matching import Matching
+from isolux.tasks._boxes_metrics import COCO, DETECTION, FACET, WIDER
+from isolux.tasks._boxes_scoring import box_pairs, score_shapes, settings_of
+
+__all__ = ["INFO", "score"]
+
+INFO = TaskInfo(
+    predictions="outputs",
+    title="Detection",
+    summary="Whether a model's boxes find each person or object, at ten overlaps.",
+    references=(FACET, COCO, WIDER),
+    assumptions=(
+        "Everybody in an image is annotated, or covered by a crowd box.",
+        "Recall does not see false alarms: a model that draws more boxes can only gain by it.",
+        "Overlap at high thresholds also measures how the annotators drew.",
+    ),
+    metrics=(*DETECTION, *AVERAGE_PRECISION),
+    defaults=("average_recall", "recall_at_iou"),
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    metrics: Sequence[str] = (),
+    person_label: str | Sequence[str] | None = None,
+    person_class: str | Sequence[str] | None = None,
+    by_class: bool = False,
+    iou_thresholds: Sequence[float] = (0.5, 0.75),
+    score_threshold: float | Sequence[float] | None = None,
+    score_iou: float = 0.5,
+    max_detections: int | None = None,
+    top_k: Sequence[int] = (),
+    matching: Matching = "one-to-one",
+    only_with_mask: bool = False,
+    pixel_inclusive: bool = False,
+    model: str | None = None,
+) -> Scores:
+    """Judge for each person whether one or several models found them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances, with ``box_x``, ``box_y``, ``box_w``, ``box_h`` in pixels. Crowds
+        (``is_crowd``) and those to ``ignore`` take part in the matching as in COCO and are not
+        scored; those not ``judged`` take part like anybody and are not scored.
+    predictions : frame
+        Table ``BOX_PREDICTIONS``: ``model, image_id, label, box_x, box_y, box_w, box_h, score``.
+        None in an image: everybody there was missed.
+    metrics : sequence of str
+        What to measure. None: ``average_recall`` and ``recall_at_iou``, and what ``top_k`` and
+        ``score_threshold`` ask for.
+    person_label : str or sequence of str, optional
+        The labels of predictions that mean a person (``"person"``; of COCO results read without
+        their categories ``"1"``); others are left out. Must be named where there are several.
+    person_class : str or sequence of str, optional
+        Only instances of these classes are judged and take part (a COCO file's ``"person"``).
+    by_class : bool
+        Class by class: a box only finds who is of its label; ``max_detections`` counts within a
+        class; scores carry the class as ``label``. The mean over classes of a class's average
+        recall is COCO's AR (with ``max_detections=100``: AR100).
+    iou_thresholds : sequence of float
+        Of ``recall_at_iou``, in column ``threshold``: AR@.50 and AR@.75 where not said.
+    score_threshold : float or sequence of float, optional
+        Adds ``found_at_score``, in column ``threshold``. Of the model's own scale. Other metrics
+        go by all detections.
+    score_iou : float
+        The overlap at which ``found_at_score`` is read.
+    max_detections : int, optional
+        Only the so many highest-scoring detections of each image take part. None: all of them
+        (FACET's person detection uses all predicted boxes); COCO's is 100.
+    top_k : sequence of int
+        Adds ``average_recall_at_k`` for each k: (1, 10, 100) gives COCO's AR1, AR10, AR100.
+    matching : {"one-to-one", "best-overlap"}
+        COCO's rule, or that of FHIBE's released tool: each person has the detection that overlaps
+        them most, however often it is used. The second can only find more.
+    only_with_mask : bool
+        Judge those alone who have a mask too, as FACET's Table 7 does.
+    pixel_inclusive : bool
+        The +1 convention of WIDER FACE's evaluation.
+    model : str, optional
+        What to call the model if there is not one prediction to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: table ``scores``, one row for each model, metric, ``threshold`` and person; 0 to
+        1, higher is better. Null with the reason "a crowd, not one person", "marked to be
+        ignored", "no box", "no mask", "no class" or "takes part in matching only".
+
+    Raises
+    ------
+    SpecError
+        A setting that cannot be used; predictions of several labels none of which was named.
+    UnknownNameError, TableError, JoinError
+        No such metric or class; a box that is none; no prediction in any image of the dataset.
+
+    Examples
+    --------
+    Two people; the box of the first overlaps her by 80 of 100 pixels, which is enough at .50 to
+    .80 and too little at .85, .90 and .95. Nobody found the second.
+
+    >>> import polars as pl
+    >>> from isolux.info import DatasetInfo
+    >>> people = Dataset(
+    ...     name="two people",
+    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame(
+    ...         {
+    ...             "instance_id": ["a", "b"],
+    ...             "image_id": ["1", "2"],
+    ...             "box_x": [0.0, 0.0],
+    ...             "box_y": [0.0, 0.0],
+    ...             "box_w": [10.0, 10.0],
+    ...             "box_h": [10.0, 10.0],
+    ...         }
+    ...     ),
+    ... )
+    >>> boxes = pl.DataFrame(
+    ...     {
+    ...         "model": ["m"],
+    ...         "image_id": ["1"],
+    ...         "label": ["person"],
+    ...         "box_x": [0.0],
+    ...         "box_y": [0.0],
+    ...         "box_w": [10.0],
+    ...         "box_h": [8.0],
+    ...         "score": [0.9],
+    ...     }
+    ... )
+    >>> score(people, boxes).units.select("metric", "threshold", "unit_id", "value").rows()
+    [('average_recall', None, 'a', 0.7), ('average_recall', None, 'b', 0.0),
+     ('recall_at_iou', 0.5, 'a', 1.0), ('recall_at_iou', 0.5, 'b', 0.0),
+     ('recall_at_iou', 0.75, 'a', 1.0), ('recall_at_iou', 0.75, 'b', 0.0)]
+    """
+    settings = settings_of(
+        iou_thresholds, score_threshold, score_iou, max_detections, top_k, matching
+    )
+    pairs_of = box_pairs(settings, pixel_inclusive=pixel_inclusive)
+    return score_shapes(
+        ("detection", INFO, BOX_PREDICTIONS), dataset, predictions, settings, pairs_of,
+        metrics=metrics, person_label=person_label, person_class=person_class, by_class=by_class,
+        lacking=NO_BOX | (NO_MASK if only_with_mask else {}), model=model,
+    )  # fmt: skip

@@ -1,0 +1,129 @@
+"""Face detection: whether each face in a picture was found, how exactly, and how many were missed.
+
+As detection, with the miss rate beside the recalls. Judged by COCO's one-to-one rule, with all
+faces of an image matched together, also those whose demographics nobody knows. (WIDER FACE's own
+protocol, Yang et al. 2016, matches by another rule and ranks over the whole set.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isolux.containers import Dataset, Scores
+from isolux.info import TaskInfo
+from isolux.tables import BOX_PREDICTIONS
+from isolux.tasks._boxes import NO_BOX
+from isolux.tasks._boxes_evidence import AVERAGE_PRECISION
+from isolux.tasks._boxes_matching import Matching
+from isolux.tasks._boxes_metrics import COCO, DETECTION, FACET, MISS_RATE, WIDER
+from isolux.tasks._boxes_scoring import box_pairs, score_shapes, settings_of
+
+__all__ = ["INFO", "score"]
+
+INFO = TaskInfo(
+    predictions="outputs",
+    title="Face detection",
+    summary="Whether a model's boxes find each face, at ten overlaps, and how many it misses.",
+    references=(WIDER, COCO, FACET),
+    assumptions=(
+        "Every face in an image is annotated, or covered by a crowd box.",
+        "Recall does not see false alarms: a model that draws more boxes can only gain by it.",
+        "Overlap at high thresholds also measures how the annotators drew.",
+    ),
+    metrics=(*DETECTION, MISS_RATE, *AVERAGE_PRECISION),
+    defaults=("average_recall", "recall_at_iou", "miss_rate"),
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    metrics: Sequence[str] = (),
+    person_label: str | Sequence[str] | None = None,
+    iou_thresholds: Sequence[float] = (0.5, 0.75),
+    score_threshold: float | Sequence[float] | None = None,
+    score_iou: float = 0.5,
+    max_detections: int | None = None,
+    top_k: Sequence[int] = (),
+    matching: Matching = "one-to-one",
+    pixel_inclusive: bool = False,
+    model: str | None = None,
+) -> Scores:
+    """Judge for each face whether one or several models found it.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances, with ``box_x``, ``box_y``, ``box_w``, ``box_h`` in pixels. Those
+        that are not ``judged`` take part in the matching and are not scored.
+    predictions : frame
+        Table ``BOX_PREDICTIONS``: ``model, image_id, label, box_x, box_y, box_w, box_h, score``.
+        None in an image: every face there was missed.
+    metrics : sequence of str
+        What to measure. None: ``average_recall``, ``recall_at_iou`` and ``miss_rate``, and what
+        ``top_k`` and ``score_threshold`` ask for.
+    person_label : str or sequence of str, optional
+        The labels of predictions that mean a face. Must be named where there are several.
+    iou_thresholds : sequence of float
+        Of ``recall_at_iou``, in column ``threshold``.
+    score_threshold : float or sequence of float, optional
+        Adds ``found_at_score``; and ``miss_rate`` then counts who was not found at that score.
+        Other metrics go by all detections.
+    score_iou : float
+        The overlap at which ``found_at_score`` and ``miss_rate`` are read.
+    max_detections : int, optional
+        Only the so many highest-scoring detections of each image take part. None: all of them, as
+        crowds of several hundred faces ask for; COCO's is 100.
+    top_k : sequence of int
+        Adds ``average_recall_at_k`` for each k.
+    matching : {"one-to-one", "best-overlap"}
+        COCO's rule, or that of FHIBE's released tool: the best overlap of each face, however often
+        a detection is used.
+    pixel_inclusive : bool
+        The +1 convention of WIDER FACE's evaluation.
+    model : str, optional
+        What to call the model if there is not one prediction to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: table ``scores``, one row for each model, metric, ``threshold`` and face, 0 to
+        1; higher is better but for ``miss_rate``. Null with a reason as in detection.
+
+    Raises
+    ------
+    SpecError
+        A setting that cannot be used; predictions of several labels none of which was named.
+    UnknownNameError, TableError, JoinError
+        No such metric; a box that is none; no prediction in any image of the dataset.
+
+    Examples
+    --------
+    The face is found, but not surely enough.
+
+    >>> import polars as pl
+    >>> from isolux.info import DatasetInfo
+    >>> side = {"box_x": [0.0], "box_y": [0.0], "box_w": [10.0], "box_h": [10.0]}
+    >>> face = Dataset(
+    ...     name="a face",
+    ...     info=DatasetInfo(title="A face", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"], **side}),
+    ... )
+    >>> box = pl.DataFrame(
+    ...     {"model": ["m"], "image_id": ["1"], "label": [None], "score": [0.4], **side}
+    ... )
+    >>> for sure in (None, 0.5):
+    ...     score(face, box, metrics=["miss_rate"], score_threshold=sure).units["value"].to_list()
+    [0.0]
+    [1.0]
+    """
+    settings = settings_of(
+        iou_thresholds, score_threshold, score_iou, max_detections, top_k, matching
+    )
+    pairs_of = box_pairs(settings, pixel_inclusive=pixel_inclusive)
+    return score_shapes(
+        ("face_detection", INFO, BOX_PREDICTIONS), dataset, predictions, settings, pairs_of,
+        metrics=metrics, person_label=person_label, person_class=None, by_class=False,
+        lacking=NO_BOX, model=model,
+    )  # fmt: skip

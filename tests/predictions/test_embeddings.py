@@ -1,0 +1,119 @@
+"""Embeddings: arrays with ids beside them, tables of vectors, and what bad files are told."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isolux.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.predictions import embeddings
+from isolux.tables import EMBEDDINGS, check
+
+VECTORS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]])
+
+
+def saved(tmp_path, array=VECTORS, ids="a\nb\n"):
+    np.save(tmp_path / "net.npy", array)
+    if ids is not None:
+        (tmp_path / "net.ids.txt").write_text(ids)
+    return tmp_path / "net.npy"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f4", "int8", "uint64"])
+def test_an_array_with_ids_beside_it(tmp_path, dtype):
+    array = np.asfortranarray(VECTORS.astype(dtype))
+    found = check(embeddings.read(saved(tmp_path, array)), EMBEDDINGS)
+    assert found.rows() == [
+        ("net", "a", [1.0, 2.0, 3.0]),
+        ("net", "b", [4.0, 5.0, float(array[1, 2])]),
+    ]
+
+
+def test_ids_of_other_kinds(tmp_path):
+    path = saved(tmp_path, ids=None)
+    pl.DataFrame({"file": ["a", "b"], "n": [1, 2]}).write_csv(tmp_path / "who.csv")
+    np.save(tmp_path / "who.npy", np.array(["a", "b"]))
+    for name in ("who.csv", "who.npy"):
+        found = embeddings.read(path, ids=tmp_path / name)
+        assert found["instance_id"].to_list() == ["a", "b"]
+    found = embeddings.read(path, ids=tmp_path / "who.csv", id="n")
+    assert found["instance_id"].to_list() == ["1", "2"]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow", "jsonl"])
+def test_a_table_of_vectors(tmp_path, ending):
+    frame = pl.DataFrame({"image_id": ["a", "b"], "embedding": VECTORS.tolist()})
+    path = tmp_path / f"net.{ending}"
+    write = {"parquet": frame.write_parquet, "arrow": frame.write_ipc, "jsonl": frame.write_ndjson}
+    write[ending](path)
+    assert check(embeddings.read(path), EMBEDDINGS).equals(embeddings.read(saved(tmp_path)))
+    named = frame.with_columns(model=pl.Series(["x", None]))
+    named.with_columns(pl.col("embedding").list.to_array(3)).write_parquet(tmp_path / "m.parquet")
+    found = embeddings.read(tmp_path / "m.parquet")
+    assert found["model"].to_list() == ["x", "m"]
+    assert found["embedding"].to_list() == VECTORS.tolist()
+
+
+def test_objects_are_never_unpickled(tmp_path):
+    np.save(tmp_path / "net.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
+    with pytest.raises(FileError, match="this is no array of numbers") as caught:
+        embeddings.read(tmp_path / "net.npy")
+    assert "Python objects in dtype" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("array", "ids", "told"),
+    [
+        (VECTORS[0], "a\n", "the array does not hold a vector in each row"),
+        (VECTORS.astype(complex), "a\nb\n", "the array does not hold a vector in each row"),
+        (VECTORS[:, :0], "a\nb\n", "the array does not hold a vector in each row"),
+        (VECTORS, "a\n", "there are not as many ids as vectors"),
+        (VECTORS, "a\na\n", "two rows have the same model"),
+        (VECTORS, "a\n\n", "an id is empty"),
+        (VECTORS, None, "nothing says whom the vectors are of"),
+        (VECTORS * [[1], [np.nan]], "a\nb\n", "hold a number that is not finite"),
+        (VECTORS * 1e300, "a\nb\n", "hold a number that is not finite"),
+    ],
+)
+def test_arrays_that_cannot_be_used(tmp_path, array, ids, told):
+    with pytest.raises(IsoluxError, match=told):
+        embeddings.read(saved(tmp_path, array, ids))
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"id": ["a", "b"], "x": [1, 2]}, "no column holds vectors"),
+        ({"x": [1, 2], "y": [1, 2], "vector": [[1], [2]]}, "no column says whom a vector is of"),
+        ({"id": ["a", "b"], "vector": [[1.0], [1.0, 2.0]]}, "vectors are of unequal length"),
+        ({"id": ["a", "b"], "vector": [[1.0], None]}, "vectors are of unequal length"),
+        ({"id": ["a", "b"], "vector": [[1.0], [None]]}, "a number that is not finite"),
+        ({"id": ["a", "b"], "vector": [["x"], ["y"]]}, "a vector is not made of numbers"),
+    ],
+)
+def test_tables_that_cannot_be_used(tmp_path, columns, told):
+    pl.DataFrame(columns).write_parquet(tmp_path / "net.parquet")
+    with pytest.raises((SpecError, TableError), match=told):
+        embeddings.read(tmp_path / "net.parquet")
+
+
+def test_a_column_that_is_not_there(tmp_path):
+    pl.DataFrame({"id": ["a"], "vector": [[1.0]]}).write_parquet(tmp_path / "net.parquet")
+    with pytest.raises(UnknownNameError, match="there is no column named 'vectro'"):
+        embeddings.read(tmp_path / "net.parquet", column="vectro")
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.integers(0, 10**6), st.binary(max_size=6))
+def test_damage_gives_a_table_or_an_error_of_ours(tmp_path_factory, at, put):
+    path = saved(tmp_path_factory.mktemp("npy"))
+    data = path.read_bytes()
+    at %= len(data)
+    path.write_bytes(data[:at] + put + data[at + len(put) :])
+    try:
+        embeddings.read(path)
+    except IsoluxError as error:
+        assert "net" in str(error)  # noqa: PT017

@@ -1,0 +1,63 @@
+"""Part masks: files are listed, never opened, and their names say image and part."""
+
+from __future__ import annotations
+
+import pytest
+
+from isolux.errors import FileError, SpecError, TableError
+from isolux.predictions import part_masks
+from isolux.tables import PART_MASK_FILES, check
+
+
+def made(tmp_path, *names):
+    for name in names:
+        (tmp_path / "net" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "net" / name).touch()
+    return tmp_path / "net"
+
+
+def test_parts_are_listed_by_image_in_the_order_of_the_labels(tmp_path):
+    root = made(tmp_path, "1/02000_hat.png", "0/00001_hair.png", "0/00001_l_brow.PNG", "notes.txt")
+    found = check(part_masks.read(root), PART_MASK_FILES)
+    assert found.drop("uri").rows() == [
+        ("net", "00001", "l_brow"),
+        ("net", "00001", "hair"),
+        ("net", "02000", "hat"),
+    ]
+    assert found["uri"][2] == str(root / "1" / "02000_hat.png")
+
+
+def test_the_longest_name_of_a_part_is_taken(tmp_path):
+    root = made(tmp_path, "a_b_face_skin.png", "a_b_skin.png")
+    found = part_masks.read(root, parts=("skin", "face_skin"))
+    assert found.select("image_id", "part").rows() == [("a_b", "skin"), ("a_b", "face_skin")]
+
+
+def test_names_that_say_no_part(tmp_path):
+    with pytest.raises(FileError, match=r"2 file\(s\) have names that end in no part"):
+        part_masks.read(made(tmp_path, "00001_skin.png", "00001.png", "_skin.png"))
+
+
+def test_a_part_that_occurs_twice(tmp_path):
+    with pytest.raises(TableError, match="two rows have the same model"):
+        part_masks.read(made(tmp_path, "0/00001_skin.png", "1/00001_skin.png"))
+
+
+def test_folders_that_cannot_be_used(tmp_path):
+    with pytest.raises(FileError, match="there is no such folder"):
+        part_masks.read(tmp_path / "absent")
+    with pytest.raises(FileError, match="part masks are a folder of files"):
+        part_masks.read(made(tmp_path, "a_skin.png") / "a_skin.png")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileError, match="the folder is empty of masks"):
+        part_masks.read(tmp_path / "empty")
+    with pytest.raises(SpecError, match="the names of parts cannot be used"):
+        part_masks.read(tmp_path, parts=("skin", "skin"))
+
+
+def test_a_link_out_of_the_folder_is_refused(tmp_path):
+    root = made(tmp_path, "a_skin.png")
+    (tmp_path / "out.png").touch()
+    (root / "b_skin.png").symlink_to(tmp_path / "out.png")
+    with pytest.raises(FileError, match="a path leads out of its folder"):
+        part_masks.read(root)

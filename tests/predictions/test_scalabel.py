@@ -1,0 +1,121 @@
+"""Scalabel's JSON: frames, corners, and what bad files are told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isolux.errors import FileError, IsoluxError, TableError
+from isolux.predictions import scalabel
+from isolux.tables import BOX_PREDICTIONS, check
+from tests._shared import shared_data
+
+LABEL = {
+    "id": 7,
+    "category": "rider",
+    "score": 0.5,
+    "box2d": {"x1": 4, "y1": 5, "x2": 24, "y2": 35},
+}
+FRAME = {"name": "a.jpg", "labels": [LABEL], "attributes": {"weather": "clear"}}
+
+
+def read(tmp_path, frames, **options):
+    path = tmp_path / "net.json"
+    path.write_text(frames if isinstance(frames, str) else json.dumps(frames))
+    return scalabel.read(path, **options)
+
+
+def changed(**changes):
+    return [FRAME | {"labels": [LABEL, LABEL | changes]}]
+
+
+def test_boxes(tmp_path):
+    last = {"name": "d.jpg", "labels": [LABEL | {"score": "0.25", "category": None}]}
+    frames = [FRAME, {"name": "b.jpg"}, {"name": "c.jpg", "labels": None}, last]
+    rows = [
+        ("net", "a.jpg", "rider", 4.0, 5.0, 20.0, 30.0, 0.5),
+        ("net", "d.jpg", None, 4.0, 5.0, 20.0, 30.0, 0.25),
+    ]
+    assert check(read(tmp_path, frames), BOX_PREDICTIONS).rows() == rows
+    assert read(tmp_path, {"frames": frames, "config": {}}).rows() == rows
+
+
+def test_the_last_pixel_may_be_inside(tmp_path):
+    found = read(tmp_path, [FRAME], pixel_inclusive=True)
+    assert found.select("box_x", "box_y", "box_w", "box_h").row(0) == (4.0, 5.0, 21.0, 31.0)
+
+
+def test_no_frames_and_empty_frames_are_no_error(tmp_path):
+    assert read(tmp_path, []).schema == BOX_PREDICTIONS.empty().schema
+    assert read(tmp_path, [{"name": "a.jpg"}]).is_empty()
+
+
+def test_names_that_repeat_in_another_video(tmp_path):
+    frames = [FRAME | {"videoName": "v"}, FRAME | {"videoName": "w"}]
+    assert read(tmp_path, frames)["image_id"].to_list() == ["v/a.jpg", "w/a.jpg"]
+    with pytest.raises(TableError, match="a frame occurs twice") as caught:
+        read(tmp_path, [FRAME, FRAME])
+    assert "row 2" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"score": None}, "a label has no score"),
+        ({"score": "high"}, "a label has no score"),
+        ({"box2d": None}, "a label has no box2d"),
+        ({"box2d": {"x1": 4, "y1": 5, "x2": 3, "y2": 35}}, "a box's corners are swapped"),
+    ],
+)
+def test_what_cannot_be_used_is_told_with_its_frame(tmp_path, changes, told):
+    with pytest.raises(TableError, match=told) as caught:
+        read(tmp_path, changed(**changes))
+    assert "frame 'a.jpg', label 2" in str(caught.value)
+
+
+def test_values_of_another_type(tmp_path):
+    with pytest.raises(TableError, match="does not hold what it should") as caught:
+        read(tmp_path, changed(box2d=[1, 2, 3, 4]))
+    assert "$[0].labels[1].box2d" in str(caught.value)
+    with pytest.raises(TableError, match="missing required field `name`"):
+        read(tmp_path, [{"labels": []}])
+    with pytest.raises(TableError, match="a number is not finite") as caught:
+        read(tmp_path, json.dumps([FRAME]).replace("24", "NaN"))
+    assert f"byte {json.dumps([FRAME]).index('24')}" in str(caught.value)
+
+
+def test_damage_is_told_with_its_byte(tmp_path):
+    text = json.dumps([FRAME])
+    with pytest.raises(FileError, match="the file is cut off") as caught:
+        read(tmp_path, text[:-9])
+    assert f"byte {len(text) - 9}" in str(caught.value)
+    with pytest.raises(FileError, match="this is not valid JSON") as caught:
+        read(tmp_path, text.replace(":", ";", 1))
+    assert f"byte {text.index(':')}" in str(caught.value)
+    with pytest.raises(FileError, match="the file is empty"):
+        read(tmp_path, "")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**6), st.binary(max_size=4))
+def test_damage_gives_a_table_or_an_error_of_ours(tmp_path_factory, at, put):
+    data = json.dumps([FRAME, {"name": "b.jpg"}]).encode()
+    at %= len(data)
+    path = tmp_path_factory.mktemp("scalabel") / "net.json"
+    path.write_bytes(data[:at] + put + data[at + len(put) :])
+    try:
+        scalabel.read(path)
+    except IsoluxError as error:
+        assert "net.json" in str(error)  # noqa: PT017
+
+
+def test_real_detections_are_what_json_reads():
+    path = shared_data("bdd100k/det_bbox_predictions.json")
+    labels = [(f["name"], x) for f in json.loads(path.read_text()) for x in f["labels"] or []]
+    found = scalabel.read(path)
+    assert found["image_id"].to_list() == [name for name, _ in labels]
+    assert found["score"].to_list() == [label["score"] for _, label in labels]
+    assert found["box_w"].to_list() == [x["box2d"]["x2"] - x["box2d"]["x1"] for _, x in labels]

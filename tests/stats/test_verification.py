@@ -1,0 +1,276 @@
+"""Rates over pairs: by hand, against scikit-learn with weights, and the laws between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from sklearn.metrics import roc_auc_score, roc_curve
+
+from isolux.spec import Bootstrap
+from isolux.stats.resampling import replicate_pairs
+from isolux.stats.verification import (
+    area,
+    equal_error_rate,
+    fairness_discrepancy_rate,
+    false_match_rate,
+    false_non_match_rate,
+    garbe,
+    inequity_rate,
+    sorted_pairs,
+    tar_at_far,
+    threshold_at_far,
+    true_match_rate,
+)
+
+# Genuine .9, .6, .4; impostors .8, .5, .3, .1. Each pair is of clusters of its own.
+SIMILARITY = np.array([0.9, 0.6, 0.4, 0.8, 0.5, 0.3, 0.1])
+GENUINE = np.array([True] * 3 + [False] * 4)
+
+
+def literal(**more):
+    return sorted_pairs(SIMILARITY, GENUINE, np.arange(7), np.arange(7), **more)
+
+
+@pytest.mark.parametrize(
+    ("far", "expected"),
+    [
+        (0.2, 1 / 3),  # no impostor may pass: above .8 only .9
+        (0.25, 2 / 3),  # .8 may: above .5 are .9 and .6
+        (0.49, 2 / 3),
+        (0.5, 1.0),  # .8 and .5 may: above .3 are all
+    ],
+)
+def test_true_accepts_by_hand(far, expected):
+    assert tar_at_far()(literal(far=far), np.ones(7)) == pytest.approx(expected)
+
+
+def test_a_tie_with_a_refused_impostor_is_refused():
+    # One of two impostors may pass, but both are .5: neither does, nor does the genuine .5.
+    pairs = sorted_pairs(
+        np.array([0.5, 0.5, 0.5, 0.7]),
+        np.array([True, False, False, True]),
+        np.arange(4), np.arange(4), far=0.5,
+    )  # fmt: skip
+    assert tar_at_far()(pairs, np.ones(4)) == 0.5
+
+
+def test_a_share_that_is_a_whole_number_of_pairs_is_allowed_whatever_its_binary_is():
+    # .07 * 100 is 7.000000000000001 and .29 * 100 is 28.999999999999996 in binary.
+    for far, allowed in ((0.07, 7), (0.29, 29)):
+        similarity = np.append(np.arange(100.0), np.arange(100.0) + 0.5)
+        genuine = np.repeat([False, True], 100)
+        pairs = sorted_pairs(similarity, genuine, np.arange(200), np.arange(200), far=far)
+        # The impostor refused is 99 − allowed; the genuine above are those from it + .5.
+        assert tar_at_far()(pairs, np.ones(200)) == pytest.approx((allowed + 1) / 100)
+        assert threshold_at_far(np.arange(100.0), far) == np.nextafter(99.0 - allowed, np.inf)
+
+
+def test_rates_at_a_threshold_by_hand():
+    # At .5: impostors .8 and .5 of four match; genuine .4 of three does not.
+    pairs, ones = literal(threshold=0.5), np.ones(7)
+    assert false_match_rate()(pairs, ones) == 0.5
+    assert false_non_match_rate()(pairs, ones) == pytest.approx(1 / 3)
+    assert true_match_rate()(pairs, ones) == pytest.approx(2 / 3)
+
+
+def test_area_and_equal_error_by_hand():
+    # .9 beats 4, .6 beats 3, .4 beats 2: 9 of 12. The curve: (0, 1/3), (1/4, 1/3), (1/4, 2/3),
+    # (1/2, 2/3): from (1/4, 2/3), sum 11/12, to (1/2, 2/3): meets sum 1 at FAR 1/3.
+    assert area()(literal(), np.ones(7)) == pytest.approx(9 / 12)
+    assert equal_error_rate()(literal(), np.ones(7)) == pytest.approx(1 / 3)
+
+
+def test_perfect_and_reversed():
+    apart = sorted_pairs(np.array([2.0, 1.0]), np.array([True, False]), np.arange(2), np.arange(2))
+    assert equal_error_rate()(apart, np.ones(2)) == 0.0
+    assert area()(apart, np.ones(2)) == 1.0
+    swapped = replace(apart, genuine=~apart.genuine)
+    assert equal_error_rate()(swapped, np.ones(2)) == 1.0
+    assert area()(swapped, np.ones(2)) == 0.0
+
+
+@pytest.mark.parametrize("kind", [True, False])
+def test_one_kind_alone_is_undefined(kind):
+    pairs = literal(far=0.5, threshold=0.5)
+    alone = pairs.genuine == kind
+    pairs = replace(
+        pairs,
+        similarity=pairs.similarity[alone],
+        genuine=pairs.genuine[alone],
+        first=pairs.first[alone],
+        second=pairs.second[alone],
+    )
+    for statistic in (tar_at_far(), area(), equal_error_rate()):
+        assert np.isnan(statistic(pairs, np.ones(7)))
+    assert np.isnan(false_match_rate()(pairs, np.ones(7))) == kind
+    assert np.isnan(true_match_rate()(pairs, np.ones(7))) != kind
+
+
+def test_without_a_threshold_rates_at_it_are_undefined():
+    for statistic in (true_match_rate(), false_match_rate(), false_non_match_rate()):
+        assert np.isnan(statistic(literal(), np.ones(7)))
+
+
+@st.composite
+def compared(draw):
+    """Pairs of few clusters, with ties, and whole-number cluster weights of several replicates."""
+    clusters, m = draw(st.integers(2, 6)), draw(st.integers(2, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    first, second = rng.integers(0, clusters, m), rng.integers(0, clusters, m)
+    similarity, genuine = rng.integers(0, 9, m) / 9, rng.random(m) < 0.4
+    weights = rng.integers(0, 4, (clusters, 3)).astype(float)
+    far = draw(st.sampled_from([0.01, 0.1, 0.25, 0.5, 0.9]))
+    return similarity, genuine, first, second, weights, far
+
+
+def pair_weights(first, second, weights):
+    """A pair weighs w_a w_b, or w_a when both are of one cluster."""
+    return np.where(first == second, weights[first], weights[first] * weights[second])
+
+
+@settings(max_examples=150, deadline=None)
+@given(compared())
+def test_agrees_with_scikit_learn_on_weighted_pairs(case):
+    similarity, genuine, first, second, weights, far = case
+    pairs = sorted_pairs(similarity, genuine, first, second, far=far)
+    found = {s: s(pairs, weights) for s in (tar_at_far(), area(), equal_error_rate())}
+    tar, areas, errors = found.values()
+    for r in range(weights.shape[1]):
+        w = pair_weights(first, second, weights[:, r])
+        if not w[genuine].sum() or not w[~genuine].sum():
+            assert np.isnan([tar[r], areas[r], errors[r]]).all()
+            continue
+        fpr, tpr, _ = roc_curve(genuine, similarity, sample_weight=w, drop_intermediate=False)
+        assert tar[r] == pytest.approx(tpr[fpr <= far * (1 + 1e-9)].max())
+        assert areas[r] == pytest.approx(roc_auc_score(genuine, similarity, sample_weight=w))
+        assert errors[r] == pytest.approx(_equal_error(fpr, tpr), abs=1e-9)
+
+
+def _equal_error(fpr, tpr):
+    """Where the polyline of the curve crosses the falling diagonal, by root finding along it."""
+    along = np.arange(len(fpr), dtype=float)
+    place = brentq(
+        lambda t: np.interp(t, along, fpr) + np.interp(t, along, tpr) - 1.0, 0, along[-1]
+    )
+    return np.interp(place, along, fpr)
+
+
+@settings(max_examples=80, deadline=None)
+@given(compared())
+def test_rates_at_a_threshold_are_weighted_shares(case):
+    similarity, genuine, first, second, weights, threshold = case
+    pairs = sorted_pairs(similarity, genuine, first, second, threshold=threshold)
+    for r in range(weights.shape[1]):
+        w = pair_weights(first, second, weights[:, r])
+        accepted = similarity >= threshold
+        for statistic, among, counted in (
+            (false_match_rate(), ~genuine, accepted),
+            (true_match_rate(), genuine, accepted),
+            (false_non_match_rate(), genuine, ~accepted),
+        ):
+            found = statistic(pairs, weights)[r]
+            if w[among].sum():
+                assert found == pytest.approx(w[among & counted].sum() / w[among].sum())
+            else:
+                assert np.isnan(found)
+
+
+@settings(max_examples=80, deadline=None)
+@given(compared())
+def test_the_own_threshold_of_the_pairs_gives_their_true_accept_rate(case):
+    similarity, genuine, first, second, _, far = case
+    pairs = sorted_pairs(similarity, genuine, first, second, far=far)
+    if not genuine.any() or genuine.all():
+        return
+    at = replace(pairs, threshold=threshold_at_far(similarity[~genuine], far))
+    ones = np.ones(6)
+    if np.isfinite(at.threshold):
+        assert true_match_rate()(at, ones) == pytest.approx(float(tar_at_far()(pairs, ones)))
+        assert false_match_rate()(at, ones) <= far + 1e-12
+        lower = replace(pairs, threshold=float(np.nextafter(at.threshold, -np.inf)))
+        assert false_match_rate()(lower, ones) > far
+
+
+def test_no_impostors_no_threshold_and_all_allowed_no_limit():
+    assert np.isnan(threshold_at_far(np.zeros(0), 0.1))
+    assert threshold_at_far(SIMILARITY, 1.0) == -np.inf
+
+
+def test_the_bootstrap_over_people_finds_the_error_between_populations():
+    """Fifty people of three images; the spread of rates over 200 such draws of people.
+
+    A person lies near or far from others, so pairs of one person go together: taking pairs for
+    independent would give an error several times too small.
+    """
+    rng = np.random.default_rng(0)
+    people, images, statistics = 50, 3, [false_match_rate(), false_non_match_rate()]
+    of = np.repeat(np.arange(people), images)
+    a, b = np.triu_indices(people * images, 1)
+    first, second = of[a], of[b]
+    genuine = first == second
+    values, errors = [], []
+    for draw in range(200):
+        place = rng.standard_normal((people, 3)) * 1.2
+        seen = place[of] + rng.standard_normal((people * images, 3)) * 0.6
+        similarity = -np.linalg.norm(seen[a] - seen[b], axis=1)
+        pairs = sorted_pairs(similarity, genuine, first, second, threshold=-1.4)
+        if draw < 30:
+            found, drawn = replicate_pairs(statistics, pairs, people, Bootstrap(replicates=200))
+            errors.append(drawn.std(axis=1, ddof=1))
+        else:
+            found = np.array([float(s(pairs, np.ones(people))) for s in statistics])
+        values.append(found)
+    truth = np.std(values, axis=0, ddof=1)
+    mean = np.mean(values, axis=0)
+    naive = np.sqrt(mean * (1 - mean) / [(~genuine).sum(), genuine.sum()])
+    assert np.mean(errors, axis=0) / truth == pytest.approx([1.0, 1.0], abs=0.15)
+    assert naive[0] / truth[0] < 0.4
+
+
+def test_summaries_by_hand():
+    fmr, fnmr = np.array([0.001, 0.004, 0.002]), np.array([0.02, 0.08, 0.02])
+    assert fairness_discrepancy_rate(fmr, fnmr) == pytest.approx(1 - (0.003 + 0.06) / 2)
+    assert fairness_discrepancy_rate(fmr, fnmr, alpha=1.0) == pytest.approx(0.997)
+    assert inequity_rate(fmr, fnmr) == pytest.approx(4.0)  # sqrt(4) sqrt(4)
+    # Gini of FMR: sum |x_i − x_j| over ordered pairs 2 (3 + 1 + 2) = 12; 3/2 * 12 / (2 * 9 * 7/3)
+    # = 3/7; of FNMR: 2 (6 + 0 + 6) = 24; 3/2 * 24 / (18 * 4) = 1/2.
+    assert garbe(fmr, fnmr) == pytest.approx((3 / 7 + 1 / 2) / 2)
+
+
+@pytest.mark.parametrize("summary", [fairness_discrepancy_rate, inequity_rate, garbe])
+def test_summaries_of_too_little_are_undefined(summary):
+    some, missing = np.array([0.1, 0.2]), np.array([0.1, np.nan])
+    assert np.isnan(summary(some[:1], some[:1]))
+    assert np.isnan(summary(missing, some))
+    assert np.isnan(summary(some, missing))
+
+
+def test_a_ratio_to_nothing_is_no_number_and_equal_nothings_do_not_differ():
+    none, some = np.zeros(3), np.array([0.1, 0.2, 0.3])
+    assert np.isnan(inequity_rate(none, some))
+    assert fairness_discrepancy_rate(none, none) == 1.0
+    assert garbe(none, none) == 0.0
+
+
+@given(st.integers(0, 1000), st.integers(2, 7), st.floats(0.5, 2.0))
+def test_summaries_over_replicates_and_their_laws(seed, groups, factor):
+    rng = np.random.default_rng(seed)
+    fmr, fnmr = rng.random((2, 5, groups)) / 2 + 1e-3
+    gini = [
+        groups / (groups - 1) * np.abs(x[:, None] - x).sum() / (2 * groups**2 * x.mean())
+        for x in fmr
+    ]
+    np.testing.assert_allclose(garbe(fmr, fnmr, alpha=1.0), gini, atol=1e-12)
+    for summary in (garbe, inequity_rate):  # relative: the unit does not matter
+        np.testing.assert_allclose(summary(fmr * factor, fnmr * factor), summary(fmr, fnmr))
+    order = rng.permutation(groups)
+    for summary in (fairness_discrepancy_rate, garbe, inequity_rate):
+        found = summary(fmr, fnmr)
+        assert found.shape == (5,)
+        np.testing.assert_allclose(summary(fmr[:, order], fnmr[:, order]), found)
+        assert found[0] == pytest.approx(float(summary(fmr[0], fnmr[0])))

@@ -1,0 +1,80 @@
+"""Masks: by hand, polygons and run lengths alike, and COCO's own example."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.datasets import load
+from isolux.errors import SpecError, TableError
+from isolux.predictions import read_outputs
+from isolux.tables import MASK_PREDICTIONS
+from isolux.tasks.segmentation import score
+from tests._shared import shared_data
+from tests.tasks._pictures import pictures, values
+from tests.tasks.test_detection_exact import AP, everyone, mean_over_labels
+
+
+def run_lengths(*runs):
+    """Compress runs shorter than 16, of which none but the first two comes after a longer one."""
+    assert all(run < 16 for run in runs)
+    assert len(runs) <= 3
+    return "".join(chr(48 + run) for run in runs)
+
+
+def masks(*rows):
+    return pl.DataFrame(
+        [
+            {"model": "m", "image_id": image, "score": 0.9, "label": None, "mask_counts": counts,
+             "mask_height": size[0], "mask_width": size[1]}
+            for image, counts, size in rows
+        ],
+        schema={c.name: c.dtype for c in MASK_PREDICTIONS.columns if not c.optional},
+    )  # fmt: skip
+
+
+NONE = {"mask_counts": None, "mask_height": None, "mask_width": None, "mask_polygons": None}
+SIZE = (4, 3)  # height, width
+# The left column of a picture of 4 × 3, as run lengths and as a polygon.
+AS_RUNS = NONE | {"mask_counts": run_lengths(0, 4, 8), "mask_height": 4, "mask_width": 3}
+AS_POLYGON = NONE | {"mask_polygons": "[[0, 0, 1, 0, 1, 4, 0, 4]]"}
+
+
+def test_overlap_of_masks_by_hand():
+    """Three of the four pixels: .75, which six of the ten overlaps allow."""
+    people = pictures({"a": ("1", None, AS_RUNS), "b": ("1", None, NONE)})
+    scores = score(people, masks(("1", run_lengths(0, 3, 9), SIZE)))
+    assert values(scores, "average_recall") == {"a": 0.6, "b": "no mask"}
+    assert values(scores, "recall_at_iou", 0.75) == {"a": 1.0, "b": "no mask"}
+
+
+def test_polygons_and_run_lengths_are_judged_alike():
+    people = {"a": ("1", None, AS_RUNS), "b": ("2", None, AS_POLYGON)}
+    half = run_lengths(0, 3, 9)
+    scores = score(pictures(people, sizes=SIZE), masks(("1", half, SIZE), ("2", half, SIZE)))
+    assert values(scores, "average_recall") == {"a": 0.6, "b": 0.6}
+
+
+def test_what_cannot_be_compared_is_refused():
+    found = masks(("1", run_lengths(0, 4, 8), SIZE))
+    with pytest.raises(TableError, match="how large its image is, is not known"):
+        score(pictures({"a": ("1", None, AS_POLYGON)}), found)
+    with pytest.raises(SpecError, match="nobody in the dataset can be found: no mask"):
+        score(pictures({"a": ("1", None, NONE)}), found)
+    with pytest.raises(TableError, match="different sizes"):
+        score(pictures({"a": ("1", None, AS_RUNS)}), masks(("1", run_lengths(0, 3, 12), (3, 5))))
+
+
+def test_coco_example_of_masks():
+    truth = shared_data("coco/instances_val2014_100.json")
+    results = shared_data("coco/instances_val2014_fakesegm100_results.json")
+    dataset, found = load("coco", truth), read_outputs(results, categories=truth)
+    scores = score(
+        dataset, found, by_class=True, max_detections=100, top_k=(1, 10, 100),
+        metrics=["average_recall", *AP],
+    )  # fmt: skip
+    recalls = [mean_over_labels(scores, "average_recall_at_k", k) for k in (1.0, 10.0, 100.0)]
+    assert np.round(recalls, 3).tolist() == [0.268, 0.415, 0.417]
+    precisions = [everyone(dataset, scores, name, "category") for name in AP]
+    assert np.round(precisions, 3).tolist() == [0.320, 0.562, 0.299]
