@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import warnings
 
-from benchmarks._timing import cpu_seconds, last_line, quick
-
 import fairlearn.metrics as fm
 import numpy as np
 from sklearn.metrics import accuracy_score, precision_score
 
 import isolux
+from benchmarks._timing import cpu_seconds, last_line, quick
 
 ROWS, GROUPS, REPLICATES, SUBJECTS = 50_000, 10, 5_000, 5_000
 NAMES = {

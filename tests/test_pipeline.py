@@ -288,3 +288,51 @@ def test_fairface_race_lists_of_unequal_grain_are_merged():
     right = both.select((asian == pl.col("race_said")).mean()).item()
     overall = found.group_metrics.filter(pl.col("attribute").is_null(), metric="accuracy")
     assert overall["value"][0] == pytest.approx(right, abs=1e-12)
+
+
+def test_wider_faces_are_audited_from_files():
+    """A real detector, real people: recall at IoU .5 over the 12,190 faces with demographics."""
+    found = run_audit(
+        parse_spec(
+            {
+                "data": f"widerface:{shared_data('widerface')}", "task": "face_detection",
+                "predictions": str(shared_data("widerface/retinaface.widerface_txt.tar.gz")),
+                "score_threshold": 0.5, "by": ["perceived_gender", "blur"], "replicates": 100,
+            }
+        )
+    )  # fmt: skip
+    everyone = found.group_metrics.filter(pl.col("attribute").is_null())
+    row = everyone.filter(metric="found_at_score")
+    assert round(row["value"][0], 4) == 0.8558
+    assert row.select("n_units", "n_clusters").row(0) == (12_190, 3_049)
+    assert found.run.record["clusters"] == {
+        "column": "image", "n_clusters": 3_049, "n_units": 12_190,
+    }  # fmt: skip
+    groups = set(found.group_metrics.filter(attribute="perceived_gender")["group"])
+    assert groups == {"Male", "Female", "unknown"}
+    missed = found.disparities.filter(kind="difference", metric="miss_rate", attribute="blur")
+    assert set(missed["group_a"]) <= {"heavy", "normal"}, "the worse group misses more"
+    assert missed["value"].min() > 0
+
+
+def test_people_of_a_detector_of_many_things_are_named_by_its_label():
+    found = run_audit(
+        parse_spec(
+            {
+                "data": f"coco:{shared_data('coco/instances_val2014_100.json')}",
+                "task": "detection", "person_label": "1", "person_class": "person",
+                "predictions": str(shared_data("coco/instances_val2014_fakebbox100_results.json")),
+                "max_detections": 100, "by": "supercategory", "replicates": 100,
+            }
+        )
+    )  # fmt: skip
+    row = found.group_metrics.filter(pl.col("attribute").is_null(), metric="average_recall")
+    assert round(row["value"][0], 3) == 0.604  # pycocotools' AR100 of persons alone
+
+
+def test_a_setting_that_the_task_does_not_take_is_refused():
+    data = {"data": f"widerface:{shared_data('widerface')}", "task": "face_detection",
+            "predictions": str(shared_data("widerface/retinaface.widerface_txt.tar.gz")),
+            "by": "blur", "positive": "Male"}  # fmt: skip
+    with pytest.raises(SpecError, match="no option 'positive'"):
+        run_audit(parse_spec(data))

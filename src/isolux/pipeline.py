@@ -251,6 +251,9 @@ def _task_options(spec: AuditSpec) -> dict[str, Any]:
         "top_k": spec.top_k,
         "undetected": spec.undetected,
         "score_of": spec.score_of,
+        "person_label": spec.person_label,
+        "person_class": spec.person_class,
+        "matching": spec.matching,
         "score_threshold": spec.score_threshold,
         "max_detections": spec.max_detections,
         "label_map": parse_merges(spec.label_map, "label_map") or None,
@@ -259,11 +262,12 @@ def _task_options(spec: AuditSpec) -> dict[str, Any]:
         "model": spec.model_name,
     }
     taken = inspect.signature(registry.load("tasks", spec.task).score).parameters
-    said = spec.model_fields_set
+    fields = AuditSpec.model_fields
+    unasked = {key: fields[key].get_default() for key in options if key in fields}
     return {
         key: value
         for key, value in options.items()
-        if value is not None and (key in taken or (key in said and value != ()))
+        if value is not None and (key in taken or (key in unasked and value != unasked[key]))
     }
 
 

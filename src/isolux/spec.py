@@ -121,6 +121,15 @@ class AuditSpec(_Frozen):
     )
     metric: tuple[str, ...] = Field((), description="metrics to measure; none: the task's own")
     positive: str | None = Field(None, description="the class that rates like TPR are about")
+    person_label: str | None = Field(
+        None, description="the predictions' label of people, where a detector finds more than them"
+    )
+    person_class: str | None = Field(
+        None, description="the class of the instances that are judged; none: all of them"
+    )
+    matching: Literal["one-to-one", "best-overlap"] = Field(
+        "one-to-one", description="how detections are given to people; best-overlap as FHIBE's tool"
+    )
     score_threshold: float | None = Field(
         None, description="detections below this score do not count as found"
     )
