@@ -18,6 +18,7 @@ from isolux.groups.uncertainty import intervals_at
 from isolux.in_memory import FROM_MEMORY
 from isolux.info import DatasetInfo
 from isolux.spec import AuditSpec
+from isolux.stats.correlation import paired_correlation
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, difference_interval, percentile
 from isolux.stats.statistic import FloatArray
@@ -142,20 +143,13 @@ def _from_estimates(
     drawn, whole = narrow.replicates[groups, j], narrow.replicates[of_level, j]
     to_overall = difference_interval(
         narrow.value[groups, j], ends(wide, groups), narrow.value[of_level, j],
-        ends(wide, of_level), _correlation(drawn, whole),
+        ends(wide, of_level), paired_correlation(drawn, whole),
     )  # fmt: skip
     return Measured(
         narrow.value[groups, j], ends(narrow.interval, groups), narrow.value[levels, j],
         ends(narrow.interval, levels), ends(wide, groups), to_overall, drawn,
         narrow.replicates[levels, j], (1.0 - level) / 2.0,
     )  # fmt: skip
-
-
-def _correlation(a: FloatArray, b: FloatArray) -> FloatArray:
-    x = np.nan_to_num(a - np.nanmean(a, axis=1, keepdims=True))
-    y = np.nan_to_num(b - np.nanmean(b, axis=1, keepdims=True))
-    norm = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
-    return np.asarray(np.divide((x * y).sum(axis=1), norm, out=np.zeros_like(norm), where=norm > 0))
 
 
 def measure_functions(

@@ -22,10 +22,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from isolux.groups.estimates import Estimates
 from isolux.spec import AuditSpec
+from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
 from isolux.stats.multiplicity import (
     benjamini_hochberg,
@@ -40,7 +40,7 @@ from isolux.stats.shuffling import parts_clusters, shuffle
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
 
-__all__ = ["Family", "Tested", "standard_error_of_difference", "test_family"]
+__all__ = ["Family", "Tested", "adjust", "standard_error_of_difference", "test_family"]
 
 PERMUTATION, SIGN_FLIP, CENTRED = "cluster permutation", "cluster sign-flip", "centred bootstrap"
 
@@ -259,11 +259,7 @@ def standard_error_of_difference(
 def correlation(estimates: Estimates, j: int, first: IntArray, second: IntArray) -> FloatArray:
     """Correlation of two groups' replicates; 0 where one does not vary."""
     rows, where = np.unique(np.concatenate([first, second]), return_inverse=True)
-    drawn = estimates.replicates[rows, j]
-    centred = np.nan_to_num(drawn - np.nanmean(drawn, axis=1, keepdims=True))
-    norm = np.sqrt((centred**2).sum(axis=1, keepdims=True))
-    unit = np.divide(centred, norm, out=np.zeros_like(centred), where=norm > 0)
-    table: npt.NDArray[np.float64] = unit @ unit.T
+    table = correlation_matrix(estimates.replicates[rows, j])
     return table[where[: len(first)], where[len(first) :]]
 
 
@@ -274,18 +270,20 @@ def _adjust(
         return tested
     every_p = np.concatenate([one.null.p_value for one in tested.values()])
     every_t = np.concatenate([one.null.t for one in tested.values()])
-    if spec.correction == "max-t":
-        adjusted = max_t(every_t, null_max)
-    elif spec.correction == "none":
-        adjusted = every_p
-    else:
-        by_name = {"holm": holm, "bonferroni": bonferroni, "bh": benjamini_hochberg}
-        adjusted = by_name[spec.correction](every_p)
+    adjusted = adjust(every_t, every_p, null_max, spec.correction)
     parts = np.split(adjusted, np.cumsum([len(one.null.t) for one in tested.values()])[:-1])
     return {
         key: replace(one, adjusted=part)
         for (key, one), part in zip(tested.items(), parts, strict=True)
     }
+
+
+def adjust(t: FloatArray, p: FloatArray, null_max: FloatArray, correction: str) -> FloatArray:
+    """Adjust over a family: by its largest |t| on each replicate, or from the raw p-values."""
+    if correction == "max-t":
+        return max_t(t, null_max)
+    by_name = {"holm": holm, "bonferroni": bonferroni, "bh": benjamini_hochberg}
+    return by_name[correction](p) if correction in by_name else p
 
 
 def _critical(null_max: FloatArray, size: int, spec: AuditSpec) -> float:

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isolux.disparity.family import adjust
 from isolux.disparity.measures import value_range
 from isolux.disparity.rows import Rows, rows_of, table_of
 from isolux.groups.estimates import Estimates
 from isolux.spec import AuditSpec
+from isolux.stats.correlation import paired_correlation
 from isolux.stats.design import IntArray
 from isolux.stats.detectable import smallest_detectable
 from isolux.stats.intervals import Interval, difference_interval, percentile
 from isolux.stats.multiplicity import (
-    benjamini_hochberg,
-    bonferroni,
     critical_value,
-    holm,
-    max_t,
     reached,
 )
 from isolux.stats.nulls import NullTest, sign_flip
@@ -142,12 +140,9 @@ def _spread(estimates: Estimates, groups: IntArray, a: int, b: int) -> FloatArra
 def _adjusted(changes: list[_Change], null_max: FloatArray, spec: AuditSpec) -> list[FloatArray]:
     if not changes:
         return []
+    t = np.concatenate([c.null.t for c in changes])
     p = np.concatenate([c.null.p_value for c in changes])
-    by_name = {"holm": holm, "bonferroni": bonferroni, "bh": benjamini_hochberg}
-    if spec.correction == "max-t":
-        p = max_t(np.concatenate([c.null.t for c in changes]), null_max)
-    elif spec.correction in by_name:
-        p = by_name[spec.correction](p)
+    p = adjust(t, p, null_max, spec.correction)
     return np.split(p, np.cumsum([len(c.groups) for c in changes])[:-1])
 
 
@@ -186,13 +181,7 @@ def _ends(estimates: Estimates, groups: IntArray, a: int, b: int, spec: AuditSpe
     drawn = [estimates.replicates[groups, j] for j in (b, a)]
     if spec.interval == "percentile":
         return percentile(drawn[0] - drawn[1], spec.level)
-    centred = [np.nan_to_num(d - np.nanmean(d, axis=1, keepdims=True)) for d in drawn]
-    norm = [np.sqrt((c * c).sum(axis=1)) for c in centred]
-    product = norm[0] * norm[1]
-    rho = np.divide(
-        (centred[0] * centred[1]).sum(axis=1), product,
-        out=np.zeros_like(product), where=product > 0,
-    )  # fmt: skip
+    rho = paired_correlation(drawn[0], drawn[1])
     one, two = (
         Interval(estimates.interval.low[groups, j], estimates.interval.high[groups, j])
         for j in (b, a)

@@ -21,6 +21,7 @@ from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.estimates import Estimates
 from isolux.info import Direction
 from isolux.spec import AuditSpec
+from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
 from isolux.stats.detectable import two_sided_critical
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
@@ -255,7 +256,7 @@ def range_interval(
     make = logit_t if estimates.measures[j].fraction else student_t
     ends = make(value, se, clusters, level)
     first, second = _both_ways(len(members))
-    rho = _correlation_of(estimates.replicates[members, j])[first, second]
+    rho = correlation_matrix(estimates.replicates[members, j])[first, second]
     join = log_ratio_interval if log else difference_interval
     found = join(
         value[first], Interval(ends.low[first], ends.high[first]),
@@ -270,13 +271,6 @@ def range_interval(
 def _both_ways(n: int) -> tuple[IntArray, IntArray]:
     first, second = np.nonzero(~np.eye(n, dtype=bool))
     return first, second
-
-
-def _correlation_of(drawn: FloatArray) -> FloatArray:
-    centred = np.nan_to_num(drawn - np.nanmean(drawn, axis=1, keepdims=True))
-    norm = np.sqrt((centred**2).sum(axis=1, keepdims=True))
-    unit = np.divide(centred, norm, out=np.zeros_like(centred), where=norm > 0)
-    return np.asarray(unit @ unit.T)
 
 
 def _undefined(estimates: Estimates, j: int, attribute: str, few: int) -> Rows:
