@@ -33,9 +33,8 @@ from isolux.stats.multiplicity import (
     critical_value,
     holm,
     max_t,
-    reached,
 )
-from isolux.stats.nulls import REST, NullTest, cluster_permutation, sign_flip
+from isolux.stats.nulls import REST, NullTest, centred_bootstrap, cluster_permutation, sign_flip
 from isolux.stats.shuffling import parts_clusters, shuffle
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
@@ -103,7 +102,7 @@ def test_family(estimates: Estimates, spec: AuditSpec, references: dict[str, str
     tested: dict[tuple[str, int], Tested] = {}
     tested.update(_permuted(estimates, plans, spec))
     tested.update(_flipped(estimates, plans, spec))
-    tested.update(_centred(estimates, plans, spec))
+    tested.update(_centred(estimates, plans))
     tested = {
         key: replace(tested[key], referenced=key[0] in references) for key in plans if key in tested
     }
@@ -222,7 +221,7 @@ def _flipped(estimates: Estimates, plans: Plans, spec: AuditSpec) -> dict[tuple[
     return results
 
 
-def _centred(estimates: Estimates, plans: Plans, spec: AuditSpec) -> dict[tuple[str, int], Tested]:
+def _centred(estimates: Estimates, plans: Plans) -> dict[tuple[str, int], Tested]:
     """Centre the replicates of statistics that are not means; "the rest" is held to everyone."""
     results = {}
     for (attribute, j), (members, contrasts) in plans.items():
@@ -233,16 +232,9 @@ def _centred(estimates: Estimates, plans: Plans, spec: AuditSpec) -> dict[tuple[
         second = rows[np.where(contrasts[:, 1] == REST, len(members), contrasts[:, 1])]
         value, drawn = estimates.value[:, j], estimates.replicates[:, j]
         observed = value[first] - value[second]
-        null = drawn[first] - drawn[second] - observed[:, None]
         se = standard_error_of_difference(estimates, j, first, second)
-        scale = np.where(se > 1e-12, se, np.nan)  # below: rounding of what never varies
-        t = observed / scale
-        size = np.abs(np.nan_to_num(null / scale[:, None]))
-        p = (1.0 + reached(size, np.abs(t)[:, None]).sum(axis=1)) / (spec.replicates + 1)
         pair = contrasts[:, 1] != REST
-        test = NullTest(
-            t, np.where(np.isnan(t), np.nan, p), size.max(axis=0), size[pair].max(axis=0)
-        )
+        test = centred_bootstrap(observed, drawn[first] - drawn[second], se, pair)
         results[attribute, j] = Tested(members, contrasts, test, CENTRED)
     return results
 

@@ -18,9 +18,8 @@ from isolux.stats.detectable import smallest_detectable
 from isolux.stats.intervals import Interval, difference_interval, percentile
 from isolux.stats.multiplicity import (
     critical_value,
-    reached,
 )
-from isolux.stats.nulls import NullTest, sign_flip
+from isolux.stats.nulls import NullTest, centred_bootstrap, sign_flip
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
 from isolux.tables import COMPARISONS, Status
@@ -120,13 +119,8 @@ def _change(estimates: Estimates, spec: AuditSpec, a: int, b: int) -> _Change:
 def _centred(estimates: Estimates, groups: IntArray, a: int, b: int) -> NullTest:
     observed = estimates.value[groups, b] - estimates.value[groups, a]
     drawn = estimates.replicates[groups, b] - estimates.replicates[groups, a]
-    scale = _spread(estimates, groups, a, b)
-    scale = np.where(scale > 1e-12, scale, np.nan)  # below: rounding of what never varies
-    t = observed / scale
-    size = np.abs(np.nan_to_num((drawn - observed[:, None]) / scale[:, None]))
-    p = (1.0 + reached(size, np.abs(t)[:, None]).sum(axis=1)) / (drawn.shape[1] + 1.0)
-    largest = size.max(axis=0, initial=0.0)
-    return NullTest(t, np.where(np.isnan(t), np.nan, p), largest, largest)
+    every = np.ones(len(groups), dtype=bool)
+    return centred_bootstrap(observed, drawn, _spread(estimates, groups, a, b), every)
 
 
 def _spread(estimates: Estimates, groups: IntArray, a: int, b: int) -> FloatArray:

@@ -39,6 +39,7 @@ __all__ = [
     "REST",
     "NullTest",
     "Shuffles",
+    "centred_bootstrap",
     "cluster_permutation",
     "sign_flip",
     "studentised",
@@ -73,6 +74,28 @@ class NullTest:
     p_value: FloatArray
     largest: FloatArray
     largest_pair: FloatArray
+
+
+def centred_bootstrap(
+    observed: FloatArray,
+    drawn: FloatArray,
+    standard_error: FloatArray,
+    is_pair: npt.NDArray[np.bool_],
+) -> NullTest:
+    """Test differences of statistics that are not means: replicates, centred and studentised.
+
+    Parameters
+    ----------
+    observed, standard_error : [h] float
+        Differences and their standard errors; one that is mere rounding is no variation.
+    drawn : [h, r] float
+        Their bootstrap replicates.
+    is_pair : [h] bool
+        Which contrasts are between two groups.
+    """
+    scale = np.where(standard_error > 1e-12, standard_error, np.nan)
+    null = (drawn - observed[:, None]) / scale[:, None]
+    return _collect(observed / scale, null, is_pair, _nothing(drawn.shape[1]))
 
 
 def _collect(
