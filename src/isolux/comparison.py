@@ -125,8 +125,9 @@ def compare(
         findings=FINDINGS.empty(),
         evidence=dict(scores.evidence),
     )
+    explained = registry.load("explain", "model_changes").explain(run)
     return Comparison(
-        replace(run, findings=registry.load("explain", "model_changes").explain(run)),
+        replace(run, findings=explained.findings),
         class_rankings(run.group_metrics, names),
     )
 

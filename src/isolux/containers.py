@@ -15,7 +15,7 @@ from isolux.errors import UnknownNameError
 from isolux.info import DatasetInfo, TaskInfo
 from isolux.tables import ATTRIBUTES, IMAGES, INSTANCES
 
-__all__ = ["Dataset", "Run", "Scores"]
+__all__ = ["Dataset", "Explained", "Run", "Scores", "printed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +83,9 @@ class Dataset:
         if attribute in instances.columns and instances[attribute].is_not_null().any():
             found = instances.with_columns(cluster_id=pl.col(attribute).cast(pl.String))
             return replace(self, instances=found)
-        of_unit = self.values_of(attribute).select(
-            instance_id="unit_id", cluster_id=pl.col("value")
-        )
+        self.values_of(attribute)  # which names those there are
+        rows = self.instance_attributes().filter(pl.col("attribute") == attribute)
+        of_unit = rows.select(instance_id="unit_id", cluster_id=pl.col("value"))
         joined = instances.drop("cluster_id").join(
             of_unit.unique("instance_id", keep="first", maintain_order=True),
             on="instance_id",
@@ -131,7 +131,8 @@ class Scores:
 class Run:
     """A finished run: its record and its tables, in memory or read back from a directory.
 
-    ``record`` is the content of ``audit.json``: the resolved spec, versions, input hashes, notes.
+    ``record`` is the content of ``audit.json``: the resolved spec, versions, input hashes, notes,
+    and the printed tables of a paper's protocol and of the analyses that ran.
     """
 
     record: Mapping[str, Any]
@@ -141,3 +142,41 @@ class Run:
     disparities: pl.DataFrame
     findings: pl.DataFrame
     evidence: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What an analysis found: claims, and the tables that they were drawn from.
+
+    Parameters
+    ----------
+    findings : polars.DataFrame
+        Table ``findings``.
+    tables : mapping of str to polars.DataFrame
+        By caption, as the report prints them: cells are text, numbers or null. A few dozen rows
+        at most: they stand in ``audit.json``.
+    notes : tuple of str
+        What was left out, merged or could not be told, in sentences for the report.
+    """
+
+    findings: pl.DataFrame
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def printed(tables: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, Any]]:
+    """Turn tables into JSON, by caption: ``columns`` and ``rows``; NaN becomes null.
+
+    Examples
+    --------
+    >>> printed({"Table 1": pl.DataFrame({"model": ["m"], "gap": [float("nan")]})})
+    {'Table 1': {'columns': ['model', 'gap'], 'rows': [['m', None]]}}
+    """
+    plain = {
+        caption: table.with_columns(pl.selectors.float().fill_nan(None))
+        for caption, table in tables.items()
+    }
+    return {
+        caption: {"columns": table.columns, "rows": [list(row) for row in table.rows()]}
+        for caption, table in plain.items()
+    }

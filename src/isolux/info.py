@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from isolux.stats.statistic import Statistic
 
-__all__ = ["AnalysisInfo", "DatasetInfo", "Direction", "Info", "Metric", "Reference", "TaskInfo"]
+__all__ = [
+    "AnalysisInfo",
+    "DatasetInfo",
+    "DerivedInfo",
+    "Direction",
+    "Info",
+    "Metric",
+    "Reference",
+    "TaskInfo",
+]
 
 Direction = Literal["higher", "lower", "none"]
 """Which way is better. ``"none"``: neither (a selection rate should be alike, not high)."""
@@ -63,6 +72,13 @@ class DatasetInfo(Info):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DerivedInfo(Info):
+    """A family of attributes that are computed: each one's name, and from what, as a sentence."""
+
+    attributes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
     """One number that a task measures.
 
@@ -102,12 +118,14 @@ class TaskInfo(Info):
 
     ``defaults`` are the metrics of an audit that names none; ``predictions`` is the kind of output
     that it judges: ``"labels"`` of people, or ``"outputs"`` of any other kind (boxes, masks,
-    keypoints, embeddings), which name images or units as their format does.
+    keypoints, embeddings), which name images or units as their format does. ``whole_images``:
+    people who are not judged still take part, as a detection may have found them.
     """
 
     metrics: tuple[Metric, ...]
     defaults: tuple[str, ...] = ()
     predictions: Literal["labels", "outputs"] = "labels"
+    whole_images: bool = False
 
     def metric(self, name: str) -> Metric:
         """Return the metric of that name, or raise UnknownNameError."""

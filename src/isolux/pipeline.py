@@ -8,38 +8,31 @@ already at hand, made by ``isolux.score`` or by anyone.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from isolux import registry
+from isolux._pipeline_inputs import load_people, read_answers, task_options
+from isolux._pipeline_protocol import with_protocol, with_tables
+from isolux._pipeline_record import record_of
 from isolux.containers import Dataset, Run, Scores
-from isolux.datasets import load
 from isolux.disparity.measured import measure_disparities
 from isolux.errors import SpecError
-from isolux.groups.estimates import Estimates
+from isolux.explanation import FIRST, explain_run
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.in_memory import FROM_MEMORY, as_dataset, as_scores
-from isolux.info import Info, Reference
 from isolux.io import run_directory
-from isolux.io.hashing import sha256_file, sha256_listing
-from isolux.io.settings_files import read_label_map_file, read_mapping
-from isolux.predictions import from_attributes, join, read_outputs, read_predictions
-from isolux.spec import AuditSpec, parse_merges, parse_spec
+from isolux.io.settings_files import read_mapping
+from isolux.spec import AuditSpec, parse_spec
 from isolux.tables import ATTRIBUTES, FINDINGS, check
 from isolux.tasks import score
 
 __all__ = ["Audit", "audit", "read_spec_file", "run_audit"]
-
-_VERSIONS = ("isolux", "numpy", "polars", "scipy", "numba", "altair", "vl-convert-python")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +94,11 @@ def run_audit(spec: AuditSpec) -> Audit:
     IsoluxError
         Whatever is wrong with the files or the settings, named.
     """
+    spec = with_protocol(spec)
     _refuse_nothing_to_compare(spec)
-    dataset = _load(spec)
-    predictions, notes, inputs = _predictions(spec, dataset)
-    scores = score(spec.task, dataset, predictions, **_task_options(spec))
+    dataset = load_people(spec)
+    predictions, notes, inputs = read_answers(spec, dataset)
+    scores = score(spec.task, dataset, predictions, **task_options(spec))
     return _audited(spec, dataset, replace(scores, notes=(*notes, *scores.notes)), inputs)
 
 
@@ -169,108 +163,6 @@ def _refuse_nothing_to_compare(spec: AuditSpec) -> None:
         )
 
 
-def _load(spec: AuditSpec) -> Dataset:
-    name, colon, path = spec.data.partition(":")
-    if not colon or not path:
-        raise SpecError(
-            "the data to audit are not named",
-            expected="NAME:PATH, such as table:people.csv",
-            found=repr(spec.data),
-            hint="`isolux list datasets` shows the names",
-        )
-    options: dict[str, Any] = {
-        key: value
-        for key, value in (
-            ("id", spec.id),
-            ("cluster", spec.cluster),
-            ("separator", spec.separator),
-            ("repair_ages", spec.repair_ages or None),
-        )
-        if value is not None
-    }
-    return load(name, path, **options)
-
-
-def _predictions(
-    spec: AuditSpec, dataset: Dataset
-) -> tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]:
-    """Read the answers, from their own file or from the people's own table, and join them."""
-    inputs = dict(dataset.inputs)
-    if spec.predictions is not None:
-        inputs |= _hashes(spec.predictions)
-    if registry.task_info(spec.task).predictions == "outputs":
-        return _outputs(spec), (), inputs
-    common: dict[str, Any] = {
-        "score": spec.score_column,
-        "scale": spec.score_scale,
-        "detected": spec.detected_column,
-        "separator": spec.separator,
-        "model": spec.model_name,
-    }
-    if spec.predictions is None:
-        if spec.prediction_column is None:
-            raise SpecError(
-                "there are no predictions to audit",
-                expected="--prediction-column COLUMN, or --predictions FILE",
-                found="neither",
-            )
-        return from_attributes(dataset, spec.prediction_column, **common), (), inputs
-    answers = read_predictions(
-        spec.predictions,
-        id=spec.prediction_id,
-        column=spec.prediction_column,
-        format=spec.format,
-        **common,
-    )
-    joined, notes = join(dataset, answers, id_from=spec.id_from)
-    return joined, notes, inputs
-
-
-def _outputs(spec: AuditSpec) -> pl.DataFrame:
-    """Read boxes, masks, keypoints or embeddings; the task brings them to its images."""
-    if spec.predictions is None:
-        raise SpecError(
-            "there are no predictions to audit",
-            expected=f"--predictions FILE: what the task {spec.task} judges stands in no column",
-            found="none",
-        )
-    return read_outputs(spec.predictions, format=spec.format, model=spec.model_name)
-
-
-def _hashes(path: str) -> dict[str, str]:
-    """Hash a file of predictions, or the names and sizes of a folder of them."""
-    return {path: sha256_listing(path) if Path(path).is_dir() else sha256_file(path)}
-
-
-def _task_options(spec: AuditSpec) -> dict[str, Any]:
-    """Hand a task the settings that it takes; one that was set in vain is refused there."""
-    options: dict[str, Any] = {
-        "target": spec.target,
-        "positive": spec.positive,
-        "metrics": spec.metric,
-        "top_k": spec.top_k,
-        "undetected": spec.undetected,
-        "score_of": spec.score_of,
-        "person_label": spec.person_label,
-        "person_class": spec.person_class,
-        "matching": spec.matching,
-        "score_threshold": spec.score_threshold,
-        "max_detections": spec.max_detections,
-        "label_map": parse_merges(spec.label_map, "label_map") or None,
-        "prediction_map": read_label_map_file(spec.prediction_map) if spec.prediction_map else None,
-        "unknown_values": spec.unknown_values,
-        "model": spec.model_name,
-    }
-    taken = inspect.signature(registry.load("tasks", spec.task).score).parameters
-    fields = AuditSpec.model_fields
-    unasked = {key: fields[key].get_default() for key in options if key in fields}
-    return {
-        key: value
-        for key, value in options.items()
-        if value is not None and (key in taken or (key in unasked and value != unasked[key]))
-    }
-
-
 def _audited(
     spec: AuditSpec,
     dataset: Dataset,
@@ -288,7 +180,7 @@ def _audited(
     estimates = measure_groups(scores, members.frame, spec)
     disparities = measure_disparities(estimates, spec, against)
     notes = (*dataset.notes, *scores.notes, *members.notes, *disparities.notes)
-    record = _record(spec, dataset, scores, estimates, inputs, notes) | {
+    record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
         "families": {disparities.family.name: disparities.family.size},
     }
     if planted is not None:
@@ -302,79 +194,9 @@ def _audited(
         findings=FINDINGS.empty(),
         evidence=dict(scores.evidence),
     )
-    found = registry.load("explain", "group_gaps").explain(run)
-    return Audit(replace(run, findings=found), spec)
-
-
-def _record(
-    spec: AuditSpec,
-    dataset: Dataset,
-    scores: Scores,
-    estimates: Estimates,
-    inputs: Mapping[str, str],
-    notes: Sequence[str],
-) -> dict[str, Any]:
-    """Write down how the run was made: the content of ``audit.json``."""
-    data = dataset.info
-    models = scores.units["model"].unique(maintain_order=True).to_list()
-    unclustered = bool(scores.units["cluster_id"].is_null().all())
-    used: list[Info] = [data, scores.info, registry.info("explain", "group_gaps")]
-    return {
-        "isolux": _version("isolux"),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "spec": spec.model_dump(mode="json"),
-        "dataset": {
-            "title": data.title,
-            "licence": data.licence,
-            "judgement": data.judgement,
-            "citation": [r.citation for r in data.references],
-            "terms": dict(data.terms),
-        },
-        "model": ", ".join(models),
-        "task": spec.task,
-        "metrics": [m.name for m in scores.info.metrics],
-        "evidence": sorted(scores.evidence),
-        "inputs": dict(inputs),
-        "versions": {name: v for name in _VERSIONS if (v := _version(name))},
-        "seed": spec.seed,
-        "notes": list(dict.fromkeys(notes)),
-        "references": _references(used, spec),
-        "clusters": {
-            "column": None if unclustered else (spec.cluster or _cluster_word(dataset)),
-            "n_clusters": int(estimates.n_clusters[0].max(initial=0)),
-            "n_units": int(estimates.n_units[0].max(initial=0)),
-        },
-    }
-
-
-def _cluster_word(dataset: Dataset) -> str:
-    """Name what a loader took as clusters when nobody said what to take."""
-    instances = dataset.instances
-    for column in ("subject_id", "image_id"):
-        if column in instances.columns and instances["cluster_id"].equals(instances[column]):
-            return column.removesuffix("_id")
-    return "cluster_id"
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return ""
-
-
-def _references(used: Sequence[Info], spec: AuditSpec) -> list[dict[str, str]]:
-    """List what ran and nothing else, each publication once."""
-    from isolux.stats.references import of_methods
-
-    found: dict[tuple[str, str], Reference] = {}
-    every = [r for info in used for r in info.references]
-    for reference in [*every, *of_methods(spec.interval, spec.correction)]:
-        found.setdefault((reference.key, reference.place), reference)
-    return [
-        {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
-        for r in found.values()
-    ]
+    run = explain_run(run, [FIRST])
+    run = explain_run(run, spec.explain, spec.analysis_option)
+    return Audit(replace(run, record=with_tables(run, spec)), spec)
 
 
 def read_spec_file(path: str | Path) -> AuditSpec:

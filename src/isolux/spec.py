@@ -81,6 +81,9 @@ class AuditSpec(_Frozen):
     """An audit, whole. Field names are the flags' names with ``_`` for ``-``."""
 
     data: str = Field(description="what to audit, as NAME:PATH (table:people.csv)")
+    protocol: str | None = Field(
+        None, description="a paper's settings, under those given: one of `isolux list papers`"
+    )
     task: str = Field("classification", description="the task, one of `isolux list tasks`")
     target: str | None = Field(None, description="column or attribute that holds the truth")
     predictions: str | None = Field(None, description="file with the model's answers")
@@ -137,6 +140,18 @@ class AuditSpec(_Frozen):
         None, ge=1, description="detections counted an image, the surest first; none: all"
     )
     top_k: tuple[int, ...] = Field((), description="also: is the truth in the first K answers?")
+    option: tuple[str, ...] = Field(
+        (), description="a setting of the task's own, NAME=VALUE: `isolux list tasks` names them"
+    )
+    data_option: tuple[str, ...] = Field(
+        (), description="a setting of the dataset's own, NAME=VALUE (votes=top)"
+    )
+    prediction_option: tuple[str, ...] = Field(
+        (), description="a setting of the format's own, NAME=VALUE (kind=masks)"
+    )
+    only: tuple[str, ...] = Field(
+        (), description='who is judged: "age>=20", "race=Black,White", "people_in_image=1"'
+    )
     separator: str | None = Field(None, description="parts several values in one cell")
     unknown: Unknown = Field("keep", description="what becomes of unknown values")
     unknown_values: tuple[str, ...] = Field(
@@ -168,6 +183,15 @@ class AuditSpec(_Frozen):
     reference: tuple[str, ...] = Field(
         (), description='compare with one group only: "race=White"; none: all pairs'
     )
+    derive: tuple[str, ...] = Field(
+        (), description="attributes to compute beside those of --by: `isolux list attributes`"
+    )
+    explain: tuple[str, ...] = Field(
+        (), description="analyses to run with the audit: `isolux list analyses`"
+    )
+    analysis_option: tuple[str, ...] = Field(
+        (), description="a setting of an analysis, ANALYSIS.NAME=VALUE"
+    )
     ddof: Literal[0, 1] = Field(1, description="degrees of freedom of standard deviations")
     log_base: float = Field(10.0, gt=1, description="base of log ratios")
     repair_ages: bool = Field(
@@ -186,6 +210,13 @@ class AuditSpec(_Frozen):
         "nested",
         "reference",
         "unknown_values",
+        "option",
+        "data_option",
+        "prediction_option",
+        "only",
+        "derive",
+        "explain",
+        "analysis_option",
         mode="before",
     )
     @classmethod

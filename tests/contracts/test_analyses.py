@@ -39,7 +39,7 @@ def empty_run() -> Run:
 
 @of_room("explain")
 def test_an_empty_run_gives_no_findings(plugin: Plugin) -> None:
-    found = plugin.module.explain(empty_run())
+    found = plugin.module.explain(empty_run()).findings
     assert check(found, FINDINGS).is_empty()
     assert found.schema == FINDINGS.empty().schema
 

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from isolux.containers import Run
-from isolux.explain.group_gaps import INFO, LEAD, explain
+from isolux.explain import group_gaps
+from isolux.explain.group_gaps import INFO, LEAD
 from isolux.stats.references import of_methods
 from isolux.tables import (
     ATTRIBUTES,
@@ -30,6 +31,10 @@ RECORD = {
 }
 MEASURE = {"model": "erm", "task": "classification", "metric": "accuracy", "label": None}
 MEASURE |= {"threshold": None}
+
+
+def explain(run):
+    return group_gaps.explain(run).findings
 
 
 def pair(attribute="gender", a="Female", b="Male", value=-0.1, low=-0.15, high=-0.05, **more):

@@ -15,6 +15,7 @@ __all__ = ["given", "with_spec_options"]
 _POSITIONAL = "data"
 _PANELS = {
     "What is judged": (
+        "protocol",
         "task",
         "target",
         "predictions",
@@ -41,6 +42,10 @@ _PANELS = {
         "top_k",
         "separator",
         "repair_ages",
+        "option",
+        "data_option",
+        "prediction_option",
+        "only",
     ),
     "Groups": (
         "by",
@@ -66,6 +71,7 @@ _PANELS = {
         "ddof",
         "log_base",
     ),
+    "Why": ("derive", "explain", "analysis_option"),
     "Output": ("out", "overwrite"),
 }
 

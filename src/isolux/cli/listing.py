@@ -13,6 +13,7 @@ __all__ = ["listing"]
 class Kind(StrEnum):
     """What can be listed."""
 
+    ATTRIBUTES = "attributes"
     DATASETS = "datasets"
     FORMATS = "formats"
     TASKS = "tasks"
@@ -21,28 +22,92 @@ class Kind(StrEnum):
     PAPERS = "papers"
 
 
-_ROOM = {"formats": "predictions", "analyses": "explain"}
+_ROOM = {"attributes": "derive", "formats": "predictions", "analyses": "explain"}
+_FUNCTION = {
+    "datasets": ("load", "--data-option"),
+    "predictions": ("read", "--prediction-option"),
+    "tasks": ("score", "--option"),
+    "explain": ("explain", "--analysis-option"),
+}
+_SHARED = ("model", "metrics")  # have flags of their own
 
 
 def listing(
     kind: Annotated[Kind, typer.Argument(help="what to list")],
+    name: Annotated[
+        str | None, typer.Argument(help="one of them: its settings, metrics or protocols")
+    ] = None,
 ) -> None:
-    """List the datasets, formats, tasks, models, analyses or papers that isolux knows."""
+    """List the datasets, formats, tasks, models, analyses, papers or computed attributes.
+
+    With NAME, say of one of them which settings, metrics, protocols or attributes it has.
+    """
     from isolux import registry
     from isolux.cli._screen import show_table
-    from isolux.info import TaskInfo
 
     room = _ROOM.get(kind.value, kind.value)
+    if name is not None:
+        _show_one(room, name)
+        return
     names = registry.names(room)
     if not names:
         typer.echo(f"no {kind.value} yet: another package can add them (docs/architecture.md)")
         return
-    infos = [registry.info(room, name) for name in names]
-    rows = [[name, i.summary, i.licence] for name, i in zip(names, infos, strict=True)]
+    infos = [registry.info(room, one) for one in names]
+    rows = [[one, i.summary, i.licence] for one, i in zip(names, infos, strict=True)]
     show_table(kind.value, ["name", "what it is", "licence"], rows)
-    for name, info in zip(names, infos, strict=True):
-        if isinstance(info, TaskInfo):
-            typer.echo("")
-            better = {"higher": "higher", "lower": "lower", "none": "alike"}
-            metrics = [[m.name, m.definition, better[m.direction]] for m in info.metrics]
-            show_table(f"metrics of {name}", ["metric", "definition", "better"], metrics)
+    if kind in (Kind.TASKS, Kind.PAPERS, Kind.ATTRIBUTES):
+        typer.echo("")
+        for one in names:
+            _show_parts(room, one)
+    else:
+        typer.echo(f"\n`isolux list {kind.value} NAME` shows the settings of one of them.")
+
+
+def _show_one(room: str, name: str) -> None:
+    """Print what one plugin is, and everything that can be asked of it."""
+    from isolux import registry
+    from isolux.cli._screen import show_table
+    from isolux.plugin_options import named_options
+
+    info = registry.info(room, name)
+    typer.echo(f"{name}: {info.summary}")
+    for reference in info.references:
+        typer.echo(f"  {reference.citation} {reference.place}".rstrip())
+    for assumption in info.assumptions:
+        typer.echo(f"  assumes: {assumption}")
+    typer.echo("")
+    _show_parts(room, name)
+    if room in _FUNCTION:
+        function, flag = _FUNCTION[room]
+        found = named_options(getattr(registry.load(room, name), function))
+        rows = [[key, _shown(value)] for key, value in found.items() if key not in _SHARED]
+        if rows:
+            show_table(f"settings of {name}: {flag} NAME=VALUE", ["name", "default"], rows)
+
+
+def _shown(value: object) -> str:
+    if value is None or value == ():
+        return "none"
+    if isinstance(value, tuple | list):
+        return ",".join(str(part) for part in value)
+    return str(value)
+
+
+def _show_parts(room: str, name: str) -> None:
+    """Print the metrics of a task, the protocols of a paper, the attributes of a family."""
+    from isolux import registry
+    from isolux.cli._screen import show_table
+    from isolux.info import DerivedInfo, TaskInfo
+
+    info = registry.info(room, name)
+    if isinstance(info, TaskInfo):
+        better = {"higher": "higher", "lower": "lower", "none": "alike"}
+        metrics = [[m.name, m.definition, better[m.direction]] for m in info.metrics]
+        show_table(f"metrics of {name}", ["metric", "definition", "better"], metrics)
+    if isinstance(info, DerivedInfo):
+        rows = [list(row) for row in info.attributes]
+        show_table(f"attributes of {name}", ["attribute", "what it is"], rows)
+    for protocol, settings in getattr(registry.load(room, name), "PROTOCOLS", {}).items():
+        rows = [[key.replace("_", "-"), _shown(value)] for key, value in settings.items()]
+        show_table(f"--protocol {name}:{protocol}", ["setting", "value"], rows)

@@ -22,7 +22,7 @@ from typing import Any
 import polars as pl
 
 from isolux import registry
-from isolux.containers import Run
+from isolux.containers import Explained, Run
 from isolux.errors import UnknownNameError
 from isolux.explain._blocks import blocks_of, unjudged_of
 from isolux.explain._sentences import Words, differs, no_difference, only_overall, without_value
@@ -67,7 +67,7 @@ _QUOTA = {_FOUND: 12, _OVERALL: 2, _UNJUDGED: 4, _NOT_FOUND: 7}
 """How many of the lead each kind may take; they add up to ``LEAD``."""
 
 
-def explain(run: Run) -> pl.DataFrame:
+def explain(run: Run) -> Explained:
     """Say what an audit found about each attribute, and what it could not see.
 
     Parameters
@@ -78,8 +78,8 @@ def explain(run: Run) -> pl.DataFrame:
 
     Returns
     -------
-    polars.DataFrame
-        Table ``findings``. ``effect``, ``low``, ``high``: group_a − group_b in the metric's unit;
+    Explained
+        ``findings``. ``effect``, ``low``, ``high``: group_a − group_b in the metric's unit;
         of a difference that was not found, of the widest gap seen, with an interval that holds
         for all pairs of the attribute at once; null for groups without a value. ``n``: units of
         the two groups; of everyone where nothing was found. ``status`` is the pair's. A run
@@ -89,9 +89,13 @@ def explain(run: Run) -> pl.DataFrame:
     --------
     >>> from isolux.tables import DISPARITIES, GROUP_METRICS, SCORES, ATTRIBUTES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
-    >>> explain(Run({}, *(t.empty() for t in tables))).height
+    >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
+    return Explained(_findings(run))
+
+
+def _findings(run: Run) -> pl.DataFrame:
     words = _words(run)
     told = [*_of_blocks(run, words), *_of_unjudged(run, words)]
     if not told:

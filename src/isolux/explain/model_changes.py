@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from isolux import registry
-from isolux.containers import Run
+from isolux.containers import Explained, Run
 from isolux.explain._sentences import Words
 from isolux.info import AnalysisInfo, Metric, Reference
 from isolux.tables import FINDINGS, Status
@@ -44,7 +44,7 @@ INFO = AnalysisInfo(
 _NAME = "model_changes"
 
 
-def explain(run: Run) -> pl.DataFrame:
+def explain(run: Run) -> Explained:
     """Say who gained and who lost.
 
     Parameters
@@ -54,8 +54,8 @@ def explain(run: Run) -> pl.DataFrame:
 
     Returns
     -------
-    polars.DataFrame
-        Table ``findings``; ``effect`` is the second model's value less the first's, in the
+    Explained
+        ``findings``; ``effect`` is the second model's value less the first's, in the
         metric's unit; empty where ``run`` holds no comparison.
 
     Examples
@@ -63,9 +63,13 @@ def explain(run: Run) -> pl.DataFrame:
     >>> from isolux.tables import ATTRIBUTES, COMPARISONS, GROUP_METRICS, SCORES
     >>> empty = Run({}, SCORES.empty(), ATTRIBUTES.empty(), GROUP_METRICS.empty(),
     ...             COMPARISONS.empty(), FINDINGS.empty())
-    >>> explain(empty).height
+    >>> explain(empty).findings.height
     0
     """
+    return Explained(_findings(run))
+
+
+def _findings(run: Run) -> pl.DataFrame:
     if "model_a" not in run.disparities.columns or run.disparities.is_empty():
         return FINDINGS.empty()
     words = _words(run)

@@ -13,6 +13,7 @@ from typing import Literal
 from isolux.info import Direction
 
 __all__ = [
+    "Analysis",
     "AttributeSection",
     "Audited",
     "Block",
@@ -25,7 +26,9 @@ __all__ = [
     "NamedMeasure",
     "Outcome",
     "PairRow",
+    "PaperTable",
     "PlantedRow",
+    "Protocol",
     "ReferenceRow",
     "Setting",
     "Spread",
@@ -316,6 +319,37 @@ class PlantedRow:
 
 
 @dataclass(frozen=True, slots=True)
+class PaperTable:
+    """A run's numbers laid out as a paper prints them; cells are text, number or None."""
+
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | float | int | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """The published protocol that an audit followed, and where its paper contradicts itself."""
+
+    name: str
+    title: str
+    tables: tuple[PaperTable, ...]
+    disagreements: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """An analysis that ran on the audit: its claims, the tables behind them, what it assumes."""
+
+    name: str
+    title: str
+    anchor: str
+    findings: tuple[FindingRow, ...]
+    tables: tuple[PaperTable, ...]
+    assumptions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """A whole report."""
 
@@ -326,6 +360,8 @@ class Summary:
     findings: tuple[FindingRow, ...]
     sections: tuple[AttributeSection, ...]
     planted: tuple[PlantedRow, ...]
+    protocol: Protocol | None
+    analyses: tuple[Analysis, ...]
     settings: tuple[Setting, ...]
     inputs: tuple[InputFile, ...]
     versions: tuple[tuple[str, str], ...]

@@ -140,6 +140,7 @@ def _environment() -> Environment:
     )
     spoken = (
         "brief",
+        "cell_text",
         "count",
         "listed",
         "p_equals",

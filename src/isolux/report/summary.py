@@ -14,9 +14,11 @@ from typing import Any
 import polars as pl
 
 from isolux.containers import Run
+from isolux.report._analyses import IN_THE_ANSWER, analyses_of
 from isolux.report._answer import answer_of, limits_of
 from isolux.report._lines import lines_of
 from isolux.report._planted import planted_of
+from isolux.report._protocol import protocol_of
 from isolux.report._sections import Context, estimate_of, sections_of
 from isolux.report.document import (
     Audited,
@@ -84,14 +86,17 @@ def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tupl
         alpha=audited.alpha,
         referenced=frozenset(str(r).partition("=")[0] for r in spec.get("reference") or ()),
     )
+    findings = _findings(run.findings)
     summary = Summary(
         title=_title(audited),
         answer="",
         audited=audited,
         overall=(),
-        findings=_findings(run.findings),
+        findings=tuple(row for row in findings if row.analysis in IN_THE_ANSWER),
         sections=(),
         planted=(),
+        protocol=protocol_of(record),
+        analyses=analyses_of(record, findings),
         settings=_settings(spec),
         inputs=tuple(InputFile(p, h) for p, h in sorted(dict(record.get("inputs") or {}).items())),
         versions=tuple(sorted(dict(record.get("versions") or {}).items())),

@@ -17,6 +17,7 @@ __all__ = [
     "SHAPE",
     "STATUS_WORDS",
     "brief",
+    "cell_text",
     "count",
     "interval",
     "listed",
@@ -224,6 +225,23 @@ def listed(names: Sequence[str], *, most: int | None = None) -> str:
     if len(shown) <= 1:
         return "".join(shown)
     return ", ".join(shown[:-1]) + " and " + shown[-1]
+
+
+def cell_text(cell: str | float | None) -> str:
+    """Say a cell of a paper's table: numbers with three decimals, counts whole, – for nothing.
+
+    Examples
+    --------
+    >>> cell_text(0.7594), cell_text(1234), cell_text(None), cell_text("nurse")
+    ('0.759', '1,234', '–', 'nurse')
+    """
+    if cell is None:
+        return NOTHING
+    if isinstance(cell, bool):
+        return "yes" if cell else "no"
+    if isinstance(cell, int):
+        return count(cell)
+    return _fixed(cell, 3) if isinstance(cell, float) else str(cell)
 
 
 def unbroken(text: str) -> str:

@@ -21,10 +21,23 @@ from isolux.info import TaskInfo
 from isolux.stats.statistic import FloatArray
 from isolux.tables import KEYPOINT_PREDICTIONS, SCORES
 from isolux.tasks._boxes import read_found, read_people
-from isolux.tasks._boxes_evidence import AVERAGE_PRECISION
-from isolux.tasks._boxes_matching import Asked, Matching, chosen, measured, rows_of, score_rows
-from isolux.tasks._boxes_metrics import COCO, FHIBE, KEYPOINTS, PCK
-from isolux.tasks._boxes_scoring import evidence_for, notes_of, settings_of
+from isolux.tasks._boxes_evidence import (
+    AVERAGE_PRECISION,
+    IN_GROUP,
+    PRECISION_BY_SIZE,
+    evidence_tables,
+)
+from isolux.tasks._boxes_matching import (
+    Asked,
+    Matching,
+    OtherGroups,
+    chosen,
+    measured,
+    rows_of,
+    score_rows,
+)
+from isolux.tasks._boxes_metrics import COCO, FHIBE, HOIEM, KEYPOINTS, PCK, RECALL_BY_SIZE
+from isolux.tasks._boxes_scoring import notes_of, settings_of
 from isolux.tasks._poses import (
     NO_POINTS,
     SCALES,
@@ -43,15 +56,22 @@ _OF_SCALE = ("pck", "pck_by_keypoint")
 
 INFO = TaskInfo(
     predictions="outputs",
+    whole_images=True,
     title="Keypoints",
     summary="How near a model's poses come to the annotated keypoints of each person.",
-    references=(COCO, FHIBE, PCK),
+    references=(COCO, FHIBE, PCK, HOIEM),
     assumptions=(
         "Only keypoints that are labelled count, the hidden ones among them included.",
         "A person who was given no pose has none of their keypoints right.",
         "A person without a known area is taken to be as large as their box.",
     ),
-    metrics=(*KEYPOINTS, *AVERAGE_PRECISION),
+    metrics=(
+        *KEYPOINTS,
+        *RECALL_BY_SIZE[1:],  # COCO has no small ones: none of its small people has keypoints
+        *AVERAGE_PRECISION,
+        *PRECISION_BY_SIZE[1:],
+        *IN_GROUP,
+    ),
     defaults=("average_recall", "oks", "pck"),
 )
 
@@ -70,6 +90,8 @@ def score(
     oks_thresholds: Sequence[float] = (0.5, 0.75),
     max_detections: int | None = None,
     matching: Matching = "one-to-one",
+    common_count: float | None = None,
+    other_groups: OtherGroups = "ignore",
     model: str | None = None,
 ) -> Scores:
     """Judge for each person how near the poses of one or several models come.
@@ -101,8 +123,11 @@ def score(
         Of ``recall_at_oks``.
     max_detections : int, optional
         Only the so many highest-scoring poses of each image take part. None: all; COCO's is 20.
-    matching : {"one-to-one", "best-overlap"}
-        COCO's rule, or each person's most similar pose, however often it is used.
+    matching : {"one-to-one", "best-overlap", "per-group"}
+        COCO's rule, or each person's most similar pose, however often it is used, or COCO's rule
+        for each group's people alone; as in detection.
+    common_count, other_groups
+        As in detection.
     model : str, optional
         What to call the model if there is not one prediction to say so.
 
@@ -157,7 +182,10 @@ def score(
     >>> scores.units.select("metric", "threshold", pl.col("value").round(3)).rows()
     [('oks', None, 0.43), ('pck', 0.5, 0.5)]
     """
-    settings = settings_of(oks_thresholds, None, 0.5, max_detections, (), matching)
+    settings = settings_of(
+        oks_thresholds, None, 0.5, max_detections, (), matching,
+        common_count=common_count, other_groups=other_groups,
+    )  # fmt: skip
     _refuse(scale, fractions, lowest_oks)
     metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     names = chosen(INFO, metrics, settings)
@@ -178,8 +206,8 @@ def score(
     return Scores(
         units=pl.concat(parts) if parts else SCORES.empty(),
         info=measured(INFO, names),
-        evidence=evidence_for(asked, names),
-        notes=(*notes, *said, *notes_of(people, settings)),
+        evidence=evidence_tables(asked, names),
+        notes=(*notes, *said, *notes_of(people, settings, names)),
     )
 
 

@@ -1,0 +1,88 @@
+"""How a run was made, written down: the content of ``audit.json``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from isolux.containers import Dataset, Scores
+from isolux.groups.estimates import Estimates
+from isolux.info import Info, Reference
+from isolux.spec import AuditSpec
+
+__all__ = ["record_of"]
+
+_VERSIONS = ("isolux", "numpy", "polars", "scipy", "numba", "altair", "vl-convert-python")
+
+
+def record_of(
+    spec: AuditSpec,
+    dataset: Dataset,
+    scores: Scores,
+    estimates: Estimates,
+    inputs: Mapping[str, str],
+    notes: Sequence[str],
+) -> dict[str, Any]:
+    """Write down what was audited, with which settings, versions and references."""
+    data = dataset.info
+    models = scores.units["model"].unique(maintain_order=True).to_list()
+    unclustered = bool(scores.units["cluster_id"].is_null().all())
+    used: list[Info] = [data, scores.info]
+    return {
+        "isolux": _version("isolux"),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "spec": spec.model_dump(mode="json"),
+        "dataset": {
+            "title": data.title,
+            "licence": data.licence,
+            "judgement": data.judgement,
+            "citation": [r.citation for r in data.references],
+            "terms": dict(data.terms),
+        },
+        "model": ", ".join(models),
+        "task": spec.task,
+        "metrics": [m.name for m in scores.info.metrics],
+        "evidence": sorted(scores.evidence),
+        "inputs": dict(inputs),
+        "versions": {name: v for name in _VERSIONS if (v := _version(name))},
+        "seed": spec.seed,
+        "notes": list(dict.fromkeys(notes)),
+        "references": _references(used, spec),
+        "clusters": {
+            "column": None if unclustered else (spec.cluster or _cluster_word(dataset)),
+            "n_clusters": int(estimates.n_clusters[0].max(initial=0)),
+            "n_units": int(estimates.n_units[0].max(initial=0)),
+        },
+    }
+
+
+def _cluster_word(dataset: Dataset) -> str:
+    """Name what a loader took as clusters when nobody said what to take."""
+    instances = dataset.instances
+    for column in ("subject_id", "image_id"):
+        if column in instances.columns and instances["cluster_id"].equals(instances[column]):
+            return column.removesuffix("_id")
+    return "cluster_id"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _references(used: Sequence[Info], spec: AuditSpec) -> list[dict[str, str]]:
+    """List what ran and nothing else, each publication once."""
+    from isolux.stats.references import of_methods
+
+    found: dict[tuple[str, str], Reference] = {}
+    every = [r for info in used for r in info.references]
+    for reference in [*every, *of_methods(spec.interval, spec.correction)]:
+        found.setdefault((reference.key, reference.place), reference)
+    return [
+        {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
+        for r in found.values()
+    ]

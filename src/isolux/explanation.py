@@ -1,0 +1,120 @@
+"""Run analyses on a finished audit: its tables go in, more findings and their tables come out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from isolux import registry
+from isolux.containers import Explained, Run, printed
+from isolux.errors import SpecError
+from isolux.plugin_options import read_options
+from isolux.tables import FINDINGS, check
+
+__all__ = ["explain_run", "explain_with_all"]
+
+FIRST = "group_gaps"
+"""The analysis of every audit, whose findings are read first."""
+
+_ELSEWHERE = (FIRST, "model_changes")  # the second is of comparisons
+
+
+def explain_run(run: Run, analyses: Sequence[str], options: Sequence[str] = ()) -> Run:
+    """Add what analyses say of a run to its findings, tables, notes and references.
+
+    Parameters
+    ----------
+    run : Run
+        A finished audit, in memory or read back. What an analysis said before is replaced.
+    analyses : sequence of str
+        Names that ``isolux list analyses`` shows, in the order in which to read them.
+    options : sequence of str
+        ``ANALYSIS.NAME=VALUE``; ``NAME=VALUE`` where one analysis is named.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    UnknownNameError, SpecError
+        No such analysis or setting, or a run that lacks what the analysis reads.
+
+    Examples
+    --------
+    >>> from isolux.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    >>> explain_run(Run({}, *(t.empty() for t in tables)), ["group_gaps"]).findings.height
+    0
+    """
+    by_analysis = _options_of(analyses, options)
+    for name in dict.fromkeys(analyses):
+        plugin = registry.load("explain", name)
+        settings = read_options(
+            plugin.explain,
+            by_analysis[name],
+            owner=f"the analysis {name}",
+            flag="--analysis-option",
+        )
+        run = _with(run, name, plugin.explain(run, **settings), by_analysis[name])
+    return run
+
+
+def explain_with_all(run: Run, options: Sequence[str] = ()) -> tuple[Run, dict[str, str]]:
+    """Run every analysis that the run allows; also say of each other one why it did not run."""
+    names = [name for name in registry.names("explain") if name not in _ELSEWHERE]
+    refused: dict[str, str] = {}
+    for name in names:
+        own = [item for item in options if item.startswith(f"{name}.")]
+        try:
+            run = explain_run(run, [name], own)
+        except SpecError as error:
+            refused[name] = str(error).splitlines()[0]
+    return run, refused
+
+
+def _options_of(analyses: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {name: [] for name in analyses}
+    for item in options:
+        left = item.partition("=")[0]
+        name, dot, _ = left.partition(".")
+        if dot and name.strip() in found:
+            found[name.strip()].append(item.partition(".")[2])
+        elif len(found) == 1 and not dot:
+            found[next(iter(found))].append(item)
+        else:
+            raise SpecError(
+                "--analysis-option belongs to no analysis that runs",
+                expected="ANALYSIS.NAME=VALUE with ANALYSIS one of " + ", ".join(found or ["none"]),
+                found=repr(item),
+            )
+    return found
+
+
+def _with(run: Run, name: str, explained: Explained, options: Sequence[str]) -> Run:
+    """Put one analysis's findings after the others', and say in the record that it ran."""
+    findings = check(explained.findings, FINDINGS, where=name)
+    others = run.findings.filter(pl.col("analysis") != name)
+    parts = [findings, others] if name == FIRST else [others, findings]
+    together = pl.concat([FINDINGS.conform(part).sort("rank") for part in parts])
+    record = dict(run.record)
+    info = registry.info("explain", name)
+    before = [entry for entry in record.get("analyses", ()) if entry["name"] != name]
+    said: dict[str, Any] = {"name": name, "title": info.title, "options": list(options)}
+    record["analyses"] = [*before, said | {"assumptions": list(info.assumptions)}]
+    notes = [*record.get("notes", ()), *explained.notes]
+    record["notes"] = list(dict.fromkeys(notes))
+    cited = [
+        {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
+        for r in info.references
+    ]
+    known = {(r["key"], r["place"]) for r in record.get("references", ())}
+    new = [r for r in cited if (r["key"], r["place"]) not in known]
+    record["references"] = [*record.get("references", ()), *new]
+    tables = {**record.get("explained", {}), name: printed(explained.tables)}
+    record["explained"] = {key: drawn for key, drawn in tables.items() if drawn}
+    ranked = together.with_columns(rank=pl.int_range(1, pl.len() + 1))
+    return replace(run, record=record, findings=ranked)
