@@ -1,18 +1,20 @@
-"""How many stand in a picture: counted from the annotations, judged or not."""
+"""How many stand in a picture, and how much they cover one another: judged or not."""
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 
 from isolux.containers import Dataset
+from isolux.derive._rows import BOX, rows_of
 from isolux.info import DerivedInfo, Reference
-from isolux.tables import ATTRIBUTES, INSTANCES
+from isolux.tables import INSTANCES
 
 __all__ = ["INFO", "derive"]
 
 INFO = DerivedInfo(
     title="Crowding",
-    summary="How many annotated people an image holds.",
+    summary="How many annotated people an image holds, and how much their boxes overlap.",
     references=(
         Reference(
             "facet",
@@ -27,17 +29,18 @@ INFO = DerivedInfo(
 
 
 def derive(dataset: Dataset) -> pl.DataFrame:
-    """Count the people of each image.
+    """Count the people of each image, and measure how much their boxes overlap.
 
     Parameters
     ----------
     dataset : Dataset
-        ``is_crowd`` instances are not counted, and get their image's count.
+        ``is_crowd`` instances are not counted and overlap nobody; they get their image's count.
 
     Returns
     -------
     polars.DataFrame
-        Table ``attributes``: ``people_in_image`` of each instance, as text and ``number``.
+        Table ``attributes``: ``people_in_image`` and, where there are boxes, ``highest_overlap``
+        (0: nobody overlaps; null: no box).
 
     Examples
     --------
@@ -45,23 +48,39 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     >>> two = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1", "1"]}),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1", "1"],
+    ...         "box_x": [0.0, 5.0], "box_y": [0.0, 0.0], "box_w": [10.0, 5.0],
+    ...         "box_h": [10.0, 10.0]}),
     ... )
     >>> derive(two)["number"].to_list()
-    [2.0, 2.0]
+    [2.0, 2.0, 0.5, 0.5]
     """
     people = INSTANCES.conform(dataset.instances)
     crowd = pl.col("is_crowd").fill_null(value=False) if "is_crowd" in people.columns else None
-    one = pl.lit(value=True) if crowd is None else ~crowd
-    counted = people.with_columns(one=one).select(
-        "instance_id", n=pl.col("one").sum().over("image_id").cast(pl.Int64)
-    )
-    return ATTRIBUTES.conform(
-        counted.select(
-            unit_kind=pl.lit("instance"),
-            unit_id="instance_id",
-            attribute=pl.lit("people_in_image"),
-            value=pl.col("n").cast(pl.String),
-            number=pl.col("n").cast(pl.Float64),
-        )
-    )
+    people = people.with_columns(_one=pl.lit(value=True) if crowd is None else ~crowd)
+    parts = [rows_of(people, "people_in_image", number=pl.col("_one").sum().over("image_id"))]
+    if set(BOX) <= set(people.columns):
+        overlapped = people.with_columns(_overlap=pl.Series(_highest_overlap(people)))
+        boxed = pl.all_horizontal(pl.col(c).is_not_null() for c in BOX) & pl.col("_one")
+        overlap = pl.when(boxed).then("_overlap")
+        parts.append(rows_of(overlapped, "highest_overlap", number=overlap))
+    return pl.concat(parts)
+
+
+def _highest_overlap(people: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Find each box's highest IoU with another of its image that is no crowd."""
+    from isolux.geometry.boxes import box_pairs_xywh
+    from isolux.geometry.matching import Detections, Truths
+
+    highest = np.zeros(people.height)
+    image = (people["image_id"].rank("dense").cast(pl.Int64) - 1).to_numpy()
+    boxes = np.column_stack([people[c].cast(pl.Float64).fill_null(np.nan).to_numpy() for c in BOX])
+    use = np.flatnonzero(~np.isnan(boxes).any(axis=1) & people["_one"].to_numpy())
+    if use.size:
+        pairs = box_pairs_xywh(
+            Detections(image[use], np.zeros(use.size)), Truths(image[use]),
+            boxes[use], boxes[use], lowest_iou=1e-9,
+        )  # fmt: skip
+        others = pairs.detection != pairs.truth
+        np.maximum.at(highest, use[pairs.detection[others]], pairs.iou[others])
+    return highest

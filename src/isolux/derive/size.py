@@ -1,0 +1,102 @@
+"""How large somebody is in the picture: from their box, or their mask where COCO goes by it.
+
+Size is the first thing that stands between a sensitive attribute and a detector's recall: whoever
+is photographed from farther away is found less often, whoever they are (ICON², section 4).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.containers import Dataset
+from isolux.derive._rows import BOX, people_with, rows_of, with_image_size
+from isolux.info import DerivedInfo, Reference
+
+__all__ = ["INFO", "SIZES_PX", "derive"]
+
+SIZES_PX = {"small": 32.0**2, "medium": 96.0**2}
+"""COCO's upper ends of small and of medium, square pixels; what is larger is large."""
+
+INFO = DerivedInfo(
+    title="Size in the picture",
+    summary="How many pixels somebody takes up, in COCO's ranges and as numbers.",
+    references=(
+        Reference(
+            "coco-areas",
+            "COCO Consortium. Detection evaluation: metrics across scales.",
+            "AP small, medium and large",
+            "https://cocodataset.org/#detection-eval",
+        ),
+    ),
+    assumptions=("Pixels of the pictures as annotated: a resized dataset has other sizes.",),
+    attributes=(
+        ("box_size", "small (below 32², square pixels), medium (below 96²) or large, as COCO."),
+        ("box_area", "square pixels of the mask where the dataset gives them, else of the box."),
+        ("box_height", "height of the box, pixels."),
+        ("box_share", "the box's part of its image's area, 0 to 1."),
+        ("aspect_ratio", "width of the box by its height."),
+    ),
+)
+
+
+def derive(dataset: Dataset) -> pl.DataFrame:
+    """Measure each person's size.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Instances with boxes; ``area`` (square pixels) goes before the box's own. ``box_share`` is
+        left out where no image's size is known.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``attributes``: ``box_size``, ``box_area``, ``box_height``, ``box_share``,
+        ``aspect_ratio`` of each instance; null where there is no box, and of a ratio to nothing.
+
+    Raises
+    ------
+    SpecError
+        Nobody has a box.
+
+    Examples
+    --------
+    >>> from isolux.info import DatasetInfo
+    >>> one = Dataset(
+    ...     name="one person",
+    ...     info=DatasetInfo(title="One person", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"], "box_x": [0.0],
+    ...                             "box_y": [0.0], "box_w": [20.0], "box_h": [50.0]}),
+    ... )
+    >>> derive(one).select("attribute", "value").rows()
+    [('box_size', 'small'), ('box_area', '1000'), ('box_height', '50'), ('aspect_ratio', '0.4')]
+    """
+    people = people_with(dataset, BOX, "size")
+    own = pl.col("box_w") * pl.col("box_h")
+    area = pl.coalesce("area", own) if "area" in people.columns else own
+    people = people.with_columns(_area=area)
+    size = (
+        pl.when(pl.col("_area") < SIZES_PX["small"])
+        .then(pl.lit("small"))
+        .when(pl.col("_area") < SIZES_PX["medium"])
+        .then(pl.lit("medium"))
+        .when(pl.col("_area").is_not_null())
+        .then(pl.lit("large"))
+    )
+    parts = [
+        rows_of(people, "box_size", value=size, number=None),
+        rows_of(people, "box_area", number=pl.col("_area")),
+        rows_of(people, "box_height", number=pl.col("box_h")),
+    ]
+    if {"width", "height"} <= set(dataset.images.columns) and dataset.images[
+        "width"
+    ].is_not_null().any():
+        sized = with_image_size(people, dataset, "box_share")
+        share = own / (pl.col("width") * pl.col("height")).cast(pl.Float64)
+        parts.append(rows_of(sized, "box_share", number=_ratio(share)))
+    parts.append(rows_of(people, "aspect_ratio", number=_ratio(pl.col("box_w") / pl.col("box_h"))))
+    return pl.concat(parts)
+
+
+def _ratio(expression: pl.Expr) -> pl.Expr:
+    return pl.when(expression.is_finite()).then(expression)
