@@ -24,7 +24,10 @@ INFO = DerivedInfo(
         ),
     ),
     assumptions=("Whoever is not annotated is not counted; a crowd box is not counted either.",),
-    attributes=(("people_in_image", "how many annotated people, crowds aside, the image holds."),),
+    attributes=(
+        ("people_in_image", "how many annotated people, crowds aside, the image holds."),
+        ("highest_overlap", "highest overlap (IoU) of the box with another person's, 0 to 1."),
+    ),
 )
 
 
