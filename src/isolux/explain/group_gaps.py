@@ -21,12 +21,11 @@ from typing import Any
 
 import polars as pl
 
-from isolux import registry
 from isolux.containers import Explained, Run
-from isolux.errors import UnknownNameError
 from isolux.explain._blocks import blocks_of, unjudged_of
-from isolux.explain._sentences import Words, differs, no_difference, only_overall, without_value
-from isolux.info import AnalysisInfo, Metric, Reference
+from isolux.explain._sentences import differs, no_difference, only_overall, without_value
+from isolux.explain._words import Words, words_of
+from isolux.info import AnalysisInfo, Reference
 from isolux.tables import FINDINGS
 
 __all__ = ["INFO", "LEAD", "explain"]
@@ -96,7 +95,7 @@ def explain(run: Run) -> Explained:
 
 
 def _findings(run: Run) -> pl.DataFrame:
-    words = _words(run)
+    words = words_of(run)
     told = [*_of_blocks(run, words), *_of_unjudged(run, words)]
     if not told:
         return FINDINGS.empty()
@@ -215,30 +214,3 @@ def _orders(run: Run, words: Words) -> tuple[dict[str, int], dict[str, int]]:
     named = [*by, *sorted(run.group_metrics["attribute"].drop_nulls().unique())]
     attributes = {name: i for i, name in enumerate(dict.fromkeys(named))}
     return {name: i for i, name in enumerate(words.metrics)}, attributes
-
-
-def _words(run: Run) -> Words:
-    spec = run.record.get("spec") or {}
-    units, clusters = spec.get("min_units"), spec.get("min_clusters")
-    return Words(
-        terms=dict((run.record.get("dataset") or {}).get("terms") or ()),
-        metrics=_metrics(run.group_metrics["task"].unique().sort().to_list()),
-        level=float(spec.get("level", 0.95)),
-        corrected=spec.get("correction") != "none",
-        models=run.group_metrics["model"].n_unique(),
-        cluster=(run.record.get("clusters") or {}).get("column"),
-        needed=f"{units} units and {clusters} clusters" if units and clusters else "",
-    )
-
-
-def _metrics(tasks: list[str]) -> dict[str, Metric]:
-    """Return the tasks' metrics by name, each task's defaults first."""
-    found: dict[str, Metric] = {}
-    for task in tasks:
-        try:
-            info = registry.task_info(task)
-        except UnknownNameError:  # a run read back where the task's package is not installed
-            continue
-        ordered = sorted(info.metrics, key=lambda m: m.name not in info.defaults)
-        found |= {m.name: m for m in ordered if m.name not in found}
-    return found

@@ -16,7 +16,7 @@ import polars as pl
 
 from isolux import registry
 from isolux.containers import Explained, Run
-from isolux.explain._sentences import Words
+from isolux.explain._words import Words
 from isolux.info import AnalysisInfo, Metric, Reference
 from isolux.tables import FINDINGS, Status
 
