@@ -43,6 +43,8 @@ def read(*items: str):
         ("cuts=[0.5, 0.95]", "cuts", [0.5, 0.95]),
         ("top=100", "top", 100),
         ("top=null", "top", None),
+        ("top=none", "top", None),
+        ("label=none", "label", "none"),
         ("rule=present", "rule", "present"),
         ("label=1", "label", "1"),  # a category's number is a name
         ("label=no", "label", "no"),  # YAML would make it false

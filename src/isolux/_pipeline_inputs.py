@@ -22,6 +22,7 @@ from isolux.predictions import (
     output_format,
     read_outputs,
     read_predictions,
+    with_own_image_ids,
 )
 from isolux.spec import AuditSpec, parse_merges
 
@@ -81,7 +82,8 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
     if spec.predictions is not None:
         inputs |= _hashes(spec.predictions)
     if registry.task_info(spec.task).predictions == "outputs":
-        return _outputs(spec), (), inputs
+        outputs = with_own_image_ids(dataset, _outputs(spec))
+        return outputs.frame, outputs.notes, inputs
     if spec.prediction_option:
         raise SpecError(
             "predictions of labels have no settings of their own",

@@ -120,7 +120,9 @@ def _readings(text: str) -> list[Any]:
             found.append(yaml.safe_load(written))
         except (yaml.YAMLError, ValueError, RecursionError):  # a date that is none; deep nesting
             continue
-    return [*found, text, [part.strip() for part in text.split(",")]]
+    found += [text, [part.strip() for part in text.split(",")]]
+    # Last, so that where a word is taken "none" stays one.
+    return [*found, None] if text.lower() == "none" else found
 
 
 def _wanted(problem: ValidationError | None) -> str:

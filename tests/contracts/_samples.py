@@ -6,18 +6,23 @@ may depend on input order where a reference does, so the row-order contract leav
 
 from __future__ import annotations
 
+import atexit
 import json
 import math
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from PIL import Image
 
 from isolux.containers import Dataset
 from isolux.info import DatasetInfo, Reference
+from isolux.predictions._image_tables import IMAGE_FILES, UNIT_VALUES
 from isolux.tables import (
     ATTRIBUTES,
     BOX_PREDICTIONS,
@@ -169,6 +174,58 @@ def drawn() -> pl.DataFrame:
     return pl.DataFrame([*rows, alarm]).with_columns(pl.col("label").cast(pl.String))
 
 
+def prompted() -> pl.DataFrame:
+    """These drawings, labelled with prompts: every fourth person's with another's class."""
+    seen = [i for i in range(N) if i % 5]
+    named = [f"a person who is a {CLASSES[(i + (i % 4 == 0)) % 3]}" for i in seen]
+    return drawn().with_columns(label=pl.Series([*named, "dog"]))
+
+
+@cache
+def _folder() -> Path:
+    """Make a folder that is there as long as the tests run: part masks are files."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    return Path(folder.name)
+
+
+def with_parts() -> Dataset:
+    """The same people with skin over hair in a picture 6 high and 2 wide; one has neither."""
+    whole = people()
+    skin = {"part": "skin", "counts": "057", "height": 6, "width": 2}
+    parts = [skin, skin | {"part": "hair", "counts": "75"}]
+    cells = [parts if i < N - 1 else None for i in range(N)]
+    instances = whole.instances.with_columns(pl.Series("part_masks", cells))
+    return Dataset("made up", MADE_UP, instances, whole.attributes)
+
+
+def part_masks() -> pl.DataFrame:
+    """Masks of these parts, worse for some; nothing of every fifth."""
+    rows = []
+    for i in range(N):
+        for part, first in (("skin", 0), ("hair", 3)) if i % 5 else ():
+            picture = np.zeros((6, 2), np.uint8)
+            picture[first : first + 2 + i % 3] = 255
+            file = _folder() / f"i{i:02}_{part}.png"
+            Image.fromarray(picture).save(file)
+            rows.append(("made up", f"i{i:02}", part, str(file)))
+    return pl.DataFrame(rows, schema=PART_MASK_FILES.schema, orient="row")
+
+
+def measured_elsewhere() -> pl.DataFrame:
+    """Three metrics of each of their pictures but the last one's; one picture has no LPIPS."""
+    rows = [
+        {"model": "made up", "instance_id": f"p{i:02}", "metric": metric, "value": value}
+        for i in range(N - 1)
+        for metric, value in (
+            ("lpips", None if i == 5 else 0.2 + i / 100),
+            ("psnr", 20.0 + i / 4),
+            ("identity_cosine", 0.9 - i / 50),
+        )
+    ]
+    return pl.DataFrame(rows)
+
+
 _SURE = {"score_threshold": 0.5}
 
 TASKS: dict[str, Callable[[], TaskSample]] = {
@@ -180,10 +237,17 @@ TASKS: dict[str, Callable[[], TaskSample]] = {
     ),
     "face_detection": lambda: TaskSample(in_pictures(), drawn(), _SURE),
     "segmentation": lambda: TaskSample(in_pictures(), drawn(), _SURE),
+    "face_parsing": lambda: TaskSample(
+        with_parts(), part_masks(), {"metrics": ("mean_f1", "f1_by_part")}
+    ),
     "keypoints": lambda: TaskSample(in_pictures(), drawn()),
+    "open_vocabulary": lambda: TaskSample(in_pictures(), prompted(), {"max_detections": 2}),
+    "grounding": lambda: TaskSample(in_pictures(), prompted(), {"prompt": "a person who is a {}"}),
     "classification": lambda: TaskSample(people(), labels()),
     "retrieval": lambda: TaskSample(people(), embeddings(), {"top_k": (1, 3)}),
     "face_verification": lambda: TaskSample(people(), pairs(), {"far": 0.1}),
+    "reconstruction": lambda: TaskSample(people(), measured_elsewhere()),
+    "super_resolution": lambda: TaskSample(people(), measured_elsewhere()),
 }
 
 
@@ -351,11 +415,27 @@ def _part_masks(folder: Path) -> Path:
     return path
 
 
+def _image_files(folder: Path) -> Path:
+    path = folder / "net"
+    path.mkdir(exist_ok=True)
+    for i in range(N):
+        (path / f"p{i:02}.png").touch()
+    return path
+
+
+def _unit_values(folder: Path) -> Path:
+    path = folder / "net.csv"
+    path.write_text("id,LPIPS\n" + "".join(f"p{i:02},{i / 64}\n" for i in range(N)))
+    return path
+
+
 OUTPUTS: dict[str, tuple[Table, Callable[[Path], Path]]] = {
     "coco_results": (BOX_PREDICTIONS, _coco_results),
     "embeddings": (EMBEDDINGS, _embeddings),
+    "image_files": (IMAGE_FILES, _image_files),
     "part_masks": (PART_MASK_FILES, _part_masks),
     "scalabel": (BOX_PREDICTIONS, _scalabel),
+    "unit_values": (UNIT_VALUES, _unit_values),
     "widerface_text": (BOX_PREDICTIONS, _widerface_text),
 }
 """Formats of other things than labels: the table that each gives, and who writes N rows of it."""

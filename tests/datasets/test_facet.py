@@ -5,6 +5,7 @@ import io
 import json
 from contextlib import suppress
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.facet import INFO, load
 from isolux.errors import FileError, IsoluxError, TableError, UnknownNameError
+from isolux.predictions import with_own_image_ids
 from isolux.tables import INSTANCES, check
 
 COLUMNS = [
@@ -180,6 +182,21 @@ def test_image_sizes_come_from_the_boxes_too(folder):
     assert dataset.notes == (
         "3 box(es) reach beyond their image by more than 1 pixel; they are kept as they are.",
     )
+
+
+def test_results_may_name_images_by_their_coco_numbers(folder):
+    put_json(folder, masks())
+    numbered = load(folder).images.select("image_id", "coco_image_id").drop_nulls()
+    assert numbered.height > 0
+    file_name, number = numbered.row(0)
+    boxes = pl.DataFrame({"image_id": [number], "score": [0.5]})
+    found = with_own_image_ids(load(folder), boxes)
+    assert found.frame["image_id"].to_list() == [file_name]
+    assert found.notes == (
+        "The predictions name images by the numbers of the dataset's COCO file.",
+    )
+    by_name = pl.DataFrame({"image_id": [file_name]})
+    assert with_own_image_ids(load(folder), by_name).frame is by_name
 
 
 def test_masks_of_strangers_and_second_masks_are_counted(folder):

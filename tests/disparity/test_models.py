@@ -128,3 +128,30 @@ def test_classes_are_ranked_by_their_largest_gap_side_by_side():
     )  # fmt: skip
     assert (nurse["rank_b"], nurse["gap_b"]) == (2, pytest.approx(0.05))
     assert by_label["cook"]["rank_b"] == 1
+
+
+def test_each_threshold_has_classes_of_its_own():
+    # At .50 and at .75 the groups are .1 apart, although .6 lie between the two thresholds.
+    table = pl.DataFrame(
+        [
+            {"model": m, "metric": "recall_at_iou", "threshold": t, "attribute": "g", "label": "x",
+             "group": g, "value": v}
+            for m in ("x", "y")
+            for t, g, v in ((0.5, "f", 0.9), (0.5, "m", 0.8), (0.75, "f", 0.4), (0.75, "m", 0.3))
+        ]
+    )  # fmt: skip
+    ranked = class_rankings(table, ("x", "y"))
+    assert ranked["threshold"].to_list() == [0.5, 0.75]
+    assert ranked["gap_a"].to_list() == pytest.approx([0.1, 0.1])
+
+
+def test_the_worst_group_goes_by_the_metrics_direction():
+    rows = [("f", 0.1), ("m", 0.3)]
+    table = pl.DataFrame(
+        [
+            {"model": "x", "task": "face_detection", "metric": "miss_rate", "attribute": "g",
+             "label": "x", "group": g, "value": v}
+            for g, v in rows
+        ]
+    )  # fmt: skip
+    assert class_rankings(table, ("x", "x")).select("worst_a", "best_a").row(0) == ("m", "f")

@@ -48,8 +48,8 @@ def _show_rankings(rankings: pl.DataFrame, models: list[str]) -> None:
         worst, best = row[f"worst_{side}"], row[f"best_{side}"]
         return [str(row[f"rank_{side}"]), f"{100 * row[f'gap_{side}']:.1f} ({worst} < {best})"]
 
-    for (metric, attribute), part in rankings.group_by(
-        ["metric", "attribute"], maintain_order=True
+    for (metric, threshold, attribute), part in rankings.group_by(
+        ["metric", "threshold", "attribute"], maintain_order=True
     ):
         rows = [
             [row["label"], *cell(row, "a"), *cell(row, "b")]
@@ -57,4 +57,5 @@ def _show_rankings(rankings: pl.DataFrame, models: list[str]) -> None:
         ]
         columns = ["class", f"# {models[0]}", "gap, points", f"# {models[1]}", "gap, points"]
         typer.echo("")
-        show_table(f"{metric} by {attribute}: classes with the largest gaps", columns, rows)
+        at = "" if threshold is None else f" at {threshold:g}"
+        show_table(f"{metric}{at} by {attribute}: classes with the largest gaps", columns, rows)

@@ -82,7 +82,8 @@ def load(path: str | Path, *, cluster: str | None = None, masks: bool = True) ->
         ``skin_tone`` (1 to 10, with ``votes``), ``gender_presentation``, ``age_presentation``,
         ``hair_color``, ``hairtype``, ``visible``, ``lighting``, ``has_…``, ``class``; a value
         that annotators could not tell (``…_na``) is null. Both spellings of ``hairtype`` and
-        ``has_eyeware`` are read, and named so.
+        ``has_eyeware`` are read, and named so. ``images.coco_image_id`` is the number that the
+        COCO files give an image, by which results may name it.
 
     Raises
     ------
@@ -229,7 +230,9 @@ class _Extra:
             self._sizes = read_coco(data, str(file), masks=False).images
         if self._sizes is None:
             return
-        sizes = self._sizes.select("width", "height", image_id="uri").unique("image_id")
+        sizes = self._sizes.select(
+            "width", "height", image_id="uri", coco_image_id=pl.col("image_id").cast(pl.String)
+        ).unique("image_id")
         self.images = self.images.join(sizes, on="image_id", how="left", maintain_order="left")
 
 

@@ -20,7 +20,7 @@ INFO = DerivedInfo(
             "facet",
             "Gustafson, Rolland, Ravi, Duval, Adcock, Fu, Hall & Ross (2023). FACET:"
             " Fairness in Computer Vision Evaluation Benchmark. ICCV.",
-            "section 5.1: classification on images of one person",
+            "section 6.1, appendix A.5.1: classification on images of one person",
         ),
     ),
     assumptions=("Whoever is not annotated is not counted; a crowd box is not counted either.",),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isolux import registry
 from isolux.disparity.family import adjust
 from isolux.disparity.measures import value_range
 from isolux.disparity.rows import Rows, rows_of, table_of
@@ -22,7 +23,7 @@ from isolux.stats.multiplicity import (
 from isolux.stats.nulls import NullTest, centred_bootstrap, sign_flip
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
-from isolux.tables import COMPARISONS, Status
+from isolux.tables import COMPARISONS, GROUP_METRICS, Status
 
 __all__ = ["ModelComparison", "class_rankings", "compare_models"]
 
@@ -218,16 +219,22 @@ def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.D
     Returns
     -------
     polars.DataFrame
-        ``metric, attribute, label, rank_a, gap_a, worst_a, best_a, rank_b, gap_b, worst_b,
-        best_b``; rank 1 is the largest gap (max − min over the groups judged); a class with fewer
-        than two groups is left out. Sorted by attribute, then by the better of the two ranks.
+        ``metric, threshold, attribute, label, rank_a, gap_a, worst_a, best_a, rank_b, gap_b,
+        worst_b, best_b``; rank 1 is the largest gap (max − min over the groups judged) of a metric
+        at one threshold; ``worst`` goes by the metric's direction (lowest value where neither way
+        is better); a class with fewer than two groups is left out. Sorted by attribute, then by
+        the better of the two ranks.
     """
-    labelled = group_metrics.filter(
+    labelled = GROUP_METRICS.conform(group_metrics).filter(
         pl.col("label").is_not_null()
         & pl.col("attribute").is_not_null()
         & pl.col("value").is_not_null()
     )
-    keys = ["metric", "attribute", "label"]
+    keys = ["metric", "threshold", "attribute", "label"]
+    falling = pl.col("metric").is_in(_lower_is_better(labelled["task"].unique().to_list()))
+    labelled = labelled.with_columns(
+        _good=pl.when(falling).then(-pl.col("value")).otherwise(pl.col("value"))
+    )
     sides = []
     for side, model in zip("ab", models, strict=True):
         gaps = (
@@ -236,12 +243,14 @@ def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.D
             .agg(
                 n=pl.len(),
                 gap=pl.col("value").max() - pl.col("value").min(),
-                worst=pl.col("group").sort_by("value").first(),
-                best=pl.col("group").sort_by("value").last(),
+                worst=pl.col("group").sort_by("_good").first(),
+                best=pl.col("group").sort_by("_good").last(),
             )
             .filter(pl.col("n") > 1)
             .with_columns(
-                rank=pl.col("gap").rank("min", descending=True).over("metric", "attribute")
+                rank=pl.col("gap")
+                .rank("min", descending=True)
+                .over("metric", "threshold", "attribute")
             )
         )
         sides.append(
@@ -249,6 +258,12 @@ def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.D
                 *keys, *(pl.col(c).alias(f"{c}_{side}") for c in ("rank", "gap", "worst", "best"))
             )
         )
-    both = sides[0].join(sides[1], on=keys, how="full", coalesce=True)
+    both = sides[0].join(sides[1], on=keys, how="full", coalesce=True, nulls_equal=True)
     order = pl.min_horizontal("rank_a", "rank_b")
-    return both.sort("metric", "attribute", order, "label", nulls_last=True)
+    return both.sort("metric", "threshold", "attribute", order, "label", nulls_last=True)
+
+
+def _lower_is_better(tasks: list[str]) -> list[str]:
+    """Name the metrics of these tasks of which less is better."""
+    known = [registry.task_info(task) for task in tasks if task in registry.names("tasks")]
+    return [m.name for info in known for m in info.metrics if m.direction == "lower"]

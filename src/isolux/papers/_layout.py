@@ -13,7 +13,7 @@ from isolux.errors import UnknownNameError
 from isolux.groups.unknown import UNKNOWN
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["as_settings", "groups_of", "metrics_in", "spread_over", "wide"]
+__all__ = ["as_settings", "cells", "groups_of", "metrics_in", "spread_over", "wide"]
 
 
 def as_settings(
@@ -82,6 +82,64 @@ def wide(
     ).select("model", *columns)
 
 
+def cells(
+    source: Run | pl.DataFrame,
+    measures: Mapping[str, tuple[str, float | None]],
+    attributes: Sequence[str],
+) -> pl.DataFrame:
+    """Put several metrics of one attribute or intersection side by side, class by class.
+
+    Parameters
+    ----------
+    source : Run or polars.DataFrame
+        A run, or its table ``group_metrics``.
+    measures : mapping of str to (str, float or None)
+        Heading to the metric and the threshold that stand under it.
+    attributes : sequence of str
+        The attribute, or the parts of the intersection in whatever order.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model``, ``label`` (null: no class), a column per attribute with the group's value there,
+        ``n_units`` (of the first measure that was made), and a column per heading, null where the
+        group has no value. Rows in the order of the table; none where the run has no such
+        attribute or none of the metrics.
+
+    Examples
+    --------
+    >>> from isolux.tables import GROUP_METRICS
+    >>> table = GROUP_METRICS.conform(pl.DataFrame({
+    ...     "model": "m", "metric": "recall_at_iou", "threshold": [0.5, 0.75], "attribute": "tone",
+    ...     "values": [["1"], ["1"]], "value": [0.9, 0.8], "n_units": 70}))
+    >>> measures = {f"AR{at}": ("recall_at_iou", at / 100) for at in (50, 75)}
+    >>> cells(table, measures, ["tone"]).row(0)
+    ('m', None, '1', 70, 0.9, 0.8)
+    """
+    table = _table(source)
+    entry = _known_entry(table, attributes)
+    index = ["model", "label", *attributes]
+    names = entry.split("*") if entry else list(attributes)
+    asked = pl.DataFrame(
+        [(heading, *measure) for heading, measure in measures.items()],
+        schema={"_heading": pl.String, "metric": pl.String, "threshold": pl.Float64},
+        orient="row",
+    )
+    found = (
+        table.filter(pl.col("attribute") == (entry or ""))
+        .join(asked, on=["metric", "threshold"], nulls_equal=True, maintain_order="left")
+        .with_columns(pl.col("values").list.get(i).alias(n) for i, n in enumerate(names))
+    )
+    sizes = found.group_by(index, maintain_order=True).agg(pl.col("n_units").first())
+    made = found.pivot(on="_heading", index=index, values="value", maintain_order=True)
+    absent = [pl.lit(None, dtype=pl.Float64).alias(h) for h in measures if h not in made.columns]
+    return (
+        sizes.join(made, on=index, nulls_equal=True, how="left", maintain_order="left")
+        .with_columns(absent)
+        .select(*index, "n_units", *measures)
+    )
+
+
 def groups_of(source: Run | pl.DataFrame, metric: str, attribute: str) -> dict[str, dict[str, str]]:
     """Name the groups of one attribute as columns for ``wide``, those of unknown value left out."""
     table = _rows(source, metric)
@@ -132,8 +190,15 @@ def _rows(source: Run | pl.DataFrame, metric: str) -> pl.DataFrame:
 
 def _entry(table: pl.DataFrame, names: Sequence[str]) -> str:
     """Find the attribute or intersection of these parts, in whatever order they were asked for."""
-    known = table["attribute"].drop_nulls().unique().sort().to_list()
-    for entry in known:
+    entry = _known_entry(table, names)
+    if entry is None:
+        known = table["attribute"].drop_nulls().unique().sort().to_list()
+        raise UnknownNameError("attribute", "*".join(names), known, where="group_metrics")
+    return entry
+
+
+def _known_entry(table: pl.DataFrame, names: Sequence[str]) -> str | None:
+    for entry in table["attribute"].drop_nulls().unique().sort():
         if sorted(entry.split("*")) == sorted(names):
             return str(entry)
-    raise UnknownNameError("attribute", "*".join(names), known, where="group_metrics")
+    return None

@@ -17,11 +17,19 @@ from isolux.errors import SpecError
 from isolux.io.frames import format_of
 from isolux.io.ids import IdFrom
 from isolux.predictions._attributes import from_attributes
+from isolux.predictions._image_ids import with_own_image_ids
 from isolux.predictions._join import join
 from isolux.predictions._outputs import output_format, read_outputs, reads_labels
 from isolux.tables import LABEL_PREDICTIONS, check
 
-__all__ = ["from_attributes", "join", "output_format", "read_outputs", "read_predictions"]
+__all__ = [
+    "from_attributes",
+    "join",
+    "output_format",
+    "read_outputs",
+    "read_predictions",
+    "with_own_image_ids",
+]
 
 
 def read_predictions(

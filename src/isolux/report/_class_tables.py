@@ -53,17 +53,24 @@ def class_tables(
     """Rank the classes of each metric and attribute; gaps of single classes are not tested."""
     ranked = class_rankings(run.group_metrics, models)
     values = {
-        (row["model"], row["metric"], row["attribute"], row["label"], row["group"]): row["value"]
+        (
+            row["model"], row["metric"], row["threshold"], row["attribute"], row["label"],
+            row["group"],
+        ): row["value"]
         for row in run.group_metrics.filter(pl.col("label").is_not_null()).iter_rows(named=True)
+    }  # fmt: skip
+    first_line = {
+        (line.metric, line.threshold): line for line in reversed(list(lines.values())) if line.label
     }
-    first_line = {line.metric: line for line in reversed(list(lines.values()))}
     found = []
-    for (metric, attribute), part in ranked.group_by(["metric", "attribute"], maintain_order=True):
-        if part.height < 2 or metric not in first_line:
+    keys = ["metric", "threshold", "attribute"]
+    for key, part in ranked.group_by(keys, maintain_order=True):
+        metric, threshold, attribute = key
+        if part.height < 2 or (metric, threshold) not in first_line:
             continue
-        groups = list(dict.fromkeys(k[4] for k in values if k[1:3] == (metric, attribute)))
+        groups = list(dict.fromkeys(k[5] for k in values if k[1:4] == key))
         across = tuple(arranged_names(groups) or groups) if len(groups) <= GROUPS_ACROSS else ()
-        line = first_line[str(metric)]
+        line = first_line[str(metric), threshold]
         title = line.title.replace(f" of {line.label}", "", 1)
         found.append(
             ClassTable(
@@ -86,7 +93,7 @@ def _class_row(
     values: Mapping[tuple[Any, ...], float | None],
     groups: Sequence[str],
 ) -> ClassRow:
-    key = (row["metric"], row["attribute"], row["label"])
+    key = (row["metric"], row["threshold"], row["attribute"], row["label"])
     first, second = (tuple(values.get((m, *key, g)) for g in groups) for m in models)
     return ClassRow(
         label=row["label"],

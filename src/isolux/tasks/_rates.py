@@ -41,6 +41,14 @@ class Judged:
     positive: str | None
     top_k: Sequence[int]
     leave_out: bool
+    one_vs_rest: bool = False
+
+    @property
+    def positives(self) -> tuple[str | None, ...]:
+        """The classes that take their turn as the positive one."""
+        if not self.one_vs_rest:
+            return (self.positive,)
+        return tuple(self.units["truth"].explode().drop_nulls().unique().sort())
 
     @property
     def reason(self) -> str:
@@ -150,7 +158,12 @@ def _top_k(judged: Judged, metric: str) -> pl.DataFrame:
 
 
 def _positive_rate(judged: Judged, metric: str) -> pl.DataFrame:
-    positive = pl.lit(judged.positive, dtype=pl.String)
+    parts = [_rate_of_class(judged, metric, name) for name in judged.positives]
+    return pl.concat(parts) if parts else SCORES.empty()
+
+
+def _rate_of_class(judged: Judged, metric: str, name: str | None) -> pl.DataFrame:
+    positive = pl.lit(name, dtype=pl.String)
     is_positive = pl.col("truth").list.contains(positive)
     given = (pl.col("prediction") == positive).fill_null(value=False)  # noqa: FBT003, RUF100
     populations: dict[str, tuple[pl.Expr, pl.Expr]] = {

@@ -1,7 +1,8 @@
 """Classification: whether a unit's answer is one of the classes that are true of it.
 
 Predictions and truth come in, one score per unit and metric goes out, and evidence for the
-metrics that are no means. Per-class recall is FACET's ``R@1`` (section 6.1, appendix A.5.2), the
+metrics that are no means. Per-class recall is FACET's ``R@1`` (section 6.1, appendix A.5.2), and
+the rates of every class against the rest are what its equalised odds need (the same place). The
 two policies for a face that was not detected are FairFace's (section 4.4, Tables 6 and 8), and a
 model that knows other labels is judged by the highest score over each class's labels (FACET,
 appendix A.5.3).
@@ -24,7 +25,7 @@ from isolux.tasks._choice import choose, missing_inputs, refuse_settings
 from isolux.tasks._class_merge import LabelMap, old_to_new
 from isolux.tasks._classification_metrics import EVIDENCE, FACET, METRICS, REFERENCES
 from isolux.tasks._confidence import Confidence, ScoreOf, read_confidence
-from isolux.tasks._rates import Judged, judge, score_rows
+from isolux.tasks._rates import POSITIVE_RATES, Judged, judge, score_rows
 from isolux.tasks._tallies import tallies
 from isolux.tasks._truth import instances_with_truth, unused_merges
 
@@ -50,6 +51,7 @@ def score(
     *,
     target: str | None = None,
     positive: str | None = None,
+    one_vs_rest: bool = False,
     metrics: Sequence[str] = (),
     top_k: Sequence[int] = (),
     undetected: Literal["mistake", "leave-out", "both"] = "mistake",
@@ -75,11 +77,15 @@ def score(
         The class that true and false positive rates, precision, selection rate and ROC are about.
         A unit is positive if its truth includes that class, and is given it if that is its first
         answer: another valid class does not count here.
+    one_vs_rest : bool
+        The rates of ``positive`` for every class that is true of anybody, each against the rest
+        (FACET, A.5.2: the true negative rate by class). Scores are then as many as people times
+        classes for each rate: name the ``metrics`` that are wanted.
     metrics : sequence of str
         What to measure. None: ``accuracy``, ``recall`` and ``balanced_accuracy``; with
-        ``positive`` the six rates of that class; with scores ``calibration_error`` and, with
-        ``positive``, ``roc_auc``; ``detection_rate`` where predictions have ``detected`` or empty
-        answers.
+        ``positive`` or ``one_vs_rest`` the six rates of a class; with scores
+        ``calibration_error`` and, with ``positive``, ``roc_auc``; ``detection_rate`` where
+        predictions have ``detected`` or empty answers.
     top_k : sequence of int
         Adds ``top_k_accuracy`` for each k (column ``threshold``).
     undetected : {"mistake", "leave-out", "both"}
@@ -127,7 +133,8 @@ def score(
     Raises
     ------
     SpecError
-        A metric that the input does not allow, a positive class that never is true, no truth.
+        A metric that the input does not allow, a positive class that never is true, no truth, one
+        positive class and every class at once.
     UnknownNameError
         No such attribute, metric or column.
     TableError, JoinError
@@ -175,12 +182,15 @@ def score(
         merge=merge,
         model=model,
     )
-    _refuse_positive(instances["truth"], positive)
+    _refuse_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
     units = judge(instances, answers)
     confidence = read_confidence(units, answers, positive, score_of)
     missing = confidence.missing | missing_inputs(answers, positive, ks)
+    if one_vs_rest:
+        missing = {name: why for name, why in missing.items() if name not in POSITIVE_RATES}
     names = choose(INFO, asked, missing, undetected=undetected, top_k=ks)
-    judged = Judged(units, answers, positive, ks, leave_out=undetected == "leave-out")
+    leave_out = undetected == "leave-out"
+    judged = Judged(units, answers, positive, ks, leave_out=leave_out, one_vs_rest=one_vs_rest)
     return Scores(
         units=score_rows(judged, names),
         info=_measured(names, mapped=prediction_map is not None),
@@ -201,7 +211,13 @@ def _measured(names: Sequence[str], *, mapped: bool) -> TaskInfo:
     return replace(INFO, metrics=metrics, defaults=tuple(names), references=references)
 
 
-def _refuse_positive(truth: pl.Series, positive: str | None) -> None:
+def _refuse_positive(truth: pl.Series, positive: str | None, *, one_vs_rest: bool) -> None:
+    if one_vs_rest and positive is not None:
+        raise SpecError(
+            "one class cannot be the positive one while every class is",
+            expected="positive, or one_vs_rest",
+            found=f"positive={positive!r} and one_vs_rest",
+        )
     known = truth.explode().drop_nulls().unique().sort().to_list()
     if positive is not None and known and positive not in known:
         raise SpecError(

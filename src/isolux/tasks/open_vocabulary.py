@@ -1,0 +1,209 @@
+"""Open-vocabulary detection: whether each person is found as what they are said to be.
+
+A detector is prompted with every class ("a person who is a nurse") and draws boxes labelled so,
+several labels to a box if it likes. Each person is looked for once for each of their classes, among
+the boxes of that label (FACET, section 6.3.1, appendix A.5.6 and Table 15a).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from isolux.containers import Dataset, Scores
+from isolux.errors import SpecError
+from isolux.info import TaskInfo
+from isolux.spec import UNKNOWN_VALUES
+from isolux.tables import BOX_PREDICTIONS, check, to_polars
+from isolux.tasks._boxes_matching import Matching, chosen, measured
+from isolux.tasks._boxes_metrics import FACET
+from isolux.tasks._boxes_scoring import settings_of
+from isolux.tasks._class_recalls import DEFAULTS, class_metrics, class_recalls
+from isolux.tasks._person_classes import (
+    First,
+    asked_by_class,
+    first_of_image,
+    notes_on_people,
+    people_by_class,
+)
+from isolux.tasks._prompts import templates_of
+
+__all__ = ["INFO", "score"]
+
+_FACET = replace(FACET, place="section 6.3.1, appendix A.5.6, Table 15a")
+INFO = TaskInfo(
+    predictions="outputs",
+    title="Open-vocabulary detection",
+    summary="Whether boxes labelled with a prompted class find the people of that class.",
+    references=(_FACET,),
+    assumptions=(
+        "The model was prompted with every class, in every image.",
+        "Recall does not see false alarms: a model that gives every box every label finds all.",
+        "A miss is a box that was not drawn, or one that was not labelled so: both count alike.",
+        "A mean over classes compares groups that may not be of the same classes.",
+    ),
+    metrics=class_metrics("a box labelled with the class", _FACET),
+    defaults=DEFAULTS,
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    metrics: Sequence[str] = (),
+    target: str | None = None,
+    prompt: str | Sequence[str] = "a person who is a {}",
+    prediction_map: Mapping[str, str] | None = None,
+    iou_thresholds: Sequence[float] = (0.5, 0.75),
+    max_detections: int | None = 100,
+    limit_per: Literal["image", "class"] = "image",
+    matching: Matching = "one-to-one",
+    unknown_values: Sequence[str] = UNKNOWN_VALUES,
+    model: str | None = None,
+) -> Scores:
+    """Judge for each person and each of their classes whether one or several models found them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances, with ``box_x``, ``box_y``, ``box_w``, ``box_h`` in pixels and
+        their ``classes``. Crowds, those to ``ignore`` and those not ``judged`` as in detection.
+    predictions : frame
+        Table ``BOX_PREDICTIONS``: ``model, image_id, label, box_x, box_y, box_w, box_h, score``;
+        a box with two labels is two rows. None in an image: everybody there was missed.
+    metrics : sequence of str
+        What to measure. None: all but ``person_recall_at_iou``.
+    target : str, optional
+        The attribute with the classes; none: the instances' ``classes``.
+    prompt : str or sequence of str
+        Templates of the prompts: a label is a class, or a template with the class in the place of
+        ``{}``. Capitals, punctuation, underscores and "an" for "a" make no difference. FACET's is
+        the default.
+    prediction_map : mapping of str to str, optional
+        The model's labels to classes (``{"1": "nurse"}``); goes before names and prompts.
+    iou_thresholds : sequence of float
+        Of ``recall_at_iou``, in column ``threshold``: AR@.50 and AR@.75 where not said.
+    max_detections : int, optional
+        The highest-scoring so many predictions of each image take part: 100, as in FACET. None:
+        all. No score threshold.
+    limit_per : {"image", "class"}
+        Whether ``max_detections`` counts the predictions of an image, whatever their labels (as
+        Detic and LVIS do), or those of each class in the image (as COCO's tool does). FACET's
+        "top 100 predictions per image" is read as the first.
+    matching : {"one-to-one", "best-overlap"}
+        COCO's rule within a class, or the best overlap of each person, boxes used again and again.
+    unknown_values : sequence of str
+        Classes that mean "nobody knows", compared without case.
+    model : str, optional
+        What to call the model if there is not one prediction to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: table ``scores``, 0 to 1, higher is better. ``average_recall`` and
+        ``recall_at_iou`` have a row for each model, person and class (``label``);
+        ``person_average_recall`` one for each person, the mean over their classes. Null with the
+        reason "no class" (in the person's own rows alone), "a crowd, not one person", "marked to be
+        ignored", "no box" or "takes part in matching only".
+        ``evidence["class_recalls"]``: ``model, unit_id, cluster_id``, and the lists ``label,
+        average_recall, recall_50, recall_75``, for ``class_mean_recall`` (and ``_50``, ``_75``):
+        in each group the mean over the classes that occur there, FACET's row "avg". Its Table 15
+        has no minimum size: with ``min_units=1, min_clusters=1`` groups are the paper's.
+
+    Raises
+    ------
+    SpecError
+        A setting that cannot be used; no label that means a class, or one that may mean several.
+    UnknownNameError, TableError, JoinError
+        No such metric or attribute; a box that is none; no prediction in any image of the dataset.
+
+    Examples
+    --------
+    Her box is labelled as nurse exactly and as student somewhat too low; nobody drew a guard.
+
+    >>> import polars as pl
+    >>> from isolux.info import DatasetInfo
+    >>> people = Dataset(
+    ...     name="two people",
+    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame(
+    ...         {
+    ...             "instance_id": ["a", "b"],
+    ...             "image_id": ["1", "2"],
+    ...             "classes": [["nurse", "student"], ["guard"]],
+    ...             "box_x": [0.0, 0.0],
+    ...             "box_y": [0.0, 0.0],
+    ...             "box_w": [10.0, 10.0],
+    ...             "box_h": [10.0, 10.0],
+    ...         }
+    ...     ),
+    ... )
+    >>> boxes = pl.DataFrame(
+    ...     {
+    ...         "model": ["m", "m"],
+    ...         "image_id": ["1", "1"],
+    ...         "label": ["a person who is a nurse", "student"],
+    ...         "box_x": [0.0, 0.0],
+    ...         "box_y": [0.0, 0.0],
+    ...         "box_w": [10.0, 10.0],
+    ...         "box_h": [10.0, 8.0],
+    ...         "score": [0.9, 0.4],
+    ...     }
+    ... )
+    >>> found = score(people, boxes, metrics=["average_recall", "person_average_recall"])
+    >>> found.units.select("metric", "label", "unit_id", "value").rows()
+    [('average_recall', 'nurse', 'a', 1.0), ('average_recall', 'student', 'a', 0.7),
+     ('average_recall', 'guard', 'b', 0.0), ('person_average_recall', None, 'a', 0.85),
+     ('person_average_recall', None, 'b', 0.0)]
+    """
+    _refuse_limit_per(limit_per)
+    settings = settings_of(iou_thresholds, None, 0.5, max_detections, (), matching)
+    names = chosen(INFO, (metrics,) if isinstance(metrics, str) else metrics, settings)
+    templates = templates_of(prompt)
+    people = people_by_class(dataset, target, unknown_values)
+    table = check(to_polars(predictions), BOX_PREDICTIONS, where="predictions")
+    first = First(table, 0)
+    if limit_per == "image":
+        first = first_of_image(table, max_detections)
+        settings = replace(settings, max_detections=None)
+    asked, notes = asked_by_class(
+        first.rows, people, settings,
+        templates=templates, prediction_map=prediction_map, model=model,
+    )  # fmt: skip
+    units, evidence = class_recalls("open_vocabulary", asked, names)
+    limits = _on_limits(max_detections, limit_per, matching, first.n_beyond)
+    return Scores(
+        units=units,
+        info=measured(INFO, names),
+        evidence=evidence,
+        notes=(*limits, *notes, *notes_on_people(people)),
+    )
+
+
+def _refuse_limit_per(limit_per: str) -> None:
+    if limit_per not in ("image", "class"):
+        raise SpecError(
+            "limit_per cannot be that", expected="'image' or 'class'", found=repr(limit_per)
+        )
+
+
+def _on_limits(
+    max_detections: int | None, limit_per: str, matching: Matching, n_beyond: int
+) -> tuple[str, ...]:
+    """Say how many predictions took part, and how they were matched."""
+    whole = "of all labels together" if limit_per == "image" else "of each class"
+    used = (
+        "All predictions take part"
+        if max_detections is None
+        else f"The {max_detections:,} highest-scoring predictions an image, {whole}, take part"
+    )
+    rule = {
+        "one-to-one": "matched one to one by falling score, as COCO does",
+        "best-overlap": "each person having the best overlap, boxes used again and again",
+    }[matching]
+    notes = [f"{used}; class by class, {rule}."]
+    if n_beyond:
+        notes.append(f"{n_beyond:,} predictions beyond them were left out.")
+    return tuple(notes)
