@@ -26,8 +26,12 @@ _PIN = re.compile(
 )
 
 
+NOT_PINNED = {"lpips"}  # torch's own index has a build without gigabytes of CUDA; the pins do not
+
+
 def _ranges() -> list[Requirement]:
-    extras = PROJECT["project"]["optional-dependencies"].values()
+    optional = PROJECT["project"]["optional-dependencies"]
+    extras = [listed for name, listed in optional.items() if name not in NOT_PINNED]
     groups = PROJECT["dependency-groups"].values()
     listed = [PROJECT["project"]["dependencies"], PROJECT["build-system"]["requires"]]
     return [

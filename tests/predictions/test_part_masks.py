@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tarfile
+
 import pytest
 
 from isolux.errors import FileError, SpecError, TableError
 from isolux.predictions import part_masks
 from isolux.tables import PART_MASK_FILES, check
+from isolux.tasks._part_names import LABELS
 
 
 def made(tmp_path, *names):
@@ -61,3 +64,40 @@ def test_a_link_out_of_the_folder_is_refused(tmp_path):
     (root / "b_skin.png").symlink_to(tmp_path / "out.png")
     with pytest.raises(FileError, match="a path leads out of its folder"):
         part_masks.read(root)
+
+
+def test_a_folder_for_each_image_with_a_file_for_each_part(tmp_path):
+    """FHIBE's layout; ``l_eye`` is a part's whole name there, not the eye of an image ``l``."""
+    root = made(tmp_path, "f1_s1/l_eye.png", "f1_s1/combined.png", "f1_s1/background.png",
+                "f2_s1/hair.PNG", "f2_s1_hat.png")  # fmt: skip
+    assert part_masks.read(root).select("image_id", "part").rows() == [
+        ("f1_s1", "l_eye"),
+        ("f1_s1", "background"),
+        ("f1_s1", "combined"),
+        ("f2_s1", "hair"),
+        ("f2_s1", "hat"),
+    ]
+
+
+def test_a_part_straight_in_the_folder_names_no_image(tmp_path):
+    with pytest.raises(FileError, match="names that end in no part") as caught:
+        part_masks.read(made(tmp_path, "skin.png"))
+    assert "'skin.png'" in str(caught.value)
+
+
+def test_the_order_of_labels_is_celebamask_hqs():
+    """Its own list; FHIBE's label pictures follow it too (skin 1, nose 2, glasses 3, …, cloth 18).
+
+    A widely used parser orders brows before the nose, and so would move twelve of its numbers.
+    """
+    assert part_masks.PARTS[:3] == ("skin", "nose", "eye_g")
+    assert part_masks.PARTS[12:] == ("hair", "hat", "ear_r", "neck_l", "neck", "cloth")
+    assert LABELS[1:] == part_masks.PARTS
+
+
+def test_an_archive_is_to_be_unpacked(tmp_path):
+    with tarfile.open(tmp_path / "net.tar", "w") as archive:
+        archive.addfile(tarfile.TarInfo("../1_skin.png"))
+    with pytest.raises(FileError, match="part masks are a folder of files") as caught:
+        part_masks.read(tmp_path / "net.tar")
+    assert "unpack it first" in str(caught.value)

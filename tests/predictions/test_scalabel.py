@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.errors import FileError, IsoluxError, TableError
+from isolux.errors import FileError, IsoluxError, SpecError, TableError
 from isolux.predictions import scalabel
 from isolux.tables import BOX_PREDICTIONS, check
 from tests._shared import shared_data
@@ -46,6 +46,15 @@ def test_boxes(tmp_path):
 def test_the_last_pixel_may_be_inside(tmp_path):
     found = read(tmp_path, [FRAME], pixel_inclusive=True)
     assert found.select("box_x", "box_y", "box_w", "box_h").row(0) == (4.0, 5.0, 21.0, 31.0)
+
+
+def test_bdd100ks_names_of_today(tmp_path):
+    frames = [FRAME | {"labels": [LABEL | {"category": c} for c in ("bike", "person", "car")]}]
+    assert read(tmp_path, frames)["label"].to_list() == ["bike", "person", "car"]
+    today = read(tmp_path, frames, categories="bdd100k")
+    assert today["label"].to_list() == ["bicycle", "pedestrian", "car"]
+    with pytest.raises(SpecError, match=r"(?s)categories cannot be.*as-named or bdd100k.*'coco'"):
+        read(tmp_path, frames, categories="coco")
 
 
 def test_no_frames_and_empty_frames_are_no_error(tmp_path):

@@ -81,7 +81,7 @@ def test_numbers_that_the_quick_reader_leaves():
     [
         ("a\n2\n1 2 3 4 0.5\n", "an image has fewer boxes than it says", 4),
         ("a\n2\n1 2 3 4 0.5\nb\n1\n1 2 3 4 0.5\n", "an image has fewer boxes than it says", 4),
-        ("a\n999999999\n1 2 3 4 0.5\n", "an image has fewer boxes than it says", 3),
+        ("a\n999999999\n1 2 3 4 0.5\n", "an image has fewer boxes than it says", 4),
         ("a\n1\n1 2 3 4 0.5\n1 2 3 4 0.5\n", "an image has more boxes than it says", 4),
         ("a\n1\n1 2 3 4\n", "a box cannot be read", 3),
         ("a\n1\n1 2 3 4 0.5 6\n", "a box cannot be read", 3),

@@ -10,21 +10,19 @@ The data must be followed by bytes of zero, which JSON never holds: every loop e
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
+from isolux.predictions._coco_layout_kernels import follow, learn, whole, worth_learning
 from isolux.predictions._number_kernels import (
     READ,
     compiled,
     inlined,
-    read_digits,
     read_number,
 )
 from isolux.predictions._window import CUT, END, FULL, UNUSUAL
 
-__all__ = ["rows_end", "scan_rows"]
+__all__ = ["object_end", "rows_end", "scan_rows"]
 
 _IMAGE, _CATEGORY, _BOX, _SCORE, _MASK, _POINTS = 1, 2, 4, 8, 16, 32
 _OF_SIZE, _OF_COUNTS = 64, 128  # names inside of a mask
@@ -32,7 +30,6 @@ _NAMES = (
     b"image_id", b"category_id", b"bbox", b"score", b"segmentation", b"keypoints", b"size",
     b"counts",
 )  # fmt: skip
-_int: Any = np.int64
 _NAME_BYTES = np.frombuffer(b"".join(_NAMES), dtype=np.uint8)
 _NAME_STARTS = np.cumsum([0, *map(len, _NAMES)])
 _QUOTE, _BACKSLASH, _OPEN, _CLOSE, _COMMA, _COLON = 34, 92, 91, 93, 44, 58
@@ -94,25 +91,13 @@ def _skip(data: _Bytes, at: int) -> int:
 
 
 @compiled
-def _whole(data: _Bytes, at: int) -> tuple[int, int]:
-    """Read a whole number of at most 18 digits; the next byte is -1 where it is none."""
-    negative = data[at] == 45
-    if negative:
-        at += 1
-    begin = at
-    at, value = read_digits(data, at, np.uint64(0))
-    digits = at - begin
-    more = data[at] == 46 or data[at] | 32 == 101
-    if digits == 0 or digits > 18 or more or (data[begin] == 48 and digits > 1):
-        return 0, -1
-    return (-_int(value) if negative else _int(value)), at
+def _numbers(
+    data: _Bytes, at: int, out: _Numbers, used: int, limit: int, step: int
+) -> tuple[int, int]:
+    """Read a list of numbers into every ``step``-th of ``out`` from ``used`` to ``limit``.
 
-
-@compiled
-def _numbers(data: _Bytes, at: int, out: _Numbers, used: int, limit: int) -> tuple[int, int]:
-    """Read a list of numbers into ``out`` from ``used`` to ``limit``: the byte after it; the use.
-
-    The byte is -1 where that is no list of numbers, or a longer one.
+    Returns the byte after it and how far ``out`` was used; the byte is -1 where that is no list of
+    numbers, or a longer one.
     """
     if data[at] != _OPEN:
         return -1, used
@@ -121,7 +106,7 @@ def _numbers(data: _Bytes, at: int, out: _Numbers, used: int, limit: int) -> tup
         return at + 1, used
     while used < limit:
         out[used], at, status = read_number(data, at)
-        used += 1
+        used += step
         if status != READ:
             break
         at = _blank(data, at)
@@ -148,11 +133,11 @@ def _name(data: _Bytes, at: int) -> tuple[int, int, int]:
 
 @compiled
 def _size(data: _Bytes, at: int, out: _Wholes, used: int) -> int:
-    """Read ``[height, width]`` into ``out`` from ``used`` on: the byte after it, or -1."""
+    """Read ``[height, width]``, a column each, height at ``used``: the byte after it, or -1."""
     if data[at] != _OPEN:
         return -1
     for k in range(2):
-        out[used + k], at = _whole(data, _blank(data, at + 1))
+        out[used + k * (len(out) // 4)], at = whole(data, _blank(data, at + 1))
         if at < 0:
             return -1
         at = _blank(data, at)
@@ -213,19 +198,20 @@ def _value(
     counts: _Bytes, points: _Numbers, state: _Wholes,
 ) -> int:  # fmt: skip
     """Read the value of a field into its column: the byte after it, or -1."""
+    rows = len(numbers) // 5
     if field == _SCORE:
-        numbers[5 * row + 4], at, status = read_number(data, at)
+        numbers[4 * rows + row], at, status = read_number(data, at)
         at = at if status == READ else -1
     elif field == _BOX:
-        at, found = _numbers(data, at, numbers, 5 * row, 5 * row + 4)
-        at = at if found == 5 * row + 4 else -1
+        at, found = _numbers(data, at, numbers, row, row + 4 * rows, rows)
+        at = at if found == row + 4 * rows else -1
     elif field in (_IMAGE, _CATEGORY):
-        wholes[4 * row + field - 1], at = _whole(data, at)
+        wholes[(field - 1) * rows + row], at = whole(data, at)
     elif field == _MASK:
-        at, state[_USED] = _mask(data, at, wholes, 4 * row + 2, counts, state[_USED])
+        at, state[_USED] = _mask(data, at, wholes, 2 * rows + row, counts, state[_USED])
     elif field == _POINTS:
         begin = state[_POINTS_USED]
-        at, state[_POINTS_USED] = _numbers(data, at, points, begin, len(points))
+        at, state[_POINTS_USED] = _numbers(data, at, points, begin, len(points), 1)
         found = state[_POINTS_USED] - begin
         if state[_PER_ROW] < 0:
             state[_PER_ROW] = found
@@ -264,7 +250,7 @@ def _object(
 @compiled
 def scan_rows(
     data: _Bytes, at: int, wholes: _Wholes, numbers: _Numbers, counts: _Bytes, points: _Numbers,
-    state: _Wholes, fields: int,
+    state: _Wholes, asked: tuple[int, int, int], literals: _Bytes, layout: _Wholes,
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Read objects from ``at``, which is a ``{``, until the data end or something is unusual.
 
@@ -273,9 +259,9 @@ def scan_rows(
     data : [bytes] uint8
         Followed by zeros.
     wholes : [4 R] int64
-        Filled, four a row: image_id, category_id, height and width of the mask.
+        Filled, column by column: image_id, category_id, height and width of the mask.
     numbers : [5 R] float64
-        Filled, five a row: x, y, width, height, score.
+        Filled, column by column: x, y, width, height, score.
     counts : [C] uint8
         Filled with run lengths, a zero after each. At least as long as the data.
     points : [K] float64
@@ -283,16 +269,28 @@ def scan_rows(
     state : [3] int64
         Changed: how much of ``counts`` and of ``points`` is filled, and how many numbers each row's
         keypoints have (-1: as many as the first's, which is then put there).
-    fields : int
-        The fields that every row must have, as the sum of their numbers; 0: those of the first.
+    asked : (int, int, int)
+        The first row to be filled, the row to stop before, and the fields that every row must have,
+        as the sum of their numbers; 0: those of the first.
+    literals : [LITERALS] uint8
+    layout : [LAYOUT] int64
+        Changed: the layout of rows of numbers alone, once it is learnt.
 
     Returns
     -------
-    rows, at, why, fields
-        ``at`` is the ``{`` of the first object that was not read, or the byte after the list.
+    stop, at, why, fields
+        ``stop`` is the row behind the last that was filled, ``at`` the ``{`` of the first
+        object that was not read, or the byte after the list.
     """
     state[_USED], state[_POINTS_USED] = 0, 0
-    for row in range(len(numbers) // 5):
+    plain = _IMAGE | _CATEGORY | _BOX | _SCORE
+    start, stop, fields = asked
+    for row in range(start, stop):
+        if layout[0] > 0:
+            following = follow(data, at, row, wholes, numbers, literals, layout)
+            if following >= 0 and data[following] == _CURLY:
+                at = following
+                continue
         used = state[_USED]
         after, seen = _object(data, at, row, wholes, numbers, counts, points, state)
         if fields == 0:
@@ -304,12 +302,15 @@ def scan_rows(
             return row, at, UNUSUAL, fields
         if data[after] == _CLOSE:
             return row + 1, after + 1, END, fields
-        at = _blank(data, after + 1)
-    return len(numbers) // 5, at, FULL, fields
+        after = _blank(data, after + 1)
+        if fields == plain and data[after] == _CURLY and worth_learning(layout):
+            learn(data, at, after, literals, layout)
+        at = after
+    return stop, at, FULL, fields
 
 
 @compiled
-def _object_end(data: _Bytes, at: int, end: int) -> int:
+def object_end(data: _Bytes, at: int, end: int) -> int:
     """Return the byte after the brace that closes the one at ``at``; -1: the data end first."""
     depth, quoted = 0, False
     while at < end:
@@ -342,7 +343,7 @@ def rows_end(data: _Bytes, at: int, end: int, limit: int) -> tuple[int, int, int
     """
     rows, stop, after = 0, at, at
     while rows < limit:
-        whole = _object_end(data, after, end)
+        whole = object_end(data, after, end)
         following = _blank(data, whole) if whole >= 0 else end
         if following >= end:
             return rows, stop, after, CUT

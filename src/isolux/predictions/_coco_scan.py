@@ -6,7 +6,7 @@ the memory taken is that of the columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.errors import FileError
+from isolux.predictions._coco_layout import LAYOUT, LITERALS
 from isolux.predictions._coco_rows import decode_rows, raise_damage
 from isolux.predictions._window import CUT, END, FULL, UNUSUAL, Window
 
@@ -28,39 +29,133 @@ COLUMNS: dict[str, Any] = {
     "mask_width": pl.Int64(),
     "keypoints": pl.List(pl.Float64()),
 }
-_CATEGORY, _BOX, _MASK, _POINTS = 2, 4, 16, 32  # of the fields' numbers in _coco_kernels
+_MASK, _POINTS = 16, 32  # of the fields' numbers in _coco_kernels
+_FIELD_OF = {
+    "image_id": 1, "label": 2, **dict.fromkeys(("box_x", "box_y", "box_w", "box_h"), 4),
+    "score": 8, "mask_height": _MASK, "mask_width": _MASK,
+}  # fmt: skip
+_PLACES = {
+    **{name: ("wholes", k) for k, name in enumerate(("image_id", "label"))},
+    **{name: ("wholes", k) for k, name in enumerate(("mask_height", "mask_width"), start=2)},
+    **{
+        name: ("numbers", k) for k, name in enumerate(("box_x", "box_y", "box_w", "box_h", "score"))
+    },
+}
+_IDS = ("image_id", "label")
 _ROWS = 1 << 17  # rows scanned together
+_ROOM = 1 << 20  # rows for which there is room at first
 _FEW = 4096  # rows that the general reader takes together
 
 
-class _Buffers:
-    """What the scanner fills; pages that it does not touch take no memory."""
+class _Rows:
+    """All rows read so far: numbers in long arrays, and what is no number piece by piece.
 
-    def __init__(self, size: int) -> None:
-        self.bytes = size
-        self.wholes = np.empty((_ROWS, 4), np.int64)  # image, category, height, width
-        self.numbers = np.empty((_ROWS, 5))  # x, y, width, height, score
+    Pages of arrays that nothing was written to take no memory, so that the arrays may be longer
+    than they need to be, and the columns are parts of them: no number is copied.
+    """
+
+    def __init__(self, room: int, size: int) -> None:
+        self.wholes = np.empty((4, room), np.int64)  # image, category, height, width
+        self.numbers = np.empty((5, room))  # x, y, width, height, score
         self.counts, self.points = np.empty(size, np.uint8), np.empty(size // 2)
         self.state = np.array([0, 0, -1])  # used of counts, of points; keypoints' numbers a row
+        self.literals, self.layout = np.zeros(LITERALS, np.uint8), np.zeros(LAYOUT, np.int64)
+        self.filled, self.fields = 0, 0
+        self.pieces: list[_Piece] = []
 
-    def frame(self, rows: int, fields: int) -> pl.DataFrame:
-        """Copy what was filled into columns."""
-        columns: dict[str, pl.Series] = {"image_id": _id_text(self.wholes[:rows, 0])}
-        if fields & _CATEGORY:
-            columns["label"] = _id_text(self.wholes[:rows, 1])
-        if fields & _BOX:
-            for k, name in enumerate(("box_x", "box_y", "box_w", "box_h")):
-                columns[name] = pl.Series(self.numbers[:rows, k].copy())
-        columns["score"] = pl.Series(self.numbers[:rows, 4].copy())
-        if fields & _MASK:
+    def scan(self, window: Window, at: int) -> tuple[int, int]:
+        """Read the next rows by the scanner: where it stopped, and why."""
+        from isolux.predictions._coco_kernels import scan_rows
+
+        self._make_room(window)
+        start = self.filled
+        self.filled, at, why, self.fields = scan_rows(
+            window.data, at, self.wholes.reshape(-1), self.numbers.reshape(-1),
+            self.counts, self.points, self.state, (start, start + _ROWS, self.fields),
+            self.literals, self.layout,
+        )  # fmt: skip
+        if self.filled > start:
+            self.pieces.append(_Piece(start, self.filled, self._texts(self.filled - start)))
+        return at, why
+
+    def add(self, frame: pl.DataFrame) -> None:
+        """Append rows of the general reader."""
+        columns = dict(zip(frame.columns, frame.get_columns(), strict=True))
+        self.pieces.append(_Piece(0, 0, columns, frame.height))
+
+    def height(self) -> int:
+        """Count the rows."""
+        return sum(piece.rows for piece in self.pieces)
+
+    def _make_room(self, window: Window) -> None:
+        if len(self.counts) < len(window.data):
+            size = len(window.data)
+            self.counts, self.points = np.empty(size, np.uint8), np.empty(size // 2)
+        room = self.wholes.shape[1]
+        if self.filled + _ROWS > room:
+            self.wholes, self.numbers = (
+                _longer(old, self.filled, 4 * room) for old in (self.wholes, self.numbers)
+            )
+
+    def _texts(self, rows: int) -> dict[str, pl.Series]:
+        """Copy what is no number out of the scanner's hands."""
+        found = {}
+        if self.fields & _MASK:
             text = self.counts[: self.state[0] - 1].tobytes().decode("ascii")
-            columns["mask_counts"] = pl.Series([text]).str.split("\0").explode()
-            columns["mask_height"] = pl.Series(self.wholes[:rows, 2].copy())
-            columns["mask_width"] = pl.Series(self.wholes[:rows, 3].copy())
-        if fields & _POINTS:
+            found["mask_counts"] = pl.Series([text]).str.split("\0").explode()
+        if self.fields & _POINTS:
             points = self.points[: rows * self.state[2]].reshape(rows, -1).copy()
-            columns["keypoints"] = pl.Series(points).cast(COLUMNS["keypoints"])
-        return pl.DataFrame(columns)
+            found["keypoints"] = pl.Series(points).cast(COLUMNS["keypoints"])
+        return found
+
+    def frame(self) -> pl.DataFrame:
+        """Give all rows, in their order."""
+        names = [name for name in COLUMNS if any(self._has(p, name) for p in self.pieces)]
+        if not names:
+            return pl.DataFrame(schema={name: COLUMNS[name] for name in ("image_id", "score")})
+        return pl.DataFrame([self._column(name) for name in names])
+
+    def _has(self, piece: _Piece, name: str) -> bool:
+        return name in piece.columns or bool(piece.stop and self.fields & _FIELD_OF.get(name, 0))
+
+    def _column(self, name: str) -> pl.Series:
+        if name in _PLACES and all(p.stop and self._has(p, name) for p in self.pieces):
+            return self._numbers(name, 0, self.filled)
+        parts = [self._part(name, piece) for piece in self.pieces]
+        return pl.concat(parts, rechunk=True).alias(name)
+
+    def _part(self, name: str, piece: _Piece) -> pl.Series:
+        if name in piece.columns:
+            return pl.Series("", piece.columns[name], COLUMNS[name])
+        if self._has(piece, name):
+            return self._numbers("", piece.start, piece.stop, name)
+        return pl.Series("", [None], COLUMNS[name]).new_from_index(0, piece.rows)
+
+    def _numbers(self, title: str, start: int, stop: int, name: str = "") -> pl.Series:
+        kind, place = _PLACES[name or title]
+        values = getattr(self, kind)[place, start:stop]
+        whose = name or title
+        return (_id_text(values) if whose in _IDS else pl.Series(values)).alias(title)
+
+
+def _longer(old: npt.NDArray[Any], filled: int, room: int) -> npt.NDArray[Any]:
+    longer = np.empty((len(old), room), old.dtype)
+    longer[:, :filled] = old[:, :filled]
+    return longer
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Rows read together: a part of the long arrays (``stop`` is 0: none), and further columns."""
+
+    start: int
+    stop: int
+    columns: dict[str, pl.Series]
+    others: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.stop - self.start + self.others
 
 
 def scan(window: Window, *, general: bool = False) -> pl.DataFrame:
@@ -79,56 +174,22 @@ def scan(window: Window, *, general: bool = False) -> pl.DataFrame:
         ``COLUMNS``, a row for each result, in the order of the file; columns that no result has
         are absent.
     """
-    parts = list(_parts(window, general=general))
-    if not parts:
-        return pl.DataFrame(schema={name: COLUMNS[name] for name in ("image_id", "score")})
-    names = [name for name in COLUMNS if any(name in part.columns for part in parts)]
-    if any(part.columns != names for part in parts):
-        parts = [
-            part.with_columns(
-                pl.lit(None, dtype=COLUMNS[n]).alias(n) for n in names if n not in part.columns
-            ).select(names)
-            for part in parts
-        ]
-    return pl.concat(parts, rechunk=False)
-
-
-def _parts(window: Window, *, general: bool) -> Iterator[pl.DataFrame]:
+    rows = _Rows(_ROOM, len(window.data))
     at = _opened(window)
-    if at < 0:
-        return
-    buffers, row, fields = _Buffers(len(window.data)), 0, 0
-    while True:
-        if buffers.bytes < len(window.data):
-            buffers = _Buffers(len(window.data))
-        rows, why = 0, UNUSUAL
+    while at >= 0:
+        why = UNUSUAL
         if not general:
-            rows, at, why, fields = _scan(window, at, buffers, fields)
-        if rows:
-            row += rows
-            yield buffers.frame(rows, fields)
+            at, why = rows.scan(window, at)
         if why == UNUSUAL:
-            frame, at, why = _general(window, at, row)
+            frame, at, why = _general(window, at, rows.height())
             if frame.height:
-                row += frame.height
-                yield frame
+                rows.add(frame)
         if why == END:
             _refuse_more(window, at)
-            return
+            break
         if why == CUT:
             at = _more(window, at)
-
-
-def _scan(window: Window, at: int, buffers: _Buffers, fields: int) -> tuple[int, int, int, int]:
-    """Read the next rows by the scanner: how many, where it stopped, why, and their fields."""
-    from isolux.predictions._coco_kernels import scan_rows
-
-    wholes, numbers = buffers.wholes.reshape(-1), buffers.numbers.reshape(-1)
-    b = buffers
-    found: tuple[int, int, int, int] = scan_rows(
-        window.data, at, wholes, numbers, b.counts, b.points, b.state, fields
-    )
-    return found
+    return rows.frame()
 
 
 def _general(window: Window, at: int, row: int) -> tuple[pl.DataFrame, int, int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import polars as pl
 
 from isolux.errors import SpecError, TableError, UnknownNameError, place
@@ -116,7 +117,7 @@ def detections(
 def _refuse_damaged(frame: pl.DataFrame, where: str) -> None:
     """Refuse a box that lacks a number, is not finite or has a negative side."""
     sides = [name for name in BOX if name in frame.columns]
-    if not frame.height or len(sides) != len(BOX):
+    if not frame.height or len(sides) != len(BOX) or _sound(frame):
         return
     broken = frame.select(
         partial=pl.any_horizontal(pl.col(s).is_null() for s in sides)
@@ -141,6 +142,14 @@ def _refuse_damaged(frame: pl.DataFrame, where: str) -> None:
                 if name == "negative"
                 else None,
             )
+
+
+def _sound(frame: pl.DataFrame) -> bool:
+    """Tell at little cost that all is well: a sum is finite only if all that is summed is."""
+    sums = frame.select(pl.col(BOX).sum()).row(0)
+    nulls = frame.select(pl.col(BOX).null_count()).row(0)
+    least = frame.select(pl.col("box_w", "box_h").min()).row(0)
+    return not any(nulls) and bool(np.isfinite(sums).all()) and min(least) >= 0
 
 
 def read_detections(

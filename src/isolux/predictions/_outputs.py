@@ -6,7 +6,8 @@ import csv
 import inspect
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -16,13 +17,16 @@ import polars as pl
 from isolux import registry
 from isolux.errors import FileError, SpecError
 from isolux.io.frames import FORMATS, format_of
-from isolux.io.tar import is_tar
+from isolux.io.images import IMAGE_SUFFIXES
+from isolux.io.tar import is_tar, tar_files
 from isolux.predictions._detections import kind_of_columns, read_detections
+from isolux.predictions._image_tables import holds_images, holds_values
 from isolux.predictions._window import open_bytes
 
 __all__ = ["output_format", "read_outputs", "reads_labels"]
 
 _HEAD = 1 << 16  # bytes looked at to tell one JSON from another
+_MEMBERS = 100  # files of an archive looked at to tell what it holds
 _VECTORS = ("embedding", "embeddings", "vector", "feature", "features")
 
 
@@ -42,8 +46,9 @@ def output_format(path: str | Path) -> str:
     path = Path(path).expanduser()
     name = path.name.lower()
     if path.is_dir():
-        masks = any(file.suffix.lower() == ".png" for file in path.rglob("*.png"))
-        return "part_masks" if masks else "widerface_text"
+        return _format_of_names(file.name for file in path.rglob("*"))
+    if is_tar(path) and path.is_file():
+        return _format_of_names(name for name, _ in islice(tar_files(path), _MEMBERS))
     if is_tar(path) or name.endswith((".txt", ".txt.gz")):
         return "widerface_text"
     if name.endswith(".npy"):
@@ -51,6 +56,16 @@ def output_format(path: str | Path) -> str:
     if name.endswith((".json", ".json.gz")):
         return _json_format(path)
     return format_of(path)
+
+
+def _format_of_names(names: Iterable[str]) -> str:
+    """Tell whole pictures, pictures of parts and text files apart by what most are called."""
+    pictures = [name.lower() for name in names if name.lower().endswith(IMAGE_SUFFIXES)]
+    if not pictures:
+        return "widerface_text"
+    parts = tuple(f"_{part}.png" for part in registry.load("predictions", "part_masks").PARTS)
+    masks = sum(name.endswith(parts) for name in pictures)
+    return "part_masks" if 2 * masks > len(pictures) else "image_files"
 
 
 def _json_format(path: Path) -> str:
@@ -123,6 +138,10 @@ def read_outputs(
             return read_detections(path, chosen, model=model, kind=options.get("kind"))
         if "column" not in options and any(name in columns for name in _VECTORS):
             chosen = "embeddings"
+        elif holds_images(columns):
+            chosen = "image_files"
+        elif "column" not in options and holds_values(columns):
+            chosen = "unit_values"
     plugin = registry.load("predictions", chosen)
     known = tuple(n for n in _parameters(plugin) if n not in ("path", "model", "options"))
     _refuse_unknown(options, known or _OF_LABELS, chosen)

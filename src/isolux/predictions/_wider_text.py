@@ -5,52 +5,34 @@ One file for each image, as its evaluation code takes them, or many images in on
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import PurePosixPath
+from typing import IO, Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from isolux.errors import FileError, TableError
-from isolux.io._text import decodable
+from isolux.predictions._text_pieces import Piece, pieces
 
 __all__ = ["read_texts"]
 
 _PICTURE = re.compile(r"\.(jpe?g|png|bmp|webp)$", re.IGNORECASE)
 _COUNT = re.compile(rb"[ \t]*([0-9]{1,9})[ \t]*\r?(?:\n|$)")
+_ZEROS = re.compile(rb"[ \t]*0( +0)*[ \t]*\r?(?:\n|$)")
+_ROOM = 1 << 16  # boxes for which there is room at first
 _BOX_LINE = "x y width height score"
 
 
-@dataclass(slots=True)
-class _Text:
-    """One file: its bytes, and what to call it in messages."""
-
-    data: bytes
-    numbers: npt.NDArray[np.uint8]
-    name: str
-    where: str
-
-    def line(self, at: int) -> int:
-        """Count lines from 1."""
-        return self.data.count(b"\n", 0, at) + 1
-
-    def at(self, byte: int) -> str:
-        return f"{self.where}, line {self.line(byte)}"
-
-    def shown(self, at: int) -> str:
-        line = self.data[at : at + 200].split(b"\n", 1)[0].decode("utf-8", "replace").strip()
-        return repr(line[:60]) if line else "the end of the file"
-
-
-def read_texts(files: Iterable[tuple[str, bytes]], where: str) -> pl.DataFrame:
-    """Read files of detections.
+def read_texts(files: Iterable[tuple[str, bytes | IO[bytes]]], where: str) -> pl.DataFrame:
+    """Read files of detections, each a few megabytes at a time.
 
     Parameters
     ----------
-    files : iterable of (str, bytes)
+    files : iterable of (str, bytes or stream of bytes)
         Name below the folder (``31--Waiter/31_Waiter_276.txt``) and content.
     where : str
         The folder or archive.
@@ -65,80 +47,129 @@ def read_texts(files: Iterable[tuple[str, bytes]], where: str) -> pl.DataFrame:
     FileError, TableError
         With file and line (from 1).
     """
-    images: list[str] = []
-    counts: list[int] = []
-    parts: list[npt.NDArray[np.float64]] = []
-    origin: dict[str, str] = {}
-    for name, data in files:
-        place = f"{where}: {name}" if name else where
-        data = decodable(data, place)  # noqa: PLW2901
-        if not data.strip():
-            raise FileError(
-                "the file is empty", expected="an image's name, a count, boxes", where=place
-            )
-        text = _Text(data, np.frombuffer(data + b"\0\0", dtype=np.uint8), name, place)
-        at = 0
-        while at >= 0:
-            image, found, at = _image(text, at)
-            if image in origin:
-                raise TableError(
-                    "two lists of detections are of the same image",
-                    expected="one list for each image",
-                    found=f"{image!r}, also in {origin[image]}",
-                    where=place,
-                )
-            origin[image] = place
-            images.append(image)
-            counts.append(len(found))
-            parts.append(found)
-    if not images:
+    found = _Found()
+    for name, content in files:
+        stream = io.BytesIO(content) if isinstance(content, bytes) else content
+        file = _File(found)
+        for piece in pieces(stream, name, f"{where}: {name}" if name else where):
+            file.read(piece)
+    if not found.images:
         raise FileError("there is no file of detections", expected="*.txt", where=where)
-    boxes = np.concatenate(parts)
-    named = pl.Series(images, dtype=pl.String).gather(np.repeat(np.arange(len(images)), counts))
-    names = ("box_x", "box_y", "box_w", "box_h", "score")
-    columns = {n: pl.Series(np.ascontiguousarray(boxes[:, k])) for k, n in enumerate(names)}
-    return pl.DataFrame({"image_id": named, **columns})
+    return found.frame()
 
 
-def _image(text: _Text, at: int) -> tuple[str, npt.NDArray[np.float64], int]:
-    """Read one image from its name on: its id, boxes [N, 5], the next name or -1."""
-    end = text.data.find(b"\n", at)
-    name = text.data[at:end].decode("utf-8").strip() if end >= 0 else ""
-    _refuse_no_name(text, at, name)
-    counted = _COUNT.match(text.data, end + 1)
-    if counted is None:
-        raise FileError(
-            "the number of boxes is missing",
-            expected="a whole number in the line after the image's name",
-            found=text.shown(end + 1),
-            where=text.at(end + 1),
-        )
-    found, at = _boxes(text, counted.end(), int(counted[1]))
-    following = _not_blank(text.data, at)
-    return _image_id(name, text), found, following if following < len(text.data) else -1
+class _Found:
+    """The images so far and their boxes, in long arrays whose unwritten pages take no memory."""
+
+    def __init__(self) -> None:
+        self.images: list[str] = []
+        self.counts: list[int] = []
+        self.origin: dict[str, str] = {}
+        self.boxes = np.empty((5, _ROOM))
+        self.filled = 0
+
+    def open(self, image: str, where: str) -> None:
+        """Begin an image; refuse one that was there before."""
+        if image in self.origin:
+            raise TableError(
+                "two lists of detections are of the same image",
+                expected="one list for each image",
+                found=f"{image!r}, also in {self.origin[image]}",
+                where=where,
+            )
+        self.origin[image] = where
+        self.images.append(image)
+        self.counts.append(0)
+
+    def room(self, rows: int) -> npt.NDArray[np.float64]:
+        """Return where the next boxes belong, ``[rows, 5]``."""
+        if self.filled + rows > self.boxes.shape[1]:
+            longer = np.empty((5, 2 * (self.filled + rows)))
+            longer[:, : self.filled] = self.boxes[:, : self.filled]
+            self.boxes = longer
+        return self.boxes[:, self.filled : self.filled + rows].T
+
+    def add(self, rows: int) -> None:
+        """Count boxes that were written there."""
+        self.filled += rows
+        self.counts[-1] += rows
+
+    def frame(self) -> pl.DataFrame:
+        """Give one row a box."""
+        named = pl.Series(self.images, dtype=pl.String)
+        named = named.gather(np.repeat(np.arange(len(self.images)), self.counts))
+        names = ("box_x", "box_y", "box_w", "box_h", "score")
+        columns = {n: pl.Series(self.boxes[k, : self.filled]) for k, n in enumerate(names)}
+        return pl.DataFrame({"image_id": named, **columns})
 
 
-def _boxes(text: _Text, start: int, count: int) -> tuple[npt.NDArray[np.float64], int]:
-    from isolux.predictions._wider_kernels import read_lines
+class _File:
+    """How far one file was read: what its next line must be."""
 
-    room = (len(text.data) - start) // 9 + 1  # "0 0 0 0 0" is the shortest line
-    if count > room:
-        raise _miscounted(text, start, count, int(text.data.count(b"\n", start)))
-    found = np.empty((count, 5))
-    rows, at = read_lines(text.numbers, start, found)
-    while rows < count:  # a line that the quick reader does not take: 1e400, nan, +1, a blank
-        stop = text.data.find(b"\n", at)
-        line = text.data[at : stop if stop >= 0 else len(text.data)]
-        found[rows] = _five(text, at, line, rows, count)
-        at += len(line) + 1
-        more, at = read_lines(text.numbers, at, found[rows + 1 :])
-        rows += more + 1
-    if count == 0 and re.match(rb"[ \t]*0( +0)*[ \t]*\r?(\n|$)", text.data[at : at + 80]):
-        at = text.data.find(b"\n", at) + 1 or len(text.data)  # the dummy line of an empty image
-    return found, at
+    def __init__(self, found: _Found) -> None:
+        self.found = found
+        self.next: Literal["name", "count", "boxes", "dummy"] = "name"
+        self.count = self.left = 0  # boxes announced for the image, and those to come
+        self.begun = False
+
+    def read(self, piece: Piece) -> None:
+        """Read the lines of a piece."""
+        steps = {
+            "name": self._name, "count": self._count, "boxes": self._boxes, "dummy": self._dummy,
+        }  # fmt: skip
+        at = 0
+        while at < len(piece.data):
+            at = steps[self.next](piece, at)
+        if piece.last and self.next == "count":
+            raise _uncounted(piece, at)
+        if piece.last and self.next == "boxes":
+            raise _miscounted(piece, at, self.count, self.count - self.left)
+
+    def _name(self, piece: Piece, at: int) -> int:
+        at = _not_blank(piece.data, at) if self.begun else at
+        if at == len(piece.data):
+            return at
+        end = piece.data.find(b"\n", at)
+        name = piece.data[at:end].decode("utf-8").strip() if end >= 0 else ""
+        _refuse_no_name(piece, at, name)
+        self.found.open(_image_id(name, piece), piece.where)
+        self.next, self.begun = "count", True
+        return end + 1
+
+    def _count(self, piece: Piece, at: int) -> int:
+        counted = _COUNT.match(piece.data, at)
+        if counted is None:
+            raise _uncounted(piece, at)
+        self.count = self.left = int(counted[1])
+        self.next = "boxes" if self.count else "dummy"
+        return counted.end()
+
+    def _dummy(self, piece: Piece, at: int) -> int:
+        """Pass over the line of zeros that some write for an image without boxes."""
+        self.next = "name"
+        if not _ZEROS.match(piece.data, at):
+            return at
+        return piece.data.find(b"\n", at) + 1 or len(piece.data)
+
+    def _boxes(self, piece: Piece, at: int) -> int:
+        from isolux.predictions._wider_kernels import read_lines
+
+        most = (len(piece.data) - at) // 9 + 1  # "0 0 0 0 0" is the shortest line
+        room = self.found.room(min(self.left, most))
+        rows, at = read_lines(piece.numbers, at, room)
+        if rows < len(room) and at < len(piece.data):
+            # a line that the quick reader does not take: 1e400, nan, +1, a blank
+            stop = piece.data.find(b"\n", at)
+            line = piece.data[at : stop if stop >= 0 else len(piece.data)]
+            room[rows] = _five(piece, at, line, self.count - self.left + rows, self.count)
+            rows, at = rows + 1, min(at + len(line) + 1, len(piece.data))
+        self.found.add(rows)
+        self.left -= rows
+        self.next = "boxes" if self.left else "name"
+        return at
 
 
-def _five(text: _Text, at: int, line: bytes, row: int, count: int) -> list[float]:
+def _five(text: Piece, at: int, line: bytes, row: int, count: int) -> list[float]:
     try:
         numbers = [float(cell) for cell in line.split()]
     except ValueError:
@@ -155,7 +186,7 @@ def _five(text: _Text, at: int, line: bytes, row: int, count: int) -> list[float
     return numbers
 
 
-def _miscounted(text: _Text, at: int, count: int, found: int) -> TableError:
+def _miscounted(text: Piece, at: int, count: int, found: int) -> TableError:
     return TableError(
         "an image has fewer boxes than it says",
         expected=f"{count:,} lines: {_BOX_LINE}",
@@ -164,7 +195,16 @@ def _miscounted(text: _Text, at: int, count: int, found: int) -> TableError:
     )
 
 
-def _refuse_no_name(text: _Text, at: int, name: str) -> None:
+def _uncounted(text: Piece, at: int) -> FileError:
+    return FileError(
+        "the number of boxes is missing",
+        expected="a whole number in the line after the image's name",
+        found=text.shown(at),
+        where=text.at(at),
+    )
+
+
+def _refuse_no_name(text: Piece, at: int, name: str) -> None:
     cells = name.split()
     if name and not (len(cells) == 5 and all(re.match(r"[-+.\d]", cell) for cell in cells)):
         return
@@ -175,15 +215,16 @@ def _refuse_no_name(text: _Text, at: int, name: str) -> None:
             found=text.shown(at),
             where=text.at(at),
         )
+    later = text.before + at > 0
     raise TableError(
-        "an image has more boxes than it says" if at else "the file begins with a box",
-        expected="an image's name" + (" after as many boxes as were announced" if at else ""),
+        "an image has more boxes than it says" if later else "the file begins with a box",
+        expected="an image's name" + (" after as many boxes as were announced" if later else ""),
         found=repr(name[:60]),
         where=text.at(at),
     )
 
 
-def _image_id(name: str, text: _Text) -> str:
+def _image_id(name: str, text: Piece) -> str:
     """Name the image as WIDER FACE does: event, slash, picture."""
     if "/" not in name:
         parent = PurePosixPath(text.name).parent.name

@@ -1,7 +1,7 @@
 """Part masks as CelebAMask-HQ has them: a black and white picture for each part of each face.
 
-``<image>_<part>.png`` in any folders below one. They are listed here and opened only by the task
-that compares them. Lee et al. (2020).
+``<image>_<part>.png`` in any folders below one, or ``<image>/<part>.png`` as FHIBE lays them out.
+They are listed here and opened only by the task that compares them. Lee et al. (2020).
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import polars as pl
 from isolux.errors import FileError, SpecError
 from isolux.info import Info, Reference
 from isolux.io.paths import inside
+from isolux.io.tar import is_tar
 from isolux.predictions._detections import model_name
 from isolux.tables import PART_MASK_FILES, check
 
 INFO = Info(
     title="Part masks",
-    summary="A folder of pictures <image>_<part>.png, white where the part is, as CelebAMask-HQ"
-    " publishes and face parsers write them.",
+    summary="A folder of pictures <image>_<part>.png or <image>/<part>.png, white where the part"
+    " is, as CelebAMask-HQ publishes and face parsers write them.",
     references=(
         Reference(
             key="celebamask-hq",
@@ -35,10 +36,16 @@ INFO = Info(
 )
 
 PARTS = (
-    "skin", "l_brow", "r_brow", "l_eye", "r_eye", "eye_g", "l_ear", "r_ear", "ear_r", "nose",
-    "mouth", "u_lip", "l_lip", "neck", "neck_l", "cloth", "hair", "hat",
+    "skin", "nose", "eye_g", "l_eye", "r_eye", "l_brow", "r_brow", "l_ear", "r_ear", "mouth",
+    "u_lip", "l_lip", "hair", "hat", "ear_r", "neck_l", "neck", "cloth",
 )  # fmt: skip
-"""CelebAMask-HQ's parts in the order of its labels, 1 to 18; 0 is the background."""
+"""CelebAMask-HQ's parts in the order of its labels, 1 to 18; 0 is the background.
+
+Some parsers that were trained on it number them in another order.
+"""
+
+_FURTHER = ("background", "combined")
+"""What FHIBE's folders hold beside the parts: what none covers, and all labels in one picture."""
 
 
 def read(
@@ -53,13 +60,15 @@ def read(
     model : str, optional
         The model's name; not given: the folder's.
     parts : sequence of str
-        The names of parts; the longest that a file's name ends in is the one.
+        The names of parts, beside ``background`` and ``combined`` (a picture with the number of
+        each pixel's part); the longest that a file's name ends in is the one.
 
     Returns
     -------
     polars.DataFrame
-        Table ``PART_MASK_FILES``: model, image_id (the name without the part, ``00012``), part,
-        uri (the whole path). By image, then in the order of ``parts``.
+        Table ``PART_MASK_FILES``: model, image_id (the name without the part, ``00012``; of a file
+        that is named as a part alone, its folder's name), part, uri (the whole path). By image,
+        then in the order of ``parts``.
 
     Raises
     ------
@@ -86,13 +95,15 @@ def read(
             expected="a folder of <image>_<part>.png",
             found="" if not root.exists() else "a file" + (", empty" if _empty(root) else ""),
             where=where,
+            hint="unpack it first" if is_tar(root) else None,
         )
     files = pl.Series("uri", list(_pictures(root)), dtype=pl.String)
     if files.is_empty():
         raise FileError("the folder is empty of masks", expected="<image>_<part>.png", where=where)
-    frame = _named(files, parts, where).with_columns(
+    names = tuple(dict.fromkeys([*parts, *_FURTHER]))
+    frame = _named(files, names, root).with_columns(
         model=pl.lit(model or model_name(root)),
-        order=pl.col("part").replace_strict({p: i for i, p in enumerate(parts)}),
+        order=pl.col("part").replace_strict({p: i for i, p in enumerate(names)}),
     )
     table = frame.sort("image_id", "order", maintain_order=True).select(
         PART_MASK_FILES.schema.keys()
@@ -123,27 +134,32 @@ def _stop(error: OSError) -> None:
     raise error
 
 
-def _named(files: pl.Series, parts: Sequence[str], where: str) -> pl.DataFrame:
+def _named(files: pl.Series, parts: Sequence[str], root: Path) -> pl.DataFrame:
     """Part each file's name into the image and the part."""
     stem = files.str.replace(r"(?s)^.*[/\\]", "").str.replace(r"(?i)\.png$", "")
+    # The files straight in the folder have no folder of their own that could name an image.
+    below = files.str.head(files.str.len_chars().cast(pl.Int64) - stem.str.len_chars() - 4)
+    own = below.str.strip_chars_end("/\\")
+    owner = own.str.extract(r"([^/\\]+)$", 1).set(own.is_in([str(root), str(root.resolve())]), None)
     best = pl.lit(None, dtype=pl.String)
     for part in sorted(parts, key=len):  # a longer name that fits is taken instead of a shorter
         best = pl.when(pl.col("stem").str.ends_with(f"_{part}")).then(pl.lit(part)).otherwise(best)
-    frame = pl.DataFrame([files, stem.alias("stem")]).with_columns(part=best)
-    frame = frame.with_columns(
-        image_id=pl.col("stem").str.head(
-            pl.col("stem").str.len_chars().cast(pl.Int64)
-            - pl.col("part").str.len_chars().cast(pl.Int64)
-            - 1
-        )
+    frame = pl.DataFrame([files, stem.alias("stem"), owner.alias("owner")])
+    alone = pl.col("stem").is_in(list(parts)) & pl.col("owner").is_not_null()
+    frame = frame.with_columns(part=pl.when(alone).then("stem").otherwise(best), alone=alone)
+    without = pl.col("stem").str.head(
+        pl.col("stem").str.len_chars().cast(pl.Int64)
+        - pl.col("part").str.len_chars().cast(pl.Int64)
+        - 1
     )
+    frame = frame.with_columns(image_id=pl.when("alone").then("owner").otherwise(without))
     strange = frame.filter(pl.col("part").is_null() | (pl.col("image_id") == ""))
     if strange.height:
         raise FileError(
             f"{strange.height:,} file(s) have names that end in no part",
-            expected="<image>_<part>.png with a part of " + ", ".join(parts),
+            expected="<image>_<part>.png or <image>/<part>.png with a part of " + ", ".join(parts),
             found=repr(strange["stem"][0] + ".png"),
-            where=where,
+            where=str(root),
             hint="name the parts (parts=…), or keep other pictures elsewhere",
         )
     return frame

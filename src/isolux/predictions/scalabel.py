@@ -8,19 +8,17 @@ from __future__ import annotations
 
 from itertools import chain
 from pathlib import Path
-from typing import NoReturn
 
-import msgspec
 import numpy as np
 import polars as pl
 
-from isolux.errors import FileError, TableError, place
+from isolux.errors import TableError, place
 from isolux.info import Info, Reference
-from isolux.io._text import decodable
 from isolux.io.cells import row_of
-from isolux.predictions._coco_rows import raise_damage
+from isolux.predictions._bdd_categories import Categories, renamed
 from isolux.predictions._detections import detections, model_name
-from isolux.predictions._window import open_bytes
+from isolux.predictions._scalabel_frames import Box, Frame, frames
+from isolux.predictions._window import Window, open_bytes
 
 INFO = Info(
     title="Scalabel",
@@ -41,31 +39,12 @@ INFO = Info(
 )
 
 
-class _Box(msgspec.Struct, gc=False):
-    x1: float
-    y1: float
-    x2: float
-    y2: float
-
-
-class _Label(msgspec.Struct, gc=False):
-    category: str | None = None
-    score: float | str | None = None
-    box2d: _Box | None = None
-
-
-class _Frame(msgspec.Struct, gc=False, rename={"video": "videoName"}):
-    name: str
-    video: str | None = None
-    labels: list[_Label] | None = None
-
-
-class _Document(msgspec.Struct):
-    frames: list[_Frame]
-
-
 def read(
-    path: str | Path, *, model: str | None = None, pixel_inclusive: bool = False
+    path: str | Path,
+    *,
+    model: str | None = None,
+    pixel_inclusive: bool = False,
+    categories: Categories = "as-named",
 ) -> pl.DataFrame:
     """Read detections.
 
@@ -79,12 +58,16 @@ def read(
         Whether ``x2`` and ``y2`` are the last pixel of the box, as Scalabel's own evaluation has
         it: the width is then x2 − x1 + 1. Not given: they are the box's edge, the width is
         x2 − x1. The dataset must be loaded with the same choice.
+    categories : {"as-named", "bdd100k"}
+        ``bdd100k``: names of BDD100K's 2018 release become those of today (bike → bicycle, motor →
+        motorcycle, person → pedestrian), which its loader gives.
 
     Returns
     -------
     polars.DataFrame
         Table ``BOX_PREDICTIONS``: ``image_id`` is the frame's name (``video/name`` where names
-        repeat), ``label`` the category as the file names it, box in pixels, score as in the file.
+        repeat), ``label`` the category as the file names it (or see
+        ``categories``), box in pixels, score as in the file.
 
     Raises
     ------
@@ -106,22 +89,15 @@ def read(
     ('net', 'a.jpg', 'pedestrian', 4.0, 5.0, 20.0, 30.0, 0.9)
     """
     where = str(path)
-    frames = _decoded(path, where)
-    labels = [frame.labels or [] for frame in frames]
-    flat = list(chain.from_iterable(labels))
-    counts = np.array([len(of_frame) for of_frame in labels], dtype=np.int64)
-    frame_of = np.repeat(np.arange(len(frames)), counts)
-    number = np.arange(len(flat)) - np.repeat(np.cumsum(counts) - counts, counts)
-    table = pl.DataFrame(
-        {
-            "frame": frame_of,
-            "number": number,
-            "image_id": _image_ids(frames, where).gather(frame_of),
-            "label": pl.Series([label.category for label in flat], dtype=pl.String),
-            "score": _scores([label.score for label in flat]),
-            **_corners([label.box2d for label in flat]),
-        }
-    )
+    names: list[tuple[str, str | None]] = []
+    parts = []
+    with open_bytes(path) as stream:
+        for some in frames(Window(stream, where)):
+            parts.append(_labels_of(some, len(names), categories))
+            names += [(frame.name, frame.video) for frame in some]
+    parts = parts or [_labels_of([], 0, categories)]
+    table = pl.concat(parts, rechunk=True)
+    table = table.with_columns(_image_ids(names, where).gather(table["frame"]).alias("image_id"))
     _refuse_unusable(table, where)
     edge = 1.0 if pixel_inclusive else 0.0
     boxes = table.with_columns(
@@ -130,32 +106,22 @@ def read(
     return detections(boxes, where, kind="boxes", model=model or model_name(path))
 
 
-def _decoded(path: str | Path, where: str) -> list[_Frame]:
-    with open_bytes(path) as stream:
-        data = decodable(stream.read(), where)
-    text = data.lstrip(b" \t\r\n")
-    if not text:
-        raise FileError("the file is empty", expected="a list of frames", where=where)
-    try:
-        if text[:1] == b"{":
-            return msgspec.json.decode(data, type=_Document).frames
-        return msgspec.json.decode(data, type=list[_Frame])
-    except msgspec.ValidationError as error:
-        problem, _, at = str(error).partition(" - at ")
-        raise TableError(
-            "the JSON does not hold what it should",
-            expected='[{"name": "a.jpg", "labels": [{"category": …, "score": …, "box2d": …}]}]',
-            found=f"{problem}, at {at.strip('`') or 'the top'} (counted from 0)",
-            where=where,
-        ) from error
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        _damaged(data, where, error)
-
-
-def _damaged(data: bytes, where: str, cause: Exception) -> NoReturn:
-    # One bracket is put before the text, so that a list's own opens a list in a list.
-    raise_damage(data, where, byte=0, cause=cause)
-    raise FileError("this is not valid JSON", found=str(cause), where=where) from cause
+def _labels_of(some: list[Frame], before: int, categories: Categories) -> pl.DataFrame:
+    """Give the labels of some frames, a row each, and the number of the frame in the file."""
+    labels = [frame.labels or [] for frame in some]
+    flat = list(chain.from_iterable(labels))
+    counts = np.array([len(of_frame) for of_frame in labels], dtype=np.int64)
+    return pl.DataFrame(
+        {
+            "frame": np.repeat(np.arange(before, before + len(some)), counts),
+            "number": np.arange(len(flat)) - np.repeat(np.cumsum(counts) - counts, counts),
+            "label": renamed(
+                pl.Series([label.category for label in flat], dtype=pl.String), categories
+            ),
+            "score": _scores([label.score for label in flat]),
+            **_corners([label.box2d for label in flat]),
+        }
+    )
 
 
 def _scores(values: list[float | str | None]) -> pl.Series:
@@ -166,7 +132,7 @@ def _scores(values: list[float | str | None]) -> pl.Series:
     return text.str.strip_chars().cast(pl.Float64, strict=False)
 
 
-def _corners(boxes: list[_Box | None]) -> dict[str, pl.Series]:
+def _corners(boxes: list[Box | None]) -> dict[str, pl.Series]:
     """Give the corners as columns; null where there is no box."""
     names = {"x1": "box_x", "y1": "box_y", "x2": "x2", "y2": "y2"}
     return {
@@ -178,12 +144,12 @@ def _corners(boxes: list[_Box | None]) -> dict[str, pl.Series]:
 _F = pl.Float64()
 
 
-def _image_ids(frames: list[_Frame], where: str) -> pl.Series:
+def _image_ids(frames: list[tuple[str, str | None]], where: str) -> pl.Series:
     """Name the frames, with their video where names alone repeat."""
-    names = pl.Series([frame.name for frame in frames], dtype=pl.String)
+    names = pl.Series([name for name, _ in frames], dtype=pl.String)
     if names.is_unique().all():
         return names
-    videos = [frame.video or frame.name.rsplit(".", 1)[0] for frame in frames]
+    videos = [video or name.rsplit(".", 1)[0] for name, video in frames]
     ids = pl.Series([f"{v}/{n}" for v, n in zip(videos, names.to_list(), strict=True)])
     repeated = ~ids.is_first_distinct()
     if repeated.any():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 import polars as pl
 
@@ -79,7 +80,7 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
     return detections(frame, str(path), kind="boxes", model=model or model_name(path))
 
 
-def _files(path: Path) -> Iterator[tuple[str, bytes]]:
+def _files(path: Path) -> Iterator[tuple[str, bytes | IO[bytes]]]:
     if is_tar(path):
         yield from tar_files(path, ".txt")
     elif path.is_dir():
@@ -87,11 +88,11 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
             if not file.is_file():
                 continue
             with open_bytes(inside(path, file.relative_to(path))) as stream:
-                yield file.relative_to(path).as_posix(), stream.read()
+                yield file.relative_to(path).as_posix(), stream
     elif path.suffix.lower() == ".zip":
         raise FileError(
             "zip archives are not read", where=str(path), hint="unpack it and name the folder"
         )
     else:
         with open_bytes(path) as stream:
-            yield "", stream.read()
+            yield "", stream

@@ -1,0 +1,180 @@
+"""Pictures from files: opened within limits, turned as their EXIF says, as RGB of 8 bits.
+
+Datasets' originals and what a model drew are read here. A file from elsewhere is not trusted: only
+formats that Pillow decodes itself are opened (no program is started), a picture that unpacks to
+more than ``LARGEST_PIXELS`` is refused by its header, and a damaged one is named.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.errors import FileError
+
+__all__ = [
+    "IMAGE_SUFFIXES",
+    "LARGEST_PIXELS",
+    "Pixels",
+    "decode_image",
+    "read_image",
+    "resize_image",
+]
+
+Pixels = npt.NDArray[np.uint8]
+"""``[height, width, 3]``: red, green, blue; rows from the top, columns from the left."""
+
+IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff")
+LARGEST_PIXELS = 89_478_485
+"""What Pillow takes for a bomb: 256 MiB of RGB. A photograph of 50 megapixels is below it."""
+
+_LARGEST_BYTES = 1 << 29
+_FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
+_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
+_DAMAGE = (
+    OSError, SyntaxError, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError,
+    OverflowError, MemoryError, struct.error, zlib.error,
+)  # fmt: skip
+
+
+def read_image(path: str | Path, *, exif_orientation: bool = True) -> Pixels:
+    """Read a picture from a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        PNG, JPEG, WebP, BMP or TIFF; of several frames the first.
+    exif_orientation : bool
+        Turn the picture as its EXIF says, so that "up" is up. Boxes are then those of the turned
+        picture.
+
+    Returns
+    -------
+    [height, width, 3] uint8
+        RGB. Grey, palette and CMYK are converted; transparency is dropped.
+
+    Raises
+    ------
+    FileError
+        Missing, empty, no such picture, damaged or cut off, too large, more than 8 bits of grey.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (3, 2), (9, 8, 7)).save(Path(folder) / "a.png")
+    ...     read_image(Path(folder) / "a.png").shape
+    (2, 3, 3)
+    """
+    path = Path(path).expanduser()
+    try:
+        size = path.stat().st_size
+        if size > _LARGEST_BYTES:
+            raise FileError(
+                "this picture's file is too large",
+                expected=f"at most {_LARGEST_BYTES >> 20:,} MiB",
+                found=f"{size >> 20:,} MiB",
+                where=str(path),
+            )
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise FileError("there is no such file", where=str(path)) from error
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        raise FileError("the file cannot be read", found=found, where=str(path)) from error
+    return decode_image(data, str(path), exif_orientation=exif_orientation)
+
+
+def decode_image(data: bytes, where: str, *, exif_orientation: bool = True) -> Pixels:
+    """Decode a picture that is in memory; ``where`` is what errors call it.
+
+    Raises
+    ------
+    FileError
+        As ``read_image``.
+
+    Examples
+    --------
+    >>> decode_image(b"no picture", "a.png")
+    Traceback (most recent call last):
+        ...
+    isolux.errors.FileError: this is no picture, or it is damaged
+      expected: PNG, JPEG, WEBP, BMP or TIFF
+      found: cannot identify image file
+      where: a.png
+    """
+    from PIL import Image, ImageOps
+
+    if not data:
+        raise FileError("the file is empty", expected="a picture", where=where)
+    try:
+        with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
+            _refuse(image.size, image.mode, where)
+            image.load()
+            turned = ImageOps.exif_transpose(image) if exif_orientation else image
+            if "transparency" in turned.info:
+                turned = turned.convert("RGBA")
+            return np.array(turned.convert("RGB"), dtype=np.uint8)
+    except FileError:
+        raise
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise _bomb("more", where) from error
+    except _DAMAGE as error:
+        raise FileError(
+            "this is no picture, or it is damaged",
+            expected=", ".join(_FORMATS[:-1]) + f" or {_FORMATS[-1]}",
+            found=_said(error),
+            where=where,
+        ) from error
+
+
+def resize_image(pixels: Pixels, height: int, width: int) -> Pixels:
+    """Bring a picture to a size by Pillow's bilinear filter, which averages what it shrinks.
+
+    FHIBE's released code resizes so (torchvision's ``Resize`` of a Pillow image).
+
+    Examples
+    --------
+    >>> resize_image(np.full((4, 2, 3), 7, dtype=np.uint8), 2, 2).tolist()[0][0]
+    [7, 7, 7]
+    """
+    from PIL import Image
+
+    if pixels.shape[:2] == (height, width):
+        return pixels
+    resized = Image.fromarray(pixels).resize((width, height), Image.Resampling.BILINEAR)
+    return np.array(resized, dtype=np.uint8)
+
+
+def _refuse(size: tuple[int, int], mode: str, where: str) -> None:
+    if size[0] * size[1] > LARGEST_PIXELS:
+        raise _bomb(f"{size[0]:,} × {size[1]:,}", where)
+    if mode not in _MODES:
+        raise FileError(
+            "this picture does not hold 8 bits a channel",
+            expected="grey, palette, RGB or CMYK of 8 bits",
+            found=f"Pillow's mode {mode!r}",
+            where=where,
+            hint="save it with 8 bits a channel",
+        )
+
+
+def _bomb(found: str, where: str) -> FileError:
+    return FileError(
+        "this picture unpacks to more pixels than a photograph has, as a bomb does",
+        expected=f"at most {LARGEST_PIXELS:,} pixels",
+        found=found,
+        where=where,
+    )
+
+
+def _said(error: BaseException) -> str:
+    """Give the first line of a message, without the address of an object in memory."""
+    text = (str(error).splitlines() or [""])[0].partition(" <_io.")[0]
+    return text[:120] or type(error).__name__

@@ -1,0 +1,181 @@
+"""Pictures that a model made: a folder, a tar archive or a table of files, named by their subject.
+
+What face reconstruction and super-resolution give. Files are listed here and opened only by the
+task that compares them with the originals.
+"""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from isolux.errors import FileError, UnknownNameError, place
+from isolux.info import Info
+from isolux.io.frames import read_table
+from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.io.images import IMAGE_SUFFIXES
+from isolux.io.paths import inside
+from isolux.io.tar import is_tar, tar_files
+from isolux.predictions._detections import model_name
+from isolux.predictions._image_tables import ARCHIVED, FHIBE_API, IMAGE_FILES
+from isolux.tables import check
+
+INFO = Info(
+    title="Pictures",
+    summary="A folder or tar archive of pictures, named by the person or image that each is of, or"
+    " a table with their ids and paths.",
+    references=(
+        replace(FHIBE_API, place="docs/task_specifics.md, face encoding and face super resolution"),
+    ),
+    assumptions=("a person without a file was given no picture",),
+)
+
+
+def read(
+    path: str | Path,
+    *,
+    model: str | None = None,
+    id: str | None = None,  # noqa: A002  (the flag is called --id)
+    root: str | None = None,
+) -> pl.DataFrame:
+    """List pictures; none is opened.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder, searched to its bottom; a tar archive (plain, gzip, bzip2 or xz); or a table with
+        ``uri`` and a column of ids.
+    model : str, optional
+        The model's name; not given: a table's column ``model``, else the folder's or file's name.
+    id : str, optional
+        A table's column of ids; not given: the first there is of ``id``, ``instance_id``,
+        ``image_id``, ``file``, ``filename``, ``path``.
+    root : str, optional
+        The folder that a table's paths must lie in; not given: the table's own.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``IMAGE_FILES``: model, instance_id (the path below the folder, ``val/1.png``; the
+        task tells people from images, with or without folder and suffix), uri. By id.
+
+    Raises
+    ------
+    FileError
+        Nothing there, no picture in it; a link; a path that leads out of its folder; an archive
+        that is damaged or a bomb.
+    UnknownNameError, TableError
+        A table without ``uri`` or ids, or with one id twice.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("7.png", "notes.txt"):
+    ...         (Path(folder) / name).touch()
+    ...     read(folder, model="net").select("model", "instance_id").rows()
+    [('net', '7.png')]
+    """
+    source = Path(path).expanduser()
+    where = str(source)
+    if source.is_dir():
+        frame = _named(_files(source), where)
+    elif not source.exists():
+        raise FileError("there is no such file or folder", where=where)
+    elif source.stat().st_size == 0:
+        raise FileError("the file is empty", expected="pictures", where=where)
+    elif is_tar(source):
+        frame = _named(_members(source), where)
+    else:
+        frame = _of_table(source, id, root)
+    named = pl.lit(model or model_name(source))
+    if model is None and "model" in frame.columns:
+        named = pl.col("model").cast(pl.String).fill_null(model_name(source))
+    frame = frame.with_columns(named.alias("model")).sort("instance_id", "model")
+    return check(frame.select(IMAGE_FILES.schema.keys()), IMAGE_FILES, where=where)
+
+
+def _named(files: Iterator[tuple[str, str]], where: str) -> pl.DataFrame:
+    pairs = list(files)
+    if not pairs:
+        raise FileError(
+            "there is no picture in it",
+            expected="files that end in " + ", ".join(IMAGE_SUFFIXES),
+            where=where,
+        )
+    return pl.DataFrame(pairs, schema={"instance_id": pl.String, "uri": pl.String}, orient="row")
+
+
+def _files(root: Path) -> Iterator[tuple[str, str]]:
+    """Walk the folder; a link is refused, for a picture of elsewhere is not the model's."""
+    try:
+        for folder, folders, names in os.walk(root, onerror=_stop):
+            for name in [*folders, *names]:
+                file = Path(folder) / name
+                if file.is_symlink():
+                    raise FileError(
+                        "there is a link among the pictures",
+                        expected="plain files and folders",
+                        found=str(file.relative_to(root)),
+                        where=str(root),
+                        hint="put the file itself there",
+                    )
+            for name in names:
+                if name.lower().endswith(IMAGE_SUFFIXES):
+                    file = Path(folder) / name
+                    yield file.relative_to(root).as_posix(), str(file)
+    except OSError as error:
+        raise FileError(
+            "the folder cannot be listed", found=error.strerror, where=str(root)
+        ) from error
+
+
+def _stop(error: OSError) -> None:
+    raise error
+
+
+def _members(path: Path) -> Iterator[tuple[str, str]]:
+    """Name the pictures in an archive; unpacking them all finds bombs and links at once."""
+    for name, _ in tar_files(path):
+        if name.lower().endswith(IMAGE_SUFFIXES):
+            yield name.removeprefix("./"), f"{path}{ARCHIVED}{name}"
+
+
+def _of_table(path: Path, column: str | None, root: str | None) -> pl.DataFrame:
+    where = str(path)
+    try:
+        frame = read_table(path)
+    except FileError:
+        if tarfile.is_tarfile(path):
+            raise FileError(
+                "this archive's name does not end as an archive's", where=where, hint="add .tar"
+            ) from None
+        raise
+    if "uri" not in frame.columns:
+        raise UnknownNameError("column", "uri", frame.columns, where=where)
+    named = column or next((name for name in ID_COLUMNS if name in frame.columns), None)
+    if named is None:
+        raise UnknownNameError("column", "instance_id", frame.columns, where=where)
+    base = Path(root).expanduser() if root is not None else path.parent
+    paths = ids_of(frame, "uri", where).to_list()
+    files = []
+    for row, uri in enumerate(paths, start=1):
+        archive, parted, member = uri.partition(ARCHIVED)
+        try:
+            found = inside(base, archive)
+        except FileError as error:
+            raise FileError(
+                error.problem,
+                expected=error.expected,
+                found=error.found,
+                where=place(where, row, "uri"),
+                hint="name the folder that holds the pictures (root=…)",
+            ) from error
+        files.append(f"{found}{parted}{member}")
+    own = [frame["model"]] if "model" in frame.columns else []
+    return pl.DataFrame([ids_of(frame, named, where), pl.Series("uri", files), *own])

@@ -1,0 +1,165 @@
+"""Values that were computed elsewhere: a table with a row a person and a column a metric.
+
+LPIPS needs a network whose weights are not on every machine; what another program measured is
+audited as well. Names of columns tell the metric: ``lpips``, ``psnr``, ``ssim``,
+``identity_cosine`` (FHIBE's code writes LPIPS, PSNR and CURRICULAR_FACE).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from isolux.errors import TableError, UnknownNameError, place
+from isolux.info import Info
+from isolux.io.cells import as_numbers, as_text, row_of
+from isolux.io.frames import read_table
+from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.predictions._detections import model_name
+from isolux.predictions._image_tables import FHIBE_API, UNIT_VALUES, VALUE_COLUMNS
+from isolux.tables import check
+
+INFO = Info(
+    title="Values computed elsewhere",
+    summary="A table (CSV, Parquet, …) with one row a person or image and a column for each metric"
+    " that another program measured.",
+    references=(replace(FHIBE_API, place="docs/task_specifics.md, available metrics"),),
+    assumptions=(
+        "what a column holds was measured as its name says: nothing here can check it",
+        "an empty cell means that nothing was measured",
+    ),
+)
+
+
+def read(
+    path: str | Path,
+    *,
+    model: str | None = None,
+    id: str | None = None,  # noqa: A002  (the flag is called --id)
+    columns: Sequence[str] = (),
+) -> pl.DataFrame:
+    r"""Read values that were computed elsewhere.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV, TSV, Parquet, JSON lines or Arrow. Also a table ``UNIT_VALUES`` as ``isolux convert``
+        writes it: ``model, instance_id, metric, value``.
+    model : str, optional
+        The model's name; not given: the column ``model``, else the file's name.
+    id : str, optional
+        The column of ids; not given: the first there is of ``id``, ``instance_id``, ``image_id``,
+        ``file``, ``filename``, ``path``.
+    columns : sequence of str
+        The columns with values. Empty: those with a name that is known, in any letters: ``lpips``,
+        ``psnr`` (or ``psnr_db``), ``ssim``, ``identity_cosine`` (or ``curricular_face``). Any
+        other is a metric of its own name.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``UNIT_VALUES``: model, instance_id, metric, value (null where the cell is empty or
+        NaN). In the order of the rows, then of the columns.
+
+    Raises
+    ------
+    FileError
+        As for any table.
+    UnknownNameError
+        No column of ids or of values, with near names.
+    TableError
+        A cell that is no number, one infinite that is no PSNR, an id that occurs twice; with the
+        row from 1.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "net.csv"
+    ...     _ = file.write_text("image_id,LPIPS,PSNR\n7,0.21,24.5\n8,,25\n")
+    ...     read(file).rows()  # doctest: +NORMALIZE_WHITESPACE
+    [('net', '7', 'lpips', 0.21), ('net', '7', 'psnr', 24.5),
+     ('net', '8', 'lpips', None), ('net', '8', 'psnr', 25.0)]
+    """
+    file = Path(path).expanduser()
+    where = str(file)
+    frame = read_table(file)
+    named = id or next((name for name in ID_COLUMNS if name in frame.columns), None)
+    if named is None:
+        raise UnknownNameError("column", "instance_id", frame.columns, where=where)
+    who = [ids_of(frame, named, where)]
+    own = model is None and "model" in frame.columns
+    if own:
+        who.append(as_text(frame["model"]).fill_null(model_name(file)).alias("model"))
+    if {"metric", "value"} <= set(frame.columns) and not columns:
+        table = _long(frame, who, where)
+    else:
+        table = _wide(frame, who, columns, where)
+    if not own:
+        table = table.with_columns(model=pl.lit(model or model_name(file)))
+    return check(table.select(UNIT_VALUES.schema.keys()), UNIT_VALUES, where=where)
+
+
+def _long(frame: pl.DataFrame, who: list[pl.Series], where: str) -> pl.DataFrame:
+    metric = as_text(frame["metric"]).alias("metric")
+    value = _numbers(frame["value"], where, psnr=(metric == "psnr").fill_null(value=False))
+    return pl.DataFrame([*who, metric, value.alias("value")])
+
+
+def _wide(
+    frame: pl.DataFrame, who: list[pl.Series], columns: Sequence[str], where: str
+) -> pl.DataFrame:
+    taken = {series.name for series in who}
+    known = [
+        name
+        for name in frame.columns
+        if name.strip().lower() in VALUE_COLUMNS and name not in taken
+    ]
+    chosen = list(dict.fromkeys(columns)) or known
+    for name in chosen:
+        if name not in frame.columns:
+            raise UnknownNameError("column", name, frame.columns, where=where)
+    if not chosen:
+        raise UnknownNameError("column", "lpips", frame.columns, where=where)
+    metrics = [VALUE_COLUMNS.get(name.strip().lower(), name) for name in chosen]
+    twice = next((m for m in metrics if metrics.count(m) > 1), None)
+    if twice is not None:
+        raise TableError(
+            f"two columns hold {twice}",
+            expected="one column a metric",
+            found=", ".join(repr(c) for c, m in zip(chosen, metrics, strict=True) if m == twice),
+            where=where,
+            hint="name the one to read (columns=…)",
+        )
+    values = []
+    for name, metric in zip(chosen, metrics, strict=True):
+        psnr = pl.repeat(metric == "psnr", frame.height, dtype=pl.Boolean, eager=True)
+        values.append(_numbers(frame[name], where, psnr=psnr).alias(f"value {metric}"))
+    rows = pl.DataFrame([*who, *values]).with_row_index("row")
+    table = rows.unpivot(
+        on=[v.name for v in values],
+        index=["row", *(s.name for s in who)],
+        variable_name="metric",
+        value_name="value",
+    ).with_columns(pl.col("metric").str.strip_prefix("value "))
+    order = {metric: place for place, metric in enumerate(metrics)}
+    return table.sort("row", pl.col("metric").replace_strict(order), maintain_order=True)
+
+
+def _numbers(cells: pl.Series, where: str, *, psnr: pl.Series) -> pl.Series:
+    """Read cells as numbers; NaN is null, and only PSNR may be infinite."""
+    numbers = as_numbers(cells, where=where, column=cells.name).fill_nan(None)
+    endless = numbers.is_infinite().fill_null(value=False) & ~(psnr & (numbers > 0))
+    wrong = endless.fill_null(value=False)
+    if wrong.any():
+        row = row_of(wrong)
+        raise TableError(
+            f"{wrong.sum():,} value(s) are not finite",
+            expected="finite numbers; PSNR of identical pictures may be inf",
+            found=str(numbers[row]),
+            where=place(where, row + 1, cells.name),
+        )
+    return numbers

@@ -1,0 +1,125 @@
+"""Super-resolution: how near a face that a model made large again is to the original.
+
+FHIBE's task (Xiang et al. 2025, Methods): LPIPS between the original and what the model made of a
+reduced copy of it. PSNR and SSIM, which papers on face restoration report beside it, and the cosine
+of face embeddings are measured when named.
+
+A doubt about the released code: it brings both pictures to 256 × 256 pixels, though the model's are
+of 512, so much of what super-resolution adds is averaged away before it is judged. That is the
+default, for the sake of comparison; ``size_px=0`` judges the pictures as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isolux.containers import Dataset, Scores
+from isolux.info import TaskInfo
+from isolux.tasks._images import Asked, score_pictures
+from isolux.tasks._images_compare import Comparison, Crop
+from isolux.tasks._images_metrics import FHIBE, PICTURES
+
+__all__ = ["INFO", "score"]
+
+INFO = TaskInfo(
+    predictions="outputs",
+    title="Face super-resolution",
+    summary="How near each face that a model made from a reduced copy is to the original.",
+    references=(FHIBE,),
+    assumptions=(
+        "A model's picture shows what the original shows, in the same place: neither is aligned.",
+        "LPIPS and embeddings come from networks that may themselves serve groups unequally.",
+        "Every copy was reduced alike: how, the dataset does not say.",
+    ),
+    metrics=PICTURES,
+    defaults=("lpips",),
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    metrics: Sequence[str] = (),
+    originals: str | None = None,
+    original_embeddings: str | None = None,
+    size_px: int = 256,
+    crop: Crop = "none",
+    crop_outputs: bool = True,
+    exif_orientation: bool = True,
+    shape_tolerance: float = 0.02,
+    error_floor: float = 1e-8,
+    lpips_weights: str = "vgg16",
+    device: str = "cpu",
+    model: str | None = None,
+) -> Scores:
+    """Hold each person's picture that one or several models made against the original.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances; ``uri`` of their images leads to the originals, which were not
+        reduced.
+    predictions : frame
+        As in reconstruction: pictures, embeddings of them, or values computed elsewhere.
+    metrics : sequence of str
+        ``lpips``, ``psnr``, ``ssim`` of pictures; ``identity_cosine`` of embeddings; any of values.
+        None: of pictures LPIPS; of values those that are there.
+    originals, original_embeddings, size_px, crop, crop_outputs, exif_orientation, \
+    shape_tolerance, error_floor, lpips_weights, device, model
+        As in reconstruction.
+
+    Returns
+    -------
+    Scores
+        ``units``: table ``scores``, as in reconstruction, with the same ranges, directions (LPIPS:
+        **lower is better**) and reasons.
+
+    Raises
+    ------
+    SpecError, UnknownNameError, FileError, TableError, JoinError
+        As in reconstruction.
+
+    Examples
+    --------
+    An even grey of 100 and a picture of it that is 51 of 255 lighter: 13.98 dB.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import polars as pl
+    >>> from PIL import Image
+    >>> from isolux.info import DatasetInfo
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, grey in (("original", 100), ("made", 151)):
+    ...         Image.new("RGB", (16, 16), (grey,) * 3).save(Path(folder) / f"{name}.png")
+    ...     person = Dataset(
+    ...         name="one",
+    ...         info=DatasetInfo(title="One", summary="An example.", references=()),
+    ...         instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"]}),
+    ...         images=pl.DataFrame({"image_id": ["1"], "uri": ["original.png"]}),
+    ...     )
+    ...     made = pl.DataFrame(
+    ...         {"model": ["m"], "instance_id": ["1"], "uri": [str(Path(folder) / "made.png")]}
+    ...     )
+    ...     found = score(person, made, metrics=["psnr"], originals=folder)
+    >>> found.units["value"].round(2).to_list()
+    [13.98]
+    """
+    how = Comparison(
+        size_px=size_px,
+        crop=crop,
+        crop_outputs=crop_outputs,
+        exif_orientation=exif_orientation,
+        shape_tolerance=shape_tolerance,
+        error_floor=error_floor,
+    )
+    asked = Asked(
+        metrics=(metrics,) if isinstance(metrics, str) else tuple(metrics),
+        how=how,
+        originals=originals,
+        original_embeddings=original_embeddings,
+        lpips_weights=lpips_weights,
+        device=device,
+        model=model,
+    )
+    return score_pictures("super_resolution", INFO, dataset, predictions, asked)

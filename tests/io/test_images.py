@@ -1,0 +1,127 @@
+"""Pictures as files hold them: orientation, modes, bombs, damage."""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from isolux.errors import FileError, IsoluxError
+from isolux.io.images import LARGEST_PIXELS, decode_image, read_image, resize_image
+
+
+def encoded(pixels, form="PNG", **options):
+    stream = io.BytesIO()
+    Image.fromarray(np.asarray(pixels, dtype=np.uint8)).save(stream, form, **options)
+    return stream.getvalue()
+
+
+GRADIENT = np.arange(4 * 5 * 3, dtype=np.uint8).reshape(4, 5, 3)
+
+
+@pytest.mark.parametrize("form", ["PNG", "BMP", "TIFF"])
+def test_lossless_formats_give_back_what_was_written(tmp_path, form):
+    path = tmp_path / "picture"
+    path.write_bytes(encoded(GRADIENT, form))
+    assert read_image(path).tolist() == GRADIENT.tolist()
+
+
+@pytest.mark.parametrize("form", ["JPEG", "WEBP"])
+def test_lossy_formats_come_near(form):
+    even = np.full((32, 32, 3), 120, dtype=np.uint8)
+    assert np.abs(decode_image(encoded(even, form), "a").astype(int) - 120).max() <= 2
+
+
+def test_grey_palette_and_transparency_become_rgb():
+    grey = decode_image(encoded(GRADIENT[:, :, 0]), "grey")
+    assert grey.tolist() == np.repeat(GRADIENT[:, :, :1], 3, axis=2).tolist()
+    clear = np.dstack([GRADIENT, np.zeros((4, 5), dtype=np.uint8)])
+    assert decode_image(encoded(clear), "clear").tolist() == GRADIENT.tolist()
+    stream = io.BytesIO()
+    palette = Image.fromarray(GRADIENT).quantize(20)
+    palette.save(stream, "PNG", transparency=bytes([0] * 20))
+    assert decode_image(stream.getvalue(), "palette").shape == (4, 5, 3)
+
+
+def test_orientation_is_that_of_the_exif_or_of_the_file():
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the top of the picture is on the right of the file
+    data = encoded(GRADIENT, exif=exif.tobytes())
+    assert decode_image(data, "a").tolist() == np.rot90(GRADIENT, -1).tolist()
+    assert decode_image(data, "a", exif_orientation=False).tolist() == GRADIENT.tolist()
+
+
+def test_a_bomb_is_refused_by_its_header(tmp_path):
+    def chunk(kind, data):
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    header = struct.pack(">IIBBBBB", 40_000, 40_000, 8, 2, 0, 0, 0)
+    bomb = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(bytes(99)))
+    path = tmp_path / "bomb.png"
+    path.write_bytes(bomb + chunk(b"IEND", b""))
+    with pytest.raises(FileError, match=r"as a bomb does(.|\n)*89,478,485(.|\n)*bomb\.png"):
+        read_image(path)
+
+
+def test_what_pillow_only_warns_of_is_refused_too(monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)  # someone else's setting
+    monkeypatch.setattr("isolux.io.images.LARGEST_PIXELS", 19)
+    with pytest.raises(FileError, match=r"at most 19 pixels(.|\n)*5 × 4"):
+        decode_image(encoded(GRADIENT), "a.png")
+    assert LARGEST_PIXELS == 89_478_485
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
+def test_a_picture_that_is_cut_off_is_named(form):
+    noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    data = encoded(noise, form)
+    with pytest.raises(FileError, match=r"no picture, or it is damaged(.|\n)*where: half\.img"):
+        decode_image(data[: len(data) // 2], "half.img")
+
+
+def test_other_files_are_refused(tmp_path):
+    with pytest.raises(FileError, match=r"PNG, JPEG, WEBP, BMP or TIFF(.|\n)*cannot identify"):
+        decode_image(b"%!PS-Adobe-3.0 EPSF-3.0\n", "a.eps")
+    with pytest.raises(FileError, match="the file is empty"):
+        decode_image(b"", "a.png")
+    with pytest.raises(FileError, match=r"no such file(.|\n)*absent\.png"):
+        read_image(tmp_path / "absent.png")
+    with pytest.raises(FileError, match="the file cannot be read"):
+        read_image(tmp_path)
+    stream = io.BytesIO()
+    Image.fromarray(np.full((3, 3), 40_000, dtype=np.uint16)).save(stream, "PNG")
+    with pytest.raises(FileError, match=r"8 bits a channel(.|\n)*I;16"):
+        decode_image(stream.getvalue(), "deep.png")
+
+
+def test_resizing_averages_what_it_shrinks():
+    # Two columns of 10 and two of 30, brought to two columns: the bilinear filter of twice the
+    # size weighs neighbours 3 : 3 : 1 within the edge, so 10 · 6/7 + 30 · 1/7 = 12.86.
+    rows = np.tile(np.array([10, 10, 30, 30], dtype=np.uint8), (4, 1))
+    small = resize_image(np.dstack([rows] * 3), 4, 2)
+    assert small[0, :, 0].tolist() == [13, 27]
+    assert resize_image(small, 4, 2) is small
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:PIL")  # Pillow reads on beyond a damaged tag
+@settings(max_examples=200, deadline=None)
+@given(
+    st.sampled_from(["PNG", "JPEG", "TIFF", "BMP"]), st.integers(0, 10**6), st.binary(max_size=5)
+)
+def test_damage_gives_a_picture_or_an_error_of_ours(form, at, put):
+    data = encoded(GRADIENT, form)
+    at %= len(data)
+    try:
+        found = decode_image(data[:at] + put + data[at + len(put) :], "damaged")
+    except IsoluxError as error:
+        assert "damaged" in str(error)  # noqa: PT017
+    else:
+        assert found.ndim == 3
