@@ -223,3 +223,36 @@ def test_impossible_sizes_null_masks_and_other_things_are_refused():
         masks_from_counts([[0.5, 11.5]], *FOUR_BY_THREE)
     with pytest.raises(SpecError, match="not as many sizes as masks"):
         masks_from_counts(["237", "237"], *FOUR_BY_THREE)
+
+
+def test_errors_name_the_row_that_the_mask_had_in_its_file():
+    sizes = np.array([4, 4]), np.array([3, 3])
+    for counts, said in (
+        (["237", "23!"], "run lengths cannot be read"),
+        (["237", "238"], "another size than its image"),
+        (pl.Series(["237", None]), "a mask is null"),
+    ):
+        with pytest.raises(TableError, match=said) as caught:
+            masks_from_counts(counts, *sizes, file="net.json", rows=np.array([6, 40]))
+        assert "net.json, row 41, column 'counts'" in str(caught.value)
+    with pytest.raises(TableError, match="an impossible size") as caught:
+        masks_from_counts(["237"], np.array([0]), np.array([3]), file="x", rows=np.array([8]))
+    assert "x, row 9, column 'size'" in str(caught.value)
+
+
+@pytest.mark.parametrize("far", [float("nan"), float("inf"), 1e12, -1e7])
+def test_a_polygon_that_leads_far_away_is_refused_before_it_is_walked(far):
+    with pytest.raises(TableError, match="not finite, or far outside any image"):
+        masks_from_coco([[[0.0, 0, far, 0, 5, 5]]], *FOUR_BY_THREE)
+
+
+def test_a_polygon_beyond_the_edges_is_cut_off():
+    masks = masks_from_coco([[[-9.0, -9, 90, -9, 90, 90, -9, 90]]], *FOUR_BY_THREE)
+    assert masks.area_px.tolist() == [12]
+
+
+def test_a_mask_without_pixels_has_no_area_and_overlaps_nothing():
+    masks = masks_from_counts(["<", "0<"], np.array([4, 4]), np.array([3, 3]))
+    assert masks.area_px.tolist() == [0, 12]
+    assert masks.box_xywh[0].tolist() == [0, 0, 0, 0]
+    assert iou_masks(masks, masks).tolist() == [[0, 0], [0, 1]]

@@ -62,7 +62,7 @@ def test_what_cannot_be_compared_is_refused():
         score(pictures({"a": ("1", None, AS_POLYGON)}), found)
     with pytest.raises(SpecError, match="nobody in the dataset can be found: no mask"):
         score(pictures({"a": ("1", None, NONE)}), found)
-    with pytest.raises(TableError, match="different sizes"):
+    with pytest.raises(TableError, match="another size than its image"):
         score(pictures({"a": ("1", None, AS_RUNS)}), masks(("1", run_lengths(0, 3, 12), (3, 5))))
 
 
@@ -78,3 +78,42 @@ def test_coco_example_of_masks():
     assert np.round(recalls, 3).tolist() == [0.268, 0.415, 0.417]
     precisions = [everyone(dataset, scores, name, "category") for name in AP]
     assert np.round(precisions, 3).tolist() == [0.320, 0.562, 0.299]
+
+
+def test_a_mask_of_another_size_than_its_image_is_named():
+    """Wherever it lies, and by the row that it had before others were left out."""
+    people = {"a": ("1", None, AS_RUNS), "b": ("2", None, AS_RUNS)}
+    found = masks(
+        ("9", run_lengths(1), (1, 1)),
+        ("1", run_lengths(0, 4, 8), SIZE),
+        ("2", run_lengths(14, 1), (3, 5)),
+    )
+    with pytest.raises(TableError, match="a mask has another size than its image") as caught:
+        score(pictures(people), found)
+    said = str(caught.value)
+    assert "expected: 4 × 3 (height × width)\n  found: 3 × 5, in image '2' (1 such" in said
+    assert "where: predictions, row 3, column 'mask'" in said
+    with pytest.raises(TableError, match="another size than its image") as caught:
+        score(pictures(people, sizes=(5, 3)), found.head(0))
+    assert "made up, row 1, column 'mask'" in str(caught.value)
+
+
+def test_run_lengths_that_cannot_be_read_are_named():
+    people = pictures({"a": ("1", None, AS_RUNS)})
+    found = masks(("9", "1", (1, 1)), ("1", run_lengths(0, 4, 8), SIZE), ("1", "04!", SIZE))
+    with pytest.raises(TableError, match="run lengths cannot be read") as caught:
+        score(people, found)
+    assert "predictions, row 3, column 'counts'" in str(caught.value)
+    with pytest.raises(TableError, match="another size than its image") as caught:
+        score(people, masks(("1", run_lengths(0, 4, 9), SIZE)))
+    assert "found: runs of 13 pixels in all" in str(caught.value)
+
+
+def test_masks_without_pixels_find_nobody_and_are_found_by_nobody():
+    """As in COCO, where nobody can match them; the note counts the people."""
+    empty = AS_RUNS | {"mask_counts": run_lengths(12)}
+    people = pictures({"a": ("1", None, AS_RUNS), "b": ("1", None, empty)})
+    found = masks(("1", run_lengths(12), SIZE), ("1", run_lengths(0, 4, 8), SIZE))
+    scores = score(people, found)
+    assert values(scores, "average_recall") == {"a": 1.0, "b": 0.0}
+    assert "Masks without a pixel, which nobody can find: 1." in scores.notes

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 from numba import njit, types
 
 __all__ = ["count_runs", "decode_counts", "measure", "overlaps_px", "runs_to_edges"]
 
+# Nothing is allocated in here, and numba is quicker where it need not keep count of arrays.
+_FLAGS: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
 _I = types.Array(types.int64, 1, "A", readonly=True)
 _E = types.Array(types.int32, 1, "C", readonly=True)
 _U = types.Array(types.uint8, 1, "C", readonly=True)
@@ -16,31 +20,33 @@ _Ints = npt.NDArray[np.int64]
 _Edges = npt.NDArray[np.int32]
 
 
-@njit((_U, _I), cache=True, nogil=True)
-def count_runs(text: npt.NDArray[np.uint8], starts: _Ints) -> _Ints:
-    """Where each compressed mask's runs begin in the list of all runs: ``[n + 1]``."""
-    run_starts = np.zeros(len(starts), np.int64)
+@njit((_U, _I, types.int64[::1]), **_FLAGS)
+def count_runs(text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints) -> None:
+    """Fill in where each compressed mask's runs begin in the list of all runs: ``[n + 1]``."""
     n = 0
+    run_starts[0] = 0
     for mask in range(len(starts) - 1):
         for p in range(starts[mask], starts[mask + 1]):
             n += ((text[p] - 48) & 32) == 0  # the last character of a number
         run_starts[mask + 1] = n
-    return run_starts
 
 
-@njit((_U, _I, _I), cache=True, nogil=True)
-def decode_counts(text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints) -> _Edges:
-    """Run lengths of every compressed mask: mask k's runs begin at ``run_starts[k]``.
+@njit((_U, _I, _I, types.int32[::1]), **_FLAGS)
+def decode_counts(
+    text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints, runs: _Edges
+) -> None:
+    """Fill ``runs``, those of every compressed mask: mask k's begin at ``run_starts[k]``.
 
     Five bits a character, low ones first; from the fourth run on, the difference to the run two
     before. A character outside the alphabet, a number that does not end, or a run of 2³¹ pixels
     makes a run -1.
     """
-    runs = np.full(run_starts[-1], np.int32(-1))
     for mask in range(len(starts) - 1):
         at, first = run_starts[mask], run_starts[mask]
         value, shift = np.int64(0), np.int64(0)
         readable = True
+        for r in range(first, run_starts[mask + 1]):
+            runs[r] = -1
         for p in range(starts[mask], starts[mask + 1]):
             digit = np.int64(text[p]) - 48
             if digit < 0 or digit > 63 or shift > 30:
@@ -59,13 +65,11 @@ def decode_counts(text: npt.NDArray[np.uint8], starts: _Ints, run_starts: _Ints)
             value, shift = np.int64(0), np.int64(0)
         if not (readable and shift == 0) and first < run_starts[mask + 1]:
             runs[first] = -1
-    return runs
 
 
 @njit(
     (_E, _I, types.int32[::1], types.int64[::1], types.int64[::1]),
-    cache=True,
-    nogil=True,
+    **_FLAGS,
 )
 def runs_to_edges(
     runs: _Edges, run_starts: _Ints, edges: _Edges, starts: _Ints, total: _Ints
@@ -92,8 +96,7 @@ def runs_to_edges(
 
 @njit(
     (_E, _I, _I, types.int64[::1], types.float64[:, ::1]),
-    cache=True,
-    nogil=True,
+    **_FLAGS,
 )
 def measure(
     edges: _Edges, starts: _Ints, height: _Ints, area: _Ints, box: npt.NDArray[np.float64]
@@ -134,7 +137,7 @@ def _first_beyond(edges: _Edges, first: int, last: int, position: int) -> int:
     return first + 2 * low
 
 
-@njit((_E, _I, _I, _E, _I, _I), cache=True, nogil=True)
+@njit((_E, _I, _I, _E, _I, _I, types.int64[::1]), **_FLAGS)
 def overlaps_px(
     a_edges: _Edges,
     a_starts: _Ints,
@@ -142,12 +145,12 @@ def overlaps_px(
     b_edges: _Edges,
     b_starts: _Ints,
     b_row: _Ints,
-) -> _Ints:
-    """Pixels that mask ``a_row[p]`` of a and mask ``b_row[p]`` of b share, for every pair p.
+    common: _Ints,
+) -> None:
+    """Fill ``common``: pixels that mask ``a_row[p]`` of a and ``b_row[p]`` of b share, each pair p.
 
     Two sorted lists of runs are walked side by side, from where both have begun.
     """
-    common = np.zeros(len(a_row), np.int64)
     for p in range(len(a_row)):
         i, i_end = a_starts[a_row[p]], a_starts[a_row[p] + 1]
         j, j_end = b_starts[b_row[p]], b_starts[b_row[p] + 1]
@@ -166,4 +169,3 @@ def overlaps_px(
             else:
                 j += 2
         common[p] = shared
-    return common

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ __all__ = [
     "masks_from_edges",
     "masks_to_coco",
 ]
+
+_FARTHEST = 1_000_000  # pixels from an image's corner that a polygon's point may lie
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +62,7 @@ def masks_from_counts(
     width: IntArray,
     *,
     file: object | None = None,
+    rows: IntArray | None = None,
 ) -> Masks:
     """Read the ``counts`` of COCO's run lengths, compressed (text) or not (lists of numbers).
 
@@ -70,6 +74,8 @@ def masks_from_counts(
         ``size`` of each mask, in pixels.
     file : optional
         Named in errors.
+    rows : [n] int, optional
+        The row of each mask in that file, from 0, for errors; none: as they come.
 
     Raises
     ------
@@ -87,17 +93,18 @@ def masks_from_counts(
     ([3], [[0.0, 0.0, 2.0, 4.0]])
     """
     series = counts if isinstance(counts, pl.Series) else pl.Series(list(counts))
-    height, width = _sizes(height, width, len(series), file)
+    at = np.arange(len(series)) if rows is None else rows
+    height, width = _sizes(height, width, len(series), file, at)
     if not len(series):
         return masks_from_edges(np.empty(0, np.int32), np.zeros(1, np.int64), height, width)
     if series.null_count():
-        row = int(series.is_null().arg_max() or 0)
+        row = int(at[series.is_null().arg_max() or 0])
         raise TableError("a mask is null", where=place(file, row + 1, "counts"))
     if series.dtype in {pl.String, pl.Binary}:
         runs, starts = _compressed(series)
     else:
         runs, starts = _uncompressed(series, file)
-    return _from_runs(runs, starts, height, width, file)
+    return _from_runs(runs, starts, height, width, file, at)
 
 
 def masks_from_coco(
@@ -116,7 +123,8 @@ def masks_from_coco(
     Raises
     ------
     TableError
-        A polygon of fewer than three points, or a ``size`` that is not the image's.
+        A polygon of fewer than three points, or with one that is not finite or a million pixels
+        away; a ``size`` that is not the image's.
 
     Examples
     --------
@@ -187,8 +195,11 @@ def _compressed(series: pl.Series) -> tuple[npt.NDArray[np.int32], npt.NDArray[n
     binary = series.cast(pl.Binary)
     text = np.frombuffer(b"".join(binary.to_list()), dtype=np.uint8)
     starts = np.append(0, np.cumsum(binary.bin.size().cast(pl.Int64).to_numpy()))
-    run_starts = count_runs(text, starts)
-    return decode_counts(text, starts, run_starts), run_starts
+    run_starts = np.empty(len(starts), np.int64)
+    count_runs(text, starts, run_starts)
+    runs = np.empty(run_starts[-1], np.int32)
+    decode_counts(text, starts, run_starts, runs)
+    return runs, run_starts
 
 
 def _uncompressed(
@@ -213,6 +224,7 @@ def _from_runs(
     height: npt.NDArray[np.int64],
     width: npt.NDArray[np.int64],
     file: object | None,
+    rows: IntArray,
 ) -> Masks:
     """Turn run lengths into edges, having seen that they fill the image."""
     from isolux.geometry._mask_kernels import runs_to_edges
@@ -225,7 +237,7 @@ def _from_runs(
             "a mask's run lengths cannot be read",
             expected="COCO's counts, compressed or as whole numbers from 0",
             found="a character outside COCO's alphabet, a number cut off, or one below 0",
-            where=place(file, int(np.argmax(total < 0)) + 1, "counts"),
+            where=place(file, int(rows[np.argmax(total < 0)]) + 1, "counts"),
         )
     if (total != height * width).any():
         row = int(np.argmax(total != height * width))
@@ -233,7 +245,7 @@ def _from_runs(
             "a mask has another size than its image",
             expected=f"{height[row]} × {width[row]} = {height[row] * width[row]} pixels",
             found=f"runs of {total[row]} pixels in all",
-            where=place(file, row + 1, "counts"),
+            where=place(file, int(rows[row]) + 1, "counts"),
         )
     return masks_from_edges(edges[: starts[-1]], starts, height, width)
 
@@ -261,13 +273,13 @@ def masks_from_edges(
 
 
 def _sizes(
-    height: IntArray, width: IntArray, rows: int, file: object | None
+    height: IntArray, width: IntArray, n: int, file: object | None, rows: IntArray | None = None
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     h, w = (np.asarray(side, dtype=np.int64) for side in (height, width))
-    if h.shape != (rows,) or w.shape != (rows,):
+    if h.shape != (n,) or w.shape != (n,):
         raise SpecError(
             "there are not as many sizes as masks",
-            expected=f"{rows} heights and widths",
+            expected=f"{n} heights and widths",
             found=f"shapes {h.shape} and {w.shape}",
         )
     wrong = (h < 1) | (w < 1) | (h * w >= 2**31)
@@ -277,7 +289,7 @@ def _sizes(
             "a mask has an impossible size",
             expected="height and width from 1, fewer than 2³¹ pixels",
             found=f"{h[row]} × {w[row]}",
-            where=place(file, row + 1, "size"),
+            where=place(file, (row if rows is None else int(rows[row])) + 1, "size"),
         )
     return h, w
 
@@ -298,6 +310,14 @@ def _check_polygons(found: Any, where: str | None) -> None:
         raise TableError(
             "a polygon has fewer than three points, or half a point",
             expected="a list of polygons [x0, y0, x1, y1, x2, y2, …]",
+            found=str(found)[:80],
+            where=where,
+        )
+    # pycocotools walks along every outline, pixel by pixel, however far from the image it leads.
+    if any(not math.isfinite(sum(p)) or min(p) < -_FARTHEST or max(p) > _FARTHEST for p in found):
+        raise TableError(
+            "a polygon has a point that is not finite, or far outside any image",
+            expected=f"pixels from −{_FARTHEST:,} to {_FARTHEST:,}",
             found=str(found)[:80],
             where=where,
         )

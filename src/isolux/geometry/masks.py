@@ -129,7 +129,9 @@ def pairs_common_px(a: Masks, a_row: IntArray, b: Masks, b_row: IntArray) -> Int
             where=place("the first masks", i + 1, "mask"),
         )
     rows_a, rows_b = np.asarray(a_row, dtype=np.int64), np.asarray(b_row, dtype=np.int64)
-    return overlaps_px(a.edges, a.starts, rows_a, b.edges, b.starts, rows_b)
+    common = np.zeros(len(rows_a), np.int64)
+    overlaps_px(a.edges, a.starts, rows_a, b.edges, b.starts, rows_b, common)
+    return common
 
 
 def pairs_iou_masks(

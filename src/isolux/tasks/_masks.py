@@ -1,10 +1,15 @@
-"""Masks of people and of predictions, from columns to pairs that overlap enough."""
+"""Masks of people and of predictions, from columns to pairs that overlap enough.
+
+A mask belongs to an image, so both fill the same number of pixels: that is looked at for all of
+them, whether or not they touch anybody.
+"""
 
 from __future__ import annotations
 
 import json
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from isolux.containers import Dataset
@@ -22,34 +27,95 @@ from isolux.tasks._boxes import Found, People
 from isolux.tasks._boxes_matching import Settings
 from isolux.tasks._boxes_scoring import PairsOf
 
-__all__ = ["mask_pairs_in"]
+__all__ = ["empty_masks", "mask_pairs_in"]
 
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 _EMPTY = {"mask_counts": "1", "mask_height": 1, "mask_width": 1}
 """A picture of one pixel with nothing in it: overlaps nothing."""
 
 
 def mask_pairs_in(dataset: Dataset, settings: Settings) -> PairsOf:
-    """Pair masks that overlap enough for any metric."""
+    """Pair masks that overlap enough for any metric.
+
+    Predictions may say in ``file_row`` which row they were, from 0, for errors.
+
+    Raises
+    ------
+    TableError
+        Run lengths that are none; a mask of another size than its image.
+    """
 
     def pairs_of(found: Found, people: People) -> Pairs:
+        masked = people.rows.select(
+            pl.any_horizontal(pl.col("mask_counts", "mask_polygons").is_not_null())
+        ).to_series()
+        truths = _read(_without_polygons(people.rows, dataset), dataset.name)
+        size = _sizes(dataset, people, truths, masked.to_numpy())
+        rows = found.rows["file_row"].to_numpy() if "file_row" in found.rows.columns else None
+        _refuse_size(found.rows, size[found.detections.image], "predictions", rows)
         return mask_pairs(
             found.detections,
             people.truths,
-            _read(found.rows, "predictions"),
-            _read(_without_polygons(people.rows, dataset), dataset.name),
+            _read(found.rows, "predictions", rows),
+            truths,
             lowest_iou=settings.lowest_iou,
         )
 
     return pairs_of
 
 
-def _read(rows: pl.DataFrame, where: str) -> Masks:
+def empty_masks(dataset: Dataset) -> int:
+    """Count the people whose run lengths hold no pixel: nobody can find them."""
+    if "mask_counts" not in dataset.instances.columns:
+        return 0
+    rows = dataset.instances.filter(pl.col("mask_counts").is_not_null())
+    return int((_read(rows, dataset.name).area_px == 0).sum())
+
+
+def _read(rows: pl.DataFrame, where: str, at: IntArray | None = None) -> Masks:
     return masks_from_counts(
         rows["mask_counts"],
         rows["mask_height"].to_numpy(),
         rows["mask_width"].to_numpy(),
         file=where,
+        rows=at,
     )
+
+
+def _sizes(dataset: Dataset, people: People, truths: Masks, masked: BoolArray) -> IntArray:
+    """Find each image's height and width, ``[images, 2]``: its own, else that of its first mask.
+
+    0 where nothing tells. People's masks of another size are refused.
+    """
+    known = people.images.select("image_id").join(
+        IMAGES.conform(dataset.images).select("image_id", "height", "width"),
+        on="image_id", how="left", maintain_order="left",
+    )  # fmt: skip
+    size = known.select(pl.col("height", "width").fill_null(0)).to_numpy().astype(np.int64)
+    image, row = np.unique(people.truths.image[masked], return_index=True)
+    at = np.flatnonzero(masked)[row]
+    own = np.column_stack([truths.height, truths.width])
+    size[image] = np.where(size[image] > 0, size[image], own[at])
+    given = people.rows.select("image_id", mask_height=own[:, 0], mask_width=own[:, 1])
+    expected = np.where(masked[:, None], size[people.truths.image], own)
+    _refuse_size(given, expected, dataset.name, None)
+    return size
+
+
+def _refuse_size(rows: pl.DataFrame, size: IntArray, where: str, at: IntArray | None) -> None:
+    """Refuse masks whose ``size [n, 2]`` is known and another one."""
+    own = rows.select("mask_height", "mask_width").to_numpy()
+    differs = ((own != size) & (size > 0)).any(axis=1)
+    if differs.any():
+        row = int(np.argmax(differs))
+        raise TableError(
+            "a mask has another size than its image",
+            expected=f"{size[row, 0]} × {size[row, 1]} (height × width)",
+            found=f"{own[row, 0]} × {own[row, 1]}, in image {rows['image_id'][row]!r}"
+            f" ({int(differs.sum()):,} such masks in all)",
+            where=place(where, (row if at is None else int(at[row])) + 1, "mask"),
+        )
 
 
 def _without_polygons(rows: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:

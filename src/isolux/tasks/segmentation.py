@@ -1,36 +1,50 @@
 """Segmentation: whether each person or object in a picture was found by a mask, and how exactly.
 
 As detection, with overlaps of masks in the place of boxes. Whoever has no mask is not scored; what
-a model draws over them finds nobody (FACET, section 6.3 and Table 7).
+a model draws over them finds nobody (FACET, section 6.3 and Table 7). FHIBE annotates parts and no
+whole people: their union is the mask, when asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
 
 from isolux.containers import Dataset, Scores
+from isolux.errors import SpecError
 from isolux.info import TaskInfo
-from isolux.tables import MASK_PREDICTIONS
+from isolux.tables import MASK_PREDICTIONS, to_polars
 from isolux.tasks._boxes import NO_MASK
-from isolux.tasks._boxes_evidence import AVERAGE_PRECISION
-from isolux.tasks._boxes_matching import Matching
-from isolux.tasks._boxes_metrics import COCO, DETECTION, FACET, WIDER
+from isolux.tasks._boxes_evidence import AVERAGE_PRECISION, IN_GROUP, PRECISION_BY_SIZE
+from isolux.tasks._boxes_matching import Matching, OtherGroups
+from isolux.tasks._boxes_metrics import COCO, DETECTION, FACET, HOIEM, RECALL_BY_SIZE, WIDER
 from isolux.tasks._boxes_scoring import score_shapes, settings_of
-from isolux.tasks._masks import mask_pairs_in
+from isolux.tasks._masks import empty_masks, mask_pairs_in
+from isolux.tasks._parts import whole_people
 
 __all__ = ["INFO", "score"]
 
+Whole = Literal["mask", "parts"]
+
 INFO = TaskInfo(
     predictions="outputs",
+    whole_images=True,
     title="Segmentation",
     summary="Whether a model's masks find each person or object, at ten overlaps.",
-    references=(FACET, COCO, WIDER),
+    references=(FACET, COCO, WIDER, HOIEM),
     assumptions=(
         "Everybody in an image is annotated, or covered by a crowd box.",
         "Recall does not see false alarms: a model that draws more boxes can only gain by it.",
         "Overlap at high thresholds also measures how the annotators drew.",
     ),
-    metrics=(*DETECTION, *AVERAGE_PRECISION),
+    metrics=(
+        *DETECTION,
+        *RECALL_BY_SIZE,
+        *AVERAGE_PRECISION,
+        *PRECISION_BY_SIZE,
+        *IN_GROUP,
+    ),
     defaults=("average_recall", "recall_at_iou"),
 )
 
@@ -49,6 +63,10 @@ def score(
     max_detections: int | None = None,
     top_k: Sequence[int] = (),
     matching: Matching = "one-to-one",
+    common_count: float | None = None,
+    other_groups: OtherGroups = "ignore",
+    whole_from: Whole = "mask",
+    parts: Sequence[str] = (),
     model: str | None = None,
 ) -> Scores:
     """Judge for each person whether the masks of one or several models found them.
@@ -64,18 +82,24 @@ def score(
         Table ``MASK_PREDICTIONS``: ``model, image_id, label, score, mask_counts, mask_height,
         mask_width``. None in an image: everybody there was missed.
     metrics, person_label, person_class, by_class, iou_thresholds, score_threshold, score_iou, \
-    max_detections, top_k, matching, model
+    max_detections, top_k, matching, common_count, other_groups, model
         As in detection; overlaps are those of masks.
+    whole_from : {"mask", "parts"}
+        A person's own mask, or the union of their parts: of ``part_masks`` (run lengths), or of
+        ``segments``, polygons of images with ``width`` and ``height``, as FHIBE has them.
+    parts : sequence of str
+        Of ``"parts"``: only these are united; none: all, bags and clothes among them (FHIBE).
 
     Returns
     -------
     Scores
-        As in detection. Null with the reason "no mask" too.
+        As in detection. Null with the reason "no mask" too. A mask without pixels is found by
+        nobody, as in COCO: a note counts them.
 
     Raises
     ------
     SpecError, UnknownNameError, JoinError
-        As in detection.
+        As in detection; nobody has parts; parts named for people's own masks.
     TableError
         Run lengths that are none, or a mask of another size than that of its image.
 
@@ -107,11 +131,39 @@ def score(
     [('average_recall', None, 0.1), ('recall_at_iou', 0.5, 1.0), ('recall_at_iou', 0.75, 0.0)]
     """
     settings = settings_of(
-        iou_thresholds, score_threshold, score_iou, max_detections, top_k, matching
-    )
-    pairs_of = mask_pairs_in(dataset, settings)
-    return score_shapes(
-        ("segmentation", INFO, MASK_PREDICTIONS), dataset, predictions, settings, pairs_of,
-        metrics=metrics, person_label=person_label, person_class=person_class, by_class=by_class,
-        lacking=NO_MASK, model=model,
+        iou_thresholds, score_threshold, score_iou, max_detections, top_k, matching,
+        common_count=common_count, other_groups=other_groups,
     )  # fmt: skip
+    people = _whole(dataset, whole_from, (parts,) if isinstance(parts, str) else parts)
+    drawn = to_polars(predictions).drop("file_row", strict=False).with_row_index("file_row")
+    scores = score_shapes(
+        ("segmentation", INFO, MASK_PREDICTIONS), people, drawn, settings,
+        mask_pairs_in(people, settings), metrics=metrics, person_label=person_label,
+        person_class=person_class, by_class=by_class, lacking=NO_MASK, model=model,
+    )  # fmt: skip
+    return replace(scores, notes=(*scores.notes, *_notes(people, whole_from, parts)))
+
+
+def _whole(dataset: Dataset, whole_from: str, parts: Sequence[str]) -> Dataset:
+    if whole_from == "parts":
+        return whole_people(dataset, parts)
+    if whole_from != "mask":
+        raise SpecError("whole_from cannot be that", expected="mask or parts", found=whole_from)
+    if parts:
+        raise SpecError(
+            "parts are named, but people's own masks count",
+            expected="whole_from='parts', or no parts",
+            found=f"parts {', '.join(parts)}",
+        )
+    return dataset
+
+
+def _notes(people: Dataset, whole_from: str, parts: Sequence[str]) -> list[str]:
+    notes = []
+    if whole_from == "parts":
+        named = ", ".join([parts] if isinstance(parts, str) else parts) or "all"
+        notes.append(f"A person's mask is the union of their parts: {named}.")
+    empty = empty_masks(people)
+    if empty:
+        notes.append(f"Masks without a pixel, which nobody can find: {empty:,}.")
+    return notes
