@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+import polars as pl
+
 from isolux.containers import Dataset, Scores
 from isolux.groups.estimates import Estimates
 from isolux.info import Info, Reference
@@ -14,6 +16,7 @@ from isolux.spec import AuditSpec
 
 __all__ = ["record_of"]
 
+_NOBODY = pl.DataFrame(schema={"model": pl.String})
 _VERSIONS = ("isolux", "numpy", "polars", "scipy", "numba", "altair", "vl-convert-python")
 
 
@@ -27,8 +30,12 @@ def record_of(
 ) -> dict[str, Any]:
     """Write down what was audited, with which settings, versions and references."""
     data = dataset.info
-    models = scores.units["model"].unique(maintain_order=True).to_list()
-    unclustered = bool(scores.units["cluster_id"].is_null().all())
+    # A metric that is no mean of units' scores leaves ``units`` empty: its evidence then says.
+    tables = [t for t in (scores.units, *scores.evidence.values()) if t.height]
+    named = pl.concat([t.select(pl.col("model").cast(pl.String)) for t in tables] or [_NOBODY])
+    models = named["model"].drop_nulls().unique(maintain_order=True).to_list()
+    clustered = [t["cluster_id"] for t in tables if "cluster_id" in t.columns]
+    unclustered = all(clusters.is_null().all() for clusters in clustered)
     used: list[Info] = [data, scores.info]
     return {
         "isolux": _version("isolux"),

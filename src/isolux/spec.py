@@ -130,8 +130,10 @@ class AuditSpec(_Frozen):
     person_class: str | None = Field(
         None, description="the class of the instances that are judged; none: all of them"
     )
-    matching: Literal["one-to-one", "best-overlap"] = Field(
-        "one-to-one", description="how detections are given to people; best-overlap as FHIBE's tool"
+    matching: Literal["one-to-one", "best-overlap", "per-group"] = Field(
+        "one-to-one",
+        description="how detections are given to people: each to one; best-overlap as FHIBE's "
+        "tool; per-group: to one group's people at a time",
     )
     score_threshold: float | None = Field(
         None, description="detections below this score do not count as found"

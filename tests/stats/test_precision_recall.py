@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.stats.precision_recall import average_precision, average_precision_at
+from isolux.errors import SpecError
+from isolux.stats.precision_recall import (
+    average_precision,
+    average_precision_at,
+    people_of_classes,
+    precision_table,
+)
 from isolux.stats.statistic import Ranking
 
 
@@ -119,3 +125,131 @@ def test_a_weight_is_how_often_a_row_stands_there(case):
     expected = [plain(sorted(rows, key=lambda r: r[0]), people, w, (0, 1, 2), n_classes)
                 for w in weights.T]  # fmt: skip
     np.testing.assert_allclose(value, expected, atol=1e-12)
+
+
+def slow(rows, n_people, common, reading):
+    """Hoiem's normalised precision by its definition; rows of (right?, weight)."""
+    curve, true, false = [], 0.0, 0.0
+    for right, weight in rows:
+        true, false = true + weight * right, false + weight * (not right)
+        recall = true / n_people
+        n = common * recall
+        curve.append((recall, n / (n + false) if n + false else 0.0))
+    if reading == "101 points":
+        reads = [
+            max((p for r, p in curve if r >= point), default=0.0)
+            for point in np.linspace(0, 1, 101)
+        ]
+        return sum(reads) / 101
+    if reading == "recall":
+        return true / n_people
+    area, before = 0.0, 0.0
+    for at, (recall, _) in enumerate(curve):
+        area += (recall - before) * max(p for _, p in curve[at:])
+        before = recall
+    return area
+
+
+@given(
+    st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=14),
+    st.integers(0, 5),
+    st.floats(0.5, 40.0),
+    st.sampled_from(["101 points", "area", "recall"]),
+)
+def test_normalised_precision_is_its_definition(rows, missed, common, reading):
+    """Each row a cluster of its own; whoever was found, and so many who were not."""
+    people = [(0, at) for at, (right, _) in enumerate(rows) if right]
+    weights = np.array([*(float(w) for _, w in rows), 1.0])
+    people += [(0, len(rows))] * missed
+    n_people = sum(weights[c] for _, c in people)
+    one = ranking(
+        [(0, at, int(right), int(not right)) for at, (right, _) in enumerate(rows)], people
+    )
+    value = average_precision(one, weights, (0,), common=common, reading=reading)
+    if n_people == 0:
+        assert np.isnan(value)
+    else:
+        assert value == pytest.approx(slow(rows, n_people, common, reading), abs=1e-12)
+
+
+@given(cases())
+def test_with_n_their_own_count_it_is_plain_precision_bit_for_bit(case):
+    rows, people, weights, n_classes = case
+    one = ranking(rows[: len(people)], people, n_classes)
+    counts = people_of_classes(one, weights.astype(float))
+    common = np.where(counts > 0, counts, 1.0)
+    plain = precision_table(one, weights.astype(float), (0, 1, 2))
+    assert np.array_equal(
+        plain, precision_table(one, weights.astype(float), (0, 1, 2), common=common), equal_nan=True
+    )
+
+
+def test_normalised_precision_by_hand():
+    # BY_HAND with N = 6 in the place of 3: precision 1 to recall 1/3; then R N = 4 of 4 + 1 = 4/5.
+    value = average_precision(BY_HAND, np.ones(2), (0,), common=6.0)
+    assert value == pytest.approx((34 + 33 * 4 / 5) / 101)
+    # The area: a third at 1, a third at 4/5, a third never reached.
+    area = average_precision(BY_HAND, np.ones(2), (0,), common=6.0, reading="area")
+    assert area == pytest.approx((1 + 4 / 5) / 3)
+
+
+def test_threads_change_nothing():
+    rng = np.random.default_rng(1)
+    rows = [(0, int(c), int(r), int(~r & 7 & w)) for c, r, w in rng.integers(0, 8, (60, 3))]
+    one = ranking(rows, [(0, int(c)) for c in rng.integers(0, 8, 90)])
+    weights = rng.integers(0, 4, (8, 11)).astype(float)
+    single = precision_table(one, weights, (0, 1, 2))
+    assert np.array_equal(single, precision_table(one, weights, (0, 1, 2), n_threads=3))
+
+
+def test_what_cannot_be_read():
+    with pytest.raises(
+        SpecError, match=r"(?s)reading is not known.*101 points or area.*'11 points'"
+    ):
+        precision_table(BY_HAND, np.ones(2), reading="11 points")
+    with pytest.raises(SpecError, match=r"(?s)a common count cannot be that.*above 0.*0\.0"):
+        average_precision(BY_HAND, np.ones(2), common=0.0)
+
+
+@pytest.mark.parametrize("people", [1, 3, 7, 10, 49, 90, 100, 101, 12_190])
+def test_recalls_are_compared_as_division_rounds(people):
+    """Found one after another without a false alarm: the points that division says are reached."""
+    found = people - people // 3
+    one = ranking([(0, 0, 1, 0)] * found, [(0, 0)] * people)
+    expected = np.mean(np.linspace(0, 1, 101) <= found / people)
+    assert average_precision(one, np.ones(1), (0,)) == pytest.approx(expected, abs=1e-15)
+
+
+def read_as_coco_does(one, weights, bit):
+    """``accumulate``'s arithmetic for one class, detection by detection, one replicate."""
+    w = weights[one.cluster]
+    hit, miss = (one.right >> bit) & 1, (one.wrong >> bit) & 1
+    counts = (w > 0) & ((hit | miss) > 0)
+    true, false = np.cumsum((w * hit)[counts]), np.cumsum((w * miss)[counts])
+    recall = true / weights[one.person_cluster].sum()
+    precision = np.maximum.accumulate((true / (true + false))[::-1])[::-1]
+    at = np.searchsorted(recall, np.linspace(0, 1, 101), side="left")
+    return np.append(precision, 0.0)[at]
+
+
+def test_sorting_alarms_out_changes_no_number():
+    """5,000 people, 40,000 boxes most of which are wrong at every overlap, resampled: equal."""
+    rng = np.random.default_rng(8)
+    found = np.zeros(40_000, dtype=np.int64)
+    found[np.sort(rng.choice(30_000, 4_000, replace=False))] = rng.integers(1, 11, 4_000)
+    right = (1 << found) - 1
+    near = (found == 0) & (rng.random(40_000) < 0.1)
+    wrong = np.where(near, 1023 & ~((1 << rng.integers(0, 10, 40_000)) - 1), 1023 & ~right)
+    one = Ranking(
+        rng.integers(0, 900, 40_000), right.astype(np.uint16), wrong.astype(np.uint16),
+        np.array([0, 40_000]), rng.integers(0, 900, 5_000), np.zeros(5_000, dtype=np.int64),
+    )  # fmt: skip
+    weights = rng.multinomial(900, np.full(900, 1 / 900), 6).T.astype(float)
+    table = precision_table(one, weights)
+    for r in range(6):
+        for bit in range(10):
+            read = read_as_coco_does(one, weights[:, r], bit)
+            total = 0.0
+            for value in read[::-1]:  # in the order in which ours adds
+                total += value
+            assert table[r, 0, bit] == total / 101

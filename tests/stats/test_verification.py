@@ -17,11 +17,13 @@ from isolux.stats.verification import (
     area,
     equal_error_rate,
     fairness_discrepancy_rate,
+    falling_order,
     false_match_rate,
     false_non_match_rate,
     garbe,
     inequity_rate,
     sorted_pairs,
+    tallied,
     tar_at_far,
     threshold_at_far,
     true_match_rate,
@@ -274,3 +276,48 @@ def test_summaries_over_replicates_and_their_laws(seed, groups, factor):
         assert found.shape == (5,)
         np.testing.assert_allclose(summary(fmr[:, order], fnmr[:, order]), found)
         assert found[0] == pytest.approx(float(summary(fmr[0], fnmr[0])))
+
+
+@settings(max_examples=150, deadline=None)
+@given(compared())
+def test_totals_by_clusters_change_no_statistic(case):
+    similarity, genuine, first, second, weights, far = case
+    plain = sorted_pairs(similarity, genuine, first, second, far=far, threshold=0.5)
+    statistics = (tar_at_far(), true_match_rate(), false_match_rate(), false_non_match_rate())
+    for statistic in (*statistics, area(), equal_error_rate()):
+        np.testing.assert_allclose(statistic(tallied(plain), weights), statistic(plain, weights))
+
+
+FAR_AWAY = np.append(np.linspace(0, 1, 300), 1e300)
+SIMILARITIES = [
+    np.zeros(0),
+    np.zeros(500),
+    np.repeat([0.5, 0.25], 200),  # more of one similarity than a bin is sorted by insertion
+    FAR_AWAY,  # one bin holds all but one
+    np.array([-1.7e308, 0.0, 1.7e308]),  # their range is no finite number
+    np.array([0.0, 5e-324, 0.0]),
+    np.random.default_rng(0).integers(0, 40, 3_000) / 7,
+    np.random.default_rng(1).standard_normal(3_000),
+]
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES, ids=range(len(SIMILARITIES)))
+def test_pairs_fall_in_similarity_and_impostors_come_first(similarity):
+    genuine = np.random.default_rng(2).random(len(similarity)) < 0.5
+    order, falls, kind = falling_order(similarity, genuine)
+    assert sorted(order.tolist()) == list(range(len(similarity)))
+    plain = np.lexsort((genuine, -similarity))
+    np.testing.assert_array_equal(falls, similarity[plain])
+    np.testing.assert_array_equal(kind, genuine[plain])
+    np.testing.assert_array_equal(falls, similarity[order])
+    np.testing.assert_array_equal(kind, genuine[order])
+
+
+@pytest.mark.parametrize("far", [1e-4, 0.01, 0.3, 0.999])
+@pytest.mark.parametrize("digits", [1, 3, 17])
+def test_a_threshold_of_many_impostors_is_that_of_a_sort(far, digits):
+    # Above 2^14 only the highest are sorted, found by a sample; ties and any order change nothing.
+    impostors = np.round(np.random.default_rng(3).standard_normal(60_000), digits)
+    for given_order in (impostors, np.sort(impostors), np.sort(impostors)[::-1]):
+        refused = np.sort(impostors)[::-1][int(far * 60_000)]
+        assert threshold_at_far(given_order, far) == np.nextafter(refused, np.inf)

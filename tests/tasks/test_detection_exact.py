@@ -38,7 +38,9 @@ def table(dataset, scores, by=("group",), **options):
 
 def everyone(dataset, scores, metric, by):
     rows = table(dataset, scores, (by,), replicates=100).filter(
-        (pl.col("metric") == metric) & (pl.col("group") == "everyone")
+        (pl.col("metric") == metric)
+        & (pl.col("group") == "everyone")
+        & ((pl.col("label").is_null()) | (pl.col("metric") == "average_recall"))
     )
     return rows["value"].item()
 

@@ -69,6 +69,13 @@ def members(**groups):
     return pl.DataFrame(rows, schema=MEMBERSHIP.schema, orient="row")
 
 
+def listed(scores):
+    """The evidence, one row a pair, ids as text."""
+    held = scores.evidence["pairs"]
+    lists = ["other_id", "similarity", "genuine", *(["draw"] if "draw" in held.columns else [])]
+    return held.explode(lists).with_columns(pl.col("other_id").cast(pl.String))
+
+
 def measured(scores, membership, spec=SMALL):
     return check(measure_groups(scores, membership, spec).table(), GROUP_METRICS)
 
@@ -112,7 +119,7 @@ def test_a_threshold_of_ones_own():
 def test_symmetric_and_self_pairs_are_counted_once_and_never():
     more = [*SIX, (1, 0, 0.9), (3, 1, 0.1), (2, 2, 1.0), (0, 2, 0.7)]
     once, twice = score(FOUR, compared(SIX), far=0.25), score(FOUR, compared(more), far=0.25)
-    assert twice.evidence["pairs"].equals(once.evidence["pairs"])
+    assert listed(twice).equals(listed(once))
     assert twice.notes[0] == "1 of 10 pairs compare a unit with itself: left out."
     assert twice.notes[1].startswith("3 of 10 pairs repeat another")
 
@@ -127,7 +134,7 @@ def test_failed_comparisons_count_for_both_and_leave_the_rates():
     found = score(FOUR, compared(failed), far=0.3)
     rate = dict(found.units.select("unit_id", "value").iter_rows())
     assert rate == pytest.approx({"f0": 0.0, "f1": 1 / 3, "f2": 1 / 3, "f3": 0.0})
-    assert found.evidence["pairs"]["similarity"].count() == 5
+    assert listed(found)["similarity"].count() == 5
     assert "m: 1 comparisons failed: left out of rates." in found.notes
 
 
@@ -139,7 +146,7 @@ def test_who_is_in_no_pair_is_null_with_the_reason():
 
 def test_identity_is_the_subject_else_the_cluster_or_what_is_named():
     def kinds(dataset, **options):
-        pairs = score(dataset, compared(SIX), far=0.4, **options).evidence["pairs"]
+        pairs = listed(score(dataset, compared(SIX), far=0.4, **options))
         return dict(pairs.select(pl.concat_str("unit_id", "other_id"), "genuine").iter_rows())
 
     by_cluster = faces([None] * 4, cluster_id=["a", "b", "a", "b"])
@@ -259,7 +266,7 @@ HARD = faces(
 def test_hard_impostors_share_a_pronoun_and_lie_within_a_level():
     rng = np.random.default_rng(5)
     options = {"impostors": "hard", "near": "tone", "far": 0.2}
-    pairs = score(HARD, vectors(rng.standard_normal((12, 4))), **options).evidence["pairs"]
+    pairs = listed(score(HARD, vectors(rng.standard_normal((12, 4))), **options))
     said = ["she"] * 2 + ["he"] * 2 + ["she"] * 2 + ["he"] * 2 + ["she"] * 2 + [None] * 2
     tone = [1, 1, 1, 1, 2, 2, 2, 3, 4, None, 1, 1]
     expected = set()
@@ -281,13 +288,13 @@ def test_a_pronoun_of_several_is_shared_by_any():
             schema=["unit_id", "value"], orient="row",
         ).select(pl.lit("instance").alias("unit_kind"), "unit_id", pl.lit("pronoun").alias("attribute"), "value"),  # noqa: E501
     )  # fmt: skip
-    pairs = score(both, vectors(np.eye(3)), impostors="hard", near=None, far=0.5).evidence["pairs"]
+    pairs = listed(score(both, vectors(np.eye(3)), impostors="hard", near=None, far=0.5))
     assert pairs.select("unit_id", "other_id").rows() == [("f0", "f1")]
 
 
 def test_a_sample_of_impostors_has_that_size_repeats_and_keeps_all_genuine_pairs():
     def drawn(**options):
-        pairs = score(CROWD, vectors(SPACE), far=0.01, **options).evidence["pairs"]
+        pairs = listed(score(CROWD, vectors(SPACE), far=0.01, **options))
         return pairs.filter(pl.col("genuine")), pairs.filter(~pl.col("genuine"))
 
     genuine, impostors = drawn(max_impostors=500)
@@ -308,7 +315,8 @@ def test_a_sample_is_fair_to_every_pair():
     people = faces([f"s{i}" for i in range(10)])
     count = {}
     for seed in range(400):
-        pairs = score(people, vectors(np.eye(10) + 1), far=0.1, max_impostors=9, seed=seed).evidence["pairs"]  # noqa: E501  # fmt: skip
+        drawn = score(people, vectors(np.eye(10) + 1), far=0.1, max_impostors=9, seed=seed)
+        pairs = listed(drawn)
         for pair in pairs.select("unit_id", "other_id").iter_rows():
             count[pair] = count.get(pair, 0) + 1
     assert len(count) == 45
@@ -320,7 +328,7 @@ def test_pairs_drawn_within_each_group():
     options = {"far": 0.01, "metrics": ("tar_at_far",), "threshold": 0.5}
     every = score(CROWD, vectors(SPACE), **options)
     drawn = score(CROWD, vectors(SPACE), **options, max_per_group=50)
-    assert drawn.evidence["pairs"].drop("draw", "most").equals(every.evidence["pairs"])
+    assert listed(drawn).drop("draw", "most").equals(listed(every))
     groups = members(tiny=np.arange(12), **GROUPS)
     rows = measured(drawn, groups, SMALL).filter(pl.col("metric") == "tar_at_far")
     # tiny: 3 people of 4, 18 genuine and 48 impostor pairs: all of them.
@@ -329,7 +337,7 @@ def test_pairs_drawn_within_each_group():
     full = measured(every, groups, SMALL).filter(pl.col("metric") == "tar_at_far")
     assert (rows["n_units"] <= full["n_units"]).all()
     # By hand: the 50 lowest of the draw of either kind among the group's own.
-    pairs = drawn.evidence["pairs"]
+    pairs = listed(drawn)
     even = [f"f{i}" for i in GROUPS["even"]]
     own = pairs.filter(pl.col("unit_id").is_in(even) & pl.col("other_id").is_in(even))
     own = own.filter(pl.col("draw").rank().over("genuine") <= 50)
@@ -337,7 +345,7 @@ def test_pairs_drawn_within_each_group():
     wider = score(CROWD, vectors(SPACE), **(options | {"far": 0.04}), max_per_group=50)
     found = measured(wider, groups, SMALL)
     assert value(found, "tar_at_far", "even") == pytest.approx(tpr[fpr <= 0.04].max())
-    again = score(CROWD, vectors(SPACE), **options, max_per_group=50, seed=1).evidence["pairs"]
+    again = listed(score(CROWD, vectors(SPACE), **options, max_per_group=50, seed=1))
     assert not again["draw"].equals(pairs["draw"])
     assert again["draw"].sort().equals(pairs["draw"].sort())
 
@@ -355,12 +363,12 @@ def test_who_has_no_embedding_fails_and_is_compared_with_nobody():
     given_vectors = vectors([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
     found = score(FOUR, given_vectors, far=0.5)
     assert found.units["value"].to_list() == [0.0, 1.0, 0.0, 1.0]
-    assert found.evidence["pairs"].select("unit_id", "other_id").rows() == [("f0", "f2")]
+    assert listed(found).select("unit_id", "other_id").rows() == [("f0", "f2")]
 
 
 def test_models_have_thresholds_of_their_own():
     both = pl.concat([compared(SIX, "a"), compared([(i, j, s / 2) for i, j, s in SIX], "b")])
-    pairs = score(FOUR, both, far=0.25).evidence["pairs"]
+    pairs = listed(score(FOUR, both, far=0.25))
     assert pairs.group_by("model").agg(pl.col("threshold").unique()).sort("model").rows() == [
         ("a", [np.nextafter(0.5, 1)]),
         ("b", [np.nextafter(0.25, 1)]),
@@ -414,3 +422,37 @@ def test_somebody_with_two_identities_is_refused():
     )
     with pytest.raises(TableError, match=r"two identities(.|\n)*'f0'"):
         score(twice, compared(SIX), identity="name")
+
+
+def test_evidence_is_small_and_comes_back_from_a_run(tmp_path, monkeypatch):
+    scores = score(CROWD, vectors(SPACE), far=0.01)
+    held = scores.evidence["pairs"]
+    assert held["unit_id"].is_unique().all()
+    assert held.select("other_id", "similarity", "genuine").estimated_size() < 12 * 7_140
+    held.write_parquet(tmp_path / "pairs.parquet")
+    back = pl.read_parquet(tmp_path / "pairs.parquet")
+    assert back.equals(held)
+    again = replace(scores, evidence={"pairs": back})
+    assert measured(again, members(**GROUPS)).equals(measured(scores, members(**GROUPS)))
+    monkeypatch.setattr("isolux.tasks._pairs_table._PART", 50)
+    assert score(CROWD, vectors(SPACE), far=0.01).evidence["pairs"].equals(held)
+
+
+def test_the_same_vectors_are_alike_wherever_they_stand():
+    # Of 400 units every second one has one of three vectors; tiles of 128 cut anywhere.
+    rng = np.random.default_rng(6)
+    space = rng.standard_normal((400, 37))
+    space[::2] = space[rng.integers(0, 3, 200) * 2]
+    people = faces([f"s{i}" for i in range(400)])
+    for precision in (pl.Float32, pl.Float64):
+        given = vectors(space).with_columns(pl.col("embedding").cast(pl.List(precision)))
+        pairs = listed(score(people, given, far=0.1))
+        place = {f"f{i}": i for i in range(400)}
+        a, b = (pairs[c].replace_strict(place).to_numpy() for c in ("unit_id", "other_id"))
+        unit = space / np.linalg.norm(space, axis=1, keepdims=True)
+        np.testing.assert_allclose(pairs["similarity"], (unit[a] * unit[b]).sum(axis=1), atol=1e-6)
+        kind = {row.tobytes(): k for k, row in enumerate(np.unique(space, axis=0))}
+        which = np.array([kind[row.tobytes()] for row in space])
+        both = np.sort(np.column_stack([which[a], which[b]]), axis=1)
+        alike = pairs.select("similarity", pair=pl.Series(both.tolist()))
+        assert alike.group_by("pair").agg(pl.col("similarity").n_unique())["similarity"].max() == 1

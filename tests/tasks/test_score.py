@@ -21,7 +21,7 @@ def test_an_option_that_is_not_known_is_named_with_those_that_are():
     with pytest.raises(
         SpecError,
         match=r"the task 'classification' has no option 'targt'\n"
-        r"  expected: one of target, positive, metrics, top_k, undetected, .*\n"
+        r"  expected: one of target, positive, one_vs_rest, metrics, top_k, undetected, .*\n"
         r"  what to do: did you mean 'target'\?",
     ):
         score("classification", TRUTH, GIVEN, targt="job")

@@ -12,6 +12,7 @@ import polars as pl
 from isolux.containers import Scores
 from isolux.errors import TableError
 from isolux.groups._detections import Detected, DetectionRows, detection_rows
+from isolux.groups._overlaps import OverlapRows
 from isolux.groups._pairs import Paired, PairRows, pair_rows
 from isolux.info import Metric, TaskInfo
 from isolux.stats.design import IntArray
@@ -116,7 +117,7 @@ class _Layout:
         self.paired: Paired = {}
         self.detected: Detected = {}
         self.pairs: dict[tuple[str, str], PairRows] = {}
-        self.drawn: dict[tuple[str, str], DetectionRows] = {}
+        self.drawn: dict[tuple[str, str], DetectionRows | OverlapRows] = {}
 
     def add(self, model: str, task: str, info: Metric, evidence: pl.DataFrame) -> None:
         """Lay out one metric of one model that rests on evidence."""
@@ -124,10 +125,9 @@ class _Layout:
         key = model, str(info.evidence)
         columns, read_at = None, None
         if isinstance(statistic, DetectionStatistic):
-            seen = _drawn(self.drawn, key, evidence, self.units)
-            self._count(seen.person_unit)
-            self.detected[len(self.measures)] = statistic, seen
-        elif isinstance(statistic, PairStatistic):
+            self._detections(model, task, info, statistic, evidence)
+            return
+        if isinstance(statistic, PairStatistic):
             if key not in self.pairs:
                 self.pairs[key] = pair_rows(evidence, self.units)
             self._count(self.pairs[key].units)
@@ -136,6 +136,23 @@ class _Layout:
         elif statistic is not None:
             columns = self._rows(statistic, evidence)
         self.measures.append((model, task, info.name, None, read_at, info, columns, None))
+
+    def _detections(
+        self,
+        model: str,
+        task: str,
+        info: Metric,
+        statistic: DetectionStatistic,
+        evidence: pl.DataFrame,
+    ) -> None:
+        """Lay out the mean over classes and, where boxes were judged by class, each of them."""
+        seen = _drawn(self.drawn, (model, str(info.evidence)), evidence, self.units)
+        classes = [(k, name) for k, name in enumerate(seen.labels) if name]
+        for k, name in ((None, None), *classes):
+            whole = slice(None) if k is None else seen.person_class == k
+            self._count(seen.person_unit[whole])
+            self.detected[len(self.measures)] = statistic, seen, k
+            self.measures.append((model, task, info.name, name, None, info, None, None))
 
     def _count(self, held: IntArray) -> None:
         self.counts.append(self.builder.add(held, np.ones((len(held), 1))))
@@ -188,11 +205,11 @@ def _means(
 
 
 def _drawn(
-    drawn: dict[tuple[str, str], DetectionRows],
+    drawn: dict[tuple[str, str], DetectionRows | OverlapRows],
     key: tuple[str, str],
     evidence: pl.DataFrame,
     units: pl.DataFrame,
-) -> DetectionRows:
+) -> DetectionRows | OverlapRows:
     """Rank a model's detections once, for all metrics that read them."""
     if key not in drawn:
         drawn[key] = detection_rows(evidence, units)

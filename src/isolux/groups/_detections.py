@@ -7,6 +7,7 @@ left out: neither right nor wrong for this one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.errors import TableError
+from isolux.groups._overlaps import OverlapRows, overlap_rows
 from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray
 from isolux.stats.resampling import replicate_rankings
@@ -27,7 +29,9 @@ class DetectionRows:
     """One model's detections, ranked, and whose they are.
 
     ``unit [n]`` is -1 for a wrong detection; ``image [n]`` and ``person_image [m]`` are numbers of
-    images; ``n_clusters`` counts those of images without people too.
+    images; ``n_clusters`` counts those of images without people too. ``labels [K]`` names the
+    ranking's classes, of which there is one without a name where boxes are not judged by class.
+    ``common`` is N of normalised precision where it was given.
     """
 
     ranking: Ranking
@@ -37,6 +41,13 @@ class DetectionRows:
     person_image: IntArray
     n_images: int
     n_clusters: int
+    labels: tuple[str, ...] = ("",)
+    common: float | None = None
+
+    @property
+    def person_class(self) -> IntArray:
+        """Class of each person."""
+        return self.ranking.person_class
 
     def within(self, inside: npt.NDArray[np.bool_] | None) -> Ranking:
         """Rank what counts for the people ``inside [n_units]``; None: for everyone."""
@@ -58,18 +69,19 @@ class DetectionRows:
         )
 
 
-Detected = dict[int, tuple[DetectionStatistic, DetectionRows]]
-"""By measure: the statistic, and what it is a statistic of."""
+Detected = dict[int, tuple[DetectionStatistic, DetectionRows | OverlapRows, int | None]]
+"""By measure: the statistic, what it is a statistic of, and its class; None: their mean."""
 
 
-def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows:
+def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows | OverlapRows:
     """Give detections the numbers of their units, images and clusters, and rank them.
 
     Parameters
     ----------
     evidence : polars.DataFrame
-        ``unit_id, cluster_id, image_id, label, score, kind, at``; detections of equal score in
-        the order in which they rank.
+        Table ``detections``: ``unit_id, cluster_id, image_id, label, score, kind, at``, and if
+        given ``common``; detections of equal score in the order in which they rank. Or table
+        ``overlaps``.
     units : polars.DataFrame
         ``unit_id, unit, cluster``, in the order of ``unit``.
     """
@@ -79,16 +91,35 @@ def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows
             expected="rows of the kinds image, person, right and wrong",
             found=", ".join(evidence["kind"].unique().sort()),
         )
-    evidence = evidence.with_columns(
+    named = evidence["label"].fill_null("")
+    labels = tuple(named.unique().sort())
+    numbered = evidence.with_columns(
         image=pl.col("image_id").rank("dense").cast(pl.Int64) - 1,
-        label=pl.col("label").fill_null("").rank("dense").cast(pl.Int64) - 1,
+        label=named.rank("dense").cast(pl.Int64) - 1,
     )
-    n_labels = _count(evidence["label"])
-    placed = evidence.join(
+    placed = numbered.join(
         units.select("unit_id", "unit", "cluster"), on="unit_id", how="left", maintain_order="left"
     )
     placed, n_clusters = _with_clusters(placed, _count(units["cluster"]))
+    if "overlap" in placed.columns:
+        return overlap_rows(placed, labels, n_clusters)
+    common = evidence["common"].drop_nulls().first() if "common" in evidence.columns else None
     people = placed.filter(pl.col("kind") == "person")
+    return DetectionRows(
+        *_ranked(placed, people, len(labels)),
+        people["unit"].cast(pl.Int64).to_numpy(),
+        people["image"].to_numpy(),
+        _count(numbered["image"]),
+        n_clusters,
+        labels,
+        None if common is None else float(common),  # type: ignore[arg-type]
+    )
+
+
+def _ranked(
+    placed: pl.DataFrame, people: pl.DataFrame, n_labels: int
+) -> tuple[Ranking, IntArray, IntArray]:
+    """Rank right and wrong detections, and give their units and images."""
     ranked = placed.filter(pl.col("kind").is_in(["right", "wrong"])).sort(
         "label", "score", descending=[False, True], maintain_order=True
     )
@@ -103,15 +134,8 @@ def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows
         people["cluster"].to_numpy(),
         people["label"].to_numpy(),
     )
-    return DetectionRows(
-        ranking,
-        ranked["unit"].cast(pl.Int64).fill_null(-1).to_numpy(),
-        ranked["image"].to_numpy(),
-        people["unit"].cast(pl.Int64).to_numpy(),
-        people["image"].to_numpy(),
-        _count(evidence["image"]),
-        n_clusters,
-    )
+    unit = ranked["unit"].cast(pl.Int64).fill_null(-1).to_numpy()
+    return ranking, unit, ranked["image"].to_numpy()
 
 
 def _count(numbers: pl.Series) -> int:
@@ -142,6 +166,7 @@ def _with_clusters(placed: pl.DataFrame, n_clusters: int) -> tuple[pl.DataFrame,
 
 def measure_detections(
     detected: Detected,
+    groups: Sequence[str | None],
     entries: tuple[IntArray, IntArray],
     n_units: int,
     out: tuple[FloatArray, FloatArray],
@@ -151,8 +176,10 @@ def measure_detections(
 
     Parameters
     ----------
-    detected : dict of int to (DetectionStatistic, DetectionRows)
+    detected : dict of int to (DetectionStatistic, DetectionRows, int or None)
         By measure.
+    groups : [g] str or None
+        Attribute of each group, whose groups share the N of normalised precision; None: everyone.
     entries : ([n] int, [n] int)
         Group and unit of each membership; group 0 is everyone.
     n_units : int
@@ -161,8 +188,12 @@ def measure_detections(
     """
     value, replicates = out
     group_of, unit_of = entries
+    of_attribute: dict[str | None, list[int]] = {}
+    for g, attribute in enumerate(groups):
+        of_attribute.setdefault(attribute, []).append(g)
+    peers = [np.array(of_attribute[attribute], dtype=np.int64) for attribute in groups]
     alike: dict[int, list[int]] = {}  # measures of the same detections
-    for j, (_, rows) in detected.items():
+    for j, (_, rows, _) in detected.items():
         alike.setdefault(id(rows), []).append(j)
     for measures in alike.values():
         rows = detected[measures[0]][1]
@@ -171,6 +202,8 @@ def measure_detections(
             inside = np.zeros(n_units, dtype=np.bool_)
             inside[unit_of[group_of == g]] = True
             rankings.append(rows.within(inside))
-        statistics = [detected[j][0] for j in measures]
-        found = replicate_rankings(statistics, rankings, rows.n_clusters, spec.bootstrap())
+        asked = [(detected[j][0], detected[j][2]) for j in measures]
+        found = replicate_rankings(
+            asked, rankings, peers, rows.n_clusters, spec.bootstrap(), common=rows.common
+        )
         value[:, measures], replicates[:, measures] = found

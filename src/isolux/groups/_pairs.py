@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,9 +20,15 @@ from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval
 from isolux.stats.resampling import replicate_pairs
 from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
+from isolux.stats.verification import falling_order, tallied
 from isolux.tables import Status
 
-__all__ = ["PairMeasures", "PairRows", "Paired", "measure_pairs", "pair_rows"]
+__all__ = ["PairMeasures", "PairRows", "Paired", "group_rates", "measure_pairs", "pair_rows"]
+
+Places = npt.NDArray[Any]
+"""Numbers of units or clusters, int32: half the room of what numpy takes by itself."""
+_BYTES = 64 << 20
+"""Memberships held at once."""
 
 _INTERVAL_FROM = 30
 """Impostor pairs above the threshold, on average, from which an interval is given."""
@@ -29,16 +36,15 @@ _INTERVAL_FROM = 30
 
 @dataclass(frozen=True, slots=True)
 class PairRows:
-    """The pairs of one model, and the units of each; ``units`` are all that occur.
+    """The pairs of one model, ``first`` and ``second`` being units; ``units`` are all that occur.
 
     Where ``most`` is given, a group takes so many of either kind, those of lowest ``draw [m]``.
     """
 
     pairs: Pairs
-    first_unit: IntArray
-    second_unit: IntArray
+    cluster_of: Places
     units: IntArray
-    draw: IntArray | None = None
+    draw: npt.NDArray[np.uint32] | None = None
     most: int | None = None
 
     def read_at(self, statistic: PairStatistic) -> float | None:
@@ -48,18 +54,19 @@ class PairRows:
         value = self.pairs.far if statistic.reads == "far" else self.pairs.threshold
         return value if math.isfinite(value) else None
 
-    def within(self, inside: npt.NDArray[np.bool_]) -> PairRows:
-        """Keep the pairs whose units are both ``inside [n_units]``."""
-        rows = self._drawn(np.flatnonzero(inside[self.first_unit] & inside[self.second_unit]))
-        first, second = self.first_unit[rows], self.second_unit[rows]
-        pairs = replace(
-            self.pairs,
-            similarity=self.pairs.similarity[rows],
-            genuine=self.pairs.genuine[rows],
-            first=self.pairs.first[rows],
-            second=self.pairs.second[rows],
+    def within(self, inside: npt.NDArray[np.bool_]) -> tuple[Pairs, IntArray]:
+        """Keep the pairs whose units are both ``inside [n_units]``: by clusters; their units."""
+        own = self.pairs
+        rows = self._drawn(np.flatnonzero(inside[own.first] & inside[own.second]))
+        first, second = own.first[rows], own.second[rows]
+        kept = replace(
+            own,
+            similarity=own.similarity[rows],
+            genuine=own.genuine[rows],
+            first=self.cluster_of[first],
+            second=self.cluster_of[second],
         )
-        return PairRows(pairs, first, second, np.union1d(first, second))
+        return kept, _met(first, second, len(inside))
 
     def _drawn(self, rows: IntArray) -> IntArray:
         if self.draw is None or self.most is None:
@@ -147,40 +154,72 @@ def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> PairRows:
     ----------
     evidence : polars.DataFrame
         ``unit_id, other_id, similarity, genuine, far, threshold``, each pair once, in either order;
-        those without a similarity or a truth, or of a unit that is not there, are left out. If
-        groups take a sample: ``draw, most``.
+        the three in the middle may be lists, one row a unit. Pairs without a similarity or a
+        truth, or of a unit that is not there, are left out. If groups take a sample: ``draw,
+        most``.
     units : polars.DataFrame
         ``unit_id, unit, cluster``, in the order of ``unit``.
     """
-    columns = ["unit_id", "other_id", "similarity", "genuine"]
-    columns += [c for c in ("draw",) if c in evidence.columns]
-    numbered = units.select("unit_id", "unit")
-    others = numbered.rename({"unit_id": "other_id", "unit": "other"})
-    known = evidence.select(columns).drop_nulls()
-    at = known.join(numbered, on="unit_id", maintain_order="left").join(
-        others, on="other_id", maintain_order="left"
-    )
-    similarity = at["similarity"].cast(pl.Float64).to_numpy()
-    genuine = at["genuine"].cast(pl.Boolean).to_numpy().astype(np.bool_)
-    order = np.lexsort((genuine, -similarity))
-    first, second = (at[c].to_numpy().astype(np.int64)[order] for c in ("unit", "other"))
-    cluster_of = units["cluster"].to_numpy().astype(np.int64)
     far, threshold = (
         float("nan") if evidence[c].first() is None else float(evidence[c][0])
         for c in ("far", "threshold")
     )
-    pairs = Pairs(
-        similarity[order], genuine[order], cluster_of[first], cluster_of[second], far, threshold
-    )
+    numbered = units.select("unit_id", unit=pl.col("unit").cast(pl.Int32))
+    # Columns are laid out one after another, so that few of that length are held at once.
+    unit = _numbers_of(evidence["unit_id"], numbered)
+    second = _numbers_of(_flat(evidence, "other_id"), numbered)
+    similarity = _flat(evidence, "similarity").cast(pl.Float64)
+    genuine = _flat(evidence, "genuine").cast(pl.Boolean)
+    known: slice | npt.NDArray[np.bool_] = slice(None)
+    if (unit < 0).any() or (second < 0).any() or similarity.null_count() + genuine.null_count():
+        there = (similarity.is_not_null() & genuine.is_not_null()).to_numpy()
+        known = there & (second >= 0) & (_each(evidence, unit) >= 0)
+    order, falls, kind = falling_order(similarity.to_numpy()[known], _bools(genuine)[known])
+    del similarity, genuine
+    second = second[known][order]
+    first = _each(evidence, unit)[known][order]
     drawn = "draw" in evidence.columns and evidence.height > 0
-    return PairRows(
-        pairs,
-        first,
-        second,
-        np.union1d(first, second),
-        at["draw"].to_numpy()[order] if drawn else None,
-        int(evidence["most"][0]) if drawn else None,
+    draw = _flat(evidence, "draw").to_numpy()[known][order] if drawn else None
+    most = int(evidence["most"][0]) if drawn else None
+    pairs = Pairs(falls, kind, first, second, far, threshold)
+    cluster_of = units["cluster"].to_numpy().astype(np.int32)
+    return PairRows(pairs, cluster_of, _met(first, second, len(cluster_of)), draw, most)
+
+
+def _numbers_of(ids: pl.Series, numbered: pl.DataFrame) -> Places:
+    """Give units their numbers; −1: no such unit."""
+    enum = isinstance(ids.dtype, pl.Enum)
+    names = ids.dtype.categories if isinstance(ids.dtype, pl.Enum) else ids.cast(pl.String)
+    met = pl.DataFrame({"unit_id": names}).join(
+        numbered, on="unit_id", how="left", maintain_order="left"
     )
+    number = met["unit"].fill_null(-1).to_numpy()
+    return number[ids.to_physical().to_numpy()] if enum else number
+
+
+def _flat(evidence: pl.DataFrame, name: str) -> pl.Series:
+    """Lay out a column one entry a pair; a list has one for each pair of its row."""
+    column = evidence[name]
+    return column.explode() if isinstance(column.dtype, pl.List) else column
+
+
+def _each(evidence: pl.DataFrame, of_row: Places) -> Places:
+    """Repeat what a row has for each of its pairs."""
+    if not isinstance(evidence.schema["other_id"], pl.List):
+        return of_row
+    return np.repeat(of_row, evidence["other_id"].list.len().to_numpy())
+
+
+def _bools(column: pl.Series) -> npt.NDArray[np.bool_]:
+    """Turn truths into an array; null: False."""
+    return column.fill_null(value=False).to_numpy()
+
+
+def _met(first: Places, second: Places, n_units: int) -> IntArray:
+    """List the units that occur in pairs."""
+    met = np.zeros(n_units, dtype=np.bool_)
+    met[first] = met[second] = True
+    return np.flatnonzero(met)
 
 
 def measure_pairs(
@@ -220,12 +259,35 @@ def measure_pairs(
         inside = np.zeros(len(cluster_of), dtype=np.bool_)
         inside[unit_of[group_of == g]] = True
         for measures in alike.values():
-            own = paired[measures[0]][1].within(inside)
+            rows = paired[measures[0]][1]
+            own, held = rows.within(inside)
             statistics = [paired[j][0] for j in measures]
-            found = replicate_pairs(statistics, own.pairs, n_clusters, spec.bootstrap())
+            found = replicate_pairs(statistics, tallied(own), n_clusters, spec.bootstrap())
             for j, value, replicates in zip(measures, *found, strict=True):
                 out.value[j][g], out.replicates[j][g] = value, replicates
-                out.n_units[j][g] = len(own.units)
-                out.n_clusters[j][g] = len(np.unique(cluster_of[own.units]))
-                out.impostors[j][g] = int((~own.pairs.genuine).sum())
+                out.n_units[j][g] = len(held)
+                out.n_clusters[j][g] = len(np.unique(cluster_of[held]))
+                out.impostors[j][g] = int((~own.genuine).sum())
     return out
+
+
+def group_rates(
+    statistic: PairStatistic, rows: PairRows, members: npt.NDArray[np.bool_]
+) -> FloatArray:
+    """Evaluate a statistic for many groups in one pass, without replicates: ``[g]``.
+
+    A group is a 0/1 weight of units, so all groups are met pair by pair like replicates.
+
+    Parameters
+    ----------
+    statistic : PairStatistic
+    rows : PairRows
+        Without a draw of each group's own.
+    members : [n_units, g] bool
+    """
+    at_once = max(1, _BYTES // (8 * max(len(members), 1)))
+    parts = [
+        statistic(rows.pairs, members[:, start : start + at_once].astype(np.float64))
+        for start in range(0, members.shape[1], at_once)
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0)

@@ -12,15 +12,17 @@ import polars as pl
 from isolux.containers import Scores
 from isolux.groups._columns import Judged, judge
 from isolux.groups._detections import measure_detections
+from isolux.groups._entries import Entries, entries_of
+from isolux.groups._means import group_means
 from isolux.groups._pairs import measure_pairs
-from isolux.groups.estimates import EVERYONE, Estimates, Group, Measure
+from isolux.groups.estimates import Estimates, Group, Measure
 from isolux.groups.uncertainty import intervals, standard_error, statuses
 from isolux.spec import AuditSpec
 from isolux.stats.design import Design, IntArray, build_design
 from isolux.stats.resampling import replicate_ranks, replicate_sums
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["measure_groups"]
+__all__ = ["group_means", "measure_groups"]
 
 
 def measure_groups(scores: Scores, membership: pl.DataFrame, spec: AuditSpec) -> Estimates:
@@ -54,7 +56,9 @@ def measure_groups(scores: Scores, membership: pl.DataFrame, spec: AuditSpec) ->
     pairs = measure_pairs(judged.paired, (group_of, unit_of), judged.cluster_of, shape[0], spec)
     pairs.fill(value, replicates, n_units, n_clusters)
     entries = group_of, unit_of
-    measure_detections(judged.detected, entries, len(judged.unit_ids), (value, replicates), spec)
+    attributes = [group.attribute for group in groups]
+    filled = value, replicates
+    measure_detections(judged.detected, attributes, entries, len(judged.unit_ids), filled, spec)
     se = standard_error(replicates, n_clusters)
     interval, method = intervals(design, measures, value, replicates, se, n_clusters, spec)
     interval = pairs.without_unstable(interval)
@@ -70,37 +74,38 @@ def _memberships(
     membership: pl.DataFrame, unit_ids: pl.Series
 ) -> tuple[tuple[Group, ...], IntArray, IntArray, dict[str, int], int]:
     """Give groups their rows (0 is everyone), and attributes a row that unites their groups."""
-    units = pl.DataFrame({"unit_id": unit_ids}).with_row_index("unit")
-    inside = membership.join(units, on="unit_id", how="inner", maintain_order="left")
-    named = membership.select("attribute", "group", "values").unique(
-        ["attribute", "values"], keep="first", maintain_order=True
-    )
-    named = named.with_row_index("g", offset=1)
-    groups = (
-        Group(None, EVERYONE, ()),
-        *(Group(a, n, tuple(v)) for _, a, n, v in named.iter_rows()),
-    )
-    inside = inside.join(
-        named.drop("group"), on=["attribute", "values"], how="left", nulls_equal=True
-    )
+    inside = entries_of(membership, unit_ids)
+    groups = inside.groups
     n_units = len(unit_ids)
-    group_of = [np.zeros(n_units, dtype=np.int64), inside["g"].to_numpy().astype(np.int64)]
-    unit_of = [np.arange(n_units), inside["unit"].to_numpy().astype(np.int64)]
+    group_of = [np.zeros(n_units, dtype=np.int64), inside.group_of]
+    unit_of = [np.arange(n_units), inside.unit_of]
     domain_of: dict[str, int] = {}
     row = len(groups)
-    for (attribute,), part in (
-        inside.select("attribute", "unit").unique().group_by("attribute", maintain_order=True)
-    ):
-        if part.height == n_units:
-            domain_of[str(attribute)] = 0
+    for attribute, units in _domains(inside):
+        if len(units) == n_units:
+            domain_of[attribute] = 0
             continue
-        domain_of[str(attribute)] = row
-        group_of.append(np.full(part.height, row, dtype=np.int64))
-        unit_of.append(part["unit"].to_numpy().astype(np.int64))
+        domain_of[attribute] = row
+        group_of.append(np.full(len(units), row, dtype=np.int64))
+        unit_of.append(units)
         row += 1
     in_order = dict.fromkeys(str(g.attribute) for g in groups[1:])
     domain_of = {a: domain_of.get(a, 0) for a in in_order}  # 0 too where nobody was scored
     return groups, np.concatenate(group_of), np.concatenate(unit_of), domain_of, row
+
+
+def _domains(inside: Entries) -> list[tuple[str, IntArray]]:
+    """List, for each attribute that anyone scored has, the units in any of its groups."""
+    of_group = [str(group.attribute) for group in inside.groups]
+    numbers = {name: k for k, name in enumerate(dict.fromkeys(of_group[1:]))}
+    number = np.array([numbers.get(name, -1) for name in of_group])[inside.group_of]
+    names = list(numbers)
+    found = []
+    for k in dict.fromkeys(number[np.flatnonzero(np.diff(number, prepend=-1))].tolist()):
+        held = np.zeros(int(inside.unit_of.max(initial=-1)) + 1, dtype=np.bool_)
+        held[inside.unit_of[number == k]] = True
+        found.append((names[k], np.flatnonzero(held)))
+    return found
 
 
 def _clusters_per_row(design: Design) -> IntArray:

@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-__all__ = ["accepted_at_far", "area_and_equal_error", "totals"]
+__all__ = ["accepted_at_far", "area_and_equal_error", "counted_totals", "falling", "totals"]
 
 _Floats = npt.NDArray[np.float64]
 _Ints = npt.NDArray[np.int64]
 _Bools = npt.NDArray[np.bool_]
+_Rows = npt.NDArray[np.uint32]
+_LONG = 64  # pairs in a bin above which insertion is slow
 
 
 @njit(cache=True, nogil=True)
@@ -113,3 +115,103 @@ def area_and_equal_error(
             level[0, r] = 0.0
             level[1, r] = 0.0
     return out
+
+
+@njit(cache=True, nogil=True)
+def counted_totals(
+    first: npt.NDArray[np.int32],
+    starts: _Ints,
+    second: npt.NDArray[np.int32],
+    count: _Floats,
+    weights: _Floats,
+) -> _Floats:
+    """Weight of pairs, for each replicate: ``[r]``; ``count`` pairs of each two clusters.
+
+    ``second[starts[i]:starts[i + 1]]`` are met by the cluster ``first[i]``, which comes last of
+    them if pairs within it are counted: those weigh its weight once.
+    """
+    replicates = weights.shape[1]
+    out, met = np.zeros(replicates), np.empty(replicates)
+    for i in range(len(first)):
+        a = first[i]
+        met[:] = 0.0
+        for p in range(starts[i], starts[i + 1]):
+            b, n = second[p], count[p]
+            if a == b:
+                for r in range(replicates):
+                    out[r] += n * weights[a, r]
+            else:
+                for r in range(replicates):
+                    met[r] += n * weights[b, r]
+        for r in range(replicates):
+            out[r] += met[r] * weights[a, r]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def falling(
+    similarity: _Floats, genuine: _Bools, top: float, steps: float, bins: int
+) -> tuple[_Rows, _Floats, _Bools]:
+    """Order pairs by falling similarity, impostors first among equals.
+
+    They are first put into ``bins``, a few in each, by half of how far they lie below the ``top``,
+    times ``steps``, and then sorted within their bin. Returns rows, and similarity and kind in
+    their order.
+    """
+    n = len(similarity)
+    ends = np.zeros(bins + 1, np.uint32)
+    for i in range(n):
+        ends[_bin(similarity[i], top, steps, bins) + 1] += np.uint32(1)
+    for b in range(bins):
+        ends[b + 1] += ends[b]
+    row, value, kind = np.empty(n, np.uint32), np.empty(n), np.empty(n, np.bool_)
+    for i in range(n):
+        b = _bin(similarity[i], top, steps, bins)
+        at = ends[b]
+        row[at], value[at], kind[at] = i, similarity[i], genuine[i]
+        ends[b] += np.uint32(1)
+    start = 0
+    for b in range(bins):
+        stop = int(ends[b])
+        if stop - start > _LONG:
+            _sort_long(row[start:stop], value[start:stop], kind[start:stop])
+        else:
+            _sort_short(row[start:stop], value[start:stop], kind[start:stop])
+        start = stop
+    return row, value, kind
+
+
+@njit(cache=True, nogil=True)
+def _bin(value: float, top: float, steps: float, bins: int) -> int:
+    return min(int((top / 2.0 - value / 2.0) * steps), bins - 1)  # halves: no overflow
+
+
+@njit(cache=True, nogil=True)
+def _sort_short(row: _Rows, value: _Floats, kind: _Bools) -> None:
+    """Sort by insertion."""
+    for i in range(1, len(row)):
+        r, v, k = row[i], value[i], kind[i]
+        j = i
+        while j > 0 and (value[j - 1] < v or (value[j - 1] == v and kind[j - 1] and not k)):
+            row[j], value[j], kind[j] = row[j - 1], value[j - 1], kind[j - 1]
+            j -= 1
+        row[j], value[j], kind[j] = r, v, k
+
+
+@njit(cache=True, nogil=True)
+def _sort_long(row: _Rows, value: _Floats, kind: _Bools) -> None:
+    """Sort many at once, then put the impostors first in every run of equal ones."""
+    order = np.argsort(-value)
+    row[:], value[:], kind[:] = row[order], value[order], kind[order]
+    start, n = 0, len(row)
+    while start < n:
+        stop = start + 1
+        while stop < n and value[stop] == value[start]:
+            stop += 1
+        at = start
+        for i in range(start, stop):
+            if not kind[i]:
+                row[at], row[i] = row[i], row[at]
+                kind[at], kind[i] = kind[i], kind[at]
+                at += 1
+        start = stop

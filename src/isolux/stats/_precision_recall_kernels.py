@@ -1,6 +1,14 @@
-"""The compiled loop of ``precision_recall``; imported only by the function that runs it."""
+"""The compiled loops of ``precision_recall``; imported only by the functions that run them.
+
+A precision that matters stands at a right detection; a wrong one matters by its weight alone. So
+detections that are wrong at every overlap (nine of ten, with a real detector) are summed once for
+all overlaps, and what follows the last right one is never read. Recalls are compared by the
+smallest weight that reaches them, found once, in place of a division each.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -8,94 +16,295 @@ from numba import njit, types
 
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["average_precision_of_replicates"]
+__all__ = ["AREA", "POINTS", "RECALL", "Entries", "entries_of", "people_weight", "values_of"]
+
+POINTS, AREA, RECALL = 0, 1, 2
+"""What is read: precision at recall points, the area under them, recall at the end."""
 
 _I = types.Array(types.int64, 1, "A", readonly=True)
+_S = types.Array(types.int32, 1, "C", readonly=True)
 _U = types.Array(types.uint16, 1, "A", readonly=True)
+_B = types.Array(types.boolean, 1, "C", readonly=True)
 _F = types.Array(types.float64, 1, "A", readonly=True)
 _M = types.Array(types.float64, 2, "C", readonly=True)
 
 _Ints = npt.NDArray[np.int64]
+_Short = npt.NDArray[np.int32]
 _Bits = npt.NDArray[np.uint16]
+_Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """A ranking sorted out: alarms, rows that count somewhere, and where each row counts.
+
+    ``alarm_starts [M + 1]``: before row i of class k come the alarms up to ``alarm_starts[i + 1]``;
+    ``row_starts [K + 1]`` cuts rows by class; ``entry_starts [K * T + 1]`` cuts entries by class
+    and overlap, and an entry is a row of its class and whether it is right there.
+    """
+
+    alarm_cluster: _Short
+    alarm_starts: _Ints
+    row_cluster: _Short
+    row_starts: _Ints
+    entry_row: _Short
+    entry_hit: _Bools
+    entry_starts: _Ints
 
 
 @njit(cache=True, nogil=True)
-def _forward(
-    first: int,
-    last: int,
-    cluster: _Ints,
-    right: _Bits,
-    wrong: _Bits,
-    bit: int,
-    weight: FloatArray,
-    people: float,
-    recall: FloatArray,
-    precision: FloatArray,
-) -> int:
-    """Fill recall and precision after each detection that counts; return how many do."""
-    n = 0
-    true, false = 0.0, 0.0
-    for i in range(first, last):
-        hit, miss = (right[i] >> bit) & 1, (wrong[i] >> bit) & 1
-        w = weight[cluster[i]]
-        if w == 0.0 or (hit | miss) == 0:
-            continue
-        true += w * hit
-        false += w * miss
-        recall[n] = true / people
-        precision[n] = true / (true + false)
-        n += 1
-    return n
+def _mask_of(bits: _Ints) -> int:
+    mask = 0
+    for bit in bits:
+        mask |= 1 << bit
+    return mask
 
 
-@njit(cache=True, nogil=True)
-def _sampled(n: int, recall: FloatArray, precision: FloatArray, points: FloatArray) -> float:
-    """Sum the highest precision at or beyond each recall point; 0 where it is not reached."""
-    at = len(points) - 1
-    best, total = 0.0, 0.0
-    for i in range(n - 1, -1, -1):
-        best = max(best, precision[i])
-        while at >= 0 and points[at] > recall[i]:
-            at -= 1  # beyond what is ever reached
-        before = recall[i - 1] if i > 0 else -1.0
-        while at >= 0 and points[at] > before:
-            total += best
-            at -= 1
-    return total
+@njit((_U, _U, _I, _I), cache=True, nogil=True)
+def _sizes(right: _Bits, wrong: _Bits, starts: _Ints, bits: _Ints) -> tuple[_Ints, _Ints]:
+    """Find, for each class, where its last right row ends, and how many rows to keep till there."""
+    mask = _mask_of(bits)
+    last = np.empty(len(starts) - 1, np.int64)
+    kept = np.zeros(len(starts), np.int64)
+    for k in range(len(starts) - 1):
+        last[k] = starts[k + 1]
+        while last[k] > starts[k] and not right[last[k] - 1] & mask:
+            last[k] -= 1
+        for i in range(starts[k], last[k]):
+            kept[k + 1] += (right[i] & mask) != 0 or (0 < (wrong[i] & mask) < mask)
+    return last, kept
 
 
-@njit((_I, _U, _U, _I, _I, _M, _M, _F), cache=True, nogil=True)
-def average_precision_of_replicates(
+@njit((_I, _U, _U, _I, _I, _I, types.int64), cache=True, nogil=True)
+def _split(
     cluster: _Ints,
     right: _Bits,
     wrong: _Bits,
     starts: _Ints,
     bits: _Ints,
+    last: _Ints,
+    n_rows: int,
+) -> tuple[_Short, _Ints, _Short, _Bits, _Bits]:
+    """Part alarms, wrong at every overlap, from rows that count in some other way."""
+    mask = _mask_of(bits)
+    row_cluster = np.empty(n_rows, np.int32)
+    row_right, row_wrong = np.empty(n_rows, np.uint16), np.empty(n_rows, np.uint16)
+    alarm_starts = np.zeros(n_rows + 1, np.int64)
+    alarm = np.empty(np.sum(last - starts[:-1]), np.int32)
+    a, m = 0, 0
+    for k in range(len(last)):
+        for i in range(starts[k], last[k]):
+            r, w = right[i] & mask, wrong[i] & mask
+            if r == 0 and w == mask:
+                alarm[a] = cluster[i]
+                a += 1
+            elif r | w:
+                row_cluster[m], row_right[m], row_wrong[m] = cluster[i], r, w
+                m += 1
+                alarm_starts[m] = a
+    return alarm[:a].copy(), alarm_starts, row_cluster, row_right, row_wrong
+
+
+@njit((_U, _U, _I, _I), cache=True, nogil=True)
+def _listed(
+    right: _Bits, wrong: _Bits, row_starts: _Ints, bits: _Ints
+) -> tuple[_Short, _Bools, _Ints]:
+    """List, for each class and overlap, the rows that count there and whether they are right."""
+    n_bits = len(bits)
+    starts = np.zeros((len(row_starts) - 1) * n_bits + 1, np.int64)
+    for k in range(len(row_starts) - 1):
+        for i in range(row_starts[k], row_starts[k + 1]):
+            for t in range(n_bits):
+                starts[k * n_bits + t + 1] += ((right[i] | wrong[i]) >> bits[t]) & 1
+    starts = np.cumsum(starts)
+    row, hit = np.empty(starts[-1], np.int32), np.empty(starts[-1], np.bool_)
+    at = np.empty(n_bits, np.int64)
+    for k in range(len(row_starts) - 1):
+        at[:] = starts[k * n_bits : (k + 1) * n_bits]
+        for i in range(row_starts[k], row_starts[k + 1]):
+            for t in range(n_bits):
+                if ((right[i] | wrong[i]) >> bits[t]) & 1:
+                    row[at[t]] = i - row_starts[k]
+                    hit[at[t]] = (right[i] >> bits[t]) & 1
+                    at[t] += 1
+    return row, hit, starts
+
+
+def entries_of(cluster: _Ints, right: _Bits, wrong: _Bits, starts: _Ints, bits: _Ints) -> Entries:
+    """Sort a ranking out, in linear time."""
+    last, kept = _sizes(right, wrong, starts, bits)
+    row_starts = np.cumsum(kept)
+    alarm, alarm_starts, row_cluster, row_right, row_wrong = _split(
+        cluster, right, wrong, starts, bits, last, row_starts[-1]
+    )
+    listed = _listed(row_right, row_wrong, row_starts, bits)
+    return Entries(alarm, alarm_starts, row_cluster, row_starts, *listed)
+
+
+@njit((_I, _I, types.int64, _M), cache=True, nogil=True)
+def people_weight(
+    person_cluster: _Ints, person_class: _Ints, k: int, by_replicate: FloatArray
+) -> FloatArray:
+    """Sum the weights of the people of each class: ``[r, k]``."""
+    out = np.zeros((len(by_replicate), k))
+    for r in range(len(by_replicate)):
+        for i in range(len(person_cluster)):
+            out[r, person_class[i]] += by_replicate[r, person_cluster[i]]
+    return out
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _reached_at(people: float, points: FloatArray, reach: FloatArray) -> None:
+    """Fill the smallest weight whose share of ``people`` is each point, as division rounds."""
+    for j in range(len(points)):
+        if points[j] <= 0.0:
+            reach[j] = 0.0
+            continue
+        x = points[j] * people
+        while x / people < points[j]:
+            x = np.nextafter(x, np.inf)
+        below = np.nextafter(x, 0.0)
+        while below / people >= points[j]:
+            x = below
+            below = np.nextafter(x, 0.0)
+        reach[j] = x
+    reach[len(points)] = np.inf
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _sampled(
+    row: _Short, hit: _Bools, weight: FloatArray, alarm: FloatArray, scale: float,
+    reach: FloatArray, best: FloatArray,
+) -> float:  # fmt: skip
+    """Sum the highest precision at or beyond each recall point; 0 where it is not reached."""
+    true, false, highest = 0.0, 0.0, 0.0
+    at = 0
+    while reach[at] <= 0.0:
+        best[at] = 0.0
+        at += 1
+    for e in range(len(row)):
+        w = weight[row[e]]
+        own = w if hit[e] else 0.0
+        true += own
+        false += w - own
+        if true >= reach[at]:
+            if at > 0:
+                best[at - 1] = highest
+            highest = 0.0
+            while true >= reach[at]:
+                best[at] = 0.0
+                at += 1
+        scaled = true * scale
+        precision = scaled / (scaled + (false + alarm[row[e]]))
+        if precision > highest:  # noqa: PLR1730 (a NaN, where nothing weighs anything yet, is not)
+            highest = precision
+    if at > 0:
+        best[at - 1] = highest
+    highest, total = 0.0, 0.0
+    for j in range(at - 1, -1, -1):
+        highest = max(highest, best[j])
+        total += highest
+    return total
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _area(
+    row: _Short, hit: _Bools, weight: FloatArray, alarm: FloatArray, scale: float,
+    people: float, precision: FloatArray,
+) -> float:  # fmt: skip
+    """Area under the highest precision at or beyond each recall."""
+    true, false = 0.0, 0.0
+    for e in range(len(row)):
+        w = weight[row[e]]
+        own = w if hit[e] else 0.0
+        true += own
+        false += w - own
+        scaled = true * scale
+        precision[e] = scaled / (scaled + (false + alarm[row[e]])) if true > 0.0 else 0.0
+    highest, total = 0.0, 0.0
+    for e in range(len(row) - 1, -1, -1):
+        highest = max(highest, precision[e])
+        if hit[e]:
+            total += weight[row[e]] * highest
+    return total / people
+
+
+@njit(cache=True, nogil=True)
+def _found(row: _Short, hit: _Bools, weight: FloatArray, people: float) -> float:
+    true = 0.0
+    for e in range(len(row)):
+        true += weight[row[e]] if hit[e] else 0.0
+    return true / people
+
+
+@njit(cache=True, nogil=True)
+def _weigh(
+    first: int, last: int, alarm_cluster: _Short, alarm_starts: _Ints, row_cluster: _Short,
+    of_cluster: FloatArray, weight: FloatArray, alarm: FloatArray,
+) -> None:  # fmt: skip
+    """Fill the weight of each row of a class, and that of all alarms before it."""
+    total = 0.0
+    for i in range(first, last):
+        for a in range(alarm_starts[i], alarm_starts[i + 1]):
+            total += of_cluster[alarm_cluster[a]]
+        weight[i - first], alarm[i - first] = of_cluster[row_cluster[i]], total
+
+
+@njit(cache=True, nogil=True)
+def _longest(starts: _Ints) -> int:
+    most = 0
+    for k in range(len(starts) - 1):
+        most = max(most, starts[k + 1] - starts[k])
+    return most
+
+
+@njit(
+    (_S, _I, _S, _I, _S, _B, _I, _M, _M, _M, _F, types.int64),
+    cache=True, nogil=True,
+)  # fmt: skip
+def values_of(
+    alarm_cluster: _Short,
+    alarm_starts: _Ints,
+    row_cluster: _Short,
+    row_starts: _Ints,
+    entry_row: _Short,
+    entry_hit: _Bools,
+    entry_starts: _Ints,
     people: FloatArray,
+    scale: FloatArray,
     weights: FloatArray,
     points: FloatArray,
-) -> FloatArray:
-    """Average precision for each row of ``weights [r, n_clusters]``: ``[r]``.
+    reading: int,
+) -> npt.NDArray[np.float64]:
+    """Read each class and overlap at each row of ``weights [r, n_clusters]``: ``[r, K, T]``.
 
-    ``people [r, K]`` is the weight of each class's people; NaN where none has any.
+    ``POINTS``: the sum over points. NaN where nobody of a class weighs anything.
     """
-    longest = 0
-    for k in range(len(starts) - 1):
-        longest = max(longest, starts[k + 1] - starts[k])
-    recall, precision = np.empty(longest), np.empty(longest)
-    found = np.full(len(weights), np.nan)
+    n_classes = len(row_starts) - 1
+    n_bits = (len(entry_starts) - 1) // max(1, n_classes)
+    longest = _longest(row_starts)
+    weight, alarm = np.empty(longest), np.empty(longest)
+    precision = np.empty(_longest(entry_starts))
+    reach, best = np.empty(len(points) + 1), np.empty(len(points) + 1)
+    out = np.full((len(weights), n_classes, n_bits), np.nan)
     for r in range(len(weights)):
-        total, n_classes = 0.0, 0
-        for k in range(len(starts) - 1):
-            if not people[r, k] > 0.0:
+        for k in range(n_classes):
+            n, s = people[r, k], scale[r, k]
+            if not n > 0.0:
                 continue
-            n_classes += 1
-            for bit in bits:
-                n = _forward(
-                    starts[k], starts[k + 1], cluster, right, wrong, bit,
-                    weights[r], people[r, k], recall, precision,
-                )  # fmt: skip
-                total += _sampled(n, recall, precision, points)
-        if n_classes:
-            found[r] = total / (n_classes * len(bits) * len(points))
-    return found
+            _weigh(
+                row_starts[k], row_starts[k + 1], alarm_cluster, alarm_starts, row_cluster,
+                weights[r], weight, alarm,
+            )  # fmt: skip
+            _reached_at(n, points, reach)
+            for t in range(k * n_bits, (k + 1) * n_bits):
+                row = entry_row[entry_starts[t] : entry_starts[t + 1]]
+                hit = entry_hit[entry_starts[t] : entry_starts[t + 1]]
+                if reading == POINTS:
+                    value = _sampled(row, hit, weight, alarm, s, reach, best)
+                elif reading == AREA:
+                    value = _area(row, hit, weight, alarm, s, n, precision)
+                else:
+                    value = _found(row, hit, weight, n)
+                out[r, k, t - k * n_bits] = value
+    return out

@@ -7,8 +7,10 @@ metric of two models on the same people likewise.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from isolux.spec import Bootstrap
 from isolux.stats.design import Design, IntArray
@@ -150,41 +152,95 @@ def replicate_pairs(
 
 
 def replicate_rankings(
-    statistics: list[DetectionStatistic],
+    asked: list[tuple[DetectionStatistic, int | None]],
     rankings: list[Ranking],
+    peers: list[IntArray],
     n_clusters: int,
     bootstrap: Bootstrap,
+    *,
+    common: float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Evaluate statistics of each group's detections, on the data and on resampled clusters.
 
     Parameters
     ----------
-    statistics : list of DetectionStatistic
+    asked : list of (DetectionStatistic, int or None)
+        And of which class; None: the mean over classes.
     rankings : list of Ranking
-        One a group.
+        One a group, all of the same classes.
+    peers : list of [p] int
+        The groups whose mean count is a group's N of normalised statistics: those of its attribute,
+        itself among them. Whoever has nobody of a class in the data is left out of its mean.
     n_clusters : int
         Of the whole audit and of images without people.
     bootstrap : Bootstrap
+    common : float, optional
+        N of every group and class instead, on every replicate.
 
     Returns
     -------
     value : [g, s] float
     replicates : [g, s, r] float
     """
-    value = np.full((len(rankings), len(statistics)), np.nan)
+    plain = np.ones((n_clusters, 1))
+    n_normalised = sum(statistic.normalised for statistic, _ in asked)
+    held = _counts(rankings, plain, n_normalised)[:, 0] > 0
+    value = _of_rankings(asked, rankings, (peers, held, common), plain)[..., 0]
     out = np.full((*value.shape, bootstrap.replicates), np.nan)
     draw = _WEIGHTS[bootstrap.weights]
     each = np.ones(n_clusters, dtype=np.int64)
-    for g, ranking in enumerate(rankings):
-        value[g] = [float(statistic(ranking, np.ones(n_clusters))) for statistic in statistics]
     at = 0
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
         weights = np.ascontiguousarray(draw(rng, each, size).T).T  # a replicate's lie side by side
-        for g, ranking in enumerate(rankings):
-            for s, statistic in enumerate(statistics):
-                out[g, s, at : at + size] = statistic(ranking, weights)
+        out[..., at : at + size] = _of_rankings(asked, rankings, (peers, held, common), weights)
         at += size
     return value, out
+
+
+def _counts(rankings: list[Ranking], weights: FloatArray, wanted: int) -> FloatArray:
+    """Weight of each group's people by class: ``[g, r, K]``; nothing if no statistic wants it."""
+    from isolux.stats.precision_recall import people_of_classes
+
+    counted = [people_of_classes(ranking, weights) for ranking in rankings if wanted]
+    return np.stack(counted) if counted else np.zeros((len(rankings), weights.shape[1], 0))
+
+
+def _of_rankings(
+    asked: list[tuple[DetectionStatistic, int | None]],
+    rankings: list[Ranking],
+    normal: tuple[list[IntArray], npt.NDArray[np.bool_], float | None],
+    weights: FloatArray,
+) -> FloatArray:
+    """Evaluate every statistic of every group at ``weights [n_clusters, r]``: ``[g, s, r]``."""
+    peers, held, common = normal
+    out = np.full((len(rankings), len(asked), weights.shape[1]), np.nan)
+    alike: dict[tuple[Any, bool], list[int]] = {}  # statistics that read one table
+    for s, (statistic, _) in enumerate(asked):
+        alike.setdefault((statistic.table, statistic.normalised), []).append(s)
+    n_normalised = sum(statistic.normalised for statistic, _ in asked)
+    counts = _counts(rankings, weights, 0 if common is not None else n_normalised)
+    for g, ranking in enumerate(rankings):
+        for (table_of, normalised), own in alike.items():
+            overlaps = sorted({t for s in own for t in asked[s][0].overlaps})
+            n = None
+            if normalised and common is not None:
+                n = np.full((weights.shape[1], len(ranking.starts) - 1), float(common))
+            elif normalised:
+                n = _mean_count(counts[peers[g]], held[peers[g]])
+            table = table_of(ranking, weights, overlaps, n)
+            for s in own:
+                statistic, k = asked[s]
+                read = table[:, :, [overlaps.index(t) for t in statistic.overlaps]]
+                out[g, s] = statistic.mean(read if k is None else read[:, k : k + 1])
+    return out
+
+
+def _mean_count(counts: FloatArray, held: npt.NDArray[np.bool_]) -> FloatArray:
+    """Mean of counts ``[p, r, K]`` over the groups that hold anybody of a class: ``[r, K]``."""
+    n = held.sum(axis=0)
+    total = np.where(held[:, None, :], counts, 0.0).sum(axis=0)
+    mean: FloatArray = np.divide(total, n, out=np.ones_like(total), where=n > 0)
+    return mean
 
 
 def jackknife_acceleration(design: Design, measure: Columns, groups: IntArray) -> FloatArray:

@@ -15,7 +15,7 @@ comparisons for nothing. There are four shapes:
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -177,17 +177,36 @@ class DetectionStatistic:
 
     Parameters
     ----------
-    evaluate : callable
-        ``(ranking, weights [n_clusters, r]) -> [r]``. NaN where undefined.
+    table : callable
+        ``(ranking, weights [n_clusters, r], overlaps, common [r, K] or None) -> [r, K, T]``: the
+        value of each class at each overlap, NaN where nobody weighs anything. Statistics with the
+        same table share its cost.
+    overlaps : tuple of int
+        The overlaps, as bits of the ranking, over which the mean is taken.
+    normalised : bool
+        Whether groups get ``common``: for each class, the mean count of their attribute's groups.
     """
 
-    evaluate: Callable[[Ranking, FloatArray], FloatArray]
+    table: Callable[[Ranking, FloatArray, Sequence[int], FloatArray | None], FloatArray]
+    overlaps: tuple[int, ...]
+    normalised: bool = False
 
-    def __call__(self, ranking: Ranking, weights: FloatArray) -> FloatArray:
+    def __call__(
+        self, ranking: Ranking, weights: FloatArray, common: FloatArray | None = None
+    ) -> FloatArray:
         """Evaluate at ``weights [n_clusters]`` or ``[.., r]``: a scalar array or ``[r]``."""
         matrix = weights if weights.ndim == 2 else weights[:, None]
-        value = self.evaluate(ranking, matrix)
+        value = self.mean(self.table(ranking, matrix, self.overlaps, common))
         return value if weights.ndim == 2 else value[0]
+
+    @staticmethod
+    def mean(table: FloatArray) -> FloatArray:
+        """Average ``[r, K, T]`` over overlaps and the classes that anybody has: ``[r]``."""
+        held = np.isfinite(table)
+        n = held.sum(axis=(1, 2))
+        total = np.where(held, table, 0.0).sum(axis=(1, 2))
+        mean: FloatArray = np.divide(total, n, out=np.full(len(table), np.nan), where=n > 0)
+        return mean
 
 
 Statistic = SumStatistic | RankStatistic | PairStatistic | DetectionStatistic

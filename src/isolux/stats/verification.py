@@ -8,25 +8,36 @@ take the rates that groups got at one common threshold.
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
 
 __all__ = [
+    "TalliedPairs",
+    "Tally",
     "area",
     "equal_error_rate",
     "fairness_discrepancy_rate",
+    "falling_order",
     "false_match_rate",
     "false_non_match_rate",
     "garbe",
     "inequity_rate",
     "sorted_pairs",
+    "tallied",
     "tar_at_far",
     "threshold_at_far",
     "true_match_rate",
 ]
 
+_OF_BIN = 4
+"""Pairs of one bin, were similarities evenly spread."""
+_LARGEST = float(np.finfo(np.float64).max)
+_SAMPLED = 1 << 14
 _ROUNDING = 1e-12
 """A FAR of .001 of 1,000 pairs is one pair, whatever .001 is in binary."""
 
@@ -49,15 +60,54 @@ def sorted_pairs(
     >>> sorted_pairs(np.array([0.2, 0.9, 0.9]), same, clusters, clusters).genuine.tolist()
     [False, True, True]
     """
-    order = np.lexsort((genuine, -np.asarray(similarity, dtype=np.float64)))
+    order, falls, kind = falling_order(similarity, genuine)
     return Pairs(
-        np.asarray(similarity, dtype=np.float64)[order],
-        np.asarray(genuine, dtype=np.bool_)[order],
+        falls,
+        kind,
         np.asarray(first, dtype=np.int64)[order],
         np.asarray(second, dtype=np.int64)[order],
         far,
         threshold,
     )
+
+
+def falling_order(
+    similarity: FloatArray, genuine: npt.NDArray[np.bool_]
+) -> tuple[npt.NDArray[np.uint32], FloatArray, npt.NDArray[np.bool_]]:
+    """Order pairs by falling similarity, impostors before genuine pairs of the same.
+
+    In linear time where similarities are spread, through bins that hold a few pairs each.
+
+    Parameters
+    ----------
+    similarity : [m] float
+        Finite.
+    genuine : [m] bool
+
+    Returns
+    -------
+    order : [m] int
+        Rows, the most alike first. Pairs of one kind and similarity stand in any order.
+    similarity, genuine : [m]
+        In that order.
+
+    Examples
+    --------
+    >>> order, falls, same = falling_order(np.array([0.2, 0.9, 0.9]), np.array([True, True, False]))
+    >>> order.tolist(), falls.tolist(), same.tolist()
+    ([2, 1, 0], [0.9, 0.9, 0.2], [False, True, True])
+    """
+    from isolux.stats._pair_kernels import falling
+
+    similarity = np.ascontiguousarray(similarity, dtype=np.float64)
+    genuine = np.ascontiguousarray(genuine, dtype=np.bool_)
+    bins = 1 + len(similarity) // _OF_BIN
+    top = float(similarity.max(initial=-np.inf))
+    # Halves, so that the width of the whole range of floats is finite.
+    half = top / 2.0 - float(similarity.min(initial=np.inf)) / 2.0
+    steps = bins / half if half > bins / _LARGEST else 0.0
+    order, falls, kind = falling(similarity, genuine, top, steps, bins)
+    return order, falls, kind
 
 
 def threshold_at_far(impostors: FloatArray, far: float) -> float:
@@ -92,8 +142,14 @@ def threshold_at_far(impostors: FloatArray, far: float) -> float:
     allowed = int(np.floor(far * len(impostors) * (1.0 + _ROUNDING)))
     if allowed >= len(impostors):
         return float("-inf")
-    refused = len(impostors) - 1 - allowed
-    return float(np.nextafter(np.partition(impostors, refused)[refused], np.inf))
+    # The one to refuse is among the highest: of a sample, somewhat more than its share is.
+    sample = np.sort(impostors[:: max(1, len(impostors) // _SAMPLED)])
+    low = sample[max(0, int(len(sample) * (1.0 - 2.0 * far)) - 50)]
+    highest = impostors[impostors >= low]
+    if len(highest) <= allowed:
+        highest = impostors
+    refused = len(highest) - 1 - allowed
+    return float(np.nextafter(np.partition(highest, refused)[refused], np.inf))
 
 
 def tar_at_far() -> PairStatistic:
@@ -128,33 +184,19 @@ def tar_at_far() -> PairStatistic:
 
 def true_match_rate() -> PairStatistic:
     """Make the share of genuine pairs at or above the threshold: 0 to 1, higher is better."""
-    return PairStatistic(
-        lambda pairs, weights: _rate(
-            pairs, weights, pairs.genuine, pairs.similarity >= pairs.threshold
-        ),
-        "threshold",
-    )
+    return PairStatistic(lambda p, w: _rate(p, w, genuine=True, accepted=True), "threshold")
 
 
 def false_match_rate() -> PairStatistic:
     """Make the share of impostor pairs at or above the threshold: 0 to 1, lower is better."""
     return PairStatistic(
-        lambda pairs, weights: _rate(
-            pairs, weights, ~pairs.genuine, pairs.similarity >= pairs.threshold
-        ),
-        "threshold",
-        resolves_far=True,
+        lambda p, w: _rate(p, w, genuine=False, accepted=True), "threshold", resolves_far=True
     )
 
 
 def false_non_match_rate() -> PairStatistic:
     """Make the share of genuine pairs below the threshold: 0 to 1, lower is better."""
-    return PairStatistic(
-        lambda pairs, weights: _rate(
-            pairs, weights, pairs.genuine, pairs.similarity < pairs.threshold
-        ),
-        "threshold",
-    )
+    return PairStatistic(lambda p, w: _rate(p, w, genuine=True, accepted=False), "threshold")
 
 
 def area() -> PairStatistic:
@@ -181,29 +223,100 @@ def equal_error_rate() -> PairStatistic:
     return PairStatistic(lambda pairs, weights: _curve(pairs, weights)[1])
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many pairs there are of each two clusters: what a sum over all pairs rests on.
+
+    ``count[p]`` pairs of the clusters ``first[i]`` and ``second[p]``, p from ``starts[i]`` to
+    ``starts[i + 1]``.
+    """
+
+    first: npt.NDArray[np.int32]
+    starts: npt.NDArray[np.int64]
+    second: npt.NDArray[np.int32]
+    count: FloatArray
+
+    def total(self, weights: FloatArray) -> FloatArray:
+        """Weight of all pairs for each replicate: ``[r]``."""
+        from isolux.stats._pair_kernels import counted_totals
+
+        out: FloatArray = counted_totals(self.first, self.starts, self.second, self.count, weights)
+        return out
+
+
+@dataclass(frozen=True, slots=True)
+class TalliedPairs(Pairs):
+    """Pairs whose totals are summed by clusters: 25 pairs of two people's photos are one term."""
+
+    genuine_tally: Tally | None = None
+    impostor_tally: Tally | None = None
+
+
+def tallied(pairs: Pairs) -> TalliedPairs:
+    """Count the pairs of each two clusters, once for all replicates.
+
+    Examples
+    --------
+    Clusters 0 and 1 weigh 2 and 3: two pairs of both weigh 6 each, one within the first 2.
+
+    >>> same = np.array([False, False, False, True])
+    >>> first, second = np.array([0, 1, 2, 0]), np.array([1, 0, 2, 0])
+    >>> pairs = tallied(sorted_pairs(np.array([0.4, 0.3, 0.2, 0.1]), same, first, second))
+    >>> weights = np.array([[2.0], [3.0], [0.0]])
+    >>> pairs.impostor_tally.total(weights), pairs.genuine_tally.total(weights)
+    (array([12.]), array([2.]))
+    """
+    return TalliedPairs(
+        pairs.similarity, pairs.genuine, pairs.first, pairs.second, pairs.far, pairs.threshold,
+        _tally(pairs.first[pairs.genuine], pairs.second[pairs.genuine]),
+        _tally(pairs.first[~pairs.genuine], pairs.second[~pairs.genuine]),
+    )  # fmt: skip
+
+
+def _tally(first: npt.NDArray[np.integer], second: npt.NDArray[np.integer]) -> Tally:
+    from scipy.sparse import coo_array
+
+    n = 1 + max(int(first.max(initial=-1)), int(second.max(initial=-1)))
+    low, high = np.minimum(first, second), np.maximum(first, second)
+    each = np.ones(len(first), dtype=np.int32)
+    matrix = coo_array((each, (low, high)), shape=(n, n)).tocsr()  # adds up what stands twice
+    held = np.flatnonzero(np.diff(matrix.indptr)).astype(np.int32)
+    starts = np.append(matrix.indptr[held], matrix.nnz).astype(np.int64)
+    return Tally(held, starts, matrix.indices.astype(np.int32), matrix.data.astype(np.float64))
+
+
 def _sizes(pairs: Pairs, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    return _whole(pairs, weights, genuine=True), _whole(pairs, weights, genuine=False)
+
+
+def _whole(pairs: Pairs, weights: FloatArray, *, genuine: bool) -> FloatArray:
+    """Weight of all pairs of one kind: ``[r]``."""
     from isolux.stats._pair_kernels import totals
 
-    genuine: FloatArray = totals(pairs.first, pairs.second, pairs.genuine, weights)
-    impostors: FloatArray = totals(pairs.first, pairs.second, ~pairs.genuine, weights)
-    return genuine, impostors
+    if isinstance(pairs, TalliedPairs):
+        tally = pairs.genuine_tally if genuine else pairs.impostor_tally
+        if tally is not None:
+            return tally.total(weights)
+    counted = pairs.genuine if genuine else ~pairs.genuine
+    out: FloatArray = totals(pairs.first, pairs.second, counted, weights)
+    return out
 
 
 def _share(part: FloatArray, whole: FloatArray, where: npt.NDArray[np.bool_]) -> FloatArray:
     return np.divide(part, whole, out=np.full_like(part, np.nan), where=where & (whole > 0))
 
 
-def _rate(
-    pairs: Pairs,
-    weights: FloatArray,
-    among: npt.NDArray[np.bool_],
-    wrong: npt.NDArray[np.bool_],
-) -> FloatArray:
+def _rate(pairs: Pairs, weights: FloatArray, *, genuine: bool, accepted: bool) -> FloatArray:
+    """Share of the pairs of one kind that are accepted, or refused, at the threshold."""
     from isolux.stats._pair_kernels import totals
 
-    whole: FloatArray = totals(pairs.first, pairs.second, among, weights)
-    part: FloatArray = totals(pairs.first, pairs.second, among & wrong, weights)
-    return _share(part, whole, np.full(whole.shape, not np.isnan(pairs.threshold)))
+    whole = _whole(pairs, weights, genuine=genuine)
+    # Most alike first: what is accepted comes before what is not.
+    end = bisect_right(pairs.similarity, -pairs.threshold, key=lambda s: -s)
+    part = slice(end) if accepted else slice(end, None)
+    kind = pairs.genuine[part] == genuine
+    sum_of_part: FloatArray = totals(pairs.first[part], pairs.second[part], kind, weights)
+    return _share(sum_of_part, whole, np.full(whole.shape, not np.isnan(pairs.threshold)))
 
 
 def _curve(pairs: Pairs, weights: FloatArray) -> FloatArray:

@@ -17,6 +17,7 @@ from isolux.errors import JoinError, SpecError, UnknownNameError
 from isolux.geometry.boxes import BoxColumns, check_boxes_xywh
 from isolux.geometry.matching import Detections, Truths
 from isolux.tables import IMAGES, INSTANCES, Table, check, to_polars
+from isolux.tasks._boxes_runs import distinct, with_image_numbers
 
 __all__ = ["BOX", "NO_BOX", "NO_MASK", "Found", "People", "columns_of", "read_found", "read_people"]
 
@@ -134,7 +135,7 @@ def read_found(
     """
     frame = check(to_polars(predictions), table, where="predictions")
     _refuse_negative(frame)
-    models = tuple(frame["model"].unique().sort()) or (model or _UNNAMED,)
+    models = tuple(distinct(frame["model"])) or (model or _UNNAMED,)
     rows, notes = _in_images(frame, people.images)
     if people.classes is None:
         rows, said = _of_labels(rows, frame["label"], person_label)
@@ -248,11 +249,9 @@ def _refuse_negative(frame: pl.DataFrame) -> None:
 
 
 def _in_images(frame: pl.DataFrame, images: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    joined = frame.join(
-        images.select("image_id", "image"), on="image_id", how="left", maintain_order="left"
-    )
-    placed = joined.drop_nulls("image")
-    strangers = frame.height - placed.height
+    placed = with_image_numbers(frame, images)
+    strangers = placed["image"].null_count()
+    placed = placed.drop_nulls("image") if strangers else placed
     if frame.height and images.height and not placed.height:
         shown = [", ".join(repr(i) for i in t["image_id"].head(3)) for t in (images, frame)]
         raise JoinError(
@@ -268,7 +267,7 @@ def _of_labels(
     rows: pl.DataFrame, labels: pl.Series, person_label: str | Sequence[str] | None
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Keep predictions that mean a person: all of them where there is one label or none."""
-    known = labels.unique().drop_nulls().sort().to_list()
+    known = distinct(labels)
     shown = ", ".join(map(repr, known[:12])) + (", …" if len(known) > 12 else "")
     if person_label is None:
         if len(known) > 1:

@@ -28,16 +28,21 @@ from isolux.info import TaskInfo
 from isolux.stats.statistic import FloatArray
 from isolux.tables import SCORES
 from isolux.tasks._boxes import Found, People
+from isolux.tasks._boxes_areas import SIZES, people_within
 
-__all__ = ["Asked", "Matching", "Settings", "chosen", "measured", "score_rows"]
+__all__ = ["Asked", "Matching", "OtherGroups", "Settings", "chosen", "measured", "score_rows"]
 
-Matching = Literal["one-to-one", "best-overlap"]
-_MATCHING = ("one-to-one", "best-overlap")
+Matching = Literal["one-to-one", "best-overlap", "per-group"]
+OtherGroups = Literal["ignore", "remove"]
+_MATCHING = ("one-to-one", "best-overlap", "per-group")
+_OTHERS = ("ignore", "remove")
 _NEEDS = {
     "found_at_score": ("score_threshold", "score_threshold, a score of the model's own scale"),
     "average_recall_at_k": ("top_k", "top_k, such as top_k=(1, 10, 100)"),
 }
-_NEED_ONE_TO_ONE = ("average_precision", "average_precision_50", "average_precision_75")
+_PER_GROUP = ("average_recall_in_group", "average_precision_in_group")
+_NEED_ONE_TO_ONE = ("average_precision", "normalised_average_precision", *_PER_GROUP)
+"""And whatever begins so: of each overlap, of each size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,11 @@ class Settings:
         The first so many of each image (and class); None: all.
     top_k : tuple of int
         Of ``average_recall_at_k``.
-    matching : {"one-to-one", "best-overlap"}
+    matching : {"one-to-one", "best-overlap", "per-group"}
+    common_count : float or None
+        N of ``normalised_average_precision``; None: the mean count of the attribute's groups.
+    other_groups : {"ignore", "remove"}
+        What becomes of other groups' people where each group is matched alone.
     """
 
     iou_thresholds: tuple[float, ...]
@@ -65,6 +74,8 @@ class Settings:
     max_detections: int | None
     top_k: tuple[int, ...]
     matching: Matching
+    common_count: float | None = None
+    other_groups: OtherGroups = "ignore"
 
     def __post_init__(self) -> None:
         """Refuse what is no overlap, no score, no number of detections."""
@@ -79,8 +90,14 @@ class Settings:
         limit = () if self.max_detections is None else (self.max_detections,)
         for name, counts in (("top_k", self.top_k), ("max_detections", limit)):
             _refuse(name, [k for k in counts if k < 1], "whole numbers of at least 1")
-        unknown = [] if self.matching in _MATCHING else [self.matching]
-        _refuse("matching", unknown, " or ".join(_MATCHING))
+        for name, given, known in (
+            ("matching", self.matching, _MATCHING),
+            ("other_groups", self.other_groups, _OTHERS),
+        ):
+            _refuse(name, [] if given in known else [given], " or ".join(known))
+        n = self.common_count
+        wrong = [] if n is None or (np.isfinite(n) and n > 0) else [n]
+        _refuse("common_count", wrong, "a number of people above 0, or none")
 
     @property
     def lowest_iou(self) -> float:
@@ -134,22 +151,49 @@ def chosen(info: TaskInfo, asked: Sequence[str], settings: Settings) -> tuple[st
     SpecError
         A metric that needs a setting which was not given.
     """
-    names = {info.metric(name).name for name in asked} or set(info.defaults)
     declared = [m.name for m in info.metrics]
+    usual = _usual(info, declared, settings.matching)
+    names = {info.metric(name).name for name in asked} or set(usual)
     for name, (setting, what) in _NEEDS.items():
         given = bool(getattr(settings, setting))
         if name in names and not given:
             raise SpecError(f"the metric {name!r} cannot be measured", expected=what)
         if given and name in declared and not (setting == "score_threshold" and asked):
             names.add(name)
-    if settings.matching == "best-overlap":
-        for name in sorted(names & set(_NEED_ONE_TO_ONE)):
+    _refuse_by_matching(sorted(names), settings.matching)
+    return tuple(name for name in declared if name in names)
+
+
+def _usual(info: TaskInfo, declared: Sequence[str], matching: Matching) -> Sequence[str]:
+    """List what is measured where nothing is named."""
+    if matching != "per-group":
+        return info.defaults
+    usual = [name for name in declared if name in _PER_GROUP]
+    if not usual:
+        raise SpecError(
+            "this task has nothing to measure of a match within each group",
+            expected="matching='one-to-one' or 'best-overlap'",
+            found="matching='per-group'",
+        )
+    return usual
+
+
+def _refuse_by_matching(names: Sequence[str], matching: Matching) -> None:
+    """Refuse metrics that this matching cannot give."""
+    for name in names:
+        if matching == "best-overlap" and name.startswith(_NEED_ONE_TO_ONE):
             raise SpecError(
                 f"the metric {name!r} cannot be measured",
                 expected="matching='one-to-one': a false alarm is a detection that nobody claims",
                 found="matching='best-overlap'",
             )
-    return tuple(name for name in declared if name in names)
+        if matching == "per-group" and name not in _PER_GROUP:
+            raise SpecError(
+                f"the metric {name!r} cannot be measured",
+                expected="matching='one-to-one': matched once for each group, a person has as many "
+                "scores as groups; or the metrics " + " and ".join(_PER_GROUP),
+                found="matching='per-group'",
+            )
 
 
 def measured(info: TaskInfo, names: Sequence[str]) -> TaskInfo:
@@ -197,6 +241,7 @@ def _average_recall_at_k(asked: Asked) -> Columns:
 
 _MAKERS: dict[str, Callable[[Asked], Columns]] = {
     "average_recall": _average_recall,
+    **{f"average_recall_{size}": _average_recall for size in SIZES},
     "recall_at_iou": _recall_at_iou,
     "recall_at_oks": _recall_at_iou,
     "found_at_score": _found_at_score,
@@ -208,11 +253,18 @@ _MAKERS: dict[str, Callable[[Asked], Columns]] = {
 def score_rows(task: str, asked: Asked, names: Sequence[str]) -> list[pl.DataFrame]:
     """Make the table ``scores`` of one model, a frame for each metric and threshold."""
     return [
-        rows_of(task, asked.people, asked.found.model, name, threshold, value)
+        rows_of(task, one.people, asked.found.model, name, threshold, value)
         for name in names
         if name in _MAKERS
-        for threshold, value in _MAKERS[name](asked)
+        for one in (_of_size(asked, name),)
+        for threshold, value in _MAKERS[name](one)
     ]
+
+
+def _of_size(asked: Asked, metric: str) -> Asked:
+    """Match within the range of areas that a metric's name ends with, if it does."""
+    size = metric.rpartition("_")[2]
+    return replace(asked, people=people_within(asked.people, size)) if size in SIZES else asked
 
 
 def rows_of(

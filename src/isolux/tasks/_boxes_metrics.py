@@ -7,7 +7,18 @@ from dataclasses import replace
 from isolux.info import Direction, Metric, Reference
 from isolux.tasks._classification_metrics import FACET as FACET_CLASSES
 
-__all__ = ["COCO", "DETECTION", "FACET", "FHIBE", "KEYPOINTS", "MISS_RATE", "PCK", "WIDER"]
+__all__ = [
+    "COCO",
+    "DETECTION",
+    "FACET",
+    "FHIBE",
+    "HOIEM",
+    "KEYPOINTS",
+    "MISS_RATE",
+    "PCK",
+    "RECALL_BY_SIZE",
+    "WIDER",
+]
 
 FACET = replace(FACET_CLASSES, place="section 6.2 and appendix A.5.4")
 COCO = Reference(
@@ -25,6 +36,13 @@ WIDER = Reference(
     " 5525–5533).",
     "section 5",
     "http://shuoyang1213.me/WIDERFACE/",
+)
+HOIEM = Reference(
+    "hoiem",
+    "Hoiem, D., Chodpathumwan, Y., & Dai, Q. (2012). Diagnosing error in object detectors. In"
+    " European Conference on Computer Vision (ECCV) (pp. 340–353).",
+    "normalised precision; ICON², section 3.1, equation 3",
+    "https://doi.org/10.1007/978-3-642-33712-3_25",
 )
 FHIBE = Reference(
     "fhibe",
@@ -50,10 +68,12 @@ def _of_people(
     definition: str,
     reference: Reference,
     direction: Direction = "higher",
+    at: str = "of",
 ) -> Metric:
     return Metric(
-        name=name, title=title, definition=definition, direction=direction, reference=reference
-    )
+        name=name, title=title, definition=definition, direction=direction, reference=reference,
+        at=at,
+    )  # fmt: skip
 
 
 DETECTION: tuple[Metric, ...] = (
@@ -83,8 +103,24 @@ DETECTION: tuple[Metric, ...] = (
         "Average recall when only the K highest-scoring detections of each image take part "
         "(AR1, AR10, AR100).",
         COCO,
+        at="=",
     ),
 )
+RECALL_BY_SIZE = tuple(
+    _of_people(
+        f"average_recall_{size}",
+        f"Average recall (.50:.95), {size}",
+        f"Average recall of people whose area is {area}; others are ignored, and taken only by "
+        "what finds nobody of that size.",
+        COCO,
+    )
+    for size, area in (
+        ("small", "at most 32² pixels"),
+        ("medium", "32² to 96² pixels"),
+        ("large", "at least 96² pixels"),
+    )
+)
+"""COCO's ARs, ARm and ARl."""
 MISS_RATE = _of_people(
     "miss_rate",
     "Miss rate",
@@ -92,6 +128,7 @@ MISS_RATE = _of_people(
     "or by any whose score is at least the threshold.",
     WIDER,
     "lower",
+    "at a score of",
 )
 KEYPOINTS: tuple[Metric, ...] = (
     _of_people(
@@ -119,6 +156,7 @@ KEYPOINTS: tuple[Metric, ...] = (
         "Share of a person's labelled keypoints that lie within a fraction of the scale from their "
         "annotation, mean over people.",
         FHIBE,
+        at="at",
     ),
     _of_people(
         "pck_by_keypoint",
@@ -126,5 +164,6 @@ KEYPOINTS: tuple[Metric, ...] = (
         "Share of people whose keypoint, where labelled, lies within a fraction of the scale from "
         "its annotation.",
         PCK,
+        at="at",
     ),
 )

@@ -12,13 +12,20 @@ from isolux.geometry.matching import Pairs
 from isolux.info import TaskInfo
 from isolux.tables import SCORES, Table
 from isolux.tasks._boxes import Found, People, columns_of, read_found, read_people
-from isolux.tasks._boxes_evidence import AVERAGE_PRECISION, EVIDENCE, evidence_of
-from isolux.tasks._boxes_matching import Asked, Matching, Settings, chosen, measured, score_rows
+from isolux.tasks._boxes_evidence import evidence_tables
+from isolux.tasks._boxes_matching import (
+    Asked,
+    Matching,
+    OtherGroups,
+    Settings,
+    chosen,
+    measured,
+    score_rows,
+)
 
 __all__ = [
     "PairsOf",
     "box_pairs",
-    "evidence_for",
     "notes_of",
     "score_shapes",
     "settings_of",
@@ -36,6 +43,9 @@ def settings_of(
     max_detections: int | None,
     top_k: Sequence[int],
     matching: Matching,
+    *,
+    common_count: float | None = None,
+    other_groups: OtherGroups = "ignore",
 ) -> Settings:
     """Bring a task's options into order: each number once, rising."""
     at = [score_threshold] if isinstance(score_threshold, int | float) else score_threshold or ()
@@ -46,6 +56,8 @@ def settings_of(
         max_detections,
         tuple(sorted(set(top_k))),
         matching,
+        common_count,
+        other_groups,
     )
 
 
@@ -72,8 +84,9 @@ def score_shapes(
     return Scores(
         units=units_of(name, asked, names),
         info=measured(info, names),
-        evidence=evidence_for(asked, names),
-        notes=(*notes, *notes_of(people, settings)),
+        evidence=evidence_tables(asked, names),
+        task=name,
+        notes=(*notes, *notes_of(people, settings, names)),
     )
 
 
@@ -99,25 +112,35 @@ def units_of(task: str, asked: Sequence[Asked], names: Sequence[str]) -> pl.Data
     return pl.concat(parts) if parts else SCORES.empty()
 
 
-def evidence_for(asked: Sequence[Asked], names: Sequence[str]) -> dict[str, pl.DataFrame]:
-    """Make the evidence of all models, if a metric rests on it."""
-    if not {m.name for m in AVERAGE_PRECISION} & set(names):
-        return {}
-    return {EVIDENCE: pl.concat([evidence_of(one) for one in asked])}
-
-
-def notes_of(people: People, settings: Settings) -> tuple[str, ...]:
-    """Say how people were matched, and who is not scored."""
+def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> tuple[str, ...]:
+    """Say how people were matched, for what, and who is not scored."""
     limit = settings.max_detections
     used = "All detections take part" if limit is None else f"{limit:,} detections an image at most"
     rule = {
         "one-to-one": "one to one by falling score, as COCO does",
         "best-overlap": "by best overlap, detections used again and again, as FHIBE's tool does",
+        "per-group": "one to one by falling score, each group's people alone",
     }[settings.matching]
     each = ", class by class" if people.classes is not None else ""
     notes = [f"{used}, matched {rule}{each}."]
     if settings.score_threshold:
         notes.append(f"Found at a score: at an overlap of {settings.score_iou:g}.")
+    if any(name.endswith("_in_group") for name in names):
+        others = {
+            "ignore": "what finds somebody of another group is neither right nor wrong",
+            "remove": "what finds somebody of another group is a false alarm",
+        }[settings.other_groups]
+        notes.append(
+            "Metrics 'in group' match each group's people alone, so that one detection may count "
+            f"as found in several groups; {others}. All other metrics match everybody together."
+        )
+    if settings.common_count is not None and "normalised_average_precision" in names:
+        notes.append(f"Normalised average precision: N is {settings.common_count:,g} everywhere.")
+    elif "normalised_average_precision" in names:
+        notes.append(
+            "Normalised average precision: N is the mean count of people over the groups of an "
+            "attribute that hold anybody (of the class), on each replicate its own."
+        )
     left = people.rows["reason"].drop_nulls().value_counts().sort("reason")
     total = people.rows.height
     notes += [f"{n:,} of {total:,} are not scored: {why}." for why, n in left.iter_rows()]

@@ -13,24 +13,31 @@ from isolux.containers import Dataset, Scores
 from isolux.info import TaskInfo
 from isolux.tables import BOX_PREDICTIONS
 from isolux.tasks._boxes import NO_BOX, NO_MASK
-from isolux.tasks._boxes_evidence import AVERAGE_PRECISION
-from isolux.tasks._boxes_matching import Matching
-from isolux.tasks._boxes_metrics import COCO, DETECTION, FACET, WIDER
+from isolux.tasks._boxes_evidence import AVERAGE_PRECISION, IN_GROUP, PRECISION_BY_SIZE
+from isolux.tasks._boxes_matching import Matching, OtherGroups
+from isolux.tasks._boxes_metrics import COCO, DETECTION, FACET, HOIEM, RECALL_BY_SIZE, WIDER
 from isolux.tasks._boxes_scoring import box_pairs, score_shapes, settings_of
 
 __all__ = ["INFO", "score"]
 
 INFO = TaskInfo(
     predictions="outputs",
+    whole_images=True,
     title="Detection",
     summary="Whether a model's boxes find each person or object, at ten overlaps.",
-    references=(FACET, COCO, WIDER),
+    references=(FACET, COCO, WIDER, HOIEM),
     assumptions=(
         "Everybody in an image is annotated, or covered by a crowd box.",
         "Recall does not see false alarms: a model that draws more boxes can only gain by it.",
         "Overlap at high thresholds also measures how the annotators drew.",
     ),
-    metrics=(*DETECTION, *AVERAGE_PRECISION),
+    metrics=(
+        *DETECTION,
+        *RECALL_BY_SIZE,
+        *AVERAGE_PRECISION,
+        *PRECISION_BY_SIZE,
+        *IN_GROUP,
+    ),
     defaults=("average_recall", "recall_at_iou"),
 )
 
@@ -49,6 +56,8 @@ def score(
     max_detections: int | None = None,
     top_k: Sequence[int] = (),
     matching: Matching = "one-to-one",
+    common_count: float | None = None,
+    other_groups: OtherGroups = "ignore",
     only_with_mask: bool = False,
     pixel_inclusive: bool = False,
     model: str | None = None,
@@ -88,9 +97,18 @@ def score(
         (FACET's person detection uses all predicted boxes); COCO's is 100.
     top_k : sequence of int
         Adds ``average_recall_at_k`` for each k: (1, 10, 100) gives COCO's AR1, AR10, AR100.
-    matching : {"one-to-one", "best-overlap"}
+    matching : {"one-to-one", "best-overlap", "per-group"}
         COCO's rule, or that of FHIBE's released tool: each person has the detection that overlaps
-        them most, however often it is used. The second can only find more.
+        them most, however often it is used. The second can only find more. "per-group" is
+        COCO's rule for each group's people alone, after they are grouped: it measures
+        ``average_recall_in_group`` and ``average_precision_in_group``, which may also be named
+        beside others.
+    common_count : float, optional
+        N of ``normalised_average_precision``. None: for each attribute (and class) the mean count
+        of people over its groups, as in ICON².
+    other_groups : {"ignore", "remove"}
+        Where each group is matched alone, what finds another group's person is neither right nor
+        wrong, or is a false alarm.
     only_with_mask : bool
         Judge those alone who have a mask too, as FACET's Table 7 does.
     pixel_inclusive : bool
@@ -151,8 +169,9 @@ def score(
      ('recall_at_iou', 0.75, 'a', 1.0), ('recall_at_iou', 0.75, 'b', 0.0)]
     """
     settings = settings_of(
-        iou_thresholds, score_threshold, score_iou, max_detections, top_k, matching
-    )
+        iou_thresholds, score_threshold, score_iou, max_detections, top_k, matching,
+        common_count=common_count, other_groups=other_groups,
+    )  # fmt: skip
     pairs_of = box_pairs(settings, pixel_inclusive=pixel_inclusive)
     return score_shapes(
         ("detection", INFO, BOX_PREDICTIONS), dataset, predictions, settings, pairs_of,

@@ -207,6 +207,7 @@ def score(
         units=pl.concat(parts) if parts else SCORES.empty(),
         info=measured(INFO, names),
         evidence=evidence_tables(asked, names),
+        task="keypoints",
         notes=(*notes, *said, *notes_of(people, settings, names)),
     )
 

@@ -1,0 +1,88 @@
+"""Who is in which group, in numbers: the membership table's rows for the units that were scored.
+
+Identifiers are text and a row's values a list, so that both are looked at once for each run of
+equal rows where that is possible: a group's rows lie together as ``membership`` writes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from isolux.groups.estimates import EVERYONE, Group
+from isolux.stats.design import IntArray
+
+__all__ = ["Entries", "entries_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Groups, of which the first is everyone, and who is in the others.
+
+    Parameters
+    ----------
+    groups : tuple of Group
+        Everyone, then the groups in the order of their first rows; one may have no entry.
+    group_of, unit_of : [n] int
+        Place in ``groups`` (from 1) and unit of each membership, in the order of the table.
+    """
+
+    groups: tuple[Group, ...]
+    group_of: IntArray
+    unit_of: IntArray
+
+
+def entries_of(membership: pl.DataFrame, unit_ids: pl.Series) -> Entries:
+    """Give memberships of these units the numbers of their groups and units.
+
+    Parameters
+    ----------
+    membership : polars.DataFrame
+        Table ``membership``, in any order.
+    unit_ids : polars.Series
+        A unit's number is its place in it; memberships of others are left out.
+
+    Examples
+    --------
+    >>> rows = {"attribute": ["light"] * 3, "group": ["day", "day", "night"],
+    ...     "values": [["day"], ["day"], ["night"]], "unit_id": ["a", "b", "b"]}
+    >>> found = entries_of(pl.DataFrame(rows), pl.Series(["b", "a"]))
+    >>> [group.name for group in found.groups], found.group_of.tolist(), found.unit_of.tolist()
+    (['everyone', 'day', 'night'], [1, 1, 2], [1, 0, 0])
+    """
+    first = _runs(membership)
+    each = membership.select("attribute", "group", "values")[first]
+    named = each.unique(["attribute", "values"], keep="first", maintain_order=True)
+    named = named.with_row_index("g", offset=1)
+    groups = (
+        Group(None, EVERYONE, ()),
+        *(Group(a, n, tuple(v)) for _, a, n, v in named.iter_rows()),
+    )
+    number = each.join(
+        named.drop("group"), on=["attribute", "values"], how="left", nulls_equal=True,
+        maintain_order="left",
+    )["g"]  # fmt: skip
+    lengths = np.diff(first, append=membership.height)
+    group_of = np.repeat(number.to_numpy().astype(np.int64), lengths)
+    units = pl.DataFrame({"unit_id": unit_ids}).with_row_index("unit")
+    unit = membership.select("unit_id").join(
+        units, on="unit_id", how="left", maintain_order="left"
+    )["unit"]
+    known = unit.is_not_null().to_numpy()
+    return Entries(groups, group_of[known], unit.drop_nulls().to_numpy().astype(np.int64))
+
+
+def _runs(membership: pl.DataFrame) -> IntArray:
+    """Return the rows at which another group than the last row's begins."""
+    # Comparing lists takes five times as long as comparing their hashes.
+    marks = membership.select(
+        "attribute", "group", pl.struct("attribute", "values").hash().alias("hash")
+    )
+    changes = marks.select(
+        pl.any_horizontal(pl.all().ne_missing(pl.all().shift(1))).fill_null(value=True).alias("new")
+    )["new"].to_numpy()
+    changes = changes.copy()
+    changes[:1] = True
+    return np.flatnonzero(changes)

@@ -1,0 +1,62 @@
+"""Text that repeats from row to row is looked at once a run: the ids of millions of boxes.
+
+A detector's boxes stand image by image and are mostly of one label. Where they are not, every row
+is looked at, and the result is the same.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+__all__ = ["distinct", "with_image_numbers"]
+
+_RUN = 4  # rows that a run must have, in the mean, for runs to be quicker
+
+
+def distinct(values: pl.Series) -> list[str]:
+    """List the different values, sorted, without null.
+
+    Examples
+    --------
+    >>> distinct(pl.Series(["b", None, "a", "b"]))
+    ['a', 'b']
+    """
+    nulls = values.null_count()
+    if nulls == len(values):
+        return []
+    if not nulls and bool((values == values[0]).all()):
+        return [str(values[0])]
+    return [str(value) for value in values.unique().drop_nulls().sort()]
+
+
+def with_image_numbers(frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+    """Add the column ``image``: the number that ``images`` gives to ``image_id``, or null.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        Rows with ``image_id``, in any order, which they keep.
+    images : polars.DataFrame
+        ``image_id``, each once, and ``image``.
+
+    Examples
+    --------
+    >>> images = pl.DataFrame({"image_id": ["7", "9"], "image": [0, 1]})
+    >>> with_image_numbers(pl.DataFrame({"image_id": ["9", "7", "8"]}), images)["image"].to_list()
+    [1, 0, None]
+    """
+    known = images.select("image_id", "image")
+    ids = frame["image_id"]
+    changes = ids.ne_missing(ids.shift(1)).to_numpy().copy()
+    changes[:1] = True
+    first = np.flatnonzero(changes)
+    if len(first) * _RUN > len(ids):
+        return frame.join(known, on="image_id", how="left", maintain_order="left")
+    once = pl.DataFrame({"image_id": ids[first]}).join(
+        known, on="image_id", how="left", maintain_order="left"
+    )["image"]
+    lengths = np.diff(first, append=len(ids))
+    if not once.null_count():
+        return frame.with_columns(pl.Series("image", np.repeat(once.to_numpy(), lengths)))
+    return frame.with_columns(once.gather(np.repeat(np.arange(len(first)), lengths)))

@@ -1,0 +1,225 @@
+"""Each group's people matched alone, and normalised AP: from boxes to the groups' numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isolux.errors import SpecError
+from isolux.tasks import detection, face_detection, keypoints, segmentation
+from tests.geometry._coco import Case, evaluated
+from tests.geometry.test_against_pycocotools import box_cases
+from tests.tasks._pictures import boxes, of_case, pictures
+from tests.tasks.test_detection_exact import table
+
+IN_GROUP = ["average_recall_in_group", "average_precision_in_group"]
+BOX, NEAR, ELSE = [0.0, 0.0, 10.0, 10.0], [0.0, 0.0, 10.0, 8.0], [50.0, 0.0, 10.0, 10.0]
+
+
+def by_group(dataset, scores, metric, label=None):
+    rows = table(dataset, scores, replicates=100)
+    own = rows.filter((pl.col("metric") == metric) & pl.col("label").eq_missing(label))
+    return dict(own.select("group", "value").iter_rows())
+
+
+def test_one_detection_finds_a_person_of_every_group_by_hand():
+    """a (X) and c (Y) lie on one another; one box covers a exactly and c by .8.
+
+    Together: it finds a, c is missed. Alone: X has a at all ten overlaps, Y has c from .50 to .80.
+    """
+    dataset = pictures({"a": ("1", BOX, {}), "c": ("1", NEAR, {})}, groups={"a": "X", "c": "Y"})
+    found = boxes(("1", BOX, 0.9))
+    both = detection.score(dataset, found, metrics=["average_recall", *IN_GROUP])
+    assert by_group(dataset, both, "average_recall") == {"everyone": 0.5, "X": 1.0, "Y": 0.0}
+    alone = {"everyone": 0.5, "X": 1.0, "Y": 0.7}
+    assert by_group(dataset, both, IN_GROUP[0]) == pytest.approx(alone)
+    assert by_group(dataset, both, IN_GROUP[1])["Y"] == pytest.approx(0.7)
+    assert any("match each group's people alone" in note for note in both.notes)
+
+
+@pytest.mark.parametrize(("others", "precision"), [("ignore", 1.0), ("remove", 0.5)])
+def test_what_finds_another_group_is_ignored_or_wrong(others, precision):
+    """The surer box is on Y's person: of no account for X, or a false alarm before a's."""
+    dataset = pictures({"a": ("1", BOX, {}), "c": ("1", ELSE, {})}, groups={"a": "X", "c": "Y"})
+    found = boxes(("1", ELSE, 0.9), ("1", BOX, 0.5))
+    scores = detection.score(dataset, found, matching="per-group", other_groups=others)
+    assert [m.name for m in scores.info.metrics] == IN_GROUP
+    assert by_group(dataset, scores, IN_GROUP[1])["X"] == pytest.approx(precision)
+    assert by_group(dataset, scores, IN_GROUP[0]) == {"everyone": 1.0, "X": 1.0, "Y": 1.0}
+
+
+def test_who_takes_part_only_makes_no_false_alarm():
+    """The surer box is on somebody of unknown groups, who is of no account, not an error."""
+    people = {"a": ("1", BOX, {"judged": True}), "c": ("1", ELSE, {"judged": False})}
+    dataset = pictures(people, groups={"a": "X"})
+    found = boxes(("1", ELSE, 0.9), ("1", BOX, 0.5))
+    for others in ("ignore", "remove"):
+        scores = detection.score(dataset, found, matching="per-group", other_groups=others)
+        assert by_group(dataset, scores, IN_GROUP[1]) == {"everyone": 1.0, "X": 1.0}
+
+
+def test_people_of_several_groups_are_matched_in_each():
+    """b is X and Y. The box lies on b and, less well, on a (X): alone, Y has b, and X has b too."""
+    dataset = pictures({"a": ("1", NEAR, {}), "b": ("1", BOX, {})}, groups={"a": "X", "b": "Y"})
+    more = dataset.attributes.filter(pl.col("unit_id") == "b").with_columns(value=pl.lit("X"))
+    dataset = type(dataset)(
+        dataset.name, dataset.info, dataset.instances,
+        pl.concat([dataset.attributes, more]), dataset.images,
+    )  # fmt: skip
+    scores = detection.score(dataset, boxes(("1", BOX, 0.9)), matching="per-group")
+    rows = table(dataset, scores, replicates=100, votes="any")
+    found = dict(rows.filter(pl.col("metric") == IN_GROUP[0]).select("group", "value").iter_rows())
+    assert found == {"everyone": 0.5, "X": 0.5, "Y": 1.0}
+
+
+@settings(max_examples=80, deadline=None)
+@given(box_cases(), st.lists(st.booleans(), min_size=12, max_size=12), st.booleans())
+def test_a_group_alone_is_what_pycocotools_gives_for_its_people(case, inside, remove):
+    """Others ignored or taken out; images without anybody of the group are not looked at."""
+    judged = [not row["crowd"] and not row["left_out"] for row in case.truths]
+    mine = [ok and inside[at % len(inside)] for at, ok in enumerate(judged)]
+    if not any(mine):
+        return
+    images = sorted({row["image"] for row, own in zip(case.truths, mine, strict=True) if own})
+    classes = sorted({row["label"] for row in case.truths})
+    groups = {f"p{at}": "in" if own else "out" for at, own in enumerate(mine) if judged[at]}
+    made, found = of_case(case)
+    found = found.filter(pl.col("label").is_in([f"c{k}" for k in classes]))
+    dataset = type(made)(
+        made.name, made.info, made.instances,
+        pictures({}, groups=groups).attributes, made.images,
+    )  # fmt: skip
+    scores = detection.score(
+        dataset, found, by_class=True, max_detections=100, matching="per-group",
+        other_groups="remove" if remove else "ignore",
+    )  # fmt: skip
+    truths = [
+        dict(row, image=images.index(row["image"]), left_out=bool(row["left_out"] or not own))
+        for row, own, ok in zip(case.truths, mine, judged, strict=True)
+        if row["image"] in images and (own or not ok or not remove)
+    ]
+    drawn = [
+        dict(row, image=images.index(row["image"]))
+        for row in case.detections
+        if row["image"] in images and row["label"] in classes
+    ]
+    run = evaluated(Case(len(images), case.n_labels, truths, drawn))
+    expected = run.stats[0]
+    assert by_group(dataset, scores, IN_GROUP[1])["in"] == pytest.approx(expected, abs=1e-12)
+    assert by_group(dataset, scores, IN_GROUP[0])["in"] == pytest.approx(run.stats[8], abs=1e-12)
+
+
+def test_normalised_average_precision_by_hand():
+    """X: a, b, c, d in images 1 to 4; Y: y in image 5. N is (4 + 1) / 2.
+
+    X: all found, and then nothing wrong: 1. Y: a false alarm in 5 before y is found:
+    plain 1 / (1 + 1); normalised 2.5 / (2.5 + 1). Everyone: by score the alarm, then all five:
+    precision rises to 5/6 at the last, which is the highest at or beyond every recall.
+    """
+    people = {name: (image, BOX, {}) for name, image in zip("abcdy", "12345", strict=True)}
+    dataset = pictures(people, groups=dict.fromkeys("abcd", "X") | {"y": "Y"})
+    found = boxes(("5", ELSE, 0.9), *((image, BOX, 0.5) for image in "12345"))
+    names = ["average_precision", "normalised_average_precision"]
+    scores = detection.score(dataset, found, metrics=names)
+    plain = {"everyone": 5 / 6, "X": 1.0, "Y": 1 / 2}
+    assert by_group(dataset, scores, names[0]) == pytest.approx(plain)
+    normalised = {"everyone": 5 / 6, "X": 1.0, "Y": 2.5 / 3.5}
+    assert by_group(dataset, scores, names[1]) == pytest.approx(normalised)
+    given = detection.score(dataset, found, metrics=names, common_count=9.0)
+    assert by_group(dataset, given, names[1]) == pytest.approx(
+        {"everyone": 9 / 10, "X": 1.0, "Y": 9 / 10}
+    )
+    assert "Normalised average precision: N is 9 everywhere." in given.notes
+
+
+def test_average_precision_of_each_class():
+    """Class c0: found; c1: missed, and in no mean but its own and everyone's."""
+    people = {"a": ("1", BOX, {"classes": ["c0"]}), "b": ("1", ELSE, {"classes": ["c1"]})}
+    dataset = pictures(people, groups={"a": "X", "b": "X"})
+    found = boxes(("1", BOX, 0.9, "c0"))
+    names = ["average_precision", "normalised_average_precision"]
+    scores = detection.score(dataset, found, metrics=names, by_class=True)
+    for name in names:
+        by_class = {k: by_group(dataset, scores, name, k)["X"] for k in (None, "c0", "c1")}
+        assert by_class == {None: 0.5, "c0": 1.0, "c1": 0.0}
+    counts = table(dataset, scores, replicates=100).filter(pl.col("group") == "X")
+    assert counts.sort("metric", "label")["n_units"].to_list() == [2, 1, 1] * 2
+
+
+def test_n_is_drawn_anew_on_every_replicate():
+    """A replicate of the groups' clusters is what the formula gives on people so often repeated."""
+    from isolux.groups._detections import detection_rows
+    from isolux.spec import AuditSpec
+    from isolux.stats.precision_recall import average_precision, average_precision_at
+    from isolux.stats.resampling import replicate_rankings
+    from isolux.stats.weights import blocks, multinomial
+
+    rng = np.random.default_rng(4)
+    people = {f"p{i}": (f"{i:02}", BOX, {}) for i in range(24)}
+    dataset = pictures(people, groups={})
+    rows = [(f"{i:02}", BOX, float(rng.random())) for i in range(0, 24, 2)]
+    rows += [(f"{i:02}", ELSE, float(rng.random())) for i in range(24)]
+    scores = detection.score(dataset, boxes(*rows), metrics=["normalised_average_precision"])
+    units = scores.judged_units().with_columns(unit=pl.int_range(pl.len()))
+    units = units.with_columns(cluster="unit")
+    seen = detection_rows(scores.evidence["detections"], units)
+    number = units["unit_id"].str.slice(1).cast(pl.Int64).to_numpy()
+    groups = [number < 6, number >= 6]
+    rankings = [seen.within(inside) for inside in groups]
+    bootstrap = AuditSpec(data="x:y", by=("g",), replicates=300).bootstrap()
+    peers = [np.array([0, 1])] * 2
+    statistic = average_precision_at((0,), normalised=True)
+    value, found = replicate_rankings([(statistic, None)], rankings, peers, 24, bootstrap)
+    every = [np.ones(24)]
+    for own, size in blocks(300, bootstrap.seed, "rank bootstrap"):
+        drawn = multinomial(own, np.ones(24, dtype=np.int64), size)
+        every += list(drawn.T)
+    for at, weights in enumerate(every):
+        counts = [weights[inside].sum() for inside in groups]
+        for g in range(2):
+            if counts[g] == 0:
+                continue
+            expected = average_precision(rankings[g], weights, (0,), common=float(np.mean(counts)))
+            mine = value[g, 0] if at == 0 else found[g, 0, at - 1]
+            assert mine == pytest.approx(expected, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"matching": "per-group", "metrics": ["average_recall"]},
+         "(?s)'average_recall' cannot be measured.*as many scores as groups.*per-group"),
+        ({"matching": "best-overlap", "metrics": ["average_precision_small"]},
+         "(?s)'average_precision_small' cannot be measured.*one-to-one.*best-overlap"),
+        ({"matching": "best-overlap", "metrics": ["normalised_average_precision"]},
+         "'normalised_average_precision' cannot be measured"),
+        ({"matching": "best-overlap", "metrics": ["average_recall_in_group"]},
+         "'average_recall_in_group' cannot be measured"),
+        ({"other_groups": "forget"}, "(?s)other_groups cannot be that.*ignore or remove.*'forget'"),
+        ({"common_count": 0.0}, "(?s)common_count cannot be that.*above 0.*0"),
+        ({"common_count": float("nan")}, "(?s)common_count cannot be that.*nan"),
+    ],
+)  # fmt: skip
+def test_settings_that_cannot_be_used(options, message):
+    with pytest.raises(SpecError, match=message):
+        detection.score(pictures({"a": ("1", BOX, {})}), boxes(), **options)
+
+
+def test_a_task_without_such_metrics_says_so():
+    from isolux.tasks._boxes_matching import chosen
+    from isolux.tasks._boxes_scoring import settings_of
+    from isolux.tasks.classification import INFO
+
+    asked = settings_of((0.5,), None, 0.5, None, (), "per-group")
+    with pytest.raises(SpecError, match="nothing to measure of a match within each group"):
+        chosen(INFO, (), asked)
+
+
+def test_every_task_of_boxes_has_the_same_variants():
+    for task in (detection, segmentation, face_detection, keypoints):
+        names = {metric.name for metric in task.INFO.metrics}
+        assert {"normalised_average_precision", *IN_GROUP, "average_precision_large"} <= names
+        assert not {*IN_GROUP, "normalised_average_precision"} & set(task.INFO.defaults)
