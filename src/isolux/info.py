@@ -98,6 +98,8 @@ class Metric:
         Name of the evidence table for metrics that are not the mean of a unit's scores.
     statistic : Statistic or None
         The function of evidence and weights; None: the weighted mean of ``scores.value``.
+    at : str
+        The words between the title and a threshold: "Recall at an overlap" *of* 0.5.
     """
 
     name: str
@@ -110,6 +112,11 @@ class Metric:
     evidence: str | None = None
     statistic: Statistic | None = None
     reference: Reference | None = None
+    at: str = "at"
+
+    def titled(self, threshold: float | None) -> str:
+        """Call it by its title and threshold: ``Recall at an overlap of 0.5``."""
+        return self.title if threshold is None else f"{self.title} {self.at} {threshold:g}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

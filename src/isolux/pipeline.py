@@ -34,6 +34,9 @@ from isolux.tasks import score
 
 __all__ = ["Audit", "audit", "read_spec_file", "run_audit"]
 
+PAIRS = "pairs"
+"""Evidence that can hold millions of rows, and that no comparison of models reads."""
+
 
 @dataclass(frozen=True, slots=True)
 class Audit:
@@ -178,6 +181,8 @@ def _audited(
     against = references(spec)
     check_references(against, members.frame)
     estimates = measure_groups(scores, members.frame, spec)
+    kept = {k: table for k, table in scores.evidence.items() if spec.keep_pairs or k != PAIRS}
+    scores = replace(scores, evidence=kept)
     disparities = measure_disparities(estimates, spec, against)
     notes = (*dataset.notes, *scores.notes, *members.notes, *disparities.notes)
     record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
@@ -192,7 +197,7 @@ def _audited(
         group_metrics=estimates.table(),
         disparities=disparities.table,
         findings=FINDINGS.empty(),
-        evidence=dict(scores.evidence),
+        evidence=kept,
     )
     run = explain_run(run, [FIRST])
     run = explain_run(run, spec.explain, spec.analysis_option)

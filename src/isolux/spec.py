@@ -199,6 +199,9 @@ class AuditSpec(_Frozen):
     repair_ages: bool = Field(
         default=False, description="turn spreadsheet-damaged ages (9-Mar) back into ranges"
     )
+    keep_pairs: bool = Field(
+        default=True, description="write every pair of a verification; only new tests need them"
+    )
     out: str | None = Field(None, description="the run directory to write")
     overwrite: bool = Field(default=False, description="replace that directory if it exists")
 

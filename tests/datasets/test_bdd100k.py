@@ -143,6 +143,21 @@ def test_a_video_is_a_cluster_or_a_frame_is(path):
         load(path, cluster="clip")
 
 
+@pytest.mark.parametrize("cluster", ["frame", "row"])
+def test_frames_of_one_video_are_no_independent_clusters(tmp_path, cluster):
+    frames = [{"name": f"{k}.jpg", "videoName": f"v{k // 3}", "labels": []} for k in range(6)]
+    path = put(tmp_path, frames)
+    warning = (
+        "6 frames are of 2 video(s): frames of one video show the same street and the same people"
+        f" and are not independent, so with cluster={cluster} intervals are too narrow and"
+        " differences are found too easily."
+    )
+    assert load(path, cluster=cluster).notes == (warning,)
+    assert load(path).notes == load(path, cluster="video").notes == ()
+    alone = put(tmp_path, [{"name": "a.jpg"}, {"name": "b.jpg"}])
+    assert load(alone, cluster=cluster).notes == ()
+
+
 def test_frames_of_two_videos_may_be_called_the_same(tmp_path):
     frames = [{"name": "1.jpg", "videoName": v, "labels": [label()]} for v in "ab"]
     dataset = load(put(tmp_path, frames))
@@ -171,6 +186,16 @@ def test_the_folder_of_the_release_will_do(tmp_path):
     put(folder, FRAMES)
     (folder / "det_train.json").write_text("[]")
     assert load(tmp_path).instances.height == 5
+
+
+def test_labels_of_tracking_go_before_what_else_lies_there(tmp_path):
+    frames = [{"name": "1.jpg", "videoName": "a", "frameIndex": 0, "labels": [label()]}]
+    (tmp_path / "box_track_sample.json").write_text(json.dumps(frames))
+    (tmp_path / "predictions.json").write_text("[]")
+    assert load(tmp_path).instances.height == 1
+    (tmp_path / "box_track_more.json").write_text("[]")
+    with pytest.raises(FileError, match=r"(?s)several files.*box_track_more.json"):
+        load(tmp_path)
 
 
 def test_no_frames_are_no_error(tmp_path):

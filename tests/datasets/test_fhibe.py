@@ -13,6 +13,7 @@ from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets._fhibe_words import KEYPOINTS
 from isolux.datasets.fhibe import INFO, NESTED, load, part_polygons
 from isolux.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.spec import Grouping
 from isolux.tables import INSTANCES, check
 
@@ -126,6 +127,27 @@ def test_images_come_once_with_their_size(release):
         ("i1", "data/raw/fhibe_downsampled/s1/i1/main_i1.png", 64, 48),
         ("i2", "data/raw/fhibe_downsampled/s1/i2/main_i2.png", 64, 48),
     ]
+
+
+def test_the_face_can_be_what_is_detected(release):
+    rows = load(release, box="face").instances
+    assert rows.select("box_x", "box_y", "box_w", "box_h").row(0) == (5.0, 6.0, 7.0, 8.0)
+    assert rows["area"].to_list() == [56.0, None, 56.0]
+    assert rows["classes"].to_list() == [["face"]] * 3
+    assert rows["face_box_w"].to_list() == [7.0, None, 7.0]
+
+
+def test_keypoints_can_be_those_of_coco_left_before_right(tmp_path):
+    points = {"5. Left eye": [1, 2, 1], "2. Right eye": [3, 4, 1], "32. Left foot index": [0, 0, 1]}
+    rows = [person("i1", "s1", keypoints=points), person("i2", "s1", keypoints=None)]
+    found = load(put(tmp_path, rows), keypoint_set="coco").instances
+    names = [name.lower() for name in found["keypoint_names"][0]]
+    assert tuple(names) == COCO_KEYPOINTS
+    assert found["keypoints_x"][0].to_list() == [None, 1.0, 3.0, *[None] * 14]
+    assert found["keypoints_v"][0].to_list() == [0, 2, 2, *[0] * 14]
+    assert found["keypoints_x"][1] is None
+    bare = [{k: v for k, v in row.items() if k != "keypoints"} for row in rows]
+    assert "keypoints_x" not in load(put(tmp_path, bare), keypoint_set="coco").instances.columns
 
 
 def test_there_are_33_keypoints_right_before_left():
@@ -269,6 +291,7 @@ def test_aligned_faces(tmp_path):
     assert dataset.instances["image_id"].to_list() == ["i1_s1", "i1_s2", "i2_s1"]
     assert dataset.instances["box_x"].null_count() == 3
     assert dataset.instances["part_mask_uri"][0] == "m/i1/combined.png"
+    assert values(dataset, "multiple_subjects", "i1_s1") == ["0"]
     assert dataset.images.height == 3
 
 
@@ -372,6 +395,10 @@ def test_json_cut_off_says_at_which_byte(tmp_path):
 def test_unknown_settings_and_missing_folders_are_said(release):
     with pytest.raises(SpecError, match=r"(?s)release cannot be set.*body or face.*'hand'"):
         load(release, release="hand")
+    with pytest.raises(SpecError, match=r"(?s)box cannot be set.*person or face.*'hand'"):
+        load(release, box="hand")
+    with pytest.raises(SpecError, match=r"(?s)keypoint_set cannot be set.*fhibe or coco.*'mpii'"):
+        load(release, keypoint_set="mpii")
     with pytest.raises(SpecError, match=r"(?s)source cannot be set.*csv or json.*'xml'"):
         load(release, source="xml")
     with pytest.raises(FileError, match=r"(?s)no such file.*absent"):

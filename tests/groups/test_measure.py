@@ -108,7 +108,7 @@ def test_subjects_who_are_all_alike_give_no_interval_without_width():
 
 STATUSES = [
     # clusters, units each, spec, status, has value, has interval, reason
-    (9, 10, {}, "insufficient clusters", False, False, "fewer than 10 clusters"),
+    (9, 10, {}, "insufficient clusters", True, False, "fewer than 10 clusters"),
     (12, 2, {}, "insufficient units", False, False, "fewer than 50 units"),
     (9, 10, {"min_clusters": 5}, "boundary", True, False, "no interval is honest"),
     (20, 10, {}, "boundary", True, True, "fewer than 30 clusters"),

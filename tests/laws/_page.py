@@ -1,25 +1,54 @@
-"""Write the laws' figures into ``docs/methods/uncertainty.md``: ``python -m tests.laws._page``.
+"""Write the laws' figures into the pages of ``docs/methods``: ``python -m tests.laws._page``.
 
 A table stands between ``<!-- figures: NAME -->`` and ``<!-- end -->`` and is made of the JSON files
-that the full run left; a test holds the page and the files together.
+that the full run left; a test holds the pages and the files together. NAME is one of ``_TABLES``,
+laid out by hand, or the name of a record (``slices-null``, ``scenes-cover-*``), whose rows are laid
+out as they are: a key that ends in ``%`` holds fractions, and is printed in percent.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 from tests.laws._figures import FOLDER
 
-PAGE = FOLDER.parent / "uncertainty.md"
 Row = dict[str, Any]
-_BLOCK = re.compile(r"(<!-- figures: ([a-z ]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_BLOCK = re.compile(r"(<!-- figures: ([a-z0-9 *_-]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def with_figures() -> list[Path]:
+    """List the pages that hold tables of figures."""
+    pages = sorted(FOLDER.parent.glob("*.md"))
+    return [page for page in pages if _BLOCK.search(page.read_text(encoding="utf-8"))]
 
 
 def rendered(page: str) -> str:
     """Return the page with every table made anew."""
-    return _BLOCK.sub(lambda m: m[1] + _TABLES[m[2]]() + m[3], page)
+    return _BLOCK.sub(lambda m: m[1] + _made(m[2]) + m[3], page)
+
+
+def _made(name: str) -> str:
+    return _TABLES[name]() if name in _TABLES else _as_recorded(name)
+
+
+def _as_recorded(name: str) -> str:
+    """Lay out the rows of every record of that name (``*`` stands for anything) as they are."""
+    documents = load(name)
+    if not documents:
+        return "\n*Not measured yet: `make laws`.*\n\n"
+    columns = list(dict.fromkeys(key for row in _rows(documents) for key in row))
+
+    def show(key: str, value: Any) -> str:
+        if value is None or isinstance(value, str | bool):
+            return "–" if value is None else str(value)
+        number = 100 * float(value) if key.endswith("%") else float(value)
+        return f"{number:,.1f}" if key.endswith("%") else f"{number:,.4g}"
+
+    body = [[show(key, row.get(key)) for key in columns] for row in _rows(documents)]
+    return _table(columns, body, documents)
 
 
 def load(*patterns: str) -> list[dict[str, Any]]:
@@ -206,8 +235,9 @@ _TABLES = {
 
 
 def write() -> None:
-    """Put the figures into the page."""
-    PAGE.write_text(rendered(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    """Put the figures into the pages."""
+    for page in with_figures():
+        page.write_text(rendered(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -282,6 +282,13 @@ def test_a_file_that_is_cut_off_is_told_with_its_end(tmp_path, cut):
     assert f"byte {len(text)}" in str(caught.value)
 
 
+def test_a_comma_that_is_missing_is_told_with_its_byte(tmp_path):
+    text = json.dumps([ROW] * 3).replace("}, {", "} {", 1)
+    with pytest.raises(FileError, match="this is not valid JSON") as caught:
+        read(tmp_path, text)
+    assert f"byte {text.index('} {') + 2}" in str(caught.value)
+
+
 def test_something_behind_the_list(tmp_path):
     with pytest.raises(FileError, match="something follows the list of results") as caught:
         read(tmp_path, json.dumps([ROW]) + " []")

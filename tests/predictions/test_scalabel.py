@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 
 from isolux.errors import FileError, IsoluxError, SpecError, TableError
 from isolux.predictions import scalabel
+from isolux.predictions._scalabel_frames import frames
+from isolux.predictions._window import Window
 from isolux.tables import BOX_PREDICTIONS, check
 from tests._shared import shared_data
 
@@ -128,3 +131,40 @@ def test_real_detections_are_what_json_reads():
     assert found["image_id"].to_list() == [name for name, _ in labels]
     assert found["score"].to_list() == [label["score"] for _, label in labels]
     assert found["box_w"].to_list() == [x["box2d"]["x2"] - x["box2d"]["x1"] for _, x in labels]
+
+
+def test_a_long_file_is_read_through_a_small_window():
+    many = [FRAME | {"name": f"{k}.jpg"} for k in range(700)]
+    for data in (many, {"a": {"b": ["}", 1]}, "c": '\\"[', "frames": many, "d": -1.5e3, "e": [{}]}):
+        window = Window(io.BytesIO(json.dumps(data).encode()), "net.json", 4096)
+        found = [frame.name for some in frames(window) for frame in some]
+        assert found == [frame["name"] for frame in many]
+        assert len(window.data) < 5000
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"frames": [], "frames": []}', "`frames` stands there twice"),
+        ('{"config": {}}', "Object missing required field `frames`"),
+        ('{"frames": null}', "Expected `array`, at \\$.frames"),
+        ("[7]", "Expected `object`, at \\$\\[0\\]"),
+        ('{"frames": [] "a": 1}', "not valid JSON"),
+        ('{"frames": [],, "a": 1}', "not valid JSON"),
+        ('{"frames": []', "cut off"),
+        ('{"a": {"b": 1', "cut off"),
+        ("[] []", "something follows the list of frames"),
+        ('[{"name": "a.jpg"} {"name": "b.jpg"}]', "not valid JSON"),
+        ('[{"name": "a.jpg"},', "cut off"),
+    ],
+)
+def test_documents_that_are_none(tmp_path, text, told):
+    with pytest.raises(IsoluxError, match=told):
+        read(tmp_path, text)
+
+
+def test_the_place_of_a_wrong_value_is_counted_over_the_whole_file(tmp_path):
+    many = [FRAME | {"name": f"{k}.jpg"} for k in range(700)]
+    with pytest.raises(TableError, match="does not hold what it should") as caught:
+        read(tmp_path, {"frames": [*many, FRAME | {"labels": [LABEL | {"box2d": 3}]}]})
+    assert "$.frames[700].labels[0].box2d" in str(caught.value)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from isolux.errors import FileError, IsoluxError, TableError
 from isolux.io import tar
-from isolux.predictions import widerface_text
+from isolux.predictions import _wider_text, widerface_text
+from isolux.predictions._text_pieces import pieces
 from isolux.predictions._wider_text import read_texts
 from isolux.tables import BOX_PREDICTIONS, check
 from tests._shared import shared_data
@@ -202,3 +203,36 @@ def test_the_real_archive():
     assert found["image_id"].n_unique() == 3219  # of 3,226 images; in seven nothing was found
     assert found["image_id"].str.contains(r"^\d+--[^/]+/[^/]+\.jpg$").all()
     assert found["score"].is_between(0, 1).all()
+
+
+# Long files --------------------------------------------------------------------------------------
+
+
+def test_lines_that_are_cut_between_two_pieces_are_read_as_one(monkeypatch):
+    lines = "".join(f"{k} 2 3 4 {k / 64}\n" for k in range(64))
+    content = f"a\n64\n{lines}\nb\n0\n0 0 0 0 0\nc.png\n1\n5 6 7 8 0.5"
+    whole = text(content)
+    assert whole["score"].to_list() == [*(k / 64 for k in range(64)), 0.5]
+    read_pieces = _wider_text.pieces
+    for block in (1, 7, 64, 200):
+        monkeypatch.setattr(
+            _wider_text, "pieces", lambda *given, b=block: read_pieces(*given, block=b)
+        )
+        assert text(content).equals(whole)
+        with pytest.raises(TableError, match="fewer boxes than it says") as caught:
+            text(content.replace("\n1\n5", "\n2\n5"))
+        assert "line 73" in str(caught.value)
+        with pytest.raises(FileError, match="the number of boxes is missing") as caught:
+            text(content.replace("c.png\n1\n5 6 7 8 0.5", "c.png\n"))
+        assert "line 72" in str(caught.value)
+
+
+def test_text_that_is_no_utf_8_and_lines_without_an_end(monkeypatch):
+    content = b"a\n0\n" * 2 + b"\xff\n1\n1 2 3 4 5\n"
+    with pytest.raises(FileError, match="not UTF-8") as caught:
+        list(pieces(io.BytesIO(content), "a.txt", "a.txt", block=4))
+    assert "a.txt, line 5" in str(caught.value)
+    monkeypatch.setattr("isolux.predictions._text_pieces._LONGEST", 100)
+    with pytest.raises(FileError, match="a line is longer than any line is") as caught:
+        list(pieces(io.BytesIO(b"a\n0\n" + b"b" * 200), "a.txt", "a.txt", block=4))
+    assert "line 3" in str(caught.value)

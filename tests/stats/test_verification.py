@@ -12,6 +12,7 @@ from scipy.optimize import brentq
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from isolux.spec import Bootstrap
+from isolux.stats._pair_tallies import tallied
 from isolux.stats.resampling import replicate_pairs
 from isolux.stats.verification import (
     area,
@@ -23,7 +24,6 @@ from isolux.stats.verification import (
     garbe,
     inequity_rate,
     sorted_pairs,
-    tallied,
     tar_at_far,
     threshold_at_far,
     true_match_rate,

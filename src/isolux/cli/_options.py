@@ -72,7 +72,7 @@ _PANELS = {
         "log_base",
     ),
     "Why": ("derive", "explain", "analysis_option"),
-    "Output": ("out", "overwrite"),
+    "Output": ("out", "overwrite", "keep_pairs"),
 }
 
 

@@ -124,6 +124,7 @@ OF_IMAGES = (
     "model",
     "user_date_captured",
     "user_hour_captured",
+    "multiple_subjects",  # of aligned faces: whether their photo shows two people
 )
 
 OF_PEOPLE = (
@@ -152,5 +153,6 @@ PLAIN = (
     "user_date_captured",
     "user_hour_captured",
     "apparent_skin_color_hue_lum",
+    "multiple_subjects",
 )
 """Columns whose cells are text as it is, without a number before it."""

@@ -44,6 +44,13 @@ ALIASES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
 OTHERS = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
 """Categories that are not judged, and what they are mapped to on request."""
 
+_FILES = (
+    "labels/det_20/det_val.json",
+    "det_val.json",
+    "**/det_*val*.json",
+    "**/box_track*.json",
+    "*.json",
+)
 _SCENES = {
     "weather": ("rainy", "snowy", "clear", "overcast", "partly cloudy", "foggy"),
     "scene": (
@@ -101,10 +108,12 @@ def load(
     Parameters
     ----------
     path : str or Path
-        The label file, or a folder that holds one (``labels/det_20/det_val.json``).
+        The label file, or a folder that holds one (``labels/det_20/det_val.json``, or a
+        ``box_track…json`` of the tracking labels).
     cluster : str, optional
         What was sampled independently: ``video`` (where not given), ``frame``, ``row``, or a
-        column.
+        column. Frames of one video are not independent, and a note says so where they or their
+        boxes are taken for it.
     others : {"ignore", "map"}
         What becomes of ``other person``, ``other vehicle`` and ``trailer``: neither found nor
         missed, or a pedestrian, a car, a truck.
@@ -144,7 +153,7 @@ def load(
         )
     file = file_in(
         Path(path).expanduser(),
-        ("labels/det_20/det_val.json", "det_val.json", "**/det_*val*.json", "*.json"),
+        _FILES,
         "BDD100K labels",
     )
     where = str(file)
@@ -165,7 +174,11 @@ def load(
         attributes=_attributes(boxes, frames),
         images=images,
         inputs={where: sha256_bytes(data)},
-        notes=(*_notes(read, boxes), *box_notes(instances, images)),
+        notes=(
+            *_notes(read, boxes),
+            *box_notes(instances, images),
+            *_cluster_note(images, cluster),
+        ),
     )
     names = {"video": "video_id", "frame": "image_id", "image": "image_id", "row": None}
     return clustered_as(dataset, cluster, default="video", names=names)
@@ -281,6 +294,19 @@ def _attributes(boxes: pl.DataFrame, frames: pl.DataFrame) -> pl.DataFrame:
     kinds = [("instance", [*parts, lit]), ("image", of_frames)]
     rows = [pl.concat(found).with_columns(unit_kind=pl.lit(kind)) for kind, found in kinds if found]
     return check(pl.concat(rows), ATTRIBUTES)
+
+
+def _cluster_note(images: pl.DataFrame, cluster: str | None) -> tuple[str, ...]:
+    """Warn of frames that are taken as independent although videos have several."""
+    videos = images["video_id"].n_unique()
+    if cluster not in ("frame", "image", "image_id", "row") or videos == images.height:
+        return ()
+    warning = (
+        f"{images.height:,} frames are of {videos:,} video(s): frames of one video show the same"
+        f" street and the same people and are not independent, so with cluster={cluster} intervals"
+        " are too narrow and differences are found too easily."
+    )
+    return (warning,)
 
 
 def _notes(read: ScalabelTables, boxes: pl.DataFrame) -> list[str]:

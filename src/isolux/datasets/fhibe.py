@@ -20,6 +20,7 @@ from isolux.datasets._columns import BOX, FACE_BOX
 from isolux.datasets._fhibe_attributes import attributes_of
 from isolux.datasets._fhibe_cells import boxes, keypoints, literal, part_polygons
 from isolux.datasets._fhibe_files import read_csv_rows, read_json_files
+from isolux.datasets._fhibe_points import as_coco_points
 from isolux.datasets._fhibe_words import REGIONS
 from isolux.datasets._files import optional_file
 from isolux.errors import FileError, SpecError, TableError, place
@@ -80,6 +81,8 @@ def load(
     release: Literal["body", "face"] = "body",
     source: Literal["csv", "json"] | None = None,
     segments: bool = False,
+    box: Literal["person", "face"] = "person",
+    keypoint_set: Literal["fhibe", "coco"] = "fhibe",
 ) -> Dataset:
     r"""Load FHIBE.
 
@@ -97,6 +100,10 @@ def load(
         release has JSON alone.
     segments : bool
         Keep each person's part polygons as text; ``part_polygons`` reads them.
+    box : {"person", "face"}
+        Whose box ``box_x, …`` is: a detector is judged by it. ``face_box_x, …`` are there anyway.
+    keypoint_set : {"fhibe", "coco"}
+        All 33 keypoints in FHIBE's order, or COCO's 17 in COCO's, as models of poses have them.
 
     Returns
     -------
@@ -128,13 +135,13 @@ def load(
     >>> dataset.values_of("age_group")["value"].to_list()
     ['[30,40)']
     """
-    _refuse_settings(release, source)
+    _refuse_settings(release, source, box, keypoint_set)
     root = Path(path).expanduser()
     inputs: dict[str, str] = {}
     read = _read(root, release, source, inputs, segments=segments)
     where = read[1]
     rows, withdrawn = _consenting(read[0])
-    people = _people(rows, where)
+    people = _judged_by(_people(rows, where), box, keypoint_set)
     attributes = attributes_of(rows, people, where)
     instances = check(people, INSTANCES, where=where)
     images = _images(rows, where)
@@ -151,10 +158,12 @@ def load(
     return clustered_as(dataset, cluster, default="subject", names=names)
 
 
-def _refuse_settings(release: str, source: str | None) -> None:
+def _refuse_settings(release: str, source: str | None, box: str, keypoint_set: str) -> None:
     for name, value, known in (
         ("release", release, tuple(_CSV)),
         ("source", source or "csv", ("csv", "json")),
+        ("box", box, ("person", "face")),
+        ("keypoint_set", keypoint_set, ("fhibe", "coco")),
     ):
         if value not in known:
             raise SpecError(
@@ -224,6 +233,19 @@ def _people(rows: pl.DataFrame, where: str) -> pl.DataFrame:
     if "segments" in rows.columns:
         parts.append(rows.select("segments"))
     return pl.concat(parts, how="horizontal").with_columns(area=pl.col("box_w") * pl.col("box_h"))
+
+
+def _judged_by(people: pl.DataFrame, box: str, keypoint_set: str) -> pl.DataFrame:
+    """Put the face's box in the place of the person's, and COCO's keypoints in that of FHIBE's."""
+    if box == "face":
+        people = people.with_columns(
+            *(pl.col(of_face).alias(side) for side, of_face in zip(BOX, FACE_BOX, strict=True)),
+            classes=pl.lit(["face"]),
+            area=pl.col(FACE_BOX[2]) * pl.col(FACE_BOX[3]),
+        )
+    if keypoint_set == "coco" and "keypoints_x" in people.columns:
+        people = as_coco_points(people)
+    return people
 
 
 def _nothing(name: str, height: int) -> pl.Series:

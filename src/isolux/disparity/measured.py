@@ -10,6 +10,7 @@ import polars as pl
 from isolux.disparity.family import Family, test_family
 from isolux.disparity.pairs import pair_rows, unjudged_rows
 from isolux.disparity.rows import table_of
+from isolux.disparity.verification import verification_notes, verification_rows
 from isolux.disparity.whole import odds_rows, whole_rows
 from isolux.groups.estimates import Estimates
 from isolux.spec import AuditSpec
@@ -51,11 +52,11 @@ def measure_disparities(
         *whole_rows(estimates, family, spec),
         *pair_rows(estimates, family, spec),
         *unjudged_rows(estimates),
+        *verification_rows(estimates, family, spec),
     ]
     table = table_of(rows)
-    return Disparities(
-        pl.concat([table, odds_rows(table)]), family, _too_few_replicates(family, spec)
-    )
+    notes = *_too_few_replicates(family, spec), *verification_notes(estimates)
+    return Disparities(pl.concat([table, odds_rows(table)]), family, notes)
 
 
 def _too_few_replicates(family: Family, spec: AuditSpec) -> tuple[str, ...]:

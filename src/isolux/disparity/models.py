@@ -229,6 +229,7 @@ def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.D
         pl.col("label").is_not_null()
         & pl.col("attribute").is_not_null()
         & pl.col("value").is_not_null()
+        & (pl.col("status") != Status.INSUFFICIENT_CLUSTERS.value).fill_null(value=True)
     )
     keys = ["metric", "threshold", "attribute", "label"]
     falling = pl.col("metric").is_in(_lower_is_better(labelled["task"].unique().to_list()))

@@ -38,7 +38,7 @@ def group_means(
     membership : polars.DataFrame
         Table ``membership``; units that were not scored are left out of it.
     min_units, min_clusters : int
-        Smaller groups get no value but a status.
+        Smaller groups get a status; those of too few units no value.
 
     Returns
     -------
@@ -191,7 +191,9 @@ def _table(
     least: tuple[int, int],
 ) -> pl.DataFrame:
     status, reason = _statuses(value, n_units, n_clusters, least)
-    shown = np.where(status == Status.OK.value, value, np.nan)
+    # As in ``Estimates.table``: units make a point estimate, clusters tell how sure it is.
+    judged = (status == Status.OK.value) | (status == Status.INSUFFICIENT_CLUSTERS.value)
+    shown = np.where(judged, value, np.nan)
     groups, measures = entries.groups, len(found.keys)
     g = np.repeat(np.arange(len(groups)), measures)
 

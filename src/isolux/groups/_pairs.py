@@ -16,11 +16,12 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.spec import AuditSpec
+from isolux.stats._pair_tallies import tallied
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval
 from isolux.stats.resampling import replicate_pairs
 from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
-from isolux.stats.verification import falling_order, tallied
+from isolux.stats.verification import falling_order
 from isolux.tables import Status
 
 __all__ = ["PairMeasures", "PairRows", "Paired", "group_rates", "measure_pairs", "pair_rows"]

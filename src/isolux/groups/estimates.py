@@ -90,12 +90,17 @@ class Estimates:
         )
 
     def table(self) -> pl.DataFrame:
-        """Return the table ``group_metrics``."""
+        """Return the table ``group_metrics``.
+
+        A group of too few clusters has a value and no interval, and is compared with nobody.
+        """
         n_groups, n_measures = self.value.shape
         g = np.repeat(np.arange(n_groups), n_measures)
-        shown = self.judged().ravel()
+        judged = self.judged().ravel()
+        # Units make a point estimate; only clusters tell how sure it is.
+        few = self.status.astype(str).ravel() == Status.INSUFFICIENT_CLUSTERS.value
 
-        def number(x: FloatArray) -> pl.Series:
+        def number(x: FloatArray, shown: npt.NDArray[np.bool_] = judged) -> pl.Series:
             flat = np.where(shown, x.ravel(), np.nan)
             return pl.Series(flat).fill_nan(None)
 
@@ -113,7 +118,7 @@ class Estimates:
                 ),
                 "n_units": self.n_units.ravel(),
                 "n_clusters": self.n_clusters.ravel(),
-                "value": number(self.value),
+                "value": number(self.value, judged | few),
                 "low": number(self.interval.low),
                 "high": number(self.interval.high),
                 "standard_error": number(self.standard_error),

@@ -10,14 +10,16 @@ The data must be followed by bytes of zero, which JSON never holds: every loop e
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from isolux.predictions._coco_layout_kernels import follow, learn, whole, worth_learning
 from isolux.predictions._number_kernels import (
     READ,
     compiled,
     inlined,
+    read_digits,
     read_number,
 )
 from isolux.predictions._window import CUT, END, FULL, UNUSUAL
@@ -30,6 +32,7 @@ _NAMES = (
     b"image_id", b"category_id", b"bbox", b"score", b"segmentation", b"keypoints", b"size",
     b"counts",
 )  # fmt: skip
+_int: Any = np.int64
 _NAME_BYTES = np.frombuffer(b"".join(_NAMES), dtype=np.uint8)
 _NAME_STARTS = np.cumsum([0, *map(len, _NAMES)])
 _QUOTE, _BACKSLASH, _OPEN, _CLOSE, _COMMA, _COLON = 34, 92, 91, 93, 44, 58
@@ -91,6 +94,21 @@ def _skip(data: _Bytes, at: int) -> int:
 
 
 @compiled
+def _whole(data: _Bytes, at: int) -> tuple[int, int]:
+    """Read a whole number of at most 18 digits; the next byte is -1 where it is none."""
+    negative = data[at] == 45
+    if negative:
+        at += 1
+    begin = at
+    at, value = read_digits(data, at, np.uint64(0))
+    digits = at - begin
+    more = data[at] == 46 or data[at] | 32 == 101
+    if digits == 0 or digits > 18 or more or (data[begin] == 48 and digits > 1):
+        return 0, -1
+    return (-_int(value) if negative else _int(value)), at
+
+
+@compiled
 def _numbers(
     data: _Bytes, at: int, out: _Numbers, used: int, limit: int, step: int
 ) -> tuple[int, int]:
@@ -137,7 +155,7 @@ def _size(data: _Bytes, at: int, out: _Wholes, used: int) -> int:
     if data[at] != _OPEN:
         return -1
     for k in range(2):
-        out[used + k * (len(out) // 4)], at = whole(data, _blank(data, at + 1))
+        out[used + k * (len(out) // 4)], at = _whole(data, _blank(data, at + 1))
         if at < 0:
             return -1
         at = _blank(data, at)
@@ -206,7 +224,7 @@ def _value(
         at, found = _numbers(data, at, numbers, row, row + 4 * rows, rows)
         at = at if found == row + 4 * rows else -1
     elif field in (_IMAGE, _CATEGORY):
-        wholes[(field - 1) * rows + row], at = whole(data, at)
+        wholes[(field - 1) * rows + row], at = _whole(data, at)
     elif field == _MASK:
         at, state[_USED] = _mask(data, at, wholes, 2 * rows + row, counts, state[_USED])
     elif field == _POINTS:
@@ -250,7 +268,7 @@ def _object(
 @compiled
 def scan_rows(
     data: _Bytes, at: int, wholes: _Wholes, numbers: _Numbers, counts: _Bytes, points: _Numbers,
-    state: _Wholes, asked: tuple[int, int, int], literals: _Bytes, layout: _Wholes,
+    state: _Wholes, asked: tuple[int, int, int],
 ) -> tuple[int, int, int, int]:  # fmt: skip
     """Read objects from ``at``, which is a ``{``, until the data end or something is unusual.
 
@@ -272,9 +290,6 @@ def scan_rows(
     asked : (int, int, int)
         The first row to be filled, the row to stop before, and the fields that every row must have,
         as the sum of their numbers; 0: those of the first.
-    literals : [LITERALS] uint8
-    layout : [LAYOUT] int64
-        Changed: the layout of rows of numbers alone, once it is learnt.
 
     Returns
     -------
@@ -283,14 +298,8 @@ def scan_rows(
         object that was not read, or the byte after the list.
     """
     state[_USED], state[_POINTS_USED] = 0, 0
-    plain = _IMAGE | _CATEGORY | _BOX | _SCORE
     start, stop, fields = asked
     for row in range(start, stop):
-        if layout[0] > 0:
-            following = follow(data, at, row, wholes, numbers, literals, layout)
-            if following >= 0 and data[following] == _CURLY:
-                at = following
-                continue
         used = state[_USED]
         after, seen = _object(data, at, row, wholes, numbers, counts, points, state)
         if fields == 0:
@@ -302,10 +311,7 @@ def scan_rows(
             return row, at, UNUSUAL, fields
         if data[after] == _CLOSE:
             return row + 1, after + 1, END, fields
-        after = _blank(data, after + 1)
-        if fields == plain and data[after] == _CURLY and worth_learning(layout):
-            learn(data, at, after, literals, layout)
-        at = after
+        at = _blank(data, after + 1)
     return stop, at, FULL, fields
 
 

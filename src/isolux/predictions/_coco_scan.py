@@ -14,7 +14,6 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.errors import FileError
-from isolux.predictions._coco_layout import LAYOUT, LITERALS
 from isolux.predictions._coco_rows import decode_rows, raise_damage
 from isolux.predictions._window import CUT, END, FULL, UNUSUAL, Window
 
@@ -59,7 +58,6 @@ class _Rows:
         self.numbers = np.empty((5, room))  # x, y, width, height, score
         self.counts, self.points = np.empty(size, np.uint8), np.empty(size // 2)
         self.state = np.array([0, 0, -1])  # used of counts, of points; keypoints' numbers a row
-        self.literals, self.layout = np.zeros(LITERALS, np.uint8), np.zeros(LAYOUT, np.int64)
         self.filled, self.fields = 0, 0
         self.pieces: list[_Piece] = []
 
@@ -72,7 +70,6 @@ class _Rows:
         self.filled, at, why, self.fields = scan_rows(
             window.data, at, self.wholes.reshape(-1), self.numbers.reshape(-1),
             self.counts, self.points, self.state, (start, start + _ROWS, self.fields),
-            self.literals, self.layout,
         )  # fmt: skip
         if self.filled > start:
             self.pieces.append(_Piece(start, self.filled, self._texts(self.filled - start)))
@@ -214,7 +211,7 @@ def _general(window: Window, at: int, row: int) -> tuple[pl.DataFrame, int, int]
     if frame.height != rows:
         raise_damage(window.text(at, window.end), window.where, byte=window.base + at)
     if why == UNUSUAL:
-        raise_damage(window.text(stop, window.end), window.where, byte=window.base + stop)
+        raise_damage(window.text(at, window.end), window.where, byte=window.base + at)
     empty = [name for name in frame.columns if frame[name].null_count() == frame.height]
     return frame.drop(empty), after, FULL if why == FULL else why
 

@@ -21,6 +21,7 @@ from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.tar import is_tar, tar_files
 from isolux.predictions._detections import kind_of_columns, read_detections
 from isolux.predictions._image_tables import holds_images, holds_values
+from isolux.predictions._pair_tables import holds_pairs, read_pairs
 from isolux.predictions._window import open_bytes
 
 __all__ = ["output_format", "read_outputs", "reads_labels"]
@@ -100,7 +101,7 @@ def read_outputs(
     path : str or Path
         A file or folder of any of ``isolux list formats``. Tables (CSV, Parquet, …) whose columns
         are those of ``BOX_PREDICTIONS``, ``MASK_PREDICTIONS`` or ``KEYPOINT_PREDICTIONS`` are
-        read as such, those with a column of vectors as embeddings, all others as labels.
+        read as such, those of ``instance_id``, ``other_id`` and ``score`` as pairs, those with a column of vectors as embeddings, all others as labels.
     format : str, optional
         Not given: by the name, and of JSON by its first bytes.
     model : str, optional
@@ -136,6 +137,9 @@ def read_outputs(
         if kind_of_columns(columns) is not None:
             _refuse_unknown(options, ("kind",), f"{chosen} of detections")
             return read_detections(path, chosen, model=model, kind=options.get("kind"))
+        if holds_pairs(columns):
+            _refuse_unknown(options, (), f"{chosen} of pairs")
+            return read_pairs(path, chosen, model=model)
         if "column" not in options and any(name in columns for name in _VECTORS):
             chosen = "embeddings"
         elif holds_images(columns):

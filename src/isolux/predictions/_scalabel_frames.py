@@ -13,7 +13,7 @@ import msgspec
 
 from isolux.errors import FileError, TableError
 from isolux.predictions._coco_rows import raise_damage
-from isolux.predictions._window import CUT, END, UNUSUAL, Window
+from isolux.predictions._window import CUT, UNUSUAL, Window
 
 __all__ = ["Box", "Frame", "Label", "frames"]
 
@@ -142,11 +142,11 @@ class _File:
         some = self._decoded(text, path, done)
         if len(some) != rows:
             self._damage()
+        following = window.text(stop, window.end).lstrip(b" \t\r\n")[:1]
+        if why == UNUSUAL or following not in (b"", b",", b"]"):
+            self._damage()
         self.at = stop
         self._blank()
-        if why == UNUSUAL or self.byte() not in (b",", b"]"):
-            self._damage()
-        assert why != END or self.byte() == b"]"  # noqa: S101 - the kernel says what it saw
         return some
 
     def _decoded(self, text: bytes, path: str, done: int) -> list[Frame]:

@@ -81,17 +81,21 @@ def mean_where(values: FloatArray, held: BoolArray) -> FloatArray:
     """Average the held values of the last axis; NaN where there are none."""
     n = held.sum(axis=-1)
     total = np.where(held, values, 0.0).sum(axis=-1)
-    return np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0)
+    mean: FloatArray = np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0)
+    return mean
 
 
 def shares(counts: FloatArray) -> FloatArray:
     """Turn counts ``[..., a, e]`` into P(e | a): rows sum to 1; NaN where a group has nobody."""
     total = counts.sum(axis=-1, keepdims=True)
-    return np.divide(counts, total, out=np.full(np.shape(counts), np.nan), where=total > 0)
+    own: FloatArray = np.divide(
+        counts, total, out=np.full(np.shape(counts), np.nan), where=total > 0
+    )
+    return own
 
 
 def proxies(share: FloatArray, value: FloatArray) -> FloatArray:
-    """What each group would get if nothing but the explanatory attribute mattered (equation 6).
+    """Give what groups would get if nothing but the explanatory attribute mattered (equation 6).
 
     Parameters
     ----------
@@ -148,7 +152,7 @@ def controlled(
 
 
 def standardised(value: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
-    """What each group would get with everyone's mix of the explanatory values.
+    """Give what each group would get with everyone's mix of the explanatory values.
 
     The weight of a value is its share of everyone's people, all groups together, among the usable
     values.

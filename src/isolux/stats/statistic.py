@@ -104,8 +104,8 @@ class Pairs:
 
     similarity: FloatArray
     genuine: npt.NDArray[np.bool_]
-    first: npt.NDArray[np.int64]
-    second: npt.NDArray[np.int64]
+    first: npt.NDArray[np.integer]
+    second: npt.NDArray[np.integer]
     far: float = float("nan")
     threshold: float = float("nan")
 

@@ -1,31 +1,46 @@
 """Populations whose disparities are planted, hence known.
 
 ``Population -> simulate -> World``: a table of people as a newcomer would have it, and the true
-rate of every group. ``simulate_rates`` draws thousands of worlds at once, as sums, for laws.
+rate of every group. ``Scene, Detector -> simulate_scene -> SceneWorld``: people in images, the
+boxes that a detector drew, and the true recall of every group. ``simulate_rates`` draws thousands
+of worlds at once, as sums, for laws.
 """
 
 from __future__ import annotations
 
+from isolux.synthetic.confounded import confounded_scene
 from isolux.synthetic.demo import demo_population, demo_settings
+from isolux.synthetic.detector import Detector
 from isolux.synthetic.planted import planted_rates, planted_record
+from isolux.synthetic.planted_boxes import planted_detection, planted_detection_record
 from isolux.synthetic.population import Attribute, Effect, Model, Population
 from isolux.synthetic.rates import RateWorlds, simulate_crossed, simulate_rates
+from isolux.synthetic.scene_world import SceneWorld, simulate_scene
+from isolux.synthetic.scenes import Scene, SceneAttribute
 from isolux.synthetic.world import World, model_table, simulate, write_csv
 
 __all__ = [
     "Attribute",
+    "Detector",
     "Effect",
     "Model",
     "Population",
     "RateWorlds",
+    "Scene",
+    "SceneAttribute",
+    "SceneWorld",
     "World",
+    "confounded_scene",
     "demo_population",
     "demo_settings",
     "model_table",
+    "planted_detection",
+    "planted_detection_record",
     "planted_rates",
     "planted_record",
     "simulate",
     "simulate_crossed",
     "simulate_rates",
+    "simulate_scene",
     "write_csv",
 ]

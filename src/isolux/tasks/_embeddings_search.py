@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 __all__ = ["nearest"]
 
-_BYTES = 128 << 20
+_BYTES = 64 << 20
 """Products held at once."""
 _ROUNDING = 2.0**-24  # unit roundoff of single precision
 
@@ -71,9 +71,12 @@ def nearest(
     # parts two products.
     slack = 2.0 * (database.shape[1] + 8) * _ROUNDING
     size = max(1, block_bytes // (4 * len(database)))
+    # One table for all blocks: a fresh one would be paid for page by page.
+    room = np.empty((min(size, len(queries)), len(database)), dtype=np.float32)
     for start in range(0, len(queries), size):
         block = np.ascontiguousarray(queries[start : start + size])
-        products = block.astype(np.float32, copy=False) @ low.T
+        products = room[: len(block)]
+        np.matmul(block.astype(np.float32, copy=False), low.T, out=products)
         key = query_key[start : start + size]
         row, entry = shortlist(products, min(k, len(database)), slack, key, entry_key)
         exact = inner(block, database, row, entry)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from isolux.errors import JoinError, TableError, UnknownNameError, place
 from isolux.schema import to_polars
+from isolux.tasks._pairs_table import PairList
 
 __all__ = ["Compared", "read_pairs"]
 
@@ -29,9 +32,8 @@ class Compared:
     ----------
     models : tuple of str
         Sorted.
-    pairs : polars.DataFrame
-        ``model, unit_id, cluster_id`` (of ``unit_id``, the smaller of the two ids), ``other_id,
-        similarity`` (null: the comparison failed), ``genuine`` (null: an identity is unknown).
+    pairs : tuple of PairList
+        One a model.
     failures : polars.DataFrame
         ``model, unit_id, value``: the share of a unit's comparisons that failed, for units that
         were compared.
@@ -41,7 +43,7 @@ class Compared:
     """
 
     models: tuple[str, ...]
-    pairs: pl.DataFrame
+    pairs: tuple[PairList, ...]
     failures: pl.DataFrame
     missing: str
     notes: tuple[str, ...]
@@ -55,7 +57,7 @@ def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -
     predictions : frame
         ``model, instance_id, other_id, score`` (higher is more alike; null: the comparison failed).
     units : polars.DataFrame
-        ``unit_id, cluster_id, identity`` of the dataset.
+        ``unit_id, cluster_id, identity`` of the dataset, in the order of the ids.
     model : str or None
         What to call the model if there is no prediction to say so.
 
@@ -66,48 +68,86 @@ def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -
         similarities, pairs of nobody in the dataset.
     """
     frame, unit_ids = _checked(to_polars(predictions)), units["unit_id"]
-    known = pl.col("instance_id").is_in(unit_ids.implode()) & pl.col("other_id").is_in(
-        unit_ids.implode()
+    names = tuple(sorted(frame["model"].unique()))
+    at = frame.select(
+        pl.col("instance_id", "other_id").cast(pl.Enum(unit_ids), strict=False).to_physical()
     )
-    ours = frame.filter(known)
-    if frame.height and len(unit_ids) and not ours.height:
+    ours = at["instance_id"].is_not_null() & at["other_id"].is_not_null()
+    if frame.height and len(unit_ids) and not ours.any():
         raise JoinError(
             "no pair is of two units of the dataset",
             expected="instance ids such as " + _three(unit_ids),
             found=_three(frame["instance_id"]),
             where="predictions",
         )
-    apart = ours.filter(pl.col("instance_id") != pl.col("other_id"))
-    once = _once(apart)
+    apart = ours & (at["instance_id"] != at["other_id"])
+    coded = frame.select("model", similarity="score").hstack(at).filter(apart)
+    identity = units["identity"].rank("dense").fill_null(0).to_numpy().astype(np.int64)
+    lists, failures = [], []
+    for name in names or (model or _UNNAMED,):
+        one, failed = _once(coded.filter(pl.col("model") == name), name, identity, unit_ids)
+        lists.append(one)
+        failures.append(failed)
+    kept = sum(len(one.first) for one in lists)
     counts = (
-        (frame.height - ours.height, "are of units that the dataset has not: left out"),
-        (ours.height - apart.height, "compare a unit with itself: left out"),
-        (apart.height - once.height, "repeat another, in the same or the other order: left out"),
+        (frame.height - int(ours.sum()), "are of units that the dataset has not: left out"),
+        (int(ours.sum()) - coded.height, "compare a unit with itself: left out"),
+        (coded.height - kept, "repeat another, in the same or the other order: left out"),
     )
     notes = tuple(f"{n:,} of {frame.height:,} pairs {what}." for n, what in counts if n)
-    sides = [
-        once.select("model", unit_id=side, failed="failed") for side in ("unit_id", "other_id")
-    ]
-    failures = pl.concat(sides).group_by("model", "unit_id").agg(value=pl.col("failed").mean())
-    models = tuple(sorted(frame["model"].unique())) or (model or _UNNAMED,)
-    return Compared(models, _with_truth(once, units), failures, "in no pair", notes)
+    models = tuple(one.model for one in lists)
+    return Compared(models, tuple(lists), pl.concat(failures), "in no pair", notes)
 
 
-def _with_truth(pairs: pl.DataFrame, units: pl.DataFrame) -> pl.DataFrame:
-    """Add the cluster of the first unit, and whether both are one person."""
-    others = units.select(other_id="unit_id", other_identity="identity")
-    return (
-        pairs.join(units, on="unit_id", how="left", maintain_order="left")
-        .join(others, on="other_id", how="left", maintain_order="left")
-        .select(
-            "model",
-            "unit_id",
-            "cluster_id",
-            "other_id",
-            "similarity",
-            genuine=pl.col("identity") == pl.col("other_identity"),
-        )
+def _once(
+    rows: pl.DataFrame, model: str, identity: npt.NDArray[np.int64], unit_ids: pl.Series
+) -> tuple[PairList, pl.DataFrame]:
+    """Keep every pair once, and count each unit's failures."""
+    n = max(len(identity), 1)
+    one, other = (rows[c].to_numpy().astype(np.int32) for c in ("instance_id", "other_id"))
+    key = np.minimum(one, other).astype(np.int64) * n + np.maximum(one, other)
+    score = rows["similarity"].to_numpy()  # null: NaN
+    if (key[1:] <= key[:-1]).any():
+        order = np.argsort(key, kind="stable")
+        key, score = key[order], score[order]
+    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+    if len(starts) < len(key):
+        low, high = np.fmin.reduceat(score, starts), np.fmax.reduceat(score, starts)
+        key, score = key[starts], low
+        _refuse_torn(key, low, high, unit_ids)
+    first, second = (key // n).astype(np.int32), (key % n).astype(np.int32)
+    same = (identity[first] == identity[second]).astype(np.int8)
+    same[(identity[first] == 0) | (identity[second] == 0)] = -1
+    failed = np.isnan(score)
+    sides = np.concatenate([first, second])
+    compared = np.bincount(sides, minlength=n)
+    lost = np.bincount(sides[np.tile(failed, 2)], minlength=n)
+    units = np.flatnonzero(compared)
+    rate = pl.select(
+        model=pl.repeat(model, len(units), dtype=pl.String),
+        unit_id=unit_ids.gather(units),
+        value=pl.Series(lost[units] / compared[units], dtype=pl.Float64),
     )
+    return PairList(model, first, second, score, same), rate
+
+
+def _refuse_torn(
+    key: npt.NDArray[np.int64],
+    low: npt.NDArray[np.float64],
+    high: npt.NDArray[np.float64],
+    unit_ids: pl.Series,
+) -> None:
+    size = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
+    torn = np.flatnonzero(high - low > _ALIKE * size)
+    if len(torn):
+        at = int(torn[0])
+        first, second = (unit_ids[int(p)] for p in divmod(int(key[at]), len(unit_ids)))
+        raise TableError(
+            f"{len(torn)} pair(s) have two similarities",
+            expected="one similarity for two units, in whichever order they are named",
+            found=f"{low[at]:g} and {high[at]:g} for {first!r} and {second!r}",
+            where="predictions",
+        )
 
 
 def _checked(frame: pl.DataFrame) -> pl.DataFrame:
@@ -137,39 +177,6 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
                 where=place(where, int(rows[0]) + 1),
             )
     return frame
-
-
-def _once(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Keep every pair once, the smaller id first, in the order of the ids."""
-    key = ["model", "unit_id", "other_id"]
-    score = pl.col("score")
-    once = (
-        pairs.select(
-            "model",
-            unit_id=pl.min_horizontal("instance_id", "other_id"),
-            other_id=pl.max_horizontal("instance_id", "other_id"),
-            score=score,
-        )
-        .group_by(key)
-        .agg(
-            similarity=score.min(),
-            spread=score.max() - score.min(),
-            size=score.abs().max(),
-            failed=score.is_null().all(),
-        )
-        .sort(key)
-    )
-    torn = once.filter(pl.col("spread") > _ALIKE * pl.max_horizontal("size", 1.0))
-    if torn.height:
-        row = torn.row(0, named=True)
-        raise TableError(
-            f"{torn.height} pair(s) have two similarities",
-            expected="one similarity for two units, in whichever order they are named",
-            found=f"{row['similarity']:g} and {row['similarity'] + row['spread']:g} for "
-            f"{row['unit_id']!r} and {row['other_id']!r}",
-            where="predictions",
-        )
-    return once.select(*key, "similarity", "failed")
 
 
 def _three(ids: pl.Series) -> str:

@@ -17,6 +17,7 @@ import polars as pl
 from isolux.containers import Dataset
 from isolux.errors import SpecError
 from isolux.tasks._embeddings import Embedded
+from isolux.tasks._pairs_table import PairList
 
 __all__ = ["HardRule", "Protocol", "compare", "hard_rule"]
 
@@ -120,56 +121,43 @@ def _of_units(dataset: Dataset, unit_ids: pl.Series, attribute: str) -> pl.DataF
     return pl.concat(parts)
 
 
-def compare(
-    embedded: Embedded, units: pl.DataFrame, protocol: Protocol
-) -> tuple[pl.DataFrame, int]:
+def compare(embedded: Embedded, units: pl.DataFrame, protocol: Protocol) -> tuple[PairList, int]:
     """List the pairs of one model's embeddings with their similarities.
 
     Parameters
     ----------
     embedded : Embedded
     units : polars.DataFrame
-        ``unit_id, cluster_id, identity``; units of unknown identity are compared with nobody.
+        ``unit_id, cluster_id, identity``, in the order of the ids; units of unknown identity are
+        compared with nobody.
     protocol : Protocol
 
     Returns
     -------
-    pairs : polars.DataFrame
-        ``model, unit_id, cluster_id, other_id, similarity`` (cosine), ``genuine``, the smaller id
-        first, each pair once: genuine pairs, then impostors.
+    pairs : PairList
+        Their similarity is the cosine, in double precision.
     n_impostors : int
         Impostor pairs that the rule allows, of which these are all or a sample.
     """
-    from isolux.tasks._embeddings_kernels import inner
-    from isolux.tasks._pairs_kernels import count_impostors, genuine_pairs, impostor_pairs
+    from isolux.tasks._embeddings_kernels import inner_lists
+    from isolux.tasks._pairs_kernels import count_pairs, impostor_numbers, list_pairs
 
     usable = np.flatnonzero((embedded.row >= 0) & units["identity"].is_not_null().to_numpy())
-    order = units["unit_id"].gather(usable).arg_sort().to_numpy()
-    usable = usable[order]  # by id, so that a sample does not depend on row order
-    named = units[usable]
-    who = named["identity"].rank("dense").cast(pl.Int64).to_numpy().astype(np.int64)
-    bits, level = protocol.rule.bits[usable], protocol.rule.level[usable]
-    width = protocol.rule.width
-    total = int(count_impostors(who, bits, level, width))
+    who = units["identity"].gather(usable).rank("dense").cast(pl.Int64).to_numpy()
+    rule = (who, protocol.rule.bits[usable], protocol.rule.level[usable], protocol.rule.width)
+    n_genuine, total = count_pairs(*rule)
     most = total if protocol.most is None else min(protocol.most, total)
-    share = 1.5 if most == total else (most + 10.0 * most**0.5 + 50.0) / total
-    a, b, number = impostor_pairs(who, bits, level, width, protocol.seed, share)
-    if len(a) > most:
-        kept = np.sort(np.argpartition(number, most)[:most]) if most else np.arange(0)
-        a, b = a[kept], b[kept]
-    same_a, same_b = genuine_pairs(who)
-    # Equal identities may stand in any order, so the smaller place goes first.
-    first = np.concatenate([np.minimum(same_a, same_b), a])
-    second = np.concatenate([np.maximum(same_a, same_b), b])
-    row = embedded.row[usable]
-    vectors = np.ascontiguousarray(embedded.vectors)
-    similarity = inner(vectors, vectors, row[first], row[second])
-    frame = pl.select(
-        model=pl.repeat(embedded.model, len(first), dtype=pl.String),
-        unit_id=named["unit_id"].gather(first),
-        cluster_id=named["cluster_id"].gather(first),
-        other_id=named["unit_id"].gather(second),
-        similarity=pl.Series(similarity, dtype=pl.Float64),
-        genuine=pl.Series(np.arange(len(first)) < len(same_a), dtype=pl.Boolean),
-    )
-    return frame, total
+    cut = np.uint64(2**64 - 1)
+    if most < total:
+        # Somewhat more than asked for, by chance; the lowest numbers of those are the sample.
+        share = (most + 10.0 * most**0.5 + 50.0) / total
+        number = impostor_numbers(*rule, protocol.seed, share)
+        cut = np.partition(number, most - 1)[most - 1]
+    first, second, genuine = list_pairs(*rule, protocol.seed, cut, n_genuine + most)
+    vectors = np.ascontiguousarray(embedded.vectors[embedded.row[usable]])
+    starts = np.searchsorted(first, np.arange(len(usable) + 1, dtype=np.int32))
+    similarity = inner_lists(vectors, starts, second)
+    at = usable.astype(np.int32)
+    first[:] = at[first]  # from places among the usable to places among all
+    second[:] = at[second]
+    return PairList(embedded.model, first, second, similarity, genuine), int(total)

@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-__all__ = ["count_impostors", "genuine_pairs", "impostor_pairs"]
+__all__ = ["count_pairs", "impostor_numbers", "list_pairs"]
 
 _Ints = npt.NDArray[np.int64]
 _Bits = npt.NDArray[np.uint64]
+_Places = npt.NDArray[np.int32]
+_Kinds = npt.NDArray[np.int8]
 
 
 @njit(cache=True, nogil=True)
@@ -30,60 +32,74 @@ def _comparable(bits: _Bits, level: _Ints, width: int, i: int, j: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def genuine_pairs(identity: _Ints) -> tuple[_Ints, _Ints]:
-    """List all pairs of one identity, the smaller place first: two arrays ``[m]``."""
-    order = np.argsort(identity, kind="mergesort")
-    total = 0
-    for step in range(2):
-        if step == 1:
-            first, second = np.empty(total, np.int64), np.empty(total, np.int64)
-            total = 0
-        else:
-            first, second = np.empty(0, np.int64), np.empty(0, np.int64)
-        for p in range(len(order)):
-            q = p + 1
-            while q < len(order) and identity[order[q]] == identity[order[p]]:
-                if step == 1:
-                    first[total], second[total] = order[p], order[q]
-                total += 1
-                q += 1
-    return first, second
+def _start(seed: int) -> np.uint64:
+    return np.uint64(_mix(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)))
 
 
 @njit(cache=True, nogil=True)
-def count_impostors(identity: _Ints, bits: _Bits, level: _Ints, width: int) -> int:
-    """Count the pairs of two identities that share a bit and lie within ``width`` levels."""
-    total = 0
+def _number(start: np.uint64, i: int, j: int, n: int) -> np.uint64:
+    """Give a pair its number; no two pairs have the same, as every step can be undone."""
+    return np.uint64(_mix(start ^ _mix(np.uint64(i) * np.uint64(n) + np.uint64(j))))
+
+
+@njit(cache=True, nogil=True)
+def count_pairs(identity: _Ints, bits: _Bits, level: _Ints, width: int) -> tuple[int, int]:
+    """Count the genuine pairs, and the impostors that share a bit and lie within ``width``."""
+    genuine, impostors = np.int64(0), np.int64(0)
     for i in range(len(identity)):
-        for j in range(i + 1, len(identity)):
-            total += identity[i] != identity[j] and _comparable(bits, level, width, i, j)
-    return total
+        who, bit, at = identity[i + 1 :], bits[i + 1 :], level[i + 1 :]
+        for j in range(len(who)):  # no branch, so the compiler makes it wide
+            same = np.int64(who[j] == identity[i])
+            shared = np.int64((bit[j] & bits[i]) != np.uint64(0))
+            near = np.int64(abs(at[j] - level[i]) <= width)
+            genuine += same
+            impostors += shared & near & (1 - same)
+    return int(genuine), int(impostors)
 
 
 @njit(cache=True, nogil=True)
-def impostor_pairs(
+def impostor_numbers(
     identity: _Ints, bits: _Bits, level: _Ints, width: int, seed: int, limit: float
-) -> tuple[_Ints, _Ints, _Bits]:
-    """List those pairs whose mixed number lies below ``limit`` times 2⁶⁴, and that number."""
+) -> _Bits:
+    """List the mixed numbers of those impostor pairs that lie below ``limit`` times 2⁶⁴."""
     n = len(identity)
-    room = 1024
-    first, second = np.empty(room, np.int64), np.empty(room, np.int64)
-    number = np.empty(room, np.uint64)
-    start = _mix(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15))
-    scale = 2.0**-64
-    used = 0
+    start, scale, used = _start(seed), 2.0**-64, 0
+    found = np.empty(1024, np.uint64)
     for i in range(n):
         for j in range(i + 1, n):
             if identity[i] == identity[j] or not _comparable(bits, level, width, i, j):
                 continue
-            mixed = _mix(start ^ _mix(np.uint64(i) * np.uint64(n) + np.uint64(j)))
-            if np.float64(mixed) * scale >= limit:
+            number = _number(start, i, j, n)
+            if np.float64(number) * scale >= limit:
                 continue
-            if used == room:
-                room *= 2
-                first = np.concatenate((first, np.empty_like(first)))
-                second = np.concatenate((second, np.empty_like(second)))
-                number = np.concatenate((number, np.empty_like(number)))
-            first[used], second[used], number[used] = i, j, mixed
+            if used == len(found):
+                found = np.concatenate((found, np.empty_like(found)))
+            found[used] = number
             used += 1
-    return first[:used], second[:used], number[:used]
+    return found[:used]
+
+
+@njit(cache=True, nogil=True)
+def list_pairs(
+    identity: _Ints, bits: _Bits, level: _Ints, width: int, seed: int, cut: np.uint64, room: int
+) -> tuple[_Places, _Places, _Kinds]:
+    """List all genuine pairs and the impostors whose mixed number is at most ``cut``.
+
+    ``room`` is how many there are. The smaller place first, rising, then the larger.
+    """
+    n = len(identity)
+    first, second = np.empty(room, np.int32), np.empty(room, np.int32)
+    genuine = np.empty(room, np.int8)
+    start, used = _start(seed), 0
+    every = cut == np.uint64(0xFFFFFFFFFFFFFFFF)
+    for i in range(n):
+        for j in range(i + 1, n):
+            same = identity[i] == identity[j]
+            if not same:
+                if not _comparable(bits, level, width, i, j):
+                    continue
+                if not every and _number(start, i, j, n) > cut:
+                    continue
+            first[used], second[used], genuine[used] = i, j, same
+            used += 1
+    return first, second, genuine

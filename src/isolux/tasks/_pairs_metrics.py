@@ -15,7 +15,7 @@ from isolux.stats.verification import (
     true_match_rate,
 )
 
-__all__ = ["AT_THRESHOLD", "EVIDENCE", "FAILURE", "METRICS", "REFERENCES"]
+__all__ = ["AT_THRESHOLD", "EVIDENCE", "FAILURE", "METRICS", "REFERENCES", "SUMMARIES"]
 
 EVIDENCE = "pairs"
 """Name of the evidence table."""
@@ -36,6 +36,30 @@ ISO = Reference(
     "ISO/IEC 19795-1:2021. Information technology: Biometric performance testing and reporting. "
     "Part 1: Principles and framework.",
 )
+SUMMARIES = (
+    Reference(
+        "fairness-discrepancy-rate",
+        "de Freitas Pereira, T. and Marcel, S. (2022). Fairness in biometrics: a figure of merit "
+        "to assess biometric verification systems. IEEE Transactions on Biometrics, Behavior, and "
+        "Identity Science 4(1), 19-29.",
+        "the fairness discrepancy rate of both error rates",
+        "https://arxiv.org/abs/2011.02395",
+    ),
+    Reference(
+        "inequity-rate",
+        "Grother, P. (2021). Demographic differentials in face recognition algorithms. EAB virtual "
+        "event on demographic fairness in biometric systems.",
+        "the inequity rate, as given by Howard et al. (2022)",
+    ),
+    Reference(
+        "garbe",
+        "Howard, J. J., Laird, E. J., Rubin, R. E., Sirotin, Y. B., Tipton, J. L. and Vemury, A. R."
+        " (2022). Evaluating proposed fairness models for face recognition algorithms.",
+        "the Gini aggregation rate for biometric equitability",
+        "https://arxiv.org/abs/2203.05051",
+    ),
+)
+"""Cited where the two error rates at one threshold are measured: ``disparity`` sums them up."""
 
 
 def _of_pairs(

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from isolux.containers import Dataset, Scores
@@ -25,7 +26,15 @@ from isolux.tasks._embeddings import read_embeddings
 from isolux.tasks._pairs import Compared, read_pairs
 from isolux.tasks._pairs_embedded import Protocol, compare, hard_rule
 from isolux.tasks._pairs_identity import units_with_identity
-from isolux.tasks._pairs_metrics import AT_THRESHOLD, EVIDENCE, FAILURE, METRICS, REFERENCES
+from isolux.tasks._pairs_metrics import (
+    AT_THRESHOLD,
+    EVIDENCE,
+    FAILURE,
+    METRICS,
+    REFERENCES,
+    SUMMARIES,
+)
+from isolux.tasks._pairs_table import pairs_table
 
 __all__ = ["INFO", "score"]
 
@@ -107,10 +116,12 @@ def score(
     -------
     Scores
         ``units``: ``failure_rate`` of each model and unit, 0 to 1, lower is better; null with the
-        reason "in no pair". ``evidence["pairs"]``: one row per model and pair, ``model, unit_id,
-        cluster_id`` (of ``unit_id``), ``other_id, similarity`` (null: failed), ``genuine`` (null:
-        an identity is unknown), ``far, threshold`` (null: too few impostor pairs to set one); with
-        ``max_per_group`` also ``draw`` (a group takes the lowest) and ``most``.
+        reason "in no pair". ``evidence["pairs"]``: one row per model and unit with all that it was
+        compared with, each pair once, under its smaller id: ``model, unit_id, cluster_id`` (of
+        ``unit_id``), the lists ``other_id, similarity`` (null: failed), ``genuine`` (null: an
+        identity is unknown), and ``far, threshold`` (null: too few impostor pairs to set one);
+        with ``max_per_group`` also the list ``draw`` (a group takes the lowest) and ``most``.
+        ``explode("other_id", "similarity", "genuine")`` gives one row a pair.
 
     Raises
     ------
@@ -139,14 +150,16 @@ def score(
     >>> vectors = pl.DataFrame(
     ...     {"model": "m", "instance_id": ["a1", "a2", "b1", "b2"], "embedding": space}
     ... )
-    >>> pairs = score(people, vectors, far=0.25).evidence["pairs"]
+    >>> held = score(people, vectors, far=0.25).evidence["pairs"]
+    >>> pairs = held.explode("other_id", "similarity", "genuine")
     >>> pairs.select("unit_id", "other_id", "genuine", pl.col("similarity").round(2)).rows()[:3]
-    [('a1', 'a2', True, 0.99), ('b1', 'b2', True, 0.99), ('a1', 'b1', False, 0.0)]
+    [('a1', 'a2', True, 0.99), ('a1', 'b1', False, 0.0), ('a1', 'b2', False, 0.11)]
     """
     _refuse(far, threshold, impostors, within, (max_impostors, max_per_group))
     asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     wanted = {INFO.metric(name).name for name in asked or INFO.defaults} | {FAILURE}
-    units = units_with_identity(dataset, identity)
+    listed = units_with_identity(dataset, identity)
+    units = listed.sort("unit_id")  # so that no draw depends on the order of rows
     frame = to_polars(predictions)
     if "embedding" in frame.columns:
         shared = (same, near) if impostors == "hard" else (None, None)
@@ -154,17 +167,19 @@ def score(
         compared = _of_embeddings(frame, units, Protocol(rule, max_impostors, seed), model)
     else:
         compared = read_pairs(frame, units, model=model)
-    pairs, unset = _with_threshold(compared.pairs, far, threshold)
-    pairs = _with_draw(pairs, max_per_group, seed)
+    thresholds, unset = _thresholds(compared, far, threshold)
     if unset and set(asked) & set(AT_THRESHOLD):
         raise SpecError("no common threshold can be set", expected=unset[0], where="metrics")
-    if unset and not pairs["threshold"].is_not_null().any():
+    if unset and not any(at is not None for at in thresholds):
         wanted -= set(AT_THRESHOLD)
+    draws = _draws(compared, len(units), seed) if max_per_group else []
     return Scores(
-        units=_failures(compared, units),
+        units=_failures(compared, listed),
         info=_measured(wanted),
-        evidence={EVIDENCE: pairs},
-        notes=(*compared.notes, *_tallies(pairs, units), *unset),
+        evidence={
+            EVIDENCE: pairs_table(compared.pairs, units, far, thresholds, draws, max_per_group)
+        },
+        notes=(*compared.notes, *_tallies(compared, units), *unset),
         task="face_verification",
     )
 
@@ -199,10 +214,10 @@ def _of_embeddings(
     frame: pl.DataFrame, units: pl.DataFrame, protocol: Protocol, model: str | None
 ) -> Compared:
     found, notes = read_embeddings(frame, units["unit_id"], model=model)
-    parts, failures, more = [], [], list(notes)
+    lists, failures, more = [], [], list(notes)
     for one in found:
         pairs, total = compare(one, units, protocol)
-        parts.append(pairs)
+        lists.append(pairs)
         failed = units.select(
             pl.lit(one.model).alias("model"),
             "unit_id",
@@ -214,43 +229,37 @@ def _of_embeddings(
                 f"{one.model}: {protocol.most:,} of {total:,} impostor pairs were drawn "
                 f"(seed {protocol.seed})."
             )
-    return Compared(
-        tuple(one.model for one in found), pl.concat(parts), pl.concat(failures), "", tuple(more)
-    )
+    models = tuple(one.model for one in found)
+    return Compared(models, tuple(lists), pl.concat(failures), "", tuple(more))
 
 
-def _with_threshold(
-    pairs: pl.DataFrame, far: float, threshold: float | None
-) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Add the FAR and each model's common threshold; say which models have too few impostors."""
-    at = {} if threshold is None else dict.fromkeys(pairs["model"].unique(), threshold)
+def _thresholds(
+    compared: Compared, far: float, threshold: float | None
+) -> tuple[tuple[float | None, ...], tuple[str, ...]]:
+    """Set each model's common threshold; say which models have too few impostors."""
+    if threshold is not None:
+        return (threshold,) * len(compared.pairs), ()
+    found: list[float | None] = []
     unset = []
-    if threshold is None:
-        known = pairs.filter(~pl.col("genuine") & pl.col("similarity").is_not_null())
-        for model in pairs["model"].unique().sort():
-            impostors = known.filter(pl.col("model") == model)["similarity"].to_numpy()
-            n, needed = len(impostors), math.ceil(1.0 / far * (1.0 - 1e-12))
-            if n >= needed:
-                at[str(model)] = threshold_at_far(impostors, far)
-            else:
-                unset.append(
-                    f"{model}: {n:,} impostor pairs; a threshold at a false accept rate of "
-                    f"{far:g} needs {needed:,}, so rates at one threshold were not measured."
-                )
-    of_model = pl.col("model").replace_strict(at, default=None, return_dtype=pl.Float64)
-    return pairs.with_columns(far=pl.lit(far), threshold=of_model), tuple(unset)
+    needed = math.ceil(1.0 / far * (1.0 - 1e-12))
+    for one in compared.pairs:
+        impostors = one.impostors()
+        n = len(impostors)
+        found.append(threshold_at_far(impostors, far) if n >= needed else None)
+        if n < needed and len(one.first):
+            unset.append(
+                f"{one.model}: {n:,} impostor pairs; a threshold at a false accept rate of "
+                f"{far:g} needs {needed:,}, so rates at one threshold were not measured."
+            )
+    return tuple(found), tuple(unset)
 
 
-def _with_draw(pairs: pl.DataFrame, most: int | None, seed: int) -> pl.DataFrame:
+def _draws(compared: Compared, n_units: int, seed: int) -> list[npt.NDArray[np.uint32]]:
     """Give pairs a random order, the same for every model, of which each group takes the first."""
-    if most is None:
-        return pairs
-    key = ["unit_id", "other_id"]
-    every = pairs.select(key).unique().sort(key)
-    draw = np.random.default_rng(seed).permutation(every.height)
-    placed = every.with_columns(draw=pl.Series(draw, dtype=pl.Int64))
-    joined = pairs.join(placed, on=key, how="left", maintain_order="left")
-    return joined.with_columns(most=pl.lit(most, dtype=pl.Int64))
+    keys = [one.first.astype(np.int64) * n_units + one.second for one in compared.pairs]
+    every = keys[0] if len(keys) == 1 else np.unique(np.concatenate(keys))
+    draw = np.random.default_rng(seed).permutation(len(every)).astype(np.uint32)
+    return [draw[np.searchsorted(every, key)] for key in keys]
 
 
 def _failures(compared: Compared, units: pl.DataFrame) -> pl.DataFrame:
@@ -275,21 +284,24 @@ def _failures(compared: Compared, units: pl.DataFrame) -> pl.DataFrame:
 def _measured(wanted: set[str]) -> TaskInfo:
     """Declare the metrics that were measured and cite what they rest on."""
     metrics = tuple(m for m in INFO.metrics if m.name in wanted)
-    cited = tuple(dict.fromkeys(m.reference for m in metrics if m.reference))
+    of_metrics = dict.fromkeys(m.reference for m in metrics if m.reference)
+    both = {"false_match_rate", "false_non_match_rate"} <= {m.name for m in metrics}
+    cited = (*of_metrics, *(SUMMARIES if both else ()))
     return replace(INFO, metrics=metrics, defaults=tuple(m.name for m in metrics), references=cited)
 
 
-def _tallies(pairs: pl.DataFrame, units: pl.DataFrame) -> tuple[str, ...]:
+def _tallies(compared: Compared, units: pl.DataFrame) -> tuple[str, ...]:
     """Count pairs by kind, and those that could not be judged."""
     notes = []
-    for (model,), part in pairs.group_by("model", maintain_order=True):
-        unknown, failed = part["genuine"].null_count(), part["similarity"].null_count()
-        genuine = int(part["genuine"].sum())
-        notes.append(
-            f"{model}: {genuine:,} genuine and {part.height - genuine - unknown:,} impostor pairs."
+    for one in compared.pairs:
+        if not len(one.first):
+            continue
+        unknown, failed = one.count(-1), int(np.isnan(one.similarity).sum())
+        notes.append(f"{one.model}: {one.count(1):,} genuine and {one.count(0):,} impostor pairs.")
+        notes += [f"{one.model}: {unknown:,} pairs of unknown identity were left out."] * bool(
+            unknown
         )
-        notes += [f"{model}: {unknown:,} pairs of unknown identity were left out."] * bool(unknown)
-        notes += [f"{model}: {failed:,} comparisons failed: left out of rates."] * bool(failed)
+        notes += [f"{one.model}: {failed:,} comparisons failed: left out of rates."] * bool(failed)
     nobody = units["identity"].null_count()
     if nobody:
         notes.append(f"{nobody:,} of {units.height:,} units have no known identity.")

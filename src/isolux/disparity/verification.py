@@ -1,0 +1,221 @@
+"""One number for both errors of a verifier over an attribute's groups: FDR, inequity rate, GARBE.
+
+They sit between ``group_metrics`` and ``disparities`` and read two rates at one threshold for
+every group: false matches per impostor pair and false non-matches per genuine pair. A group counts
+where both can be judged; who is left out is said. All three are at their "nothing differs" value
+only if no two estimates differ, so noise alone moves them. Intervals of the first two therefore
+come from both rates' simultaneous intervals of all pairs, each at half the error; the one of GARBE
+is the replicates' percentiles, which cannot hold 0.
+
+References
+----------
+.. [1] de Freitas Pereira, T. and Marcel, S. (2022). Fairness in biometrics: a figure of merit to
+   assess biometric verification systems. IEEE T-BIOM 4(1), 19-29. arXiv:2011.02395.
+.. [2] Grother, P. (2021). Demographic differentials in face recognition algorithms. EAB virtual
+   event on demographic fairness in biometric systems.
+.. [3] Howard, J. J., Laird, E. J., Rubin, R. E., Sirotin, Y. B., Tipton, J. L. and Vemury, A. R.
+   (2022). Evaluating proposed fairness models for face recognition algorithms. arXiv:2203.05051.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from isolux.disparity.family import Family, Tested
+from isolux.disparity.rows import Rows, rows_of
+from isolux.disparity.whole import range_interval
+from isolux.groups.estimates import Estimates
+from isolux.spec import AuditSpec
+from isolux.stats.design import IntArray
+from isolux.stats.intervals import percentile
+from isolux.stats.nulls import REST
+from isolux.stats.statistic import FloatArray
+from isolux.stats.verification import fairness_discrepancy_rate, garbe, inequity_rate
+from isolux.tables import Status
+
+__all__ = ["BOTH", "verification_notes", "verification_rows"]
+
+BOTH = "false_match_and_non_match_rates"
+"""What the rows are of: the column ``metric``."""
+_ALPHA = 0.5
+_RATES = ("false_match_rate", "false_non_match_rate")
+_SIMULTANEOUS = "alpha .5, simultaneous pairs of both rates"
+_PERCENTILE = "alpha .5, percentile (cannot hold 0)"
+_SAID = (
+    "Fairness discrepancy rate (de Freitas Pereira & Marcel 2022; 1: nothing differs), inequity "
+    "rate (Grother 2021; 1: nothing differs) and GARBE (Howard et al. 2022; 0: nothing differs) "
+    "weigh the groups' false matches per impostor pair and false non-matches per genuine pair "
+    "alike (alpha .5), at one threshold for every group."
+)
+
+
+def verification_rows(estimates: Estimates, family: Family, spec: AuditSpec) -> list[Rows]:
+    """Return the rows ``fairness_discrepancy_rate``, ``inequity_rate`` and ``garbe``.
+
+    Parameters
+    ----------
+    estimates : Estimates
+        With the metrics ``false_match_rate`` and ``false_non_match_rate``; else no rows.
+    family : Family
+        The tests behind the intervals of either rate's pairs.
+    spec : AuditSpec
+        The level.
+
+    Returns
+    -------
+    list of Rows
+        Three for each attribute and model. Null with a reason where fewer than two groups have
+        both rates, or (inequity rate) where the lowest rate is 0.
+    """
+    return [
+        row
+        for false_match, false_non_match in _both_rates(estimates)
+        for attribute in estimates.domain_of
+        for row in _of_attribute(estimates, family, spec, attribute, (false_match, false_non_match))
+    ]
+
+
+def verification_notes(estimates: Estimates) -> tuple[str, ...]:
+    """Say what the three are and whose, where there are any."""
+    return (_SAID,) if any(_both_rates(estimates)) and estimates.domain_of else ()
+
+
+def _both_rates(estimates: Estimates) -> Iterator[tuple[int, int]]:
+    """Find the measures of one model's two rates at one threshold."""
+    found: dict[tuple[str, str, str | None, float | None], dict[str, int]] = {}
+    for j, m in enumerate(estimates.measures):
+        if m.metric in _RATES:
+            found.setdefault((m.model, m.task, m.label, m.threshold), {})[m.metric] = j
+    for of_model in found.values():
+        if len(of_model) == len(_RATES):
+            yield of_model[_RATES[0]], of_model[_RATES[1]]
+
+
+def _of_attribute(
+    estimates: Estimates, family: Family, spec: AuditSpec, attribute: str, rates: tuple[int, int]
+) -> list[Rows]:
+    every = estimates.members(attribute)
+    members = every[estimates.judged()[np.ix_(every, np.array(rates))].all(axis=1)]
+    left_out = [estimates.groups[g].name for g in np.setdiff1d(every, members)]
+    fmr, fnmr = (estimates.value[members, j] for j in rates)
+    several = len(members) > 1
+    width = _weighed(estimates, family, spec, attribute, rates, members, log=False)
+    ratio = _weighed(estimates, family, spec, attribute, rates, members, log=True)
+    drawn = (estimates.replicates[members, j].T for j in rates)
+    gini = percentile(garbe(*drawn, alpha=_ALPHA), spec.level)
+    with np.errstate(over="ignore"):
+        times = float(np.exp(ratio[0])), float(np.exp(ratio[1]))
+    found = (
+        ("fairness_discrepancy_rate", fairness_discrepancy_rate(fmr, fnmr, alpha=_ALPHA),
+         (1.0 - width[1], 1.0 - width[0]), _SIMULTANEOUS),
+        ("inequity_rate", inequity_rate(fmr, fnmr, alpha=_ALPHA) if several else math.nan,
+         times, _SIMULTANEOUS),
+        ("garbe", garbe(fmr, fnmr, alpha=_ALPHA), (float(gini.low), float(gini.high)),
+         _PERCENTILE),
+    )  # fmt: skip
+    status = _status(estimates, members, rates)
+    return [
+        _row(estimates, rates[0], attribute, kind, float(value), ends, method, status,
+             _reason((float(value), *ends), members, left_out))
+        for kind, value, ends, method in found
+    ]  # fmt: skip
+
+
+def _weighed(
+    estimates: Estimates,
+    family: Family,
+    spec: AuditSpec,
+    attribute: str,
+    rates: tuple[int, int],
+    members: IntArray,
+    *,
+    log: bool,
+) -> tuple[float, float]:
+    """Weigh the ends of both rates' ranges."""
+    ends = [_ends(estimates, family, spec, attribute, j, members, log=log) for j in rates]
+    (low_a, high_a), (low_b, high_b) = ends
+    rest = 1.0 - _ALPHA
+    return _ALPHA * low_a + rest * low_b, _ALPHA * high_a + rest * high_b
+
+
+def _ends(
+    estimates: Estimates,
+    family: Family,
+    spec: AuditSpec,
+    attribute: str,
+    j: int,
+    members: IntArray,
+    *,
+    log: bool,
+) -> tuple[float, float]:
+    """Bound one rate's range over the groups that have both, at half the error."""
+    tested = family.tested.get((attribute, j))
+    if tested is None or len(members) < 2:
+        return math.nan, math.nan
+    half = spec.model_copy(update={"level": 1.0 - (1.0 - spec.level) / 2.0})
+    own = _among(tested, members)
+    pairs = own.contrasts[:, 1] != REST
+    if not pairs.any() or np.isnan(own.null.t[pairs]).all():
+        return math.nan, math.nan
+    return range_interval(estimates, own, j, half, log=log)
+
+
+def _among(tested: Tested, members: IntArray) -> Tested:
+    """Keep the contrasts of some groups. The null of all pairs then errs on the side of caution."""
+    place = np.full(len(tested.members), -1)
+    place[np.isin(tested.members, members)] = np.arange(len(members))
+    first, second = tested.contrasts.T
+    with_rest = second == REST
+    moved = np.where(with_rest, REST, place[np.where(with_rest, 0, second)])
+    kept = (place[first] >= 0) & (with_rest | (moved >= 0))
+    return replace(
+        tested,
+        members=members,
+        contrasts=np.column_stack([place[first], moved])[kept],
+        null=replace(tested.null, t=tested.null.t[kept], p_value=tested.null.p_value[kept]),
+    )
+
+
+def _status(estimates: Estimates, members: IntArray, rates: tuple[int, int]) -> Status:
+    edge = estimates.status[np.ix_(members, np.array(rates))] == Status.BOUNDARY.value
+    return Status.BOUNDARY if edge.any() else Status.OK
+
+
+def _reason(
+    found: tuple[float, float, float], members: IntArray, left_out: list[str]
+) -> str | None:
+    said = [f"without {', '.join(left_out)}"] if left_out else []
+    if len(members) < 2:
+        said.insert(0, "fewer than two groups have both rates")
+    elif math.isnan(found[0]):
+        said.insert(0, "a ratio to nothing: a group's rate is 0")
+    elif math.isnan(found[1]):
+        said.insert(0, "no interval: a group's rate has none")
+    return "; ".join(said) or None
+
+
+def _row(
+    estimates: Estimates,
+    j: int,
+    attribute: str,
+    kind: str,
+    value: float,
+    ends: tuple[float, float],
+    method: str,
+    status: Status,
+    reason: str | None,
+) -> Rows:
+    undefined = math.isnan(value)
+    low, high = (math.nan, math.nan) if undefined else ends
+    number: list[FloatArray] = [np.array([x]) for x in (value, low, high)]
+    row = rows_of(
+        estimates, j, attribute, kind, groups=(None, None),
+        value=number[0], low=number[1], high=number[2],
+        method=None if math.isnan(low) else method,
+        status=[(Status.UNDEFINED if undefined else status).value], reason=[reason],
+    )  # fmt: skip
+    return replace(row, common={**row.common, "metric": BOTH})
