@@ -82,6 +82,20 @@ def test_what_we_set_wins_and_conditions_add_up(study):
     assert with_protocol(spec) == spec  # once more changes nothing
 
 
+def test_our_own_attributes_leave_out_what_is_about_others(study, monkeypatch):
+    about = {
+        "group": ("tone:light=1,2", "age:old=60"),
+        "bins": ("age=edges:20,60", "income=quantile:3"),
+        "reference": "tone=light",
+        "nested": ("tone:light=1",),
+    }
+    monkeypatch.setitem(PAPER.PROTOCOLS, "nurses", PAPER.PROTOCOLS["nurses"] | about)
+    spec = with_protocol(spec_of("x.csv", by=["age*income"]))
+    assert (spec.group, spec.bins) == (("age:old=60",), about["bins"])
+    assert (spec.reference, spec.nested) == ((), ())
+    assert with_protocol(spec_of("x.csv")).reference == ("tone=light",)
+
+
 def test_the_audit_holds_the_papers_table(study, people):
     run = run_audit(spec_of(people)).run
     # Adults are the even rows: tone a 0 2 4 6 8 (8 was wrong), tone b 10 12 … 18 (10 was wrong).

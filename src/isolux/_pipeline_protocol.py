@@ -13,6 +13,8 @@ from isolux.spec import AuditSpec, parse_spec
 __all__ = ["with_protocol", "with_tables"]
 
 _JOINED = ("option", "data_option", "prediction_option")
+_OF_ATTRIBUTES = {"group": ":", "nested": ":", "bins": "=", "reference": "="}
+"""Settings whose items begin with an attribute, and what follows it."""
 
 
 def with_protocol(spec: AuditSpec) -> AuditSpec:
@@ -28,11 +30,16 @@ def with_protocol(spec: AuditSpec) -> AuditSpec:
     ------
     SpecError, UnknownNameError
         No such paper, or no such protocol in it.
+
+    Notes
+    -----
+    Where the spec was given attributes of its own (``by``), the protocol's merges, bins and
+    references of others are left out: they would be about nobody.
     """
     if spec.protocol is None:
         return spec
     paper, name = _find(spec.protocol)
-    theirs = dict(paper.PROTOCOLS[name])
+    theirs = _about(dict(paper.PROTOCOLS[name]), spec)
     ours = {field: getattr(spec, field) for field in spec.model_fields_set}
     for field in _JOINED:
         set_by_us = {item.partition("=")[0].strip() for item in ours.get(field, ())}
@@ -47,6 +54,19 @@ def with_protocol(spec: AuditSpec) -> AuditSpec:
     if conditions:
         ours["only"] = tuple(dict.fromkeys(conditions))
     return parse_spec({**theirs, **ours}, where=f"the protocol {spec.protocol}")
+
+
+def _about(theirs: dict[str, Any], spec: AuditSpec) -> dict[str, Any]:
+    """Leave out what a protocol says of attributes that are not audited."""
+    if "by" not in spec.model_fields_set:
+        return theirs
+    audited = {part for entry in spec.by for part in entry.split("*")}
+    for field, mark in _OF_ATTRIBUTES.items():
+        items = _listed(theirs.get(field, ()))
+        kept = [i for i in items if mark not in i or i.partition(mark)[0].strip() in audited]
+        if field in theirs:
+            theirs[field] = tuple(kept)
+    return theirs
 
 
 def with_tables(run: Run, spec: AuditSpec) -> dict[str, Any]:

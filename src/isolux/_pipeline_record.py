@@ -17,7 +17,7 @@ from isolux.spec import AuditSpec
 __all__ = ["record_of"]
 
 _NOBODY = pl.DataFrame(schema={"model": pl.String})
-_VERSIONS = ("isolux", "numpy", "polars", "scipy", "numba", "altair", "vl-convert-python")
+_VERSIONS = ("isolux", "numpy", "polars", "scipy", "numba", "vl-convert-python")
 
 
 def record_of(

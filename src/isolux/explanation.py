@@ -14,12 +14,21 @@ from isolux.errors import SpecError
 from isolux.plugin_options import read_options
 from isolux.tables import FINDINGS, check
 
-__all__ = ["explain_run", "explain_with_all"]
+__all__ = ["explain_run", "explain_with_all", "first_analyses"]
 
 FIRST = "group_gaps"
 """The analysis of every audit, whose findings are read first."""
 
-_ELSEWHERE = (FIRST, "model_changes")  # the second is of comparisons
+BESIDE = ("overlap_curves", "breakdown")
+"""What stands beside the disparities of a detector."""
+
+
+_ELSEWHERE = (FIRST, *BESIDE, "model_changes")  # the second is of comparisons
+
+
+def first_analyses(run: Run) -> list[str]:
+    """Name what every audit runs: its gaps, and of a detector its curves and sizes."""
+    return [FIRST, *(BESIDE if "found_at" in run.evidence else ())]
 
 
 def explain_run(run: Run, analyses: Sequence[str], options: Sequence[str] = ()) -> Run:

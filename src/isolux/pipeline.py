@@ -21,7 +21,7 @@ from isolux._pipeline_record import record_of
 from isolux.containers import Dataset, Run, Scores
 from isolux.disparity.measured import measure_disparities
 from isolux.errors import SpecError
-from isolux.explanation import FIRST, explain_run
+from isolux.explanation import explain_run, first_analyses
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import check_references, groupings, references
@@ -199,7 +199,7 @@ def _audited(
         findings=FINDINGS.empty(),
         evidence=kept,
     )
-    run = explain_run(run, [FIRST])
+    run = explain_run(run, first_analyses(run))
     run = explain_run(run, spec.explain, spec.analysis_option)
     return Audit(replace(run, record=with_tables(run, spec)), spec)
 

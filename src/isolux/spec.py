@@ -15,6 +15,7 @@ from isolux.errors import SpecError
 
 __all__ = [
     "UNKNOWN_VALUES",
+    "Absent",
     "AuditSpec",
     "Bootstrap",
     "Grouping",
@@ -25,6 +26,7 @@ __all__ = [
 ]
 
 Unknown = Literal["keep", "drop", "both"]
+Absent = Literal["refuse", "note"]
 IntervalMethod = Literal["logit-t", "percentile", "bca", "wilson", "clopper-pearson"]
 Correction = Literal["max-t", "holm", "bonferroni", "bh", "none"]
 
@@ -63,6 +65,7 @@ class Grouping(_Frozen):
     unknown_values: tuple[str, ...] = UNKNOWN_VALUES
     merge: dict[str, tuple[str, ...]] = {}
     rest: Literal["keep", "drop"] = "keep"
+    absent: Absent = "refuse"
     bins: str | None = None
     nested: dict[str, tuple[str, ...]] = {}
 
@@ -164,6 +167,9 @@ class AuditSpec(_Frozen):
     )
     group_rest: Literal["keep", "drop"] = Field(
         "keep", description="what becomes of values that no --group of their attribute names"
+    )
+    absent_values: Absent = Field(
+        "refuse", description="what a --group or --nested does that names a value nobody has"
     )
     bins: tuple[str, ...] = Field((), description='"income=quantile:4" or "age=edges:18,30,45,70"')
     votes: str = Field(

@@ -61,6 +61,7 @@ def reports(tmp_path_factory) -> dict[str, Path]:
         "planted": runs.planted_run,
         "small": runs.small_run,
         "classes": runs.classes_run,
+        "detector": runs.detector_run,
         "comparison": runs.comparison_run,
     }
     return {name: write_report(make(), folder / f"{name}.html") for name, make in makers.items()}

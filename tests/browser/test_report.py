@@ -8,7 +8,7 @@ from tests.report import _runs as runs
 
 pytestmark = pytest.mark.browser
 
-PAGES = ["full", "hostile", "planted", "small", "classes", "comparison"]
+PAGES = ["full", "hostile", "planted", "small", "classes", "detector", "comparison"]
 DESK, PHONE = 1280, 390
 GROUPS = "#attribute-1 table.groups"
 
@@ -49,6 +49,18 @@ def test_sorting_by_number_puts_missing_values_last_both_ways(open_report):
     assert last == "–"
     assert [float(v) for v in values] == sorted((float(v) for v in values), reverse=True)
     assert "descending" in page.locator("#announce").inner_text()
+    assert watch.quiet(page)
+
+
+def test_people_by_size_sort_by_share_with_everyone_below(open_report):
+    page, watch = open_report("detector")
+    table = page.locator("#attribute-1 table.strata").first
+    heading = table.locator("thead tr").nth(1).locator("th").nth(2)
+    heading.get_by_role("button").click()
+    values = [float(text.split()[0]) for text in column(table, 3)]
+    assert values == sorted(values)
+    assert len(values) == 7
+    assert table.locator("tr").last.inner_text().startswith("everyone")
     assert watch.quiet(page)
 
 
@@ -162,19 +174,22 @@ def test_a_link_into_a_fold_opens_it(open_report):
     page.wait_for_function("document.getElementById('deep').closest('details').open")
 
 
-@pytest.mark.parametrize("name", ["full", "comparison"])
+@pytest.mark.parametrize("name", ["full", "detector", "comparison"])
 def test_text_in_figures_stays_readable_on_a_phone(open_report, name):
     page, _ = open_report(name, PHONE, 844)
+    unfold(page)
     smallest = page.evaluate(
         """() => Math.min(...[...document.querySelectorAll('figure text')]
           .filter(t => t.getBoundingClientRect().width)
-          .map(t => parseFloat(t.getAttribute('font-size')) * t.getScreenCTM().a))"""
+          .map(t => [parseFloat(t.getAttribute('font-size')), t.getScreenCTM()])
+          .map(([size, turned]) => size * Math.hypot(turned.a, turned.b)))"""
     )
     assert smallest >= 8
 
 
-def test_figures_are_not_cut(open_report):
-    page, _ = open_report("full")
+@pytest.mark.parametrize("name", ["full", "detector"])
+def test_figures_are_not_cut(open_report, name):
+    page, _ = open_report(name)
     unfold(page)
     cut = page.evaluate(
         """() => [...document.querySelectorAll('figure svg')].flatMap(svg => {

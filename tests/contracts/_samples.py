@@ -352,13 +352,66 @@ def fhibe(folder: Path) -> Path:
     return path
 
 
+def miap(folder: Path) -> Path:
+    """MIAP's boxes, sides in its own order; a group, and sizes nobody gave."""
+    columns = "ImageID,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsTruncated,IsGroupOf"
+    rest = "IsDepictionOf,IsInsideOf,GenderPresentation,AgePresentation"
+    rows = [
+        f"a{i // 2},/m/01g317,1,0.{i % 5},0.75,0.125,1,{i % 2},0,{int(i == 5)},0,-1,"
+        f"Predominantly {('Feminine', 'Masculine')[i % 2]},{('Young', 'Older')[i % 3 == 0]}"
+        for i in range(N)
+    ]
+    path = folder / "open_images_extended_miap_boxes_test.csv"
+    path.write_text("\n".join([f"{columns},{rest}", *rows]) + "\n")
+    return path
+
+
+def utkface(folder: Path) -> Path:
+    """A list of UTKFace's file names; one of them lacks a field."""
+    path = folder / "names.txt"
+    names = [f"{20 + i}_{i % 2}_{i % 5}_2017010915055{i:04}.jpg.chip.jpg" for i in range(N)]
+    path.write_text("\n".join([*names, "61_1_20170109142408075.jpg.chip.jpg"]) + "\n")
+    return path
+
+
+def dollarstreet(folder: Path) -> Path:
+    """Photos of homes, as the release with addresses names them; some show two things."""
+    rows = [
+        f"Peru,http://x.org/media/Peru%20{i // 4}/image/{i}.jpg,{50.5 * (1 + i // 4)},The Americas,"
+        + ("['roofs']" if i % 3 else "\"['roofs', 'beds']\"")
+        for i in range(N)
+    ]
+    path = folder / "metadata.csv"
+    path.write_text("\n".join(["country,url,income,region,label", *rows]) + "\n")
+    return path
+
+
+def casual_conversations(folder: Path) -> Path:
+    """Version 1: two videos of each of twelve people, one of them dark."""
+    subjects = {
+        f"{i:04}": {
+            "files": [f"CC/{i:04}/{i:04}_00.MP4"],
+            "dark_files": [f"CC/{i:04}/{i:04}_01.MP4"],
+            "label": {"age": str(18 + i), "gender": "Female", "skin-type": str(1 + i % 6)},
+        }
+        for i in range(N // 2)
+    }
+    path = folder / "CasualConversations.json"
+    path.write_text(json.dumps(subjects))
+    return path
+
+
 DATASETS: dict[str, Callable[[Path], Path]] = {
     "bdd100k": bdd100k,
+    "casual_conversations": casual_conversations,
     "coco": coco,
+    "dollarstreet": dollarstreet,
     "facet": facet,
     "fairface": fairface,
     "fhibe": fhibe,
+    "miap": miap,
     "table": table,
+    "utkface": utkface,
     "widerface": widerface,
 }
 

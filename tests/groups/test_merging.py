@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from isolux.errors import SpecError
 from isolux.groups import membership
+from isolux.groups.merging import merged
 from isolux.spec import Grouping
 
 LIGHTER = {"lighter": ("1", "2", "3"), "darker": ("8", "9", "10")}  # FACET, Table 6
@@ -151,3 +152,13 @@ def test_a_merge_is_the_union_of_its_values_and_the_rest_stays_as_it_was(rows, m
         assert members(found, value) == (members(plain, value) if rest == "keep" else set())
     assert members(found, "unknown") == members(plain, "unknown")
     assert found.select("group", "unit_id").is_unique().all()
+
+
+def test_a_protocols_merge_may_name_values_that_nobody_here_has():
+    found = pl.DataFrame({"unit": [0, 1], "value": ["1", "5"]})
+    rows, notes = merged(
+        found, {"lighter": ("1", "2", "3")}, "keep", occurring=["1", "5"], attribute="tone",
+        absent="note",
+    )  # fmt: skip
+    assert sorted(rows.rows()) == [(0, "lighter"), (1, "5")]
+    assert notes == ("tone: nobody here is '2', '3', which the merge 'lighter' names",)

@@ -326,3 +326,44 @@ def comparison_run() -> Run:
         differences,
         run.findings,
     )
+
+
+def detector_run() -> Run:
+    """Race and race × gender with curves over overlaps and people by size, one name hostile."""
+    run = full_run(task="face_detection")
+    hostile = HOSTILE[0]
+    groups = [(None, "everyone", 0.70), *(("race", g, p) for g, (_, p) in RACES.items())]
+    groups += [("race*gender", "Black × Female", 0.42), ("race*gender", hostile, 0.5)]
+    curves = [
+        ["erm", attribute, group, overlap, value, value - 0.02, value + 0.02, 1500, "ok"]
+        for attribute, group, rate in groups
+        for t in range(10)
+        for overlap, value in ((round(0.5 + 0.05 * t, 2), round(rate * (1 - (t / 10) ** 2), 4)),)
+    ]
+    strata = {"size": ("small", "medium", "large"), "occlusion": ("none", hostile)}
+    people = [
+        ["erm", "Accuracy", attribute, group, by, stratum]
+        + ([30, 0.02, None, None, None, "insufficient units"] if thin else sound)
+        for by, words in strata.items()
+        for attribute, group, rate in groups
+        for i, stratum in enumerate(words)
+        for thin, sound in [(i == 2, [500, 0.4, rate - 0.1 + 0.1 * i, 0.1, 0.9, "ok"])]
+    ]
+    of_curves = ["model", "attribute", "group", "overlap", "recall", "low", "high", "people"]
+    of_people = ["model", "metric", "attribute", "group", "by", "stratum", "people", "share"]
+    explained = {
+        "overlap_curves": {"c": {"columns": [*of_curves, "status"], "rows": curves}},
+        "breakdown": {
+            "b": {"columns": [*of_people, "value", "low", "high", "status"], "rows": people}
+        },
+    }
+    analyses = [{"name": name, "title": name} for name in explained]
+    more = {"explained": explained, "analyses": analyses}
+    return Run(
+        {**run.record, **more},
+        run.scores,
+        run.attributes,
+        run.group_metrics,
+        run.disparities,
+        run.findings,
+    )

@@ -22,6 +22,7 @@ MAKERS = {
     "small": runs.small_run,
     "null": runs.null_run,
     "classes": runs.classes_run,
+    "detector": runs.detector_run,
 }
 
 
@@ -149,6 +150,17 @@ def test_the_answer_says_what_was_found_before_how(trees):
     assert places == sorted(places)
 
 
+def test_percent_in_a_papers_table_is_not_printed_to_the_thousandth():
+    table = {"columns": ["model", "AR", "gap", "n"], "rows": [["m", 75.94213, 0.4, 12]]}
+    shares = {"columns": ["model", "AR"], "rows": [["m", 0.75942]]}
+    said = {"name": "facet:x", "title": "FACET", "tables": {"T": table, "S": shares}}
+    run = runs.full_run()
+    root = parse(render(summarise(replace(run, record={**run.record, "protocol": said}))))
+    (found,) = [s for s in root.all("section") if s.attributes.get("id") == "protocol"]
+    cells = [[c.text for c in t.all("tbody")[0].all("th", "td")] for t in found.all("table")]
+    assert cells == [["m", "75.9", "0.400", "12"], ["m", "0.759"]]
+
+
 def test_a_run_without_clusters_says_so_where_it_is_seen(trees):
     (caution,) = [n for n in trees["small"].all("p") if n.attributes.get("class") == "caution"]
     assert caution.text.startswith("Rows were taken as independent.")
@@ -194,6 +206,22 @@ def test_long_tables_are_cut_by_distance_and_say_so(monkeypatch):
     rest = [row for t in recall.tables for row in t.rows if row not in [r for _, r in shown.rows]]
     assert all(abs(row.difference or 0) <= least for row in rest)
     assert "The 10 rows furthest from everyone, of 156" in parse(render(summary)).text
+
+
+def test_pairs_of_a_class_and_a_group_that_hold_nobody_are_counted_not_listed():
+    tables = runs.Tables()
+    for i in range(3):
+        of = runs.line("recall", f"class {i}")
+        runs.add_everyone(tables, of, 900, 0.6)
+        rates = {(name,): (400 if j == i else 0, 0.6) for j, name in enumerate("abc")}
+        runs.add_attribute(tables, of, "x", rates, everyone=0.6)
+    summary = summarise(runs.run_of(tables))
+    shown = rows_shown(summary.sections[0].blocks[0])
+    assert [(t.line.label, row.group) for t, row in shown.rows] == [
+        ("class 0", "a"), ("class 1", "b"), ("class 2", "c"),
+    ]  # fmt: skip
+    assert (shown.total, shown.empty) == (3, 6)
+    assert "6 pairs of a class and a group hold nobody" in parse(render(summary)).text
 
 
 @pytest.mark.parametrize(("ink", "paper"), [("ink", None), ("muted", None), ("accent", None)])

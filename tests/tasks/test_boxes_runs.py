@@ -24,10 +24,16 @@ def test_image_numbers_are_those_of_a_join(runs):
 
 @given(st.lists(st.sampled_from(["a", "b", None])))
 def test_distinct_values(values):
-    found = distinct(pl.Series(values, dtype=pl.String))
+    found = distinct(pl.DataFrame({"label": pl.Series(values, dtype=pl.String)}), "label")
     assert found == sorted({value for value in values if value is not None})
 
 
 @pytest.mark.parametrize("values", [[], [None, None], ["a", "a"], ["b", None, "a"]])
 def test_distinct_values_of_one_kind(values):
-    assert distinct(pl.Series(values, dtype=pl.String)) == sorted({v for v in values if v})
+    frame = pl.DataFrame({"label": pl.Series(values, dtype=pl.String)})
+    assert distinct(frame, "label") == sorted({v for v in values if v})
+
+
+def test_a_repeated_value_is_not_written_out():
+    frame = pl.DataFrame({"row": range(3)}).with_columns(label=pl.lit("person"))
+    assert distinct(frame, "label") == ["person"]

@@ -54,6 +54,7 @@ _PANELS = {
         "unknown_values",
         "group",
         "group_rest",
+        "absent_values",
         "bins",
         "votes",
         "nested",

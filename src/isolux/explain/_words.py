@@ -69,8 +69,10 @@ class Words:
     def measure(self, row: Mapping[str, Any]) -> str:
         """Call a metric, its class and its threshold: ``recall of nurse``."""
         metric = self.metrics.get(row["metric"])
-        name = metric.title if metric else str(row["metric"]).replace("_", " ")
         of = f" of {row['label']}" if row["label"] is not None else ""
+        if metric and row["threshold"] is not None and metric.at != "at":
+            return f"{metric.titled(row['threshold'])}{of}"
+        name = metric.title if metric else str(row["metric"]).replace("_", " ")
         at = f" at {row['threshold']:g}" if row["threshold"] is not None else ""
         return f"{name}{of}{at}"
 

@@ -235,12 +235,14 @@ def _renamed(
         occurring=values,
         attribute=name,
         unknown_values=words,
+        absent=how.absent,
     )
     parts = [leaf for broad in how.nested for leaf in leaves(how.nested, broad)]
     narrow = {*values, *parts} - set(how.nested)
     named, left_out = merged(
-        named, how.merge, how.rest, occurring=narrow, attribute=name, unknown_values=words
-    )
+        named, how.merge, how.rest, occurring=narrow, attribute=name, unknown_values=words,
+        absent=how.absent,
+    )  # fmt: skip
     values = natural_order(named["value"].unique().drop_nulls())
     coded = named.select("unit", code=_codes(named["value"], values))
     return coded, values, (*said, *left_out)

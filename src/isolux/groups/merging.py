@@ -14,6 +14,7 @@ import polars as pl
 from isolux.errors import SpecError
 from isolux.groups.occurrence import require_values
 from isolux.groups.unknown import UNKNOWN, is_unknown_word
+from isolux.spec import Absent
 
 __all__ = ["merged"]
 
@@ -28,6 +29,7 @@ def merged(
     occurring: Collection[str],
     attribute: str,
     unknown_values: Sequence[str] = (),
+    absent: Absent = "refuse",
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Unite values under new names, and say how many units are in none of them.
 
@@ -46,6 +48,8 @@ def merged(
         Its name, for messages.
     unknown_values : sequence of str
         Words that mean unknown.
+    absent : {"refuse", "note"}
+        What becomes of a merge that names a value nobody has.
 
     Returns
     -------
@@ -68,30 +72,36 @@ def merged(
     """
     if not merge:
         return found, ()
-    _check(merge, occurring, attribute, unknown_values)
+    notes = _check(merge, occurring, attribute, unknown_values, absent)
     pairs = [(value, name) for name, values in merge.items() for value in values]
     mapping = pl.DataFrame(pairs, schema={"value": pl.String, "name": pl.String}, orient="row")
     united = found.join(mapping, on="value").select("unit", value="name")
     named = [value for value, _ in pairs]
     unnamed = ~pl.col("value").is_in(named).fill_null(value=False)
     if rest == "keep":
-        return pl.concat([united, found.filter(unnamed)]).unique(), ()
+        return pl.concat([united, found.filter(unnamed)]).unique(), notes
     kept = pl.concat([united, found.filter(pl.col("value").is_null())]).unique()
     left = found["unit"].n_unique() - kept["unit"].n_unique()
     note = f"{attribute}: {left:,} unit(s) are in no named group and are left out"
-    return kept, (note,) if left else ()
+    return kept, (*notes, note) if left else notes
 
 
 def _check(
-    merge: Merges, occurring: Collection[str], attribute: str, unknown_values: Sequence[str]
-) -> None:
+    merge: Merges,
+    occurring: Collection[str],
+    attribute: str,
+    unknown_values: Sequence[str],
+    absent: Absent,
+) -> tuple[str, ...]:
+    notes: list[str] = []
     for name, values in merge.items():
-        require_values(
+        notes += require_values(
             values,
             occurring,
             attribute=attribute,
             setting=f"the merge {name!r}",
             unknown_values=unknown_values,
+            absent=absent,
         )
         if is_unknown_word(name, (*unknown_values, UNKNOWN)):
             raise SpecError(
@@ -107,3 +117,4 @@ def _check(
                 expected=f"{name!r} among its values, or another name",
                 found=", ".join(map(repr, values)),
             )
+    return tuple(notes)

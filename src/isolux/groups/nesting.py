@@ -13,6 +13,7 @@ import polars as pl
 
 from isolux.errors import SpecError
 from isolux.groups.occurrence import require_values
+from isolux.spec import Absent
 
 __all__ = ["leaves", "nested"]
 
@@ -56,6 +57,7 @@ def nested(
     occurring: Collection[str],
     attribute: str,
     unknown_values: Sequence[str] = (),
+    absent: Absent = "refuse",
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Replace broad values by their parts, and say for how many units that was done.
 
@@ -72,6 +74,8 @@ def nested(
         Its name, for messages.
     unknown_values : sequence of str
         Words that mean unknown, for messages.
+    absent : {"refuse", "note"}
+        What becomes of a broad value that nobody has.
 
     Returns
     -------
@@ -93,12 +97,13 @@ def nested(
     """
     if not tree:
         return found, ()
-    require_values(
+    missing = require_values(
         tree,
         occurring,
         attribute=attribute,
         setting="the nesting",
         unknown_values=unknown_values,
+        absent=absent,
     )
     below = [(value, broad) for broad in tree for value in _below(tree, broad)]
     parts = [(broad, leaf) for broad in tree for leaf in leaves(tree, broad)]
@@ -113,7 +118,7 @@ def nested(
         f"{len(leaves(tree, broad))} parts"
         for broad, n in sorted(alone.group_by("value").len().rows())
     ]
-    absent = sorted({leaf for _, leaf in parts} - set(occurring))
-    if absent:
-        notes.append(f"{attribute}: nobody gave {', '.join(map(repr, absent))} by itself")
-    return pl.concat([found.filter(~is_broad), spread]).unique(), tuple(notes)
+    nobody = sorted({leaf for _, leaf in parts} - set(occurring))
+    if nobody:
+        notes.append(f"{attribute}: nobody gave {', '.join(map(repr, nobody))} by itself")
+    return pl.concat([found.filter(~is_broad), spread]).unique(), (*missing, *notes)

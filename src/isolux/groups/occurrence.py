@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from isolux.errors import SpecError
 from isolux.groups.ordering import natural_order
 from isolux.groups.unknown import is_unknown_word
+from isolux.spec import Absent
 
 __all__ = ["listed", "require_values"]
 
@@ -31,8 +32,9 @@ def require_values(
     attribute: str,
     setting: str,
     unknown_values: Iterable[str] = (),
-) -> None:
-    """Refuse a setting that names a value which the attribute never takes.
+    absent: Absent = "refuse",
+) -> tuple[str, ...]:
+    """Refuse a setting that names a value which the attribute never takes, or note it.
 
     Parameters
     ----------
@@ -44,15 +46,23 @@ def require_values(
         For the message: ``"race"``, ``"the merge 'Asian'"``.
     unknown_values : iterable of str
         Words that mean unknown, for a better hint.
+    absent : {"refuse", "note"}
+        A protocol's settings name every value of its dataset, and a part of it may lack some.
+
+    Returns
+    -------
+    tuple of str
+        With ``"note"``, the values that nobody has, as a sentence.
 
     Raises
     ------
     SpecError
         Naming the value and its nearest neighbours.
     """
-    for value in wanted:
-        if value in occurring:
-            continue
+    missing = [value for value in dict.fromkeys(wanted) if value not in occurring]
+    if missing and absent == "note":
+        return (f"{attribute}: nobody here is {listed(missing)}, which {setting} names",)
+    for value in missing:
         near = difflib.get_close_matches(value, list(occurring), n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else None
         if is_unknown_word(value, unknown_values):
@@ -63,3 +73,4 @@ def require_values(
             found=repr(value),
             hint=hint,
         )
+    return ()

@@ -81,6 +81,7 @@ def groupings(spec: AuditSpec, attributes: pl.DataFrame) -> dict[str, Grouping]:
             unknown_values=spec.unknown_values,
             merge=merges.get(name, {}),
             rest=spec.group_rest if name in merges else "keep",
+            absent=spec.absent_values,
             bins=bins.get(name),
             nested=nests.get(name, {}),
         )

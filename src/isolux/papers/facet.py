@@ -81,7 +81,11 @@ _TONES = as_settings(
     "skin_tone",
 )
 _EVERY_GROUP: dict[str, object] = {"min_units": 1, "min_clusters": 1}
-_COMMON: dict[str, object] = {"votes": "any+unknown", "unknown": "keep"}
+_COMMON: dict[str, object] = {
+    "votes": "any+unknown",
+    "unknown": "keep",
+    "absent_values": "note",  # a part of FACET may lack a tone
+}
 _FOUND = {"metric": ("average_recall", "recall_at_iou"), "option": ("iou_thresholds=0.5,0.75",)}
 _MASKED = {"by": ("gender_presentation",), **_EVERY_GROUP}
 _BY_CLASS: dict[str, object] = {

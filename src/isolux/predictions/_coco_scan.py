@@ -42,7 +42,6 @@ _PLACES = {
 }
 _IDS = ("image_id", "label")
 _ROWS = 1 << 17  # rows scanned together
-_ROOM = 1 << 20  # rows for which there is room at first
 _FEW = 4096  # rows that the general reader takes together
 
 
@@ -65,7 +64,7 @@ class _Rows:
         """Read the next rows by the scanner: where it stopped, and why."""
         from isolux.predictions._coco_kernels import scan_rows
 
-        self._make_room(window)
+        self._make_room(window, at)
         start = self.filled
         self.filled, at, why, self.fields = scan_rows(
             window.data, at, self.wholes.reshape(-1), self.numbers.reshape(-1),
@@ -84,14 +83,22 @@ class _Rows:
         """Count the rows."""
         return sum(piece.rows for piece in self.pieces)
 
-    def _make_room(self, window: Window) -> None:
+    def _make_room(self, window: Window, at: int) -> None:
+        """Make room for the next rows, and at best for all: as many a byte as there were so far.
+
+        What is longer than it need be costs nothing; what is made longer again and again is copied
+        as often.
+        """
         if len(self.counts) < len(window.data):
             size = len(window.data)
             self.counts, self.points = np.empty(size, np.uint8), np.empty(size // 2)
         room = self.wholes.shape[1]
         if self.filled + _ROWS > room:
+            left = window.size - window.base - at
+            guess = int(1.05 * self.filled * left / max(1, window.base + at))
+            room = max(self.filled + _ROWS + guess, 2 * room)
             self.wholes, self.numbers = (
-                _longer(old, self.filled, 4 * room) for old in (self.wholes, self.numbers)
+                _longer(old, self.filled, room) for old in (self.wholes, self.numbers)
             )
 
     def _texts(self, rows: int) -> dict[str, pl.Series]:
@@ -110,7 +117,19 @@ class _Rows:
         names = [name for name in COLUMNS if any(self._has(p, name) for p in self.pieces)]
         if not names:
             return pl.DataFrame(schema={name: COLUMNS[name] for name in ("image_id", "score")})
-        return pl.DataFrame([self._column(name) for name in names])
+        once = {name: word for name in names for word in self._only(name)}
+        frame = pl.DataFrame([self._column(name) for name in names if name not in once])
+        # Not written out for every row.
+        constant = {name: pl.lit(word) for name, word in once.items()}
+        return frame.with_columns(**constant).select(names)
+
+    def _only(self, name: str) -> list[str]:
+        """Give the one id that all rows have, if there is but one."""
+        if name not in _IDS or not all(p.stop and self._has(p, name) for p in self.pieces):
+            return []
+        kind, place = _PLACES[name]
+        ids = getattr(self, kind)[place, : self.filled]
+        return [str(ids[0])] if ids[0] == ids[-1] and (ids == ids[0]).all() else []
 
     def _has(self, piece: _Piece, name: str) -> bool:
         return name in piece.columns or bool(piece.stop and self.fields & _FIELD_OF.get(name, 0))
@@ -171,7 +190,7 @@ def scan(window: Window, *, general: bool = False) -> pl.DataFrame:
         ``COLUMNS``, a row for each result, in the order of the file; columns that no result has
         are absent.
     """
-    rows = _Rows(_ROOM, len(window.data))
+    rows = _Rows(_ROWS, len(window.data))
     at = _opened(window)
     while at >= 0:
         why = UNUSUAL
@@ -273,7 +292,9 @@ def _id_text(ids: npt.NDArray[np.int64]) -> pl.Series:
     least, span = int(ids.min()), int(ids.max()) - int(ids.min())
     if span < len(ids) // 4:
         words = pl.int_range(least, least + span + 1, eager=True).cast(pl.String)
-        return words.gather(ids - least)
+        places = np.empty(len(ids), np.uint32)  # as polars counts rows
+        np.subtract(ids, least, out=places, casting="unsafe")
+        return words.gather(pl.Series(places))
     begins = np.flatnonzero(np.diff(ids, prepend=ids[0] - 1))
     if len(begins) > len(ids) // 4:
         return pl.Series(ids).cast(pl.String)

@@ -7,6 +7,7 @@ moved to the front and more is read behind it.
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,14 +73,18 @@ class Window:
         How many bytes of the file lie before the window.
     whole : bool
         The file ends where the window ends.
+    size : int
+        Bytes of the file, packed if it is so; 0 where that is not known.
     """
 
     def __init__(self, stream: IO[bytes], where: str, block: int = _BLOCK) -> None:
         self.stream, self.where = stream, where
         self.data: npt.NDArray[np.uint8] = np.zeros(block + _ZEROS, dtype=np.uint8)
         self.end, self.base, self.whole = 0, 0, False
+        self.size = _size(stream)
         self.move(0)
-        if not self.data[: self.end].tobytes().strip():
+        head = self.data[: min(self.end, 4096)].tobytes()
+        if not head.strip() and not self.data[: self.end].tobytes().strip():
             raise FileError("the file is empty", expected="a model's answers", where=where)
 
     def move(self, used: int) -> None:
@@ -120,3 +125,10 @@ class Window:
     def text(self, start: int, stop: int) -> bytes:
         """Return a part of the window."""
         return self.data[start : min(stop, self.end)].tobytes()
+
+
+def _size(stream: IO[bytes]) -> int:
+    try:
+        return os.fstat(stream.fileno()).st_size
+    except (OSError, ValueError):  # bytes in memory have no file
+        return 0

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isolux.report._protocol import tables_of
+from isolux.report._views import BESIDE
 from isolux.report.document import Analysis, FindingRow
 
 __all__ = ["IN_THE_ANSWER", "analyses_of"]
@@ -14,8 +15,9 @@ IN_THE_ANSWER = ("group_gaps", "model_changes")
 
 
 def analyses_of(record: Mapping[str, Any], findings: Sequence[FindingRow]) -> tuple[Analysis, ...]:
-    """List the analyses in the order in which they ran, but for the one that makes the answer."""
-    shown = [e for e in record.get("analyses") or () if e.get("name") not in IN_THE_ANSWER]
+    """List the analyses in the order in which they ran, but for those that are shown elsewhere."""
+    elsewhere = (*IN_THE_ANSWER, *BESIDE)
+    shown = [e for e in record.get("analyses") or () if e.get("name") not in elsewhere]
     tables = dict(record.get("explained") or {})
     return tuple(
         Analysis(

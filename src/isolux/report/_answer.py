@@ -26,6 +26,7 @@ NO_CAUSE = (
     "the model or the sampling is the cause, nor what harm follows in use."
 )
 COARSE = "Group names are the dataset’s. They are coarse, and people within one group differ."
+_TITLE = 100  # characters of an attribute's title in a sentence
 NO_ABSENCE = "That is not evidence that there is none."
 
 
@@ -63,12 +64,13 @@ def answer_of(sections: Sequence[AttributeSection], audited: Audited) -> str:
 
 
 def _titles(sections: Sequence[AttributeSection]) -> str:
-    return listed([brief(s.title) for s in sections], most=4)
+    return listed([brief(s.title, _TITLE) for s in sections], most=4)
 
 
 def _widest(differ: Sequence[AttributeSection], audited: Audited) -> list[str]:
-    sound = [
-        (pair, section.main.line)
+    named = [(s.widest, s) for s in differ if s.widest is not None]
+    sound = named or [
+        (pair, section)
         for section in differ
         for pair in section.blocks[0].pairs
         if pair.value is not None
@@ -79,8 +81,11 @@ def _widest(differ: Sequence[AttributeSection], audited: Audited) -> list[str]:
     ]
     if not sound:
         return []
-    pair, line = max(sound, key=lambda item: abs(item[0].value or 0.0))
-    return [f"Widest gap beyond chance: {pair_sentence(pair, line, audited)}."]
+    pair, section = max(sound, key=lambda item: abs(item[0].value or 0.0))
+    # A group called "none" says little without its attribute.
+    of = f", by {brief(section.title, _TITLE)}" if len(differ) > 1 else ""
+    told = pair_sentence(pair, section.main.line, audited)
+    return [f"Widest gap beyond chance{of}: {told}."]
 
 
 def pair_sentence(pair: PairRow, line: Line, audited: Audited) -> str:
@@ -129,7 +134,7 @@ def detectable_text(verdict: Verdict) -> str:
 
 def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[str, ...]:
     """List what the audit cannot say, for this run in particular."""
-    asked = listed([brief(s.title) for s in sections])
+    asked = listed([brief(s.title, _TITLE) for s in sections])
     looked = (
         "A model may serve people differently along lines that nobody recorded."
         if not sections

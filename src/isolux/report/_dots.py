@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from isolux.report._labels import short_names
-from isolux.report._svg import ACCENT, GREY, INK, WHITE, inline, to_svg
+from isolux.report._labels import headings, short_names
+from isolux.report._svg import ACCENT, GREY, INK, WHITE, Spec, field, to_svg
 from isolux.report.document import Estimate, LineTable
 from isolux.report.wording import count, plain, value_text
 from isolux.tables import Status
@@ -109,7 +109,7 @@ def _plotted(
     ]
     seen = [row[key] for row in rows for key in ("value", "low", "high")]
     return to_svg(
-        lambda: _chart(rows, band, title, _domain([*seen, *band.values()], zero=zero), zero=zero),
+        _chart(rows, band, title, _domain([*seen, *band.values()], zero=zero), zero=zero),
         enlarged=1.2,
     )
 
@@ -127,63 +127,77 @@ def _chart(
     domain: list[float],
     *,
     zero: bool,
-) -> Any:
-    import altair as alt
-
+) -> Spec:
     names = [row["group"] for row in rows]
-    x = alt.X(
-        "value:Q",
-        scale=alt.Scale(domain=domain, nice=False, zero=False),
-        axis=alt.Axis(title=title, tickCount=5, titlePadding=8),
+    x = field(
+        "value",
+        scale={"domain": domain, "nice": False, "zero": False},
+        axis={"title": title, "tickCount": 5, "titlePadding": 8},
     )
-    base = alt.Chart(inline(rows)).encode(y=_groups(names))
-    top = alt.Chart(inline([band]))
-    below = [top.mark_rule(color=INK).encode(x=alt.datum(0.0))] if zero else []
-    if band["everyone"] is not None:
-        below += [
-            top.mark_rect(color=GREY, opacity=0.15).encode(x="from:Q", x2="to:Q"),
-            top.mark_rule(strokeDash=[4, 3], color=GREY).encode(x="everyone:Q"),
-            top.mark_text(fontSize=11, color=GREY, text="everyone").encode(
-                x="everyone:Q", y=alt.value(-8)
-            ),
-        ]
-    layers = [
-        *below,
-        base.mark_rule(strokeWidth=2, color=INK).encode(x="low:Q", x2="high:Q"),
-        base.mark_point(size=64, stroke=ACCENT, strokeWidth=2, opacity=1).encode(
-            x=x, fill=alt.Fill("fill:N", scale=None, legend=None)
-        ),
-        *_margin(base, top),
-    ]
-    return alt.layer(*layers).properties(width=_WIDTH, height=_ROW * len(names))
+    y = _groups(names)
+    rule = {"x": field("low"), "x2": {"field": "high"}, "y": y}
+    return {
+        "layer": [
+            *_below(band, zero=zero),
+            _layer({"type": "rule", "strokeWidth": 2, "color": INK}, rule, rows),
+            _layer(_dot(64, 2), {"x": x, "y": y, "fill": _FILL}, rows),
+            *_margin(rows, y),
+        ],
+        "width": _WIDTH,
+        "height": _ROW * len(names),
+    }
 
 
-def _margin(base: Any, top: Any) -> list[Any]:
-    """Return the two columns of numbers to the right, with their headings."""
-    import altair as alt
+_FILL = field("fill", "nominal", scale=None, legend=None)
 
-    right = {"value": _WIDTH + 44, "n": _WIDTH + 92}
-    column = {"align": "right", "fontSize": 12, "color": INK}
-    heading = {"align": "right", "fontSize": 11, "color": GREY}
+
+def _dot(size: int, stroke: float) -> Spec:
+    return {"type": "point", "size": size, "stroke": ACCENT, "strokeWidth": stroke, "opacity": 1}
+
+
+def _layer(mark: Spec, encoding: Spec, values: Sequence[Mapping[str, Any]] = ({},)) -> Spec:
+    # Data stand in the chart itself: a figure reads no file and no address.
+    return {"mark": mark, "encoding": encoding, "data": {"values": list(values)}}
+
+
+def _below(band: dict[str, float | None], *, zero: bool) -> list[Spec]:
+    """Draw everyone's line and band, and the line of no difference."""
+    layers = [_layer({"type": "rule", "color": INK}, {"x": {"datum": 0.0}})] if zero else []
+    if band["everyone"] is None:
+        return layers
+    everyone = field("everyone")
+    ends = {"x": field("from"), "x2": {"field": "to"}}
+    word = {"type": "text", "fontSize": 11, "color": GREY, "text": "everyone"}
     return [
-        base.mark_text(**column).encode(x=alt.value(right["value"]), text="text:N"),
-        base.mark_text(**column).encode(x=alt.value(right["n"]), text="n:N"),
-        top.mark_text(**heading, text="n").encode(x=alt.value(right["n"]), y=alt.value(-8)),
+        *layers,
+        _layer({"type": "rect", "color": GREY, "opacity": 0.15}, ends, [band]),
+        _layer({"type": "rule", "strokeDash": [4, 3], "color": GREY}, {"x": everyone}, [band]),
+        _layer(word, {"x": everyone, "y": {"value": -8}}, [band]),
     ]
 
 
-def _groups(names: Sequence[str]) -> Any:
-    import altair as alt
+def _margin(rows: list[dict[str, Any]], y: Spec) -> list[Spec]:
+    """Return the two columns of numbers to the right, with their headings."""
+    right = {"text": {"value": _WIDTH + 44}, "n": {"value": _WIDTH + 92}}
+    column = {"type": "text", "align": "right", "fontSize": 12, "color": INK}
+    heading = {"type": "text", "align": "right", "fontSize": 11, "color": GREY, "text": "n"}
+    numbers = [
+        _layer(column, {"x": x, "y": y, "text": field(name, "nominal")}, rows)
+        for name, x in right.items()
+    ]
+    return [*numbers, _layer(heading, {"x": right["n"], "y": {"value": -8}})]
 
-    axis = alt.Axis(title=None, domain=False, ticks=False, labelPadding=8, grid=False)
-    return alt.Y("group:N", scale=alt.Scale(domain=list(names)), axis=axis)
+
+def _groups(names: Sequence[str]) -> Spec:
+    axis = {"title": None, "domain": False, "ticks": False, "labelPadding": 8, "grid": False}
+    return field("group", "nominal", scale={"domain": list(names)}, axis=axis)
 
 
 def panels(tables: Sequence[LineTable], order: Sequence[str]) -> str:
     """Draw several lines side by side, the groups in one order, each panel on its own scale."""
     names = dict(zip(order, short_names(order, _PANEL_NAME), strict=True))
     axes = [with_unit_of(table.line.title, table.line.unit) for table in tables]
-    titles = short_names(axes, 26)
+    titles = headings(axes, 20, 2)
     values = [
         {"line": title}
         | _overall(table)
@@ -192,26 +206,34 @@ def panels(tables: Sequence[LineTable], order: Sequence[str]) -> str:
         for row in table.rows
         if row.estimate.judged and row.group in names
     ]
-    return to_svg(lambda: _panels(values, titles, list(names.values())))
+    return to_svg(_panels(values, titles, list(names.values())))
 
 
-def _panels(values: list[dict[str, Any]], titles: list[str], names: list[str]) -> Any:
-    import altair as alt
-
-    x = alt.X(
-        "value:Q",
-        scale=alt.Scale(zero=False, nice=False, padding=8),
-        axis=alt.Axis(title=None, tickCount=3),
+def _panels(values: list[dict[str, Any]], titles: list[str], names: list[str]) -> Spec:
+    x = field(
+        "value",
+        scale={"zero": False, "nice": False, "padding": 8},
+        axis={"title": None, "tickCount": 3},
     )
-    base = alt.Chart().encode(y=_groups(names))
-    layered = alt.layer(
-        alt.Chart().mark_rule(strokeDash=[4, 3], color=GREY).encode(x="mean(everyone):Q"),
-        base.mark_rule(strokeWidth=1.5, color=INK).encode(x="low:Q", x2="high:Q"),
-        base.mark_point(size=44, stroke=ACCENT, strokeWidth=1.6, opacity=1).encode(
-            x=x, fill=alt.Fill("fill:N", scale=None, legend=None)
-        ),
-        data=inline(values),
-    ).properties(width=_PANEL_WIDTH, height=_PANEL_ROW * len(names))
-    header = alt.Header(title=None, labelFontSize=12, labelColor=INK, labelPadding=6)
-    facet = alt.Facet("line:N", sort=titles, header=header)
-    return layered.facet(facet, columns=_PANEL_COLUMNS, spacing=14).resolve_scale(x="independent")
+    y = _groups(names)
+    everyone = {"x": field("everyone", aggregate="mean")}
+    header = {
+        "title": None, "labelFontSize": 12, "labelColor": INK, "labelPadding": 6,
+        "labelExpr": "split(datum.label, '\\n')", "labelLineHeight": 14,
+    }  # fmt: skip
+    layers = [
+        {"mark": {"type": "rule", "strokeDash": [4, 3], "color": GREY}, "encoding": everyone},
+        {
+            "mark": {"type": "rule", "strokeWidth": 1.5, "color": INK},
+            "encoding": {"x": field("low"), "x2": {"field": "high"}, "y": y},
+        },
+        {"mark": _dot(44, 1.6), "encoding": {"x": x, "y": y, "fill": _FILL}},
+    ]
+    return {
+        "data": {"values": values},
+        "facet": field("line", "nominal", sort=titles, header=header),
+        "columns": _PANEL_COLUMNS,
+        "spacing": 14,
+        "resolve": {"scale": {"x": "independent"}},
+        "spec": {"layer": layers, "width": _PANEL_WIDTH, "height": _PANEL_ROW * len(names)},
+    }

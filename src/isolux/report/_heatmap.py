@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from isolux.info import Direction
 from isolux.report._labels import headings, short_names
-from isolux.report._svg import FAINT, HATCH, INK, WHITE, inline, to_svg
+from isolux.report._svg import FAINT, HATCH, INK, WHITE, Spec, field, to_svg
 from isolux.report.document import Estimate
 from isolux.report.wording import count, value_text
 from isolux.tables import Status
@@ -48,42 +47,41 @@ def heat_map(
     ]
     across = list(column_names.values())
     return to_svg(
-        lambda: _chart(values, list(row_names.values()), across),
+        _chart(values, list(row_names.values()), across),
         enlarged=1.2 if len(across) <= 5 else 1.0,
     )
 
 
-def _chart(values: list[dict[str, str]], rows: list[str], columns: list[str]) -> Any:
-    import altair as alt
-
+def _chart(values: list[dict[str, str]], rows: list[str], columns: list[str]) -> Spec:
     more_lines = columns[0].count("\n")
-    x = alt.X(
-        "column:N",
-        scale=alt.Scale(domain=columns, paddingInner=0.04),
-        axis=alt.Axis(
-            orient="top",
-            title=None,
-            labelAngle=0,
-            domain=False,
-            ticks=False,
-            labelExpr="split(datum.label, '\\n')",
-            # Vega hangs further lines below the first: make room for them.
-            labelPadding=6 + _LINE * more_lines,
-        ),
-    )
-    y = alt.Y(
-        "row:N",
-        scale=alt.Scale(domain=rows, paddingInner=0.07),
-        axis=alt.Axis(title=None, domain=False, ticks=False, labelPadding=6),
-    )
-    base = alt.Chart(inline(values)).encode(x=x, y=y)
-    boxes = base.mark_rect(stroke=FAINT).encode(fill=alt.Fill("fill:N", scale=None, legend=None))
-    texts = base.mark_text(fontSize=12).encode(
-        text="text:N", fill=alt.Fill("ink:N", scale=None, legend=None)
-    )
-    return alt.layer(boxes, texts).properties(
-        width=_CELL_WIDTH * len(columns), height=_CELL_HEIGHT * len(rows)
-    )
+    bare = {"title": None, "domain": False, "ticks": False}
+    # Vega hangs further lines below the first: make room for them.
+    above = {"orient": "top", "labelAngle": 0, "labelPadding": 6 + _LINE * more_lines}
+    split = {"labelExpr": "split(datum.label, '\\n')"}
+    x = field(
+        "column", "nominal", scale={"domain": columns, "paddingInner": 0.04},
+        axis=bare | above | split,
+    )  # fmt: skip
+    y = field(
+        "row", "nominal", scale={"domain": rows, "paddingInner": 0.07},
+        axis=bare | {"labelPadding": 6},
+    )  # fmt: skip
+
+    def fill(name: str) -> Spec:
+        return {"x": x, "y": y, "fill": field(name, "nominal", scale=None, legend=None)}
+
+    return {
+        "data": {"values": values},
+        "layer": [
+            {"mark": {"type": "rect", "stroke": FAINT}, "encoding": fill("fill")},
+            {
+                "mark": {"type": "text", "fontSize": 12},
+                "encoding": fill("ink") | {"text": field("text", "nominal")},
+            },
+        ],
+        "width": _CELL_WIDTH * len(columns),
+        "height": _CELL_HEIGHT * len(rows),
+    }
 
 
 def _drawn(cells: Sequence[Cell], unit: str, direction: Direction) -> list[dict[str, str]]:

@@ -12,7 +12,7 @@ from isolux.errors import IsoluxError
 from isolux.info import Metric, TaskInfo
 from isolux.report.document import Line
 
-__all__ = ["LINE", "LineKey", "key_of", "lines_of", "metric_of"]
+__all__ = ["LINE", "LineKey", "key_of", "lines_of", "lowered", "metric_of"]
 
 LINE = ("model", "task", "metric", "label", "threshold")
 """The columns that together name a line."""
@@ -50,9 +50,7 @@ def _asked(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list
 
 def _line(row: Mapping[str, Any], *, several: bool) -> Line:
     metric = metric_of(row["task"], row["metric"])
-    title = metric.title
-    if row["threshold"] is not None:
-        title += f" at {row['threshold']:g}"
+    title = metric.titled(row["threshold"])
     if row["label"] is not None:
         title += f" of {row['label']}"
     if several:
@@ -63,7 +61,7 @@ def _line(row: Mapping[str, Any], *, several: bool) -> Line:
         label=row["label"],
         threshold=row["threshold"],
         title=title,
-        phrase=_lowered(title),
+        phrase=lowered(title),
         definition=metric.definition,
         unit=metric.unit,
         direction=metric.direction,
@@ -96,6 +94,7 @@ def _task(name: str) -> TaskInfo | None:
         return None
 
 
-def _lowered(title: str) -> str:
+def lowered(title: str) -> str:
+    """Lower the first letter for the middle of a sentence, unless it begins an acronym."""
     acronym = title[:2].isupper()
     return title if acronym else title[:1].lower() + title[1:]

@@ -39,6 +39,7 @@ _OF_ATTRIBUTE = {
     "mean_absolute_gap": "mean_gap",
     "worst_group": "worst",
 }
+_PLAIN = {"fairness_discrepancy_rate", "inequity_rate", "garbe"}  # numbers of no unit
 _OF_PAIRS = ("difference", "ratio", "log_ratio", "difference_to_overall")
 
 _Rows = dict[tuple[Any, ...], list[dict[str, Any]]]
@@ -82,6 +83,7 @@ def sections_of(
         counts=_pair_counts(disparities),
         detectable=_detectable(disparities),
         named=_named(disparities, context),
+        widest=_widest(group_metrics, disparities, context.alpha),
     )
     attributes = group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     return tuple(
@@ -99,6 +101,7 @@ class _Everything:
     counts: Mapping[tuple[Any, ...], int]
     detectable: Mapping[tuple[Any, ...], tuple[float | None, float | None]]
     named: Mapping[str, tuple[NamedMeasure, ...]]
+    widest: _Rows
 
 
 def _keyed(frame: pl.DataFrame, *more: str) -> _Rows:
@@ -140,6 +143,25 @@ def _largest_pairs(disparities: pl.DataFrame) -> _Rows:
     return found
 
 
+def _widest(group_metrics: pl.DataFrame, disparities: pl.DataFrame, alpha: float) -> _Rows:
+    """Find the pair farthest apart beyond chance: of people whose values are known."""
+    unknown = group_metrics.filter(pl.col("values").list.contains(UNKNOWN))
+    unnamed = unknown.select("attribute", "group").unique()
+    pairs = disparities.filter(
+        (pl.col("kind") == "difference")
+        & (pl.col("status") == "ok")
+        & (pl.col("p_adjusted") <= alpha)
+    )
+    for side in ("group_a", "group_b"):
+        pairs = pairs.join(
+            unnamed, left_on=["attribute", side], right_on=unnamed.columns, how="anti"
+        )
+    ranked = pairs.with_columns(ratio=pl.lit(None, pl.Float64)).sort(
+        pl.col("value").abs(), "group_a", "group_b", descending=[True, False, False]
+    )
+    return _keyed(ranked.unique([*LINE, "attribute"], keep="first"), "attribute")
+
+
 def _pair_counts(disparities: pl.DataFrame) -> dict[tuple[Any, ...], int]:
     counted = disparities.filter(pl.col("kind") == "difference").group_by(_BLOCK).len("n")
     return {tuple(row[:-1]): row[-1] for row in counted.select(*_BLOCK, "n").iter_rows()}
@@ -165,7 +187,8 @@ def _named(disparities: pl.DataFrame, context: Context) -> dict[str, tuple[Named
     for row in rows.iter_rows(named=True):
         line = context.lines.get(key_of(row))
         of = line.phrase if line else str(row["metric"]).replace("_", " ")
-        unit = "" if row["kind"].endswith("ratio") else line.unit if line else "fraction"
+        plain = row["kind"].endswith("ratio") or row["kind"] in _PLAIN
+        unit = "" if plain else line.unit if line else "fraction"
         name = row["kind"].replace("_", " ")
         measure = NamedMeasure(name, of, unit, row["value"], row["low"], row["high"])
         found[row["attribute"]] = (*found.get(row["attribute"], ()), measure)
@@ -198,6 +221,7 @@ def _section(
             for block, members in blocks.items()
         ),
         named=everything.named.get(attribute, ()),
+        widest=next(map(_pair, everything.widest.get((*keys[0], attribute), ())), None),
     )
 
 
@@ -345,7 +369,22 @@ def _verdict(
         n_groups=len(main.rows),
         also=tuple(
             table.line.phrase
-            for _, table in others
+            for table in _unlike([main, *(table for _, table in others)])[1:]
             if table.spread.p_adjusted is not None and table.spread.p_adjusted <= context.alpha
         ),
     )
+
+
+def _unlike(tables: Sequence[LineTable]) -> list[LineTable]:
+    """Leave out lines that say what an earlier one says: who was missed, beside who was found."""
+    seen: set[tuple[float, ...]] = set()
+    kept = []
+    for table in tables:
+        rows = sorted(table.rows, key=lambda row: row.group)
+        values = [row.estimate.value for row in rows if row.estimate.value is not None]
+        shares = len(values) > 1 and all(0 <= value <= 1 for value in values)
+        if shares and tuple(round(1 - value, 9) for value in values) in seen:
+            continue
+        seen.add(tuple(round(value, 9) for value in values))
+        kept.append(table)
+    return kept

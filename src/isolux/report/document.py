@@ -10,7 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from isolux.groups.unknown import UNKNOWN
 from isolux.info import Direction
+from isolux.report._views import Breakdown, Curve
+from isolux.tables import Status
 
 __all__ = [
     "Analysis",
@@ -72,8 +75,8 @@ class Estimate:
 
     @property
     def judged(self) -> bool:
-        """Whether there is a value to read, with or without a caution."""
-        return self.value is not None
+        """Whether there is a value that may be compared, with or without a caution."""
+        return self.value is not None and self.status != Status.INSUFFICIENT_CLUSTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,11 @@ class GroupRow:
     difference_low: float | None = None
     difference_high: float | None = None
     p_adjusted: float | None = None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether some value of these people is not known."""
+        return UNKNOWN in self.values
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +202,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class AttributeSection:
-    """Everything about one attribute or intersection; the first block's first table is the main."""
+    """Everything about one attribute or intersection; the first block's first table is the main.
+
+    ``widest`` is the pair of named groups farthest apart beyond chance on the main line, if any.
+    """
 
     attribute: str
     parts: tuple[str, ...]
@@ -205,6 +216,9 @@ class AttributeSection:
     verdict: Verdict
     blocks: tuple[Block, ...]
     named: tuple[NamedMeasure, ...] = ()
+    widest: PairRow | None = None
+    curves: tuple[Curve, ...] = ()
+    breakdowns: tuple[Breakdown, ...] = ()
 
     @property
     def main(self) -> LineTable:

@@ -1,6 +1,7 @@
 """Figures as self-contained SVG, each with the words that replace it.
 
-Drawn by altair and vl-convert (no browser, no network), imported when the first figure is drawn.
+Charts of Vega-Lite, drawn by vl-convert (no browser, no network), which is imported when the first
+figure is drawn.
 Shape and lightness carry the meaning, never hue: filled points are sound, hollow ones have an
 interval that cannot be assured, darker cells are worse. Every figure comes with a description
 that gives a screen reader the numbers' gist.
@@ -14,18 +15,20 @@ from dataclasses import dataclass
 
 from isolux.groups import natural_order
 from isolux.info import Direction
+from isolux.report._curves import curve_panels
 from isolux.report._dots import Point, differences, dots, panels
 from isolux.report._heatmap import Cell, heat_map
 from isolux.report.comparison import Change, ChangeTable
 from isolux.report.document import AttributeSection, Block, GroupRow, Line, LineTable
 from isolux.report.wording import count, interval, listed, value_text, with_unit
 
-__all__ = ["Figure", "change_figure_of", "figure_of", "more_figures_of"]
+__all__ = ["Figure", "change_figure_of", "curves_figure_of", "figure_of", "more_figures_of"]
 
 PANELS_SHOWN = 8
 """Beyond so many lines, the classes of a metric are drawn as a heat map of classes by groups."""
 GROUPS_IN_PANELS = 20
 CLASSES_SHOWN = 20
+CURVES_SHOWN = 12
 BROAD, PHONE = 600, 460
 _SHOWN, _DRAWN = re.compile(r' width="([\d.]+)"'), re.compile(r'viewBox="0 0 ([\d.]+) ')
 
@@ -175,11 +178,39 @@ def _classes(section: AttributeSection, block: Block) -> list[Figure]:
         Figure(
             svg=heat_map(cells, rows, groups, unit=line.unit, direction=line.direction),
             alt=f"{block.title} by class and {section.title}, {shown}. "
-            + " ".join(_gist(section.title, table, _judged(table)) for table in tables[:3]),
+            + " ".join(_gist(section.title, t, _judged(t)) for t in tables[:3] if _judged(t)),
             caption=f"{block.title} by class{_percent(line)}: {shown}. "
             f"{_shading(line.direction, judged)}",
         )
     ]
+
+
+def curves_figure_of(section: AttributeSection) -> Figure | None:
+    """Draw each group's recall against overlap; None where no curve was measured."""
+    everyone = next((c for c in section.curves if c.group == "everyone"), None)
+    of = {c.group: c for c in section.curves if c is not everyone and c.points}
+    order = [row.group for row in section.main.rows if row.group in of][:CURVES_SHOWN]
+    curves = [of[group] for group in order]
+    if not curves:
+        return None
+    told = [
+        f"{c.group} {with_unit(c.points[0].value)} at {c.points[0].overlap:g}, "
+        f"{with_unit(c.points[-1].value)} at {c.points[-1].overlap:g}"
+        for c in curves
+    ]
+    left = len(section.main.rows) - len(curves)
+    measure = curves[0].measure
+    return Figure(
+        svg=curve_panels(everyone, curves),
+        alt=f"People found at each {measure}, by {section.title}: {'; '.join(told)}.",
+        caption=f"Share of people found at {_an(measure)} of at least so much, with intervals for "
+        f"one {measure} at a time. Dashed: everyone."
+        + (f" {count(left)} more have no panel." if left > 0 else ""),
+    )
+
+
+def _an(word: str) -> str:
+    return f"an {word}" if word[:1] in "aeio" else f"a {word}"
 
 
 def change_figure_of(title: str, table: ChangeTable) -> Figure | None:

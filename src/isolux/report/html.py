@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from isolux.containers import Run
 from isolux.io import write_text
 from isolux.report import _answer, figures, wording
+from isolux.report._lines import lowered
 from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
 from isolux.report.summary import summarise
@@ -48,7 +49,10 @@ def render(summary: Summary) -> str:
     >>> "<b>" in html, "&lt;b&gt;" in html
     (False, True)
     """
-    drawn = [(figures.figure_of(s), figures.more_figures_of(s)) for s in summary.sections]
+    drawn = [
+        (figures.figure_of(s), figures.more_figures_of(s), figures.curves_figure_of(s))
+        for s in summary.sections
+    ]
     return page(
         "report.html.j2",
         title=summary.title,
@@ -142,16 +146,19 @@ def _environment() -> Environment:
         "brief",
         "cell_text",
         "count",
+        "decimals",
         "listed",
         "p_equals",
         "p_text",
         "points",
+        "stratum_title",
         "share",
         "unbroken",
         "value_text",
         "with_unit",
     )
     environment.filters |= {name: getattr(wording, name) for name in spoken} | {
+        "lowered": lowered,
         "lines_shown": lines_shown,
         "rows_shown": rows_shown,
         "svg": _svg,
@@ -176,18 +183,29 @@ def _printable(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of one table that are printed, and how many there are."""
+    """The rows of one table that are printed, how many there are, and how many hold nobody."""
 
     rows: list[tuple[LineTable, GroupRow]]
     total: int
+    empty: int = 0
 
 
 def rows_shown(block: Block) -> Rows:
-    """Choose the rows of a long table: those furthest from everyone, in the table's own order."""
-    rows = [(table, row) for table in block.tables for row in table.rows]
-    most = ROWS_SHOWN if len(block.tables) == 1 else CLASS_ROWS_SHOWN
-    far = sorted(range(len(rows)), key=lambda i: -abs(rows[i][1].difference or 0.0))
-    return Rows([rows[i] for i in sorted(far[:most])], len(rows))
+    """Choose the rows of a long table: those furthest from everyone, in the table's own order.
+
+    Class by class most groups hold nobody of most classes: those rows are only counted.
+    """
+    every = [(table, row) for table in block.tables for row in table.rows]
+    several = len(block.tables) > 1
+    rows = [pair for pair in every if pair[1].estimate.n_units or not several]
+    most = CLASS_ROWS_SHOWN if several else ROWS_SHOWN
+
+    def far(i: int) -> tuple[bool, float, int]:
+        row = rows[i][1]
+        return (not row.estimate.judged, -abs(row.difference or 0.0), -row.estimate.n_units)
+
+    kept = sorted(sorted(range(len(rows)), key=far)[:most])
+    return Rows([rows[i] for i in kept], len(rows), len(every) - len(rows))
 
 
 def lines_shown(section: AttributeSection) -> list[LineTable]:

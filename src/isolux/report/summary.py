@@ -20,7 +20,9 @@ from isolux.report._lines import lines_of
 from isolux.report._planted import planted_of
 from isolux.report._protocol import protocol_of
 from isolux.report._sections import Context, estimate_of, sections_of
+from isolux.report._views import breakdowns_of, curves_of
 from isolux.report.document import (
+    AttributeSection,
     Audited,
     Estimate,
     FindingRow,
@@ -60,7 +62,7 @@ def summarise(run: Run) -> Summary:
     'Audit of m'
     """
     base, context = summarise_record(run)
-    sections = sections_of(run.group_metrics, run.disparities, context)
+    sections = _with_views(sections_of(run.group_metrics, run.disparities, context), run.record)
     audited = base.audited
     return replace(
         base,
@@ -106,6 +108,20 @@ def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tupl
         limits=limits_of(audited, ()),
     )
     return summary, context
+
+
+def _with_views(
+    sections: Sequence[AttributeSection], record: Mapping[str, Any]
+) -> tuple[AttributeSection, ...]:
+    """Put a detector's curves and its people's sizes beside each attribute."""
+    if not sections:
+        return ()
+    model = sections[0].main.line.model
+    curves, breakdowns = curves_of(record, model), breakdowns_of(record, model)
+    return tuple(
+        replace(s, curves=curves.get(s.attribute, ()), breakdowns=breakdowns.get(s.attribute, ()))
+        for s in sections
+    )
 
 
 def _title(audited: Audited) -> str:

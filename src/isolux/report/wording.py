@@ -19,6 +19,7 @@ __all__ = [
     "brief",
     "cell_text",
     "count",
+    "decimals",
     "interval",
     "listed",
     "p_equals",
@@ -29,6 +30,7 @@ __all__ = [
     "safe_url",
     "share",
     "spread_interval",
+    "stratum_title",
     "unbroken",
     "value_text",
     "with_unit",
@@ -151,6 +153,17 @@ def spread_interval(low: float | None, high: float | None, unit: str = "fraction
     return interval(low, high, unit)
 
 
+def stratum_title(by: str) -> str:
+    """Say what people are divided by, as a dataset's column calls it.
+
+    Examples
+    --------
+    >>> stratum_title("size"), stratum_title("visible_torso")
+    ('size', 'visible torso')
+    """
+    return by.replace("_", " ")
+
+
 def reach(low: float | None, high: float | None, unit: str = "fraction") -> str:
     """Print the smallest and largest of several numbers; as one where they print alike.
 
@@ -227,13 +240,29 @@ def listed(names: Sequence[str], *, most: int | None = None) -> str:
     return ", ".join(shown[:-1]) + " and " + shown[-1]
 
 
-def cell_text(cell: str | float | None) -> str:
-    """Say a cell of a paper's table: numbers with three decimals, counts whole, – for nothing.
+def decimals(cells: Sequence[object]) -> int:
+    """Choose the decimals of a column by its largest number: percent 1, small ratios 2, shares 3.
+
+    Examples
+    --------
+    >>> decimals([75.9421, 0.4]), decimals([1.27, 0.9]), decimals([0.7594, None, "–"])
+    (1, 2, 3)
+    """
+    largest = max((abs(cell) for cell in cells if isinstance(cell, float)), default=0.0)
+    return 1 if largest >= 10 else 2 if largest > 1 else 3
+
+
+def cell_text(cell: str | float | None, places: int | None = None) -> str:
+    """Say a cell of a paper's table: numbers with few decimals, counts whole, – for nothing.
+
+    ``places`` are those of its column; none: chosen by the number itself.
 
     Examples
     --------
     >>> cell_text(0.7594), cell_text(1234), cell_text(None), cell_text("nurse")
     ('0.759', '1,234', '–', 'nurse')
+    >>> cell_text(75.9421), cell_text(0.4, 1)
+    ('75.9', '0.4')
     """
     if cell is None:
         return NOTHING
@@ -241,7 +270,9 @@ def cell_text(cell: str | float | None) -> str:
         return "yes" if cell else "no"
     if isinstance(cell, int):
         return count(cell)
-    return _fixed(cell, 3) if isinstance(cell, float) else str(cell)
+    if not isinstance(cell, float):
+        return str(cell)
+    return _fixed(cell, decimals([cell]) if places is None else places)
 
 
 def unbroken(text: str) -> str:

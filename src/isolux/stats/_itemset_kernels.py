@@ -8,7 +8,8 @@ in place of lists of row numbers).
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,10 +21,17 @@ __all__ = ["count_sets", "pack_bits", "walk_itemsets"]
 _Words = npt.NDArray[np.uint64]
 _Ints = npt.NDArray[np.int64]
 _Short = npt.NDArray[np.int32]
+_Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 
-@intrinsic
-def _ones(_context: Any, word: Any) -> Any:
+def _allocating_nothing(function: _Kernel) -> _Kernel:
+    """Compile without counting references, which makes small functions several times faster."""
+    flags: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+    compiled: _Kernel = njit(**flags)(function)
+    return compiled
+
+
+def _population(_context: Any, _word: Any) -> Any:
     """Count the bits of a word that are set: one instruction, which numba has no name for."""
 
     def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -32,7 +40,10 @@ def _ones(_context: Any, word: Any) -> Any:
     return types.uint64(types.uint64), build
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+_ones: Any = intrinsic(_population)
+
+
+@_allocating_nothing
 def pack_bits(rows: npt.NDArray[np.bool_], bits: _Words) -> None:
     """Write ``rows [n, p]`` as ``bits [p, words]``; ``bits`` comes in as zeros."""
     n, p = rows.shape
@@ -44,15 +55,15 @@ def pack_bits(rows: npt.NDArray[np.bool_], bits: _Words) -> None:
                 bits[j, word] |= np.uint64(rows[i, j]) << shift
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_allocating_nothing
 def _count_both(a: _Words, b: _Words) -> int:
     total = np.uint64(0)
     for w in range(len(a)):
         total += _ones(a[w] & b[w])
-    return np.int64(total)
+    return int(total)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_allocating_nothing
 def _emit(
     found: int, depth: int, path: _Short, item: int, n: int, members: _Short, count: _Ints
 ) -> None:
@@ -64,10 +75,17 @@ def _emit(
         count[found] = n
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_allocating_nothing
 def walk_itemsets(
-    bits: _Words, least: int, prefix: _Words, tried: _Short, n_tried: _Ints, at: _Ints,
-    path: _Short, members: _Short, count: _Ints,
+    bits: _Words,
+    least: int,
+    prefix: _Words,
+    tried: _Short,
+    n_tried: _Ints,
+    at: _Ints,
+    path: _Short,
+    members: _Short,
+    count: _Ints,
 ) -> int:
     """List every itemset that ``least`` rows hold; return how many there are.
 
@@ -113,7 +131,7 @@ def walk_itemsets(
     return found
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@_allocating_nothing
 def count_sets(bits: _Words, last: np.uint64, members: _Short, count: _Ints) -> None:
     """Count the rows that hold all items of each set; ``last`` masks the rows of the last word."""
     words = bits.shape[1]
@@ -126,4 +144,4 @@ def count_sets(bits: _Words, last: np.uint64, members: _Short, count: _Ints) -> 
                     break
                 word &= bits[members[s, d], w]
             total += _ones(word)
-        count[s] = np.int64(total)
+        count[s] = total

@@ -8,22 +8,23 @@ is ever ranked again for a pair.
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-__all__ = ["medians_by_replicate", "walk_scores"]
+from isolux.stats._rank_variance_kernels import allocating_nothing, compare_pairs
 
-_FLAGS: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}  # allocate nothing
+__all__ = ["walk_scores"]
+
 _Ints = npt.NDArray[np.int64]
 _Places = npt.NDArray[np.uint32]  # without a sign: no test for counting from the end
 _Floats = npt.NDArray[np.float64]
 
 
-@njit(**_FLAGS)
+_Words = npt.NDArray[np.uint64]
+
+
+@allocating_nothing
 def _line_up(
     order: _Places,
     scored: int,
@@ -32,23 +33,46 @@ def _line_up(
     cell: _Places,
     seen: _Places,
     score: _Floats,
-    size: _Floats,
 ) -> int:
-    """Write down the cells of scored units as they come, and fill cells; return how many."""
+    """Write down the cells of scored units as they come, and the scores; return how many."""
+    if len(cell) == len(order) and _one_each(first):
+        for i in range(scored):
+            seen[i] = cell[order[i]]
+            score[i] = value[i]
+        return scored
     m = 0
     for i in range(scored):
         u = order[i]
         for e in range(first[u], first[u + np.uint32(1)]):
-            q = cell[e]
-            seen[m] = q
+            seen[m] = cell[e]
             score[m] = value[i]
-            size[q] += 1.0
             m += 1
     return m
 
 
-@njit(**_FLAGS)
-def _count(of: _Places, size: _Floats, n: _Floats, clusters: _Floats, squared: _Floats) -> None:
+@allocating_nothing
+def _one_each(first: _Places) -> bool:
+    for u in range(len(first)):  # noqa: SIM110 - numba compiles no generators
+        if first[u] != u:
+            return False
+    return True
+
+
+@allocating_nothing
+def _count(
+    seen: _Places,
+    m: int,
+    of: _Places,
+    group: _Places,
+    size: _Floats,
+    n: _Floats,
+    clusters: _Floats,
+    squared: _Floats,
+) -> None:
+    """Fill the cells, write down units' groups, and add up sizes."""
+    for i in range(m):
+        size[seen[i]] += 1.0
+        group[i] = of[seen[i]]
     for q in range(len(of)):
         if size[q] > 0.0:
             n[of[q]] += size[q]
@@ -56,12 +80,11 @@ def _count(of: _Places, size: _Floats, n: _Floats, clusters: _Floats, squared: _
             squared[of[q]] += size[q] * size[q]
 
 
-@njit(**_FLAGS)
+@allocating_nothing
 def _find_middles(
-    seen: _Places,
+    group: _Places,
     score: _Floats,
     m: int,
-    of: _Places,
     n: _Floats,
     total: _Floats,
     middle: _Floats,
@@ -71,7 +94,7 @@ def _find_middles(
     for g in range(len(left)):
         left[g] = np.int64((n[g] + 1.0) // 2.0)
     for i in range(m):
-        g = of[seen[i]]
+        g = group[i]
         total[g] += score[i]
         left[g] -= 1
         if left[g] > 0:
@@ -83,237 +106,179 @@ def _find_middles(
             middle[g] = 0.5 * (middle[g] + score[i])
 
 
-@njit(**_FLAGS)
-def _add_row(to: _Floats, q: int, what: _Floats, p: int) -> None:
-    """Add row p of ``what`` to row q of ``to``, four numbers at a time."""
-    # All four are read before one is written, or the compiler cannot use vector instructions.
-    j = np.uint64(0)
-    while j < np.uint64(to.shape[1]):
-        j1, j2, j3 = j + np.uint64(1), j + np.uint64(2), j + np.uint64(3)
-        a, b, c, d = to[q, j], to[q, j1], to[q, j2], to[q, j3]
-        a, b, c, d = a + what[p, j], b + what[p, j1], c + what[p, j2], d + what[p, j3]
-        to[q, j], to[q, j1], to[q, j2], to[q, j3] = a, b, c, d
-        j += np.uint64(4)
+@allocating_nothing
+def _some_tied(score: _Floats, m: int) -> bool:
+    tied = False
+    for i in range(1, m):
+        tied |= score[i] == score[i - 1]
+    return tied
 
 
-@njit(**_FLAGS)
-def _pass_ties(
-    seen: _Places,
-    start: int,
-    stop: int,
-    of: _Places,
-    passed: _Floats,
-    here: _Floats,
-    touched: _Places,
-    cubes: _Floats,
-    tied: _Floats,
-    below: _Floats,
-) -> None:
-    several, zero = 0, np.uint64(0)
-    for i in range(start, stop):
-        g = of[seen[i]]
-        if here[g] == 0.0:
-            touched[several] = g
-            several += 1
-        here[g] += 1.0
-        passed[zero, g] += 1.0
-    for i in range(start, stop):
-        _add_row(below, seen[i], passed, zero)
-    for t in range(several):
-        g = touched[t]
-        c = here[g]
-        passed[zero, g] += c
-        cubes[g] += c * c * c - c
-        for s in range(several):
-            if s != t:
-                tied[g, touched[s]] += c * c * here[touched[s]]
-    for t in range(several):
-        here[touched[t]] = 0.0
-
-
-@njit(**_FLAGS)
-def _walk(
-    seen: _Places,
+@allocating_nothing
+def _add_ties(
+    group: _Places,
     score: _Floats,
     m: int,
-    of: _Places,
-    unit: _Floats,
-    passed: _Floats,
     here: _Floats,
     touched: _Places,
     cubes: _Floats,
     tied: _Floats,
-    below: _Floats,
 ) -> None:
-    """Add to each cell what its units see of each group: ``below [q, k]``, in halves."""
-    start, zero = 0, np.uint64(0)
+    """Add up ``cubes[g] = Σ (t³ - t)`` and ``tied[g, h] = Σ t_g² t_h`` over levels of one score."""
+    start = 0
     while start < m:
         stop = start + 1
         while stop < m and score[stop] == score[start]:
             stop += 1
-        if stop == start + 1:
-            q = seen[start]
-            g = of[q]
-            _add_row(below, q, passed, zero)
-            below[q, g] += 1.0
-            # One number changes, but whole blocks are written: reading a block of which one number
-            # has just been written stalls the processor.
-            _add_row(passed, zero, unit, g)
-        else:
-            _pass_ties(seen, start, stop, of, passed, here, touched, cubes, tied, below)
+        several = 0
+        for i in range(start, stop if stop > start + 1 else start):
+            g = group[i]
+            if here[g] == 0.0:
+                touched[several] = g
+                several += 1
+            here[g] += 1.0
+        for t in range(several):
+            c = here[touched[t]]
+            cubes[touched[t]] += c * c * c - c
+            for s in range(several):
+                if s != t:
+                    tied[touched[t], touched[s]] += c * c * here[touched[s]]
+        for t in range(several):
+            here[touched[t]] = 0.0
         start = stop
 
 
-@njit(**_FLAGS)
-def _add_cell(
-    q: int,
-    a: int,
-    n: _Floats,
-    size: _Floats,
-    below: _Floats,
-    wins: _Floats,
-    square: _Floats,
-    cube: _Floats,
+@allocating_nothing
+def _pack(k: int, bound: int, word: _Places, shift: _Words) -> tuple[int, int]:
+    """Share groups out among 64-bit words; return how many words, and a group's bits.
+
+    ``bound`` is the largest number that a group's bits have to hold.
+    """
+    bits = 1
+    while (1 << bits) <= bound:
+        bits += 1
+    fields = 64 // bits
+    for g in range(k):
+        word[g] = g // fields
+        shift[g] = (g % fields) * bits
+    return (k + fields - 1) // fields, bits
+
+
+@allocating_nothing
+def _walk(
+    seen: _Places,
+    group: _Places,
+    score: _Floats,
+    m: int,
+    word: _Places,
+    shift: _Words,
+    passed: _Words,
+    packed: _Words,
 ) -> None:
-    base = below[q, a] - size[q] * n[a]
-    for j in range(0, len(n), 4):
-        for i in range(4):
-            b = j + i
-            wins[a, b] += below[q, b]
-            moved = base + (below[q, b] - size[q] * n[b])
-            square[a, b] += moved * moved
-            cube[a, b] += moved * moved * moved
+    """Add to each cell what its units see of each group, in halves: ``packed [q, words]``.
+
+    Several groups' counts lie in one word, so that a unit costs few additions.
+    """
+    one, start = np.uint64(1), 0
+    while start < m:
+        stop = start + 1
+        if stop == m or score[stop] != score[start]:  # nobody else has this score
+            g, q = group[start], seen[start]
+            step = one << shift[g]
+            passed[word[g]] += step
+            for w in range(len(passed)):
+                packed[q, w] += passed[w]
+            passed[word[g]] += step
+            start = stop
+            continue
+        while stop < m and score[stop] == score[start]:
+            stop += 1
+        for i in range(start, stop):  # those of one score see the half of each other
+            passed[word[group[i]]] += one << shift[group[i]]
+        for i in range(start, stop):
+            q = seen[i]
+            for w in range(len(passed)):
+                packed[q, w] += passed[w]
+        for i in range(start, stop):
+            passed[word[group[i]]] += one << shift[group[i]]
+        start = stop
 
 
-@njit(**_FLAGS)
+@allocating_nothing
+def _unpack(
+    k: int, bits: int, word: _Places, shift: _Words, packed: _Words, below: _Floats
+) -> None:
+    mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
+    for q in range(len(packed)):
+        for g in range(k):
+            below[q, g] = float((packed[q, word[g]] >> shift[g]) & mask)
+
+
+@njit(cache=True, nogil=True)
+def _largest_sum(cell: _Places, of: _Places, size: _Floats, n: _Floats) -> int:
+    """Bound what a cell's units can see of one group, in halves."""
+    for q in cell:
+        size[q] += 1.0
+        n[of[q]] += 1.0
+    return int(2.0 * size.max() * n.max()) if len(size) else 1
+
+
+@allocating_nothing
 def _add_clusters(
     cells: _Ints,
     of: _Places,
+    k: int,
     n: _Floats,
     size: _Floats,
     below: _Floats,
     wins: _Floats,
     square: _Floats,
-    cube: _Floats,
     cross: _Floats,
     shared: _Floats,
 ) -> None:
     """Add up clusters' centred rank sums for every pair, and their products where both are there.
 
     ``square[a, b]``: over the cells of group a, the squared sum of their ranks among a and b, less
-    what is expected; ``cube`` likewise. ``cross[a, b]``: over clusters in both groups, the product
-    of the two sums. All of doubled ranks; ``cross`` and ``shared`` only where b is above a.
+    what is expected. ``cross[a, b]``: over clusters in both groups, the product of the two sums.
+    Both of doubled ranks; ``cross`` and ``shared`` only where b is above a. ``below`` is left
+    holding the centred sums.
     """
     for c in range(len(cells) - 1):
         for q in range(cells[c], cells[c + 1]):
-            held = size[q]
-            if held == 0.0:
+            if size[q] == 0.0:
                 continue
             a = of[q]
-            _add_cell(q, a, n, size, below, wins, square, cube)
+            base = below[q, a] - size[q] * n[a]
+            for b in range(k):
+                seen = below[q, b]
+                wins[a, b] += seen
+                moved = base + (seen - size[q] * n[b])
+                square[a, b] += moved * moved
+                below[q, b] = moved
             for r in range(cells[c], q):  # cells of a cluster are in the order of their groups
                 b = of[r]
                 if size[r] > 0.0:
-                    whole = n[a] + n[b]
-                    mine = below[q, a] + below[q, b] - held * whole
-                    cross[b, a] += mine * (below[r, a] + below[r, b] - size[r] * whole)
+                    cross[b, a] += below[q, b] * below[r, a]
                     shared[b, a] += 1.0
 
 
-@njit(**_FLAGS)
-def _z_of(won: float, pairs: float, variance: float) -> float:
-    """Standardise U, with the continuity correction of half a pair; 0 where nothing varies."""
-    if math.isnan(variance):
-        return np.nan
-    away = won - 0.5 * pairs
-    if not (variance > 0.0 and abs(away) > 0.5):
-        return 0.0
-    return (away - math.copysign(0.5, away)) / math.sqrt(variance)
-
-
-@njit(**_FLAGS)
-def _skewness(clusters_a: float, clusters_b: float, square: float, cube: float) -> float:
-    """Skewness of a group's sum of cluster sums when whole clusters are permuted."""
-    whole = clusters_a + clusters_b
-    if whole < 3.0 or not square > 0.0:
-        return 0.0
-    share = clusters_a * clusters_b / (whole * (whole - 1.0))
-    third = share * (clusters_b - clusters_a) / (whole - 2.0) * cube
-    return float(third / (share * square) ** 1.5)
-
-
-@njit(**_FLAGS)
-def _rank_square(a: int, b: int, n: _Floats, cubes: _Floats, tied: _Floats) -> float:
-    """Sum of squares of the centred mid-ranks among two groups: ``(N³ - Σ t³) / 12``."""
-    whole = n[a] + n[b]
-    ties = whole + cubes[a] + cubes[b] + 3.0 * (tied[a, b] + tied[b, a])
-    return float((whole * whole * whole - ties) / 12.0)
-
-
-@njit(**_FLAGS)
-def _variance_between(
-    a: int, b: int, n: _Floats, squared: _Floats, ranks: float, square: _Floats
-) -> float:
-    """Variance of U where no cluster is in both groups and clusters are exchangeable."""
-    whole = n[a] + n[b]
-    own = ranks / whole
-    together = squared[a] + squared[b] - whole
-    alike = 0.0
-    if together > 0.0:
-        alike = max(0.0, (0.25 * (square[a, b] + square[b, a]) - ranks) / together)
-    side_a = (own * n[a] + alike * (squared[a] - n[a])) / (n[a] * n[a])
-    side_b = (own * n[b] + alike * (squared[b] - n[b])) / (n[b] * n[b])
-    lost = 1.0 - (squared[a] + squared[b]) / (whole * whole)
-    scale = n[a] * n[b] / whole
-    return float((side_a + side_b) / lost * scale * scale)
-
-
-@njit(**_FLAGS)
-def _variance_within(
-    a: int, b: int, n: _Floats, clusters: float, square: _Floats, cross: _Floats
-) -> float:
-    """Variance of U from clusters' own contributions, where some are in both groups."""
-    if clusters < 2.0:
-        return np.nan
-    found = square[a, b] / (n[a] * n[a]) + square[b, a] / (n[b] * n[b])
-    found = 0.25 * (found - 2.0 * cross[a, b] / (n[a] * n[b]))
-    scale = n[a] * n[b] / (n[a] + n[b])
-    return float(found * clusters / (clusters - 1.0) * scale * scale)
-
-
-@njit(cache=True, nogil=True)
-def _compare(
-    k: int, n: _Floats, clusters: _Floats, rows: _Floats, tables: _Floats, shared: _Floats,
-    superior: _Floats, naive: _Floats, clustered: _Floats, skew: _Floats,
-) -> None:  # fmt: skip
-    """Fill what is above the diagonal."""
-    cubes, squared = rows[1], rows[2]
-    tied, wins, square, cube, cross = tables[0], tables[1], tables[2], tables[3], tables[4]
+@allocating_nothing
+def _some_apart(k: int, n: _Floats, shared: _Floats) -> bool:
+    """Say whether two groups share no cluster: only then is skewness looked at."""
     for a in range(k):
         for b in range(a + 1, k):
-            pairs = n[a] * n[b]
-            if pairs == 0.0:
-                continue
-            won = 0.5 * wins[a, b]
-            ranks = _rank_square(a, b, n, cubes, tied)
-            whole = n[a] + n[b]
-            superior[a, b] = won / pairs
-            plain = pairs * ranks / (whole * (whole - 1.0))
-            naive[a, b] = math.erfc(abs(_z_of(won, pairs, plain)) / math.sqrt(2.0))
-            skew[a, b] = 0.0
-            if shared[a, b] == 0.0:
-                wide = _variance_between(a, b, n, squared, ranks, square)
-                if squared[a] + squared[b] > whole:  # with one unit a cluster, the naive test
-                    skew[a, b] = _skewness(
-                        clusters[a],
-                        clusters[b],
-                        square[a, b] + square[b, a],
-                        cube[a, b] + cube[b, a],
-                    )
-            else:
-                many = clusters[a] + clusters[b] - shared[a, b]
-                wide = _variance_within(a, b, n, many, square, cross)
-            clustered[a, b] = _z_of(won, pairs, wide)
+            if n[a] > 0.0 and n[b] > 0.0 and shared[a, b] == 0.0:
+                return True
+    return False
+
+
+@allocating_nothing
+def _add_cubes(of: _Places, k: int, size: _Floats, moved: _Floats, cube: _Floats) -> None:
+    """Add up the cubes of what ``square`` has the squares of."""
+    for q in range(len(of)):
+        if size[q] > 0.0:
+            for b in range(k):
+                cube[of[q], b] += moved[q, b] * moved[q, b] * moved[q, b]
 
 
 @njit(cache=True, nogil=True)
@@ -355,21 +320,29 @@ def walk_scores(
     superior = np.full((vectors, k, k), np.nan)
     naive, clustered, skew = superior.copy(), superior.copy(), superior.copy()
     shared = np.zeros((vectors, k, k))
-    seen, score = np.empty(len(cell), np.uint32), np.empty(len(cell))
+    seen, group = np.empty(len(cell), np.uint32), np.empty(len(cell), np.uint32)
+    score = np.empty(len(cell))
     touched, left = np.zeros(width, np.uint32), np.zeros(width, np.int64)
     row, table = np.zeros((3, width)), np.zeros((5, width, width))
     here, cubes, squared = row[0], row[1], row[2]
     tied, wins, square, cube, cross = table[0], table[1], table[2], table[3], table[4]
     size, below = np.zeros(len(of)), np.zeros((len(of), width))
-    passed, unit = np.zeros((1, width)), 2.0 * np.eye(width)
+    word, shift = np.zeros(width, np.uint32), np.zeros(width, np.uint64)
+    words, bits = _pack(k, _largest_sum(cell, of, size, here), word, shift)
+    passed, packed = np.zeros(words, np.uint64), np.zeros((len(of), words), np.uint64)
     for v in range(vectors):
-        row[:], table[:], passed[:], size[:], below[:] = 0.0, 0.0, 0.0, 0.0, 0.0
-        m = _line_up(order[v], scored[v], value[v], first, cell, seen, score, size)
-        _count(of, size, n[v], clusters[v], squared)
-        _find_middles(seen, score, m, of, n[v], total[v], middle[v], left)
-        _walk(seen, score, m, of, unit, passed, here, touched, cubes, tied, below)
-        _add_clusters(cells, of, n[v], size, below, wins, square, cube, cross, shared[v])
-        _compare(
+        row[:], table[:], size[:], passed[:], packed[:] = 0.0, 0.0, 0.0, 0, 0
+        m = _line_up(order[v], scored[v], value[v], first, cell, seen, score)
+        _count(seen, m, of, group, size, n[v], clusters[v], squared)
+        _find_middles(group, score, m, n[v], total[v], middle[v], left)
+        if _some_tied(score, m):
+            _add_ties(group, score, m, here, touched, cubes, tied)
+        _walk(seen, group, score, m, word, shift, passed, packed)
+        _unpack(k, bits, word, shift, packed, below)
+        _add_clusters(cells, of, k, n[v], size, below, wins, square, cross, shared[v])
+        if _some_apart(k, n[v], shared[v]):
+            _add_cubes(of, k, size, below, cube)
+        compare_pairs(
             k,
             n[v],
             clusters[v],
@@ -382,33 +355,3 @@ def walk_scores(
             skew[v],
         )
     return n, clusters, middle, total, superior, naive, clustered, skew, shared
-
-
-@njit(cache=True, nogil=True)
-def medians_by_replicate(value: _Floats, cluster: _Ints, weights: _Floats) -> _Floats:
-    """Weighted median of rising ``value [m]`` for each column of ``weights [c, r]``: ``[r]``.
-
-    The mean of the two middle values where half of the weight lies below; NaN without weight.
-    """
-    replicates = weights.shape[1]
-    out = np.full(replicates, np.nan)
-    total = np.zeros(replicates)
-    for i in range(len(value)):
-        for r in range(replicates):
-            total[r] += weights[cluster[i], r]
-    passed = np.zeros(replicates)
-    lower = np.full(replicates, np.nan)
-    for i in range(len(value)):
-        for r in range(replicates):
-            w = weights[cluster[i], r]
-            if w == 0.0:
-                continue
-            passed[r] += w
-            if math.isnan(out[r]):
-                if not math.isnan(lower[r]):
-                    out[r] = 0.5 * (lower[r] + value[i])
-                elif 2.0 * passed[r] > total[r]:
-                    out[r] = value[i]
-                elif 2.0 * passed[r] == total[r]:
-                    lower[r] = value[i]
-    return out

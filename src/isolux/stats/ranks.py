@@ -209,22 +209,29 @@ def cells_of(
     groups = np.asarray(group, dtype=np.int64)
     clusters = np.asarray(cluster, dtype=np.int64)
     _check_entries(units, groups, len(clusters), n_groups)
-    by_unit = np.lexsort((groups, units))
-    units, groups = units[by_unit], groups[by_unit]
-    first = np.searchsorted(units, np.arange(len(clusters) + 1)).astype(np.uint32)
-    if len(units) and np.any((np.diff(units) == 0) & (np.diff(groups) == 0)):
-        raise InputError("a unit is in one group twice", expected="each entry once")
-    several = len(units) > 0 and bool((np.diff(units) == 0).any())
-    alone = not several and len(np.unique(clusters)) == len(clusters)
+    if np.any(np.diff(units) < 0):
+        by_unit = np.argsort(units, kind="stable")
+        units, groups = units[by_unit], groups[by_unit]
+    held = np.bincount(units, minlength=len(clusters))
+    first = np.concatenate([[0], np.cumsum(held)]).astype(np.uint32)
+    several = bool((held > 1).any())
+    if several:
+        entries = np.sort(units * n_groups + groups)
+        if np.any(np.diff(entries) == 0):
+            raise InputError("a unit is in one group twice", expected="each entry once")
+    n_clusters = int(clusters.max(initial=-1)) + 1
+    alone = not several and bool((np.bincount(clusters, minlength=1) <= 1).all())
     if alone:
         of = np.arange(n_groups, dtype=np.uint32)
         cells = np.arange(n_groups + 1, dtype=np.int64)
         return GroupCells(first, groups.astype(np.uint32), cells, of, n_groups, alone)
-    key, cell = np.unique(clusters[units] * n_groups + groups, return_inverse=True)
-    n_clusters = int(clusters.max(initial=-1)) + 1
-    cells = np.searchsorted(key // max(n_groups, 1), np.arange(n_clusters + 1)).astype(np.int64)
-    of = (key % max(n_groups, 1)).astype(np.uint32)
-    return GroupCells(first, cell.astype(np.uint32), cells, of, n_groups, alone)
+    key = clusters[units] * n_groups + groups
+    there = np.zeros((n_clusters, n_groups), dtype=bool)
+    there.ravel()[key] = True
+    number = (np.cumsum(there) - 1).astype(np.uint32)
+    cells = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+    of = np.nonzero(there)[1].astype(np.uint32)
+    return GroupCells(first, number[key], cells, of, n_groups, alone)
 
 
 def _check_entries(units: IntArray, groups: IntArray, n_units: int, n_groups: int) -> None:
@@ -338,7 +345,7 @@ def median_replicates(
     >>> median_replicates([3.0, 1.0, 2.0], [0, 1, 2], np.array([[1.0, 2], [1, 0], [1, 2]])).tolist()
     [2.0, 2.5]
     """
-    from isolux.stats._rank_kernels import medians_by_replicate
+    from isolux.stats._rank_median_kernels import medians_by_replicate
 
     scores, owner = np.asarray(value, dtype=np.float64), np.asarray(cluster, dtype=np.int64)
     order = np.argsort(scores, kind="stable")

@@ -135,10 +135,10 @@ def read_found(
     """
     frame = check(to_polars(predictions), table, where="predictions")
     _refuse_negative(frame)
-    models = tuple(distinct(frame["model"])) or (model or _UNNAMED,)
+    models = tuple(distinct(frame, "model")) or (model or _UNNAMED,)
     rows, notes = _in_images(frame, people.images)
     if people.classes is None:
-        rows, said = _of_labels(rows, frame["label"], person_label)
+        rows, said = _of_labels(rows, frame, person_label)
     else:
         rows, said = _of_known_classes(rows, people.classes, person_label)
     found = []
@@ -243,9 +243,14 @@ def _detections(rows: pl.DataFrame, classes: tuple[str, ...] | None) -> Detectio
 
 def _refuse_negative(frame: pl.DataFrame) -> None:
     sides = [name for name in BOX if name in frame.columns]
-    if len(sides) == len(BOX) and ((frame["box_w"] < 0) | (frame["box_h"] < 0)).any():
+    if len(sides) == len(BOX) and _least(frame, "box_w", "box_h") < 0:
         boxes = np.column_stack([frame[name].fill_null(0.0).to_numpy() for name in BOX])
         check_boxes_xywh(boxes, file="predictions")
+
+
+def _least(frame: pl.DataFrame, *names: str) -> float:
+    least = frame.select(pl.min_horizontal(pl.col(names).min())).item()
+    return 0.0 if least is None else float(least)
 
 
 def _in_images(frame: pl.DataFrame, images: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
@@ -264,10 +269,10 @@ def _in_images(frame: pl.DataFrame, images: pl.DataFrame) -> tuple[pl.DataFrame,
 
 
 def _of_labels(
-    rows: pl.DataFrame, labels: pl.Series, person_label: str | Sequence[str] | None
+    rows: pl.DataFrame, given: pl.DataFrame, person_label: str | Sequence[str] | None
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Keep predictions that mean a person: all of them where there is one label or none."""
-    known = distinct(labels)
+    known = distinct(given, "label")
     shown = ", ".join(map(repr, known[:12])) + (", …" if len(known) > 12 else "")
     if person_label is None:
         if len(known) > 1:
@@ -279,7 +284,7 @@ def _of_labels(
             )
         return rows, ()
     names = [person_label] if isinstance(person_label, str) else list(person_label)
-    if len(labels) and not set(names) & set(known):
+    if given.height and not set(names) & set(known):
         raise SpecError(
             f"no prediction is labelled {' or '.join(map(repr, names))}",
             expected="a label that the predictions have",

@@ -14,20 +14,23 @@ __all__ = ["distinct", "with_image_numbers"]
 _RUN = 4  # rows that a run must have, in the mean, for runs to be quicker
 
 
-def distinct(values: pl.Series) -> list[str]:
-    """List the different values, sorted, without null.
+def distinct(frame: pl.DataFrame, name: str) -> list[str]:
+    """List the different values of a column, sorted, without null.
+
+    A column that repeats one value is not written out for every row.
 
     Examples
     --------
-    >>> distinct(pl.Series(["b", None, "a", "b"]))
+    >>> distinct(pl.DataFrame({"label": ["b", None, "a", "b"]}), "label")
     ['a', 'b']
     """
-    nulls = values.null_count()
-    if nulls == len(values):
+    values = pl.col(name)
+    nulls = frame.select(values.null_count()).item()
+    if nulls == frame.height:
         return []
-    if not nulls and bool((values == values[0]).all()):
-        return [str(values[0])]
-    return [str(value) for value in values.unique().drop_nulls().sort()]
+    if not nulls and frame.select((values == values.first()).all()).item():
+        return [str(frame[0, name])]
+    return [str(value) for value in frame[name].unique().drop_nulls().sort()]
 
 
 def with_image_numbers(frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:

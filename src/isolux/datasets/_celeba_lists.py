@@ -1,0 +1,130 @@
+"""CelebA's text lists as columns: a picture a row, cells parted by any number of spaces.
+
+``list_attr_celeba.txt`` and its like begin with the number of rows and a line of names, which may
+lack the name of the first column; ``list_eval_partition.txt`` and its like begin with a row.
+CelebAMask-HQ keeps the form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from isolux.datasets._inner_paths import refuse_outside
+from isolux.errors import FileError, TableError, place
+from isolux.io._delimited import read_delimited
+from isolux.io._text import decodable
+from isolux.io.cells import row_of
+
+__all__ = ["LARGEST_COUNT_DIGITS", "read_list", "refuse_repeats", "said_yes_or_no", "whole_numbers"]
+
+LARGEST_COUNT_DIGITS = 9
+"""More digits than these are no number of pictures."""
+
+_FIRST = ("image_id", "idx")
+_WORDS = {"1": "yes", "-1": "no"}
+
+
+def read_list(data: bytes, where: str, names: Sequence[str] | None = None) -> pl.DataFrame:
+    r"""Read a list; every column is text.
+
+    Parameters
+    ----------
+    data : bytes
+        The file's content.
+    where : str
+        Its name, for errors.
+    names : sequence of str, optional
+        The columns of a list that does not name them. Not given: the first line, or the second
+        after a number of rows, names them; ``image_id`` is put before them where it is left out.
+
+    Raises
+    ------
+    FileError, TableError
+        Empty, cut off (fewer rows than its first line says), rows of unequal length, a picture
+        twice or outside the dataset's folder; with the row, counted from 1 below the names.
+
+    Examples
+    --------
+    >>> read_list(b"1\nMale Young \n000001.jpg -1  1\n", "a.txt").rows()
+    [('000001.jpg', '-1', '1')]
+    """
+    text = _single_spaces(decodable(data, where))
+    first, _, rest = text.partition(b"\n")
+    count = None
+    if names is not None:
+        header, body = list(names), text
+    else:
+        if first.isdigit() and len(first) <= LARGEST_COUNT_DIGITS:
+            count = int(first)
+            first, _, rest = rest.partition(b"\n")
+        header, body = first.decode("utf-8").split(" "), rest
+        if header[0] not in _FIRST:
+            header = [_FIRST[0], *header]
+    if '"' in "".join(header) or b'"' in body:
+        raise FileError("a list of pictures holds a quotation mark", where=where)
+    frame = read_delimited(" ".join(header).encode() + b"\n" + body, " ", where)
+    if count is not None and count != frame.height:
+        raise FileError(
+            "the list has another number of rows than its first line says",
+            expected=f"{count:,} rows",
+            found=f"{frame.height:,}",
+            where=where,
+            hint="the file may be cut off: fetch it again",
+        )
+    if frame.is_empty():
+        raise FileError("the list names no picture", where=where)
+    refuse_outside(frame[header[0]], where, header[0])
+    refuse_repeats(frame[header[0]], where)
+    return frame
+
+
+def _single_spaces(text: bytes) -> bytes:
+    text = text.replace(b"\r\n", b"\n").replace(b"\t", b" ")
+    while b"  " in text:
+        text = text.replace(b"  ", b" ")
+    return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip()
+
+
+def refuse_repeats(ids: pl.Series, where: str) -> None:
+    """Refuse a picture that occurs twice, with the row of its second place."""
+    repeated = ids.is_duplicated()
+    if repeated.any():
+        first = ids[row_of(repeated)]
+        row = int((ids == first).arg_true()[1])
+        raise TableError(
+            "a picture is listed twice",
+            expected="each picture once",
+            found=repr(first),
+            where=place(where, row + 1, ids.name),
+        )
+
+
+def said_yes_or_no(frame: pl.DataFrame, names: Sequence[str], where: str) -> pl.DataFrame:
+    """Turn 1 and -1 into ``yes`` and ``no``, and refuse everything else."""
+    for name in names:
+        strange = ~frame[name].is_in(list(_WORDS)).fill_null(value=False)
+        if strange.any():
+            row = row_of(strange)
+            raise TableError(
+                f"an attribute is neither 1 nor -1 ({strange.sum():,} cell(s))",
+                expected="1 (yes) or -1 (no)",
+                found=repr(frame[name][row]),
+                where=place(where, row + 1, name),
+            )
+    return frame.with_columns(pl.col(*names).replace_strict(_WORDS, return_dtype=pl.String))
+
+
+def whole_numbers(frame: pl.DataFrame, names: Sequence[str], where: str) -> pl.DataFrame:
+    """Read columns as whole numbers, and refuse everything else."""
+    read = frame.with_columns(pl.col(*names).cast(pl.Int64, strict=False))
+    for name in names:
+        if read[name].null_count():
+            row = row_of(read[name].is_null())
+            raise TableError(
+                f"{name} is no whole number",
+                found=repr(frame[name][row])[:80],
+                where=place(where, row + 1, name),
+            )
+    return read

@@ -1,0 +1,138 @@
+"""Sizes of pictures, for datasets whose boxes are parts of an unknown whole.
+
+From a table, or from the headers of the pictures themselves; none is decoded.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from isolux.datasets._inner_paths import listed_files
+from isolux.errors import FileError, TableError, UnknownNameError, place
+from isolux.io.cells import as_numbers, row_of
+from isolux.io.frames import read_table
+from isolux.io.hashing import sha256_file, sha256_listing
+from isolux.io.ids import ids_of, reduced
+from isolux.io.images import IMAGE_SUFFIXES
+
+__all__ = ["Sizes", "read_sizes"]
+
+_IDS = ("image_id", "ImageID", "id", "file", "filename", "file_name", "path")
+_WIDTHS = ("width", "Width")
+_HEIGHTS = ("height", "Height")
+_TURNED = (5, 6, 7, 8)  # EXIF orientations that swap the sides
+_ORIENTATION = 0x0112
+_DAMAGE = (OSError, SyntaxError, ValueError, KeyError, TypeError, EOFError, struct.error)
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """``frame``: ``image_id``, ``width``, ``height`` in pixels, ``uri`` (null from a table)."""
+
+    frame: pl.DataFrame
+    inputs: dict[str, str]
+
+
+def read_sizes(path: str | Path, image_ids: pl.Series) -> Sizes:
+    """Read the sizes of these images.
+
+    Parameters
+    ----------
+    path : str or Path
+        A table with columns ``image_id`` (or ``ImageID``, ``id``, ``file``, …), ``width`` and
+        ``height``; or a folder of pictures, ``<image_id>.jpg``, whose headers are read. A picture
+        is as wide as it looks, turned as its EXIF says.
+    image_ids : polars.Series
+        Ids, each once. Of other images nothing is read.
+
+    Returns
+    -------
+    Sizes
+        Rows of the images that were found.
+
+    Raises
+    ------
+    FileError, TableError, UnknownNameError
+        No such table or folder; a size that is no number of pixels; a header that is damaged.
+    """
+    root = Path(path).expanduser()
+    found = _of_folder(root, image_ids) if root.is_dir() else _of_table(root)
+    repeated = found["image_id"].is_duplicated()
+    if repeated.any():
+        raise TableError(
+            "an image has several sizes",
+            expected="each image once",
+            found=repr(found["image_id"][row_of(repeated)]),
+            where=str(root),
+        )
+    digest = sha256_listing(root) if root.is_dir() else sha256_file(root)
+    return Sizes(found, {str(root): digest})
+
+
+def _of_table(file: Path) -> pl.DataFrame:
+    table, where = read_table(file), str(file)
+    named = [_column(table, names, where) for names in (_IDS, _WIDTHS, _HEIGHTS)]
+    sides = []
+    for name, column in zip(("width", "height"), named[1:], strict=True):
+        number = as_numbers(table[column], where=where, column=column)
+        bad = ~((number >= 1) & (number < 2**31) & (number == number.floor()))
+        bad = bad.fill_null(value=True)
+        if bad.any():
+            row = row_of(bad)
+            raise TableError(
+                f"an image's {name} is no number of pixels",
+                expected="a whole number from 1",
+                found=repr(table[column][row]),
+                where=place(where, row + 1, column),
+            )
+        sides.append(number.cast(pl.Int64).alias(name))
+    ids = reduced(ids_of(table, named[0], where), "stem").alias("image_id")
+    return pl.DataFrame([ids, *sides]).with_columns(uri=pl.lit(None, dtype=pl.String))
+
+
+def _column(table: pl.DataFrame, names: tuple[str, ...], where: str) -> str:
+    for name in names:
+        if name in table.columns:
+            return name
+    raise UnknownNameError("column", names[0], table.columns, where=where)
+
+
+def _of_folder(root: Path, image_ids: pl.Series) -> pl.DataFrame:
+    files = listed_files(root)
+    pattern = rf"(?i)({'|'.join(IMAGE_SUFFIXES)})$".replace(".", r"\.")
+    pictures = files.filter(files.str.contains(pattern))
+    wanted = pl.DataFrame(
+        [reduced(pictures, "stem").alias("image_id"), pictures.alias("uri")]
+    ).filter(pl.col("image_id").is_in(image_ids.implode()))
+    # One open file each: a picture's size stands nowhere else.
+    sizes = [_header(root / uri) for uri in wanted["uri"]]
+    return wanted.with_columns(
+        width=pl.Series([s.width for s in sizes], dtype=pl.Int64),
+        height=pl.Series([s.height for s in sizes], dtype=pl.Int64),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    width: int
+    height: int
+
+
+def _header(file: Path) -> _Size:
+    from PIL import Image
+
+    try:
+        with Image.open(file, formats=("PNG", "JPEG", "WEBP", "BMP", "TIFF")) as image:
+            width, height = image.size
+            turned = image.getexif().get(_ORIENTATION) in _TURNED
+    except (*_DAMAGE, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise FileError(
+            "the size of a picture cannot be read from its header",
+            found=(str(error).splitlines() or [""])[0].partition(" <_io.")[0][:120],
+            where=str(file),
+        ) from error
+    return _Size(height, width) if turned else _Size(width, height)

@@ -1,0 +1,242 @@
+"""UTKFace: faces whose file names say age, gender and race.
+
+Zhang, Song and Qi (2017). There is no table: ``26_1_0_20170117180555824.jpg.chip.jpg`` is a woman
+of 26 whom the codes call White. Reads a folder of such files, or a list of their names; no picture
+is opened. A few published names lack a field; they are listed and left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from isolux.containers import Dataset
+from isolux.datasets._attribute_rows import age_groups, attribute_rows
+from isolux.datasets._clusters import clustered_as
+from isolux.datasets._files import file_in, read_file, sha256_bytes
+from isolux.datasets._inner_paths import listed_files, refuse_outside
+from isolux.errors import FileError, SpecError, TableError, place
+from isolux.info import DatasetInfo, Reference
+from isolux.io._text import decodable
+from isolux.io.cells import row_of
+from isolux.io.hashing import sha256_listing
+from isolux.io.images import IMAGE_SUFFIXES
+from isolux.tables import IMAGES, INSTANCES, check
+
+__all__ = ["AGE_EDGES", "GENDERS", "INFO", "RACES", "load"]
+
+GENDERS = {"0": "Male", "1": "Female"}
+RACES = {"0": "White", "1": "Black", "2": "Asian", "3": "Indian", "4": "Others"}
+AGE_EDGES = (13, 30, 45)
+"""Where Fairness Indicators' released code parts the ages of this dataset."""
+
+_OLDEST = 116  # years; the oldest face of the publisher's page
+_NAME = r"^(?<age>[0-9]{1,3})_(?<gender>[01])_(?<race>[0-4])_[^_]*$"
+_SHOWN = 20  # malformed names that a note spells out
+
+INFO = DatasetInfo(
+    title="UTKFace",
+    summary="Over 20,000 faces of ages 0 to 116; age, gender and race stand in the file names.",
+    references=(
+        Reference(
+            key="utkface",
+            citation="Zhang, Z., Song, Y., & Qi, H. (2017). Age progression/regression by"
+            " conditional adversarial autoencoder. In Proceedings of the IEEE Conference on"
+            " Computer Vision and Pattern Recognition (CVPR) (pp. 5810–5818).",
+            url="https://susanqq.github.io/UTKFace/",
+        ),
+    ),
+    licence="non-commercial research only; the pictures stay their owners'",
+    training_allowed=True,
+    withdrawal="the publisher removes a picture whose owner asks; no list of them comes with it",
+    judgement="inferred",
+    terms=(
+        ("age", "apparent age"),
+        ("age_group", "apparent age"),
+        ("gender", "apparent gender presentation"),
+        ("race", "apparent race"),
+    ),
+    assumptions=(
+        "each face is another person: the dataset names no subjects",
+        "a model's estimates, each checked by an annotator, stand for the groups; they are not"
+        " what people say of themselves",
+    ),
+)
+
+
+def load(
+    path: str | Path,
+    *,
+    cluster: str | None = None,
+    malformed: Literal["leave out", "refuse"] = "leave out",
+) -> Dataset:
+    r"""Load UTKFace from its file names.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder of pictures (those in folders below it too), or a text file with a name a line.
+        The dataset has no splits of its own: give each part's folder or list.
+    cluster : str, optional
+        What was sampled independently: an attribute. Not given: faces are clusters.
+    malformed : {"leave out", "refuse"}
+        What becomes of a picture whose name does not say age, gender and race. The notes list
+        those that are left out.
+
+    Returns
+    -------
+    Dataset
+        ``instances``: a face, its path as id. ``attributes``: ``age`` (years, as ``number`` too),
+        ``age_group`` (``under 13``, ``13-29``, ``30-44``, ``45 and over``), ``gender`` (``Male``,
+        ``Female``), ``race`` (``White``, ``Black``, ``Asian``, ``Indian``, ``Others``).
+
+    Raises
+    ------
+    FileError
+        No such file or folder, or no picture in it that is named so.
+    TableError
+        A name that is listed twice, leads out of the folder or, if asked for, is malformed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "26_1_0_20170117180555824.jpg.chip.jpg").touch()
+    ...     load(folder).attributes.select("attribute", "value").rows()
+    [('age', '26'), ('age_group', '13-29'), ('gender', 'Female'), ('race', 'White')]
+    """
+    if malformed not in ("leave out", "refuse"):
+        raise SpecError(
+            "malformed cannot be set to that", expected="leave out or refuse", found=repr(malformed)
+        )
+    root = Path(path).expanduser()
+    where = str(root)
+    listed = _listed(root)
+    named = _read_names(listed.names, where, malformed)
+    faces = named.faces
+    instances = check(
+        faces.select(instance_id="file", image_id="file", classes=pl.lit(["face"])),
+        INSTANCES,
+        where=where,
+    )
+    dataset = Dataset(
+        name="utkface",
+        info=INFO,
+        instances=instances,
+        attributes=attribute_rows(faces, "file", ("age", "age_group", "gender", "race")),
+        images=check(faces.select(image_id="file", uri="file"), IMAGES, where=where),
+        inputs={where: listed.digest},
+        notes=named.notes,
+    )
+    return clustered_as(dataset, cluster, default=None, names={"face": None, "row": None})
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    names: pl.Series
+    digest: str
+
+
+def _listed(root: Path) -> _Listed:
+    """List the pictures of a folder, or the names in a file."""
+    if root.is_dir():
+        return _Listed(listed_files(root), sha256_listing(root))
+    file = file_in(root, (), "list of UTKFace's file names")
+    data = read_file(file)
+    lines = pl.Series("file", decodable(data, str(file)).decode("utf-8").splitlines())
+    refuse_outside(lines, str(file), "file")
+    names = lines.str.strip_chars().str.strip_prefix("./")
+    repeated = names.is_duplicated() & (names != "")
+    if repeated.any():
+        row = int(((names == names[row_of(repeated)]).arg_true())[1])
+        raise TableError(
+            "a picture is listed twice",
+            expected="each name once",
+            found=repr(names[row]),
+            where=place(str(file), row + 1),
+        )
+    return _Listed(names, sha256_bytes(data))
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    faces: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+def _read_names(names: pl.Series, where: str, malformed: str) -> _Named:
+    base = pl.col("base")
+    # "…357jpg.chip.jpg" and "….pg" are among the published names: a suffix alone decides nothing.
+    picture = base.str.to_lowercase().str.contains(
+        rf"({'|'.join(IMAGE_SUFFIXES)})\s*$".replace(".", r"\.")
+    )
+    read = (
+        names.to_frame("file")
+        .with_row_index("line", offset=1)
+        .filter(pl.col("file") != "")
+        .with_columns(base=pl.col("file").str.replace(r"(?s)^.*[/\\]", ""))
+        .with_columns(base.str.extract_groups(_NAME).alias("said"), picture=picture)
+        .unnest("said")
+        .with_columns(pl.col("age").cast(pl.Float64))
+    )
+    good = (pl.col("age") <= _OLDEST).fill_null(value=False)
+    bad = read.filter(~good, pl.col("picture") | base.str.contains(r"^[0-9]+_"))
+    others = read.filter(~good).height - bad.height
+    if bad.height and malformed == "refuse":
+        raise _no_labels(bad, where)
+    faces = read.filter(good)
+    if faces.is_empty():
+        raise FileError(
+            "no file is named as UTKFace names its pictures",
+            expected="<age>_<gender>_<race>_<date>.jpg",
+            found=repr(read["base"][0]) if read.height else "no file",
+            where=where,
+        )
+    labelled = faces.select(
+        "file",
+        "base",
+        "age",
+        age_groups(faces["age"], AGE_EDGES).alias("age_group"),
+        pl.col("gender").replace_strict(GENDERS, return_dtype=pl.String),
+        pl.col("race").replace_strict(RACES, return_dtype=pl.String),
+    )
+    return _Named(labelled, (*_notes(bad, others), *_twice(labelled)))
+
+
+def _no_labels(bad: pl.DataFrame, where: str) -> TableError:
+    return TableError(
+        f"{bad.height:,} picture(s) have names that do not say age, gender and race",
+        expected="<age, 0 to 116>_<gender, 0 or 1>_<race, 0 to 4>_<date>.jpg",
+        found=repr(bad["file"][0]),
+        where=place(where, int(bad["line"][0])) if Path(where).is_file() else where,
+        hint="leave them out with malformed='leave out'",
+    )
+
+
+def _notes(bad: pl.DataFrame, others: int) -> list[str]:
+    notes = []
+    if bad.height:
+        more = f" and {bad.height - _SHOWN:,} more" if bad.height > _SHOWN else ""
+        listed = ", ".join(bad["file"].head(_SHOWN))
+        notes.append(
+            f"{bad.height:,} picture(s) are left out, as their names do not say age, gender and"
+            f" race: {listed}{more}."
+        )
+    if others:
+        notes.append(f"{others:,} file(s) are no pictures and are passed over.")
+    return notes
+
+
+def _twice(faces: pl.DataFrame) -> list[str]:
+    """Warn of pictures that are there both as taken and aligned, or in two folders."""
+    photos = faces["base"].str.replace(r"(?i)(\.jpg)?\.chip\.jpg$", ".jpg").n_unique()
+    if photos == faces.height:
+        return []
+    note = (
+        f"{faces.height:,} files are of {photos:,} photos: some are here twice, as taken and"
+        " aligned or in two folders, and are counted twice."
+    )
+    return [note]

@@ -1,0 +1,107 @@
+"""The compiled loops of ``tradeoffs``; imported only by the functions that run them.
+
+Rows come by falling score; row i is in the groups ``group[start[i]:start[i + 1]]``, the first of
+which is everyone (0), and weighs what its cluster does. Every loop is one pass a replicate.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+__all__ = ["kept_at", "meeting"]
+
+_Ints = npt.NDArray[np.int64]
+_Floats = npt.NDArray[np.float64]
+_Bools = npt.NDArray[np.bool_]
+_ROUNDING = 1e-9
+
+
+@njit(cache=True, nogil=True)
+def _totals(weight: _Floats, cluster: _Ints, wrong: _Bools, start: _Ints, group: _Ints,
+            total: _Floats) -> None:  # fmt: skip
+    """Add up each group's rows of either kind: ``total [2, g]``."""
+    total[:] = 0.0
+    for i in range(len(cluster)):
+        w, kind = weight[cluster[i]], np.int64(wrong[i])
+        for m in range(start[i], start[i + 1]):
+            total[kind, group[m]] += w
+
+
+@njit(cache=True, nogil=True)
+def kept_at(
+    weights: _Floats, cluster: _Ints, score: _Floats, wrong: _Bools, start: _Ints, group: _Ints,
+    coverages: _Floats, kept: _Floats,
+) -> None:  # fmt: skip
+    """Keep the surest until everyone's coverage is reached, those that tie with the last too.
+
+    ``weights [C, r]``; ``coverages [k]`` rise. ``kept [2, k, g, r]`` gets the weight of each
+    group's rows kept: right ones, then wrong ones.
+    """
+    n, k, g = len(cluster), len(coverages), kept.shape[2]
+    total, so_far = np.zeros((2, g)), np.zeros((2, g))
+    for j in range(weights.shape[1]):
+        weight = weights[:, j]
+        _totals(weight, cluster, wrong, start, group, total)
+        everyone = total[0, 0] + total[1, 0]
+        so_far[:] = 0.0
+        at = 0
+        for i in range(n):
+            w, kind = weight[cluster[i]], np.int64(wrong[i])
+            for m in range(start[i], start[i + 1]):
+                so_far[kind, group[m]] += w
+            if i + 1 < n and score[i + 1] == score[i]:
+                continue
+            reached = (so_far[0, 0] + so_far[1, 0]) * (1.0 + _ROUNDING)
+            while at < k and reached >= coverages[at] * everyone:
+                kept[:, at, :, j] = so_far
+                at += 1
+
+
+@njit(cache=True, nogil=True)
+def meeting(
+    weights: _Floats, cluster: _Ints, score: _Floats, positive: _Bools, start: _Ints, group: _Ints,
+    operating: float, rate: _Floats, threshold: _Floats, false: _Floats,
+) -> None:  # fmt: skip
+    """Find for each group the highest threshold at which its positives fare as everyone's do.
+
+    Everyone's share of positives at or above ``operating`` is the target. ``rate [2, g, r]`` gets
+    each group's shares at ``operating``, of negatives and of positives; ``threshold [g, r]`` where
+    its positives reach the target; ``false [g, r]`` its share of negatives there. NaN where a group
+    has none of a kind, or where the target is 0.
+    """
+    n, g = len(cluster), threshold.shape[0]
+    total, above, so_far, beyond = np.zeros((2, g)), np.zeros((2, g)), np.zeros(g), np.zeros(g)
+    for j in range(weights.shape[1]):
+        weight = weights[:, j]
+        _totals(weight, cluster, positive, start, group, total)
+        inside = 0
+        while inside < n and score[inside] >= operating:
+            inside += 1
+        _totals(weight, cluster[:inside], positive, start, group, above)
+        rate[:, :, j] = np.where(total > 0, above / np.where(total > 0, total, 1.0), np.nan)
+        threshold[:, j] = np.nan
+        false[:, j] = np.nan
+        target = rate[1, 0, j]
+        if not target > 0:
+            continue
+        so_far[:] = 0.0
+        for i in range(n):
+            if positive[i]:
+                w = weight[cluster[i]]
+                for m in range(start[i], start[i + 1]):
+                    q = group[m]
+                    so_far[q] += w
+                    met = so_far[q] * (1.0 + _ROUNDING) >= target * total[1, q]
+                    if w > 0 and met and np.isnan(threshold[q, j]):
+                        threshold[q, j] = score[i]
+        beyond[:] = 0.0
+        for i in range(n):
+            if not positive[i]:
+                for m in range(start[i], start[i + 1]):
+                    if score[i] >= threshold[group[m], j]:
+                        beyond[group[m]] += weight[cluster[i]]
+        for q in range(g):
+            if total[0, q] > 0 and not np.isnan(threshold[q, j]):
+                false[q, j] = beyond[q] / total[0, q]

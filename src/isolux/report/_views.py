@@ -1,0 +1,152 @@
+"""What stands beside each disparity of a detector: curves over overlaps, people by size.
+
+Read from the tables of two analyses (``overlap_curves``, ``breakdown``) in a run's record, and
+arranged by attribute. Nothing is measured here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = [
+    "BESIDE",
+    "Breakdown",
+    "BreakdownRow",
+    "Curve",
+    "CurvePoint",
+    "StratumCell",
+    "breakdowns_of",
+    "curves_of",
+]
+
+BESIDE = ("overlap_curves", "breakdown")
+"""Analyses whose tables stand beside the attributes, and in no section of their own."""
+
+_Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """The share of a group that is found at one overlap, with a pointwise interval."""
+
+    overlap: float
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A group's recall at each overlap."""
+
+    group: str
+    people: int
+    points: tuple[CurvePoint, ...]
+    measure: str = "overlap"
+
+
+@dataclass(frozen=True, slots=True)
+class StratumCell:
+    """A group's people of one size: how many, which share of the group, how well they are found."""
+
+    people: int
+    share: float | None
+    value: float | None
+    low: float | None
+    high: float | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class BreakdownRow:
+    """One group: a cell for each stratum, None where nobody is."""
+
+    group: str
+    cells: tuple[StratumCell | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """The groups of one attribute, divided by size or by how much of somebody is hidden."""
+
+    by: str
+    metric: str
+    strata: tuple[str, ...]
+    everyone: BreakdownRow | None
+    rows: tuple[BreakdownRow, ...]
+
+
+def curves_of(record: Mapping[str, Any], model: str) -> dict[str, tuple[Curve, ...]]:
+    """Take the curves of one model by attribute, everyone's first in each."""
+    rows = [row for row in _rows(record, "overlap_curves") if row.get("model") == model]
+    by_attribute = _keyed(rows, lambda row: row.get("attribute"))
+    everyone = [_curve("everyone", own) for own in (by_attribute.pop(None, []),) if own]
+    return {
+        str(attribute): (
+            *everyone,
+            *(
+                _curve(str(group), part)
+                for group, part in _keyed(own, lambda row: row.get("group")).items()
+            ),
+        )
+        for attribute, own in by_attribute.items()
+    }
+
+
+def breakdowns_of(record: Mapping[str, Any], model: str) -> dict[str, tuple[Breakdown, ...]]:
+    """Take the tables of one model by attribute: one for each thing people are divided by."""
+    rows = [row for row in _rows(record, "breakdown") if row.get("model") == model]
+    found: dict[str, tuple[Breakdown, ...]] = {}
+    for by, divided in _keyed(rows, lambda row: row.get("by")).items():
+        parts = _keyed(divided, lambda row: row.get("attribute"))
+        strata = tuple(dict.fromkeys(str(row["stratum"]) for row in parts.get(None, divided)))
+        everyone = [_breakdown_row("everyone", parts.pop(None, []), strata)]
+        for attribute, own in parts.items():
+            groups = _keyed(own, lambda row: row.get("group"))
+            made = Breakdown(
+                by=str(by),
+                metric=str(own[0].get("metric") or ""),
+                strata=strata,
+                everyone=everyone[0] if any(everyone[0].cells) else None,
+                rows=tuple(_breakdown_row(str(g), part, strata) for g, part in groups.items()),
+            )
+            found[str(attribute)] = (*found.get(str(attribute), ()), made)
+    return found
+
+
+def _rows(record: Mapping[str, Any], analysis: str) -> list[dict[str, Any]]:
+    tables = (record.get("explained") or {}).get(analysis) or {}
+    return [
+        dict(zip(table["columns"], row, strict=True))
+        for table in tables.values()
+        for row in table["rows"]
+    ]
+
+
+def _keyed(rows: Sequence[_Row], key: Callable[[_Row], Any]) -> dict[Any, list[_Row]]:
+    found: dict[Any, list[_Row]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
+def _curve(group: str, rows: Sequence[_Row]) -> Curve:
+    points = [
+        CurvePoint(row["overlap"], row["recall"], row["low"], row["high"])
+        for row in sorted(rows, key=lambda row: row["overlap"])
+        if row["recall"] is not None
+    ]
+    people = max(int(row["people"]) for row in rows)
+    return Curve(group, people, tuple(points), str(rows[0].get("measure") or "overlap"))
+
+
+def _breakdown_row(group: str, rows: Sequence[_Row], strata: Sequence[str]) -> BreakdownRow:
+    of = {row["stratum"]: row for row in rows}
+    names = ("people", "share", "value", "low", "high", "status")
+    cells = [
+        StratumCell(**{name: of[word][name] for name in names}) if word in of else None
+        for word in strata
+    ]
+    return BreakdownRow(group, tuple(cells))

@@ -1,0 +1,286 @@
+"""The worst misses of each group as pictures: a page of its own, beside the report and never in it.
+
+Off unless asked for. Pictures of people may be shown only where the dataset's licence says so, or
+where somebody who answers for it states that they may; and whoever withdraws their consent must
+not live on in a report: the page is one file that can be deleted, says whom it shows, and is made
+from the dataset as it is now, so that people who have left it are not shown.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from isolux.containers import Dataset, Run
+from isolux.errors import FileError, SpecError
+from isolux.groups import groupings, membership
+from isolux.groups.unknown import UNKNOWN
+from isolux.info import DatasetInfo
+from isolux.io import write_text
+from isolux.io.images import read_image
+from isolux.io.paths import inside
+from isolux.report.document import Line
+from isolux.report.html import page
+from isolux.report.summary import summarise_record
+from isolux.spec import AuditSpec, parse_spec
+from isolux.tables import INSTANCES
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["Gallery", "Picture", "write_gallery"]
+
+THUMBNAIL_PX = 240
+"""The longer side of a picture in the gallery."""
+
+_OPEN = re.compile(r"(CC0|CC BY|public domain)(?![- ]*(NC|ND))(?!.*;)", re.IGNORECASE)
+_BOX = ("box_x", "box_y", "box_w", "box_h")
+_AROUND = 0.75  # of the box's longer side, on each side of it
+_LEAST_AROUND_PX = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One person: who, how they fared, the picture as a data address or why there is none."""
+
+    unit_id: str
+    value: float
+    data: str
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupPictures:
+    """The worst misses of one group, the worst first."""
+
+    attribute: str
+    group: str
+    n_missed: int
+    pictures: tuple[Picture, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gallery:
+    """What was written: where, how many people it shows, and what was left out."""
+
+    path: Path
+    shown: int
+    notes: tuple[str, ...]
+
+
+def write_gallery(
+    run: Run,
+    dataset: Dataset,
+    path: str | Path,
+    *,
+    images: str | Path,
+    per_group: int,
+    may_show: bool = False,
+) -> Gallery:
+    """Write the pictures of those who fared worst in each group, with their boxes.
+
+    Parameters
+    ----------
+    run : Run
+        A finished audit; its first metric decides who fared worst, equal ones by the larger box.
+    dataset : Dataset
+        The people, read again: whoever is no longer among them is not shown.
+    path : str or Path
+        The page to write: one file, and nothing besides.
+    images : str or Path
+        The folder that ``images.uri`` is below. No path may lead out of it.
+    per_group : int
+        Pictures of each group, at most.
+    may_show : bool
+        Somebody states that these pictures may be shown, whatever the licence says.
+
+    Returns
+    -------
+    Gallery
+
+    Raises
+    ------
+    SpecError
+        The licence does not permit it and nobody stated that they may; nothing to show.
+    FileError
+        There is no such folder. A picture that is missing or damaged is left out and counted.
+    OutputError
+        The page cannot be written.
+    """
+    if per_group < 1:
+        raise SpecError("a gallery of nobody", expected="1 or more a group", found=str(per_group))
+    _refuse_unless_permitted(dataset.info, may_show=may_show)
+    root = Path(images).expanduser()
+    if not root.is_dir():
+        raise FileError("there is no such folder of images", where=str(root))
+    base, context = summarise_record(run)
+    if not context.lines:
+        raise SpecError("nothing was scored, so there is nobody to show", expected="a metric")
+    key, line = next(iter(context.lines.items()))
+    worst = _worst(run, dataset, dict(zip(("model", "task", "metric"), key, strict=False)), line)
+    drawn = _Drawn(root)
+    groups = [
+        GroupPictures(
+            attribute=context.title(str(attribute)),
+            group=str(group),
+            n_missed=part.height,
+            pictures=tuple(drawn.of(row) for row in part.head(per_group).iter_rows(named=True)),
+        )
+        for (attribute, group), part in worst.group_by("attribute", "group", maintain_order=True)
+    ]
+    notes = (*_changed(run, dataset), *_left_out(drawn))
+    text = page(
+        "gallery.html.j2",
+        title=f"Worst misses: {base.title}",
+        answer="",
+        summary=replace(base, answer=""),
+        groups=[group for group in groups if group.pictures],
+        line=line,
+        info=dataset.info,
+        notes=notes,
+        people=sorted(unit for unit, picture in drawn.known.items() if picture.data),
+    )
+    return Gallery(write_text(path, text), len(drawn.known) - len(drawn.missing), notes)
+
+
+def _refuse_unless_permitted(info: DatasetInfo, *, may_show: bool) -> None:
+    if may_show or _OPEN.match(info.licence):
+        return
+    said = f"{info.title}: {info.licence}"
+    raise SpecError(
+        "this dataset's licence does not say that its pictures may be shown",
+        expected="a licence such as CC BY, or your own statement that you may show them",
+        found=f"{said}; {info.withdrawal}" if info.withdrawal else said,
+        hint="if you may, say so with --i-may-show-these-images; delete the page when somebody "
+        "withdraws",
+    )
+
+
+def _worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> pl.DataFrame:
+    """List each group's people who fared less than best, the worst first, with their image."""
+    scores = run.scores.filter(
+        *(pl.col(name) == value for name, value in key.items()),
+        pl.col("label").eq_missing(pl.lit(line.label, pl.String)),
+        pl.col("threshold").eq_missing(pl.lit(line.threshold, pl.Float64)),
+        pl.col("value").is_not_null(),
+    ).select("unit_id", "value")
+    falling = line.direction == "lower"
+    if line.unit == "fraction":
+        scores = scores.filter(pl.col("value") > 0 if falling else pl.col("value") < 1)
+    people = _people(dataset)
+    spec: AuditSpec = parse_spec(
+        {k: v for k, v in run.record["spec"].items() if k in AuditSpec.model_fields}
+    )
+    units = scores["unit_id"].unique(maintain_order=True)
+    members = membership(
+        run.attributes, spec.by, groupings(spec, run.attributes), units=units
+    ).frame.filter(pl.col("values").list.contains(UNKNOWN).not_())
+    return (
+        members.select("attribute", "group", "unit_id")
+        .join(scores, on="unit_id", maintain_order="left")
+        .join(people, on="unit_id", maintain_order="left")
+        .with_columns(
+            _sense=pl.col("value") if not falling else -pl.col("value"),
+        )
+        .with_row_index("_row")
+        .with_columns(_group=pl.col("_row").min().over("attribute", "group"))
+        .sort("_group", "_sense", "_area", "unit_id", descending=[False, False, True, False])
+    )
+
+
+def _people(dataset: Dataset) -> pl.DataFrame:
+    """Give each person their picture's path and box; the image's name where it has no path."""
+    people = INSTANCES.conform(dataset.instances)
+    lacking = [pl.lit(None, pl.Float64).alias(c) for c in _BOX if c not in people.columns]
+    people = people.with_columns(lacking).select("image_id", *_BOX, unit_id="instance_id")
+    if "uri" in dataset.images.columns:
+        paths = dataset.images.select("image_id", "uri")
+        people = people.join(paths, on="image_id", how="left", maintain_order="left")
+    else:
+        people = people.with_columns(uri=pl.lit(None, pl.String))
+    area = (pl.col("box_w") * pl.col("box_h")).fill_null(0.0).fill_nan(0.0)
+    return people.with_columns(pl.coalesce("uri", "image_id").alias("uri"), _area=area)
+
+
+class _Drawn:
+    """Pictures as they are read, each person once, and why some are missing."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.known: dict[str, Picture] = {}
+
+    @property
+    def missing(self) -> list[Picture]:
+        return [picture for picture in self.known.values() if not picture.data]
+
+    def of(self, row: dict[str, Any]) -> Picture:
+        unit = row["unit_id"]
+        if unit not in self.known:
+            self.known[unit] = self._read(row)
+        return self.known[unit]
+
+    def _read(self, row: dict[str, Any]) -> Picture:
+        unit, value, uri = row["unit_id"], row["value"], row["uri"]
+        if uri is None:
+            return Picture(unit, value, "", "no path to a picture")
+        try:
+            pixels = read_image(inside(self.root, uri))
+        except FileError as error:
+            return Picture(unit, value, "", str(error).splitlines()[0])
+        box = [row[side] for side in _BOX]
+        return Picture(unit, value, _data(_thumbnail(pixels, box)))
+
+
+def _thumbnail(pixels: Any, box: Sequence[float | None]) -> Image:
+    """Cut out the person with some of what is around, and draw the box: white beside black."""
+    from PIL import Image, ImageDraw
+
+    image = Image.fromarray(pixels)
+    known = [side for side in box if side is not None]
+    if len(known) < len(box) or not all(abs(side) < 1e9 for side in known):  # NaN is not below
+        image.thumbnail((THUMBNAIL_PX, THUMBNAIL_PX))
+        return image
+    x, y, w, h = known
+    around = max(_AROUND * max(w, h), _LEAST_AROUND_PX)
+    left, top = max(0, int(x - around)), max(0, int(y - around))
+    right, bottom = min(image.width, int(x + w + around)), min(image.height, int(y + h + around))
+    if right <= left or bottom <= top:  # a box outside its picture
+        left, top, right, bottom = 0, 0, image.width, image.height
+    cut = image.crop((left, top, right, bottom))
+    scale = THUMBNAIL_PX / max(cut.size)
+    cut = cut.resize((max(1, round(cut.width * scale)), max(1, round(cut.height * scale))))
+    draw = ImageDraw.Draw(cut)
+    ends = [(x - left) * scale, (y - top) * scale, (x + w - left) * scale, (y + h - top) * scale]
+    if ends[2] >= ends[0] and ends[3] >= ends[1]:
+        draw.rectangle(ends, outline=(255, 255, 255), width=3)
+        draw.rectangle([ends[0] - 1, ends[1] - 1, ends[2] + 1, ends[3] + 1], outline=(0, 0, 0))
+    return cut
+
+
+def _data(image: Image) -> str:
+    held = io.BytesIO()
+    image.save(held, format="JPEG", quality=80)  # written anew: EXIF and its places stay behind
+    return "data:image/jpeg;base64," + base64.b64encode(held.getvalue()).decode()
+
+
+def _changed(run: Run, dataset: Dataset) -> list[str]:
+    before = dict(run.record.get("inputs") or {})
+    if any(before.get(file, digest) != digest for file, digest in dataset.inputs.items()):
+        return ["The dataset has changed since the audit; whoever has left it is not shown."]
+    return []
+
+
+def _left_out(drawn: _Drawn) -> list[str]:
+    reasons = pl.Series([picture.why for picture in drawn.missing], dtype=pl.String)
+    counted = reasons.value_counts().sort(reasons.name)
+    return [
+        f"{n:,} {'picture was' if n == 1 else 'pictures were'} left out: {why}."
+        for why, n in counted.iter_rows()
+    ]

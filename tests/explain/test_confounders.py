@@ -1,0 +1,361 @@
+"""The analysis on runs by hand: verdicts, gaps at an equal mix, and what it refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import isolux
+from isolux.errors import SpecError, UnknownNameError
+from isolux.explain import confounders
+from isolux.explain._confounders_facts import Estimate
+from isolux.explain._confounders_tests import Family, standard_error
+from isolux.explanation import explain_run
+from isolux.synthetic import confounded_scene, simulate_scene
+from isolux.tables import FINDINGS, check
+from isolux.tasks import score
+from tests.explain._confounded import attributes, evidence_of, run_of
+
+
+def made(cells, **kwargs):
+    """Make a run of (n, tone, size, hits): who of n people is found."""
+    scores, tone, size = [], [], []
+    for n, t, s, hits in cells:
+        scores += [1.0] * hits + [0.0] * (n - hits)
+        tone += [t] * n
+        size += [s] * n
+    return run_of(scores, attributes(tone=tone, size=size), **kwargs)
+
+
+# Small are found at .4, large at .8, whatever the tone; b has 80 small of 100, a 20.
+SIZE_ONLY = [(20, "a", "small", 8), (80, "a", "large", 64),
+             (80, "b", "small", 32), (20, "b", "large", 16)]  # fmt: skip
+
+
+def table(found, start):
+    (frame,) = (t for caption, t in found.tables.items() if caption.startswith(start))
+    return frame
+
+
+def test_a_gap_that_size_explains_whole():
+    """a: .72, b: .48; standard deviation (ddof 1) .24 / sqrt 2.
+
+    Everyone: small 40 / 100 = .4, large .8; proxies .72 and .48 again. Within each value nothing
+    is left: Δ is the dispersion as it stands, the standardised gap 0.
+    """
+    found = confounders.explain(made(SIZE_ONLY), explanatory=["size"], min_cell=10)
+    check(found.findings, FINDINGS)
+    row = table(found, "Explanatory").row(0, named=True)
+    sd = 0.24 / 2**0.5
+    assert row["proxy_dispersion"] == pytest.approx(sd, abs=1e-6)
+    assert row["controlled_dispersion"] == pytest.approx(0.0, abs=1e-6)
+    assert row["reduction"] == pytest.approx(sd, abs=1e-6)
+    assert row["verdict"] == "probable explanation"
+    gap = table(found, "Gaps").row(0, named=True)
+    assert gap["gap as it stands"] == pytest.approx(-0.24)
+    assert gap["gap"] == pytest.approx(0.0, abs=1e-6)
+    assert gap["share left"] == pytest.approx(0.0, abs=1e-6)
+    assert (gap["group"], gap["beside"], gap["people_compared"]) == ("b", "a", 1.0)
+    assert gap["agrees"] is True
+    claim = found.findings["claim"][0]
+    assert "size is a probable explanation of the differences" in claim
+    assert "80 % of b and 20 % of a have the value 'small'" in claim
+    assert "cause" not in " ".join(found.findings["claim"]).lower()
+
+
+def test_variance_and_population_degrees_of_freedom():
+    found = confounders.explain(
+        made(SIZE_ONLY), explanatory=["size"], min_cell=10, dispersion="variance", ddof=0
+    )
+    # Two values .24 apart: a population variance of .12².
+    row = table(found, "Explanatory").row(0, named=True)
+    assert row["proxy_dispersion"] == pytest.approx(0.0144)
+    # The 1 point is held against its root: .12.
+    assert row["verdict"] == "probable explanation"
+    assert "a variance of 0.0144" in found.findings["claim"][0]
+
+
+def test_what_goes_with_groups_and_explains_nothing():
+    """At each size b is found .3 less often; sizes are alike in both groups."""
+    cells = [(100, "a", "small", 70), (100, "a", "large", 70),
+             (100, "b", "small", 40), (100, "b", "large", 40)]  # fmt: skip
+    found = confounders.explain(made(cells), explanatory=["size"], min_cell=10)
+    row = table(found, "Explanatory").row(0, named=True)
+    assert row["proxy_dispersion"] == pytest.approx(0.0, abs=1e-6)
+    assert row["verdict"] == "not probable"
+    claims = found.findings["claim"].to_list()
+    assert "no attribute that was asked about is a probable explanation" in claims[0]
+    assert "at an equal mix of size" in claims[1].lower()
+    assert "30.0 points lower than for a" in claims[1]
+    assert found.findings["p_adjusted"][1] < 0.05
+    assert "100 % of the gap is left" in claims[1]
+
+
+def test_a_gap_that_control_makes_larger():
+    """b has more of the large, and is found less often at each size: Simpson's case.
+
+    a: (80 x .5 + 20 x .9) / 100 = .58; b: (20 x .3 + 80 x .7) / 100 = .62; at equal mix .2 less.
+    """
+    cells = [(80, "a", "small", 40), (20, "a", "large", 18),
+             (20, "b", "small", 6), (80, "b", "large", 56)]  # fmt: skip
+    found = confounders.explain(made(cells), explanatory=["size"], min_cell=10)
+    row = table(found, "Explanatory").row(0, named=True)
+    assert row["verdict"] == "persists after control"
+    gap = table(found, "Gaps").row(0, named=True)
+    # a is the worse group as it stands, and at an equal mix .2 better.
+    assert (gap["group"], gap["gap as it stands"]) == ("a", pytest.approx(-0.04))
+    assert gap["gap"] == pytest.approx(0.2)
+    assert (
+        "20.0 points higher than for b"
+        in found.findings.filter(pl.col("p_adjusted") <= 0.05)["claim"].item()
+    )
+
+
+def test_a_metric_of_which_less_is_better():
+    flipped = [(n, t, s, n - hits) for n, t, s, hits in SIZE_ONLY]
+    found = confounders.explain(
+        made(flipped, metric="miss_rate", task="face_detection"), explanatory=["size"], min_cell=10
+    )
+    gap = table(found, "Gaps").row(0, named=True)
+    assert (gap["group"], gap["gap as it stands"]) == ("b", pytest.approx(0.24))
+
+
+def test_several_attributes_are_crossed():
+    run = made(SIZE_ONLY)
+    light = attributes(light=["dim", "bright"] * 100)
+    run = run_of(run.scores["value"].to_list(), pl.concat([run.attributes, light]))
+    found = confounders.explain(run, explanatory=["size", "light"], min_cell=5)
+    mixes = table(found, "Gaps")
+    assert mixes["equal mix of"].to_list() == ["size", "light", "size*light"]
+    assert found.findings.height == 3
+    alone = confounders.explain(run, explanatory=["size", "light"], together=["size"], min_cell=5)
+    assert table(alone, "Gaps")["equal mix of"].to_list() == ["size", "light"]
+    ranks = table(found, "Explanatory")
+    assert ranks["explanatory"].to_list() == ["size", "light"]
+    assert ranks["first_in"].sum() == pytest.approx(1.0)
+    assert ranks["first_in"][0] > 0.95
+
+
+def test_average_precision_class_by_class():
+    people = [(i, c) for i in range(40) for c in ("car", "dog")]
+    found_at = [
+        (i, c, 0.9 - i / 1000, k, 1023) for k, (i, c) in enumerate(people) if i % 3 or c == "car"
+    ]
+    evidence = evidence_of(people, found_at)
+    tone = ["a" if i % 2 else "b" for i, _ in people]
+    run = run_of(
+        [1.0] * 80, attributes(tone=tone, size=["s", "s", "l", "l"] * 20), evidence=evidence
+    )
+    found = confounders.explain(run, explanatory=["size"], min_cell=5)
+    groups = table(found, "Values by group")
+    assert groups["label"].unique(maintain_order=True).to_list() == ["car", "dog", None]
+    assert groups["metric"].unique().to_list() == ["normalised_average_precision"]
+    assert groups.filter(label="car")["value"].to_list() == [1.0, 1.0]
+    # dog: 26 or 27 of 40 found, no false alarm: the area is the recall; 101 points step by .01.
+    dog = groups.filter(label="dog", group="b")
+    images = range(0, 40, 2)
+    recall = sum(i % 3 != 0 for i in images) / len(images)
+    assert dog["value, other AP"].item() == pytest.approx(recall, abs=1e-6)
+    assert dog["value"].item() == pytest.approx((np.floor(recall * 100) + 1) / 101, abs=1e-6)
+    whole = groups.filter(pl.col("label").is_null(), group="b")
+    assert whole["value"].item() == pytest.approx((1 + dog["value"].item()) / 2, abs=1e-6)
+    counts = table(found, "People by class")
+    assert counts.rows() == [
+        ("car", "tone", "b", 20), ("car", "tone", "a", 20), ("dog", "tone", "b", 20),
+        ("dog", "tone", "a", 20),
+    ] or set(counts["n"]) == {20}  # fmt: skip
+
+
+def test_other_statistics_are_measured_as_groups_are():
+    """True accept rates and their like: a world of the house's own, one other statistic."""
+    scene, detector = confounded_scene("size", clusters=60)
+    world = simulate_scene(scene, detector, 1)
+    scores = score(
+        "detection", world.dataset, world.predictions,
+        metrics=("average_recall_in_group",), other_groups="remove",
+    )  # fmt: skip
+    run = isolux.audit(scores, world.dataset, by=("tone",), replicates=100).run
+    own = confounders.explain(
+        run, explanatory=["size"], metric=["average_recall_in_group"], min_cell=10
+    )
+    groups = table(own, "Values by group")
+    measured = run.group_metrics.filter(metric="average_recall_in_group", attribute="tone")
+    assert dict(groups.select("group", "value").iter_rows()) == pytest.approx(
+        dict(measured.select("group", "value").iter_rows()), abs=1e-6
+    )
+    assert any("keeps each group's mix" in note for note in own.notes)
+
+
+def test_a_true_accept_rate_by_the_same_road():
+    """Two photos a person; genuine pairs of b are as alike as impostors half of the time."""
+    rng = np.random.default_rng(2)
+    n = 240
+    tone = ["a", "b"] * (n // 2)
+    size = rng.choice(["s", "l"], n // 2).repeat(2).tolist()
+    rows = []
+    for i in range(n):
+        for j in range(i + 1, n):
+            genuine = i % 2 == j % 2 and i // 4 == j // 4
+            if i % 2 == j % 2 and (genuine or rng.random() < 0.1):
+                alike = rng.normal(3 if genuine and i % 2 == 0 else 1 if genuine else 0)
+                rows.append((f"p{i}", f"c{i // 4}{i % 2}", f"p{j}", float(alike), genuine))
+    names = ["unit_id", "cluster_id", "other_id", "similarity", "genuine"]
+    pairs = pl.DataFrame(rows, schema=names, orient="row").with_columns(
+        model=pl.lit("m"), far=pl.lit(0.05), threshold=pl.lit(None, dtype=pl.Float64)
+    )
+    run = run_of([], attributes(tone=tone, size=size), task="face_verification")
+    run.evidence["pairs"] = pairs
+    found = confounders.explain(run, explanatory=["size"], metric=["tar_at_far"], min_cell=10)
+    groups = dict(table(found, "Values by group").select("group", "value").iter_rows())
+    assert groups["a"] > groups["b"] + 0.3
+    assert table(found, "Explanatory")["verdict"].to_list() == ["not probable"]
+    assert "for b is" in found.findings["claim"][1]
+
+
+def test_through_the_front_door():
+    found = explain_run(
+        made(SIZE_ONLY),
+        ["confounders"],
+        ["explanatory=size", "min_cell=10", "dispersion=variance", "ddof=0", "regression=no"],
+    )
+    assert found.findings["analysis"].unique().to_list() == ["confounders"]
+    assert "Gaps at an equal mix of explanatory values" in found.record["explained"]["confounders"]
+
+
+def test_numbers_are_binned_and_bins_can_be_named():
+    n = 200
+    income = [str(1000 + 7 * i) for i in range(n)]
+    run = run_of([float(i % 2) for i in range(n)],
+                 attributes(tone=["a", "b", "b", "a"] * 50, income=income))  # fmt: skip
+    quarters = confounders.explain(run, explanatory=["income"], min_cell=5)
+    assert table(quarters, "Groups within")["at"].n_unique() == 4
+    thirds = confounders.explain(
+        run, explanatory=["income"], min_cell=5, bins={"income": "tertiles"}
+    )
+    assert table(thirds, "Groups within")["at"].n_unique() == 3
+
+
+def test_unknown_values_are_a_value_and_unknown_groups_nobodys():
+    cells = [*SIZE_ONLY, (40, "a", None, 20), (40, "b", None, 20), (30, None, "small", 30)]
+    found = confounders.explain(made(cells), explanatory=["size"], min_cell=10)
+    within = table(found, "Groups within")
+    assert within["at"].unique(maintain_order=True).to_list()[-1] == "unknown"
+    assert table(found, "Values by group")["n"].sum() == 280
+
+
+# What cannot be told, and why
+
+
+def status_of(cells, **kwargs):
+    found = confounders.explain(made(cells), explanatory=["size"], min_cell=10, **kwargs)
+    row = table(found, "Explanatory").row(0, named=True)
+    return found, row["verdict"]
+
+
+def test_an_attribute_with_one_value():
+    found, verdict = status_of([(50, "a", "small", 40), (50, "b", "small", 10)])
+    assert verdict == "it has one value only, 'small'"
+    assert found.findings.height
+
+
+def test_groups_that_an_attribute_separates():
+    cells = [(50, "a", "large", 40), (50, "b", "small", 10)]
+    found, verdict = status_of(cells)
+    assert verdict == "it separates the groups: none of its values is seen in two of them"
+    gap = found.findings.filter(pl.col("claim").str.contains("equal mix"))
+    assert gap["status"].to_list() == ["undefined"]
+    assert "cannot be compared" in gap["claim"].item()
+    assert gap["effect"].to_list() == [None]
+
+
+def test_a_value_seen_in_one_group_only_is_left_out_and_said():
+    cells = [(50, "a", "small", 20), (50, "b", "small", 20), (90, "a", "huge", 80)]
+    found, _ = status_of(cells)
+    assert table(found, "Groups within").filter(at="huge")["compared"].to_list() == [False, False]
+    assert any("at 1 value(s) of size some group has fewer than 10" in n for n in found.notes)
+    gap = found.findings.filter(pl.col("claim").str.contains("equal mix"))
+    assert gap["status"].to_list() == ["boundary"]
+    assert "64 % of the people of one of them" in gap["claim"].item()
+
+
+def test_cells_too_small_to_compare():
+    cells = [(50, "a", "small", 20), (5, "a", "large", 4), (5, "b", "small", 2),
+             (50, "b", "large", 40)]  # fmt: skip
+    found, verdict = status_of(cells)
+    assert verdict == "at none of its values has every group 10 people"
+    assert table(found, "Gaps")["gap"].to_list() == [None]
+
+
+def test_scores_that_are_all_the_same():
+    cells = [(n, t, s, n) for n, t, s, _ in SIZE_ONLY]
+    found, verdict = status_of(cells)
+    assert verdict == "not probable"
+    assert "every group of tone has the same" in found.findings["claim"][0].lower()
+    assert found.findings["status"][0] == "undefined"
+    assert found.findings["p_adjusted"].to_list() == [None, None]
+
+
+def test_one_group_alone():
+    found = confounders.explain(made([(50, "a", "small", 20)]), explanatory=["size"], min_cell=10)
+    assert found.findings["status"].to_list() == ["insufficient units"]
+    assert "ewer than two groups of tone are" in found.findings["claim"].item()
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "text"),
+    [
+        ({"explanatory": ["tone"]}, SpecError, r"cannot explain itself.*found: tone"),
+        ({"explanatory": ["colour"]}, UnknownNameError, r"named 'colour'.*confounders.explanatory"),
+        ({"sensitive": ["colour"]}, UnknownNameError, r"named 'colour'.*confounders.sensitive"),
+        ({}, SpecError, r"not said what may explain.*found: attributes size.*--derive box_size"),
+        ({"explanatory": ["size"], "metric": ["f1"]}, UnknownNameError, r"'f1'"),
+        ({"explanatory": ["size"], "min_cell": 0}, SpecError, r"cannot be that small.*found: 0"),
+        ({"explanatory": ["size"], "together": ["light"]}, SpecError, r"must be explan.*light"),
+        ({"explanatory": ["size"], "bins": {"age": "quantile:3"}}, SpecError, r"bins.*found: age"),
+        ({"explanatory": ["size"], "replicates": 5}, SpecError, r"'replicates' cannot be used"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(settings, error, text):
+    with pytest.raises(error, match=f"(?s){text}"):
+        confounders.explain(made(SIZE_ONLY), **settings)
+
+
+def test_a_metric_without_direction():
+    run = made(SIZE_ONLY, metric="selection_rate", task="classification")
+    with pytest.raises(SpecError, match=r"(?s)'selection_rate' has no direction"):
+        confounders.explain(run, explanatory=["size"], metric=["selection_rate"])
+
+
+def test_a_run_without_any_metric_that_is_known():
+    with pytest.raises(SpecError, match=r"(?s)no metric of this run can be explained.*found: odd"):
+        confounders.explain(made(SIZE_ONLY, metric="odd"), explanatory=["size"])
+
+
+def test_too_many_words_to_compare_within():
+    run = run_of(
+        [0.0, 1.0] * 40, attributes(tone=["a", "b"] * 40, name=[f"n{i}" for i in range(80)])
+    )
+    with pytest.raises(SpecError, match="80 different values, too many to compare people within"):
+        confounders.explain(run, explanatory=["name"])
+
+
+def test_the_family_is_all_gaps_at_once():
+    rng = np.random.default_rng(0)
+    clusters = np.full(3, 400.0)
+    drawn = rng.normal(size=(2000, 3))
+    one, all_three = Family(), Family()
+    alone = Estimate(np.array([2.4]), drawn[:, :1] + 2.4)
+    together = Estimate(np.array([2.4, 0.0, 0.0]), drawn + np.array([2.4, 0.0, 0.0]))
+    p_one = one.p(one.add(alone, clusters[:1]))[0]
+    p_all = all_three.p(all_three.add(together, clusters))[0]
+    # Normal tails: .0164 alone; 1 - (1 - .0164)³ = .048 of three.
+    assert p_one == pytest.approx(0.0164, abs=0.006)
+    assert p_all == pytest.approx(0.048, abs=0.012)
+    assert np.isnan(one.p(np.array([np.nan]))).all()
+
+
+def test_an_error_needs_replicates_with_values():
+    drawn = np.full((100, 1), np.nan)
+    drawn[:80, 0] = np.arange(80.0)
+    assert np.isnan(standard_error(Estimate(np.array([1.0]), drawn), np.array([50.0]))).all()

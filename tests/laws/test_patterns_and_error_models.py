@@ -1,0 +1,123 @@
+"""Patterns and error models: how often they claim what is not there, and find what is."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.explain import error_model, patterns
+from tests.laws._discovery import a_world, claims, published_claims
+from tests.laws._figures import FULL, record, scaled
+
+pytestmark = pytest.mark.law
+
+NOTHING = [("right or wrong", False), ("graded", False), ("graded", True)]
+PLANTED = [("right or wrong", 0.4, 100), ("graded", 0.15, 100)]
+
+
+@pytest.mark.parametrize(("scores", "uneven"), NOTHING if FULL else NOTHING[:2])
+def test_patterns_of_nothing_are_not_confirmed(scores, uneven):
+    worlds, replicates = scaled(2000, 60), scaled(999, 299)
+    rng = np.random.default_rng([31, len(scores), uneven])
+    false = published = tested = 0
+    for number in range(worlds):
+        run = a_world(rng, 120, scores=scores, uneven=uneven)
+        found = patterns.explain(run, replicates=replicates, seed=number)
+        false += claims(found.findings) > 0
+        tested += next(iter(found.tables.values())).height if found.tables else 0
+        published += published_claims(run, lift=1.2)
+    row = {
+        "worlds": _named(scores, uneven=uneven),
+        "subjects": 120,
+        "a pattern confirmed, %": round(false / worlds, 4),
+        "patterns asked about": round(tested / worlds, 2),
+        "as published: a rule of lift 1.2 or more, %": round(published / worlds, 4),
+    }
+    slug = f"{scores}{' uneven' * uneven}".replace(" ", "-")
+    record(f"discovery-patterns-{slug}", [row], worlds=worlds, replicates=replicates)
+    # Small: 60 worlds at .05 have a standard error of .028.
+    assert row["a pattern confirmed, %"] <= (0.065 if FULL else 0.14), row
+    assert row["as published: a rule of lift 1.2 or more, %"] > 0.5, (
+        "the law must be able to see a procedure that fails"
+    )
+
+
+@pytest.mark.parametrize(("scores", "uneven"), NOTHING if FULL else NOTHING[:1])
+def test_error_models_of_nothing_explain_nothing(scores, uneven):
+    worlds, permutations = scaled(200, 20), 19
+    rng = np.random.default_rng([32, len(scores), uneven])
+    false = 0
+    by_heart, shares = [], []
+    for number in range(worlds):
+        run = a_world(rng, 60, scores=scores, uneven=uneven)
+        found = error_model.explain(
+            run, seed=number, trees=20, check_trees=10, bootstrap=200, permutations=permutations
+        )
+        false += claims(found.findings) > 0
+        fitted, share = published_forest(run, number)
+        by_heart.append(fitted)
+        shares.append(share)
+    row = {
+        "worlds": _named(scores, uneven=uneven),
+        "subjects": 60,
+        "something to explain, %": round(false / worlds, 4),
+        "as published: R² on its own people": round(float(np.mean(by_heart)), 4),
+        "as published: importance of age, %": round(float(np.mean(shares)), 4),
+    }
+    slug = f"{scores}{' uneven' * uneven}".replace(" ", "-")
+    record(f"discovery-models-{slug}", [row], worlds=worlds, replicates=permutations)
+    # At .05 more than 18 of 200 come about once in 200 times; more than 4 of 20 once in 400.
+    assert false <= (18 if FULL else 4), row
+    assert row["as published: R² on its own people"] > 0.2, (
+        "the law must be able to see a forest that learns by heart"
+    )
+
+
+@pytest.mark.parametrize(("scores", "planted", "subjects"), PLANTED if FULL else PLANTED[1:])
+def test_what_is_planted_is_found(scores, planted, subjects):
+    worlds, replicates = scaled(200, 8), scaled(999, 299)
+    rng = np.random.default_rng([33, len(scores)])
+    pattern = model = both = 0
+    for number in range(worlds):
+        run = a_world(rng, subjects, scores=scores, planted=planted)
+        findings = patterns.explain(run, replicates=replicates, seed=number).findings
+        names = findings.filter(pl.col("p_adjusted") <= 0.05)["group_a"]
+        pattern += "light dim and size small" in names.to_list()
+        findings = error_model.explain(
+            run, seed=number, trees=20, check_trees=10, bootstrap=200
+        ).findings
+        model += claims(findings) > 0
+        both += {"light", "size"} <= set(findings["attribute"].drop_nulls())
+    row = {
+        "worlds": f"{scores}, {planted:g} less for small people in dim light",
+        "subjects": subjects,
+        "pattern confirmed, %": round(pattern / worlds, 4),
+        "something to explain, %": round(model / worlds, 4),
+        "light and size both chosen, %": round(both / worlds, 4),
+    }
+    record(f"discovery-planted-{scores.replace(' ', '-')}", [row], worlds=worlds,
+           replicates=replicates)  # fmt: skip
+    assert row["pattern confirmed, %"] >= 0.75, row
+    assert row["something to explain, %"] >= 0.75, row
+
+
+def published_forest(run, seed):
+    """Fit a forest as published, settings left as scikit-learn has them: R² on itself, age's share.
+
+    What stands in place of importances that add up to 1: the share of the one attribute that has
+    sixty values and nothing to say.
+    """
+    from sklearn.ensemble import RandomForestRegressor
+
+    wide = run.attributes.pivot("attribute", index="unit_id", values="value")
+    wide = wide.join(run.scores.select("unit_id", "value"), on="unit_id")
+    numbers = wide.select(pl.col("age").cast(pl.Float64))
+    words = wide.drop("unit_id", "value", "age").to_dummies()
+    x, y = np.column_stack([numbers.to_numpy(), words.to_numpy()]), wide["value"].to_numpy()
+    forest = RandomForestRegressor(n_estimators=20, random_state=seed).fit(x, y)
+    return forest.score(x, y), forest.feature_importances_[0]
+
+
+def _named(scores, *, uneven):
+    return f"{scores}, {'five to fifteen' if uneven else 'ten'} photos"

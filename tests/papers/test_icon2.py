@@ -1,0 +1,92 @@
+"""ICON²'s protocol and tables, from a made world through the analysis."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import isolux
+from isolux.containers import Run
+from isolux.errors import UnknownNameError
+from isolux.explanation import explain_run
+from isolux.papers.icon2 import DISAGREEMENTS, INFO, PROTOCOLS, protocol, tables
+from isolux.synthetic import confounded_scene, simulate_scene
+from isolux.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+from isolux.tasks import score
+
+OPTIONS = [
+    "explanatory=size,occluded", "false_alarms=class and value", "count=mean of peers",
+    "min_cell=10", "replicates=100",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    scene, detector = confounded_scene("both", clusters=80, images=2, people=(2, 5))
+    world = simulate_scene(scene, detector, 4)
+    scores = score(
+        "detection", world.dataset, world.predictions,
+        metrics=("normalised_average_precision",), by_class=True,
+    )  # fmt: skip
+    audited = isolux.audit(scores, world.dataset, by=("tone",), replicates=100).run
+    return explain_run(audited, ["confounders"], OPTIONS)
+
+
+def test_the_protocol_is_an_audit():
+    spec = protocol("detection", "bdd100k:labels", by=("tone",))
+    assert spec.by == ("tone",)
+    assert spec.protocol == "icon2:detection"
+    assert (spec.ddof, spec.max_detections, spec.explain) == (1, 100, ("confounders",))
+    assert "confounders.false_alarms=class and value" in spec.analysis_option
+    assert set(DISAGREEMENTS) == set(PROTOCOLS)
+    assert INFO.references[0].key == "icon2"
+
+
+def test_there_is_no_other_protocol():
+    with pytest.raises(UnknownNameError, match=r"(?s)protocol named 'faces'.*papers/icon2"):
+        protocol("faces", "bdd100k:labels")
+    empty = (t.empty() for t in (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS))
+    with pytest.raises(UnknownNameError, match="'faces'"):
+        tables("faces", Run({}, *empty))
+
+
+def test_tables_are_the_analysis_in_points(run):
+    found = tables("detection", run)
+    assert [caption.split(":")[0] for caption in found] == [
+        "Table 1", "Tables 2 and 3", "Figures 4 and 5", "Figure 6"
+    ]  # fmt: skip
+    one, ranks, within, counts = found.values()
+    assert one.columns == ["class", "attribute", "a", "b", "dispersion"]
+    assert one["class"].to_list() == ["person"]
+    a, b, sigma = one.row(0)[2:]
+    assert sigma == pytest.approx(abs(a - b) / 2**0.5, abs=1e-3)
+    assert 1 < sigma < 50
+    assert ranks.columns[-3:] == ["σ(ProxyAP)", "μ(σ(AP))", "Δ"]
+    assert ranks["explanatory"].to_list()[0] == "size"
+    for row in ranks.iter_rows(named=True):
+        assert row["Δ"] == pytest.approx(sigma - row["μ(σ(AP))"], abs=1e-3)
+    assert within.columns[-2:] == ["a", "b"]
+    assert set(within["at"]) == {"small", "medium", "large"}
+    whole = run.attributes.filter(attribute="tone")["value"].value_counts()
+    assert {"a": counts["a"].item(), "b": counts["b"].item()} == dict(whole.iter_rows())
+
+
+def test_a_run_without_the_analysis_has_no_tables(run):
+    bare = Run(
+        {k: v for k, v in run.record.items() if k != "explained"}, run.scores, run.attributes,
+        run.group_metrics, run.disparities, run.findings,
+    )  # fmt: skip
+    assert tables("detection", bare) == {}
+
+
+def test_several_models_have_a_column(run):
+    drawn = {"Values by group, and their dispersion": {
+        "columns": ["model", "metric", "label", "attribute", "group", "value", "dispersion"],
+        "rows": [["m", "ap", None, "tone", "a", 0.5, 0.1],
+                 ["n", "ap", None, "tone", "a", None, None]],
+    }}  # fmt: skip
+    made = Run({"explained": {"confounders": drawn}}, run.scores, run.attributes,
+               run.group_metrics, run.disparities, run.findings)  # fmt: skip
+    (table,) = tables("detection", made).values()
+    assert table.select("model", "a", "dispersion").rows() == [("m", 50.0, 10.0), ("n", None, None)]
+    assert isinstance(table, pl.DataFrame)

@@ -1,0 +1,181 @@
+"""Frequent itemsets and rules: by hand, by every subset, and beside mlxtend."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from isolux.errors import InputError, SpecError
+from isolux.stats.itemsets import (
+    Itemsets,
+    association_rules,
+    best_part,
+    frequent_itemsets,
+    itemset_counts,
+    least_count,
+)
+
+
+def as_dict(found, values=None):
+    values = found.count if values is None else values
+    return {
+        frozenset(m[m >= 0].tolist()): v
+        for m, v in zip(found.members, np.asarray(values).tolist(), strict=True)
+    }
+
+
+def by_every_subset(rows, least, longest):
+    p = rows.shape[1]
+    found = {}
+    for length in range(1, longest + 1):
+        for items in combinations(range(p), length):
+            count = int(rows[:, list(items)].all(axis=1).sum())
+            if count >= least:
+                found[frozenset(items)] = count
+    return found
+
+
+def test_five_baskets_by_hand():
+    # bread 4 of 5, milk 4, beer 3; bread and milk 3, bread and beer 2, milk and beer 2, all three 1
+    rows = np.array([[1, 1, 0], [1, 1, 1], [1, 0, 1], [1, 1, 0], [0, 1, 1]], dtype=bool)
+    found = frequent_itemsets(rows, min_support=0.4)
+    assert as_dict(found) == {
+        frozenset({0}): 4, frozenset({1}): 4, frozenset({2}): 3,
+        frozenset({0, 1}): 3, frozenset({0, 2}): 2, frozenset({1, 2}): 2,
+    }  # fmt: skip
+    rules = association_rules(found, min_confidence=0.75)
+    # bread -> milk: 3/4 against 4/5, lift .9375, leverage .6 - .64; and the same the other way.
+    assert sorted(zip(rules.antecedent.tolist(), rules.consequent.tolist(), strict=True)) == [
+        (0, 1), (1, 0),
+    ]  # fmt: skip
+    assert rules.confidence.tolist() == [0.75, 0.75]
+    assert rules.lift == pytest.approx([0.9375, 0.9375])
+    assert rules.leverage == pytest.approx([-0.04, -0.04])
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
+@pytest.mark.parametrize("longest", [1, 2, 4])
+def test_all_subsets_that_enough_rows_hold(n, longest):
+    rng = np.random.default_rng(n)
+    rows = rng.random((n, 9)) < rng.random(9)
+    found = frequent_itemsets(rows, min_support=0.2, max_length=longest)
+    assert as_dict(found) == by_every_subset(rows, least_count(n, 0.2), longest)
+    assert np.array_equal(itemset_counts(rows, found.members), found.count)
+
+
+def test_more_sets_than_there_was_room_for(monkeypatch):
+    from isolux.stats import itemsets
+
+    rows = np.random.default_rng(0).random((60, 12)) < 0.8
+    whole = frequent_itemsets(rows, min_support=0.1)
+    monkeypatch.setattr(itemsets, "_ROOM", 5)
+    small = frequent_itemsets(rows, min_support=0.1)
+    assert len(whole.count) > 5
+    assert np.array_equal(small.members, whole.members)
+    assert np.array_equal(small.count, whole.count)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_same_itemsets_as_mlxtend(seed):
+    patterns = pytest.importorskip("mlxtend.frequent_patterns")
+    rng = np.random.default_rng(seed)
+    rows = rng.random((300, 14)) < rng.random(14)
+    ours = frequent_itemsets(rows, min_support=0.07, max_length=4)
+    supports = as_dict(ours, ours.support)
+    assert 0.07 in supports.values()
+    assert theirs(patterns.apriori, rows, 0.07) == supports
+    # Its fpgrowth takes ceil(.07 * 300) rows, which is 22 in binary: it lacks the sets of 21.
+    assert theirs(patterns.fpgrowth, rows, 0.07) == {k: v for k, v in supports.items() if v > 0.07}
+    assert theirs(patterns.fpgrowth, rows, 0.0699) == supports
+
+
+def theirs(algorithm, rows, support):
+    pd = pytest.importorskip("pandas")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = algorithm(pd.DataFrame(rows), min_support=support, max_len=4)
+    return dict(zip(found["itemsets"], found["support"], strict=True))
+
+
+@pytest.mark.parametrize("confidence", [0.0, 0.6003])
+def test_the_same_rules_as_mlxtend(confidence):
+    pd = pytest.importorskip("pandas")
+    patterns = pytest.importorskip("mlxtend.frequent_patterns")
+    rng = np.random.default_rng(9)
+    rows = rng.random((250, 10)) < rng.random(10)
+    ours = frequent_itemsets(rows, min_support=0.05, max_length=4)
+    rules = association_rules(ours, min_confidence=confidence)
+    sets = list(as_dict(ours))
+    mine = {
+        (sets[a], sets[c]): measures
+        for a, c, *measures in zip(
+            rules.antecedent, rules.consequent, rules.support, rules.confidence, rules.lift,
+            rules.leverage, strict=True,
+        )
+    }  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        theirs = patterns.association_rules(
+            patterns.fpgrowth(pd.DataFrame(rows), min_support=0.05, max_len=4),
+            metric="confidence", min_threshold=confidence,
+        )  # fmt: skip
+    assert len(theirs) == len(mine)
+    columns = ["antecedents", "consequents", "support", "confidence", "lift", "leverage"]
+    for a, c, *measures in theirs[columns].itertuples(index=False):
+        assert mine[(a, c)] == pytest.approx(measures, rel=1e-14, abs=1e-15)
+
+
+def test_the_best_part_of_a_set_is_that_of_every_proper_subset():
+    rng = np.random.default_rng(3)
+    rows = rng.random((80, 7)) < 0.7
+    sets = frequent_itemsets(rows, min_support=0.1)
+    value = rng.random(len(sets.count))
+    found, of = as_dict(sets, best_part(sets, value, 0.3)), as_dict(sets, value)
+    for items, best in found.items():
+        parts = [of[frozenset(s)] for k in range(1, len(items)) for s in combinations(items, k)]
+        assert best == max([0.3, *parts])
+
+
+def test_counts_in_other_rows():
+    rows = np.array([[1, 0], [1, 1]], dtype=bool)
+    sets = np.array([[0, 1], [0, -1], [-1, -1]], dtype=np.int32)
+    assert itemset_counts(rows, sets).tolist() == [1, 2, 2]
+    assert itemset_counts(rows[:0], sets).tolist() == [0, 0, 0]
+    everyone = np.ones((64, 1), dtype=bool)  # a last word that is full
+    assert itemset_counts(everyone, sets[2:]).tolist() == [64]
+
+
+def test_nobody_holds_nothing():
+    for shape in ((0, 3), (3, 0)):
+        found = frequent_itemsets(np.zeros(shape, dtype=bool), min_support=0.1)
+        assert len(found.count) == 0
+        assert len(association_rules(found).lift) == 0
+
+
+def test_least_count_takes_a_share_as_it_is_written():
+    # ceil(.1 * 30) is 4 in binary; three of thirty are a tenth all the same.
+    assert [least_count(30, s) for s in (0.1, 0.05, 1.0, 0.0001)] == [3, 2, 30, 1]
+
+
+@pytest.mark.parametrize("support", [0.0, -0.1, 1.01, float("nan")])
+def test_a_support_out_of_range_is_refused(support):
+    with pytest.raises(SpecError, match="no set of items has such a support"):
+        frequent_itemsets(np.ones((3, 2), dtype=bool), min_support=support)
+
+
+def test_other_bad_input_is_refused():
+    with pytest.raises(SpecError, match="no set of items is so short"):
+        frequent_itemsets(np.ones((3, 2), dtype=bool), min_support=0.5, max_length=0)
+    with pytest.raises(InputError, match="the rows are no table of items"):
+        frequent_itemsets(np.ones((3, 2)), min_support=0.5)
+    with pytest.raises(InputError, match="an itemset stands without its parts"):
+        association_rules(
+            Itemsets(np.array([[0, 1]], dtype=np.int32), np.array([2]), 3), min_confidence=0.1
+        )
+    with pytest.raises(SpecError, match="too many to be told apart"):
+        association_rules(
+            Itemsets(np.array([[0, 1 << 20, 3, 4]], dtype=np.int32), np.array([2]), 3)
+        )
