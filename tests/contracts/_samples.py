@@ -401,9 +401,19 @@ def casual_conversations(folder: Path) -> Path:
     return path
 
 
+def celeba(folder: Path) -> Path:
+    """CelebA's lists: two photographs of each of twelve people."""
+    rows = [f"{i:06}.jpg {1 - i % 2 * 2:2} {1 - i % 3 // 2 * 2:2}" for i in range(1, N + 1)]
+    (folder / "list_attr_celeba.txt").write_text("\n".join([str(N), "Male Smiling ", *rows]) + "\n")
+    ids = "".join(f"{i:06}.jpg {(i + 1) // 2}\n" for i in range(1, N + 1))
+    (folder / "identity_CelebA.txt").write_text(ids)
+    return folder
+
+
 DATASETS: dict[str, Callable[[Path], Path]] = {
     "bdd100k": bdd100k,
     "casual_conversations": casual_conversations,
+    "celeba": celeba,
     "coco": coco,
     "dollarstreet": dollarstreet,
     "facet": facet,

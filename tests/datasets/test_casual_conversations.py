@@ -140,6 +140,24 @@ def test_version_2_is_a_list_of_videos(tmp_path):
     assert values(dataset, "native_language")[first] == "portuguese"
 
 
+@pytest.mark.parametrize(
+    ("said", "type_"),
+    [("type i", "1"), ("type ii", "2"), ("Type III", "3"), ("type iv", "4"), ("type v", "5"),
+     ("vi", "6"), (4, "4"), ("N/A", None), ("", None)],
+)  # fmt: skip
+def test_both_spellings_of_a_skin_type(tmp_path, said, type_):
+    video = {**V2[0], "fitzpatrick_skin_tone": {"type": said}}
+    dataset = load(put(tmp_path, [video], "CasualConversationsV2.json"))
+    assert dataset.values_of("skin_type")["value"].to_list() == [type_]
+
+
+@pytest.mark.parametrize("tone", range(1, 11))
+def test_all_tones_of_monks_scale(tmp_path, tone):
+    video = {**V2[0], "monk_skin_tone": {"scale": f"scale {tone}", "confidence": "low"}}
+    dataset = load(put(tmp_path, [video], "CasualConversationsV2.json"))
+    assert dataset.values_of("skin_tone")["value"].to_list() == [str(tone)]
+
+
 def test_the_list_of_pictures_goes_by_the_last_three_parts(tmp_path):
     dataset = load(put(tmp_path, LIST, "cc.json"))
     assert dataset.instances["instance_id"].to_list() == [

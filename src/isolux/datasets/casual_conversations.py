@@ -136,16 +136,7 @@ def load(
     '18-29'
     """
     _refuse_settings(frames, pictures)
-    names = (
-        ("CasualConversations_mini.json",)
-        if mini
-        else ("CasualConversations.json", "CasualConversationsV2.json")
-    )
-    file = file_in(
-        Path(path).expanduser(),
-        (*names, *(f"**/{name}" for name in names)),
-        "Casual Conversations annotations",
-    )
+    file = _file_of(Path(path).expanduser(), mini=mini)
     where = str(file)
     data = read_file(file)
     read = read_conversations(data, where)
@@ -176,6 +167,16 @@ def load(
     return clustered_as(dataset, cluster, default="subject", names=known)
 
 
+def _file_of(root: Path, *, mini: bool) -> Path:
+    names = (
+        ("CasualConversations_mini.json",)
+        if mini
+        else ("CasualConversations.json", "CasualConversationsV2.json")
+    )
+    patterns = (*names, *(f"**/{name}" for name in names))
+    return file_in(root, patterns, "Casual Conversations annotations")
+
+
 def _refuse_settings(frames: int, pictures: str | Path | None) -> None:
     if frames < 1:
         raise SpecError("frames cannot be set to that", expected="1 or more", found=str(frames))
@@ -184,7 +185,8 @@ def _refuse_settings(frames: int, pictures: str | Path | None) -> None:
             "several frames of a video are asked for, and there are no pictures to choose from",
             expected="pictures, the folder of extracted frames",
             found=f"frames={frames}",
-            hint="videos are not opened: extract their frames first",
+            hint="videos are not opened: extract their frames, and name their folder with"
+            " --data-option pictures=FOLDER (pictures=FOLDER)",
         )
 
 

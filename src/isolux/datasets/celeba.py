@@ -7,6 +7,7 @@ Liu et al. (2015). Reads ``list_attr_celeba.txt`` and, where they lie beside it,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -55,8 +56,7 @@ INFO = DatasetInfo(
         ("Pale_Skin", "perceived pale skin"),
     ),
     assumptions=(
-        "a labelling company's judgements stand for the groups; they are not what people say of"
-        " themselves, and photographs of one celebrity may differ in them",
+        "a labelling company's judgements stand for the groups, not what people say of themselves",
         "photographs of one celebrity are not independent: identities are clusters where known",
         "no means that a trait was not marked, as when it cannot be seen",
     ),
@@ -166,16 +166,22 @@ def _chosen(known: list[str], attributes: Sequence[str] | None, where: str) -> l
     return wanted
 
 
+@dataclass(frozen=True, slots=True)
+class _List:
+    frame: pl.DataFrame
+    where: str
+
+
 def _beside(
     root: Path, name: str, columns: Sequence[str] | None, inputs: dict[str, str]
-) -> pl.DataFrame | None:
+) -> _List | None:
     """Read another list of the same pictures; None: it is not there."""
     file = optional_file(root, (name, f"**/{name}"))
     if file is None:
         return None
-    data = read_file(file)
-    inputs[str(file)] = sha256_bytes(data)
-    return read_list(data, str(file), columns)
+    data, where = read_file(file), str(file)
+    inputs[where] = sha256_bytes(data)
+    return _List(read_list(data, where, columns), where)
 
 
 def _joined(
@@ -198,7 +204,7 @@ def _with_subjects(
             " independent, so intervals may be too narrow."
         )
         return faces.with_columns(subject_id=pl.lit(None, dtype=pl.String))
-    return _joined(faces, found, "subject_id", "identity", notes)
+    return _joined(faces, found.frame, "subject_id", "identity", notes)
 
 
 def _with_split(
@@ -216,16 +222,17 @@ def _with_split(
             )
         return faces.with_columns(split=pl.lit(None, dtype=pl.String))
     words = {str(code): word for code, word in enumerate(SPLITS)}
-    strange = ~found["code"].is_in(list(words)).fill_null(value=False)
+    codes = found.frame["code"]
+    strange = ~codes.is_in(list(words)).fill_null(value=False)
     if strange.any():
         row = row_of(strange)
         raise TableError(
             "a picture is in a part that CelebA does not have",
             expected="0 (train), 1 (val) or 2 (test)",
-            found=repr(found["code"][row])[:80],
-            where=place(root / name, row + 1),
+            found=repr(codes[row])[:80],
+            where=place(found.where, row + 1),
         )
-    parts = found.select("image_id", split=pl.col("code").replace_strict(words))
+    parts = found.frame.select("image_id", split=pl.col("code").replace_strict(words))
     joined = _joined(faces, parts, "split", "part of the partition", notes)
     kept = joined if split == "all" else joined.filter(pl.col("split") == split)
     if kept.is_empty():
@@ -245,11 +252,11 @@ def _with_boxes(
         notes.append(f"{name} is not at hand: faces have no boxes.")
         return nothing
     sides = ("x_1", "y_1", "width", "height")
-    where = str(root / name)
+    where = found.where
     for side in sides:
-        if side not in found.columns:
-            raise UnknownNameError("column", side, found.columns, where=where)
-    read = whole_numbers(found, sides, where).select(
+        if side not in found.frame.columns:
+            raise UnknownNameError("column", side, found.frame.columns, where=where)
+    read = whole_numbers(found.frame, sides, where).select(
         "image_id",
         *(pl.col(side).cast(pl.Float64).alias(box) for side, box in zip(sides, BOX, strict=True)),
     )
@@ -258,7 +265,9 @@ def _with_boxes(
 
 def _images(faces: pl.DataFrame, root: Path, pictures: str) -> pl.DataFrame:
     uri = pl.col("image_id")
-    folder = next((f for name in _FOLDERS[pictures] for f in _folders(root, name)), None)
+    # CelebA's own archive has them below Img, most readers do not.
+    places = [f"{above}{name}" for name in _FOLDERS[pictures] for above in ("", "Img/")]
+    folder = next((name for name in places if (root / name).is_dir()), None)
     if folder is not None:
         # The second folder holds the same pictures as PNG, under the names of the lists but that.
         named = uri.str.replace(r"\.jpg$", ".png") if folder.endswith("_png") else uri
@@ -270,11 +279,6 @@ def _images(faces: pl.DataFrame, root: Path, pictures: str) -> pl.DataFrame:
         width=pl.lit(width, dtype=pl.Int64),
         height=pl.lit(height, dtype=pl.Int64),
     )
-
-
-def _folders(root: Path, name: str) -> list[str]:
-    """Find the folder of pictures by the places that CelebA's own archives and readers use."""
-    return [place for place in (name, f"Img/{name}") if (root / place).is_dir()]
 
 
 def _instances(faces: pl.DataFrame) -> pl.DataFrame:

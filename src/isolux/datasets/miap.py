@@ -148,6 +148,7 @@ def load(
             expected="sizes, a table of image_id, width and height or the folder of the images",
             found=f"min_side={min_side:g}",
             where=where,
+            hint="name them with --data-option sizes=PATH (sizes=PATH)",
         )
     kept = _kept(read.boxes, rule)
     instances = check(_instances(kept.boxes), INSTANCES, where=where)

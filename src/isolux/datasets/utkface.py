@@ -61,8 +61,8 @@ INFO = DatasetInfo(
     ),
     assumptions=(
         "each face is another person: the dataset names no subjects",
-        "a model's estimates, each checked by an annotator, stand for the groups; they are not"
-        " what people say of themselves",
+        "a model's estimates, checked by one annotator, stand for the groups",
+        "they are not what people say of themselves",
     ),
 )
 

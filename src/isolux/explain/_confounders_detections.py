@@ -128,19 +128,64 @@ def precision_of_cells(
         One a class, in the order of ``boxes.labels``; with more than one class another, the mean
         over the classes that a cell has somebody of. Without ``settings`` there are no replicates.
     """
-    k, c = len(boxes.labels), layout.n_cells
+    # One class at a time: the false alarms of every image stand once in each cell of their class.
+    parts = [
+        _of_one(layout, _of_class(boxes, k), n_clusters, settings, how)
+        for k in range(len(boxes.labels))
+    ]
+    return [*parts, _together(parts)] if len(parts) > 1 else parts
+
+
+def _of_class(boxes: Boxes, k: int) -> Boxes:
+    """Keep one class's detections and people."""
+    found, people = np.flatnonzero(boxes.label == k), np.flatnonzero(boxes.person_label == k)
+    row_of = np.full(len(boxes.label), -1, dtype=np.int64)
+    row_of[found] = np.arange(len(found))
+    person_of = np.full(len(boxes.person_label) + 1, -1, dtype=np.int64)  # the last: nobody's
+    person_of[people] = np.arange(len(people))
+    own = boxes.outcomes
+    person = person_of[own.person]
+    kept = (row_of[own.detection] >= 0) & ((own.person < 0) | (person >= 0))
+    return Boxes(
+        Outcomes(row_of[own.detection[kept]], person[kept], own.at[kept]),
+        boxes.score[found],
+        boxes.image[found],
+        np.zeros(len(found), dtype=np.int64),
+        boxes.cluster[found],
+        boxes.person_unit[people],
+        boxes.person_image[people],
+        np.zeros(len(people), dtype=np.int64),
+        boxes.person_cluster[people],
+        (boxes.labels[k],),
+    )
+
+
+def _of_one(
+    layout: Layout,
+    boxes: Boxes,
+    n_clusters: int,
+    settings: tuple[int, int, str] | None,
+    how: Precision,
+) -> Cells:
+    """Read every cell of one class."""
+    c = layout.n_cells
     who, cell = _entries(layout, boxes)
-    ranking = _ranked(boxes, who, cell, k * c, how)
-    counted = np.bincount(cell, minlength=k * c)
-    sets = layout.peers + np.arange(k)[:, None] * (int(layout.peers.max(initial=0)) + 1)
-    peers = sets.ravel()
+    by_image = how.alarms == "class and value"
+    places = Places(
+        boxes.image if by_image else np.zeros_like(boxes.image),
+        boxes.person_image if by_image else np.zeros_like(boxes.person_image),
+        boxes.cluster,
+        boxes.person_cluster,
+    )
+    ranking = rank_cells(boxes.outcomes, boxes.score, places, who, cell, c)
+    counted = np.bincount(cell, minlength=c)
     everyone = _everyone(boxes, layout)
 
     def read(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         people = people_of_classes(ranking, weights)
         common = None
         if how.normalised and how.count == "mean of peers":
-            common = _common(people, peers, counted > 0)
+            common = _common(people, layout.peers, counted > 0)
         elif how.normalised:
             common = np.repeat(people_of_classes(everyone, weights), c, axis=1)
         table = precision_table(
@@ -150,48 +195,32 @@ def precision_of_cells(
         return table.mean(axis=2), people
 
     value, _ = read(np.ones((n_clusters, 1)))
-    none = np.empty((0, k * c))
-    replicates, weight = (none, none)
-    if settings is not None:
-        replicates, weight = on_replicates(read, n_clusters, settings)
-    clusters = _clusters(boxes, who, cell, k * c, n_clusters)
-    parts = [
-        Cells(value[0][own], counted[own], clusters[own], replicates[:, own], weight[:, own])
-        for own in (slice(i * c, (i + 1) * c) for i in range(k))
-    ]
-    return [*parts, _together(parts)] if k > 1 else parts
+    none = np.empty((0, c))
+    replicates, weight = (
+        (none, none) if settings is None else on_replicates(read, n_clusters, settings)
+    )
+    both = np.unique(cell * n_clusters + boxes.person_cluster[who])
+    clusters = np.bincount(both // max(n_clusters, 1), minlength=c)
+    return Cells(value[0], counted, clusters, replicates, weight)
 
 
 def _everyone(boxes: Boxes, layout: Layout) -> Ranking:
     """Rank nothing, and count the people who are in a group at all."""
     nothing = np.empty(0, dtype=np.int64)
     short = np.empty(0, dtype=np.uint16)
-    starts = np.zeros(len(boxes.labels) + 1, dtype=np.int64)
     inside = np.isin(boxes.person_unit, layout.sensitive.unit)
     return Ranking(
-        nothing, short, short, starts, boxes.person_cluster[inside], boxes.person_label[inside]
-    )
+        nothing, short, short, np.zeros(2, dtype=np.int64), boxes.person_cluster[inside],
+        boxes.person_label[inside],
+    )  # fmt: skip
 
 
 def _entries(layout: Layout, boxes: Boxes) -> tuple[IntArray, IntArray]:
-    """List people and the cells they are in, a cell being of a class."""
-    people = pl.DataFrame({"unit": boxes.person_unit, "class_": boxes.person_label})
+    """List people and the cells they are in."""
+    people = pl.DataFrame({"unit": boxes.person_unit}).with_row_index("person")
     cells = pl.DataFrame({"unit": layout.unit, "cell": layout.cell})
-    both = people.with_row_index("person").join(cells, on="unit", how="inner")
-    cell = both["class_"].to_numpy() * layout.n_cells + both["cell"].to_numpy()
-    return both["person"].cast(pl.Int64).to_numpy(), cell
-
-
-def _ranked(boxes: Boxes, who: IntArray, cell: IntArray, n_cells: int, how: Precision) -> Ranking:
-    by_image = how.alarms == "class and value"
-    step = len(boxes.labels) if by_image else 0
-    places = Places(
-        boxes.image * step + boxes.label,
-        boxes.person_image * step + boxes.person_label,
-        boxes.cluster,
-        boxes.person_cluster,
-    )
-    return rank_cells(boxes.outcomes, boxes.score, places, who, cell, n_cells)
+    both = people.join(cells, on="unit", how="inner")
+    return both["person"].cast(pl.Int64).to_numpy(), both["cell"].to_numpy()
 
 
 def _common(people: FloatArray, peers: IntArray, held: npt.NDArray[np.bool_]) -> FloatArray:
@@ -203,13 +232,6 @@ def _common(people: FloatArray, peers: IntArray, held: npt.NDArray[np.bool_]) ->
     mean = total / n
     _, place = np.unique(peers, return_inverse=True)
     return np.ascontiguousarray(mean[:, place])
-
-
-def _clusters(
-    boxes: Boxes, who: IntArray, cell: IntArray, n_cells: int, n_clusters: int
-) -> IntArray:
-    both = np.unique(cell * n_clusters + boxes.person_cluster[who])
-    return np.bincount(both // max(n_clusters, 1), minlength=n_cells)
 
 
 def _together(parts: list[Cells]) -> Cells:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["OneModel", "Plan", "Told"]
+__all__ = ["Plan", "Told"]
 
 _SHOWN = 40
 
@@ -36,15 +36,6 @@ class Plan:
     depth: int
     bins: int
     alpha: float
-
-
-@dataclass(frozen=True, slots=True)
-class OneModel:
-    """One model's findings, tables and notes."""
-
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,22 +91,7 @@ def kinds_of(
         if name not in known:
             where = f"--analysis-option {analysis}.attributes"
             raise UnknownNameError("attribute", name, known, where=where)
-    used = run.attributes.filter(
-        pl.col("unit_id").is_in(units.implode()),
-        pl.col("attribute").is_in(list(asked)) if asked else pl.col("attribute") != spec.cluster
-        if spec.cluster else pl.lit(value=True),
-    )  # fmt: skip
-    if "number" not in used.columns:
-        used = used.with_columns(number=pl.lit(None, pl.Float64))
-    rows = mark_unknown(used, spec.unknown_values).drop_nulls("value")
-    written = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
-    rows = rows.with_columns(number=pl.coalesce("number", written).fill_nan(None))
-    facts = rows.group_by("attribute", maintain_order=True).agg(
-        values=pl.col("value").n_unique(),
-        all_numbers=pl.col("number").is_finite().fill_null(value=False).all(),
-        numbers=pl.col("number").n_unique(),
-        units=pl.col("unit_id").n_unique(),
-    )
+    rows, facts = _known(run, spec, units, asked)
     constant = (pl.col("values") == 1) & (pl.col("units") == len(units))
     number = pl.col("all_numbers") & (pl.col("numbers") > MOST_NUMBERS)
     many = ~number & (pl.col("values") > MOST_VALUES)
@@ -129,6 +114,28 @@ def kinds_of(
         named = ", ".join(found["many"])
         notes.append(f"{named}: more than {MOST_VALUES} different values, so not used to explain")
     return Kinds(rows, tuple(found["numbers"]), tuple(found["words"]), tuple(notes))
+
+
+def _known(
+    run: Run, spec: AuditSpec, units: pl.Series, asked: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Take the rows with a known value, and count each attribute's values, numbers and units."""
+    used = run.attributes.filter(
+        pl.col("unit_id").is_in(units.implode()),
+        pl.col("attribute").is_in(list(asked)) if asked else pl.col("attribute") != spec.cluster
+        if spec.cluster else pl.lit(value=True),
+    )  # fmt: skip
+    if "number" not in used.columns:
+        used = used.with_columns(number=pl.lit(None, pl.Float64))
+    rows = mark_unknown(used, spec.unknown_values).drop_nulls("value")
+    written = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
+    rows = rows.with_columns(number=pl.coalesce("number", written).fill_nan(None))
+    return rows, rows.group_by("attribute", maintain_order=True).agg(
+        values=pl.col("value").n_unique(),
+        all_numbers=pl.col("number").is_finite().fill_null(value=False).all(),
+        numbers=pl.col("number").n_unique(),
+        units=pl.col("unit_id").n_unique(),
+    )
 
 
 def items_of(run: Run, spec: AuditSpec, units: pl.Series, kinds: Kinds, *, bins: int) -> Features:

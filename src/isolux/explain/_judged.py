@@ -5,8 +5,8 @@ From a run's scores to arrays: the first step of the analyses ``patterns`` and `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,15 +14,26 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux import registry
-from isolux.containers import Run
+from isolux.containers import Explained, Run
 from isolux.errors import IsoluxError, SpecError, UnknownNameError
 from isolux.explain._words import Words, lowered, words_of
 from isolux.info import TaskInfo
 from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
+from isolux.tables import FINDINGS
 
-__all__ = ["Judged", "Low", "Worse", "compared", "judged_of", "low_of", "words_for"]
+__all__ = [
+    "Judged",
+    "Low",
+    "OneModel",
+    "Worse",
+    "compared",
+    "judged_of",
+    "low_of",
+    "together",
+    "words_for",
+]
 
 Worse = Literal["auto", "lower", "higher"]
 """Which scores are worse; ``auto``: as the metric's direction says."""
@@ -56,6 +67,29 @@ class Low:
 
     is_low: npt.NDArray[np.bool_]
     words: str
+
+
+@dataclass(frozen=True, slots=True)
+class OneModel:
+    """One model's findings, tables and notes."""
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    tables: dict[str, pl.DataFrame] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def together(several: Sequence[Judged], parts: Sequence[OneModel]) -> Explained:
+    """Put what was said of each model into one result; of several, tables name their model."""
+    rows, notes = [], []
+    tables: dict[str, pl.DataFrame] = {}
+    for judged, part in zip(several, parts, strict=True):
+        rows += part.rows
+        notes += [*judged.notes, *part.notes]
+        of = f" ({judged.model})" if len(several) > 1 else ""
+        tables |= {name + of: table for name, table in part.tables.items() if table.height}
+    findings = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
+    findings = FINDINGS.conform(findings.with_columns(rank=pl.int_range(1, pl.len() + 1)))
+    return Explained(findings, tables, tuple(dict.fromkeys(notes)))
 
 
 def compared(run: Run) -> bool:

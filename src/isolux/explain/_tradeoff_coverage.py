@@ -1,8 +1,8 @@
 """Who remains when the least sure answers are left to somebody else, and how often those are wrong.
 
 A model that abstains below some confidence errs less on the rest; whether it does so for every
-group is another question. Jones et al. (2021) show that the gap may grow, and that the worse group's
-error may even rise, because its wrong answers are as sure as its right ones.
+group is another question. Jones et al. (2021) show that the gap may grow, and that the worse
+group's error may even rise, because its wrong answers are as sure as its right ones.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _curve(
     n, clusters = rows.count(np.ones(len(rows.score), dtype=np.bool_))
     moved = kept.gap[-1] - kept.gap[0]
     fewest = np.minimum(clusters, rows.clusters_outside())
-    change, se = moved[:, 0], kept.standard_error(moved, np.maximum(fewest, 2))
+    change, se = moved[:, 0], kept.standard_error(moved, np.maximum(fewest, 2.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where((se > _FLAT) & (fewest >= spec.min_clusters), change / se, np.nan)
     p = np.asarray(2.0 * stdtr(np.maximum(fewest - 1.0, 1.0), -np.abs(t)), np.float64)

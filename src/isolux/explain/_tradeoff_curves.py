@@ -96,9 +96,9 @@ class Kept:
     error: FloatArray
     gap: FloatArray
 
-    def standard_error(self, of: FloatArray, clusters: IntArray) -> FloatArray:
+    def standard_error(self, of: FloatArray, clusters: FloatArray) -> FloatArray:
         """Spread of the replicates of one of these."""
-        return standard_error(of[..., 1:], clusters)
+        return standard_error(of[..., 1:], clusters.astype(np.int64))
 
 
 def rows_of_groups(people: pl.DataFrame, members: pl.DataFrame) -> Rows:
@@ -125,9 +125,10 @@ def rows_of_groups(people: pl.DataFrame, members: pl.DataFrame) -> Rows:
     everyone = places.select(pl.col("row").cast(pl.Int64), at=pl.lit(0, pl.Int64))
     held = pl.concat([everyone, inside]).sort("row", "at")
     row, group = held["row"].to_numpy(), held["at"].to_numpy()
+    starts = np.searchsorted(row, np.arange(ordered.height + 1)).astype(np.int64)
     return Rows(
         ordered["score"].cast(pl.Float64).to_numpy(), ordered["mark"].to_numpy(), cluster,
-        np.searchsorted(row, np.arange(ordered.height + 1)).astype(np.int64), np.ascontiguousarray(group),
+        starts, np.ascontiguousarray(group),
         ((None, "everyone"), *names.select("attribute", "group").rows()),
     )  # fmt: skip
 
@@ -171,7 +172,8 @@ def kept_by_group(rows: Rows, coverages: Sequence[float], spec: AuditSpec) -> Ke
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
     # Sums of small whole numbers are exact: what is left of a group that is everyone is 0.
-    return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
+    share: FloatArray = np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
+    return share
 
 
 def _replicated(

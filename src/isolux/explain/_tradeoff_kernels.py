@@ -60,6 +60,39 @@ def kept_at(
 
 
 @njit(cache=True, nogil=True)
+def _reach(
+    weight: _Floats, cluster: _Ints, score: _Floats, positive: _Bools, start: _Ints, group: _Ints,
+    wanted: _Floats, threshold: _Floats,
+) -> None:  # fmt: skip
+    """Find for each group the score at which its positives weigh ``wanted [g]``."""
+    so_far = np.zeros(len(wanted))
+    for i in range(len(score)):
+        w = weight[cluster[i]]
+        if not positive[i] or w <= 0:
+            continue
+        for m in range(start[i], start[i + 1]):
+            q = group[m]
+            so_far[q] += w
+            if np.isnan(threshold[q]) and so_far[q] * (1.0 + _ROUNDING) >= wanted[q]:
+                threshold[q] = score[i]
+
+
+@njit(cache=True, nogil=True)
+def _beyond(
+    weight: _Floats, cluster: _Ints, score: _Floats, positive: _Bools, start: _Ints, group: _Ints,
+    threshold: _Floats, beyond: _Floats,
+) -> None:  # fmt: skip
+    """Add up each group's negatives at or above its own threshold."""
+    beyond[:] = 0.0
+    for i in range(len(score)):
+        if positive[i]:
+            continue
+        for m in range(start[i], start[i + 1]):
+            if score[i] >= threshold[group[m]]:
+                beyond[group[m]] += weight[cluster[i]]
+
+
+@njit(cache=True, nogil=True)
 def meeting(
     weights: _Floats, cluster: _Ints, score: _Floats, positive: _Bools, start: _Ints, group: _Ints,
     operating: float, rate: _Floats, threshold: _Floats, false: _Floats,
@@ -71,37 +104,21 @@ def meeting(
     its positives reach the target; ``false [g, r]`` its share of negatives there. NaN where a group
     has none of a kind, or where the target is 0.
     """
-    n, g = len(cluster), threshold.shape[0]
-    total, above, so_far, beyond = np.zeros((2, g)), np.zeros((2, g)), np.zeros(g), np.zeros(g)
+    g = threshold.shape[0]
+    total, above, own, beyond = np.zeros((2, g)), np.zeros((2, g)), np.zeros(g), np.zeros(g)
+    inside = 0
+    while inside < len(score) and score[inside] >= operating:
+        inside += 1
     for j in range(weights.shape[1]):
         weight = weights[:, j]
         _totals(weight, cluster, positive, start, group, total)
-        inside = 0
-        while inside < n and score[inside] >= operating:
-            inside += 1
         _totals(weight, cluster[:inside], positive, start, group, above)
         rate[:, :, j] = np.where(total > 0, above / np.where(total > 0, total, 1.0), np.nan)
-        threshold[:, j] = np.nan
-        false[:, j] = np.nan
-        target = rate[1, 0, j]
-        if not target > 0:
-            continue
-        so_far[:] = 0.0
-        for i in range(n):
-            if positive[i]:
-                w = weight[cluster[i]]
-                for m in range(start[i], start[i + 1]):
-                    q = group[m]
-                    so_far[q] += w
-                    met = so_far[q] * (1.0 + _ROUNDING) >= target * total[1, q]
-                    if w > 0 and met and np.isnan(threshold[q, j]):
-                        threshold[q, j] = score[i]
-        beyond[:] = 0.0
-        for i in range(n):
-            if not positive[i]:
-                for m in range(start[i], start[i + 1]):
-                    if score[i] >= threshold[group[m], j]:
-                        beyond[group[m]] += weight[cluster[i]]
-        for q in range(g):
-            if total[0, q] > 0 and not np.isnan(threshold[q, j]):
-                false[q, j] = beyond[q] / total[0, q]
+        own[:] = np.nan
+        if rate[1, 0, j] > 0:
+            wanted = rate[1, 0, j] * total[1]
+            _reach(weight, cluster, score, positive, start, group, wanted, own)
+        _beyond(weight, cluster, score, positive, start, group, own, beyond)
+        known = (total[0] > 0) & ~np.isnan(own)
+        threshold[:, j] = own
+        false[:, j] = np.where(known, beyond / np.where(total[0] > 0, total[0], 1.0), np.nan)

@@ -17,7 +17,6 @@ from isolux.groups.measure import measure_groups
 from isolux.info import TaskInfo
 from isolux.spec import AuditSpec
 from isolux.stats.verification import threshold_at_far
-from isolux.tables import SCORES
 
 __all__ = ["MATCHES", "PAIRS", "add_pairs"]
 
@@ -26,6 +25,8 @@ MATCHES = "Match rates by group, at thresholds that accept a share of everyone's
 """Caption of the table."""
 
 _TASK, _RATES = "face_verification", ("true_match_rate", "false_match_rate")
+_ALWAYS = "failure_rate"
+"""Has a row for every unit; the evidence names only the first of two."""
 _DIGITS = 5
 
 
@@ -39,15 +40,17 @@ def add_pairs(
     info = registry.task_info(_TASK)
     chosen: TaskInfo = TaskInfo(
         title=info.title, summary=info.summary, references=info.references,
-        metrics=tuple(info.metric(name) for name in _RATES), defaults=_RATES,
+        metrics=tuple(info.metric(name) for name in (*_RATES, _ALWAYS)), defaults=_RATES,
     )  # fmt: skip
+    units = run.scores.filter(pl.col("metric") == _ALWAYS)
     parts = []
     for far in fars:
         at = _thresholds(pairs, far)
         evidence = pairs.drop("threshold", "far").join(at, on="model").with_columns(far=pl.lit(far))
-        scores = Scores(SCORES.empty(), chosen, evidence={PAIRS: evidence}, task=_TASK)
+        scores = Scores(units, chosen, evidence={PAIRS: evidence}, task=_TASK)
         table = measure_groups(scores, members, spec).table()
-        parts.append(table.with_columns(far=pl.lit(far)))
+        rates = table.filter(pl.col("metric").is_in(_RATES))
+        parts.append(rates.with_columns(far=pl.lit(far)))
     seen.tables[MATCHES] = pl.concat(parts).select(
         "model", "attribute", "group", pl.col("far").alias("false match rate of everyone"),
         "threshold", rate="metric", people="n_units", value=pl.col("value").round(_DIGITS),

@@ -29,15 +29,15 @@ distance from the chord, and clusters, are ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import polars as pl
 
 from isolux.containers import Explained, Run
 from isolux.errors import SpecError
 from isolux.explain import _error_words as say
 from isolux.explain._error_forest import (
+    Checked,
     Forest,
     check_target,
     elbow,
@@ -46,12 +46,13 @@ from isolux.explain._error_forest import (
     permutation_importance,
 )
 from isolux.explain._error_groups import grow_tree, r2_interval, subgroups_of
-from isolux.explain._features import columns_of, items_of, kinds_of, without
+from isolux.explain._features import Features, Kinds, columns_of, items_of, kinds_of, without
 from isolux.explain._found import settings_of
-from isolux.explain._judged import Judged, Worse, compared, judged_of, words_for
+from isolux.explain._judged import Judged, OneModel, Worse, compared, judged_of, together, words_for
 from isolux.explain._words import Words
 from isolux.info import AnalysisInfo, Reference
 from isolux.spec import AuditSpec
+from isolux.stats.design import IntArray
 from isolux.tables import FINDINGS
 
 __all__ = ["INFO", "explain"]
@@ -185,35 +186,25 @@ def explain(
         Forest(check_trees, min_leaf, seed=spec.seed), Forest(trees, min_leaf, seed=spec.seed),
         importance, most_features, folds, permutations, depth, bins, alpha,
     )  # fmt: skip
-    rows: list[dict[str, Any]] = []
-    tables: dict[str, pl.DataFrame] = {}
-    notes: list[str] = []
-    for judged in several:
-        one = _one_model(run, judged, spec, words, plan, attributes)
-        rows += one.rows
-        notes += [*judged.notes, *one.notes]
-        of = f" ({judged.model})" if len(several) > 1 else ""
-        tables |= {caption + of: table for caption, table in one.tables.items() if table.height}
-    findings = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
-    findings = FINDINGS.conform(findings.with_columns(rank=pl.int_range(1, pl.len() + 1)))
-    return Explained(findings, tables, tuple(dict.fromkeys(notes)))
+    parts = [_one_model(run, one, spec, words, plan, attributes) for one in several]
+    return together(several, parts)
 
 
 def _one_model(
     run: Run, judged: Judged, spec: AuditSpec, words: Words, plan: say.Plan,
     attributes: Sequence[str],
-) -> say.OneModel:  # fmt: skip
+) -> OneModel:  # fmt: skip
     told = say.Told(judged, words, plan)
     y = judged.value
     if not len(y) or y.min() == y.max():
-        return say.OneModel(notes=(told.constant(),))
+        return OneModel(notes=(told.constant(),))
     too_few = told.too_few(spec)
     if too_few is not None:
-        return say.OneModel(rows=[too_few])
+        return OneModel(rows=[too_few])
     kinds = kinds_of(run, spec, judged.units, attributes, analysis="error_model")
     features = without(columns_of(run, spec, judged.units, kinds), y)
     if not features.attribute:
-        return say.OneModel(notes=features.notes)
+        return OneModel(notes=features.notes)
     x = features.matrix.astype(np.float64)
     fold = folds_of(judged.cluster, plan.folds, spec.seed)
     checked = check_target(
@@ -221,7 +212,17 @@ def _one_model(
     )
     ends = r2_interval(y, checked.predicted, checked.plain, judged.cluster, spec.bootstrap())
     if not checked.above:
-        return say.OneModel([told.nothing(checked, ends)], {}, features.notes)
+        return OneModel([told.nothing(checked, ends)], {}, features.notes)
+    return _explained(run, told, spec, kinds, features, fold, checked, ends)
+
+
+def _explained(
+    run: Run, told: say.Told, spec: AuditSpec, kinds: Kinds, features: Features, fold: IntArray,
+    checked: Checked, ends: tuple[float, float],
+) -> OneModel:  # fmt: skip
+    """Say what predicts, now that something does: importances, subgroups and the tree."""
+    judged, plan, words = told.judged, told.plan, told.words
+    x, y = features.matrix.astype(np.float64), judged.value
     names = features.attributes
     of_column = np.asarray([names.index(name) for name in features.attribute])
     impurity = impurity_importance(plan.whole.fit(x, y), of_column, len(names))
@@ -249,7 +250,7 @@ def _one_model(
         ),
         "A shallow tree on them, read on people who did not grow it": tree.leaves,
     }
-    return say.OneModel(rows, tables, features.notes)
+    return OneModel(rows, tables, features.notes)
 
 
 def _check(**settings: tuple[int, int]) -> None:

@@ -25,6 +25,7 @@ numbers of step 2 are not reported here as evidence, and the thresholds are sett
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,8 +37,18 @@ from isolux.explain import _pattern_words as say
 from isolux.explain._contrasts import Contrasts, adjusted_p, contrast
 from isolux.explain._features import Features, items_of, kinds_of, without
 from isolux.explain._found import settings_of
-from isolux.explain._judged import Worse, compared, judged_of, low_of, words_for
+from isolux.explain._judged import (
+    Judged,
+    OneModel,
+    Worse,
+    compared,
+    judged_of,
+    low_of,
+    together,
+    words_for,
+)
 from isolux.explain._pattern_rules import Confirmed, Half, Limits, confirm, halves, mine
+from isolux.explain._words import Words, lowered
 from isolux.info import AnalysisInfo, Reference
 from isolux.spec import AuditSpec
 from isolux.tables import FINDINGS
@@ -164,33 +175,41 @@ def explain(
         spec.min_units if min_units is None else min_units,
         spec.min_clusters if min_clusters is None else min_clusters,
     )  # fmt: skip
+    how = _How(low_quantile, low_threshold, tuple(attributes), bins, limits)
     several = judged_of(run, spec, words, metric=metric, worse=worse, analysis="patterns")
-    rows: list[dict[str, Any]] = []
-    tables: dict[str, pl.DataFrame] = {}
-    notes: list[str] = []
-    for judged in several:
-        notes += judged.notes
-        low = low_of(judged, words, quantile=low_quantile, threshold=low_threshold)
-        if low is None:
-            notes.append(f"{words.measure(judged.row)}: every unit has the same score, so there "
-                         "is no pattern to look for")  # fmt: skip
-            continue
-        kinds = kinds_of(run, spec, judged.units, attributes, analysis="patterns")
-        items = items_of(run, spec, judged.units, kinds, bins=bins)
-        items = without(items, low.is_low.astype(np.float64))
-        notes += items.notes
-        first, second = halves(items.matrix.astype(np.bool_), low.is_low, judged.cluster, spec.seed)
-        told = say.Told(judged, low, items, words, mine(first, limits))
-        confirmed = confirm(
-            second, told.mined.members, limits, replicates=spec.replicates, seed=spec.seed
-        )
-        own, drawn = _said(told, confirmed, second, spec, limits, len(several))
-        rows += own
-        of = f" ({judged.model})" if len(several) > 1 else ""
-        tables |= {caption + of: table for caption, table in drawn.items() if table.height}
-    findings = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
-    findings = FINDINGS.conform(findings.with_columns(rank=pl.int_range(1, pl.len() + 1)))
-    return Explained(findings, tables, tuple(dict.fromkeys(notes)))
+    parts = [_one_model(run, one, spec, words, how, len(several)) for one in several]
+    return together(several, parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _How:
+    """The settings of ``explain`` that are no rule's."""
+
+    low_quantile: float
+    low_threshold: float | None
+    attributes: tuple[str, ...]
+    bins: int
+    limits: Limits
+
+
+def _one_model(
+    run: Run, judged: Judged, spec: AuditSpec, words: Words, how: _How, models: int
+) -> OneModel:
+    low = low_of(judged, words, quantile=how.low_quantile, threshold=how.low_threshold)
+    if low is None:
+        measure = lowered(words.measure(judged.row))
+        note = f"{measure}: every unit has the same score, so there is no pattern to look for"
+        return OneModel(notes=(note,))
+    kinds = kinds_of(run, spec, judged.units, how.attributes, analysis="patterns")
+    items = items_of(run, spec, judged.units, kinds, bins=how.bins)
+    items = without(items, low.is_low.astype(np.float64))
+    first, second = halves(items.matrix.astype(np.bool_), low.is_low, judged.cluster, spec.seed)
+    told = say.Told(judged, low, items, words, mine(first, how.limits))
+    confirmed = confirm(
+        second, told.mined.members, how.limits, replicates=spec.replicates, seed=spec.seed
+    )
+    rows, tables = _said(told, confirmed, second, spec, how.limits, models)
+    return OneModel(rows, tables, items.notes)
 
 
 def _said(

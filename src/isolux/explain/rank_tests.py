@@ -62,8 +62,9 @@ INFO = AnalysisInfo(
     references=(
         Reference(
             "fhibe",
-            "Xiang, A., et al. (2025). Fair human-centric image dataset for ethical AI "
-            "benchmarking. Nature.",
+            "Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M.,"
+            " Georgievski, T., et al. (2025). Fair human-centric image dataset for ethical AI"
+            " benchmarking. Nature.",
             "Methods, Bias discovery in narrow models: Benchmarking analysis",
         ),
         Reference(

@@ -66,10 +66,12 @@ INFO = AnalysisInfo(
         "Scores of one model are of one scale for everybody.",
         "Intervals of curves hold at one point at a time, not for the curve.",
         "Whoever is left out is judged by somebody else, whose errors are not counted here.",
-        "Leaving the least sure out lowers all errors, and so gaps in points; whether a gap shrinks "
-        "as fast as the errors do is told by the two errors, not by the gap.",
+        (
+            "Leaving the least sure out lowers all errors, and so gaps in points; whether a gap "
+            "shrinks as fast as the errors do is told by the two errors, not by the gap."
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def explain(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isolux.groups._places import places
 from isolux.groups.estimates import EVERYONE, Group
 from isolux.stats.design import IntArray
 
@@ -66,20 +67,17 @@ def entries_of(membership: pl.DataFrame, unit_ids: pl.Series) -> Entries:
     )["g"]  # fmt: skip
     lengths = np.diff(first, append=membership.height)
     group_of = np.repeat(number.to_numpy().astype(np.int64), lengths)
-    units = pl.DataFrame({"unit_id": unit_ids}).with_row_index("unit")
-    unit = membership.select("unit_id").join(
-        units, on="unit_id", how="left", maintain_order="left"
-    )["unit"]
-    known = unit.is_not_null().to_numpy()
-    return Entries(groups, group_of[known], unit.drop_nulls().to_numpy().astype(np.int64))
+    unit_of = places(membership["unit_id"], unit_ids)
+    known = unit_of >= 0
+    if known.all():
+        return Entries(groups, group_of, unit_of)
+    return Entries(groups, group_of[known], unit_of[known])
 
 
 def _runs(membership: pl.DataFrame) -> IntArray:
     """Return the rows at which another group than the last row's begins."""
     # Comparing lists takes five times as long as comparing their hashes.
-    marks = membership.select(
-        "attribute", "group", pl.struct("attribute", "values").hash().alias("hash")
-    )
+    marks = membership.select("attribute", "group", pl.col("values").hash().alias("hash"))
     changes = marks.select(
         pl.any_horizontal(pl.all().ne_missing(pl.all().shift(1))).fill_null(value=True).alias("new")
     )["new"].to_numpy()

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 
 from isolux.errors import JoinError, SpecError, TableError, UnknownNameError, place
+from isolux.groups._places import places
 from isolux.groups.binning import binned, parse_bins
 from isolux.groups.intersections import Part, entries, joined
 from isolux.groups.merging import merged
@@ -131,14 +132,13 @@ def membership(
     names = attributes["attribute"].unique().to_list()
     wanted = entries(by, names)
     used = list(dict.fromkeys(name for entry in wanted for name in entry))
-    rows = attributes.with_row_index("row").filter(pl.col("attribute").is_in(used))
-    _check_votes(rows)
-    judged = _judged(attributes, rows, units)
+    _check_votes(attributes, used)
+    judged = _judged(attributes, used, units)
     # Once for all attributes: identifiers are text, and every later step works on numbers.
-    rows = rows.join(judged, on="unit_id", how="left")
-    of_attribute = rows.partition_by("attribute", as_dict=True, include_key=False)
+    unit = pl.Series("unit", places(attributes["unit_id"], judged["unit_id"]))
+    of_attribute = _parted(attributes.with_row_index("row").with_columns(unit), used)
     placed = {
-        name: _place(of_attribute[(name,)], (groupings or {}).get(name), name, judged)
+        name: _place(of_attribute[name], (groupings or {}).get(name), name, judged)
         for name in used
     }
     frames = [
@@ -163,23 +163,41 @@ def _crossed(placed: Sequence[_Placed], judged: pl.DataFrame) -> list[pl.DataFra
     return frames
 
 
-def _check_votes(rows: pl.DataFrame) -> None:
-    negative = rows.filter(pl.col("votes") < 0)
-    if not negative.is_empty():
+def _parted(attributes: pl.DataFrame, used: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Part the rows by attribute; they lie together as a rule, and are then not copied."""
+    names = attributes["attribute"]
+    begins = names.ne_missing(names.shift(1)).to_numpy().copy()
+    begins[:1] = True
+    first = np.flatnonzero(begins).tolist()
+    runs = [names[k] for k in first]
+    if len(set(runs)) < len(runs):
+        parts = attributes.partition_by("attribute", as_dict=True)
+        return {name: parts[(name,)] for name in used}
+    ends = dict(zip(runs, zip(first, [*first[1:], len(names)], strict=True), strict=True))
+    return {name: attributes[slice(*ends[name])] for name in used}
+
+
+def _check_votes(attributes: pl.DataFrame, used: Sequence[str]) -> None:
+    votes = attributes["votes"]
+    if votes.null_count() == len(votes):
+        return
+    wrong = ((votes < 0) & attributes["attribute"].is_in(list(used))).arg_true()
+    if len(wrong):
+        row = int(wrong[0])
         raise TableError(
             "votes cannot be negative",
             expected="0 or more, or none",
-            found=repr(negative["votes"][0]),
-            where=place("attributes", int(negative["row"][0]) + 1, "votes"),
+            found=repr(votes[row]),
+            where=place("attributes", row + 1, "votes"),
         )
 
 
 def _judged(
-    attributes: pl.DataFrame, rows: pl.DataFrame, units: pl.DataFrame | pl.Series | None
+    attributes: pl.DataFrame, used: Sequence[str], units: pl.DataFrame | pl.Series | None
 ) -> pl.DataFrame:
     """Give each judged unit a number: ``unit_id, unit``."""
     if units is None:
-        kinds = rows["unit_kind"].unique()
+        kinds = attributes.filter(pl.col("attribute").is_in(used))["unit_kind"].unique()
         alike = attributes.filter(pl.col("unit_kind").is_in(kinds.implode()))
         ids = alike["unit_id"].unique().sort()
     elif isinstance(units, pl.DataFrame) and "unit_id" not in units.columns:
@@ -199,7 +217,7 @@ def _place(
     how = grouping or Grouping(attribute=name)
     rows = mark_unknown(rows, how.unknown_values)
     given = rows["value"].unique().drop_nulls().to_list()
-    theirs = rows.drop_nulls("unit")
+    theirs = rows.filter(pl.col("unit") >= 0)
     _check_join(rows, theirs, judged, name)
     notes: tuple[str, ...] = ()
     if how.bins is not None:

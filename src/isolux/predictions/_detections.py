@@ -59,12 +59,15 @@ def model_name(path: str | Path) -> str:
 def kind_of_columns(columns: list[str]) -> Kind | None:
     """Tell the most that these columns are enough for: keypoints, masks, boxes, or none of them.
 
+    Whoever gives a box, a mask or a pose and forgot the scores meant detections all the same: the
+    reader then says that ``score`` is missing.
+
     Examples
     --------
     >>> kind_of_columns(["image_id", "box_x", "box_y", "box_w", "box_h", "score"])
     'boxes'
     """
-    if "image_id" not in columns or "score" not in columns:
+    if "image_id" not in columns:
         return None
     kinds: tuple[Kind, ...] = ("masks", "keypoints", "boxes")
     return next((kind for kind in kinds if _ITS_OWN[kind] in columns), None)

@@ -35,7 +35,8 @@ The naive p is of the normal law. Ten subjects among three hundred, nearly all o
 always, have sums that are skewed, and a normal law calls one clumsy subject a disparity (measured:
 a false finding in 12 % of families of 30 tests). So the clustered p between exchangeable clusters
 is of Pearson's type III (a gamma law moved and scaled), with the third moment of the permutation of
-whole clusters, as Mielke and Berry [5]_ have it. Two groups with as many clusters have none.
+whole clusters, as Mielke and Berry [5]_ have it, and never below the normal law's. Two groups with
+as many clusters have no skewness.
 
 No exact law is used, and none is needed: FHIBE tests groups of 10 subjects and more.
 
@@ -288,7 +289,10 @@ def compare_groups(scores: SortedScores, cells: GroupCells) -> RankTests:
 
 
 def _two_sided(z: FloatArray, skewness: FloatArray) -> FloatArray:
-    """Twice the tail on z's side, of a gamma law moved and scaled to that skewness."""
+    """Twice the tail on z's side: the normal's, or Pearson III's where that is larger.
+
+    On its short side a gamma law ends at 2 / skewness, and p would be 0 beyond.
+    """
     from scipy.special import gammainc, gammaincc, ndtr
 
     outward = np.where(z < 0.0, -skewness, skewness)  # of the tail that z lies in
@@ -299,7 +303,9 @@ def _two_sided(z: FloatArray, skewness: FloatArray) -> FloatArray:
     upper = gammaincc(shape, shape + size * root)
     lower = gammainc(shape, np.maximum(shape - size * root, 0.0))
     tail = np.where(outward > 0.0, upper, lower)
-    return np.asarray(np.minimum(2.0 * np.where(skewed, tail, ndtr(-size)), 1.0))
+    normal = ndtr(-size)
+    tail = np.where(skewed, np.maximum(tail, normal), normal)
+    return np.asarray(np.minimum(2.0 * tail, 1.0))
 
 
 def _mirrored(upper: FloatArray, below: Callable[[FloatArray], FloatArray]) -> FloatArray:

@@ -28,8 +28,11 @@ def distinct(frame: pl.DataFrame, name: str) -> list[str]:
     nulls = frame.select(values.null_count()).item()
     if nulls == frame.height:
         return []
-    if not nulls and frame.select((values == values.first()).all()).item():
-        return [str(frame[0, name])]
+    if not nulls:
+        one = values.first()
+        first, alike = frame.select(one.alias("one"), alike=(values == one).all()).row(0)
+        if alike:
+            return [str(first)]
     return [str(value) for value in frame[name].unique().drop_nulls().sort()]
 
 

@@ -1,0 +1,121 @@
+"""Hair and face as the picture shows them: from part masks or polygons, and from the face's box.
+
+FHIBE's error models use "features derived from pixel-level annotations, such as the number of
+visible keypoints or visible head hair, or the absence of it (categorized as the binary attribute
+'bald')" (Methods, direct error modelling). Keypoints are in ``occlusion``; this is the rest.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.containers import Dataset
+from isolux.derive._rows import rows_of
+from isolux.errors import SpecError
+from isolux.info import DerivedInfo, Reference
+from isolux.tables import INSTANCES
+
+__all__ = ["INFO", "derive"]
+
+_FACE = ("face_box_w", "face_box_h")
+_PARTS = ("part_masks", "segments")
+_HAIR = r"(?i)^(?:\d+\.\s*)?(?:head[ _])?hair$"
+"""What datasets call it: FHIBE's ``6. Head hair``, CelebAMask-HQ's and FACET's ``hair``."""
+_NAMES = r"""['"]class_name['"]\s*:\s*['"]([^'"]*)['"]"""
+
+INFO = DerivedInfo(
+    title="Hair and face",
+    summary="Whether head hair can be seen, and how large the face is in the picture.",
+    references=(
+        Reference(
+            "fhibe",
+            "Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M., "
+            "Georgievski, T., et al. (2025). Fair human-centric image dataset for ethical AI "
+            "benchmarking. Nature.",
+            "Methods: direct error modelling",
+            "https://fairnessbenchmark.ai.sony",
+        ),
+    ),
+    assumptions=(
+        "Whose parts are annotated, and hair is not among them, shows none: under a hat, too.",
+        "FHIBE calls that 'bald'; it is of the picture, and not of the person.",
+    ),
+    attributes=(
+        ("bald", "yes: parts are annotated and no head hair is among them, hidden or absent."),
+        ("face_height", "height of the face's box, pixels."),
+        ("face_area", "area of the face's box, square pixels."),
+        ("face_to_body", "height of the face's box by that of the person's, 0 to 1."),
+    ),
+)
+
+
+def derive(dataset: Dataset) -> pl.DataFrame:
+    """Say whether each person's head hair can be seen, and how large their face is.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Instances with ``part_masks`` or ``segments``, or with ``face_box_w`` and ``face_box_h``;
+        what the dataset has is computed.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``attributes``: ``bald`` (yes, no), ``face_height``, ``face_area``, and with boxes of
+        people ``face_to_body``; null for who has no annotated part, no face or no box.
+
+    Raises
+    ------
+    SpecError
+        The dataset has neither parts nor boxes of faces.
+
+    Examples
+    --------
+    >>> from isolux.info import DatasetInfo
+    >>> two = Dataset(
+    ...     name="two people",
+    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1", "1"],
+    ...         "segments": ["[{'class_name': '6. Head hair'}]", "[{'class_name': '9. Left eye'}]"],
+    ...         "face_box_w": [20.0, None], "face_box_h": [30.0, None]}),
+    ... )
+    >>> derive(two).select("attribute", "value").rows()
+    [('bald', 'no'), ('bald', 'yes'), ('face_height', '30'), ('face_height', None),
+     ('face_area', '600'), ('face_area', None)]
+    """
+    people = INSTANCES.conform(dataset.instances)
+    held = [c for c in (*_PARTS, *_FACE) if c in people.columns and people[c].is_not_null().any()]
+    parts = []
+    if set(_PARTS) & set(held):
+        of = pl.coalesce(*(_names(people, column) for column in _PARTS if column in held))
+        people = people.with_columns(_parts=of)
+        hair = pl.col("_parts").list.eval(pl.element().str.contains(_HAIR)).list.any()
+        word = pl.when(hair).then(pl.lit("no")).when(hair.not_()).then(pl.lit("yes"))
+        parts.append(rows_of(people, "bald", value=word, number=None))
+    if set(_FACE) <= set(held):
+        wide, high = (pl.col(c).cast(pl.Float64) for c in _FACE)
+        there = (wide > 0) & (high > 0)
+        parts.append(rows_of(people, "face_height", number=pl.when(there).then(high)))
+        parts.append(rows_of(people, "face_area", number=pl.when(there).then(wide * high)))
+        if "box_h" in people.columns:
+            whole = there & (pl.col("box_h") > 0)
+            share = pl.when(whole).then((high / pl.col("box_h")).clip(0.0, 1.0))
+            parts.append(rows_of(people, "face_to_body", number=share))
+    if not parts and people.height:
+        raise SpecError(
+            "hair and face cannot be looked at",
+            expected="instances with part_masks or segments, or with face_box_w and face_box_h",
+            found="none of them",
+            where=dataset.name,
+        )
+    return pl.concat(parts) if parts else rows_of(people, "face_height", number=None)
+
+
+def _names(people: pl.DataFrame, column: str) -> pl.Expr:
+    """List the names of each one's parts; null where none is annotated."""
+    if people.schema[column] == pl.String:
+        names = pl.col(column).str.extract_all(_NAMES)
+        names = names.list.eval(pl.element().str.extract(_NAMES, 1))
+    else:
+        names = pl.col(column).list.eval(pl.element().struct.field("part"))
+    return pl.when(names.list.len() > 0).then(names)
