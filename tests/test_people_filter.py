@@ -8,7 +8,7 @@ import pytest
 from isolux.containers import Dataset
 from isolux.errors import SpecError, UnknownNameError
 from isolux.info import DatasetInfo
-from isolux.people_filter import keep_only, parse_conditions
+from isolux.people_filter import keep_only, only_judged, parse_conditions
 
 INFO = DatasetInfo(title="Four people", summary="Made up.", references=())
 # a is 19; b 20; c was judged 19 by one annotator and 30 by another; nobody knows of d.
@@ -88,6 +88,14 @@ def test_who_was_not_judged_before_is_not_judged_now():
     dataset = four(judged=[True, False, True, None])
     found = keep_only(dataset, ["age=19,20"], whole_images=True)
     assert found.instances["judged"].to_list() == [True, False, True, False]
+
+
+def test_bystanders_have_no_part_where_images_are_not_looked_at():
+    found = only_judged(four(judged=[True, False, None, True]))
+    assert found.instances["instance_id"].to_list() == ["a", "c", "d"]
+    assert found.notes == ("1 of 4 people are not judged and were left out.",)
+    whole = four(judged=[True] * 4)
+    assert only_judged(whole) is whole
 
 
 def test_who_goes_is_counted():

@@ -14,7 +14,7 @@ from isolux.datasets import load
 from isolux.errors import SpecError, UnknownNameError
 from isolux.io.hashing import sha256_file, sha256_listing
 from isolux.io.settings_files import read_label_map_file
-from isolux.people_filter import keep_only, parse_conditions
+from isolux.people_filter import keep_only, only_judged, parse_conditions
 from isolux.plugin_options import read_options
 from isolux.predictions import (
     from_attributes,
@@ -66,6 +66,8 @@ def load_people(spec: AuditSpec) -> Dataset:
     if cluster in derive.names():
         dataset = dataset.clustered_by(cluster)
     whole = registry.task_info(spec.task).whole_images
+    if not whole:
+        dataset = only_judged(dataset)
     return keep_only(dataset, spec.only, whole_images=whole)
 
 

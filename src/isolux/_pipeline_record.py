@@ -68,7 +68,7 @@ def record_of(
 def _cluster_word(dataset: Dataset) -> str:
     """Name what a loader took as clusters when nobody said what to take."""
     instances = dataset.instances
-    for column in ("subject_id", "image_id"):
+    for column in ("subject_id", "image_id", "video_id", "household_id"):
         if column in instances.columns and instances["cluster_id"].equals(instances[column]):
             return column.removesuffix("_id")
     return "cluster_id"

@@ -18,7 +18,7 @@ from isolux.containers import Dataset
 from isolux.errors import SpecError, UnknownNameError
 from isolux.tables import INSTANCES
 
-__all__ = ["Condition", "keep_only", "parse_conditions"]
+__all__ = ["Condition", "keep_only", "only_judged", "parse_conditions"]
 
 _WRITTEN = re.compile(r"\s*([^=<>!]+?)\s*(>=|<=|!=|=|>|<)\s*(.*?)\s*", re.DOTALL)
 _COMPARE: dict[str, Callable[[pl.Expr, float], pl.Expr]] = {
@@ -140,6 +140,21 @@ def keep_only(dataset: Dataset, written: Sequence[str], *, whole_images: bool) -
     says = "take part in the matching and are not judged" if whole_images else "were left out"
     note = f"{left:,} of {instances.height:,} people {says}: only {' and '.join(written)}."
     return replace(dataset, instances=people, notes=(*dataset.notes, note))
+
+
+def only_judged(dataset: Dataset) -> Dataset:
+    """Leave out who is not ``judged``, for a task in which bystanders have no part.
+
+    A face without demographics can be who a detector found; of a classifier it has no truth.
+    """
+    instances = INSTANCES.conform(dataset.instances)
+    if "judged" not in instances.columns or instances["judged"].all():
+        return dataset
+    kept = instances.filter(pl.col("judged").fill_null(value=True))
+    left = instances.height - kept.height
+    note = f"{left:,} of {instances.height:,} people are not judged and were left out."
+    notes = (*dataset.notes, note) if left else dataset.notes
+    return replace(dataset, instances=kept, notes=notes)
 
 
 def _passing(condition: Condition, attributes: pl.DataFrame, dataset: Dataset) -> pl.Expr:

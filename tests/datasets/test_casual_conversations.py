@@ -50,9 +50,9 @@ V2 = [
      "gender": None, "geo_location": None, "native_language": None, "monk_skin_tone": None},
 ]  # fmt: skip
 LIST = [
-    {"age": "20", "gender": "Female", "img_path": "/home/me/CC/0208/0208_00/face.png",
+    {"age": "20", "gender": "Female", "img_path": "/elsewhere/me/CC/0208/0208_00/face.png",
      "skin-type": "5", "subject_id": "208"},
-    {"age": "71", "gender": "Male", "img_path": "/home/me/CC/1140/1140_00/face.png",
+    {"age": "71", "gender": "Male", "img_path": "/elsewhere/me/CC/1140/1140_00/face.png",
      "skin-type": "2", "subject_id": "1140"},
 ]  # fmt: skip
 

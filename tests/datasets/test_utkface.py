@@ -146,7 +146,7 @@ def test_it_says_whose_judgement_it_is():
     ("text", "words"),
     [
         ("1_0_0_1.jpg\n../1_0_0_1.jpg\n", r"leads out.*'\.\./1_0_0_1.jpg'.*row 2"),
-        ("/home/1_0_0_1.jpg\n", "leads out of the dataset's folder.*row 1"),
+        ("/elsewhere/1_0_0_1.jpg\n", "leads out of the dataset's folder.*row 1"),
         ("C:\\1_0_0_1.jpg\n", "leads out of the dataset's folder.*row 1"),
         ("1_0_0_1.jpg\n2_0_0_1.jpg\n1_0_0_1.jpg\n", "listed twice.*'1_0_0_1.jpg'.*row 3"),
     ],

@@ -12,16 +12,28 @@ from collections.abc import Sequence
 import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.errors import FileError, TableError, place
+from isolux.errors import FileError, SpecError, TableError, UnknownNameError, place
 from isolux.io._delimited import read_delimited
 from isolux.io._text import decodable
 from isolux.io.cells import row_of
 
-__all__ = ["LARGEST_COUNT_DIGITS", "read_list", "refuse_repeats", "said_yes_or_no", "whole_numbers"]
+__all__ = [
+    "IDENTITY",
+    "PARTITION",
+    "SPLITS",
+    "chosen_names",
+    "parts_of",
+    "read_list",
+    "said_yes_or_no",
+    "subjects_of",
+    "whole_numbers",
+]
 
-LARGEST_COUNT_DIGITS = 9
-"""More digits than these are no number of pictures."""
+IDENTITY, PARTITION = "identity_CelebA.txt", "list_eval_partition.txt"
+SPLITS = ("train", "val", "test")
+"""What the partition's codes 0, 1, 2 mean."""
 
+_DIGITS = 9  # more are no number of pictures
 _FIRST = ("image_id", "idx")
 _WORDS = {"1": "yes", "-1": "no"}
 
@@ -56,7 +68,7 @@ def read_list(data: bytes, where: str, names: Sequence[str] | None = None) -> pl
     if names is not None:
         header, body = list(names), text
     else:
-        if first.isdigit() and len(first) <= LARGEST_COUNT_DIGITS:
+        if first.isdigit() and len(first) <= _DIGITS:
             count = int(first)
             first, _, rest = rest.partition(b"\n")
         header, body = first.decode("utf-8").split(" "), rest
@@ -76,7 +88,7 @@ def read_list(data: bytes, where: str, names: Sequence[str] | None = None) -> pl
     if frame.is_empty():
         raise FileError("the list names no picture", where=where)
     refuse_outside(frame[header[0]], where, header[0])
-    refuse_repeats(frame[header[0]], where)
+    _refuse_repeats(frame[header[0]], where)
     return frame
 
 
@@ -87,7 +99,7 @@ def _single_spaces(text: bytes) -> bytes:
     return text.replace(b" \n", b"\n").replace(b"\n ", b"\n").strip()
 
 
-def refuse_repeats(ids: pl.Series, where: str) -> None:
+def _refuse_repeats(ids: pl.Series, where: str) -> None:
     """Refuse a picture that occurs twice, with the row of its second place."""
     repeated = ids.is_duplicated()
     if repeated.any():
@@ -128,3 +140,41 @@ def whole_numbers(frame: pl.DataFrame, names: Sequence[str], where: str) -> pl.D
                 where=place(where, row + 1, name),
             )
     return read
+
+
+def subjects_of(data: bytes, where: str) -> pl.DataFrame:
+    """Read ``identity_CelebA.txt``: ``image_id``, ``subject_id``."""
+    return read_list(data, where, ("image_id", "subject_id"))
+
+
+def parts_of(data: bytes, where: str) -> pl.DataFrame:
+    """Read ``list_eval_partition.txt``: ``image_id``, ``split`` (one of ``SPLITS``)."""
+    found = read_list(data, where, ("image_id", "code"))
+    words = {str(code): word for code, word in enumerate(SPLITS)}
+    strange = ~found["code"].is_in(list(words)).fill_null(value=False)
+    if strange.any():
+        row = row_of(strange)
+        raise TableError(
+            "a picture is in a part that CelebA does not have",
+            expected="0 (train), 1 (val) or 2 (test)",
+            found=repr(found["code"][row])[:80],
+            where=place(where, row + 1),
+        )
+    return found.select("image_id", split=pl.col("code").replace_strict(words))
+
+
+def chosen_names(known: Sequence[str], wanted: Sequence[str] | None, where: str) -> list[str]:
+    """Return the attributes to load, each once; None: all.
+
+    Raises
+    ------
+    UnknownNameError, SpecError
+        One that the list does not have; none at all.
+    """
+    names = list(dict.fromkeys(known if wanted is None else wanted))
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("attribute", name, known, where=where)
+    if not names:
+        raise SpecError("no attribute is to be loaded", expected=", ".join(known), where=where)
+    return names

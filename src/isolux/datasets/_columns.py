@@ -50,6 +50,7 @@ INSTANCE_COLUMNS = (
     _of("keypoint_names", pl.List(pl.String), "their names, in the same order"),
     _of("frame_index", _I, "the frame's number in its video"),
     _of("video_id", _S, "the video of the frame"),
+    _of("household_id", _S, "the home, as far as the dataset tells homes apart"),
     _of("track_id", _S, "the object's own id, the same in each frame of a video"),
     _of("face_index", _I, "the face's place among the boxes of its image, from 0"),
     _of("easy", _B, "in WIDER FACE's list of easy faces"),

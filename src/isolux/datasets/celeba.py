@@ -6,8 +6,7 @@ Liu et al. (2015). Reads ``list_attr_celeba.txt`` and, where they lie beside it,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -16,19 +15,25 @@ import polars as pl
 from isolux.containers import Dataset
 from isolux.datasets._attribute_rows import attribute_rows
 from isolux.datasets._boxes import box_notes, checked_boxes
-from isolux.datasets._celeba_lists import read_list, said_yes_or_no, whole_numbers
+from isolux.datasets._celeba_lists import (
+    IDENTITY,
+    PARTITION,
+    SPLITS,
+    chosen_names,
+    parts_of,
+    read_list,
+    said_yes_or_no,
+    subjects_of,
+    whole_numbers,
+)
 from isolux.datasets._clusters import clustered_as
 from isolux.datasets._columns import BOX
 from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
-from isolux.errors import FileError, SpecError, TableError, UnknownNameError, place
+from isolux.errors import FileError, SpecError, UnknownNameError
 from isolux.info import DatasetInfo, Reference
-from isolux.io.cells import row_of
 from isolux.tables import IMAGES, INSTANCES, check
 
-__all__ = ["INFO", "SPLITS", "load"]
-
-SPLITS = ("train", "val", "test")
-"""What the partition's codes 0, 1, 2 mean."""
+__all__ = ["INFO", "load"]
 
 _ALIGNED = (178, 218)  # pixels; every aligned picture is as large
 _FOLDERS = {"aligned": ("img_align_celeba", "img_align_celeba_png"), "wild": ("img_celeba",)}
@@ -122,7 +127,7 @@ def load(
     data, where = read_file(file), str(file)
     inputs = {where: sha256_bytes(data)}
     read = read_list(data, where)
-    names = _chosen(read.columns[1:], attributes, where)
+    names = chosen_names(read.columns[1:], attributes, where)
     faces = said_yes_or_no(read.select("image_id", *names), names, where)
     notes: list[str] = []
     faces = _with_subjects(faces, root, inputs, notes)
@@ -156,32 +161,17 @@ def _refuse_settings(split: str, pictures: str) -> None:
             )
 
 
-def _chosen(known: list[str], attributes: Sequence[str] | None, where: str) -> list[str]:
-    wanted = known if attributes is None else list(dict.fromkeys(attributes))
-    for name in wanted:
-        if name not in known:
-            raise UnknownNameError("attribute", name, known, where=where)
-    if not wanted:
-        raise SpecError("no attribute is to be loaded", expected=", ".join(known), where=where)
-    return wanted
+_Read = Callable[[bytes, str], pl.DataFrame]
 
 
-@dataclass(frozen=True, slots=True)
-class _List:
-    frame: pl.DataFrame
-    where: str
-
-
-def _beside(
-    root: Path, name: str, columns: Sequence[str] | None, inputs: dict[str, str]
-) -> _List | None:
+def _beside(root: Path, name: str, read: _Read, inputs: dict[str, str]) -> pl.DataFrame | None:
     """Read another list of the same pictures; None: it is not there."""
     file = optional_file(root, (name, f"**/{name}"))
     if file is None:
         return None
-    data, where = read_file(file), str(file)
-    inputs[where] = sha256_bytes(data)
-    return _List(read_list(data, where, columns), where)
+    data = read_file(file)
+    inputs[str(file)] = sha256_bytes(data)
+    return read(data, str(file))
 
 
 def _joined(
@@ -197,43 +187,30 @@ def _joined(
 def _with_subjects(
     faces: pl.DataFrame, root: Path, inputs: dict[str, str], notes: list[str]
 ) -> pl.DataFrame:
-    found = _beside(root, "identity_CelebA.txt", ("image_id", "subject_id"), inputs)
+    found = _beside(root, IDENTITY, subjects_of, inputs)
     if found is None:
         notes.append(
-            "identity_CelebA.txt is not at hand: photographs of one celebrity count as"
-            " independent, so intervals may be too narrow."
+            f"{IDENTITY} is not at hand: photographs of one celebrity count as independent, so"
+            " intervals may be too narrow."
         )
         return faces.with_columns(subject_id=pl.lit(None, dtype=pl.String))
-    return _joined(faces, found.frame, "subject_id", "identity", notes)
+    return _joined(faces, found, "subject_id", "identity", notes)
 
 
 def _with_split(
     faces: pl.DataFrame, root: Path, inputs: dict[str, str], notes: list[str], split: str
 ) -> pl.DataFrame:
-    name = "list_eval_partition.txt"
-    found = _beside(root, name, ("image_id", "code"), inputs)
+    found = _beside(root, PARTITION, parts_of, inputs)
     if found is None:
         if split != "all":
             raise FileError(
                 f"the part {split!r} cannot be told without the partition",
-                expected=name,
+                expected=PARTITION,
                 where=str(root),
                 hint="name the folder that holds it and the attributes",
             )
         return faces.with_columns(split=pl.lit(None, dtype=pl.String))
-    words = {str(code): word for code, word in enumerate(SPLITS)}
-    codes = found.frame["code"]
-    strange = ~codes.is_in(list(words)).fill_null(value=False)
-    if strange.any():
-        row = row_of(strange)
-        raise TableError(
-            "a picture is in a part that CelebA does not have",
-            expected="0 (train), 1 (val) or 2 (test)",
-            found=repr(codes[row])[:80],
-            where=place(found.where, row + 1),
-        )
-    parts = found.frame.select("image_id", split=pl.col("code").replace_strict(words))
-    joined = _joined(faces, parts, "split", "part of the partition", notes)
+    joined = _joined(faces, found, "split", "part of the partition", notes)
     kept = joined if split == "all" else joined.filter(pl.col("split") == split)
     if kept.is_empty():
         raise FileError(f"no picture is in the part {split!r}", where=str(root))
@@ -247,20 +224,24 @@ def _with_boxes(
     if pictures == "aligned":
         return nothing
     name = "list_bbox_celeba.txt"
-    found = _beside(root, name, None, inputs)
+    found = _beside(root, name, _boxes_of, inputs)
     if found is None:
         notes.append(f"{name} is not at hand: faces have no boxes.")
         return nothing
+    return _joined(faces, found, BOX[0], "box", notes)
+
+
+def _boxes_of(data: bytes, where: str) -> pl.DataFrame:
+    found = read_list(data, where)
     sides = ("x_1", "y_1", "width", "height")
-    where = found.where
     for side in sides:
-        if side not in found.frame.columns:
-            raise UnknownNameError("column", side, found.frame.columns, where=where)
-    read = whole_numbers(found.frame, sides, where).select(
-        "image_id",
-        *(pl.col(side).cast(pl.Float64).alias(box) for side, box in zip(sides, BOX, strict=True)),
+        if side not in found.columns:
+            raise UnknownNameError("column", side, found.columns, where=where)
+    named = zip(sides, BOX, strict=True)
+    read = whole_numbers(found, sides, where).select(
+        "image_id", *(pl.col(side).cast(pl.Float64).alias(box) for side, box in named)
     )
-    return _joined(faces, checked_boxes(read, where), BOX[0], "box", notes)
+    return checked_boxes(read, where)
 
 
 def _images(faces: pl.DataFrame, root: Path, pictures: str) -> pl.DataFrame:

@@ -67,7 +67,7 @@ def kind_of_columns(columns: list[str]) -> Kind | None:
     >>> kind_of_columns(["image_id", "box_x", "box_y", "box_w", "box_h", "score"])
     'boxes'
     """
-    if "image_id" not in columns:
+    if "image_id" not in columns or ("score" not in columns and "instance_id" in columns):
         return None
     kinds: tuple[Kind, ...] = ("masks", "keypoints", "boxes")
     return next((kind for kind in kinds if _ITS_OWN[kind] in columns), None)
