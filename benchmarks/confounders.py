@@ -1,13 +1,13 @@
 """ICON²'s cells with 200 replicates, beside one pass over the same cells without any.
 
 350,000 truths of 8 classes in 20,000 images, one sensitive attribute of 3 groups and 5 explanatory
-attributes of 3 values, and 2 M boxes; average precision over 10 overlaps. A pass starts from
-what a run keeps, the table of its detections, and ends with the value of every cell: groups,
-values, groups at values, class by class. Ours is the same with 200 replicates of every cell, the dispersions, the
-ranking, Δ and the gaps at an equal mix, each with its interval. It may cost at most 20 passes; the
-stricter number, without reading the table on either side, is printed beside it. The paper's own
-reading (the false alarms of a group's own images) is timed; ``--every-image`` times the analysis's
-default.
+attributes of 3 values, and 2 M boxes; average precision over 10 overlaps. A pass starts from what a
+run keeps, the table of its detections, and ends with the value of every cell: groups, values,
+groups at values, class by class. Ours is the same with 200 replicates of every cell, the
+dispersions, the ranking, Δ and the gaps at an equal mix, each with its interval. It may cost at
+most 20 passes; the stricter number, without reading the table on either side, is printed beside it.
+The paper's own reading (the false alarms of a group's own images) is timed; ``--every-image`` times
+the analysis's default.
 
 The pass is what the analysis itself does when it is asked for no replicates: there is no peer that
 knows cells. Its values are held against the first ones with replicates.

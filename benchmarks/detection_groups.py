@@ -189,9 +189,7 @@ def child_seconds(folder: Path) -> tuple[float, dict[str, Any]]:
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     environment.setdefault("PYTHONPYCACHEPREFIX", str(BYTECODE))
     command = [sys.executable, "-c", OURS, str(folder), json.dumps(OVERLAPS), json.dumps(BY)]
-    done = subprocess.run(
-        command, check=True, capture_output=True, text=True, env=environment
-    )
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
     return spent, json.loads(done.stdout.splitlines()[-1])

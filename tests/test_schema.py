@@ -131,3 +131,15 @@ def test_any_frame_becomes_a_polars_one():
 def test_what_is_no_frame_is_refused():
     with pytest.raises(TableError, match="a polars, pandas or pyarrow frame"):
         to_polars([1, 2])
+
+
+def test_finite_numbers_whose_sum_is_not_are_right():
+    large = GOOD.with_columns(votes=pl.lit(1.7e308))
+    assert check(large, ATTRIBUTES)["votes"].to_list() == [1.7e308] * 2
+
+
+@pytest.mark.parametrize("bad", [[float("inf"), float("-inf")], [float("nan"), 1.0]])
+def test_what_is_not_finite_is_told_with_its_row(bad):
+    votes = pl.Series(bad)
+    with pytest.raises(TableError, match=r"a finite number(?s:.*)row 1, column 'votes'"):
+        check(GOOD.with_columns(votes=votes), ATTRIBUTES)

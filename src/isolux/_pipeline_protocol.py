@@ -12,7 +12,7 @@ from isolux.spec import AuditSpec, parse_spec
 
 __all__ = ["with_protocol", "with_tables"]
 
-_JOINED = ("option", "data_option", "prediction_option")
+_JOINED = ("option", "data_option", "prediction_option", "analysis_option")
 _OF_ATTRIBUTES = {"group": ":", "nested": ":", "bins": "=", "reference": "="}
 """Settings whose items begin with an attribute, and what follows it."""
 

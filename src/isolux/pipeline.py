@@ -151,7 +151,7 @@ def audit(
     if dataset.name != FROM_MEMORY:
         values["data"] = dataset.name
     tasks = found.units["task"].unique().to_list()
-    values.setdefault("task", tasks[0] if tasks else "classification")
+    values.setdefault("task", tasks[0] if tasks else found.task or "classification")
     spec = parse_spec(values)
     _refuse_nothing_to_compare(spec)
     return _audited(spec, dataset, found, dict(dataset.inputs), planted)

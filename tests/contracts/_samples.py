@@ -410,15 +410,37 @@ def celeba(folder: Path) -> Path:
     return folder
 
 
+def celebamask_hq(folder: Path) -> Path:
+    """CelebAMask-HQ's attributes, and its mapping to CelebA."""
+    rows = [f"{i}.jpg  {1 - i % 2 * 2} {1 - i % 3 // 2 * 2}" for i in range(N)]
+    file = folder / "CelebAMask-HQ-attribute-anno.txt"
+    file.write_text("\n".join([str(N), "Male Smiling", *rows]) + "\n")
+    mapping = "".join(f"{i}   {100 + i}   {101 + i:06}.jpg\n" for i in range(N))
+    (folder / "CelebA-HQ-to-CelebA-mapping.txt").write_text(f"idx orig_idx orig_file\n{mapping}")
+    return folder
+
+
+def imagefolder(folder: Path) -> Path:
+    """A list of pictures in folders of their classes, and a table of tones beside it."""
+    names = [f"{CLASSES[i % 3]}/{i}.jpg" for i in range(N)]
+    rows = [f"{name},{i % 10}" for i, name in enumerate(names)]
+    (folder / "metadata.csv").write_text("\n".join(["file_name,tone", *rows]) + "\n")
+    path = folder / "pictures.txt"
+    path.write_text("\n".join(names) + "\n")
+    return path
+
+
 DATASETS: dict[str, Callable[[Path], Path]] = {
     "bdd100k": bdd100k,
     "casual_conversations": casual_conversations,
     "celeba": celeba,
+    "celebamask_hq": celebamask_hq,
     "coco": coco,
     "dollarstreet": dollarstreet,
     "facet": facet,
     "fairface": fairface,
     "fhibe": fhibe,
+    "imagefolder": imagefolder,
     "miap": miap,
     "table": table,
     "utkface": utkface,

@@ -177,7 +177,7 @@ def test_label_pictures_are_compared_by_face_parsing(folder, monkeypatch, capsys
         monkeypatch, capsys, "audit", f"celebamask_hq:{folder}", "--task", "face_parsing",
         "--by", "Male", "--predictions", drawn, "--format", "part_masks",
         "--data-option", "labels=labels", "--data-option", "attributes=Male",
-        "--replicates", 50, "--min-units", 1, "--out", folder / "run",
+        "--replicates", 100, "--min-units", 1, "--out", folder / "run",
     )  # fmt: skip
     assert ran.code == 0, ran.err
     from isolux.io.run_directory import load as load_run

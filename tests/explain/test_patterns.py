@@ -141,6 +141,24 @@ def test_an_attribute_that_is_the_score_is_left_out():
     )
 
 
+def test_the_models_own_answers_are_no_attributes():
+    run = planted()
+    ids = run.scores["unit_id"]
+    value = run.scores["value"].to_numpy()
+    truth = np.where(np.arange(len(value)) % 2, "cat", "dog")
+    answer = np.where(value > 0, truth, np.where(truth == "cat", "dog", "cat"))
+    both = [
+        pl.DataFrame({"unit_kind": "instance", "unit_id": ids, "attribute": name, "value": words})
+        for name, words in (("true", truth), ("said", answer))
+    ]
+    attributes = pl.concat([run.attributes, *(ATTRIBUTES.conform(part) for part in both)])
+    record = {**run.record, "spec": {**run.record["spec"], "prediction_column": "said"}}
+    told = replace(run, attributes=attributes, record=record)
+    assert patterns.explain(told).findings["group_a"][0] == "light dim and size small"
+    asked = patterns.explain(told, attributes=["true", "said"]).findings["claim"][0]
+    assert "100.0 % of such units" in asked
+
+
 def test_one_attribute_and_attributes_that_are_asked_for():
     found = patterns.explain(planted(), attributes=["light"]).findings
     assert found["group_a"][0] == "light dim"

@@ -156,6 +156,18 @@ def test_fewer_attributes_when_asked():
     assert only.str.starts_with("tone: ").all()
 
 
+def test_what_the_model_answered_is_no_slice():
+    run, _, value, _ = planted_run(prediction_column="answer")
+    answer = pl.DataFrame(
+        {"unit_kind": "instance", "unit_id": run.scores["unit_id"], "attribute": "answer",
+         "value": np.where(value > 0, "yes", "maybe")}
+    )  # fmt: skip
+    with_answer = replace(run, attributes=pl.concat([run.attributes, answer], how="diagonal"))
+    made = explain(with_answer, worse="lower")
+    assert not made.tables[CAPTION]["slice"].str.contains("answer").any()
+    assert "Slices are not told by answer, which the model said." in made.notes
+
+
 def test_settings_come_as_text_and_the_tables_are_stored():
     run, *_ = planted_run()
     done = explain_run(run, ["slices"], ["worse=lower", "most=2"])

@@ -109,19 +109,19 @@ def repeated(rows, weight):
 def test_a_weight_of_two_is_two_rows():
     rows = rows_of_groups(*small(1))
     g, n = len(rows.names), int(rows.cluster.max()) + 1
-    weights = np.random.default_rng(0).integers(0, 3, (n, 5)).astype(float)
+    weights = np.random.default_rng(0).integers(0, 3, (5, n)).astype(float)
 
     def both(own, w):
         arrays = (w, own.cluster, own.score, own.mark, own.start, own.group)
-        kept = np.zeros((2, 2, g, w.shape[1]))
+        kept = np.zeros((2, 2, g, len(w)))
         kept_at(*arrays, np.array([0.4, 1.0]), kept)
-        out = np.empty((2, g, w.shape[1])), np.empty((g, w.shape[1])), np.empty((g, w.shape[1]))
+        out = np.empty((2, g, len(w))), np.empty((g, len(w))), np.empty((g, len(w)))
         meeting(*arrays, 0.5, *out)
         return kept, *out
 
     for j in range(5):
-        one, other = both(rows, weights[:, j : j + 1]), both(repeated(rows, weights[:, j]),
-                                                             np.ones((n, 1)))  # fmt: skip
+        one, other = both(rows, weights[j : j + 1]), both(repeated(rows, weights[j]),
+                                                             np.ones((1, n)))  # fmt: skip
         for a, b in zip(one, other, strict=True):
             np.testing.assert_allclose(a, b)
 

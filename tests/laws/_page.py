@@ -3,7 +3,7 @@
 A table stands between ``<!-- figures: NAME -->`` and ``<!-- end -->`` and is made of the JSON files
 that the full run left; a test holds the pages and the files together. NAME is one of ``_TABLES``,
 laid out by hand, or the name of a record (``slices-null``, ``scenes-cover-*``), whose rows are laid
-out as they are: a key that ends in ``%`` holds fractions, and is printed in percent.
+out by ``_layouts``, else as they are: a key that ends in ``%`` holds fractions, printed in percent.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.laws._figures import FOLDER
+from tests.laws._layouts import LAYOUTS
 
 Row = dict[str, Any]
 _BLOCK = re.compile(r"(<!-- figures: ([a-z0-9 *_-]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -39,6 +40,9 @@ def _as_recorded(name: str) -> str:
     documents = load(name)
     if not documents:
         return "\n*Not measured yet: `make laws`.*\n\n"
+    if name in LAYOUTS:
+        columns_of, shares = LAYOUTS[name]
+        return _plain(columns_of, name, shares=shares)
     columns = list(dict.fromkeys(key for row in _rows(documents) for key in row))
 
     def show(key: str, value: Any) -> str:

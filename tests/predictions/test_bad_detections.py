@@ -7,7 +7,7 @@ import json
 import pytest
 
 import isolux
-from isolux.errors import TableError
+from isolux.errors import TableError, UnknownNameError
 from isolux.predictions import read_outputs
 
 TRUTH = {
@@ -85,3 +85,10 @@ def test_what_cannot_be_used_is_refused_with_its_place(tmp_path, people, row, to
     with pytest.raises(TableError, match=told) as caught:
         found(tmp_path, people, [GOOD, GOOD | row])
     assert where in str(caught.value)
+
+
+def test_a_table_of_boxes_without_scores_is_told_what_it_lacks(tmp_path):
+    path = tmp_path / "net.csv"
+    path.write_text("image_id,label,box_x,box_y,box_w,box_h\n7,a,4,5,20,30\n7,b,1,2,3,4\n")
+    with pytest.raises(UnknownNameError, match="no column named 'score'"):
+        read_outputs(path)

@@ -169,6 +169,22 @@ def test_most_files_never_meet_the_general_reader(monkeypatch):
 # What it gives -----------------------------------------------------------------------------------
 
 
+def test_room_for_rows_is_made_as_they_come(monkeypatch, tmp_path):
+    # The first rows are long, so that far too little room is made for those that follow.
+    rows = [ROW | {"image_id": k, "extra": "x" * (200 if k < 8 else 0)} for k in range(300)]
+    once = read(tmp_path, rows)
+    monkeypatch.setattr(_coco_scan, "_ROWS", 8)
+    assert_frame_equal(read(tmp_path, rows), once)
+    assert once["image_id"].to_list() == [str(k) for k in range(300)]
+
+
+@pytest.mark.parametrize("images", [[7, 7, 7], [7, 8, 7], [7, 7, 8]])
+def test_one_image_and_one_label_are_those_of_every_row(tmp_path, images):
+    found = read(tmp_path, [ROW | {"image_id": image} for image in images])
+    assert found["image_id"].to_list() == [str(image) for image in images]
+    assert found["label"].to_list() == ["2", "2", "2"]
+
+
 def test_boxes(tmp_path):
     found = read(tmp_path, [ROW, ROW | {"image_id": "a/b.jpg", "category_id": None, "score": "1"}])
     assert check(found, BOX_PREDICTIONS).rows() == [

@@ -32,6 +32,7 @@ def collect_seldom() -> None:
     its host collects.
     """
     gc.set_threshold(_MANY, 50, 50)
+    atexit.unregister(gc.freeze)  # once, however often a program calls this
     atexit.register(gc.freeze)
 
 

@@ -29,6 +29,12 @@ __all__ = ["Features", "Kinds", "columns_of", "items_of", "kinds_of", "without"]
 MOST_VALUES = 100
 """Of an attribute that is no number; one with more names its units rather than describes them."""
 
+_NOT_ABOUT_PEOPLE = (
+    "cluster", "id", "prediction_id", "prediction_column", "score_column", "detected_column",
+)  # fmt: skip
+"""Settings that name columns which a table of one's own holds beside its attributes: the truth and
+the answer together are the score."""
+
 
 @dataclass(frozen=True, slots=True)
 class Features:
@@ -75,7 +81,8 @@ def kinds_of(
     units : polars.Series
         Identifiers of the units that are explained.
     asked : sequence of str
-        Attributes to use; none: all that the run has, but for the one that names clusters.
+        Attributes to use; none: all that the run has, but for those that hold clusters,
+        identifiers or the model's own answers.
     analysis : str
         Its name, for errors.
 
@@ -120,11 +127,12 @@ def _known(
     run: Run, spec: AuditSpec, units: pl.Series, asked: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Take the rows with a known value, and count each attribute's values, numbers and units."""
+    told = [getattr(spec, name) for name in _NOT_ABOUT_PEOPLE if getattr(spec, name)]
+    named = pl.col("attribute")
     used = run.attributes.filter(
         pl.col("unit_id").is_in(units.implode()),
-        pl.col("attribute").is_in(list(asked)) if asked else pl.col("attribute") != spec.cluster
-        if spec.cluster else pl.lit(value=True),
-    )  # fmt: skip
+        named.is_in(list(asked)) if asked else named.is_in(told).not_(),
+    )
     if "number" not in used.columns:
         used = used.with_columns(number=pl.lit(None, pl.Float64))
     rows = mark_unknown(used, spec.unknown_values).drop_nulls("value")

@@ -140,7 +140,7 @@ def meeting_thresholds(rows: Rows, operating: float, spec: AuditSpec) -> Meeting
     g = len(rows.names)
 
     def of(weights: FloatArray) -> Sequence[FloatArray]:
-        r = weights.shape[1]
+        r = len(weights)
         rate, threshold, false = np.empty((2, g, r)), np.empty((g, r)), np.empty((g, r))
         meeting(weights, rows.cluster, rows.score, rows.mark, rows.start, rows.group, operating,
                 rate, threshold, false)  # fmt: skip
@@ -160,7 +160,7 @@ def kept_by_group(rows: Rows, coverages: Sequence[float], spec: AuditSpec) -> Ke
     k, g = len(rising), len(rows.names)
 
     def of(weights: FloatArray) -> Sequence[FloatArray]:
-        kept = np.zeros((2, k, g, weights.shape[1]))
+        kept = np.zeros((2, k, g, len(weights)))
         kept_at(weights, rows.cluster, rows.score, rows.mark, rows.start, rows.group, rising, kept)
         n, wrong = kept.sum(axis=0)[::-1], kept[1, ::-1]
         error = _share(wrong, n)
@@ -183,7 +183,7 @@ def _replicated(
     n = int(rows.cluster.max(initial=-1)) + 1
     each, bootstrap = np.ones(n, dtype=np.int64), spec.bootstrap()
     draw = _DRAWS[bootstrap.weights]
-    parts = [of(np.ones((n, 1)))]
+    parts = [of(np.ones((1, n)))]
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
-        parts.append(of(draw(rng, each, size)))
+        parts.append(of(np.ascontiguousarray(draw(rng, each, size).T)))  # [size, n]
     return [np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)]

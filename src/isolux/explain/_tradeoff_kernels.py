@@ -36,13 +36,13 @@ def kept_at(
 ) -> None:  # fmt: skip
     """Keep the surest until everyone's coverage is reached, those that tie with the last too.
 
-    ``weights [C, r]``; ``coverages [k]`` rise. ``kept [2, k, g, r]`` gets the weight of each
+    ``weights [r, C]``; ``coverages [k]`` rise. ``kept [2, k, g, r]`` gets the weight of each
     group's rows kept: right ones, then wrong ones.
     """
     n, k, g = len(cluster), len(coverages), kept.shape[2]
     total, so_far = np.zeros((2, g)), np.zeros((2, g))
-    for j in range(weights.shape[1]):
-        weight = weights[:, j]
+    for j in range(weights.shape[0]):
+        weight = weights[j]
         _totals(weight, cluster, wrong, start, group, total)
         everyone = total[0, 0] + total[1, 0]
         so_far[:] = 0.0
@@ -99,18 +99,18 @@ def meeting(
 ) -> None:  # fmt: skip
     """Find for each group the highest threshold at which its positives fare as everyone's do.
 
-    Everyone's share of positives at or above ``operating`` is the target. ``rate [2, g, r]`` gets
-    each group's shares at ``operating``, of negatives and of positives; ``threshold [g, r]`` where
-    its positives reach the target; ``false [g, r]`` its share of negatives there. NaN where a group
-    has none of a kind, or where the target is 0.
+    ``weights [r, C]``. Everyone's share of positives at or above ``operating`` is the target.
+    ``rate [2, g, r]`` gets each group's shares at ``operating``, of negatives and of positives;
+    ``threshold [g, r]`` where its positives reach the target; ``false [g, r]`` its share of
+    negatives there. NaN where a group has none of a kind, or where the target is 0.
     """
     g = threshold.shape[0]
     total, above, own, beyond = np.zeros((2, g)), np.zeros((2, g)), np.zeros(g), np.zeros(g)
     inside = 0
     while inside < len(score) and score[inside] >= operating:
         inside += 1
-    for j in range(weights.shape[1]):
-        weight = weights[:, j]
+    for j in range(weights.shape[0]):
+        weight = weights[j]
         _totals(weight, cluster, positive, start, group, total)
         _totals(weight, cluster[:inside], positive, start, group, above)
         rate[:, :, j] = np.where(total > 0, above / np.where(total > 0, total, 1.0), np.nan)

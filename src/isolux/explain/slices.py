@@ -117,7 +117,8 @@ def explain(
     worse : {"auto", "lower", "higher"}
         Which scores are worse; ``auto``: as the metric says.
     attributes : sequence of str
-        Which to look at; none: all that the run has.
+        Which to look at; none: all that the run has but what the audit's settings name as the
+        model's answers and scores. Of other models' answers nothing tells: leave them out here.
     most : int
         Slices of each model that the other half is asked about.
     max_attributes : int
@@ -203,9 +204,18 @@ def _refuse_settings(how: Search, bins: int) -> None:
 def _items(
     run: Run, judged: Judged, attributes: Sequence[str], spec: AuditSpec, bins: int
 ) -> tuple[Features, tuple[str, ...]]:
+    notes: list[str] = []
+    answers = (spec.prediction_column, spec.score_column, spec.detected_column)
+    known = set(run.attributes["attribute"].unique())
+    said = [name for name in answers if name is not None and name in known]
+    if said and not attributes:
+        # With the truth beside it, an answer is the error itself: nobody learns from that slice.
+        kept = run.attributes.filter(pl.col("attribute").is_in(said).not_())
+        run = replace(run, attributes=kept)
+        notes.append(f"Slices are not told by {', '.join(said)}, which the model said.")
     kinds = kinds_of(run, spec, judged.units, attributes, analysis="slices")
     items = without(items_of(run, spec, judged.units, kinds, bins=bins), judged.value)
-    return items, items.notes
+    return items, (*notes, *items.notes)
 
 
 def _metric(judged: Judged, words: Words) -> Metric:

@@ -138,8 +138,7 @@ def membership(
     unit = pl.Series("unit", places(attributes["unit_id"], judged["unit_id"]))
     of_attribute = _parted(attributes.with_row_index("row").with_columns(unit), used)
     placed = {
-        name: _place(of_attribute[name], (groupings or {}).get(name), name, judged)
-        for name in used
+        name: _place(of_attribute[name], (groupings or {}).get(name), name, judged) for name in used
     }
     frames = [
         frame for entry in wanted for frame in _crossed([placed[name] for name in entry], judged)

@@ -1,0 +1,270 @@
+"""LFWA+: 13,000 photographs of Labeled Faces in the Wild with forty or 73 attributes.
+
+Liu et al. (2015) on the photographs of Huang et al. (2007). Reads ``lfw_att_40.mat`` (MATLAB 7.3,
+through h5py; or saved again in an older version, without it) and the parts beside it. No picture
+is opened.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.containers import Dataset
+from isolux.datasets._attribute_rows import attribute_rows
+from isolux.datasets._clusters import clustered_as
+from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
+from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets._mat_files import read_variables
+from isolux.errors import FileError, SpecError, TableError, place
+from isolux.info import DatasetInfo, Reference
+from isolux.io.cells import row_of
+from isolux.tables import IMAGES, INSTANCES, check
+
+__all__ = ["INFO", "load"]
+
+_PARTS = {"train": "indices_img_train", "test": "indices_img_test"}
+_INDICES = "indices_train_test.mat"
+
+INFO = DatasetInfo(
+    title="LFWA+",
+    summary="13,000 photographs of Labeled Faces in the Wild; forty or 73 yes-or-no attributes.",
+    references=(
+        Reference(
+            key="celeba",
+            citation="Liu, Z., Luo, P., Wang, X., & Tang, X. (2015). Deep learning face attributes"
+            " in the wild. In Proceedings of the IEEE International Conference on Computer Vision"
+            " (ICCV) (pp. 3730–3738).",
+            url="https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
+        ),
+        Reference(
+            key="lfw",
+            citation="Huang, G. B., Ramesh, M., Berg, T., & Learned-Miller, E. (2007). Labeled"
+            " Faces in the Wild: A database for studying face recognition in unconstrained"
+            " environments (Technical Report 07-49). University of Massachusetts, Amherst.",
+            url="https://vis-www.cs.umass.edu/lfw/",
+        ),
+    ),
+    licence="non-commercial research only; the pictures stay their owners'",
+    training_allowed=True,
+    withdrawal="no way for the people shown to withdraw is published",
+    judgement="perceived",
+    terms=(
+        ("Male", "perceived gender presentation (male: yes or no)"),
+        ("Young", "perceived age (young: yes or no)"),
+        ("Attractive", "annotators' judgement of attractiveness"),
+        ("Pale_Skin", "perceived pale skin"),
+    ),
+    assumptions=(
+        "annotators' judgements stand for the groups; they are not what people say of themselves",
+        "photographs of one person are not independent: the folder's name says who it is",
+    ),
+)
+
+
+def load(
+    path: str | Path,
+    *,
+    cluster: str | None = None,
+    labels: Literal["40", "73"] = "40",
+    split: Literal["all", "train", "test"] = "all",
+) -> Dataset:
+    r"""Load LFWA+.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder with ``lfw_att_40.mat`` (or ``lfw_att_73.mat``) and perhaps
+        ``indices_train_test.mat``; or the first of them.
+    cluster : str, optional
+        What was sampled independently: ``subject`` (where not given), ``image``, an attribute.
+    labels : {"40", "73"}
+        Which file of attributes a folder is searched for.
+    split : {"all", "train", "test"}
+        The part to load; needs the indices unless all are loaded.
+
+    Returns
+    -------
+    Dataset
+        ``instances``: a photograph, ``<person>/<file>`` as id, ``subject_id`` the person's name as
+        the folder has it. ``attributes``: by their published names, spaces as ``_``, ``yes`` or
+        ``no``; ``split`` with the indices (null: a photograph of neither part).
+
+    Raises
+    ------
+    FileError, TableError
+        A file that is missing or damaged; labels, names and attributes whose numbers disagree; a
+        label that is neither yes nor no; a place that there is not. With the row.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from scipy.io import savemat
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     variables = {
+    ...         "AttrName": np.array(["Male", "Pale Skin"], dtype=object),
+    ...         "label": np.array([[0, 1]]),
+    ...         "name": np.array(["Ada_L\\Ada_L_0001.jpg"], dtype=object),
+    ...     }
+    ...     savemat(Path(folder) / "lfw_att_40.mat", variables)
+    ...     dataset = load(folder)
+    >>> dataset.instances["instance_id"][0], dataset.instances["subject_id"][0]
+    ('Ada_L/Ada_L_0001.jpg', 'Ada_L')
+    >>> dataset.attributes.select("attribute", "value").rows()
+    [('Male', 'no'), ('Pale_Skin', 'yes')]
+    """
+    for name, value, known in (
+        ("labels", labels, ("40", "73")),
+        ("split", split, ("all", *_PARTS)),
+    ):
+        if value not in known:
+            raise SpecError(
+                f"{name} cannot be set to that", expected=" or ".join(known), found=repr(value)
+            )
+    given = Path(path).expanduser()
+    name = f"lfw_att_{labels}.mat"
+    file = file_in(given, (name, f"**/{name}"), "LFWA attributes")
+    data, where = read_file(file), str(file)
+    inputs = {where: sha256_bytes(data)}
+    read = read_variables(data, where, texts=("AttrName", "name"), numbers=("label",))
+    names = _attribute_names(read.texts["AttrName"], where)
+    faces = _named(read.texts["name"], where).hstack(_said(read.numbers["label"], names, where))
+    if len(faces) != len(read.texts["name"]):
+        raise _disagree(read.numbers["label"], len(read.texts["name"]), len(names), where)
+    faces = _with_split(faces, file.parent, split, inputs)
+    parted = ["split"] if faces["split"].is_not_null().any() else []
+    prefix = "lfw/" if (file.parent / "lfw").is_dir() else ""
+    uri = pl.format("{}{}", pl.lit(prefix), "file")
+    dataset = Dataset(
+        name="lfwa",
+        info=INFO,
+        instances=check(
+            faces.select(
+                instance_id="file", image_id="file", subject_id="who", classes=pl.lit(["face"])
+            ),
+            INSTANCES,
+            where=where,
+        ),
+        attributes=attribute_rows(faces, "file", (*names, *parted)),
+        images=check(faces.select(image_id="file", uri=uri), IMAGES, where=where),
+        inputs=inputs,
+        notes=_notes(faces, parted),
+    )
+    words = {"subject": "subject_id", "image": None, "face": None, "row": None}
+    return clustered_as(dataset, cluster, default="subject", names=words)
+
+
+def _attribute_names(cells: pl.Series, where: str) -> list[str]:
+    names = cells.fill_null("").str.strip_chars().str.replace_all(r"\s+", "_")
+    bad = names.is_duplicated() | (names == "") | names.is_in(["file", "who", "split"])
+    if bad.any() or not len(names):
+        raise TableError(
+            "an attribute has no name of its own",
+            expected="names, each once",
+            found=repr(cells[row_of(bad)]) if len(names) else "no attribute",
+            where=place(where, row_of(bad) + 1 if len(names) else None, "AttrName"),
+        )
+    return names.to_list()
+
+
+def _named(cells: pl.Series, where: str) -> pl.DataFrame:
+    """Turn ``Ada_L\\Ada_L_0001.jpg`` into a path and who it is of."""
+    paths = cells.fill_null("").str.replace_all("\\", "/", literal=True)
+    refuse_outside(paths, where, "name")
+    bad = ~paths.str.contains(r"^[^/]+/[^/]+$")
+    if bad.any():
+        raise TableError(
+            "a photograph is not named by person and file",
+            expected="person\\person_0001.jpg",
+            found=repr(cells[row_of(bad)]),
+            where=place(where, row_of(bad) + 1, "name"),
+        )
+    repeated = ~paths.is_first_distinct()
+    if repeated.any():
+        raise TableError(
+            "a photograph is listed twice",
+            found=repr(paths[row_of(repeated)]),
+            where=place(where, row_of(repeated) + 1, "name"),
+        )
+    return pl.DataFrame({"file": paths, "who": paths.str.replace("/.*$", "")})
+
+
+def _disagree(label: npt.NDArray[Any], n: int, k: int, where: str) -> TableError:
+    return TableError(
+        "labels do not go with names and attributes",
+        expected=f"{n:,} rows of {k}",
+        found=" × ".join(map(str, label.shape)),
+        where=place(where, column="label"),
+    )
+
+
+def _said(label: npt.NDArray[Any], names: list[str], where: str) -> pl.DataFrame:
+    """Read 1 as yes and 0 (CelebA writes -1) as no."""
+    if label.ndim != 2 or label.shape[1] != len(names):
+        raise _disagree(label, len(label), len(names), where)
+    strange = ~np.isin(label, (0, 1, -1))
+    if strange.any():
+        row, column = (int(i) for i in np.argwhere(strange)[0])
+        raise TableError(
+            "a label is neither yes nor no",
+            expected="1 (yes), 0 or -1 (no)",
+            found=str(label[row, column]),
+            where=place(where, row + 1, names[column]),
+        )
+    words = np.where(label == 1, "yes", "no")
+    return pl.DataFrame(
+        {name: pl.Series(words[:, k].tolist(), dtype=pl.String) for k, name in enumerate(names)}
+    )
+
+
+def _with_split(
+    faces: pl.DataFrame, root: Path, split: str, inputs: dict[str, str]
+) -> pl.DataFrame:
+    file = optional_file(root, (_INDICES, f"**/{_INDICES}"))
+    if file is None:
+        if split != "all":
+            raise FileError(
+                f"the part {split!r} cannot be told without the indices",
+                expected=_INDICES,
+                where=str(root),
+            )
+        return faces.with_columns(split=pl.lit(None, dtype=pl.String))
+    data, where = read_file(file), str(file)
+    inputs[where] = sha256_bytes(data)
+    read = read_variables(data, where, numbers=tuple(_PARTS.values()))
+    codes = np.zeros(faces.height, dtype=np.int64)
+    for code, name in enumerate(_PARTS.values(), start=1):
+        places = np.ravel(read.numbers[name]).astype(np.float64)
+        # MATLAB counts from 1.
+        bad = ~((places >= 1) & (places <= faces.height) & (places == np.floor(places)))
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise TableError(
+                "an index is of no photograph",
+                expected=f"a whole number from 1 to {faces.height:,}",
+                found=str(places[row]),
+                where=place(where, row + 1, name),
+            )
+        at = places.astype(np.int64) - 1
+        if (codes[at] != 0).any():
+            raise TableError(
+                "a photograph is in both parts",
+                found=repr(faces["file"][int(at[np.argmax(codes[at] != 0)])]),
+                where=place(where, column=name),
+            )
+        codes[at] = code
+    parts = pl.Series("split", [None, *_PARTS], dtype=pl.String).gather(codes)
+    parted = faces.with_columns(parts)
+    kept = parted if split == "all" else parted.filter(pl.col("split") == split)
+    if kept.is_empty():
+        raise FileError(f"no photograph is in the part {split!r}", where=where)
+    return kept
+
+
+def _notes(faces: pl.DataFrame, parted: list[str]) -> tuple[str, ...]:
+    without = faces["split"].null_count() if parted else 0
+    return (f"{without:,} photograph(s) are in neither part.",) if without else ()

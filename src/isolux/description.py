@@ -1,0 +1,242 @@
+"""What a dataset holds, before any model is judged: who is in it, how often, and how large.
+
+From one or several datasets to named tables: people, images and subjects by attribute and value
+(FACET, Tables 3, 9, 10), by intersection (Table 17: occupation × attribute), masks (Table 18),
+people per image and sizes of boxes (Figures 9, 10), what is unknown or missing, balance against
+uniform or a target, and the composition of datasets side by side (FairFace, Figure 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from isolux._description_balance import Target
+from isolux._description_tables import DescribedPeople, known_rows, named, tables_of
+from isolux.containers import Dataset
+from isolux.errors import SpecError, UnknownNameError
+from isolux.groups.intersections import parts
+from isolux.groups.membership import MOST_NUMBERS, membership
+from isolux.groups.ordering import natural_order
+from isolux.spec import Grouping
+from isolux.stats.proportions import design_effect, wilson
+from isolux.tables import ATTRIBUTES, INSTANCES, MEMBERSHIP
+
+__all__ = ["Description", "describe"]
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What datasets hold.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The datasets, in the order given.
+    tables : mapping of str to polars.DataFrame
+        By caption, in the order in which to read them. Shares are per cent in columns that say
+        so (``% of people``); ``dataset`` is the first column where there are several. Null: not
+        known, never 0.
+    notes : tuple of str
+        What was left out, and why.
+    """
+
+    names: tuple[str, ...]
+    tables: Mapping[str, pl.DataFrame]
+    notes: tuple[str, ...] = ()
+
+
+def describe(
+    datasets: Mapping[str, Dataset],
+    by: Sequence[str] = (),
+    groupings: Mapping[str, Grouping] | None = None,
+    *,
+    target: Target | None = None,
+    level: float = 0.95,
+) -> Description:
+    """Count people, images and subjects by attribute, intersection, size and crowding.
+
+    Parameters
+    ----------
+    datasets : mapping of str to Dataset
+        What to call each, and its people. An image's or a subject's attributes are its people's.
+    by : sequence of str
+        Attributes and intersections (``class*gender``). None: every attribute with at most 30
+        values. An attribute that one of several datasets lacks is left out there.
+    groupings : mapping of str to Grouping, optional
+        By attribute: votes, bins, merges, words for unknown. Somebody with two values (FACET's
+        ``class1`` and ``class2``, two skin tones) counts under both.
+    target : Target, optional
+        The composition to hold the known groups against; none: uniform.
+    level : float
+        Of the intervals of several datasets' shares.
+
+    Returns
+    -------
+    Description
+        Counts are of people and images; the intervals (Wilson's, with the design effect of
+        clusters) are of shares among those whose value is known, as if the people were a sample.
+
+    Raises
+    ------
+    UnknownNameError
+        No dataset has such an attribute.
+    SpecError
+        No dataset, or a setting that ``groups.membership`` refuses.
+
+    References
+    ----------
+    FACET (Gustafson et al. 2023), section 5.4, appendix A.4, D; FairFace (Kärkkäinen & Joo 2021),
+    section 3, Figure 1.
+
+    Examples
+    --------
+    >>> from isolux.info import DatasetInfo
+    >>> two = Dataset(
+    ...     name="two people",
+    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1", "1"]}),
+    ...     attributes=pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "a", "b"],
+    ...                              "attribute": "tone", "value": ["3", "4", None]}),
+    ... )
+    >>> found = describe({"two": two})
+    >>> found.tables["By tone"].select("tone", "people", "images").rows()
+    [('3', 1, 1), ('4', 1, 1), ('unknown', 1, 1)]
+    """
+    if not datasets:
+        raise SpecError("there is no dataset to describe", expected="at least one")
+    _refuse_unknown(datasets, by)
+    everyone = {name: _people(data, by, groupings or {}) for name, data in datasets.items()}
+    notes = [
+        f"{name}: {note}" if len(datasets) > 1 else note
+        for name, people in everyone.items()
+        for note in people.notes
+    ]
+    found: dict[str, dict[str, pl.DataFrame]] = {}
+    for name, people in everyone.items():
+        for caption, table in tables_of(people, target).items():
+            found.setdefault(caption, {})[name] = table
+    if len(datasets) == 1:
+        tables = {caption: next(iter(of.values())) for caption, of in found.items()}
+    else:
+        tables = _compositions(everyone, level)
+        tables |= {caption: _stacked(of) for caption, of in found.items()}
+    return Description(tuple(datasets), tables, tuple(dict.fromkeys(notes)))
+
+
+def _stacked(by_name: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+    rows = [
+        table.select(pl.lit(name).alias("dataset"), pl.all()) for name, table in by_name.items()
+    ]
+    return pl.concat(rows, how="diagonal_relaxed")
+
+
+def _refuse_unknown(datasets: Mapping[str, Dataset], by: Sequence[str]) -> None:
+    known = {a for d in datasets.values() for a in d.attributes["attribute"].unique().to_list()}
+    for entry in by:
+        parts(entry, known)
+
+
+def _people(
+    dataset: Dataset, by: Sequence[str], groupings: Mapping[str, Grouping]
+) -> DescribedPeople:
+    people = INSTANCES.conform(dataset.instances)
+    notes = list(dataset.notes)
+    if "is_crowd" in people.columns:
+        single = people.filter(~pl.col("is_crowd").fill_null(value=False))
+        if single.height < people.height:
+            notes.append(f"{people.height - single.height:,} crowd(s) are not counted as people.")
+        people = single
+    attributes = ATTRIBUTES.conform(dataset.instance_attributes())
+    attributes = attributes.filter(pl.col("unit_id").is_in(people["instance_id"].implode()))
+    known = attributes["attribute"].unique(maintain_order=True).to_list()
+    wanted, said = _wanted(attributes, by, known, groupings)
+    if not people.height:
+        return DescribedPeople(dataset, people, attributes, (), MEMBERSHIP.empty(), tuple(notes))
+    singles = [(name,) for entry in wanted for name in entry if len(entry) > 1]
+    handles = ["*".join(e) for e in dict.fromkeys([*wanted, *singles])]
+    found = membership(attributes, handles, groupings, units=people["instance_id"])
+    notes += [*said, *found.notes]
+    return DescribedPeople(dataset, people, attributes, tuple(wanted), found.frame, tuple(notes))
+
+
+def _wanted(
+    attributes: pl.DataFrame,
+    by: Sequence[str],
+    known: Sequence[str],
+    groupings: Mapping[str, Grouping],
+) -> tuple[list[tuple[str, ...]], list[str]]:
+    """Choose what to count by, and say what was left out."""
+    if not by:
+        sizes = attributes.group_by("attribute", maintain_order=True).agg(
+            n=pl.col("value").n_unique()
+        )
+        few = [
+            (name,) for name, n in sizes.iter_rows()
+            if n <= MOST_NUMBERS or (name in groupings and groupings[name].bins)
+        ]  # fmt: skip
+        left = [
+            f"{name} has {n:,} values and is not counted by: name it in --by, with --bins "
+            "where it is a number."
+            for name, n in sizes.iter_rows()
+            if (name,) not in few
+        ]
+        return few, left
+    chosen, notes = [], []
+    for entry in by:
+        try:
+            chosen.append(parts(entry, known))
+        except UnknownNameError as error:
+            notes.append(f"{entry} is not counted: there is no {error.name!r} here.")
+    return list(dict.fromkeys(chosen)), notes
+
+
+def _compositions(everyone: Mapping[str, DescribedPeople], level: float) -> dict[str, pl.DataFrame]:
+    """Put datasets side by side: each group's share of those known, with its sampling interval."""
+    tables = {}
+    for names in dict.fromkeys(entry for people in everyone.values() for entry in people.by):
+        having = {name: people for name, people in everyone.items() if names in people.by}
+        known = [known_rows(people, names)["group"] for people in having.values()]
+        groups = pl.concat(known).unique(maintain_order=True).to_list()
+        if len(names) == 1:
+            groups = natural_order(groups, dict(pl.concat(known).value_counts().rows()))
+        parts_of = [
+            _composition(people, names, groups, level).with_columns(dataset=pl.lit(name))
+            for name, people in having.items()
+        ]
+        rank = pl.col("group").replace_strict(groups, range(len(groups)), return_dtype=pl.Int64)
+        table = pl.concat(parts_of).sort(rank, maintain_order=True)
+        shown = named(next(iter(having.values())), names)
+        caption = f"Side by side: {shown}, shares of those known with {level:.0%} intervals"
+        tables[caption] = table.select("group", "dataset", pl.exclude("group", "dataset"))
+    return tables
+
+
+def _composition(
+    people: DescribedPeople, names: Sequence[str], groups: Sequence[str], level: float
+) -> pl.DataFrame:
+    """Share each group out of those known, with Wilson's interval over clusters."""
+    known = known_rows(people, names)
+    cluster = pl.coalesce("cluster_id", "subject_id", "instance_id")
+    judged = people.people.select("instance_id", cluster=cluster).join(
+        known.select(instance_id="unit_id").unique(), on="instance_id", how="semi"
+    )
+    judged = judged.with_columns(at=pl.col("cluster").rank("dense").cast(pl.Int64) - 1)
+    sizes = np.bincount(judged["at"].to_numpy())
+    where = known.join(judged, left_on="unit_id", right_on="instance_id")
+    rows = []
+    for group in groups:
+        own = where.filter(pl.col("group") == group)["at"].to_numpy()
+        if not judged.height:
+            rows.append((group, 0, None, None, None))
+            continue
+        effect = design_effect(np.bincount(own, minlength=len(sizes)), sizes)
+        ends = wilson(len(own), judged.height, level, effect)
+        low, high = 100.0 * float(ends.low), 100.0 * float(ends.high)
+        rows.append((group, len(own), 100.0 * len(own) / judged.height, low, high))
+    schema = {"group": pl.String, "people": pl.Int64}
+    schema |= dict.fromkeys(("% of known", "from", "to"), pl.Float64)
+    return pl.DataFrame(rows, schema=schema, orient="row")

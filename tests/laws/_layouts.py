@@ -1,0 +1,40 @@
+"""How records of the laws are laid out where their keys alone would not tell a reader enough.
+
+By record name: heading of each key that is printed, and the keys that hold fractions.
+"""
+
+from __future__ import annotations
+
+LAYOUTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
+    "confounders-first-*": (
+        {"metric": "metric", "boxes": "boxes", "size first": "size ranks first, %",
+         "probable explanation": "and control lowers the dispersion, %"},
+        ("size first", "probable explanation"),
+    ),
+    "confounders-cover-*": (
+        {"matters": "what matters", "varies": "tone varies by", "planted": "planted gap",
+         "stratified": "stratified: holds it, %", "regression": "regression: holds it, %",
+         "agree": "the two agree, %"},
+        ("stratified", "regression", "agree"),
+    ),
+    "confounders-bins": (
+        {"bins": "bins of the area", "as it stands": "gap as it stands", "left": "gap left",
+         "covers 0": "interval holds 0, %"},
+        ("covers 0",),
+    ),
+    "confounders-null-*": (
+        {"metric": "metric", "varies": "tone varies by", "any finding": "any finding, %",
+         "probable by the paper's rule": "probable by the paper's rule alone, %"},
+        ("any finding", "probable by the paper's rule"),
+    ),
+    "confounders-published": (
+        {"metric": "metric", "any finding": "any finding, %",
+         "probable by the paper's rule": "probable by the paper's rule alone, %"},
+        ("any finding", "probable by the paper's rule"),
+    ),
+    "confounders-unequal": (
+        {"reading": "reading", "share of tone b": "share of tone b", "b less a": "AP of b less a",
+         "any finding": "any finding, %"},
+        ("any finding",),
+    ),
+}  # fmt: skip
