@@ -79,7 +79,7 @@ def _sizes(people: DescribedPeople) -> pl.DataFrame:
             "subjects": pl.Series([subjects], dtype=pl.Int64),
             "images with people": [holding],
             "images with one person": [alone],
-            "images without people": [
+            "other images": [
                 images.join(rows, on="image_id", how="anti").height if images.height else 0
             ],
             "people per image": pl.Series(

@@ -51,6 +51,10 @@ def record_of(
         "model": ", ".join(models),
         "task": spec.task,
         "metrics": [m.name for m in scores.info.metrics],
+        "measures": {
+            m.name: {"title": m.title, "unit": m.unit, "direction": m.direction}
+            for m in scores.info.metrics
+        },
         "evidence": sorted(scores.evidence),
         "inputs": dict(inputs),
         "versions": {name: v for name in _VERSIONS if (v := _version(name))},

@@ -174,7 +174,7 @@ def _wanted(
         sizes = attributes.group_by("attribute", maintain_order=True).agg(
             n=pl.col("value").n_unique()
         )
-        few = [
+        few: list[tuple[str, ...]] = [
             (name,) for name, n in sizes.iter_rows()
             if n <= MOST_NUMBERS or (name in groupings and groupings[name].bins)
         ]  # fmt: skip
@@ -227,7 +227,7 @@ def _composition(
     judged = judged.with_columns(at=pl.col("cluster").rank("dense").cast(pl.Int64) - 1)
     sizes = np.bincount(judged["at"].to_numpy())
     where = known.join(judged, left_on="unit_id", right_on="instance_id")
-    rows = []
+    rows: list[tuple[str, int, float | None, float | None, float | None]] = []
     for group in groups:
         own = where.filter(pl.col("group") == group)["at"].to_numpy()
         if not judged.height:

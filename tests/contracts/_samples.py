@@ -430,6 +430,20 @@ def imagefolder(folder: Path) -> Path:
     return path
 
 
+def lfwa(folder: Path) -> Path:
+    """LFWA's labels in the older form of MATLAB's files: two photographs of each of twelve."""
+    from scipy.io import savemat
+
+    names = [f"P{i // 2}\\P{i // 2}_{i % 2 + 1:04}.jpg" for i in range(N)]
+    variables = {
+        "name": np.array(names, dtype=object),
+        "AttrName": np.array(["Male", "Smiling"], dtype=object),
+        "label": np.array([[i // 2 % 2, i % 3 // 2] for i in range(N)]),
+    }
+    savemat(folder / "lfw_att_40.mat", variables)
+    return folder
+
+
 DATASETS: dict[str, Callable[[Path], Path]] = {
     "bdd100k": bdd100k,
     "casual_conversations": casual_conversations,
@@ -441,6 +455,7 @@ DATASETS: dict[str, Callable[[Path], Path]] = {
     "fairface": fairface,
     "fhibe": fhibe,
     "imagefolder": imagefolder,
+    "lfwa": lfwa,
     "miap": miap,
     "table": table,
     "utkface": utkface,

@@ -30,6 +30,9 @@ def pictured() -> Dataset:
                 "area": [500.0 + 900 * i for i in range(n)],
                 "mask_counts": ["04"] * n,
                 "keypoints_v": [[2, i % 3, 0] for i in range(n)],
+                "face_box_w": [8.0 + i for i in range(n)],
+                "face_box_h": [10.0 + i for i in range(n)],
+                "part_masks": [[{"part": "hair", "counts": "04", "height": 2, "width": 2}]] * n,
             }
         ),
         images=pl.DataFrame(

@@ -10,6 +10,7 @@ from isolux.cli.audit import audit
 from isolux.cli.compare import compare
 from isolux.cli.convert import convert
 from isolux.cli.demo import demo
+from isolux.cli.describe import describe
 from isolux.cli.explain import explain
 from isolux.cli.listing import listing
 from isolux.cli.report import report
@@ -51,3 +52,4 @@ app.command("explain")(explain)
 app.command("report")(report)
 app.command("list")(listing)
 app.command("demo")(demo)
+app.command("describe")(describe)

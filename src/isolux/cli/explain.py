@@ -44,11 +44,13 @@ def explain(
         explained = explain_run(loaded, analysis, analysis_option or [])
     else:
         explained, refused = explain_with_all(loaded, analysis_option or [])
+
+    def fill(folder: Path) -> None:
+        run_directory.carry_over(run, folder)
+        write_report(explained, folder / "report.html")
+
     where = run_directory.save(
-        explained,
-        out or run,
-        overwrite=overwrite or out is None,
-        extra=lambda folder: write_report(explained, folder / "report.html"),
+        explained, out or run, overwrite=overwrite or out is None, extra=fill
     )
     show_audit(explained, Path(where) / "report.html")
     for name, why in refused.items():

@@ -5,6 +5,7 @@ HDF5 may point into other files (external links, external and virtual data): non
 
 from __future__ import annotations
 
+import importlib
 import io
 from collections.abc import Sequence
 from typing import Any
@@ -36,7 +37,7 @@ def read_hdf5(
         A variable that is missing, an object, a link, or of another kind than asked for.
     """
     try:
-        import h5py
+        h5py: Any = importlib.import_module("h5py")
     except ImportError as error:
         raise FileError(
             "this MATLAB file is of version 7.3, which h5py reads, and h5py is not installed",
@@ -46,7 +47,10 @@ def read_hdf5(
     try:
         with h5py.File(io.BytesIO(data), "r") as file:
             return (
-                {name: _texts(file, _variable(h5py, file, name, where), where) for name in texts},
+                {
+                    name: _texts(h5py, file, _variable(h5py, file, name, where), where)
+                    for name in texts
+                },
                 {name: _numbers(_variable(h5py, file, name, where), where) for name in numbers},
             )
     except TableError:
@@ -94,9 +98,7 @@ def _problem(h5py: Any, found: Any) -> str:
     return ""
 
 
-def _texts(file: Any, cells: Any, where: str) -> pl.Series:
-    import h5py
-
+def _texts(h5py: Any, file: Any, cells: Any, where: str) -> pl.Series:
     name = cells.name.strip("/")
     if cells.dtype != h5py.ref_dtype:
         raise TableError(
@@ -111,10 +113,10 @@ def _texts(file: Any, cells: Any, where: str) -> pl.Series:
 
 
 def _text(h5py: Any, file: Any, cell: Any, name: str, row: int, where: str) -> str | None:
-    found = file[cell] if cell else None
-    codes = found[()] if not _problem(h5py, found) and found.size <= _LONGEST else None
+    found: Any = file[cell] if cell else None
     if found is not None and found.attrs.get("MATLAB_empty"):
         return None
+    codes = found[()] if not _problem(h5py, found) and found.size <= _LONGEST else None
     if codes is None or codes.dtype != np.uint16:
         raise TableError(
             f"a cell of {name} is no text",

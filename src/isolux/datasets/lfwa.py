@@ -132,9 +132,8 @@ def load(
     inputs = {where: sha256_bytes(data)}
     read = read_variables(data, where, texts=("AttrName", "name"), numbers=("label",))
     names = _attribute_names(read.texts["AttrName"], where)
-    faces = _named(read.texts["name"], where).hstack(_said(read.numbers["label"], names, where))
-    if len(faces) != len(read.texts["name"]):
-        raise _disagree(read.numbers["label"], len(read.texts["name"]), len(names), where)
+    named = _named(read.texts["name"], where)
+    faces = named.hstack(_said(read.numbers["label"], named.height, names, where))
     faces = _with_split(faces, file.parent, split, inputs)
     parted = ["split"] if faces["split"].is_not_null().any() else []
     prefix = "lfw/" if (file.parent / "lfw").is_dir() else ""
@@ -172,7 +171,7 @@ def _attribute_names(cells: pl.Series, where: str) -> list[str]:
 
 
 def _named(cells: pl.Series, where: str) -> pl.DataFrame:
-    """Turn ``Ada_L\\Ada_L_0001.jpg`` into a path and who it is of."""
+    """Turn the dataset's paths, parted by backslashes, into ``file``, and ``who`` it is of."""
     paths = cells.fill_null("").str.replace_all("\\", "/", literal=True)
     refuse_outside(paths, where, "name")
     bad = ~paths.str.contains(r"^[^/]+/[^/]+$")
@@ -202,10 +201,10 @@ def _disagree(label: npt.NDArray[Any], n: int, k: int, where: str) -> TableError
     )
 
 
-def _said(label: npt.NDArray[Any], names: list[str], where: str) -> pl.DataFrame:
+def _said(label: npt.NDArray[Any], n: int, names: list[str], where: str) -> pl.DataFrame:
     """Read 1 as yes and 0 (CelebA writes -1) as no."""
-    if label.ndim != 2 or label.shape[1] != len(names):
-        raise _disagree(label, len(label), len(names), where)
+    if label.shape != (n, len(names)):
+        raise _disagree(label, n, len(names), where)
     strange = ~np.isin(label, (0, 1, -1))
     if strange.any():
         row, column = (int(i) for i in np.argwhere(strange)[0])

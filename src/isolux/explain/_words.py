@@ -117,7 +117,7 @@ def words_of(run: Run) -> Words:
     units, clusters = spec.get("min_units"), spec.get("min_clusters")
     return Words(
         terms=dict((run.record.get("dataset") or {}).get("terms") or ()),
-        metrics=_metrics(run.group_metrics["task"].unique().sort().to_list()),
+        metrics=_metrics(run.group_metrics["task"].unique().sort().to_list(), run.record),
         level=float(spec.get("level", 0.95)),
         corrected=spec.get("correction") != "none",
         models=run.group_metrics["model"].n_unique(),
@@ -126,8 +126,8 @@ def words_of(run: Run) -> Words:
     )
 
 
-def _metrics(tasks: list[str]) -> dict[str, Metric]:
-    """Return the tasks' metrics by name, each task's defaults first."""
+def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
+    """Return the tasks' metrics by name, each task's defaults first; else as the run says."""
     found: dict[str, Metric] = {}
     for task in tasks:
         try:
@@ -136,7 +136,12 @@ def _metrics(tasks: list[str]) -> dict[str, Metric]:
             continue
         ordered = sorted(info.metrics, key=lambda m: m.name not in info.defaults)
         found |= {m.name: m for m in ordered if m.name not in found}
-    return found
+    said = record.get("measures") or {}
+    return found | {
+        name: Metric(name=name, definition="", **about)
+        for name, about in said.items()
+        if name not in found
+    }
 
 
 def size(value: float, unit: str) -> str:

@@ -7,6 +7,7 @@ run was made; the tables hold everything from which its report can be made again
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,9 @@ from isolux.tables import (
     check,
 )
 
-__all__ = ["load", "save"]
+__all__ = ["carry_over", "load", "save"]
 
+_PAGES = ("report.html", "gallery.html")
 _TABLES: dict[str, Table] = {
     "scores": SCORES,
     "attributes": ATTRIBUTES,
@@ -86,6 +88,22 @@ def save(
         if extra is not None:
             extra(stage)
     return Path(path)
+
+
+def carry_over(run: str | Path, stage: Path) -> None:
+    """Copy what a user, or ``isolux demo``, laid beside a run's own files into its successor.
+
+    Links are left, and so is ``gallery.html``: a picture of somebody who has withdrawn must not
+    live on because a run was written anew.
+    """
+    own = {f"{name}.parquet" for name in _TABLES} | {"evidence", RUN_MARK, *_PAGES}
+    for found in sorted(Path(run).iterdir()):
+        if found.name in own or found.is_symlink():
+            continue
+        if found.is_dir():
+            shutil.copytree(found, stage / found.name, symlinks=True)
+        elif found.is_file():
+            shutil.copy2(found, stage / found.name)
 
 
 def load(path: str | Path) -> Run:

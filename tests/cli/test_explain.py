@@ -1,0 +1,83 @@
+"""``isolux explain``: analyses of a finished run, whose directory keeps what else lies in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import isolux
+from isolux.io import run_directory
+from tests.cli._run import isolux as run_cli
+
+PEOPLE = pl.DataFrame(
+    {
+        "unit_id": [f"u{i:03}" for i in range(240)],
+        "value": [1.0, 1.0, 1.0, 0.0] * 60,
+        "tone": ["a", "b"] * 120,
+    }
+)
+
+
+@pytest.fixture
+def run(tmp_path) -> Path:
+    who = PEOPLE.select("unit_id", "tone")
+    audit = isolux.audit(PEOPLE.select("unit_id", "value"), who, by="tone", replicates=200)
+    return audit.report(tmp_path / "run").parent
+
+
+def test_findings_and_report_are_written_anew_and_the_rest_stays(run, monkeypatch, capsys):
+    (run / "notes.txt").write_text("mine")
+    (run / "gallery.html").write_text("pictures")
+    (run / "more").mkdir()
+    (run / "more" / "people.csv").write_text("id")
+    (run / "link").symlink_to("/etc/hostname")
+    ran = run_cli(monkeypatch, capsys, "explain", run, "--analysis", "power")
+    assert ran.code == 0, ran.err
+    found = run_directory.load(run)
+    assert "power" in found.findings["analysis"].to_list()
+    assert "What could be seen" in (run / "report.html").read_text()
+    assert (run / "notes.txt").read_text() == "mine"
+    assert (run / "more" / "people.csv").read_text() == "id"
+    assert not (run / "gallery.html").exists()
+    assert not (run / "link").exists()
+
+
+def test_another_directory_leaves_the_run_as_it_is(run, tmp_path, monkeypatch, capsys):
+    before = (run / "audit.json").read_bytes()
+    ran = run_cli(monkeypatch, capsys, "explain", run, "--analysis", "power",
+                  "--analysis-option", "targets=0.1", "--out", tmp_path / "new")  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert (run / "audit.json").read_bytes() == before
+    record = run_directory.load(tmp_path / "new").record
+    assert record["analyses"][-1]["options"] == ["targets=0.1"]
+
+
+def test_without_a_name_every_analysis_that_fits_runs(run, monkeypatch, capsys):
+    ran = run_cli(monkeypatch, capsys, "explain", run)
+    assert ran.code == 0, ran.err
+    assert "power" in run_directory.load(run).findings["analysis"].to_list()
+    assert "tradeoffs did not run: " in ran.out  # no scores of answers were kept
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("--analysis", "powr"), "did you mean 'power'?"),
+        (("--analysis", "power", "--analysis-option", "target=1"), "did you mean 'targets'?"),
+        (("--analysis", "power", "--analysis-option", "targets=0"), "a target is no difference"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_nothing_changes(run, monkeypatch, capsys, args, words):
+    before = (run / "audit.json").read_bytes()
+    ran = run_cli(monkeypatch, capsys, "explain", run, *args)
+    assert ran.code == 2
+    assert words in ran.plain
+    assert (run / "audit.json").read_bytes() == before
+
+
+def test_no_run_is_said(tmp_path, monkeypatch, capsys):
+    ran = run_cli(monkeypatch, capsys, "explain", tmp_path / "none", "--analysis", "power")
+    assert ran.code == 2
+    assert "there is no run directory here" in ran.plain
