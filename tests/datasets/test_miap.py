@@ -207,11 +207,11 @@ def test_images_without_people_are_images(folder):
 
 def test_fairness_indicators_list_is_in_pixels_written_as_text(folder):
     rows = [
-        {"path": "/elsewhere/me/test/a1.jpg", "bbox": ["200", "0", "300.0", "100"], "IsGroupOf": "0",
+        {"path": "/away/me/test/a1.jpg", "bbox": ["200", "0", "300.0", "100"], "IsGroupOf": "0",
          "GenderPresentation": "Predominantly Feminine", "AgePresentation": "Middle",
          "LabelName": "/m/01g317", "Confidence": "1", "IsOccluded": "0", "IsTruncated": "1",
          "IsDepictionOf": 0, "IsInsideOf": "-1"},
-        {"path": "/elsewhere/me/test/a1.jpg", "bbox": [0, 50, 99, 150], "GenderPresentation": "Unknown",
+        {"path": "/away/me/test/a1.jpg", "bbox": [0, 50, 99, 150], "GenderPresentation": "Unknown",
          "AgePresentation": "Older"},
     ]  # fmt: skip
     path = folder / "miap.json"

@@ -101,7 +101,9 @@ def read_outputs(
     path : str or Path
         A file or folder of any of ``isolux list formats``. Tables (CSV, Parquet, …) whose columns
         are those of ``BOX_PREDICTIONS``, ``MASK_PREDICTIONS`` or ``KEYPOINT_PREDICTIONS`` are
-        read as such, those of ``instance_id``, ``other_id`` and ``score`` as pairs, those with a column of vectors as embeddings, all others as labels.
+        read as such, those of ``instance_id``, ``other_id`` and ``score`` as pairs, those with a
+        column of vectors as embeddings, with ``uri`` as pictures, with known measures (``psnr``)
+        as values computed elsewhere, all others as labels.
     format : str, optional
         Not given: by the name, and of JSON by its first bytes.
     model : str, optional

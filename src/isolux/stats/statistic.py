@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -104,8 +104,8 @@ class Pairs:
 
     similarity: FloatArray
     genuine: npt.NDArray[np.bool_]
-    first: npt.NDArray[np.integer]
-    second: npt.NDArray[np.integer]
+    first: npt.NDArray[Any]  # int32 or int64
+    second: npt.NDArray[Any]
     far: float = float("nan")
     threshold: float = float("nan")
 
