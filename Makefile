@@ -53,7 +53,7 @@ docs: $(READY) ## the pages' links and words, and every example in them and in d
 	$(BIN)/python -m pytest tests/docs src
 
 pins: $(READY) ## write requirements/ anew from the ranges in pyproject.toml
-	$(BIN)/uv pip compile pyproject.toml --group dev --extra arrow --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --group dev --extra arrow --extra lfwa --universal --python-version 3.11 \
 	  --generate-hashes --upgrade --quiet --custom-compile-command "make pins" --output-file $(PINS)
 
 clean: ## remove the environment and every cache (not your runs)

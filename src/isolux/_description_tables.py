@@ -6,7 +6,7 @@ table or figure of FACET (Gustafson et al. 2023), named where it is made.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -64,6 +64,11 @@ def named(people: DescribedPeople, names: Sequence[str]) -> str:
     return " × ".join(f"{terms[n]} ({n})" if n in terms else n for n in names)
 
 
+def _head(name: str, taken: Collection[str]) -> str:
+    """Head a column with a name out of the data, which may be that of another column."""
+    return f"{name} (value)" if name in taken else name
+
+
 def _percent(part: pl.Expr, whole: int) -> pl.Expr:
     return 100.0 * part / whole if whole else pl.lit(None, dtype=pl.Float64)
 
@@ -103,8 +108,8 @@ def _counts(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
         pl.col("image_id").n_unique().cast(pl.Int64).alias("images"),
         pl.col("subject_id").drop_nulls().n_unique().cast(pl.Int64).alias("subjects"),
     )
-    counted = ["people", "images", "subjects"]
-    heads = [name if name not in counted else f"{name} (value)" for name in names]
+    counted = ["people", "images", "subjects", "dataset", "% of people", "% of images"]
+    heads = [_head(name, counted) for name in names]
     order = {"group": people.of(names)["values"].unique(maintain_order=True)}
     table = pl.DataFrame({"values": order["group"]}).join(
         found, on="values", how="left", maintain_order="left"
@@ -122,25 +127,25 @@ def _counts(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
 
 def _crossed(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
     """Give one row a value of the first attribute, with all its people and those of the second."""
-    cells = people.of(names).group_by("values", maintain_order=True).len("n")
-    cells = cells.select(
-        row=pl.col("values").list.get(0), column=pl.col("values").list.get(1), n="n"
-    )
     rows = people.of(names[:1])["group"].unique(maintain_order=True)
     columns = people.of(names[1:])["group"].unique(maintain_order=True).to_list()
-    totals = people.of(names[:1]).group_by(pl.col("group").alias("row")).len("people")
-    wide = cells.pivot(on="column", index="row", values="n")
     taken = {names[0], "people", "dataset"}
+    totals = people.of(names[:1]).group_by(pl.col("group").alias("row")).len("people")
+    crossed = people.of(names).select(
+        row=pl.col("values").list.get(0), column=pl.col("values").list.get(1)
+    )
+    # Aggregated by number, not pivoted: a value may be called as any column is.
+    counted = crossed.group_by("row").agg(
+        (pl.col("column") == value).sum().cast(pl.Int64).alias(f"n{at}")
+        for at, value in enumerate(columns)
+    )
     table = pl.DataFrame({"row": rows}).join(totals, on="row", how="left", maintain_order="left")
-    table = table.join(wide, on="row", how="left", maintain_order="left", suffix=" (value)")
-    joined = {c: f"{c} (value)" if c in {"row", "people"} else c for c in columns}
-    return table.select(
-        pl.col("row").alias(names[0]),
+    return table.join(counted, on="row", how="left", maintain_order="left").select(
+        pl.col("row").alias(_head(names[0], ["people", "dataset"])),
         pl.col("people").cast(pl.Int64),
         *(
-            pl.col(joined[c]).fill_null(0).cast(pl.Int64).alias(f"{c} (value)" if c in taken else c)
-            for c in columns
-            if joined[c] in table.columns
+            pl.col(f"n{at}").fill_null(0).alias(_head(value, taken))
+            for at, value in enumerate(columns)
         ),
     )
 
@@ -268,4 +273,4 @@ def _masks(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame | None
         return None
     found = people.of(names).join(kinds, left_on="unit_id", right_on="instance_id")
     table = found.group_by("group", maintain_order=True).agg(pl.col(columns).sum().cast(pl.Int64))
-    return table.rename({"group": names[0]})
+    return table.rename({"group": _head(names[0], [*columns, "dataset"])})

@@ -62,7 +62,9 @@ def describe(
     Parameters
     ----------
     datasets : mapping of str to Dataset
-        What to call each, and its people. An image's or a subject's attributes are its people's.
+        What to call each, and its people: its instances, which in a set of objects may be cars
+        too (``people_filter.keep_only`` chooses). An image's or a subject's attributes are its
+        people's.
     by : sequence of str
         Attributes and intersections (``class*gender``). None: every attribute with at most 30
         values. An attribute that one of several datasets lacks is left out there.
@@ -155,6 +157,7 @@ def _people(
     known = attributes["attribute"].unique(maintain_order=True).to_list()
     wanted, said = _wanted(attributes, by, known, groupings)
     if not people.height:
+        notes.append("there is nobody to count.")
         return DescribedPeople(dataset, people, attributes, (), MEMBERSHIP.empty(), tuple(notes))
     singles = [(name,) for entry in wanted for name in entry if len(entry) > 1]
     handles = ["*".join(e) for e in dict.fromkeys([*wanted, *singles])]
@@ -210,7 +213,7 @@ def _compositions(everyone: Mapping[str, DescribedPeople], level: float) -> dict
         rank = pl.col("group").replace_strict(groups, range(len(groups)), return_dtype=pl.Int64)
         table = pl.concat(parts_of).sort(rank, maintain_order=True)
         shown = named(next(iter(having.values())), names)
-        caption = f"Side by side: {shown}, shares of those known with {level:.0%} intervals"
+        caption = f"Side by side: {shown}, {100 * level:g} % intervals"
         tables[caption] = table.select("group", "dataset", pl.exclude("group", "dataset"))
     return tables
 

@@ -444,6 +444,37 @@ def lfwa(folder: Path) -> Path:
     return folder
 
 
+def imdb_wiki(folder: Path) -> Path:
+    """IMDB-WIKI's structure of fields: two photographs of each of twelve celebrities."""
+    from scipy.io import savemat
+
+    paths, faces = np.empty((2, 1, N), dtype=object)
+    for i in range(N):
+        paths[0, i], faces[0, i] = f"{i:02}/{i}.jpg", np.array([[1.0, 1, 30, 40]])
+    fields = {
+        "dob": np.array([[712_420 + 500 * (i // 2) for i in range(N)]]),
+        "photo_taken": np.array([[1990 + i for i in range(N)]]),
+        "gender": np.array([[np.nan, *(float(i % 2) for i in range(1, N))]]),
+        "face_score": np.array([[-np.inf if i == 3 else 2.0 for i in range(N)]]),
+        "second_face_score": np.full((1, N), np.nan),
+        "full_path": paths,
+        "face_location": faces,
+        "celeb_id": np.array([[i // 2 for i in range(N)]]),
+    }
+    savemat(folder / "imdb.mat", {"imdb": fields})
+    return folder
+
+
+def huggingface(folder: Path) -> Path:
+    """A Parquet file as Hugging Face publishes them, with the names of its classes inside."""
+    features = {"sex": {"names": ["female", "male"], "_type": "ClassLabel"}}
+    rows = {"id": [f"p{i}" for i in range(N)], "sex": [i % 3 - 1 for i in range(N)]}
+    path = folder / "test-00000-of-00001.parquet"
+    said = {"huggingface": json.dumps({"info": {"features": features}})}
+    pl.DataFrame(rows).write_parquet(path, metadata=said)
+    return path
+
+
 DATASETS: dict[str, Callable[[Path], Path]] = {
     "bdd100k": bdd100k,
     "casual_conversations": casual_conversations,
@@ -454,7 +485,9 @@ DATASETS: dict[str, Callable[[Path], Path]] = {
     "facet": facet,
     "fairface": fairface,
     "fhibe": fhibe,
+    "huggingface": huggingface,
     "imagefolder": imagefolder,
+    "imdb_wiki": imdb_wiki,
     "lfwa": lfwa,
     "miap": miap,
     "table": table,

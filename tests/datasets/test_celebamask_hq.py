@@ -157,6 +157,17 @@ def test_settings_that_there_are_not_are_refused(folder):
         load(folder, labels="..")
 
 
+def test_two_label_pictures_of_a_face_are_refused(folder):
+    (folder / "labels").mkdir()
+    for name in ("1.png", "00001.png", "notes.txt"):
+        (folder / "labels" / name).touch()
+    with pytest.raises(TableError, match=r"(?s)a face has two label pictures.*labels/00001.png"):
+        load(folder, labels="labels")
+    (folder / "labels" / "1.png").unlink()
+    uris = load(folder, labels="labels").instances["part_mask_uri"].to_list()
+    assert uris == [None, "labels/00001.png", None]
+
+
 def test_whose_judgement_it_is():
     assert INFO.judgement == "perceived"
     assert "research" in INFO.licence

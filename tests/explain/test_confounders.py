@@ -236,6 +236,19 @@ def test_numbers_are_binned_and_bins_can_be_named():
     assert table(thirds, "Groups within")["at"].n_unique() == 3
 
 
+def test_quantiles_are_those_of_the_units_with_a_score():
+    """200 judged people of 1000 to 2393, 300 not judged below 300: thirds of the judged."""
+    n, others = 200, 300
+    income = [str(i) for i in range(others)] + [str(1000 + 7 * i) for i in range(n)]
+    values = [None] * others + [float(i % 2) for i in range(n)]
+    run = run_of(values, attributes(tone=["a", "b", "b", "a"] * 125, income=income))
+    found = confounders.explain(run, explanatory=["income"], min_cell=5, quantiles=3)
+    # ⌊200/3⌋ = 66 and ⌊400/3⌋ = 133 are before the edges: 1000 + 7·66 and 1000 + 7·133.
+    assert table(found, "Groups within")["at"].unique(maintain_order=True).to_list() == [
+        "<1462", "1462–1931", "1931+",
+    ]  # fmt: skip
+
+
 def test_unknown_values_are_a_value_and_unknown_groups_nobodys():
     cells = [*SIZE_ONLY, (40, "a", None, 20), (40, "b", None, 20), (30, None, "small", 30)]
     found = confounders.explain(made(cells), explanatory=["size"], min_cell=10)

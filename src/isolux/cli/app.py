@@ -14,6 +14,7 @@ from isolux.cli.describe import describe
 from isolux.cli.explain import explain
 from isolux.cli.listing import listing
 from isolux.cli.report import report
+from isolux.cli.sample import sample
 
 __all__ = ["app"]
 
@@ -53,3 +54,4 @@ app.command("report")(report)
 app.command("list")(listing)
 app.command("demo")(demo)
 app.command("describe")(describe)
+app.command("sample")(sample)

@@ -59,6 +59,11 @@ INSTANCE_COLUMNS = (
     _of("event", _S, "the kind of event, as WIDER FACE's folders are named"),
     _of("annotation_uri", _S, "file with the person's whole annotation, below the root"),
     _of("part_mask_uri", _S, "picture with a number for each part, below the root"),
+    _of(
+        "part_mask_files",
+        pl.List(pl.Struct({"part": pl.String, "uri": pl.String})),
+        "a picture for each part, below the root",
+    ),
     _of("is_primary", _B, "the person whom the photo was taken of; false: a second one in it"),
 )
 """What each further column of ``instances`` holds."""

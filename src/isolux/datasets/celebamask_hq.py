@@ -28,7 +28,7 @@ from isolux.datasets._celeba_lists import (
 from isolux.datasets._clusters import clustered_as
 from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
 from isolux.datasets._inner_paths import listed_files
-from isolux.errors import FileError, SpecError, TableError, UnknownNameError
+from isolux.errors import FileError, SpecError, TableError, UnknownNameError, place
 from isolux.info import DatasetInfo, Reference
 from isolux.io.cells import as_numbers, row_of
 from isolux.io.hashing import sha256_listing
@@ -65,9 +65,9 @@ INFO = DatasetInfo(
     withdrawal="no way for the people shown to withdraw is published",
     judgement="perceived",
     terms=(
-        ("Male", "perceived gender presentation (male: yes or no)"),
-        ("Young", "perceived age (young: yes or no)"),
-        ("Attractive", "annotators' judgement of attractiveness"),
+        ("Male", "perceived male gender presentation"),
+        ("Young", "perceived as young"),
+        ("Attractive", "judged attractive by annotators"),
         ("Pale_Skin", "perceived pale skin"),
     ),
     assumptions=(
@@ -193,7 +193,7 @@ def _numbered(faces: pl.DataFrame, ids: str, where: str) -> pl.DataFrame:
             "a picture is not named by its number",
             expected="0.jpg to 29999.jpg",
             found=repr(faces["image_id"][row_of(bad)])[:80],
-            where=f"{where}, row {row_of(bad) + 1}",
+            where=place(where, row_of(bad) + 1, "image_id"),
         )
     return numbered.with_columns(instance_id="number" if ids == "mask" else "image_id")
 
@@ -350,10 +350,18 @@ def _with_labels(
             where=str(root),
         )
     inputs[str(folder)] = sha256_listing(folder)
-    files = listed_files(folder).to_frame("file").select(
-        number=pl.col("file").str.extract(r"^([0-9]{1,5})\.png$").str.zfill(5),
-        part_mask_uri=pl.format("{}/{}", pl.lit(labels.rstrip("/")), "file"),
-    ).drop_nulls().unique("number", keep="first", maintain_order=True)  # fmt: skip
+    number = pl.col("file").str.extract(r"^([0-9]{1,5})\.png$").str.zfill(5)
+    uri = pl.format("{}/{}", pl.lit(labels.rstrip("/")), "file")
+    listed = listed_files(folder).to_frame("file")
+    files = listed.select(number=number, part_mask_uri=uri).drop_nulls()
+    twice = files["number"].is_duplicated()
+    if twice.any():
+        raise TableError(
+            "a face has two label pictures",
+            expected="one picture, such as 12.png or 00012.png",
+            found=repr(files["part_mask_uri"][row_of(twice)]),
+            where=str(folder),
+        )
     return faces.join(files, on="number", how="left", maintain_order="left")
 
 

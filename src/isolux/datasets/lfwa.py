@@ -54,9 +54,9 @@ INFO = DatasetInfo(
     withdrawal="no way for the people shown to withdraw is published",
     judgement="perceived",
     terms=(
-        ("Male", "perceived gender presentation (male: yes or no)"),
-        ("Young", "perceived age (young: yes or no)"),
-        ("Attractive", "annotators' judgement of attractiveness"),
+        ("Male", "perceived male gender presentation"),
+        ("Young", "perceived as young"),
+        ("Attractive", "judged attractive by annotators"),
         ("Pale_Skin", "perceived pale skin"),
     ),
     assumptions=(

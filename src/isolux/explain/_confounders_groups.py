@@ -15,6 +15,7 @@ from isolux import derive
 from isolux.containers import Run
 from isolux.errors import SpecError, UnknownNameError
 from isolux.groups import groupings, membership
+from isolux.groups.binning import parse_bins, quantile_edges
 from isolux.groups.income import income_bins
 from isolux.groups.membership import MOST_NUMBERS
 from isolux.groups.unknown import UNKNOWN, mark_unknown
@@ -138,7 +139,9 @@ def strata_of(
 ) -> list[Strata]:
     """Give every unit its value of each explanatory attribute.
 
-    Numbers with more than 30 different values are binned: as ``bins`` says, else by quantiles.
+    Numbers with more than 30 different values are binned: as ``bins`` says, else by quantiles, of
+    the units that have a score: faces in a crowd that only take part in matching do not decide
+    where the judged ones are parted.
     Annotators' values are settled by the most votes. Who has no known value has one of its own,
     ``unknown``, so that the mix of values is that of everyone.
 
@@ -196,6 +199,8 @@ def _stratified(
 ) -> Strata:
     rows = run.attributes.filter(attribute=name)
     rule = _bins_of(rows, spec, name, rule, quantiles)
+    if rule is not None:
+        rule = _of_the_judged(run, mark_unknown(rows, spec.unknown_values), units, rule)
     how = Grouping(
         attribute=name,
         votes="top",
@@ -222,12 +227,7 @@ def _bins_of(
     if rule is not None:
         return income_bins(rule)
     marked = mark_unknown(rows, spec.unknown_values).drop_nulls("value")
-    number = marked.select(
-        pl.coalesce(
-            *(["number"] if "number" in marked.columns else []),
-            pl.col("value").str.strip_chars().cast(pl.Float64, strict=False),
-        )
-    ).to_series()
+    number = _number(marked)
     if marked.is_empty() or number.null_count() or number.n_unique() <= MOST_NUMBERS:
         return None
     if quantiles < 2:
@@ -235,6 +235,25 @@ def _bins_of(
             f"{name!r} cannot be binned", expected="2 quantiles or more", found=str(quantiles)
         )
     return f"quantile:{quantiles}"
+
+
+def _number(rows: pl.DataFrame) -> pl.Series:
+    """Read values as numbers; null: it is none."""
+    parsed = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
+    own = ["number"] if "number" in rows.columns else []
+    return rows.select(_number=pl.coalesce(*own, parsed)).to_series()
+
+
+def _of_the_judged(run: Run, rows: pl.DataFrame, units: pl.Series, rule: str) -> str:
+    """Turn quantiles into edges that part the units with a score, where others have none."""
+    judged = run.scores.drop_nulls("value").select("unit_id").unique()
+    bins = parse_bins(rule)
+    if not bins.quantiles or judged.is_empty() or judged.height == len(units):
+        return rule
+    theirs = rows.with_columns(_number(rows)).drop_nulls(["value", "_number"])
+    own = theirs.join(judged, on="unit_id", how="semi").group_by("unit_id")
+    edges = quantile_edges(own.agg(pl.col("_number").median())["_number"], bins.quantiles)
+    return "edges:" + ",".join(map(repr, edges)) if edges else rule
 
 
 def _of_images(run: Run, code: IntArray, units: pl.Series) -> bool:

@@ -16,6 +16,9 @@ from isolux.explain._words import Words, level_of, lowered, number, size
 
 __all__ = ["explanation_sentence", "gap_sentence", "nothing_sentence"]
 
+# An interval may leave 0 out where the adjusted p is large: the sentence says why both stand.
+_ALONE = "not adjusted for the other tests"
+
 
 def nothing_sentence(case: Case, words: Words, p: float | None) -> str:
     """Say that there is nothing to explain, as far as one can see."""
@@ -31,14 +34,13 @@ def nothing_sentence(case: Case, words: Words, p: float | None) -> str:
         return words.start(case.row["model"], told)
     gap = case.gap_of(case.raw)
     worse, other = (case.groups[side] for side in case.sides)
+    way = "above" if case.info.direction == "lower" else "below"
     told = (
-        f"no difference in {what} across {title} was found that would need explaining "
-        f"({words.p(p)}); {worse} is {_size(gap, words, case)} below {other}"
-        if case.info.direction != "lower"
-        else f"no difference in {what} across {title} was found that would need explaining "
-        f"({words.p(p)}); {worse} is {_size(gap, words, case)} above {other}"
+        f"no difference in {what} across {title} was found that would need explaining, over all "
+        f"the gaps that this analysis tests ({words.p(p)}); {worse} is {_size(gap, words, case)} "
+        f"{way} {other} ({_interval(gap, words, case)}, {_ALONE})."
     )
-    return words.start(case.row["model"], f"{told} ({_interval(gap, words, case)}).")
+    return words.start(case.row["model"], told)
 
 
 def explanation_sentence(
@@ -109,7 +111,8 @@ def gap_sentence(case: Case, s: int, words: Words, p: float | None, alpha: float
     else:
         told = (
             f"{start} is not shown to differ from that for {other}: "
-            f"{_size(left, words, case)} {way} ({_interval(left, words, case)}; {words.p(p)}), "
+            f"{_size(left, words, case)} {way} ({_interval(left, words, case)}, {_ALONE}; "
+            f"{words.p(p)}), "
             f"{_size(raw, words, case)} "
             f"{'lower' if (raw.value or 0) < 0 else 'higher'} as it stands{_share(case, s, words)}."
         )
@@ -121,9 +124,14 @@ def _share(case: Case, s: int, words: Words) -> str:
     if share.value is None or share.low is None or share.high is None:
         return ""
     return (
-        f": {100 * share.value:.0f} % of the gap is left ({level_of(words)} interval "
-        f"{100 * share.low:.0f} to {100 * share.high:.0f} %)"
+        f": {_percent(share.value)} % of the gap is left ({level_of(words)} interval "
+        f"{_percent(share.low)} to {_percent(share.high)} %)"
     )
+
+
+def _percent(share: float) -> str:
+    """Write a share in per cent, with the minus sign that all other numbers have."""
+    return str(round(100 * share)).replace("-", "−")
 
 
 def _overlap(case: Case, s: int) -> str:

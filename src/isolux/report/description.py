@@ -23,7 +23,7 @@ from isolux.report._svg import ACCENT, GREY, INK, Spec, field, to_svg
 from isolux.report.figures import Figure
 from isolux.report.html import page
 from isolux.report.summary import summarise
-from isolux.report.wording import count, listed, plain, value_text
+from isolux.report.wording import count, listed, plain
 from isolux.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
 __all__ = ["render_description", "write_description"]
@@ -150,7 +150,7 @@ def _axis(names: Sequence[str]) -> Spec:
 def _bars(names: Sequence[str], shares: Sequence[float | None], title: str) -> str:
     shown = short_names(names, _NAME)
     rows = [
-        {"name": name, "share": share, "text": value_text(share, "")}
+        {"name": name, "share": share, "text": f"{share:.1f}"}
         for name, share in zip(shown, shares, strict=True)
         if share is not None
     ]

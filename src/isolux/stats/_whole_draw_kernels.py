@@ -1,0 +1,32 @@
+"""The compiled loop of a draw that never takes half a cluster; imported only where it runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+__all__ = ["take_whole"]
+
+_Ints = npt.NDArray[np.int64]
+
+
+@njit(cache=True)
+def take_whole(order: _Ints, starts: _Ints, cells: _Ints, room: _Ints) -> npt.NDArray[np.bool_]:
+    """Take clusters in the order given, each whole and only if all of its rows find room.
+
+    ``cells[starts[k]:starts[k + 1]]`` are the cells of cluster k's rows, none of them negative;
+    ``room`` is what each cell can still take, and is used up. Returns which
+    clusters were taken, ``[clusters]``.
+    """
+    taken = np.zeros(len(starts) - 1, dtype=np.bool_)
+    for k in order:
+        fits = True
+        for row in range(starts[k], starts[k + 1]):
+            room[cells[row]] -= 1
+            fits = fits and room[cells[row]] >= 0
+        taken[k] = fits
+        if not fits:
+            for row in range(starts[k], starts[k + 1]):
+                room[cells[row]] += 1
+    return taken
