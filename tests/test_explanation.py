@@ -75,6 +75,16 @@ def test_what_an_analysis_said_before_is_replaced(run, weather):
     }
 
 
+def test_findings_stand_in_the_order_of_the_story_whenever_they_were_made(run, weather):
+    found = explain_run(run, ["power", "weather", "slices"], ["slices.worse=lower"])
+    again = explain_run(found, ["power"])
+    told = again.findings["analysis"].unique(maintain_order=True).to_list()
+    assert told == [n for n in ("group_gaps", "slices", "power", "weather") if n in told]
+    assert {"power", "weather"} <= set(told)
+    names = [entry["name"] for entry in again.record["analyses"]]
+    assert names == ["group_gaps", "slices", "power", "weather"]
+
+
 def test_the_run_that_was_explained_is_unchanged(run, weather):
     before = dict(run.record), run.findings.height
     explain_run(run, ["weather"])

@@ -84,6 +84,7 @@ def test_only_named_settings_can_be_set():
         ("rule=some", "'all' or 'present'"),
         ("top=2.5", "valid integer"),
         ("whol=yes", "did you mean 'whole'?"),
+        ("names=motor=motorcycle", 'write a mapping as "names={key: value, other: value}"'),
         ("whole=" + "[" * 9000, "cannot be used"),
         ("names={a: !!python/object/apply:os.getcwd []}", "cannot be used"),
     ],

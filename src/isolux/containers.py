@@ -121,10 +121,18 @@ class Scores:
     task: str = ""
 
     def judged_units(self) -> pl.DataFrame:
-        """Return every unit that has a score or evidence: the frame ``unit_id``."""
+        """Return every unit that has a score or evidence: the frame ``unit_id, scored``.
+
+        ``scored`` is false for who has a reason in place of every score; quantiles of groups go
+        by the others.
+        """
         # A false alarm is evidence, and nobody's.
         tables = [self.units, *(t.drop_nulls("unit_id") for t in self.evidence.values())]
-        return pl.concat([t.select("unit_id") for t in tables]).unique(maintain_order=True)
+        every = pl.concat([t.select("unit_id") for t in tables]).unique(maintain_order=True)
+        if self.units.is_empty():
+            return every.with_columns(scored=pl.lit(value=True))
+        valued = self.units.filter(pl.col("value").is_not_null())["unit_id"].unique()
+        return every.with_columns(scored=pl.col("unit_id").is_in(valued.implode()))
 
 
 @dataclass(frozen=True, slots=True)

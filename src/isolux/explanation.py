@@ -26,6 +26,31 @@ BESIDE = ("overlap_curves", "breakdown")
 _ELSEWHERE = (FIRST, *BESIDE, "model_changes")  # the second is of comparisons
 
 
+STORY = (
+    "confounders",
+    "rank_tests",
+    "error_model",
+    "patterns",
+    "slices",
+    "tradeoffs",
+    "power",
+)
+"""The order in which to read why: what a gap survives, what goes with errors, where to look, what a
+threshold could do, what more data is needed. Others follow."""
+
+
+def in_order(names: Sequence[str]) -> list[str]:
+    """Put analyses in the order of the story.
+
+    Examples
+    --------
+    >>> in_order(["power", "weather", "confounders"])
+    ['confounders', 'power', 'weather']
+    """
+    place = {name: at for at, name in enumerate(STORY)}
+    return sorted(dict.fromkeys(names), key=lambda name: place.get(name, len(place)))
+
+
 def first_analyses(run: Run) -> list[str]:
     """Name what every audit runs: its gaps, and of a detector its curves and sizes."""
     return [FIRST, *(BESIDE if "found_at" in run.evidence else ())]
@@ -74,7 +99,7 @@ def explain_run(run: Run, analyses: Sequence[str], options: Sequence[str] = ()) 
 
 def explain_with_all(run: Run, options: Sequence[str] = ()) -> tuple[Run, dict[str, str]]:
     """Run every analysis that the run allows; also say of each other one why it did not run."""
-    names = [name for name in registry.names("explain") if name not in _ELSEWHERE]
+    names = in_order([n for n in registry.names("explain") if n not in _ELSEWHERE])
     refused: dict[str, str] = {}
     for name in names:
         own = [item for item in options if item.startswith(f"{name}.")]
@@ -107,13 +132,21 @@ def _with(run: Run, name: str, explained: Explained, options: Sequence[str]) -> 
     """Put one analysis's findings after the others', and say in the record that it ran."""
     findings = check(explained.findings, FINDINGS, where=name)
     others = run.findings.filter(pl.col("analysis") != name)
-    parts = [findings, others] if name == FIRST else [others, findings]
-    together = pl.concat([FINDINGS.conform(part).sort("rank") for part in parts])
+    together = pl.concat([FINDINGS.conform(part) for part in (others, findings)])
+    told = together["analysis"].unique(maintain_order=True).to_list()
+    order = [FIRST, *in_order([one for one in told if one != FIRST])]
+    together = together.sort(
+        pl.col("analysis").replace_strict(order, list(range(len(order))), return_dtype=pl.Int64),
+        "rank",
+        maintain_order=True,
+    )
     record = dict(run.record)
     info = registry.info("explain", name)
-    before = [entry for entry in record.get("analyses", ()) if entry["name"] != name]
     said: dict[str, Any] = {"name": name, "title": info.title, "options": list(options)}
-    record["analyses"] = [*before, said | {"assumptions": list(info.assumptions)}]
+    ran = {entry["name"]: entry for entry in record.get("analyses", ())}
+    ran[name] = said | {"assumptions": list(info.assumptions)}
+    shown = in_order([one for one in ran if one not in _ELSEWHERE])
+    record["analyses"] = [ran[one] for one in (*(n for n in ran if n in _ELSEWHERE), *shown)]
     notes = [*record.get("notes", ()), *explained.notes]
     record["notes"] = list(dict.fromkeys(notes))
     cited = [

@@ -104,11 +104,13 @@ def _value(function: Callable[..., Any], name: str, text: str, owner: str, flag:
             return adapter.validate_python(candidate)
         except ValidationError as error:
             problem = problem or error
+    mapping = "dictionary" in _wanted(problem)
     raise SpecError(
         f"the setting {name!r} of {owner} cannot be used",
         expected=_wanted(problem),
         found=repr(text),
         where=flag,
+        hint=f'write a mapping as "{name}={{key: value, other: value}}"' if mapping else None,
     )
 
 

@@ -109,7 +109,7 @@ def test_columns_are_mapped_to_attributes(tmp_path):
 
 
 def test_pictures_are_left_alone_and_known_by_their_files_names(tmp_path):
-    pictures = [{"bytes": b"no picture", "path": f"/home/someone/{i}.jpg"} for i in range(3)]
+    pictures = [{"bytes": b"no picture", "path": f"/elsewhere/someone/{i}.jpg"} for i in range(3)]
     rows = ROWS.drop("id").with_columns(
         pl.Series("image", pictures), pl.Series("objects", [{"bbox": 1}] * 3), vector=b"x"
     )

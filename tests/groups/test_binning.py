@@ -237,3 +237,19 @@ def test_a_unit_is_in_exactly_one_quantile_bin_and_equal_numbers_share_it(number
     # Bins rise with the numbers, and the table lists them in that order.
     ordered = [bins.pop() for _, bins in sorted(by_number.items())]
     assert list(dict.fromkeys(ordered)) == frame["group"].unique(maintain_order=True).to_list()
+
+
+def test_bystanders_do_not_move_the_edges_of_quantiles():
+    # Four were scored, at 10, 20, 30, 40; a hundred bystanders are below 5. Halves part at 30.
+    ids = [f"s{i}" for i in range(4)] + [f"b{i}" for i in range(100)]
+    numbers = [10.0, 20.0, 30.0, 40.0] + [i / 20 for i in range(100)]
+    attributes = pl.DataFrame(
+        {"unit_kind": "instance", "unit_id": ids, "attribute": "height",
+         "value": [str(x) for x in numbers]}
+    )  # fmt: skip
+    units = pl.DataFrame({"unit_id": ids, "scored": [True] * 4 + [False] * 100})
+    how = {"height": Grouping(attribute="height", bins="quantile:2")}
+    frame = membership(attributes, ["height"], how, units=units).frame
+    of = dict(frame.select("unit_id", "group").iter_rows())
+    assert [of[f"s{i}"] for i in range(4)] == ["<30", "<30", "30+", "30+"]
+    assert of["b99"] == "<30"

@@ -133,7 +133,8 @@ def binned(rows: pl.DataFrame, bins: Bins, attribute: str) -> Binned:
     ----------
     rows : polars.DataFrame
         Rows of one attribute: ``row`` (place in its table, from 0), ``unit_id``, ``unit`` (its
-        number), ``value`` (null: unknown), ``number``.
+        number), ``value`` (null: unknown), ``number``; if wanted ``scored``: whose numbers make
+        the quantiles.
     bins : Bins
         Edges, or the number of quantiles.
     attribute : str
@@ -157,7 +158,8 @@ def binned(rows: pl.DataFrame, bins: Bins, attribute: str) -> Binned:
         middle = pl.col("number").median().over("unit")
         known = pl.col("value").is_not_null()
         rows = rows.with_columns(number=pl.when(known).then(middle))
-        per_unit = rows.filter(known).unique("unit")["number"]
+        whose = known & pl.col("scored") if "scored" in rows.columns else known
+        per_unit = rows.filter(whose).unique("unit")["number"]
         edges = quantile_edges(per_unit, bins.quantiles)
     labels = bin_labels(edges) if edges else ("all values",)
     cell = np.searchsorted(np.asarray(edges), rows["number"].fill_null(0.0).to_numpy(), "right")

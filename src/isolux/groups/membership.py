@@ -102,7 +102,8 @@ def membership(
         By attribute; an attribute without one takes the defaults (any vote, unknown kept).
     units : polars.Series or polars.DataFrame with ``unit_id``, optional
         Every unit that is judged; rows of others are not looked at. None: every unit in
-        ``attributes`` of the kinds that ``by`` is about.
+        ``attributes`` of the kinds that ``by`` is about. With a column ``scored``, quantiles are
+        those of the units of which it is true: bystanders do not move the edges.
 
     Returns
     -------
@@ -206,7 +207,11 @@ def _judged(
         ids = given.cast(pl.String).unique(maintain_order=True)
     if ids.null_count():
         raise TableError("a judged unit has no identifier", where=place("units", None, "unit_id"))
-    return pl.DataFrame({"unit_id": ids}).with_row_index("unit")
+    numbered = pl.DataFrame({"unit_id": ids}).with_row_index("unit")
+    if isinstance(units, pl.DataFrame) and "scored" in units.columns and units["scored"].any():
+        scored = units.filter("scored")["unit_id"].cast(pl.String)
+        return numbered.with_columns(scored=pl.col("unit_id").is_in(scored.implode()))
+    return numbered.with_columns(scored=pl.lit(value=True))
 
 
 def _place(
@@ -220,7 +225,8 @@ def _place(
     _check_join(rows, theirs, judged, name)
     notes: tuple[str, ...] = ()
     if how.bins is not None:
-        bins = binned(theirs, parse_bins(how.bins), name)
+        scored = judged["scored"].gather(theirs["unit"])
+        bins = binned(theirs.with_columns(scored), parse_bins(how.bins), name)
         theirs, notes, given = bins.rows, bins.notes, list(bins.labels)
     values = natural_order(given)
     theirs = theirs.select("unit", "votes", "annotator", code=_codes(theirs["value"], values))
