@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from isolux.explain._contrasts import Sums, adjusted_p, cluster_sums, contrast
+from isolux.explain._contrasts import Sums, adjusted_p, cluster_sums, contrast, of_known_value
 from isolux.stats.nulls import sign_flip
 
 
@@ -91,3 +91,10 @@ def test_what_does_not_vary_or_is_empty_is_not_tested():
         p = adjusted_p(found, replicates=99, seed=0, one_sided=True, tested=np.ones(1, dtype=bool))
         assert np.isnan(p).all()
         assert np.isnan(found.interval(0.95)).all()
+
+
+def test_whose_value_is_unknown_is_no_other():
+    # tone of the first three units, light of the first and the last; the third has both tones.
+    inside = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 0], [0, 0, 1]], dtype=bool)
+    known = of_known_value(inside, ("tone", "tone", "light"))
+    assert known.astype(int).tolist() == [[1, 1, 1], [1, 1, 0], [1, 1, 0], [0, 0, 1]]

@@ -12,7 +12,10 @@ from isolux.errors import SpecError
 from isolux.explain import error_model
 from isolux.explain._contrasts import Sums, contrast
 from isolux.explain._error_forest import elbow, folds_of, permuted_target
-from isolux.explain._error_groups import bootstrap_error
+from isolux.explain._error_groups import Tree, bootstrap_error
+from isolux.explain._error_words import Told
+from isolux.explain._features import Features
+from isolux.explain._words import Words
 from isolux.spec import Bootstrap
 from isolux.tables import ATTRIBUTES, COMPARISONS, FINDINGS, check
 from tests.laws._discovery import a_run, a_world
@@ -44,8 +47,11 @@ def test_what_was_planted_is_found(found):
     # .3 is taken of a half of small people: .15 beside those of other sizes.
     assert small["group_a"] == "size small"
     assert small["effect"] == pytest.approx(-0.15, abs=0.03)
-    assert "lower (worse) with size small than for all others" in small["claim"]
-    assert "small with lower scores" in small["claim"]
+    assert (
+        "lower (worse) with size small than for others of known size (95 % interval 1"
+        in small["claim"]
+    )
+    assert ", lower with small" in small["claim"]
     assert "cause" not in " ".join(findings["claim"])
 
 
@@ -73,7 +79,7 @@ def test_means_differences_and_errors_are_those_of_the_units(found):
     means = dict(scores.group_by("small").agg(pl.col("value").mean()).rows())
     row = table(found, "Differences").filter(attribute="size", value="small").row(0, named=True)
     assert row["mean"] == pytest.approx(means[True])
-    assert row["of all others"] == pytest.approx(means[False])
+    assert row["of others of known value"] == pytest.approx(means[False])
     assert row["units"] == small.len()
 
 
@@ -146,7 +152,7 @@ def test_one_attribute_numbers_with_gaps_and_the_published_importance():
     run = a_run(subject, {"box_height": text}, value)
     found = error_model.explain(run, importance="impurity", **QUICK).findings
     assert found["attribute"].drop_nulls().to_list() == ["box_height"]
-    assert "higher values with higher scores" in found["claim"][1]
+    assert "In the shallow tree, higher scores go with higher values." in found["claim"][1]
 
 
 def test_an_attribute_that_is_the_score_is_left_out():
@@ -213,3 +219,37 @@ def test_a_metric_without_a_direction_and_no_attributes_are_refused():
         error_model.explain(odd)
     with pytest.raises(SpecError, match="there is nothing to explain scores with"):
         error_model.explain(replace(run, attributes=ATTRIBUTES.empty()))
+
+
+def test_whose_value_is_unknown_is_no_other_and_signs_follow_the_words():
+    # Half are unknown and served worst (.2); a has .5, b .7, so a is lower than b by .2.
+    rng = np.random.default_rng(0)
+    subject = np.repeat(np.arange(200), 6)
+    tone = np.tile(["a", "b", "Unknown", "Unknown"], 300)
+    value = pl.Series(tone).replace_strict({"a": 0.5, "b": 0.7, "Unknown": 0.2}).to_numpy()
+    value = value + rng.normal(0, 0.05, 1200)
+    found = error_model.explain(a_run(subject, {"tone": tone}, value), **QUICK)
+    row = found.findings.filter(attribute="tone").row(0, named=True)
+    assert abs(row["effect"]) == pytest.approx(0.2, abs=0.02)
+    assert "than for others of known tone (95 % interval 1" in row["claim"]
+    assert "\N{MINUS SIGN}" not in row["claim"]
+    means = table(found, "Differences").select("value", "of others of known value")
+    assert dict(means.rows()) == pytest.approx({"a": 0.7, "b": 0.5}, abs=0.01)
+
+
+def test_what_was_held_out_is_called_by_its_name():
+    run = planted(60)
+    for column, said in (("image", "cluster (image)"), (None, "sample")):
+        named = replace(run, record={**run.record, "clusters": {"column": column}})
+        claim = error_model.explain(named, **QUICK).findings["claim"][0]
+        assert f": R² out of {said} 0." in claim
+
+
+def test_the_tree_names_each_value_once_by_its_way():
+    words = Words()
+    told = Told(None, words, None)
+    columns = Features(("b", "b", "b", "c"), ("none", "light", "heavy", None), np.zeros((0, 4)))
+    tree = Tree({0: 0.2, 1: 0.1, 2: -0.3}, pl.DataFrame())
+    said = told._direction("b", columns, tree)
+    assert said == " In the shallow tree, higher scores go with none and light, lower with heavy."
+    assert told._direction("c", columns, tree) == " The shallow tree does not use it."

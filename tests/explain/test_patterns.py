@@ -236,3 +236,39 @@ def test_through_the_command_and_unknown_words_are_no_values():
     found = explain_run(replace(run, attributes=odd), ["patterns"], ["max_length=2"])
     assert "Unknown" not in str(found.record["explained"]["patterns"])
     assert found.findings["group_a"][0] == "light dim and size small"
+
+
+def test_whose_value_is_unknown_is_no_other():
+    # In dim light dark and light people fare alike, and those of unknown tone far worse.
+    rng = np.random.default_rng(1)
+    subject = np.repeat(np.arange(300), 10)
+    tone = rng.choice(["dark", "light", "Not Sure"], 300)[subject]
+    light = rng.choice(["dim", "bright"], 3000)
+    rate = 0.9 - 0.2 * (light == "dim") - 0.5 * ((light == "dim") & (tone == "Not Sure"))
+    value = (rng.random(3000) < rate).astype(float)
+    run = a_run(subject, {"tone": tone, "light": light}, value,
+                unknown_values=["not sure"])  # fmt: skip
+    found = patterns.explain(run)
+    assert found.findings["group_a"][0] == "light dim"
+    assert found.findings.filter(attribute="tone").is_empty()
+    # And where dark people do fare worse, it is beside those of known tone.
+    value = (rng.random(3000) < rate - 0.4 * ((light == "dim") & (tone == "dark"))).astype(float)
+    run = replace(run, scores=run.scores.with_columns(value=pl.Series(value)))
+    row = patterns.explain(run).findings.filter(attribute="tone", group_a="dark")
+    assert row["effect"][0] == pytest.approx(0.4, abs=0.12)
+    assert " % of others of known tone with that pattern (difference " in row["claim"][0]
+    assert row["group_b"][0] == "others of known value with the pattern"
+
+
+def test_scores_of_two_values_at_a_threshold_are_said_in_words():
+    run = planted()
+    for metric, said in (
+        ("found_at_score", "(not found at a score of 0.5)"),
+        ("correct", "(a value of 0 of correct at 0.5)"),
+    ):
+        at = run.scores.with_columns(
+            metric=pl.lit(metric), task=pl.lit("detection"), threshold=pl.lit(0.5)
+        )
+        own = replace(run, scores=at)
+        claim = patterns.explain(own, worse="lower", metric=metric).findings["claim"][0]
+        assert claim.startswith(f"Low performance {said} is more frequent with light dim")

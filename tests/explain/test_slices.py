@@ -71,7 +71,9 @@ def test_its_numbers_are_those_of_the_half_that_chose_nothing(found):
 def test_the_claim_says_whose_numbers_they_are(found):
     claim = found[0].findings["claim"][0]
     assert claim.lower().startswith("accuracy with angle: above, light: dim, tone: dark is ")
-    assert "points lower (95 % interval" in claim
+    row = found[0].findings.row(0, named=True)
+    ends = f"{-100 * row['high']:.1f} to {-100 * row['low']:.1f}"
+    assert f"points lower (95 % interval {ends}; adjusted" in claim
     assert claim.endswith("these numbers are the other half's.")
 
 

@@ -7,6 +7,7 @@ the score-type t = Σu / √Σu² gets a random sign, the same sign in every con
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ from isolux.stats.multiplicity import max_t
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
 
-__all__ = ["Contrasts", "Sums", "adjusted_p", "cluster_sums", "contrast"]
+__all__ = ["Contrasts", "Sums", "adjusted_p", "cluster_sums", "contrast", "of_known_value"]
 
 _ROUNDING = 1e-12
 
@@ -107,6 +108,39 @@ def cluster_sums(
     ones = csr_array((np.ones(n), (cluster, np.arange(n))), shape=(n_clusters, n))
     held = inside.astype(np.float64)
     return Sums(np.asarray(ones @ (held * value[:, None])), np.asarray(ones @ held))
+
+
+def of_known_value(
+    inside: npt.NDArray[np.bool_], attribute: Sequence[str]
+) -> npt.NDArray[np.bool_]:
+    """Say for each value of an attribute which units have a known value of that attribute.
+
+    Whose value nobody knows holds none of them, and is no "other": a difference from them would say
+    as much of who goes unknown as of the value.
+
+    Parameters
+    ----------
+    inside : [n, k] bool
+        Who holds each value.
+    attribute : sequence of str
+        The attribute of each of the k values.
+
+    Returns
+    -------
+    [n, k] bool
+
+    Examples
+    --------
+    >>> inside = np.array([[True, False], [False, True], [False, False]])
+    >>> of_known_value(inside, ("tone", "tone"))[:, 0].tolist()
+    [True, True, False]
+    """
+    known = np.zeros(inside.shape, dtype=np.bool_)
+    names = np.asarray(attribute, dtype=np.str_)
+    for name in np.unique(names):
+        own = names == name
+        known[:, own] = inside[:, own].any(axis=1, keepdims=True)
+    return known
 
 
 def contrast(a: Sums, b: Sums) -> Contrasts:

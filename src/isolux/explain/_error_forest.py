@@ -61,8 +61,8 @@ class Checked:
     """Whether the attributes predict anything of people who were not seen.
 
     ``r2`` is of the target, ``permuted [b]`` of permuted ones (fewer than asked for where the
-    answer was plain before); ``predicted [n]`` and ``plain [n]`` are out-of-subject predictions and
-    means; ``models`` one forest a fold.
+    answer was plain before); ``predicted [n]`` and ``plain [n]`` are predictions and
+    means out of cluster; ``models`` one forest a fold.
     """
 
     r2: float
@@ -95,7 +95,7 @@ def check_target(
     x: FloatArray, y: FloatArray, cluster: IntArray, fold: IntArray, forest: Forest,
     *, permutations: int, alpha: float,
 ) -> Checked:  # fmt: skip
-    """Compare the out-of-subject R² with that of permuted targets.
+    """Compare the R² out of cluster with that of permuted targets.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def check_target(
     -------
     Checked
     """
-    predicted, plain, models = _out_of_subject(x, y, fold, forest)
+    predicted, plain, models = _out_of_cluster(x, y, fold, forest)
     r2 = _r2(y, predicted, plain)
     rng = np.random.default_rng(np.random.SeedSequence([forest.seed, 62]))
     allowed = int(np.floor(alpha * (permutations + 1) + 1e-9)) - 1
@@ -121,7 +121,7 @@ def check_target(
     reached = 0
     for _ in range(permutations):
         turned = permuted_target(y, cluster, rng)
-        guess, middle, _ = _out_of_subject(x, turned, fold, forest)
+        guess, middle, _ = _out_of_cluster(x, turned, fold, forest)
         permuted.append(_r2(turned, guess, middle))
         reached += permuted[-1] >= r2
         if reached > allowed:
@@ -165,7 +165,7 @@ def permutation_importance(
     x: FloatArray, y: FloatArray, fold: IntArray, checked: Checked, of_column: IntArray,
     attributes: IntArray, seed: int,
 ) -> FloatArray:  # fmt: skip
-    """Measure how much out-of-subject R² is lost where an attribute is shuffled.
+    """Measure how much R² out of cluster is lost where an attribute is shuffled.
 
     All columns of an attribute are shuffled together, over the units of the held-out fold, by the
     forest that has not seen them; mean of five shuffles. Around 0 where it does not help.
@@ -239,7 +239,7 @@ def elbow(importance: FloatArray, most: int) -> IntArray:
     return order[: min(max(bend, 1), most)].astype(np.int64)
 
 
-def _out_of_subject(
+def _out_of_cluster(
     x: FloatArray, y: FloatArray, fold: IntArray, forest: Forest
 ) -> tuple[FloatArray, FloatArray, list[Any]]:
     predicted, plain = np.empty(len(y)), np.empty(len(y))

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from isolux.explain._contrasts import Contrasts, Sums, adjusted_p, cluster_sums, contrast
+from isolux.explain._contrasts import (
+    Contrasts,
+    Sums,
+    adjusted_p,
+    cluster_sums,
+    contrast,
+    of_known_value,
+)
 from isolux.explain._features import Features
 from isolux.explain._words import Words
 from isolux.spec import Bootstrap
@@ -25,7 +32,10 @@ __all__ = ["Subgroups", "Tree", "bootstrap_error", "grow_tree", "r2_interval", "
 
 @dataclass(frozen=True, slots=True)
 class Subgroups:
-    """Each value's units against all others: ``found``, bootstrap errors and adjusted p ``[k]``."""
+    """Each value's units against others of known value of that attribute; all ``[k]``.
+
+    ``found``, bootstrap errors and adjusted p.
+    """
 
     found: Contrasts
     standard_error: FloatArray
@@ -56,11 +66,11 @@ def subgroups_of(
     items: Features, y: FloatArray, cluster: IntArray, n_clusters: int, bootstrap: Bootstrap,
     *, min_units: int, min_clusters: int,
 ) -> Subgroups:  # fmt: skip
-    """Compare each value with all other units; p-values are corrected over all values there are."""
+    """Compare each value with others of known value; p is corrected over all values there are."""
     inside = items.matrix.astype(np.bool_)
-    everyone = cluster_sums(y, np.ones((len(y), 1), dtype=np.bool_), cluster, n_clusters)
+    known = cluster_sums(y, of_known_value(inside, items.attribute), cluster, n_clusters)
     own = cluster_sums(y, inside, cluster, n_clusters)
-    rest = everyone.less(own)
+    rest = known.less(own)
     found = contrast(own, rest)
     enough = (np.minimum(found.n, found.n_other) >= min_units) & (
         np.minimum(found.n_clusters, found.n_clusters_other) >= min_clusters
@@ -97,7 +107,7 @@ def bootstrap_error(a: Sums, b: Sums, bootstrap: Bootstrap) -> FloatArray:
 def r2_interval(
     y: FloatArray, predicted: FloatArray, plain: FloatArray, cluster: IntArray, bootstrap: Bootstrap
 ) -> tuple[float, float]:
-    """Return percentile ends of the out-of-subject R², the forests held, clusters resampled."""
+    """Return percentile ends of the R² out of cluster, the forests held, clusters resampled."""
     wrong = np.bincount(cluster, weights=(y - predicted) ** 2)
     total = np.bincount(cluster, weights=(y - plain) ** 2)
     each = np.ones(len(total), dtype=np.int64)

@@ -51,6 +51,14 @@ class Told:
         """The metric in words, within a sentence."""
         return lowered(self.words.measure(self.judged.row))
 
+    @property
+    def r2(self) -> str:
+        """R² of people not seen, and what was held out: ``R² out of cluster (image)``."""
+        cluster = self.words.cluster
+        return "R² out of " + (
+            "sample" if cluster is None else f"cluster ({self.words.title(cluster)})"
+        )
+
     def constant(self) -> str:
         """Say that there is no variation."""
         return f"{self.measure}: every unit has the same score, so there is nothing to predict"
@@ -75,9 +83,9 @@ class Told:
         """Say that nothing to explain was found: never that there is nothing."""
         text = (
             f"nothing to explain was found in {self.measure}: forests on the attributes predict "
-            f"it no better, for people not seen, than they predict permuted scores (R² out of "
-            f"subject {_signed(checked.r2)}; permuted up to {_signed(checked.permuted.max())} in "
-            f"{len(checked.permuted)}). No tree was grown."
+            f"it no better, for people not seen, than they predict permuted scores "
+            f"({self.r2} {_signed(checked.r2)}; permuted up to "
+            f"{_signed(checked.permuted.max())} in {len(checked.permuted)}). No tree was grown."
         )
         return self._row(text, checked.r2, ends, len(self.judged.value))
 
@@ -87,7 +95,7 @@ class Told:
         """Say how well scores of people not seen are predicted, and by what."""
         listed = ", ".join(self.words.title(name) for name in chosen)
         text = (
-            f"the attributes predict {self.measure} of people not seen: R² out of subject "
+            f"the attributes predict {self.measure} of people not seen: {self.r2} "
             f"{_signed(checked.r2)} ({level_of(self.words)} interval {_signed(ends[0])} to "
             f"{_signed(ends[1])}), with permuted scores at most "
             f"{_signed(checked.permuted.max())} in {len(checked.permuted)}; "
@@ -116,15 +124,18 @@ class Told:
         p = float(sub.p_adjusted[k])
         value = float(found.difference[k])
         of = f"{title} {items.value[k]}"
+        # "Lower by" has a size, so its interval is that of the size.
+        least, most = (-high, -low) if value < 0 else (low, high)
         spread = (
-            f"{level_of(self.words)} interval {number(low, unit)} to {number(high, unit)}, "
+            f"{level_of(self.words)} interval {number(least, unit)} to {number(most, unit)}, "
             f"{found.n[k]:,.0f} units; {self.words.p(p)}"
         )
         if p <= self.plan.alpha:
             worse = (value < 0) == self.judged.higher_is_better
             text = (
                 f"{self.measure} is {size(value, unit)} {'lower' if value < 0 else 'higher'}"
-                f" ({'worse' if worse else 'better'}) with {of} than for all others ({spread})."
+                f" ({'worse' if worse else 'better'}) with {of} than for others "
+                f"of known {title} ({spread})."
             )
         else:
             text = (
@@ -133,7 +144,12 @@ class Told:
                 f"{'lower' if value < 0 else 'higher'} ({spread})."
             )
         row = self._row(text + tail, value, (low, high), int(found.n[k]))
-        return row | {"attribute": name, "group_a": of, "group_b": "all others", "p_adjusted": p}
+        return row | {
+            "attribute": name,
+            "group_a": of,
+            "group_b": "others of known value",
+            "p_adjusted": p,
+        }
 
     def importances(
         self, names: Sequence[str], impurity: FloatArray, lost: FloatArray, chosen: IntArray
@@ -151,7 +167,7 @@ class Told:
         ).with_columns(pl.selectors.float().fill_nan(None))
 
     def differences(self, names: Sequence[str], items: Features, sub: Subgroups) -> pl.DataFrame:
-        """Lay out every subgroup of the chosen attributes against all others."""
+        """Lay out every subgroup of the chosen attributes against others of known value."""
         places = np.concatenate([items.columns(n) for n in names] or [np.empty(0, np.int64)])
         low, high = sub.interval(self.words.level)
         found = sub.found
@@ -162,7 +178,7 @@ class Told:
                 "units": found.n[places].astype(np.int64),
                 "clusters": found.n_clusters[places],
                 "mean": found.mean[places],
-                "of all others": found.other[places],
+                "of others of known value": found.other[places],
                 "difference": found.difference[places],
                 "standard error": sub.standard_error[places],
                 "from": low[places],
@@ -173,17 +189,18 @@ class Told:
 
     def _direction(self, name: str, features: Features, tree: Tree) -> str:
         """Say which way the shallow tree goes with an attribute."""
-        said = []
-        for column in features.columns(name).tolist():
-            rise = tree.effect.get(column)
-            if rise is None:
-                continue
+        ways: dict[str, list[str]] = {"higher": [], "lower": []}
+        own = [j for j in features.columns(name).tolist() if tree.effect.get(j)]
+        for column in sorted(own, key=lambda j: -abs(tree.effect[j])):
             value = features.value[column]
             what = "higher values" if value is None else str(value)
-            said.append(f"{what} with {'higher' if rise > 0 else 'lower'} scores")
+            ways["higher" if tree.effect[column] > 0 else "lower"].append(what)
+        said = [(way, _listed(values)) for way, values in ways.items() if values]
         if not said:
             return " The shallow tree does not use it."
-        return " In the shallow tree " + ", ".join(said) + "."
+        (way, values), *other = said
+        first = f" In the shallow tree, {way} scores go with {values}"
+        return first + "".join(f", {way} with {values}" for way, values in other) + "."
 
     def _row(
         self,
@@ -209,6 +226,11 @@ class Told:
             "group_b": None,
             "p_adjusted": None,
         }
+
+
+def _listed(values: Sequence[str]) -> str:
+    *most, last = values
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def _signed(value: float) -> str:

@@ -192,7 +192,7 @@ def low_of(judged: Judged, words: Words, *, quantile: float, threshold: float | 
         return Low(low, f"{measure} {beyond} {threshold:g}")
     levels = np.unique(good)
     if len(levels) == 2:
-        return Low(good == levels[0], f"{measure} of {sign * levels[0]:g}")
+        return Low(good == levels[0], _of_two(judged, measure, sign * levels[0], sign * levels[1]))
     cut = np.quantile(good, quantile)
     to, under = good <= cut, good < cut
     wide = to.mean() - quantile <= quantile - under.mean() or not under.any()
@@ -200,6 +200,14 @@ def low_of(judged: Judged, words: Words, *, quantile: float, threshold: float | 
     edge = sign * good[low].max()
     side = "or less" if sign > 0 else "or more"
     return Low(low, f"{measure} of {edge:.3g} {side} (the worst {100 * low.mean():.0f} %)")
+
+
+def _of_two(judged: Judged, measure: str, worse: float, better: float) -> str:
+    """Call the worse of two scores: "accuracy of 0", "not found at a score of 0.5"."""
+    if {worse, better} == {0.0, 1.0} and measure.startswith("found "):
+        return measure if worse == 1 else f"not {measure}"
+    plain = judged.row["threshold"] is None
+    return f"{measure} of {worse:g}" if plain else f"a value of {worse:g} of {measure}"
 
 
 def _better(name: str, words: Words, worse: Worse, analysis: str) -> bool:

@@ -81,14 +81,18 @@ def nothing_claim(told: Told, tested: int, smallest: float) -> str:
 
 def group_claim(told: Told, name: str, group: tuple[str, str], found: Contrasts, k: int,
                 p: float) -> str:  # fmt: skip
-    """Say that within a pattern one group performs low more or less often than the others."""
+    """Say that within a pattern one group performs low more or less often than the others.
+
+    The others are those with the pattern whose value is known.
+    """
     low, high = (ends[k] for ends in found.interval(told.words.level))
-    attribute, value = group
+    title, value = told.words.title(group[0]), group[1]
     text = (
         f"with {name}, low performance is {'more' if found.difference[k] > 0 else 'less'} frequent "
-        f"for {value} ({told.words.title(attribute)}): "
+        f"for {value} ({title}): "
         f"{number(found.mean[k], 'fraction')} %, and {number(found.other[k], 'fraction')} % of "
-        f"others with that pattern (difference {number(found.difference[k], 'fraction')} points, "
+        f"others of known {title} with that pattern "
+        f"(difference {number(found.difference[k], 'fraction')} points, "
         f"{level_of(told.words)} interval {number(low, 'fraction')} to "
         f"{number(high, 'fraction')}); "
         f"{_n(int(found.n[k]), int(found.n_clusters[k]), told.words)}; {told.words.p(p)}."

@@ -12,7 +12,7 @@ it leaves open:
   were dealt to others. Not above those: "nothing to explain was found", and no tree is grown.
 - **Two importances.** Impurity importance (the published one) is measured on the data that grew the
   trees and favours attributes with many different values, where there are more splits to choose
-  from (Strobl et al. 2007). Permutation importance out of subject has neither fault: what an
+  from (Strobl et al. 2007). Permutation importance out of cluster has neither fault: what an
   attribute adds for people not seen, around 0 where it adds nothing. The elbow goes by the latter;
   ``importance=impurity`` by the former. Attributes that say the same share their importance.
 - **Errors by cluster.** Ten photos of a subject are drawn together or not at all; p-values are
@@ -151,10 +151,11 @@ def explain(
     Returns
     -------
     Explained
-        First whether there is anything to explain: ``effect`` is R² out of subject (at most 1;
+        First whether there is anything to explain: ``effect`` is R² out of cluster (at most 1;
         0: no better than the mean), ``n`` units. Then a finding for each attribute chosen:
-        ``effect``, ``low``, ``high``: the subgroup's mean score less that of all others, in the
-        metric's unit. Tables: importances, differences between subgroups, leaves of the tree.
+        ``effect``, ``low``, ``high``: the subgroup's mean score less that of others whose value
+        of the attribute is known, in the metric's unit. Tables: importances,
+        differences between subgroups, leaves of the tree.
 
     Raises
     ------

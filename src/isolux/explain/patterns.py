@@ -14,7 +14,8 @@ steps:
    interval, and a one-sided test against all other units, corrected over the rules (max-T by
    cluster signs).
 4. For the rules that held, low performance is laid out by every value of their attributes and by
-   sensitive group with and without the pattern, in that second half.
+   sensitive group with and without the pattern, in that second half: each beside others whose value
+   is known.
 
 The paper prints neither thresholds of support and confidence, nor how low performance was cut, nor
 any test; the released tool has no such analysis. It mines and reports on the same units, where
@@ -34,7 +35,7 @@ import polars as pl
 from isolux.containers import Explained, Run
 from isolux.errors import SpecError
 from isolux.explain import _pattern_words as say
-from isolux.explain._contrasts import Contrasts, adjusted_p, contrast
+from isolux.explain._contrasts import Contrasts, adjusted_p, contrast, of_known_value
 from isolux.explain._features import Features, items_of, kinds_of, without
 from isolux.explain._found import settings_of
 from isolux.explain._judged import (
@@ -288,8 +289,9 @@ def _by_value(told: say.Told, half: Half, held: Any) -> pl.DataFrame:
     used = told.mined.members[held]
     names = dict.fromkeys(told.items.attribute[j] for j in used[used >= 0])
     places = np.concatenate([told.items.columns(name) for name in names])
+    known = of_known_value(half.items, told.items.attribute)[:, places]
     own = half.sums(half.items[:, places])
-    found = contrast(own, half.everyone().less(own))
+    found = contrast(own, half.sums(known).less(own))
     low, high = found.interval(told.words.level)
     return pl.DataFrame(
         {
@@ -298,7 +300,7 @@ def _by_value(told: say.Told, half: Half, held: Any) -> pl.DataFrame:
             "units": found.n.astype(np.int64),
             "clusters": found.n_clusters,
             "low-performing": found.mean,
-            "of all others": found.other,
+            "of others of known value": found.other,
             "difference": found.difference,
             "from": low,
             "to": high,
@@ -315,7 +317,8 @@ def _by_group(
         return pl.DataFrame(), []
     rule, item = (np.asarray(side) for side in zip(*pairs, strict=True))
     cover = half.cover(told.mined.members[rule])
-    within = half.sums(cover)
+    known = of_known_value(half.items, told.items.attribute)[:, item]
+    within = half.sums(cover & known)
     own = half.sums(cover & half.items[:, item])
     found = contrast(own, within.less(own))
     outside = half.sums(~cover & half.items[:, item])
@@ -347,7 +350,7 @@ def _by_group(
         claim = say.group_claim(told, names[k], group, found, int(k), float(p[k]))
         own_row = _row(told, claim, found, int(k), float(p[k]))
         rows.append(own_row | {"attribute": group[0], "group_a": group[1],
-                               "group_b": "others with the pattern"})  # fmt: skip
+                               "group_b": "others of known value with the pattern"})  # fmt: skip
     return table.head(_SHOWN), rows
 
 

@@ -288,7 +288,7 @@ def _claim(told: _Told, k: int, answer: dict[str, Any]) -> str:
         f"{words.measure(row)} with {told.name(k)} is {_level(answer['value'], unit)}, and "
         f"{_level(answer['others'], unit)} for everyone else: "
         f"{size(answer['difference'], unit)} {way} ({level_of(words)} interval "
-        f"{_interval(answer, unit)}; {words.p(answer['p_adjusted'])}; {answer['n']:,} units{of}). "
+        f"{_of_size(answer, unit)}; {words.p(answer['p_adjusted'])}; {answer['n']:,} units{of}). "
         f"One half of the data suggested this slice, {100 * told.suggested.share[k]:.1f} % of its "
         "units; these numbers are the other half's."
     )
@@ -306,6 +306,13 @@ def _interval(answer: dict[str, Any], unit: str) -> str:
     if answer["low"] is None:
         return "not known"
     return f"{number(answer['low'], unit)} to {number(answer['high'], unit)}"
+
+
+def _of_size(answer: dict[str, Any], unit: str) -> str:
+    """Print the interval of a difference that a word gives the direction of."""
+    if answer["low"] is None or answer["difference"] >= 0:
+        return _interval(answer, unit)
+    return _interval({"low": -answer["high"], "high": -answer["low"]}, unit)
 
 
 def _nothing(told: _Told) -> str:
