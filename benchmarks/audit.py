@@ -30,7 +30,7 @@ spent, at = {}, time.process_time()
 def mark(name):
     global at
     now = time.process_time(); spent[name] = round(now - at, 3); at = now
-from isolux import pipeline, registry
+from isolux import _pipeline_inputs as inputs, pipeline
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
@@ -40,9 +40,9 @@ from isolux.spec import parse_spec
 from isolux.tasks import score
 mark("import")
 spec = parse_spec(json.loads(sys.argv[1]))
-people = pipeline._load(spec); mark("load")
-answers, _, _ = pipeline._predictions(spec, people)
-scores = score(spec.task, people, answers, **pipeline._task_options(spec)); mark("score")
+people = inputs.load_people(spec); mark("load")
+answers, _, _ = inputs.read_answers(spec, people)
+scores = score(spec.task, people, answers, **inputs.task_options(spec)); mark("score")
 who = membership(people.attributes, spec.by, groupings(spec, people.attributes),
                  units=scores.judged_units()); mark("groups")
 found = measure_groups(scores, who.frame, spec); mark("replicates and intervals")

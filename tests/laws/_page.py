@@ -80,8 +80,9 @@ def _source(documents: list[dict[str, Any]]) -> str:
         values = sorted({d[key] for d in documents})
         return " and ".join(f"{v:,}" if isinstance(v, int) else str(v) for v in values)
 
+    drawn = "" if one("replicates") == "1" else f", {one('replicates')} replicates"
     return (
-        f"*{one('worlds')} worlds, {one('replicates')} replicates; {one('date')}; "
+        f"*{one('worlds')} worlds{drawn}; {one('date')}; "
         f"`{one('command')}`; {one('machine')}.*"
     )
 
