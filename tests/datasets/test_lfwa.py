@@ -240,3 +240,12 @@ def test_any_damage_gives_a_dataset_or_our_own_error(tmp_path_factory, cut, plac
     folder = tmp_path_factory.mktemp("fuzz")
     with suppress(IsoluxError):
         assert load(written(folder, bytes(data[: len(data) - cut]))).instances.height > 0
+
+
+@pytest.mark.parametrize("cut", [1, 60, 183])
+def test_a_variable_that_was_cut_off_never_reaches_scipy(tmp_path, cut):
+    # scipy reads on in a packed variable that was cut off or damaged, and can end the process.
+    data = bytearray(old())
+    data[179] = 85
+    with pytest.raises(FileError, match="this is no MATLAB file, or it is damaged"):
+        load(written(tmp_path, bytes(data[: len(data) - cut])))

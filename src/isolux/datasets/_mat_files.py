@@ -112,14 +112,19 @@ def _missing(name: str, known: Sequence[str], where: str) -> TableError:
 
 
 def _refuse_bomb(data: bytes, where: str) -> None:
-    """Add up what the packed variables unpack to, without keeping it."""
+    """Add up what the packed variables unpack to, without keeping it; refuse a damaged one."""
     order = "big" if data[126:128] == b"MI" else "little"
     at, total = _HEADER, len(data)
     while at + 8 <= len(data):
         kind = int.from_bytes(data[at : at + 4], order)  # type: ignore[arg-type]
         size = int.from_bytes(data[at + 4 : at + 8], order)  # type: ignore[arg-type]
+        if at + 8 + size > len(data):
+            raise _damaged(f"{len(data):,} bytes, and a variable up to {at + 8 + size:,}", where)
         if kind == _COMPRESSED:
-            total += _unpacked(data[at + 8 : at + 8 + size], LARGEST - total)
+            unpacked = _unpacked(data[at + 8 : at + 8 + size], LARGEST - total)
+            if unpacked is None:
+                raise _damaged(f"a packed variable at byte {at:,} that cannot be unpacked", where)
+            total += unpacked
         if total > LARGEST:
             raise FileError(
                 "this MATLAB file unpacks to far more than it holds, as a bomb does",
@@ -129,15 +134,28 @@ def _refuse_bomb(data: bytes, where: str) -> None:
         at += 8 + size
 
 
-def _unpacked(packed: bytes, limit: int) -> int:
+def _damaged(found: str, where: str) -> FileError:
+    return FileError(
+        "this is no MATLAB file, or it is damaged",
+        expected="a .mat of version 5 to 7.2",
+        found=found,
+        where=where,
+    )
+
+
+def _unpacked(packed: bytes, limit: int) -> int | None:
+    """Count the bytes of a packed variable; None: damaged or cut off, as its checksum tells.
+
+    scipy reads on in a variable that was cut off, and can end the whole process.
+    """
     stream, total, rest = zlib.decompressobj(), 0, packed
     try:
         while rest and not stream.eof and total <= limit:
             total += len(stream.decompress(rest, 1 << 20))
             rest = stream.unconsumed_tail
     except zlib.error:
-        return total  # damaged, which loadmat says better
-    return total
+        return None
+    return total if stream.eof or total > limit else None
 
 
 def texts_of_cells(cells: Array, where: str, name: str) -> pl.Series:
