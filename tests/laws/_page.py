@@ -81,10 +81,7 @@ def _source(documents: list[dict[str, Any]]) -> str:
         return " and ".join(f"{v:,}" if isinstance(v, int) else str(v) for v in values)
 
     drawn = "" if one("replicates") == "1" else f", {one('replicates')} replicates"
-    return (
-        f"*{one('worlds')} worlds{drawn}; {one('date')}; "
-        f"`{one('command')}`; {one('machine')}.*"
-    )
+    return f"*{one('worlds')} worlds{drawn}; {one('date')}; `{one('command')}`; {one('machine')}.*"
 
 
 def _by_correlation(name: str, cell: Any) -> str:
