@@ -17,7 +17,6 @@ from collections.abc import Callable
 import polars as pl
 
 from isolux.containers import Run
-from isolux.errors import UnknownNameError
 from isolux.info import Info, Reference
 from isolux.papers._facet_classes import largest_differences, largest_gaps, true_negatives_by_class
 from isolux.papers._facet_disagreements import DISAGREEMENTS
@@ -31,7 +30,8 @@ from isolux.papers._facet_recall import (
 )
 from isolux.papers._facet_words import DARKER, LIGHTER
 from isolux.papers._layout import as_settings
-from isolux.spec import AuditSpec, parse_spec
+from isolux.papers._protocols import require_protocol, spec_of
+from isolux.spec import AuditSpec
 
 __all__ = [
     "DISAGREEMENTS",
@@ -223,9 +223,7 @@ def protocol(name: str, data: str, **settings: object) -> AuditSpec:
     >>> protocol("classification", "facet:annotations", prediction_column="said").only
     ('people_in_image=1',)
     """
-    _known(name)
-    named = {"data": data, "protocol": f"facet:{name}"}
-    return parse_spec({**named, **PROTOCOLS[name], **settings})
+    return spec_of("facet", PROTOCOLS, name, data, settings)
 
 
 def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
@@ -261,11 +259,6 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     >>> [(caption[:7], table["mAR"].drop_nulls().to_list()) for caption, table in found.items()]
     [('Table 5', [75.5, 72.6])]
     """
-    _known(name)
+    require_protocol("facet", PROTOCOLS, name)
     made = {caption: layout(run) for caption, layout in _TABLES[name].items()}
     return {caption: table for caption, table in made.items() if not table.is_empty()}
-
-
-def _known(name: str) -> None:
-    if name not in PROTOCOLS:
-        raise UnknownNameError("protocol", name, PROTOCOLS, where="papers/facet")

@@ -27,7 +27,8 @@ from isolux.papers._layout import (
     spread_over,
     wide,
 )
-from isolux.spec import AuditSpec, parse_spec
+from isolux.papers._protocols import spec_of
+from isolux.spec import AuditSpec
 
 __all__ = [
     "AGE_9_TO_4",
@@ -174,9 +175,7 @@ def protocol(name: str, data: str, **settings: object) -> AuditSpec:
     >>> protocol("gender", "fairface:labels.csv", prediction_column="predicted_gender").by
     ('race', 'gender', 'age', 'race*gender')
     """
-    if name not in PROTOCOLS:
-        raise UnknownNameError("protocol", name, PROTOCOLS, where="papers/fairface")
-    return parse_spec({"data": data, **PROTOCOLS[name], **settings})
+    return spec_of("fairface", PROTOCOLS, name, data, settings)
 
 
 def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:

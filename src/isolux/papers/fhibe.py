@@ -21,13 +21,13 @@ from dataclasses import replace
 import polars as pl
 
 from isolux.containers import Run
-from isolux.errors import UnknownNameError
 from isolux.info import Info, Reference
 from isolux.papers._fhibe_disagreements import DISAGREEMENTS
 from isolux.papers._fhibe_groups import ATTRIBUTES, DEMOGRAPHIC, FACE_ATTRIBUTES, NESTED
 from isolux.papers._fhibe_tables import scores_by_group, verification_by_group
+from isolux.papers._protocols import require_protocol, spec_of
 from isolux.predictions._image_tables import FHIBE_API
-from isolux.spec import AuditSpec, parse_spec
+from isolux.spec import AuditSpec
 
 __all__ = [
     "DISAGREEMENTS",
@@ -209,9 +209,7 @@ def protocol(name: str, data: str, **settings: object) -> AuditSpec:
     >>> protocol("face_detection", "fhibe:release", predictions="boxes.json").data_option
     ('box=face',)
     """
-    _known(name)
-    named = {"data": data, "protocol": f"fhibe:{name}"}
-    return parse_spec({**named, **PROTOCOLS[name], **settings})
+    return spec_of("fhibe", PROTOCOLS, name, data, settings)
 
 
 def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
@@ -253,7 +251,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     ...     caption[:9], table.select("group", "n_subjects", "tar").rows()
     ('Pronoun: ', [('a', 12, 0.9), ('b', 3, None)])
     """
-    _known(name)
+    require_protocol("fhibe", PROTOCOLS, name)
     verified = PROTOCOLS[name]["task"] == "face_verification"
     made = (verification_by_group if verified else scores_by_group)(run)
     words = _words(list(made), run.record.get("dataset", {}).get("terms", {}))
@@ -271,8 +269,3 @@ def _words(entries: Sequence[str], terms: Mapping[str, str]) -> dict[str, str]:
         e: (words if times[words] == 1 else e).replace("_", " ") for e, words in called.items()
     }
     return {e: words[:1].upper() + words[1:] for e, words in plain.items()}
-
-
-def _known(name: str) -> None:
-    if name not in PROTOCOLS:
-        raise UnknownNameError("protocol", name, PROTOCOLS, where="papers/fhibe")

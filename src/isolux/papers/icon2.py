@@ -18,10 +18,10 @@ from typing import Any
 import polars as pl
 
 from isolux.containers import Run
-from isolux.errors import UnknownNameError
 from isolux.info import Info, Reference
 from isolux.papers._icon2_disagreements import DISAGREEMENTS
-from isolux.spec import AuditSpec, parse_spec
+from isolux.papers._protocols import require_protocol, spec_of
+from isolux.spec import AuditSpec
 
 __all__ = [
     "DISAGREEMENTS",
@@ -110,9 +110,7 @@ def protocol(name: str, data: str, **settings: object) -> AuditSpec:
     >>> protocol("detection", "bdd100k:labels", bins=("income=quantile:3",)).explain
     ('confounders',)
     """
-    _known(name)
-    named = {"data": data, "protocol": f"icon2:{name}"}
-    return parse_spec({**named, **PROTOCOLS[name], **settings})
+    return spec_of("icon2", PROTOCOLS, name, data, settings)
 
 
 def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
@@ -142,7 +140,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     >>> tables("detection", Run({}, *(part.empty() for part in parts)))
     {}
     """
-    _known(name)
+    require_protocol("icon2", PROTOCOLS, name)
     drawn: dict[str, Callable[[Run], pl.DataFrame]] = {
         "Table 1: average precision by group, and its standard deviation, points": (
             precision_by_group
@@ -237,8 +235,3 @@ def _explained(run: Run, caption: str) -> pl.DataFrame:
 
 def _as_points(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
     return frame.with_columns(pl.col(columns).cast(pl.Float64) * _POINTS)
-
-
-def _known(name: str) -> None:
-    if name not in PROTOCOLS:
-        raise UnknownNameError("protocol", name, PROTOCOLS, where="papers/icon2")
