@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
+from isolux.datasets._files import file_in, read_file, sha256_bytes
 from isolux.errors import FileError, TableError, place
+from isolux.io._text import decodable
 from isolux.io.cells import row_of
+from isolux.io.hashing import sha256_listing
 
-__all__ = ["listed_files", "refuse_outside"]
+__all__ = ["Listed", "listed_files", "listed_pictures", "refuse_outside"]
 
 _OUTSIDE = r"^[/\\~]|^[A-Za-z]:|(^|[/\\])\.\.([/\\]|$)|\x00"
 
@@ -58,3 +62,45 @@ def listed_files(root: Path) -> pl.Series:
         raise FileError(
             "the name of a file is no UTF-8 text", found=ascii(error.object), where=str(root)
         ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Paths below a dataset's folder, and the hash of what listed them."""
+
+    names: pl.Series
+    digest: str
+
+
+def listed_pictures(root: Path, what: str) -> Listed:
+    """List the files of a folder, or the paths in a text file, a line each.
+
+    Parameters
+    ----------
+    root : Path
+        The folder, or the file; an empty line of it is an empty path.
+    what : str
+        What the file would be, for errors.
+
+    Raises
+    ------
+    FileError, TableError
+        Nothing there; a path that leads out of the folder, or stands there twice, with its row.
+    """
+    if root.is_dir():
+        return Listed(listed_files(root), sha256_listing(root))
+    file = file_in(root, (), what)
+    data = read_file(file)
+    lines = pl.Series("file", decodable(data, str(file)).decode("utf-8").splitlines())
+    refuse_outside(lines, str(file), "file")
+    names = lines.str.strip_chars().str.strip_prefix("./")
+    repeated = names.is_duplicated() & (names != "")
+    if repeated.any():
+        row = int((names == names[row_of(repeated)]).arg_true()[1])
+        raise TableError(
+            "a picture is listed twice",
+            expected="each path once",
+            found=repr(names[row]),
+            where=place(str(file), row + 1),
+        )
+    return Listed(names, sha256_bytes(data))

@@ -16,15 +16,14 @@ import polars as pl
 from isolux.containers import Dataset
 from isolux.datasets._attribute_rows import attribute_rows
 from isolux.datasets._clusters import clustered_as
-from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
-from isolux.datasets._inner_paths import listed_files, refuse_outside
+from isolux.datasets._files import optional_file
+from isolux.datasets._inner_paths import listed_pictures
 from isolux.datasets._wide import attributes_of
 from isolux.errors import FileError, JoinError, SpecError, TableError, UnknownNameError, place
 from isolux.info import DatasetInfo, Reference
-from isolux.io._text import decodable
 from isolux.io.cells import first_of, is_plain, row_of
 from isolux.io.frames import read_table
-from isolux.io.hashing import sha256_file, sha256_listing
+from isolux.io.hashing import sha256_file
 from isolux.io.ids import ID_FROM, ids_of, reduced
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.tables import IMAGES, INSTANCES, check
@@ -126,8 +125,8 @@ def load(
         )
     root = Path(path).expanduser()
     where = str(root)
-    listed = _listed(root)
-    found = _pictures(listed.files, where, split)
+    listed = listed_pictures(root, "list of pictures")
+    found = _pictures(listed.names.filter(listed.names != ""), where, split)
     pictures, notes = found.frame, [*found.notes, *_empty_folders(root, found.frame)]
     inputs = {where: listed.digest}
     parted = ["split"] if pictures["split"].is_not_null().any() else []
@@ -160,33 +159,6 @@ def load(
         notes=tuple(notes),
     )
     return clustered_as(dataset, cluster, default=None, names={"image": None, "row": None})
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    files: pl.Series
-    digest: str
-
-
-def _listed(root: Path) -> _Listed:
-    """List the files of a folder, or the paths in a file."""
-    if root.is_dir():
-        return _Listed(listed_files(root), sha256_listing(root))
-    file = file_in(root, (), "list of pictures")
-    data = read_file(file)
-    lines = pl.Series("file", decodable(data, str(file)).decode("utf-8").splitlines())
-    refuse_outside(lines, str(file), "file")
-    names = lines.str.strip_chars().str.strip_prefix("./")
-    repeated = names.is_duplicated() & (names != "")
-    if repeated.any():
-        row = int((names == names[row_of(repeated)]).arg_true()[1])
-        raise TableError(
-            "a picture is listed twice",
-            expected="each path once",
-            found=repr(names[row]),
-            where=place(str(file), row + 1),
-        )
-    return _Listed(names.filter(names != ""), sha256_bytes(data))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,9 @@ import polars as pl
 from isolux.containers import Dataset
 from isolux.datasets._attribute_rows import age_groups, attribute_rows
 from isolux.datasets._clusters import clustered_as
-from isolux.datasets._files import file_in, read_file, sha256_bytes
-from isolux.datasets._inner_paths import listed_files, refuse_outside
+from isolux.datasets._inner_paths import listed_pictures
 from isolux.errors import FileError, SpecError, TableError, place
 from isolux.info import DatasetInfo, Reference
-from isolux.io._text import decodable
-from isolux.io.cells import row_of
-from isolux.io.hashing import sha256_listing
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.tables import IMAGES, INSTANCES, check
 
@@ -114,7 +110,7 @@ def load(
         )
     root = Path(path).expanduser()
     where = str(root)
-    listed = _listed(root)
+    listed = listed_pictures(root, "list of UTKFace's file names")
     named = _read_names(listed.names, where, malformed)
     faces = named.faces
     instances = check(
@@ -132,33 +128,6 @@ def load(
         notes=named.notes,
     )
     return clustered_as(dataset, cluster, default=None, names={"face": None, "row": None})
-
-
-@dataclass(frozen=True, slots=True)
-class _Listed:
-    names: pl.Series
-    digest: str
-
-
-def _listed(root: Path) -> _Listed:
-    """List the pictures of a folder, or the names in a file."""
-    if root.is_dir():
-        return _Listed(listed_files(root), sha256_listing(root))
-    file = file_in(root, (), "list of UTKFace's file names")
-    data = read_file(file)
-    lines = pl.Series("file", decodable(data, str(file)).decode("utf-8").splitlines())
-    refuse_outside(lines, str(file), "file")
-    names = lines.str.strip_chars().str.strip_prefix("./")
-    repeated = names.is_duplicated() & (names != "")
-    if repeated.any():
-        row = int(((names == names[row_of(repeated)]).arg_true())[1])
-        raise TableError(
-            "a picture is listed twice",
-            expected="each name once",
-            found=repr(names[row]),
-            where=place(str(file), row + 1),
-        )
-    return _Listed(names, sha256_bytes(data))
 
 
 @dataclass(frozen=True, slots=True)
