@@ -34,6 +34,11 @@ class Dataset:
         Each file read and the SHA-256 of its bytes.
     notes : tuple of str
         What the loader decided that the report must say.
+    withdrawn : frozenset of str
+        Ids of who withdrew and of what went with them: nothing that is written may name them.
+    root : str or None
+        The folder that ``images.uri`` start from, absolute; None: not known, so no picture can be
+        opened. ``datasets.load`` fills it.
     """
 
     name: str
@@ -43,6 +48,8 @@ class Dataset:
     images: pl.DataFrame = field(default_factory=IMAGES.empty)
     inputs: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    withdrawn: frozenset[str] = frozenset()
+    root: str | None = None
 
     def values_of(self, attribute: str) -> pl.DataFrame:
         """Return the rows of one attribute, or raise UnknownNameError naming those there are."""

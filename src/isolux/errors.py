@@ -8,6 +8,7 @@
     │   ├── TableError        a column or a cell: missing, wrong type, out of range, duplicated
     │   └── JoinError         ids of two tables do not meet
     ├── SpecError               a setting is wrong, or two of them contradict each other
+    ├── LicenceError            a dataset's licence does not allow what was asked for
     ├── UnknownNameError        no dataset, task, format, metric or column has that name
     └── OutputError             a result cannot be written where it was asked for
 
@@ -25,6 +26,7 @@ __all__ = [
     "InputError",
     "IsoluxError",
     "JoinError",
+    "LicenceError",
     "OutputError",
     "SpecError",
     "TableError",
@@ -98,6 +100,10 @@ class JoinError(InputError):
 
 class SpecError(IsoluxError):
     """A setting is wrong, or two settings contradict each other."""
+
+
+class LicenceError(IsoluxError):
+    """A dataset's licence does not allow what was asked for."""
 
 
 class OutputError(IsoluxError):

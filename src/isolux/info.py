@@ -60,12 +60,15 @@ class Info:
 class DatasetInfo(Info):
     """A dataset: whether it may train a model, whether people can withdraw, who judged.
 
+    ``training_allowed`` is None where the licence does not say; ``training_terms`` are its words,
+    or those of the publication, on training.
     ``judgement`` is ``"self-reported"``, ``"perceived"`` (by annotators), ``"inferred"`` (by a
     model) or ``"declared by the user"``. ``terms`` maps an attribute to the words to print for it
     (``{"gender": "perceived gender presentation"}``).
     """
 
     training_allowed: bool | None = None
+    training_terms: str = ""
     withdrawal: str = ""
     judgement: str = "declared by the user"
     terms: tuple[tuple[str, str], ...] = ()

@@ -31,6 +31,7 @@ from isolux.io.settings_files import read_mapping
 from isolux.spec import AuditSpec, parse_spec
 from isolux.tables import ATTRIBUTES, FINDINGS, check
 from isolux.tasks import score
+from isolux.withdrawal import unnamed
 
 __all__ = ["Audit", "audit", "read_spec_file", "run_audit"]
 
@@ -185,6 +186,7 @@ def _audited(
     scores = replace(scores, evidence=kept)
     disparities = measure_disparities(estimates, spec, against)
     notes = (*dataset.notes, *scores.notes, *members.notes, *disparities.notes)
+    notes = tuple(unnamed(notes, dataset.withdrawn))
     record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
         "families": {disparities.family.name: disparities.family.size},
     }

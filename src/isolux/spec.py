@@ -157,6 +157,9 @@ class AuditSpec(_Frozen):
     only: tuple[str, ...] = Field(
         (), description='who is judged: "age>=20", "race=Black,White", "people_in_image=1"'
     )
+    withdrawn: str | None = Field(
+        None, description="file with the ids of people who withdrew: they and their photos go"
+    )
     separator: str | None = Field(None, description="parts several values in one cell")
     unknown: Unknown = Field("keep", description="what becomes of unknown values")
     unknown_values: tuple[str, ...] = Field(

@@ -46,6 +46,7 @@ _PANELS = {
         "data_option",
         "prediction_option",
         "only",
+        "withdrawn",
     ),
     "Groups": (
         "by",

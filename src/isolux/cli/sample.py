@@ -17,6 +17,12 @@ def sample(
     per_cell: Annotated[int, typer.Option(help="people of each combination of values")],
     out: Annotated[Path, typer.Option(help="the CSV file of ids to write")],
     seed: Annotated[int, typer.Option(help="the same seed draws the same people")] = 0,
+    purpose: Annotated[
+        str, typer.Option(help="evaluation, or training: a set for evaluation alone refuses that")
+    ] = "evaluation",
+    withdrawn: Annotated[
+        str | None, typer.Option(help="file with the ids of people who withdrew: never drawn")
+    ] = None,
     only: Annotated[list[str] | None, typer.Option(help='who may be drawn: "age>=20"')] = None,
     bins: Annotated[
         list[str] | None, typer.Option(help='"age=edges:18,30,45" or "income=quantile:4"')
@@ -44,10 +50,11 @@ def sample(
     from isolux.spec import parse_spec
 
     _refuse_out(out, data, overwrite=overwrite)
+    _refuse_purpose(purpose, data)
     names = [name.strip() for text in balance for name in text.split(",") if name.strip()]
     spec = parse_spec(
         {"data": data, "by": names, "bins": bins or (), "votes": votes, "id": id,
-         "data_option": data_option or (), "separator": separator}
+         "data_option": data_option or (), "separator": separator, "withdrawn": withdrawn}
     )  # fmt: skip
     dataset = load_only(spec, only or [])
     known = set(dataset.attributes["attribute"].unique())
@@ -64,6 +71,17 @@ def sample(
     few = f", {short.height:,} of them short" if short.height else ""
     typer.echo(f"{drawn.people.height:,} people of {drawn.cells.height:,} cells{few}")
     typer.echo(f"ids: {write_text(out, drawn.people.write_csv())}")
+
+
+def _refuse_purpose(purpose: str, data: str) -> None:
+    from isolux import registry
+    from isolux.datasets import refuse_training
+    from isolux.errors import UnknownNameError
+
+    if purpose not in ("evaluation", "training"):
+        raise UnknownNameError("purpose", purpose, ("evaluation", "training"))
+    if purpose == "training":
+        refuse_training(registry.dataset_info(data.partition(":")[0]))
 
 
 def _refuse_out(out: Path, data: str, *, overwrite: bool) -> None:

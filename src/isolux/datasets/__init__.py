@@ -7,17 +7,31 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from isolux import registry
 from isolux.containers import Dataset
+from isolux.datasets._picture_root import picture_root
+from isolux.datasets._purpose import refuse_training
 from isolux.errors import SpecError
+from isolux.info import DatasetInfo
 
-__all__ = ["load", "options"]
+__all__ = ["Purpose", "load", "options", "refuse_training"]
+
+Purpose = Literal["evaluation", "training"]
+"""What a dataset is loaded for."""
 
 
-def load(name: str, path: str | Path, **settings: Any) -> Dataset:
+def load(
+    name: str,
+    path: str | Path,
+    *,
+    purpose: Purpose = "evaluation",
+    images: str | Path | None = None,
+    **settings: Any,
+) -> Dataset:
     r"""Load a dataset by its name.
 
     Parameters
@@ -26,13 +40,19 @@ def load(name: str, path: str | Path, **settings: Any) -> Dataset:
         One of ``isolux list datasets``, such as ``"table"`` or ``"fairface"``.
     path : str or Path
         The dataset's file or folder, as its loader says.
+    purpose : {"evaluation", "training"}
+        What it is for. A dataset for evaluation alone is not loaded for training.
+    images : str or Path, optional
+        The folder that its pictures' paths start from. Not given: looked for beside the files that
+        the loader reads and in three folders above them; no picture is opened here.
     **settings
         The loader's options (see ``options``). One that is None is left to the loader.
 
     Returns
     -------
     Dataset
-        Tables instances, attributes and images; what the loader decided stands in ``notes``.
+        Tables instances, attributes and images; what the loader decided stands in ``notes``;
+        ``root`` is the pictures' folder, where one is found.
 
     Raises
     ------
@@ -40,6 +60,10 @@ def load(name: str, path: str | Path, **settings: Any) -> Dataset:
         When no dataset has that name.
     SpecError
         When the loader has no such option.
+    FileError
+        When there is no such folder of pictures; and whatever the loader finds wrong.
+    LicenceError
+        When it is loaded for training and its licence does not allow that.
 
     Examples
     --------
@@ -50,6 +74,8 @@ def load(name: str, path: str | Path, **settings: Any) -> Dataset:
     ...     load("table", file).instances["instance_id"].to_list()
     ['1', '2']
     """
+    if purpose == "training":
+        refuse_training(cast("DatasetInfo", registry.info("datasets", name)))
     given = {key: value for key, value in settings.items() if value is not None}
     known = options(name)
     for key in given:
@@ -60,7 +86,10 @@ def load(name: str, path: str | Path, **settings: Any) -> Dataset:
                 expected="one of " + ", ".join(known),
                 hint=f"did you mean {near[0]!r}?" if near else None,
             )
-    return cast("Dataset", registry.load("datasets", name).load(path, **given))
+    dataset = cast("Dataset", registry.load("datasets", name).load(path, **given))
+    told = given.get("root")  # a table's, to whom it need not exist
+    asked = told if images is None and told is not None and Path(told).is_dir() else images
+    return replace(dataset, root=picture_root(dataset.images, dataset.inputs, asked))
 
 
 def options(name: str) -> tuple[str, ...]:

@@ -53,6 +53,7 @@ INFO = DatasetInfo(
     ),
     licence="Casual Conversations' own licence (Meta): evaluation only",
     training_allowed=False,
+    training_terms="its licence is for the evaluation of models, not for their training",
     withdrawal="as the publisher's terms say; no list of withdrawals comes with the data",
     judgement="self-reported",
     terms=(

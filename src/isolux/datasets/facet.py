@@ -43,6 +43,7 @@ INFO = DatasetInfo(
     ),
     licence="FACET's own licence: evaluation only",
     training_allowed=False,
+    training_terms="Using any of the annotations for training is strictly prohibited.",
     withdrawal="as the publisher's terms say; no list of withdrawals comes with the data",
     judgement="perceived",
     terms=(

@@ -49,6 +49,7 @@ INFO = DatasetInfo(
     ),
     licence="FHIBE's own terms of use: fairness evaluation and mitigation, after registration",
     training_allowed=False,
+    training_terms="its terms allow the evaluation of fairness and the mitigation of bias only",
     withdrawal="people may withdraw their consent at any time; use the newest release",
     judgement="self-reported",
     terms=(

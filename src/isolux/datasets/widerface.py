@@ -55,7 +55,7 @@ INFO = DatasetInfo(
         ),
     ),
     licence="images for research use; demographics CC BY-NC 4.0",
-    training_allowed=False,
+    training_allowed=None,
     withdrawal="no way for the people shown to withdraw is published",
     judgement="perceived",
     terms=(

@@ -1,0 +1,56 @@
+"""Sets for evaluation alone: they do not feed training, whoever asks."""
+
+from __future__ import annotations
+
+from isolux.errors import LicenceError
+from isolux.info import DatasetInfo
+
+__all__ = ["refuse_training"]
+
+
+def refuse_training(info: DatasetInfo) -> None:
+    """Refuse a dataset whose licence does not let a model be trained on it.
+
+    A dataset that does not say (``training_allowed`` is None) passes: its licence decides, and
+    whoever trains has to read it.
+
+    Parameters
+    ----------
+    info : DatasetInfo
+
+    Raises
+    ------
+    LicenceError
+        With the licence, its words on training, and where they stand.
+
+    Examples
+    --------
+    >>> from isolux.info import Reference
+    >>> refuse_training(
+    ...     DatasetInfo(
+    ...         title="A benchmark",
+    ...         summary="An example.",
+    ...         references=(Reference("b", "Someone (2024). A benchmark.", url="https://b.org"),),
+    ...         licence="evaluation only",
+    ...         training_allowed=False,
+    ...     )
+    ... )
+    Traceback (most recent call last):
+        ...
+    isolux.errors.LicenceError: A benchmark may not be used to train a model
+      expected: a dataset whose licence allows training
+      found: evaluation only
+      where: Someone (2024). A benchmark. https://b.org
+      what to do: evaluate with it, and train on other data
+    """
+    if info.training_allowed is not False:
+        return
+    said = [info.licence] + ([f'"{info.training_terms}"'] if info.training_terms else [])
+    source = info.references[0] if info.references else None
+    raise LicenceError(
+        f"{info.title} may not be used to train a model",
+        expected="a dataset whose licence allows training",
+        found=": ".join(said),
+        where=f"{source.citation} {source.url}".strip() if source else None,
+        hint="evaluate with it, and train on other data",
+    )
