@@ -74,10 +74,14 @@ DRAWN: Mapping[str, Drawn] = {
     "hair_type": Drawn(
         "subject",
         {
-            "straight": 0.35, "wavy": 0.25, "curly": 0.15, "coily": 0.12, "dreadlocks": 0.05,
+            "straight": 0.35,
+            "wavy": 0.25,
+            "curly": 0.15,
+            "coily": 0.12,
+            "dreadlocks": 0.05,
             "bald": 0.08,
         },
-    ),  # fmt: skip
+    ),
     "facial_hair": Drawn("subject", {"no": 0.8, "yes": 0.2}),
     "tattoo": Drawn("subject", {"no": 0.9, "yes": 0.1}),
     "occupation": Drawn("subject", _alike(OCCUPATIONS)),

@@ -1,0 +1,127 @@
+"""A sentence for each photo: who does what where.
+
+``A nurse and two guards stand in a park in Kenya at night.`` Countries are named so that a
+dataset's approximate geography can be read from its captions, as FACET's annotators' can.
+Perceived gender presentation, age and skin tone are not told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+__all__ = ["captions", "noun"]
+
+_PLURALS = {
+    "boatman": "boatmen", "fireman": "firemen", "horseman": "horsemen", "lawman": "lawmen",
+    "prayer": "people at prayer", "computer_user": "computer users",
+}  # fmt: skip
+_SINGULARS = {"prayer": "person at prayer"}
+_NUMBERS = ("no", "a", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_DOES: Mapping[str, tuple[str, str]] = {
+    "standing": ("stands", "stand"),
+    "walking": ("walks", "walk"),
+    "sitting": ("sits", "sit"),
+    "arms_raised": ("raises both arms", "raise their arms"),
+    "bending": ("bends down", "bend down"),
+}
+_SCENES = {
+    "city_street": "on a city street", "residential": "on a residential street",
+    "park": "in a park", "highway": "beside a highway", "home": "at home", "shop": "in a shop",
+}  # fmt: skip
+_HOURS = {"daytime": "", "dawn_dusk": " at dusk", "night": " at night"}
+_ARTICLES = {"Netherlands": "the Netherlands", "Philippines": "the Philippines",
+             "United States": "the United States"}  # fmt: skip
+
+
+def noun(occupation: str, number: int) -> str:
+    """Say how many there are of somebody.
+
+    Examples
+    --------
+    >>> noun("nurse", 1), noun("electrician", 1), noun("guard", 2), noun("fireman", 3)
+    ('a nurse', 'an electrician', 'two guards', 'three firemen')
+    """
+    plain = occupation.replace("_", " ")
+    if number == 1:
+        word = _SINGULARS.get(occupation, plain)
+        return f"{'an' if word[0] in 'aeiou' else 'a'} {word}"
+    several = _PLURALS.get(occupation, f"{plain}s")
+    return f"{_NUMBERS[number] if number < len(_NUMBERS) else number} {several}"
+
+
+def captions(people: pl.DataFrame, photos: pl.DataFrame) -> pl.Series:
+    """Write a sentence for each photo.
+
+    Parameters
+    ----------
+    people : polars.DataFrame
+        ``image`` (row number of the photo), ``occupation``, ``pose``.
+    photos : polars.DataFrame
+        ``country``, ``scene``, ``time_of_day``: one row for each photo, in order.
+
+    Returns
+    -------
+    polars.Series
+        ``caption``, in the order of the photos; nobody in a photo: null.
+
+    Examples
+    --------
+    >>> people = pl.DataFrame({"image": [0, 0, 0], "occupation": ["guard", "nurse", "guard"],
+    ...     "pose": ["standing"] * 3})
+    >>> photos = pl.DataFrame({"country": ["Kenya"], "scene": ["park"], "time_of_day": ["night"]})
+    >>> captions(people, photos)[0]
+    'Two guards and a nurse stand in a park in Kenya at night.'
+    """
+    kinds = people.group_by("image", "occupation", maintain_order=True).len()
+    words = _words(kinds.select("occupation", "len").unique())
+    who = (
+        kinds.join(words, on=["occupation", "len"], maintain_order="left")
+        .group_by("image", maintain_order=True)
+        .agg("word")
+        .select("image", who=_listed(pl.col("word")))
+    )
+    what = people.group_by("image", maintain_order=True).agg(
+        one_pose=pl.col("pose").n_unique() == 1, pose=pl.col("pose").first(), number=pl.len()
+    )
+    alone = pl.col("number") == 1
+    does = {n: {pose: forms[n] for pose, forms in _DOES.items()} for n in (0, 1)}
+    verb = (
+        pl.when(alone)
+        .then(pl.col("pose").replace(does[0]))
+        .when("one_pose")
+        .then(pl.col("pose").replace(does[1]))
+        .otherwise(pl.lit("are"))
+    )
+    told = photos.with_row_index("image").with_columns(pl.col("image").cast(pl.Int64))
+    for table in (who, what):
+        numbered = table.with_columns(pl.col("image").cast(pl.Int64))
+        told = told.join(numbered, on="image", how="left", maintain_order="left")
+    place = pl.format(
+        "{} in {}{}.",
+        pl.col("scene").replace(_SCENES),
+        pl.col("country").replace(_ARTICLES),
+        pl.col("time_of_day").replace(_HOURS),
+    )
+    return told.select(caption=pl.format("{} {} {}", _capital(pl.col("who")), verb, place))[
+        "caption"
+    ]
+
+
+def _words(kinds: pl.DataFrame) -> pl.DataFrame:
+    """Name each occupation and number that occurs: a few hundred at most."""
+    written = [noun(occupation, number) for occupation, number in kinds.iter_rows()]
+    return kinds.with_columns(pl.Series("word", written, dtype=pl.String))
+
+
+def _listed(words: pl.Expr) -> pl.Expr:
+    """Join words with commas and a last ``and``."""
+    several = pl.format(
+        "{} and {}", words.list.head(words.list.len() - 1).list.join(", "), words.list.last()
+    )
+    return pl.when(words.list.len() == 1).then(words.list.first()).otherwise(several)
+
+
+def _capital(text: pl.Expr) -> pl.Expr:
+    return pl.concat_str(text.str.head(1).str.to_uppercase(), text.str.slice(1))
