@@ -1,17 +1,14 @@
-"""What a dataset holds: literal counts, FACET's Tables 17 and 18, FairFace's real labels."""
+"""What a dataset holds: literal counts, FairFace's real labels; FACET's tables are in golden/."""
 
 from __future__ import annotations
 
 import csv
-import json
 import math
-from itertools import pairwise
 
 import polars as pl
 import pytest
 
 from isolux._description_balance import balance_row, read_target
-from isolux._range_conditions import spell_out_ranges
 from isolux.containers import Dataset
 from isolux.datasets import load
 from isolux.description import describe
@@ -20,7 +17,7 @@ from isolux.info import DatasetInfo
 from isolux.spec import Grouping
 from isolux.stats.proportions import wilson
 from isolux.tables import ATTRIBUTES
-from tests._shared import SHARED, shared_data
+from tests._shared import shared_data
 
 INFO = DatasetInfo(
     title="Made", summary="Made up.", references=(), terms=(("gender", "perceived presentation"),)
@@ -159,6 +156,31 @@ def test_an_attribute_of_many_numbers_waits_for_bins():
     assert table["people"].to_list() == [20, 20]
 
 
+def test_a_number_without_bins_has_quantiles_in_place_of_groups():
+    data = made([(str(i), str(i), {"race": "A"}) for i in range(40)])
+    numbers = pl.DataFrame(
+        {"unit_kind": "instance", "unit_id": [str(i) for i in range(40)], "attribute": "age",
+         "value": [str(i) for i in range(40)], "number": [float(i) for i in range(40)]}
+    )  # fmt: skip
+    rows = pl.concat([data.attributes, ATTRIBUTES.conform(numbers)], how="diagonal_relaxed")
+    data = Dataset("made", INFO, data.instances, ATTRIBUTES.conform(rows))
+    for by in ([], ["age", "race"]):
+        found = describe({"d": data}, by)
+        assert "By age" not in found.tables
+        assert found.tables["Numbers: age"]["median"].to_list() == [19.5, 19.5]
+    assert "age is a number: its quantiles are given, and groups with --bins." in found.notes
+    with pytest.raises(SpecError, match="40 different numbers, too many to be groups"):
+        describe({"d": data}, ["age*race"])
+
+
+def test_attributes_of_one_dataset_alone_are_not_put_side_by_side_unasked():
+    both = {"five": made(FIVE), "other": made([("a", "1", {"race": "A", "gender": "F"})])}
+    found = describe(both)
+    side = [name for name in found.tables if name.startswith("Side by side")]
+    assert side == ["Side by side: perceived presentation (gender), 95 % intervals"]
+    assert any("one dataset alone has them: tone, class, race" in note for note in found.notes)
+
+
 def test_datasets_stand_side_by_side_with_wilsons_intervals():
     one = made([(str(i), str(i), {"race": "A" if i < 30 else "B"}) for i in range(100)])
     two = made([(str(i), str(i), {"race": "A"}) for i in range(50)])
@@ -259,143 +281,6 @@ def test_a_target_of_other_words_is_refused(tmp_path):
         describe({"five": made(FIVE)}, ["gender"], target=read_target(file))
     with pytest.raises(FileError):
         read_target(tmp_path / "absent.csv")
-
-
-def test_a_range_passes_where_all_of_it_does():
-    ages = ["3-9", "10-19", "20-29", "15-25", "70+", "under 20", "unknown"]
-    data = made([(str(i), str(i), {"age": age}) for i, age in enumerate(ages)])
-    assert spell_out_ranges(data, ["age>=20"]) == ['age="20-29","70+"']
-    assert spell_out_ranges(data, ["age<20"]) == ['age="10-19","3-9"']
-    assert spell_out_ranges(data, ["age<=20"]) == ['age="10-19","3-9","under 20"']
-    assert spell_out_ranges(data, ["age=3-9", "age>900"]) == ["age=3-9", "age>900"]
-    numbers = made([("a", "1", {"age": "34"})])
-    assert spell_out_ranges(numbers, ["age>=20"]) == ["age>=20"]
-
-
-def golden(name):
-    path = SHARED / "golden" / f"facet_{name}.csv"
-    if not path.exists():
-        pytest.skip(
-            f"GOLDEN TABLE ABSENT: {path} is not there, so that a dataset made from the paper's "
-            "counts describes back to them was NOT checked; set ISOLUX_SHARED"
-        )
-    return pl.read_csv(path)
-
-
-GENDERS = {"masc": "gp_masc", "fem": "gp_fem", "non_binary": "gp_non_binary"}
-AGES = {"young": "age_younger", "middle": "age_middle", "older": "age_older"}
-
-
-def placed(row, columns):
-    """Give the first people of a class the first value, the next the second, the rest none."""
-    found = [value for value, column in columns.items() for _ in range(row[column] or 0)]
-    return found + ["na"] * (row["total"] - len(found))
-
-
-def people_of_table_17(table):
-    """One slot a person and class, then 3,677 pairs of alike slots made one person each."""
-    alike: dict[tuple, list[str]] = {}
-    for row in table.iter_rows(named=True):
-        for at, (gender, age) in enumerate(
-            zip(placed(row, GENDERS), placed(row, AGES), strict=True)
-        ):
-            tones = tuple(k for k in range(1, 11) if at < (row[f"mst_{k}"] or 0))
-            alike.setdefault((gender, age, tones), []).append(row["person_class"])
-    people, spare = [], int(table["total"].sum()) - 49_551
-    for looks, classes in alike.items():
-        half = len(classes) // 2
-        pairs = list(zip(classes[:half], classes[half:], strict=False))
-        for one, two in pairs:
-            if one != two and spare:
-                people.append((looks, one, two))
-                spare -= 1
-            else:
-                people += [(looks, one, ""), (looks, two, "")]
-        people += [(looks, name, "") for name in classes[2 * half :]]
-    assert spare == 0
-    return people
-
-
-def write_facet(people, path):
-    box = json.dumps({"x": 4, "y": 5, "width": 20, "height": 40})
-    flags = [f"gender_presentation_{g}" for g in (*GENDERS, "na")]
-    flags += [f"skin_tone_{k}" for k in (*range(1, 11), "na")]
-    flags += [f"age_presentation_{a}" for a in (*AGES, "na")]
-    with path.open("w", newline="") as stream:
-        writer = csv.writer(stream)
-        writer.writerow(["person_id", "filename", "class1", "class2", "bounding_box", *flags])
-        for at, ((gender, age, tones), one, two) in enumerate(people):
-            on = {f"gender_presentation_{gender}", f"age_presentation_{age}"}
-            on |= {f"skin_tone_{k}" for k in tones or ("na",)}
-            image = f"sa_{at % 31_702}.jpg"
-            writer.writerow([at, image, one, two, box, *(int(flag in on) for flag in flags)])
-
-
-def test_facets_table_17_describes_back_to_itself(tmp_path):
-    table = golden("t17")
-    people = people_of_table_17(table)
-    write_facet(people, tmp_path / "annotations.csv")
-    by = ["class*gender_presentation", "class*age_presentation", "class*skin_tone", "class"]
-    found = describe({"facet": load("facet", tmp_path)}, by).tables
-    (sizes,) = found["People, images and subjects"].rows(named=True)
-    assert (sizes["people"], sizes["images with people"]) == (49_551, 31_702)
-    crossed = [t for name, t in found.items() if name.startswith("By") and "×" in name]
-    for part, columns in zip(
-        crossed,
-        [GENDERS, AGES, {str(k): f"mst_{k}" for k in range(1, 11)}],
-        strict=True,
-    ):
-        assert part["people"].sum() == 53_228  # each person under class1 and class2
-        got = {row["class"]: row for row in part.rows(named=True)}
-        for row in table.iter_rows(named=True):
-            mine = got[row["person_class"]]
-            assert mine["people"] == row["total"]
-            for value, column in columns.items():
-                assert mine[value] == (row[column] or 0), (row["person_class"], column)
-    totals = [row[1] for row in crossed[0].rows()]
-    assert all(a >= b for a, b in pairwise(totals))  # the paper's order, by falling size
-    # 49,551 people dealt out over 31,702 images: 17,849 hold two
-    assert found["People per image"]["images"].to_list() == [13_853, 17_849]
-
-
-def test_facets_table_18_totals_describe_back_to_themselves():
-    table = golden("t18")
-    kinds = ("person", "clothing", "hair")
-    sides = {}
-    for attribute in ("perceived gender presentation", "perceived age group"):
-        rows = table.filter(pl.col("attribute") == attribute)
-        sides[attribute] = {
-            kind: [g for g, n in rows.select("group", kind).iter_rows() for _ in range(n)]
-            for kind in kinds
-        }
-    # The k-th mask of each kind has the k-th gender and the k-th age; five of clothing a person.
-    people: list[tuple[str, str, bool, list[dict]]] = []
-    mask = {"counts": "", "height": 1, "width": 1}
-    for kind in kinds:
-        alike: dict[tuple[str, str], int] = {}
-        for pair in zip(*(side[kind] for side in sides.values()), strict=True):
-            alike[pair] = alike.get(pair, 0) + 1
-        step = 5 if kind == "clothing" else 1
-        for pair, n in alike.items():
-            for first in range(0, n, step):
-                parts = [{"part": kind, **mask}] * min(step, n - first)
-                people.append((*pair, kind == "person", [] if kind == "person" else parts))
-    ids = [str(i) for i in range(len(people))]
-    data = made(
-        [
-            (i, i, {"gender_presentation": p[0], "age": p[1]})
-            for i, p in zip(ids, people, strict=True)
-        ],
-        mask_counts=["0" if p[2] else None for p in people],
-        part_masks=[p[3] for p in people],
-    )
-    found = describe({"facet": data}).tables
-    totals = {"person": 10_857, "clothing": 50_655, "hair": 7_183}
-    for name, attribute in zip(("gender_presentation", "age"), sides, strict=True):
-        masks = found[f"Masks by {name}"]
-        assert {kind: masks[kind].sum() for kind in kinds} == totals
-        printed = table.filter(pl.col("attribute") == attribute).drop("attribute")
-        assert sorted(masks.rows()) == sorted(printed.select("group", *kinds).rows())
 
 
 def test_fairfaces_real_labels():

@@ -128,3 +128,61 @@ def test_an_unknown_attribute_names_those_there_are():
         kept("agee>=20")
     assert "age" in str(caught.value)
     assert "--only" in str(caught.value)
+
+
+RANGES = ["3-9", "10-19", "20-29", "15-25", "70+", "under 20", "more than 20", "[18, 20)", "34"]
+
+
+@pytest.mark.parametrize(
+    ("condition", "values"),
+    [
+        # A range passes where all of it does; "more than 20" leaves 20 itself out.
+        ("age>=20", ["20-29", "70+", "more than 20", "34"]),
+        ("age>20", ["70+", "more than 20", "34"]),
+        ("age<20", ["3-9", "10-19", "under 20", "[18, 20)"]),
+        ("age<=19", ["3-9", "10-19"]),
+        ("age<=20", ["3-9", "10-19", "under 20", "[18, 20)"]),
+        ("age=15-25", ["15-25"]),
+    ],
+)
+def test_ranges_compare(condition, values):
+    ids = [str(i) for i in range(len(RANGES) + 1)]
+    people = Dataset(
+        name="ranges",
+        info=INFO,
+        instances=pl.DataFrame({"instance_id": ids, "image_id": ids}),
+        attributes=pl.DataFrame(
+            {"unit_kind": "instance", "unit_id": ids, "attribute": "age",
+             "value": [*RANGES, "not sure"]}
+        ),
+    )  # fmt: skip
+    found = keep_only(people, [condition], whole_images=False).instances["instance_id"]
+    assert [RANGES[int(i)] for i in found] == values
+
+
+def test_fairfaces_ages_from_twenty_are_six_of_nine():
+    ages = ["0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", "more than 70"]
+    people = Dataset(
+        name="ages",
+        info=INFO,
+        instances=pl.DataFrame({"instance_id": ages, "image_id": ages}),
+        attributes=pl.DataFrame(
+            {"unit_kind": "instance", "unit_id": ages, "attribute": "age", "value": ages}
+        ),
+    )
+    kept_ages = keep_only(people, ["age>=20"], whole_images=True).instances
+    assert kept_ages.filter("judged")["instance_id"].to_list() == ages[3:]
+
+
+def test_a_number_beside_a_range_is_what_compares():
+    people = Dataset(
+        name="both",
+        info=INFO,
+        instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]}),
+        attributes=pl.DataFrame(
+            {"unit_kind": "instance", "unit_id": ["a", "b"], "attribute": "age",
+             "value": ["20-29", "20-29"], "number": [19.0, None]}
+        ),
+    )  # fmt: skip
+    found = keep_only(people, ["age>=20"], whole_images=False).instances
+    assert found["instance_id"].to_list() == ["b"]

@@ -2,19 +2,22 @@
 
 From one or several datasets to named tables: people, images and subjects by attribute and value
 (FACET, Tables 3, 9, 10), by intersection (Table 17: occupation × attribute), masks (Table 18),
-people per image and sizes of boxes (Figures 9, 10), what is unknown or missing, balance against
-uniform or a target, and the composition of datasets side by side (FairFace, Figure 1).
+people per image and sizes of boxes (Figures 9, 10), what is unknown or missing, numbers by group
+(FairFace, Figure 5), balance against uniform or a target, the composition of datasets side by side
+(Figure 1), and how varied people look to a model whose embeddings are at hand (Figures 3, 4).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import polars as pl
 
 from isolux._description_balance import Target
+from isolux._description_diversity import diversity_of
+from isolux._description_numbers import continuous, number_tables
 from isolux._description_tables import DescribedPeople, known_rows, named, tables_of
 from isolux.containers import Dataset
 from isolux.errors import SpecError, UnknownNameError
@@ -42,11 +45,15 @@ class Description:
         known, never 0.
     notes : tuple of str
         What was left out, and why.
+    drawn : mapping of str to mapping of str to polars.DataFrame
+        By a table's caption and a figure's title, what is drawn above it and too long to print:
+        curves (``group, distance, share``) and maps (``group, x, y``).
     """
 
     names: tuple[str, ...]
     tables: Mapping[str, pl.DataFrame]
     notes: tuple[str, ...] = ()
+    drawn: Mapping[str, Mapping[str, pl.DataFrame]] = field(default_factory=dict)
 
 
 def describe(
@@ -55,7 +62,9 @@ def describe(
     groupings: Mapping[str, Grouping] | None = None,
     *,
     target: Target | None = None,
+    embeddings: Mapping[str, pl.DataFrame] | None = None,
     level: float = 0.95,
+    seed: int = 0,
 ) -> Description:
     """Count people, images and subjects by attribute, intersection, size and crowding.
 
@@ -73,8 +82,13 @@ def describe(
         ``class1`` and ``class2``, two skin tones) counts under both.
     target : Target, optional
         The composition to hold the known groups against; none: uniform.
+    embeddings : mapping of str to polars.DataFrame, optional
+        By the dataset's name, table ``EMBEDDINGS`` of one model: Vendi score, distances of pairs
+        and a map, whole and by group.
     level : float
-        Of the intervals of several datasets' shares.
+        Of the intervals of several datasets' shares, and of Vendi scores.
+    seed : int
+        Of what is drawn at random: pairs, subjects, the map.
 
     Returns
     -------
@@ -87,12 +101,14 @@ def describe(
     UnknownNameError
         No dataset has such an attribute.
     SpecError
-        No dataset, or a setting that ``groups.membership`` refuses.
+        No dataset, a setting that ``groups.membership`` refuses, embeddings of several models.
+    JoinError
+        Embeddings of nobody in the dataset.
 
     References
     ----------
     FACET (Gustafson et al. 2023), section 5.4, appendix A.4, D; FairFace (Kärkkäinen & Joo 2021),
-    section 3, Figure 1.
+    section 3, Figures 1, 3, 4, 5; FHIBE (Xiang et al. 2025), "Dataset diversity".
 
     Examples
     --------
@@ -119,14 +135,22 @@ def describe(
     ]
     found: dict[str, dict[str, pl.DataFrame]] = {}
     for name, people in everyone.items():
-        for caption, table in tables_of(people, target).items():
+        for caption, table in {**tables_of(people, target), **number_tables(people)}.items():
             found.setdefault(caption, {})[name] = table
     if len(datasets) == 1:
         tables = {caption: next(iter(of.values())) for caption, of in found.items()}
     else:
-        tables = _compositions(everyone, level)
+        tables, said = _compositions(everyone, level, chosen=bool(by))
+        notes += said
         tables |= {caption: _stacked(of) for caption, of in found.items()}
-    return Description(tuple(datasets), tables, tuple(dict.fromkeys(notes)))
+    diversity = diversity_of(everyone, embeddings or {}, level=level, seed=seed)
+    notes += diversity.notes
+    return Description(
+        tuple(datasets),
+        {**tables, **diversity.tables},
+        tuple(dict.fromkeys(notes)),
+        diversity.drawn,
+    )
 
 
 def _stacked(by_name: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -185,23 +209,37 @@ def _wanted(
             f"{name} has {n:,} values and is not counted by: name it in --by, with --bins "
             "where it is a number."
             for name, n in sizes.iter_rows()
-            if (name,) not in few
+            if (name,) not in few and name not in continuous(attributes)
         ]
         return few, left
     chosen, notes = [], []
+    without_bins = continuous(attributes) - {n for n, how in groupings.items() if how.bins}
     for entry in by:
         try:
-            chosen.append(parts(entry, known))
+            names = parts(entry, known)
         except UnknownNameError as error:
             notes.append(f"{entry} is not counted: there is no {error.name!r} here.")
+            continue
+        if len(names) == 1 and names[0] in without_bins:
+            notes.append(f"{entry} is a number: its quantiles are given, and groups with --bins.")
+        else:
+            chosen.append(names)
     return list(dict.fromkeys(chosen)), notes
 
 
-def _compositions(everyone: Mapping[str, DescribedPeople], level: float) -> dict[str, pl.DataFrame]:
-    """Put datasets side by side: each group's share of those known, with its sampling interval."""
-    tables = {}
+def _compositions(
+    everyone: Mapping[str, DescribedPeople], level: float, *, chosen: bool
+) -> tuple[dict[str, pl.DataFrame], list[str]]:
+    """Put datasets side by side: each group's share of those known, with its sampling interval.
+
+    Where nobody chose attributes, those that one dataset alone has are left out.
+    """
+    tables, alone = {}, []
     for names in dict.fromkeys(entry for people in everyone.values() for entry in people.by):
         having = {name: people for name, people in everyone.items() if names in people.by}
+        if len(having) == 1 and not chosen:
+            alone.append("*".join(names))
+            continue
         known = [known_rows(people, names)["group"] for people in having.values()]
         groups = pl.concat(known).unique(maintain_order=True).to_list()
         if len(names) == 1:
@@ -215,7 +253,10 @@ def _compositions(everyone: Mapping[str, DescribedPeople], level: float) -> dict
         shown = named(next(iter(having.values())), names)
         caption = f"Side by side: {shown}, {100 * level:g} % intervals"
         tables[caption] = table.select("group", "dataset", pl.exclude("group", "dataset"))
-    return tables
+    if not alone:
+        return tables, []
+    note = f"not side by side, as one dataset alone has them: {', '.join(alone)}. "
+    return tables, [f"{note}--rename OLD=NEW gives two attributes one name, --group their values."]
 
 
 def _composition(

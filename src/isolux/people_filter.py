@@ -16,6 +16,7 @@ import polars as pl
 
 from isolux.containers import Dataset
 from isolux.errors import SpecError, UnknownNameError
+from isolux.groups.ranges import read_range
 from isolux.tables import INSTANCES
 
 __all__ = ["Condition", "keep_only", "only_judged", "parse_conditions"]
@@ -92,7 +93,8 @@ def keep_only(dataset: Dataset, written: Sequence[str], *, whole_images: bool) -
     written : sequence of str
         Conditions, as ``parse_conditions`` reads them. With several values of an attribute (three
         annotators) a person passes by any of them; ``!=`` by none of those named. Who has no value
-        does not pass ``=`` and the comparisons, and passes ``!=``.
+        does not pass ``=`` and the comparisons, and passes ``!=``. A value that is a range
+        (``20-29``, ``more than 70``) passes a comparison where all of it does.
     whole_images : bool
         True: the others stay, not ``judged``, as they take part in the matching. False: they go.
 
@@ -164,12 +166,24 @@ def _passing(condition: Condition, attributes: pl.DataFrame, dataset: Dataset) -
         raise UnknownNameError("attribute", condition.attribute, known, where="--only")
     who = pl.col("instance_id")
     if condition.relation in _COMPARE:
-        number = pl.col("value").cast(pl.Float64, strict=False)
-        if "number" in rows.columns:
-            number = pl.coalesce("number", number)
-        holds = rows.filter(_COMPARE[condition.relation](number, condition.number))
-        return who.is_in(holds["unit_id"].implode())
+        return who.is_in(rows.filter(_comparing(condition, rows))["unit_id"].implode())
     named = who.is_in(
         rows.filter(pl.col("value").is_in(list(condition.values)))["unit_id"].implode()
     )
     return ~named if condition.relation == "!=" else named
+
+
+def _comparing(condition: Condition, rows: pl.DataFrame) -> pl.Expr:
+    """Compare the numbers, and of the values that are ranges those that pass as a whole."""
+    number = pl.col("value").cast(pl.Float64, strict=False)
+    if "number" in rows.columns:
+        number = pl.coalesce("number", number)
+    words = rows.filter(number.is_null())["value"].drop_nulls().unique()
+    ranges = {word: read_range(word) for word in words}
+    passing = [
+        word
+        for word, found in ranges.items()
+        if found is not None and found.passes(condition.relation, condition.number)
+    ]
+    in_range = number.is_null() & pl.col("value").is_in(passing)
+    return _COMPARE[condition.relation](number, condition.number).fill_null(value=False) | in_range

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -56,6 +57,90 @@ def test_two_datasets_side_by_side(monkeypatch, capsys, people, tmp_path):
     assert ran.code == 0, ran.err
     assert "Side by side: race, 95 % intervals" in ran.out
     assert "others.csv" in ran.out
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "net.npy", rng.normal(size=(40, 8)))
+    (tmp_path / "net.ids.txt").write_text("".join(f"{i}\n" for i in range(40)))
+    return tmp_path / "net.npy"
+
+
+def test_embeddings_add_diversity(monkeypatch, capsys, people, vectors, tmp_path):
+    out = tmp_path / "page.html"
+    ran = isolux(
+        monkeypatch, capsys, "describe", f"table:{people}", "--by", "race", "--embeddings", vectors,
+        "--seed", "1", "--out", out,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    for caption in ("Diversity: Vendi score", "Distances between pairs: L1", "Map of embeddings"):
+        assert caption in ran.out
+    assert "embeddings by race. Near means alike" in out.read_text()
+
+
+def test_captions_add_an_approximate_geography(monkeypatch, capsys, people, tmp_path):
+    captions = tmp_path / "captions.csv"
+    captions.write_text("id,caption\n0,a bus in London\n1,Lagos market\n2,a street\n")
+    ran = isolux(
+        monkeypatch, capsys, "describe", f"table:{people}", "--captions", captions, "--by",
+        "race*caption_region",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "By caption_country" in ran.out
+    lines = [line.split() for line in ran.out.splitlines()]
+    # 38 of 40 people have no place: that share is printed with the others
+    assert ["unknown", "38", "95.0", "38", "95.0"] in lines
+    assert ["Nigeria", "1", "2.5", "1", "2.5"] in lines
+
+
+def test_attributes_of_other_names_are_brought_side_by_side(monkeypatch, capsys, people, tmp_path):
+    other = tmp_path / "others.csv"
+    other.write_text("id,perceived_race\n1,a\n2,B\n")
+    both = ("describe", f"table:{people}", f"table:{other}")
+    ran = isolux(monkeypatch, capsys, *both)
+    assert "not side by side, as one dataset alone has them: race, gender" in ran.out
+    ran = isolux(
+        monkeypatch, capsys, *both, "--rename", "perceived_race=race", "--group", "race:A=A,a"
+    )
+    assert ran.code == 0, ran.err
+    assert "Side by side: race, 95 % intervals" in ran.out
+    lines = [line.split()[:4] for line in ran.out.splitlines()]
+    assert ["A", "others.csv", "1", "50.0"] in lines
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--embeddings", "a.npy", "--embeddings", "b.npy"), "does not name a file for each"),
+        (("--embeddings", "absent.npy"), "there is no such file"),
+        (("--captions", "absent.csv"), "absent.csv"),
+        (("--rename", "race"), "--rename cannot be read"),
+        (("--rename", "rase=race"), "there is no attribute named 'rase'"),
+        (("--rename", "race=gender"), "would make two attributes one"),
+        (("--derive", "caption_region"), "--captions FILE"),
+    ],
+)
+def test_describe_refuses_what_it_cannot_add(monkeypatch, capsys, people, more, said):
+    ran = isolux(monkeypatch, capsys, "describe", f"table:{people}", *more)
+    assert ran.code == 2
+    assert said in ran.plain
+    assert "Traceback" not in ran.err
+
+
+def test_ages_that_are_ranges_compare_in_an_audit_too(monkeypatch, capsys, tmp_path):
+    file = tmp_path / "people.csv"
+    ages = ["10-19", "20-29", "more than 70"]
+    file.write_text(
+        "id,race,age,gender,said\n"
+        + "".join(f"{i},{'AB'[i % 2]},{ages[i % 3]},F,F\n" for i in range(60))
+    )
+    ran = isolux(
+        monkeypatch, capsys, "audit", f"table:{file}", "--target", "gender", "--by", "race",
+        "--prediction-column", "said", "--only", "age>=20", "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "20 of 60 people" in " ".join(ran.out.split())
 
 
 @pytest.mark.parametrize(

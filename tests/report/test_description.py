@@ -80,3 +80,113 @@ def test_a_table_of_nothing_known_still_prints():
 def test_it_is_written_whole(tmp_path):
     path = write_description(tmp_path / "page.html", {"Sizes": SIZES}, {"made": INFO})
     assert path.read_text(encoding="utf-8") == render_description({"Sizes": SIZES}, {"made": INFO})
+
+
+VENDI = pl.DataFrame(
+    {
+        "attribute": ["everyone", "race", "race"],
+        "group": ["everyone", "A", HOSTILE],
+        "vectors": [90, 30, 60],
+        "subjects drawn": [45, 15, 15],
+        "Vendi score of these": [9.0, 5.0, None],
+        "from": [8.0, 4.5, None],
+        "to": [9.5, 5.5, None],
+    }
+)
+NUMBERS = pl.DataFrame(
+    {
+        "attribute": ["everyone", "race", "race"],
+        "group": ["everyone", "A", "B"],
+        "5th": [1.0, 1.0, 2.0],
+        "25th": [2.0, 2.0, 3.0],
+        "median": [3.0, 3.0, 4.0],
+        "75th": [4.0, 4.0, 5.0],
+        "95th": [5.0, 5.0, 6.0],
+    }
+)
+CURVES = {
+    "race": pl.DataFrame(
+        {"group": ["A"] * 3 + [HOSTILE] * 3, "distance": [1.0, 2.0, 3.0] * 2,
+         "share": [0.1, 0.5, 0.9] * 2}
+    )
+}  # fmt: skip
+POINTS = {
+    "race": pl.DataFrame({"group": ["A", HOSTILE], "x": [0.0, 1.0], "y": [1.0, 0.0]}),
+    "job": pl.DataFrame({"group": [f"j{i}" for i in range(30)], "x": [0.0] * 30, "y": [1.0] * 30}),
+}
+DIVERSE = {"Vendi": VENDI, "Distances: L1": NUMBERS, "Map": SIZES, "Numbers: age": NUMBERS}
+DRAWN = {"Distances: L1": CURVES, "Map": POINTS}
+
+
+def test_diversity_gets_intervals_curves_and_a_map():
+    html = render_description(DIVERSE, {"made": INFO}, drawn=DRAWN)
+    assert HOSTILE not in html
+    page = parse(html)
+    told = [node.text for node in page.all("figcaption")]
+    vendi, curve, places, numbers = told
+    assert vendi == "By race. Scores of 15 subjects of each group, with intervals."
+    assert curve.startswith("By race: pairs that are nearer than each distance, in percent.")
+    assert places.startswith("2 embeddings by race. Near means alike;")  # 30 jobs: unreadable
+    assert numbers == "By race. Mark: median. Thick: the middle half. Thin: the middle 90 %."
+    assert "Vendi score is how many" in page.text
+    assert (
+        "Vendi score is how many" not in parse(render_description({"S": SIZES}, {"m": INFO})).text
+    )
+
+
+def test_curves_say_in_words_where_half_of_the_pairs_lie():
+    html = render_description(DIVERSE, {"made": INFO}, drawn=DRAWN)
+    assert "half of the pairs are nearer than A 2, " in html
+
+
+def test_places_from_captions_say_that_they_are_approximate():
+    table = pl.DataFrame({"caption_region": ["Europe"], "people": [1], "% of people": [100.0]})
+    text = parse(render_description({"By caption_region": table}, {"made": INFO})).text
+    assert "Places are approximate" in text
+    assert "Places are approximate" not in parse(render_description({"S": SIZES}, {"m": INFO})).text
+
+
+def test_percent_have_one_place_in_every_table():
+    table = pl.DataFrame({"attribute": ["a"], "unknown": [0], "% unknown": [0.0]})
+    page = parse(render_description({"Known": table}, {"made": INFO}))
+    assert [node.text for node in page.all("tbody")[0].all("td")] == ["0", "0.0"]
+
+
+BOXES = pl.DataFrame(
+    {
+        "part of the image": ["0 to 10 %", "10 to 20 %"],
+        "people": [6, 2],
+        "% of people": [75.0, 25.0],
+        "one person in the image": [1, 1],
+    }
+)
+
+
+def test_sizes_of_boxes_are_drawn_for_all_images_and_for_those_of_one_person():
+    page = parse(render_description({"Box": BOXES}, {"m": INFO}))
+    whole, alone = page.all("figure")
+    assert "75.0" in whole.text
+    assert "50.0" in alone.text
+    only = BOXES.with_columns(pl.col("people").alias("one person in the image"))
+    assert len(parse(render_description({"Box": only}, {"m": INFO})).all("figure")) == 1
+
+
+def test_a_single_group_is_no_figure():
+    table = pl.DataFrame({"tone": ["1"], "people": [3], "% of people": [100.0]})
+    assert not parse(render_description({"By tone": table}, {"m": INFO})).all("figure")
+
+
+def test_its_charts_are_valid_vega_lite(monkeypatch):
+    import altair as alt
+    import vl_convert
+
+    seen = []
+
+    def checked(spec, **_):
+        alt.Chart.from_dict(spec, validate=True)
+        seen.append(spec)
+        return "<svg></svg>"
+
+    monkeypatch.setattr(vl_convert, "vegalite_to_svg", checked)
+    render_description({**DIVERSE, "By tone": TONES, "Side": SIDE}, {"m": INFO}, drawn=DRAWN)
+    assert len(seen) == 6

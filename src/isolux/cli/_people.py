@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -12,21 +13,63 @@ if TYPE_CHECKING:
     from isolux.containers import Dataset
     from isolux.spec import AuditSpec
 
-__all__ = ["groupings_over", "load_only", "show_wide"]
+__all__ = ["groupings_over", "load_only", "renamed", "show_wide"]
 
 _ROWS = 60
 
 
-def load_only(spec: AuditSpec, only: list[str]) -> Dataset:
-    """Load people and keep those of ``--only``, where ages that are ranges compare too."""
+def load_only(spec: AuditSpec, only: list[str], captions: str | None = None) -> Dataset:
+    """Load people, compute the attributes that ``--only`` asks for, and keep whom it names."""
     from isolux._pipeline_inputs import load_people
-    from isolux._range_conditions import spell_out_ranges
     from isolux.derive import add
     from isolux.people_filter import keep_only, parse_conditions
 
-    dataset = load_people(spec)
-    dataset = add(dataset, [condition.attribute for condition in parse_conditions(only)])
-    return keep_only(dataset, spell_out_ranges(dataset, only), whole_images=False)
+    asked = [condition.attribute for condition in parse_conditions(only)]
+    if captions is None:
+        dataset = add(load_people(spec), asked)
+    else:
+        from isolux.derive._captions import with_captions
+
+        # What captions tell can be computed once they are there: attributes wait until then.
+        plain = load_people(spec.model_copy(update={"by": (), "derive": ()}))
+        by = [part for entry in spec.by for part in entry.split("*")]
+        computed = ["caption_country", "caption_region", *by, *spec.derive, *asked]
+        dataset = add(with_captions(plain, captions), computed)
+    return keep_only(dataset, only, whole_images=False)
+
+
+def renamed(datasets: dict[str, Dataset], written: list[str]) -> dict[str, Dataset]:
+    """Rename attributes, ``OLD=NEW``, where a dataset has them: to stand side by side."""
+    import polars as pl
+
+    from isolux.errors import SpecError, UnknownNameError
+
+    names = {name: set(d.attributes["attribute"].unique()) for name, d in datasets.items()}
+    everywhere = sorted(set().union(*names.values()))
+    for text in written:
+        old, equals, new = (part.strip() for part in text.partition("="))
+        if not (old and equals and new):
+            raise SpecError("--rename cannot be read", expected="OLD=NEW", found=repr(text))
+        if old not in everywhere:
+            raise UnknownNameError("attribute", old, everywhere, where="--rename")
+        for name, dataset in datasets.items():
+            if old not in names[name]:
+                continue
+            if new in names[name]:
+                raise SpecError(
+                    f"--rename would make two attributes one: {new!r}",
+                    expected="a name that the dataset does not use",
+                    found=repr(text),
+                    where=name,
+                )
+            changed = pl.col("attribute").replace({old: new})
+            terms = tuple((new if key == old else key, term) for key, term in dataset.info.terms)
+            datasets[name] = replace(
+                dataset,
+                attributes=dataset.attributes.with_columns(changed),
+                info=replace(dataset.info, terms=terms),
+            )
+    return datasets
 
 
 def groupings_over(spec: AuditSpec, datasets: dict[str, Dataset], by: list[str]) -> dict[str, Any]:
@@ -38,7 +81,10 @@ def groupings_over(spec: AuditSpec, datasets: dict[str, Dataset], by: list[str])
     tables = [dataset.instance_attributes() for dataset in datasets.values()]
     attributes = pl.concat(tables, how="diagonal_relaxed")
     named = by or attributes["attribute"].unique(maintain_order=True).to_list()
-    return groupings(spec.model_copy(update={"by": tuple(named)}), attributes)
+    # A value that one of several datasets lacks is no mistake either.
+    absent = "note" if len(datasets) > 1 else spec.absent_values
+    asked = {"by": tuple(named), "absent_values": absent}
+    return groupings(spec.model_copy(update=asked), attributes)
 
 
 def show_wide(caption: str, table: pl.DataFrame) -> None:
@@ -55,7 +101,8 @@ def show_wide(caption: str, table: pl.DataFrame) -> None:
         values = head[name].to_list()
         places = 1 if "%" in name else decimals(values)
         cells.append([name, *(cell_text(value, places) for value in values)])
-    keys = min(len(table.columns), 2 if table.columns[0] == "dataset" else 1)
+    named = [name in {"dataset", "attribute"} for name in head.columns]
+    keys = min(len(head.columns), (named.index(False) if False in named else 0) + 1)
     for block in _blocks(cells, keys, Console().width):
         columns, *rows = (list(row) for row in zip(*block, strict=True))
         show_table("", columns, rows)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["describe"]
 
@@ -24,15 +27,36 @@ def describe(
         list[str] | None, typer.Option(help="also count by a computed attribute (box_size)")
     ] = None,
     only: Annotated[list[str] | None, typer.Option(help='whom to count: "age>=20"')] = None,
+    withdrawn: Annotated[
+        str | None, typer.Option(help="file with the ids of people who withdrew: never counted")
+    ] = None,
     bins: Annotated[
         list[str] | None, typer.Option(help='"age=edges:18,30,45" or "income=quantile:4"')
     ] = None,
     votes: Annotated[
         str, typer.Option(help="any, any+unknown, majority, top, top-or-none, at-least:K")
     ] = "any",
+    group: Annotated[
+        list[str] | None, typer.Option(help='unite values: "gender:Female=Female,woman"')
+    ] = None,
+    rename: Annotated[
+        list[str] | None,
+        typer.Option(help="OLD=NEW: call an attribute as other datasets do, side by side"),
+    ] = None,
     target: Annotated[
         str | None,
         typer.Option(help="table of attribute, value, share to hold the groups against"),
+    ] = None,
+    embeddings: Annotated[
+        list[str] | None,
+        typer.Option(help="vectors of people or images, one file a dataset: adds diversity"),
+    ] = None,
+    embedding_option: Annotated[
+        list[str] | None, typer.Option(help="how to read them: ids=FILE, id=COLUMN, column=COLUMN")
+    ] = None,
+    captions: Annotated[
+        list[str] | None,
+        typer.Option(help="captions of images, one file a dataset: adds approximate geography"),
     ] = None,
     data_option: Annotated[
         list[str] | None, typer.Option(help="a setting of the dataset's own, NAME=VALUE")
@@ -42,6 +66,7 @@ def describe(
         str | None, typer.Option(help="what was sampled independently (subject); none: rows")
     ] = None,
     separator: Annotated[str | None, typer.Option(help="parts several values in one cell")] = None,
+    seed: Annotated[int, typer.Option(help="of pairs, subjects and the map, where drawn")] = 0,
     out: Annotated[Path | None, typer.Option(help="an HTML page to write, with figures")] = None,
 ) -> None:
     """Count people, images and subjects by attribute, intersection, size and crowding.
@@ -50,7 +75,7 @@ def describe(
     (--only category=pedestrian). Several datasets stand side by side, with sampling intervals.
     """
     from isolux._description_balance import read_target
-    from isolux.cli._people import groupings_over, load_only, show_wide
+    from isolux.cli._people import groupings_over, load_only, renamed, show_wide
     from isolux.description import describe as described
     from isolux.report.description import write_description
     from isolux.spec import parse_spec
@@ -58,13 +83,22 @@ def describe(
     held = None if target is None else read_target(target)
     said = {
         "by": by or (), "derive": derive or (), "bins": bins or (), "votes": votes,
-        "data_option": data_option or (), "id": id, "cluster": cluster, "separator": separator,
+        "group": group or (), "data_option": data_option or (), "id": id, "cluster": cluster,
+        "separator": separator, "withdrawn": withdrawn,
     }  # fmt: skip
     specs = {name: parse_spec({"data": text, **said}) for name, text in _names(data).items()}
-    datasets = {name: load_only(spec, only or []) for name, spec in specs.items()}
+    texts = _one_each(captions, list(specs), "--captions")
+    files = _one_each(embeddings, list(specs), "--embeddings")
+    datasets = {name: load_only(spec, only or [], texts.get(name)) for name, spec in specs.items()}
+    datasets = renamed(datasets, rename or [])
+    vectors = {name: _vectors(path, embedding_option or []) for name, path in files.items()}
     first = next(iter(specs.values()))
-    by_all = [*(by or []), *((derive or []) if by else [])]
-    found = described(datasets, by_all, groupings_over(first, datasets, by_all), target=held)
+    places = ["caption_country", "caption_region"] if texts else []
+    by_all = [*(by or []), *([*(derive or []), *places] if by else [])]
+    found = described(
+        datasets, by_all, groupings_over(first, datasets, by_all),
+        target=held, embeddings=vectors, seed=seed,
+    )  # fmt: skip
     for caption, table in found.tables.items():
         show_wide(caption, table)
     typer.echo("")
@@ -72,7 +106,7 @@ def describe(
         typer.echo(f"note: {note}")
     if out is not None:
         infos = {name: dataset.info for name, dataset in datasets.items()}
-        typer.echo(f"page: {write_description(out, found.tables, infos, found.notes)}")
+        typer.echo(f"page: {write_description(out, found.tables, infos, found.notes, found.drawn)}")
 
 
 def _names(data: list[str]) -> dict[str, str]:
@@ -87,3 +121,30 @@ def _names(data: list[str]) -> dict[str, str]:
 
     twice = next(text for text, n in Counter(data).items() if n > 1)
     raise SpecError("a dataset is named twice", expected="each once", found=repr(twice))
+
+
+def _one_each(files: list[str] | None, names: list[str], flag: str) -> dict[str, str]:
+    """Give each dataset its file: as many as there are datasets, in their order."""
+    if not files:
+        return {}
+    if len(files) != len(names):
+        from isolux.errors import SpecError
+
+        raise SpecError(
+            f"{flag} does not name a file for each dataset",
+            expected=f"{len(names)}, in the order of the datasets",
+            found=f"{len(files)}",
+        )
+    return dict(zip(names, files, strict=True))
+
+
+def _vectors(path: str, options: list[str]) -> pl.DataFrame:
+    from isolux import registry
+    from isolux.plugin_options import read_options
+    from isolux.predictions import read_outputs
+
+    settings = read_options(
+        registry.load("predictions", "embeddings").read, options,
+        owner="the format embeddings", flag="--embedding-option", hidden=("model",),
+    )  # fmt: skip
+    return read_outputs(path, format="embeddings", **settings)

@@ -8,39 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from isolux.groups.ranges import read_range
 from isolux.groups.unknown import UNKNOWN
 
 __all__ = ["natural_order"]
 
-_N = r"([+-]?\d[\d,]*(?:\.\d+)?)"
-_RANGES = (
-    # (pattern, which of its numbers is the low end, which the high end); None: unbounded
-    (re.compile(rf"{_N}\s*(?:-|–|—|to)\s*{_N}(?:\s+\D*)?", re.IGNORECASE), 1, 2),
-    (re.compile(rf"[\[(]\s*{_N}\s*,\s*{_N}\s*[\])]"), 1, 2),
-    (
-        re.compile(
-            rf"(?:<|<=|≤|under|below|less than|younger than|up to)\s*{_N}(?:\s+\D*)?",
-            re.IGNORECASE,
-        ),
-        None,
-        1,
-    ),
-    (
-        re.compile(
-            rf"(?:>|>=|≥|over|above|more than|older than|at least)\s*{_N}(?:\s+\D*)?",
-            re.IGNORECASE,
-        ),
-        1,
-        None,
-    ),
-    (
-        re.compile(rf"{_N}\s*(?:\+|(?:and|or) (?:over|above|older|more))", re.IGNORECASE),
-        1,
-        None,
-    ),
-    # Last: "70 and over" is also a number followed by words.
-    (re.compile(rf"{_N}(?:\s+\D*)?"), 1, 1),
-)
 _DIGITS = re.compile(r"\d+(?:\.\d+)?")
 _ROMAN = {
     n: i for i, n in enumerate(("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x"), 1)
@@ -51,19 +23,6 @@ def _arabic(text: str) -> str:
     """Write a Roman numeral at the end in digits: skin type III, camera distance CD IV."""
     *head, last = text.split() or [""]
     return " ".join((*head, str(_ROMAN.get(last.lower(), last))))
-
-
-def _range(text: str) -> tuple[float, float] | None:
-    """Read ``"3-9"``, ``"<18"``, ``"70+"``, ``"more than 70"`` or ``"34"`` as low and high end."""
-    for pattern, low, high in _RANGES:
-        found = pattern.fullmatch(text.strip())
-        if found:
-            ends = [float(n.replace(",", "")) for n in found.groups()]
-            return (
-                ends[low - 1] if low else float("-inf"),
-                ends[high - 1] if high else float("inf"),
-            )
-    return None
 
 
 def natural_order(values: Iterable[str], sizes: Mapping[str, int] | None = None) -> list[str]:
@@ -95,7 +54,7 @@ def natural_order(values: Iterable[str], sizes: Mapping[str, int] | None = None)
     texts = list(values)
     size = dict(sizes or {})
     known = {v for v in texts if v.lower() != UNKNOWN}
-    ranges = {v: _range(v) for v in known}
+    ranges = {v: read_range(v) for v in known}
     ranged = sum(r is not None for r in ranges.values())
     by_range = ranged > 0 and 2 * ranged >= len(known)
     digits = {v: _arabic(v) for v in known}
@@ -107,7 +66,7 @@ def natural_order(values: Iterable[str], sizes: Mapping[str, int] | None = None)
             return 2, (), name, value
         found = ranges[value]
         if by_range and found is not None:
-            return 0, found, name, value
+            return 0, (found.low, found.high), name, value
         if by_digits:
             return 0, tuple(float(n) for n in _DIGITS.findall(digits[value])), name, value
         return 1, (-float(size.get(value, 0)),), name, value

@@ -1,0 +1,125 @@
+"""Captions from a file of their own, beside a dataset that has none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from isolux.containers import Dataset
+from isolux.errors import FileError, JoinError, SpecError, UnknownNameError
+from isolux.io.frames import read_table
+from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.tables import ATTRIBUTES, INSTANCES
+
+__all__ = ["CAPTION", "with_captions"]
+
+CAPTION = "caption"
+"""The attribute that holds captions, of whatever unit."""
+
+
+class _Caption(msgspec.Struct):
+    image_id: int | str
+    caption: str
+
+
+class _CocoCaptions(msgspec.Struct):
+    annotations: list[_Caption]
+
+
+def with_captions(dataset: Dataset, path: str | Path) -> Dataset:
+    r"""Add the captions of a file to a dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    path : str or Path
+        A table with a column ``caption`` and one of ids (``id``, ``image_id``, ``file``, …), of
+        images or people, several rows an image being several captions; or COCO's
+        ``captions_….json``.
+
+    Returns
+    -------
+    Dataset
+        With the attribute ``caption``.
+
+    Raises
+    ------
+    FileError, UnknownNameError, TableError
+        A file that cannot be read; no such column; a row without an id.
+    JoinError
+        No caption is of an image or a person of the dataset.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from isolux.info import DatasetInfo
+    >>> one = Dataset(
+    ...     name="one person",
+    ...     info=DatasetInfo(title="One person", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"]}),
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "captions.csv"
+    ...     _ = file.write_text("image_id,caption\n1,a nurse in Nairobi\n")
+    ...     with_captions(one, file).attributes.row(0)[:4]
+    ('image', '1', 'caption', 'a nurse in Nairobi')
+    """
+    path = Path(path).expanduser()
+    found = _of_json(path) if path.suffix.lower() == ".json" else _of_table(path)
+    instances = INSTANCES.conform(dataset.instances)
+    for kind, column in (("image", "image_id"), ("instance", "instance_id")):
+        met = found.filter(pl.col("unit_id").is_in(instances[column].implode()))
+        if met.height:
+            rows = met.select(
+                pl.lit(kind).alias("unit_kind"),
+                "unit_id",
+                pl.lit(CAPTION).alias("attribute"),
+                pl.col("caption").alias("value"),
+            )
+            own = ATTRIBUTES.conform(dataset.attributes)
+            both = pl.concat([own, ATTRIBUTES.conform(rows)], how="diagonal_relaxed")
+            return replace(dataset, attributes=ATTRIBUTES.conform(both))
+    raise JoinError(
+        "no caption is of an image or a person of the dataset",
+        expected="ids such as " + ", ".join(map(repr, instances["image_id"].head(3).to_list())),
+        found=", ".join(map(repr, found["unit_id"].head(3).to_list())) or "no caption",
+        where=str(path),
+    )
+
+
+def _of_table(path: Path) -> pl.DataFrame:
+    table, where = read_table(path), str(path)
+    if CAPTION not in table.columns:
+        raise UnknownNameError("column", CAPTION, table.columns, where=where)
+    column = next((name for name in ("image_id", *ID_COLUMNS) if name in table.columns), None)
+    if column is None:
+        raise SpecError(
+            "no column says whose caption it is",
+            expected="one of " + ", ".join(ID_COLUMNS),
+            found="columns " + ", ".join(map(repr, table.columns[:20])),
+            where=where,
+        )
+    ids = ids_of(table, column, where).alias("unit_id")
+    return pl.DataFrame([ids, table[CAPTION].cast(pl.String)])
+
+
+def _of_json(path: Path) -> pl.DataFrame:
+    try:
+        read = msgspec.json.decode(path.read_bytes(), type=_CocoCaptions)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FileError(
+            "the captions cannot be read",
+            expected='COCO\'s {"annotations": [{"image_id": …, "caption": "…"}, …]}',
+            found=str(error)[:200],
+            where=str(path),
+        ) from error
+    return pl.DataFrame(
+        {
+            "unit_id": [str(row.image_id) for row in read.annotations],
+            "caption": [row.caption for row in read.annotations],
+        },
+        schema={"unit_id": pl.String, "caption": pl.String},
+    )

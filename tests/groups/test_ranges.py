@@ -1,0 +1,61 @@
+"""Values that are ranges: every way of writing one, and which end belongs to it."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isolux.groups.ranges import Range, read_range
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("3-9", Range(3, 9)),
+        ("18 to 29 years", Range(18, 29)),
+        (" 1,000–2,000 ", Range(1000, 2000)),
+        ("-5–0", Range(-5, 0)),
+        ("[18, 30)", Range(18, 30, high_open=True)),
+        ("(18, 30]", Range(18, 30, low_open=True)),
+        ("<18", Range(-inf, 18, high_open=True)),
+        ("Under 18", Range(-inf, 18, high_open=True)),
+        ("<=18", Range(-inf, 18)),
+        ("up to 18", Range(-inf, 18)),
+        (">70", Range(70, inf, low_open=True)),
+        ("more than 70", Range(70, inf, low_open=True)),
+        ("at least 70", Range(70, inf)),
+        ("≥ 70", Range(70, inf)),
+        ("70+", Range(70, inf)),
+        ("70 and over", Range(70, inf)),
+        ("2 or more", Range(2, inf)),
+        ("34", Range(34, 34)),
+        ("2.5 m", Range(2.5, 2.5)),
+    ],
+)
+def test_a_range_is_read(text, found):
+    assert read_range(text) == found
+
+
+@pytest.mark.parametrize("text", ["", "Black", "2019-10-01", "type 3", "3-9-12", "+", "III"])
+def test_what_is_no_range_is_none(text):
+    assert read_range(text) is None
+
+
+@given(st.text(max_size=20))
+def test_any_text_is_read_without_a_crash(text):
+    assert read_range(text) is None or isinstance(read_range(text), Range)
+
+
+@pytest.mark.parametrize("relation", [">=", ">", "<=", "<"])
+@given(low=st.integers(0, 20), width=st.integers(0, 20), number=st.integers(0, 40))
+def test_a_range_passes_where_every_number_in_it_does(relation, low, width, number):
+    import operator
+
+    compare = {">=": operator.ge, ">": operator.gt, "<=": operator.le, "<": operator.lt}[relation]
+    inside = [low + k for k in range(width + 1)]
+    assert Range(low, low + width).passes(relation, number) == all(
+        compare(n, number) for n in inside
+    )

@@ -1,0 +1,53 @@
+"""What an analysis says in the report: five findings in the open, the others folded away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+import pytest
+
+from isolux.report.html import render
+from isolux.report.summary import summarise
+from isolux.tables import FINDINGS
+from tests.report import _runs as runs
+from tests.report._page import parse
+
+
+def page(n):
+    """Render a run on which ``slices`` found n things, the second of them said without its p."""
+    run = runs.detector_run()
+    rows = [
+        {"rank": i, "analysis": "slices", "claim": f"Claim {i}." if i == 2 else f"{i}: p = 0.03",
+         "status": "ok", "p_adjusted": 0.03}
+        for i in range(1, n + 1)
+    ]  # fmt: skip
+    found = FINDINGS.conform(pl.DataFrame(rows)) if rows else FINDINGS.empty()
+    record = {**run.record, "analyses": [{"name": "slices", "title": "The worst slices"}]}
+    tree = parse(render(summarise(replace(run, record=record, findings=found))))
+    return next(s for s in tree.all("section") if s.attributes.get("id") == "analysis-1")
+
+
+@pytest.mark.parametrize(("n", "folded"), [(3, None), (5, None), (6, "1 more finding"),
+                                           (9, "4 more findings")])  # fmt: skip
+def test_what_is_told_first_is_open_and_the_rest_is_folded(n, folded):
+    section = page(n)
+    folds = [d for d in section.all("details") if "more finding" in d.text]
+    inside = [item.text for fold in folds for item in fold.all("li")]
+    assert len(section.all("li")) == n
+    if folded is None:
+        assert folds == []
+        return
+    assert [fold.all("summary")[0].text for fold in folds] == [folded]
+    assert len(inside) == n - 5
+    assert folds[0].all("ol")[0].attributes["start"] == "6"
+
+
+def test_a_p_that_a_claim_does_not_say_stands_beside_it():
+    told = [item.text for item in page(3).all("li")]
+    assert "0.030" in told[1]
+    assert "0.030" not in told[0]
+
+
+def test_an_analysis_that_found_nothing_says_so():
+    assert "It found nothing to say." in page(0).text
