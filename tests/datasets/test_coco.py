@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.coco import INFO, load
 from isolux.errors import FileError, IsoluxError, TableError, UnknownNameError
-from isolux.tables import IMAGES, INSTANCES, check
+from isolux.io import run_directory
+from isolux.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 from tests._shared import shared_data
+from tests.cli._run import isolux
 from tests.datasets._coco_files import NAMES, SMALL, small, written
 
 
@@ -104,6 +106,66 @@ def test_masks_may_be_left_out(tmp_path):
 def test_categories_are_attributes(dataset):
     assert dataset.values_of("category")["value"].to_list() == ["person", "dog", "person"]
     assert dataset.values_of("supercategory")["value"].to_list() == ["person", "animal", "person"]
+
+
+def test_what_annotations_say_of_themselves_are_attributes(tmp_path):
+    """As CVAT exports them: true and false, numbers, words, lists; not all annotations have all."""
+    file = small(annotations=(0, "attributes", {"occluded": True, "age": 31.0, "tone": ["3", 4]}))
+    file["annotations"][1]["attributes"] = {"occluded": False, "note": " ", "category": "x"}
+    dataset = load(written(tmp_path, file))
+    assert check(dataset.attributes, ATTRIBUTES).height == 3 * 7 + 1
+    rows = {
+        name: dataset.values_of(name).select("unit_id", "value", "number").rows()
+        for name in ("occluded", "age", "tone", "note", "attributes.category")
+    }
+    assert rows["occluded"] == [("1", "true", None), ("2", "false", None), ("3", None, None)]
+    assert rows["age"] == [("1", "31", 31.0), ("2", None, None), ("3", None, None)]
+    assert rows["tone"] == [("1", "3", None), ("1", "4", 4.0), ("2", None, None), ("3", None, None)]
+    assert [value for _, value, _ in rows["note"]] == [None, None, None]
+    assert rows["attributes.category"][1] == ("2", "x", None)
+    assert dataset.values_of("category")["value"].to_list() == ["person", "dog", "person"]
+    dogs = load(tmp_path / "instances.json", categories=["dog"])
+    assert dogs.values_of("occluded").select("unit_id", "value").rows() == [("2", "false")]
+
+
+@pytest.mark.parametrize("value", [["occluded"], {"pose": {"yaw": 3}}, 7])
+def test_attributes_that_are_no_plain_values_are_counted_and_not_read(tmp_path, value):
+    dataset = load(written(tmp_path, small(annotations=(1, "attributes", value))))
+    assert dataset.attributes["attribute"].unique().sort().to_list() == [
+        "category", "supercategory",
+    ]  # fmt: skip
+    [note] = dataset.notes
+    assert note.startswith("1 annotation(s) have attributes that are no object of plain values")
+    assert "row 2" in note
+
+
+def test_an_audit_goes_by_annotations_own_attributes(tmp_path, monkeypatch, capsys):
+    """Of 60 people half are occluded; all who are not were found, and none who is."""
+    image = {"width": 100, "height": 100}
+    people = [
+        {"id": i, "image_id": i, "category_id": 1, "bbox": [10, 10, 50, 50], "area": 2500,
+         "attributes": {"occluded": i % 2 == 0}}
+        for i in range(60)
+    ]  # fmt: skip
+    file = {
+        "images": [{"id": i, "file_name": f"{i}.jpg", **image} for i in range(60)],
+        "annotations": people, "categories": [{"id": 1, "name": "person"}],
+    }  # fmt: skip
+    found = [
+        {"image_id": i, "category_id": 1, "bbox": [10, 10, 50, 50], "score": 0.9}
+        for i in range(1, 60, 2)
+    ]
+    (tmp_path / "people.json").write_text(json.dumps(file))
+    (tmp_path / "found.json").write_text(json.dumps(found))
+    monkeypatch.chdir(tmp_path)
+    ran = isolux(
+        monkeypatch, capsys, "audit", "coco:people.json", "--task", "detection", "--by", "occluded",
+        "--predictions", "found.json", "--prediction-option", "categories=people.json",
+        "--metric", "average_recall", "--min-units", 10, "--replicates", 100, "--out", "run",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    rows = run_directory.load("run").group_metrics.filter(attribute="occluded")
+    assert dict(rows.select("group", "value").iter_rows()) == {"true": 0.0, "false": 1.0}
 
 
 def test_only_wanted_categories_are_kept_and_all_images(tmp_path):

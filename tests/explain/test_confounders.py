@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -13,7 +15,7 @@ from isolux.explain._confounders_facts import Estimate
 from isolux.explain._confounders_tests import Family, standard_error
 from isolux.explanation import explain_run
 from isolux.synthetic import confounded_scene, simulate_scene
-from isolux.tables import FINDINGS, check
+from isolux.tables import DISPARITIES, FINDINGS, check
 from isolux.tasks import score
 from tests.explain._confounded import attributes, evidence_of, run_of
 
@@ -289,7 +291,113 @@ def test_a_value_seen_in_one_group_only_is_left_out_and_said():
     assert any("at 1 value(s) of size some group has fewer than 10" in n for n in found.notes)
     gap = found.findings.filter(pl.col("claim").str.contains("equal mix"))
     assert gap["status"].to_list() == ["boundary"]
-    assert "64 % of the people of one of them" in gap["claim"].item()
+    # Of those compared both are found at .4; of everyone a is found at 100 / 140.
+    claim = gap["claim"].item()
+    assert "31.4 points lower as it stands and 0.0 points higher among those compared" in claim
+    assert "overlap in part only. Left out are 90 of a (of 140): at their values" in claim
+    assert any("64% of the people of a group" in n and "min_cell" in n for n in found.notes)
+
+
+def test_the_gap_beside_an_equal_mix_is_of_the_same_people():
+    """Compared: a 100 small at .6, 100 large at .8; b 50 small at .4, 150 large at .6.
+
+    Own mixes: a .7, b (50 x .4 + 150 x .6) / 200 = .55, .15 apart. Everyone's mix of small is
+    150 / 400: a .375 x .6 + .625 x .8 = .725, b .525, .2 apart. 1.333 of the gap is left. The 100
+    huge, all of a and all found, are left out: with them a is (60 + 80 + 100) / 300 = .8, .25
+    above b.
+    """
+    cells = [(100, "a", "small", 60), (100, "a", "large", 80), (100, "a", "huge", 100),
+             (50, "b", "small", 20), (150, "b", "large", 90)]  # fmt: skip
+    found = confounders.explain(made(cells), explanatory=["size"], min_cell=10)
+    row = table(found, "Gaps").row(0, named=True)
+    assert row["gap as it stands"] == pytest.approx(-0.25)
+    assert row["gap of those compared"] == pytest.approx(-0.15)
+    assert row["gap"] == pytest.approx(-0.2)
+    assert row["share left"] == pytest.approx(4 / 3, abs=1e-6)
+    assert (row["people_compared"], row["people left out"]) == (pytest.approx(2 / 3, abs=1e-6), 100)
+    claim = found.findings.filter(pl.col("claim").str.contains("equal mix"))["claim"].item()
+    assert "% of their gap is left" in claim
+
+
+def test_two_groups_are_compared_where_a_third_has_nobody():
+    cells = [(60, "a", "small", 30), (60, "a", "large", 50), (60, "b", "small", 10),
+             (60, "b", "large", 40), (60, "c", "small", 30)]  # fmt: skip
+    found = confounders.explain(made(cells), explanatory=["size"], min_cell=10)
+    row = table(found, "Gaps").row(0, named=True)
+    assert (row["group"], row["beside"]) == ("b", "a")
+    assert row["people_compared"] == 1.0
+    # At small b is 20 / 60 below a, at large 10 / 60; everyone's mix is 180 small to 120 large.
+    assert row["gap"] == pytest.approx(-(0.6 * 20 / 60 + 0.4 * 10 / 60), abs=1e-6)
+    assert table(found, "Groups within").filter(at="large")["compared"].unique().to_list() == [
+        False
+    ]
+
+
+def test_a_mean_needs_few_people_in_a_cell_and_control_needs_more():
+    """15 cells of 6 people of either group: none has the audit's 20 people, all have 5."""
+    cells = [(6, t, f"s{i}", hits) for i in range(15) for t, hits in (("a", 5), ("b", 2))]
+    found = confounders.explain(made(cells, spec={"min_units": 20}), explanatory=["size"])
+    row = table(found, "Gaps").row(0, named=True)
+    assert row["gap"] == pytest.approx(-0.5)
+    assert row["people_compared"] == 1.0
+    verdict = table(found, "Explanatory")["verdict"].item()
+    assert verdict == "at none of its values has every group 20 people"
+    # Six photos of one subject are one cluster, and 5 clusters are needed.
+    owner = [f"{t}{i}" for i in range(15) for t in "ab" for _ in range(6)]
+    alike = made(cells, spec={"min_units": 20}, cluster=owner)
+    row = table(confounders.explain(alike, explanatory=["size"]), "Gaps").row(0, named=True)
+    assert (row["gap"], row["note"]) == (None, "at none of its values have both 5 people")
+
+
+def with_tests(run, *rows):
+    """Give a run the audit's own tests: (group_a, group_b, value, p_adjusted, low, high)."""
+    names = ["group_a", "group_b", "value", "p_adjusted", "low", "high"]
+    frame = pl.DataFrame(rows, schema=names, orient="row").with_columns(
+        model=pl.lit("m"), task=pl.lit("detection"), metric=pl.lit("average_recall"),
+        attribute=pl.lit("tone"), kind=pl.lit("difference"), status=pl.lit("ok"),
+    )  # fmt: skip
+    return replace(run, disparities=DISPARITIES.conform(frame))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_one_gap_has_one_p_in_a_report(turned):
+    row = ("b", "a", -0.24, 0.031, -0.4, -0.1) if turned else ("a", "b", 0.24, 0.031, 0.1, 0.4)
+    found = confounders.explain(with_tests(made(SIZE_ONLY), row), explanatory=["size"], min_cell=10)
+    first = found.findings.row(0, named=True)
+    assert first["p_adjusted"] == pytest.approx(0.031)
+    assert "average recall by tone (adjusted p = 0.031 by the audit)" in first["claim"].lower()
+    gap = table(found, "Gaps").row(0, named=True)
+    assert (gap["its p_adjusted"], gap["tested by"]) == (0.031, "the audit")
+
+
+def test_where_the_audit_finds_no_gap_nothing_is_explained():
+    run = with_tests(made(SIZE_ONLY), ("a", "b", 0.24, 0.066, -0.01, 0.5))
+    found = confounders.explain(run, explanatory=["size"], min_cell=10)
+    claims = found.findings.filter(pl.col("p_adjusted") > 0.05)["claim"]
+    assert "the audit found no difference in average recall" in claims[0].lower()
+    assert "adjusted p = 0.066" in claims[0]
+    assert not found.findings["claim"].str.contains("probable explanation").any()
+
+
+def test_a_gap_that_the_audit_has_otherwise_is_tested_here():
+    """Another value is another metric, such as average precision that is read in another way."""
+    run = with_tests(made(SIZE_ONLY), ("a", "b", 0.2, 0.9, -0.1, 0.5))
+    found = confounders.explain(run, explanatory=["size"], min_cell=10)
+    assert found.findings["p_adjusted"][0] < 0.05
+    assert "by this analysis, the audit has no such test" in found.findings["claim"][0]
+    assert table(found, "Gaps")["tested by"].to_list() == ["this analysis"]
+
+
+def test_the_pair_that_speaks_is_the_one_that_leads_the_audit():
+    """b and a are told apart more surely here; the audit's interval of c and a keeps farther."""
+    cells = [(200, "a", "small", 180), (200, "b", "small", 120), (40, "c", "small", 20)]
+    rows = (("a", "b", 0.3, 0.001, 0.2, 0.4), ("a", "c", 0.4, 0.001, 0.25, 0.55),
+            ("b", "c", 0.1, 0.7, -0.1, 0.3))  # fmt: skip
+    found = confounders.explain(
+        with_tests(made(cells), *rows), explanatory=["size"], min_cell=10
+    ).findings
+    assert found.select("group_a", "group_b").unique().rows() == [("c", "a")]
+    assert found["p_adjusted"].min() == pytest.approx(0.001)
 
 
 def test_cells_too_small_to_compare():

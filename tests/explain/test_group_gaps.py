@@ -173,6 +173,114 @@ def test_named_groups_speak_before_the_unknown():
     assert claims(rows[0], groups=groups)[0].startswith("Accuracy for unknown (race)")
 
 
+def test_what_is_known_leads_and_the_unknown_are_still_reported():
+    rows = [
+        pair("race", "unknown", "B", -0.60, -0.65, -0.55),
+        pair("race", "A", "B", -0.03, -0.08, 0.02, p_adjusted=0.7),
+        pair("gender", "Female", "Male", -0.10, -0.15, -0.05),
+        pair("light", "dim", "bright", p_adjusted=0.4),
+        pair("race*gender", "unknown × unknown", "A × Male", -0.7, -0.8, -0.6),
+    ]
+    names = {
+        "race": ("A", "B", "unknown"),
+        "gender": ("Female", "Male"),
+        "light": ("dim", "bright"),
+        "race*gender": ("unknown × unknown", "A × Male"),
+    }
+    groups = [EVERYONE, *(group(a, n) for a, own in names.items() for n in own)]
+    found = explain(run_of(rows, groups))
+    # The intersection says no more than race does.
+    assert found["attribute"].to_list() == ["gender", "light", "race", "race*gender"]
+    told = found["claim"][2]
+    assert told.startswith("Accuracy for unknown (race) is 60.0 points lower")
+    assert told.endswith(
+        "1 of 2 pairs of groups differ by this test. No two groups that are known were found to "
+        "differ; the widest gap among those is 3.0 points, A below B."
+    )
+
+
+def test_a_known_group_against_everyone_does_not_hide_that_the_unknown_differ():
+    """Everyone holds the unknown: a known group may differ from everyone for them alone."""
+    rows = [
+        pair("race", "unknown", "B", -0.60, -0.65, -0.55),
+        pair("race", "A", "everyone", 0.1, 0.05, 0.15, kind="difference_to_overall"),
+        pair("race", "A", "B", -0.01, -0.05, 0.03, p_adjusted=0.9),
+        pair("light", "dim", "bright", p_adjusted=0.4),
+    ]
+    groups = [EVERYONE, *(group("race", n) for n in ("A", "B", "unknown"))]
+    told = claims(*rows, groups=groups)
+    assert told[0].startswith("No difference in accuracy was found across light")
+    assert told[1].startswith("Accuracy for unknown (race)")
+    assert "No two groups that are known were found to differ" in told[1]
+
+
+def by_class(labels, **more):
+    return [
+        pair(metric="recall", label=label, value=-gap, low=-gap - 0.05, high=-gap + 0.05,
+             p_adjusted=p, n_units_a=70 + i, **more)
+        for i, (label, gap, p) in enumerate(labels)
+    ]  # fmt: skip
+
+
+def test_classes_are_told_together_first():
+    rows = by_class([("cook", 0.2, 0.01), ("nurse", 0.3, 0.002), ("smith", 0.1, 0.6)])
+    per_class = [EVERYONE | {"metric": "recall", "label": c, "n_units": 500} for c in
+                 ("cook", "nurse", "smith")]  # fmt: skip
+    found = explain(run_of([*rows, pair()], [EVERYONE, *per_class]))
+    first = found.row(0, named=True)
+    assert first["claim"] == (
+        "Recall differs across perceived gender presentation in 2 of 3 classes, all tests taken "
+        "together: most in nurse, where Female is 30.0 points below Male (95 % interval 25.0 to "
+        "35.0); adjusted p = 0.002. It also differs in cook (Female is 20.0 points below Male). In "
+        "the other classes no difference was found."
+    )
+    assert (first["label"], first["effect"], first["n"]) == (None, -0.3, 1500)
+    assert (first["low"], first["high"]) == (-0.35, -0.25)
+    # Then the accuracy of everyone, then classes by strength, then the class without a finding.
+    assert found.select("metric", "label").rows()[1:] == [
+        ("accuracy", None), ("recall", "nurse"), ("recall", "cook"), ("recall", "smith"),
+    ]  # fmt: skip
+
+
+def test_classes_without_a_finding_are_one_statement_and_their_own_come_last():
+    rows = by_class([("cook", 0.02, 0.6), ("nurse", 0.03, 0.8)])
+    tests = [whole("any_difference", 1.0, metric="recall", label=c, p_adjusted=p)
+             for c, p in (("cook", 0.7), ("nurse", 0.9))]  # fmt: skip
+    other = pair("light", "dim", "bright", p_adjusted=0.4)
+    found = explain(run_of([*rows, *tests, other]))
+    assert found["claim"][1 if found["metric"][0] == "accuracy" else 0] == (
+        "No difference in recall was found across perceived gender presentation in any of 2 "
+        "classes (smallest adjusted p = 0.700); the widest gap is in nurse, Female is 3.0 points "
+        "below Male. This audit could have seen (power 0.8) a difference of 6.0 points in cook; "
+        "smaller ones could be there."
+    )
+    assert found["label"].to_list()[2:] == ["cook", "nurse"]
+
+
+def test_classes_in_which_only_the_unknown_differ_are_no_difference_of_known_groups():
+    rows = [
+        *by_class([("cook", 0.3, 0.01), ("nurse", 0.3, 0.6)], attribute="race", a="unknown", b="B"),
+        *by_class([("cook", 0.05, 0.6), ("nurse", 0.04, 0.8)], attribute="race", a="A", b="B"),
+    ]
+    groups = [EVERYONE, *(group("race", n) for n in ("A", "B", "unknown"))]
+    found = explain(run_of(rows, groups))
+    assert found["claim"][0].startswith(
+        "No two known groups of race were found to differ in recall"
+    )
+    assert "the widest gap is in cook, A is 5.0 points below B" in found["claim"][0]
+    assert found["group_a"].to_list() == ["A", "unknown", "A"]
+
+
+def test_one_class_alone_speaks_for_itself():
+    assert explain(run_of(by_class([("cook", 0.2, 0.01)])))["label"].to_list() == ["cook"]
+
+
+def test_nothing_is_said_of_a_group_of_nobody():
+    """People who were not sure are left out: their value is still a group, and nobody is in it."""
+    groups = [EVERYONE, group("race", "A"), small("not sure", 0)]
+    assert claims(groups=groups) == []
+
+
 def test_a_group_that_differs_from_everyone_else_speaks_where_no_pair_does():
     rest = pair("race", "A", "everyone", -0.1, -0.15, -0.05, kind="difference_to_overall")
     told = claims(rest, pair("race", "A", "B", p_adjusted=0.2))
@@ -337,8 +445,11 @@ def test_the_lead_has_some_of_each_kind():
     found = explain(run_of(rows, [EVERYONE, small("Z", 12)]))
     lead = found.filter(pl.col("rank") <= LEAD)
     assert {"race", "light"} <= set(lead["attribute"])
-    assert lead["label"].drop_nulls().to_list()[:2] == ["c00", "c01"]
-    assert found.height == 32
+    # One finding for all 30 classes leads, and other kinds go before the third class.
+    assert "in 30 of 30 classes" in found["claim"][0]
+    assert found["label"].to_list()[:6] == [None, None, None, "c00", "c01", "c02"]
+    assert found["label"].drop_nulls().to_list() == [f"c{i:02}" for i in range(30)]
+    assert found.height == 33
 
 
 def test_an_empty_run_gives_an_empty_table():

@@ -87,6 +87,8 @@ def test_a_group_that_a_pattern_meets_harder_is_named():
     told = found.filter(attribute="tone", group_a="dark")
     assert told["claim"][0].startswith("With light dim, low performance is more frequent for dark")
     assert told["effect"][0] == pytest.approx(0.3, abs=0.12)
+    # Of two groups, that the other one fares better says the same.
+    assert found.filter(attribute="tone", group_a="light").height == 0
 
 
 def test_nothing_is_said_as_such():

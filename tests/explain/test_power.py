@@ -80,6 +80,30 @@ def test_what_is_seen_already_needs_nobody():
     assert found.tables[next(iter(found.tables))]["units to add"].to_list() == [0]
 
 
+def test_the_worst_measured_class_speaks_for_all_classes_after_everyone():
+    """Two attributes, recall of two classes and accuracy: four findings, the table has six rows."""
+    runs = []
+    for attribute, worse in (("tone", 0.4), ("age", 0.3)):
+        for label, seen in ((None, 0.1), ("cook", worse - 0.2), ("nurse", worse)):
+            one = run_of(0.05, 100, 0.05, 100, seen)
+            named = {"attribute": pl.lit(attribute), "label": pl.lit(label, pl.String)}
+            named["metric"] = pl.lit("recall" if label else "accuracy")
+            runs.append((one.group_metrics.with_columns(**named),
+                         one.disparities.with_columns(**named)))  # fmt: skip
+    metrics, disparities = (pl.concat(parts) for parts in zip(*runs, strict=True))
+    run = Run(RECORD, SCORES.empty(), ATTRIBUTES.empty(), metrics, disparities, FINDINGS.empty())
+    found = power.explain(run, targets=[0.05])
+    assert found.findings.select("label", "attribute", "effect").rows() == [
+        (None, "tone", 0.1), (None, "age", 0.1), ("nurse", "tone", 0.4), ("nurse", "age", 0.3),
+    ]  # fmt: skip
+    assert found.findings["claim"][2].startswith(
+        "Recall of nurse by tone, the worst-measured of 2 classes: this audit could have seen"
+    )
+    assert "classes" not in found.findings["claim"][0]
+    table = next(t for name, t in found.tables.items() if name.startswith("Whom"))
+    assert table.height == 6
+
+
 def test_the_finding_says_it():
     found = power.explain(run_of(0.05, 100, 0.05, 100, 0.2), targets=[0.1]).findings
     assert check(found, FINDINGS).select("analysis", "effect", "n", "group_a").rows() == [

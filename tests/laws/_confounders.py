@@ -12,6 +12,7 @@ from dataclasses import replace
 
 import polars as pl
 
+import isolux
 from isolux.containers import Run
 from isolux.explain import confounders
 from isolux.synthetic import Detector, Effect, confounded_scene, planted_detection, simulate_scene
@@ -33,8 +34,11 @@ def scene_of(matters, *, varies="person", **settings):
     return scene, Detector(name="m", base_rate=0.7, effects=effects, false_alarms=2.0)
 
 
-def run_of(scene, detector, seed, metrics, replicates):
-    """Draw a world and score it; the run has what the analysis reads."""
+def run_of(scene, detector, seed, metrics, replicates, *, audited=False):
+    """Draw a world and score it; the run has what the analysis reads.
+
+    ``audited``: with the audit's own comparisons too.
+    """
     world = simulate_scene(scene, detector, seed)
     scores = score("detection", world.dataset, world.predictions, metrics=metrics,
                    iou_thresholds=(0.5,))  # fmt: skip
@@ -45,6 +49,9 @@ def run_of(scene, detector, seed, metrics, replicates):
     attributes = pl.concat(
         [ATTRIBUTES.conform(t) for t in (world.dataset.instance_attributes(), area)]
     )
+    if audited:
+        return isolux.audit(scores, attributes=attributes, by=("tone",), min_units=20, seed=seed,
+                            replicates=replicates).run  # fmt: skip
     spec = {"data": "synthetic", "task": "detection", "by": ["tone"], "min_units": 20,
             "seed": seed, "replicates": replicates}  # fmt: skip
     empty = (t.empty() for t in (GROUP_METRICS, DISPARITIES, FINDINGS))
@@ -145,6 +152,44 @@ def false_findings(
         "metric": metric, "varies": varies, "reading": "published" if published else "default",
         "clusters": clusters, "any finding": claims / worlds,
         "probable by the paper's rule": printed / worlds,
+    }  # fmt: skip
+
+
+def small_cells(least, *, worlds, replicates, clusters):
+    """Measure the gap at an equal mix of three attributes crossed, of which size alone matters."""
+    scene, detector = scene_of("size", clusters=clusters, people=(2, 5))
+    held, width, compared = [], [], []
+    for seed in range(worlds):
+        run = run_of(scene, detector, 40_000 + seed, ("recall_at_iou",), replicates)
+        found = confounders.explain(run, explanatory=EXPLANATORY, min_cell=least,
+                                    regression=False)  # fmt: skip
+        row = table(found, "Gaps").row(-1, named=True)
+        compared.append(row["people_compared"])
+        if row["gap_low"] is not None:
+            held.append(row["gap_low"] <= 0 <= row["gap_high"])
+            width.append(row["gap_high"] - row["gap_low"])
+    return {
+        "clusters": clusters, "people a cell": least, "compared": sum(compared) / worlds,
+        "judged": len(held) / worlds, "covers 0": sum(held) / max(len(held), 1),
+        "width": sum(width) / max(len(width), 1),
+    }  # fmt: skip
+
+
+def audited_too(varies, *, worlds, replicates, clusters=100):
+    """Count null worlds with a finding where the audit's own test says whether groups differ."""
+    scene, detector = scene_of("nothing", varies=varies, clusters=clusters, images=10, people=1,
+                               correlation=0.3)  # fmt: skip
+    gaps, own, together = 0, 0, 0
+    for seed in range(worlds):
+        run = run_of(scene, detector, 30_000 + seed, ("recall_at_iou",), replicates, audited=True)
+        found = confounders.explain(run, explanatory=EXPLANATORY, regression=False).findings
+        first, rest = found["reference"] == "icon2", found["reference"] != "icon2"
+        gap = bool((found.filter(first)["p_adjusted"] <= 0.05).any())
+        more = bool((found.filter(rest)["p_adjusted"] <= 0.05).any())
+        gaps, own, together = gaps + gap, own + more, together + (gap or more)
+    return {
+        "varies": varies, "clusters": clusters, "the audit's gap": gaps / worlds,
+        "the gaps at an equal mix": own / worlds, "either": together / worlds,
     }  # fmt: skip
 
 

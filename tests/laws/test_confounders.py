@@ -8,10 +8,12 @@ from __future__ import annotations
 import pytest
 
 from tests.laws._confounders import (
+    audited_too,
     cover,
     false_findings,
     left_within_bins,
     ranks_first,
+    small_cells,
     unequal_groups,
 )
 from tests.laws._figures import FULL, record, scaled
@@ -64,6 +66,31 @@ def test_where_nothing_matters_little_is_found(metric, varies):
     record(f"confounders-null-{metric}-{varies}", [found], worlds=worlds, replicates=replicates)
     # 24 worlds at .05: more than 6 findings have a chance below 1 in 5,000.
     assert found["any finding"] <= (0.065 if FULL else 0.25), found
+
+
+def test_small_cells_compare_more_people_and_keep_the_interval_honest():
+    worlds, many = scaled(1000, 24), (60, 150, 400) if FULL else (60,)
+    rows = [
+        small_cells(least, worlds=worlds, replicates=REPLICATES, clusters=clusters)
+        for clusters in many
+        for least in (2, 5, 10, 20, 50)
+    ]
+    record("confounders-cells", rows, worlds=worlds, replicates=REPLICATES)
+    for row in (row for row in rows if row["people a cell"] == 5):
+        # 24 worlds at .95: fewer than 18 have a chance below 1 in 10,000.
+        assert (0.93 if FULL else 0.75) <= row["covers 0"] <= (0.98 if FULL else 1.0), row
+    assert rows[1]["compared"] > rows[4]["compared"] + 0.2, rows
+
+
+@pytest.mark.parametrize("varies", ["cluster", "image"])
+def test_where_nothing_matters_and_the_audit_has_tested_the_gap(varies):
+    worlds, replicates = scaled(2000, 24), scaled(599, 199)
+    found = audited_too(varies, worlds=worlds, replicates=replicates)
+    record(f"confounders-audited-{varies}", [found], worlds=worlds, replicates=replicates)
+    # Two families at .05 of gaps that go together; each alone must hold its level.
+    highest = 0.065 if FULL else 0.25
+    assert max(found["the audit's gap"], found["the gaps at an equal mix"]) <= highest, found
+    assert found["either"] <= (0.1 if FULL else 0.34), found
 
 
 def test_the_published_reading_where_nothing_matters():

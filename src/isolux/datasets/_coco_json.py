@@ -18,6 +18,7 @@ import polars as pl
 
 from isolux.datasets._boxes import checked_boxes
 from isolux.datasets._columns import BOX
+from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._json import decode, raw_texts
 from isolux.datasets._run_lengths import masks_of
 from isolux.errors import TableError, place
@@ -48,6 +49,7 @@ class _Annotation(msgspec.Struct, gc=False):
     num_keypoints: int | None = None
     person_id: _Id | None = None
     facet_person_id: _Id | None = None
+    attributes: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Category(msgspec.Struct):
@@ -68,7 +70,8 @@ class CocoTables:
     """The three lists of the file as frames; ids are text.
 
     ``annotations``: id, image_id, category_id, category, box, area, is_crowd, ignore, person
-    (FACET's link, null elsewhere), mask columns, ``keypoints`` (flat list x, y, v).
+    (FACET's link, null elsewhere), mask columns, ``keypoints`` (flat list x, y, v), ``attributes``
+    (JSON text, null where an annotation has none).
     """
 
     images: pl.DataFrame
@@ -122,6 +125,7 @@ def _images(rows: list[_Image], where: str) -> pl.DataFrame:
         }
     )
     _refuse_repeats(frame["image_id"], where, "images.id")
+    refuse_outside(frame["uri"], where, "images.file_name")
     return frame
 
 
@@ -152,6 +156,7 @@ def _annotations(rows: list[_Annotation], where: str) -> pl.DataFrame:
             "ignore": _flags(rows, "ignore"),
             "person": _text(person),
             "keypoints": pl.Series(points, dtype=pl.List(pl.Float64), strict=False),
+            "attributes": raw_texts([row.attributes for row in rows], where),
         }
     )
     _refuse_repeats(frame["id"], where, "annotations.id")
@@ -201,6 +206,8 @@ def _whole(rows: Iterable[Any], name: str, where: str, of: str) -> pl.Series:
 
 
 def _refuse_repeats(ids: pl.Series, where: str, field: str) -> None:
+    if ids.n_unique() == len(ids):  # a third of the time that finding the first repeat takes
+        return
     repeated = ~ids.is_first_distinct()
     if repeated.any():
         row = row_of(repeated)

@@ -2,7 +2,8 @@
 
 Reads an annotation file (``instances_val2017.json``, ``person_keypoints_val2017.json``): one
 instance for each annotation, its image, its category as class. No image is opened. COCO says
-nothing of who people are; labels of skin and gender come from other tables.
+nothing of who people are; labels of skin and gender come from other tables
+(``coco_caption_bias``).
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ import polars as pl
 from isolux.containers import Dataset
 from isolux.datasets._boxes import box_notes
 from isolux.datasets._clusters import clustered_as
+from isolux.datasets._coco_attributes import own_attributes
+from isolux.datasets._coco_instances import coco_instances
 from isolux.datasets._coco_json import CocoTables, read_coco
-from isolux.datasets._columns import BOX
 from isolux.datasets._files import file_in, read_file, sha256_bytes
-from isolux.datasets._points import points_of
 from isolux.errors import UnknownNameError
 from isolux.info import DatasetInfo, Reference
 from isolux.tables import ATTRIBUTES, IMAGES, INSTANCES, check
@@ -52,6 +53,9 @@ INFO = DatasetInfo(
     ),
 )
 
+_GIVEN = ("category", "supercategory")
+"""Attributes that every file gives."""
+
 
 def load(
     path: str | Path,
@@ -79,7 +83,8 @@ def load(
     Dataset
         ``instances``: the box in pixels, ``classes``, ``area`` (of the mask, square pixels),
         ``is_crowd``, ``ignore`` (crowds, and what the file marks so), mask and keypoint columns
-        where the file has any. ``attributes``: ``category`` and ``supercategory``.
+        where the file has any. ``attributes``: ``category`` and ``supercategory``, and what
+        annotations hold under ``attributes``, as CVAT and others write it.
 
     Raises
     ------
@@ -107,16 +112,17 @@ def load(
     data = read_file(file)
     tables = read_coco(data, where, masks=masks)
     annotations = _of_categories(tables, categories, where)
-    instances = check(_instances(annotations, tables, where), INSTANCES, where=where)
+    instances = check(coco_instances(annotations, tables, where), INSTANCES, where=where)
     images = check(tables.images, IMAGES, where=where)
+    own, notes = own_attributes(tables.annotations, _GIVEN)
     dataset = Dataset(
         name="coco",
         info=INFO,
         instances=instances,
-        attributes=_attributes(annotations),
+        attributes=_attributes(annotations, own),
         images=images,
         inputs={where: sha256_bytes(data)},
-        notes=box_notes(instances, images),
+        notes=(*box_notes(instances, images), *notes),
     )
     names = {"image": "image_id", "row": None}
     return clustered_as(dataset, cluster, default="image", names=names)
@@ -134,28 +140,7 @@ def _of_categories(
     return tables.annotations.filter(pl.col("category").is_in(list(categories)))
 
 
-def _instances(annotations: pl.DataFrame, tables: CocoTables, where: str) -> pl.DataFrame:
-    masks = [name for name in annotations.columns if name.startswith("mask_")]
-    frame = annotations.select(
-        pl.col("id").alias("instance_id"),
-        "image_id",
-        pl.concat_list("category").alias("classes"),
-        *BOX,
-        "area",
-        "is_crowd",
-        (pl.col("ignore") | pl.col("is_crowd")).alias("ignore"),
-        *masks,
-    )
-    names = annotations.select("category_id").join(
-        tables.categories.select(category_id="id", names="keypoints"),
-        on="category_id",
-        how="left",
-        maintain_order="left",
-    )["names"]
-    return frame.hstack(points_of(annotations["keypoints"], names, where, "annotations.keypoints"))
-
-
-def _attributes(annotations: pl.DataFrame) -> pl.DataFrame:
+def _attributes(annotations: pl.DataFrame, own: pl.DataFrame) -> pl.DataFrame:
     parts = [
         annotations.select(
             unit_kind=pl.lit("instance"),
@@ -163,7 +148,8 @@ def _attributes(annotations: pl.DataFrame) -> pl.DataFrame:
             attribute=pl.lit(name),
             value=pl.col(name),
         )
-        for name in ("category", "supercategory")
+        for name in _GIVEN
         if annotations[name].is_not_null().any() or name == "category"
     ]
-    return check(pl.concat(parts), ATTRIBUTES)
+    kept = own.filter(pl.col("unit_id").is_in(annotations["id"].implode()))
+    return check(pl.concat([ATTRIBUTES.conform(part) for part in (*parts, kept)]), ATTRIBUTES)

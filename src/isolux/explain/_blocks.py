@@ -38,8 +38,10 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
     polars.DataFrame
         Keyed by ``KEY``. The leading pair (``group_a``, ``group_b``, ``value``, …): of the pairs
         that differ, the one whose interval keeps farthest from 0; if no pair does but a group
-        differs from everyone else, that group and everyone; else the pair farthest apart. A pair
-        of named groups goes before one with people whose value is unknown. ``strength`` (0 or
+        differs from everyone else, that group and everyone; else the pair farthest apart. Known
+        groups go before people whose value is unknown; ``aside``: nothing but the unknown
+        differs, and ``known_a``, ``known_b``, ``known_gap`` are the known groups farthest apart
+        (null: there are no two). ``strength`` (0 or
         more, the metric's unit): how far the interval keeps from 0. ``n_pairs``, ``n_differ``,
         ``found``; ``any_p`` (do the groups differ at all), ``any_found``;
         ``detectable_best``, ``detectable_worst`` (smallest detectable difference of the pair
@@ -52,7 +54,7 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
     compared = _compared(run, alpha)
     pairs = compared.filter("pair")
     found = _leading(compared)
-    for extra in (_counts(pairs), _seen(pairs), *_whole(run.disparities)):
+    for extra in (_counts(pairs), _known(pairs), _seen(pairs), *_whole(run.disparities)):
         found = found.join(extra, on=list(KEY), how="left", nulls_equal=True)
     everyone = run.group_metrics.filter(pl.col("attribute").is_null()).select(*MEASURE, "n_units")
     found = found.join(everyone, on=list(MEASURE), how="left", nulls_equal=True)
@@ -62,16 +64,17 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
         pl.col("n_pairs", "n_differ").fill_null(0),
         *(pl.when(widest).then(name).alias(name) for name in ("range_low", "range_high")),
         found="differs",
+        aside=pl.col("differs") & pl.col("named").not_(),
         any_found=(pl.col("any_p") <= alpha).fill_null(value=False),
     )
     return _with_covered(found)
 
 
-def unjudged_of(group_metrics: pl.DataFrame, target: str | None) -> pl.DataFrame:
+def unjudged_of(group_metrics: pl.DataFrame) -> pl.DataFrame:
     """List the groups without a value, with in how many of their measures that is so.
 
-    Groups by the ``target`` itself hold nobody of another class: that those have no recall of it
-    is no news, and is left out.
+    A group in which there is nobody is left out of that measure: nobody is served badly there.
+    Groups by the truth hold nobody of another class, and a value that is left out has nobody.
 
     Returns
     -------
@@ -82,9 +85,8 @@ def unjudged_of(group_metrics: pl.DataFrame, target: str | None) -> pl.DataFrame
         ``reason``.
     """
     of_group = ["model", "attribute", "group"]
-    by_truth = pl.col("attribute").str.split("*").list.contains(target or "")
-    nobody = by_truth & (pl.col("n_units") == 0)
-    rows = group_metrics.filter(pl.col("attribute").is_not_null(), nobody.not_())
+    somebody = (pl.col("n_units") > 0).fill_null(value=True)
+    rows = group_metrics.filter(pl.col("attribute").is_not_null(), somebody)
     totals = rows.group_by(of_group).agg(n_measures=pl.len())
     without = rows.filter(pl.col("value").is_null()).with_columns(
         small=pl.col("status").is_in(_SMALL)
@@ -135,7 +137,9 @@ def _compared(run: Run, alpha: float) -> pl.DataFrame:
 
 
 def _leading(compared: pl.DataFrame) -> pl.DataFrame:
-    # Strength ranks only what differs: among the others all whose interval holds 0 tie.
+    # Strength ranks only what differs: among the others all whose interval holds 0 tie. A known
+    # group against everyone does not go before a pair with the unknown: they are in everyone, and
+    # may be all that it differs from.
     ranked = compared.sort(
         "differs",
         "pair",
@@ -144,10 +148,22 @@ def _leading(compared: pl.DataFrame) -> pl.DataFrame:
         pl.col("value").abs(),
         "group_a",
         "group_b",
-        descending=[True, True, True, True, True, False, False],
+        descending=[True] * 5 + [False] * 2,
     )
     return ranked.group_by(KEY, maintain_order=True).agg(
-        pl.col(*_PAIR, "strength", "differs", "pair").first()
+        pl.col(*_PAIR, "strength", "differs", "pair", "named").first()
+    )
+
+
+def _known(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Find the two known groups that are farthest apart."""
+    widest = pairs.filter("named").sort(
+        pl.col("value").abs(), "group_a", "group_b", descending=[True, False, False]
+    )
+    return widest.group_by(KEY, maintain_order=True).agg(
+        known_a=pl.col("group_a").first(),
+        known_b=pl.col("group_b").first(),
+        known_gap=pl.col("value").first(),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.explain._confounders_audited import Audited, audited
 from isolux.explain._confounders_cells import Cells, Layout
 from isolux.explain._confounders_facts import Estimate, Explanation, Facts, gaps
 from isolux.explain._confounders_regression import Adjusted, adjusted_gap
@@ -23,7 +24,7 @@ from isolux.stats.statistic import FloatArray
 __all__ = ["OVERLAP", "Case", "Gap", "Number", "case_of", "number_of", "regressed"]
 
 OVERLAP = 0.8
-"""Share of each group's people that must be compared, for a gap at an equal mix to stand."""
+"""Share of each group's people that must be compared, or a gap at an equal mix is of others."""
 PROBABLE, AGAINST, IMPROBABLE = "probable explanation", "persists after control", "not probable"
 """The paper's verdicts: its dispersion is above 1 point and control lowers it; it is and control
 does not; it is not."""
@@ -57,9 +58,10 @@ class Case:
     """One metric (class, threshold) by one sensitive attribute.
 
     ``raw`` are the groups' gaps as they are, ``proxy[s]`` those between their proxies, ``level[s]``
-    those at an equal mix of explanatory attribute s. ``first[s]`` is the share of replicates in
-    which s ranks first (NaN for attributes crossed). ``squared``: dispersions are variances.
-    ``regression`` is by place, of the pair that speaks.
+    those at an equal mix of explanatory attribute s, ``own[s]`` the gaps as they stand of the
+    people who are compared there. ``first[s]`` is the share of replicates in which s ranks first
+    (NaN for attributes crossed). ``audited``: what the audit's own test says of ``raw``.
+    ``squared``: dispersions are variances. ``regression`` is by place, of the pair that speaks.
     """
 
     row: dict[str, Any]
@@ -73,7 +75,9 @@ class Case:
     raw: Gap
     proxy: tuple[Gap, ...]
     level: tuple[Gap, ...]
+    own: tuple[Gap, ...]
     first: FloatArray
+    audited: Audited
     squared: bool = False
     other_variant: FloatArray | None = None
     regression: dict[int, Adjusted] = field(default_factory=dict)
@@ -85,9 +89,14 @@ class Case:
 
     @property
     def pair(self) -> int | None:
-        """The pair that speaks: told apart most surely, else widest; None without two groups."""
+        """The pair that speaks: the audit's, else told apart most surely, else widest.
+
+        None without two groups.
+        """
         if not len(self.facts.pairs):
             return None
+        if self.audited.known:
+            return self.audited.leading(1.0 - self.level_of_intervals)
         sure = np.nan_to_num(self.raw.statistic, nan=0.0)
         if sure.max() > 0:
             return int(sure.argmax())
@@ -131,15 +140,38 @@ class Case:
         ends = middle(estimate, self.level_of_intervals)
         return Number(*(number_of(x) for x in (estimate.value, ends.low, ends.high)))
 
-    def remaining(self, s: int) -> Number:
-        """Share of the gap that is left at an equal mix; no interval where the gap may be 0.
+    def covered(self, s: int) -> float:
+        """Share of the people of the pair that speaks who are compared; of the least covered."""
+        return self.of(s).mixed.covered(self.pair or 0)
 
-        None where too many people are left out: the two gaps are then of different people.
+    def left_out(self, s: int) -> list[tuple[str, int, int]]:
+        """Name both groups of the pair that speaks, the worse first: people left out, and all."""
+        mixed, pair = self.of(s).mixed, self.pair or 0
+        both = [0, 1] if self.sign > 0 else [1, 0]
+        return [
+            (self.groups[side], int(mixed.left_out[pair, i]), int(mixed.people[pair, i]))
+            for side, i in zip(self.sides, both, strict=True)
+        ]
+
+    def why_apart(self, s: int) -> str:
+        """Say why the pair that speaks cannot be compared at an equal mix; empty where it can."""
+        if np.isfinite(self.level[s].estimate.value[self.pair or 0]):
+            return ""
+        if self.of(s).apart:
+            return self.of(s).status
+        return f"at none of its values have both {self.of(s).mixed.least} people"
+
+    def beside(self, s: int) -> Gap:
+        """Return the gaps as they stand, of the very people that are compared at an equal mix."""
+        return self.raw if self.covered(s) >= 1.0 else self.own[s]
+
+    def remaining(self, s: int) -> Number:
+        """Share of the gap of those compared that is left at an equal mix.
+
+        No interval where that gap may be 0.
         """
         pair = self.pair or 0
-        if self.of(s).covered < OVERLAP:
-            return Number(None)
-        raw, left = self.raw.estimate, self.level[s].estimate
+        raw, left = self.beside(s).estimate, self.level[s].estimate
         if not np.isfinite(left.value[pair]) or abs(raw.value[pair]) < 1e-12:
             return Number(None)
         share = float(left.value[pair] / raw.value[pair])
@@ -176,29 +208,41 @@ def case_of(
     family: Family,
     level: float,
     *,
+    tested: pl.DataFrame | None = None,
     squared: bool = False,
 ) -> Case:
-    """Work out gaps, intervals and ranks, and take the gaps into the family of tests."""
+    """Work out gaps, intervals and ranks, and take the gaps into the family of tests.
+
+    ``tested`` is of ``_confounders_audited``: the audit's own tests; None: there are none.
+    """
     of_groups = layout.of_groups(cells.clusters)[facts.judged].astype(np.float64)
     clusters = (
         of_groups[facts.pairs].min(axis=1) if len(facts.pairs) else np.zeros(0, dtype=np.float64)
     )
 
-    def gap(levels: Estimate) -> Gap:
-        found = gaps(levels, facts.pairs)
+    def gap(found: Estimate) -> Gap:
         return Gap(found, gap_interval(found, clusters, level), family.add(found, clusters))
+
+    def untested(found: Estimate) -> Gap:
+        nothing = np.full(len(clusters), np.nan)
+        return Gap(found, gap_interval(found, clusters, level), nothing)
 
     singles = tuple(s for s, one in enumerate(layout.strata) if len(one.parts) == 1)
     drawn = [facts.explanations[s].sigma.replicates for s in singles]
     first = np.full(len(layout.strata), np.nan)
     if drawn:
         first[list(singles)] = ranked_first(np.column_stack(drawn))
+    raw = gaps(facts.value, facts.pairs)
+    groups = [layout.sensitive.groups[g] for g in facts.judged]
     return Case(
         row, info, layout, cells, facts, level, singles, clusters,
-        gap(facts.value),
-        tuple(gap(one.proxy) for one in facts.explanations),
-        tuple(gap(one.level) for one in facts.explanations),
-        first, squared,
+        gap(raw),
+        tuple(gap(gaps(one.proxy, facts.pairs)) for one in facts.explanations),
+        tuple(gap(one.mixed.gap) for one in facts.explanations),
+        tuple(untested(one.mixed.own) for one in facts.explanations),
+        first,
+        audited(tested, row, layout.sensitive.name, groups, facts.pairs, raw.value),
+        squared,
     )  # fmt: skip
 
 

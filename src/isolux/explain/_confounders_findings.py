@@ -56,8 +56,15 @@ def findings_of(
     ]
     if not rows:
         return FINDINGS.empty()
-    # What is established first; within it, in the order of metrics and attributes.
-    rows.sort(key=lambda row: row["p_adjusted"] is None or row["p_adjusted"] > alpha)
+    # What is established first; what holds for all classes before a single one; what cannot be
+    # told last. Within that, in the order of metrics and attributes.
+    rows.sort(
+        key=lambda row: (
+            row["p_adjusted"] is None or row["p_adjusted"] > alpha,
+            row.get("effect") is None,
+            row["label"] is not None,
+        )
+    )
     ranked = [{**row, "rank": i} for i, row in enumerate(rows, start=1)]
     return FINDINGS.conform(pl.DataFrame(ranked, infer_schema_length=None))
 
@@ -73,7 +80,7 @@ def _told(
         yield {**common, "claim": nothing_sentence(case, words, None), "status": status,
                "p_adjusted": None}  # fmt: skip
         return
-    raw_p = _smallest(family, case.raw.statistic)
+    raw_p = raw_p_of(case, family)
     if raw_p is None or raw_p > alpha or not case.ranked:
         gap = case.gap_of(case.raw)
         yield {
@@ -112,7 +119,9 @@ def _explained(
     verdict = case.verdict(s, probable)
     sure = proxy_p is not None and proxy_p <= alpha
     delta = case.spread_of(case.of(s).reduction)
-    claim = explanation_sentence(case, s, words, probable=probable, verdict=verdict, sure=sure)
+    claim = explanation_sentence(
+        case, s, words, raw_p, probable=probable, verdict=verdict, sure=sure
+    )
     claimed = verdict == PROBABLE
     return {
         "claim": claim,
@@ -128,7 +137,12 @@ def _explained(
 def _gap_status(case: Case, s: int) -> str:
     if case.gap_of(case.level[s]).value is None:
         return Status.UNDEFINED.value
-    return Status.OK.value if case.of(s).covered >= OVERLAP else Status.BOUNDARY.value
+    return Status.OK.value if case.covered(s) >= OVERLAP else Status.BOUNDARY.value
+
+
+def raw_p_of(case: Case, family: Family) -> float | None:
+    """Give the p of the groups' surest gap: the audit's own, else this analysis's."""
+    return case.audited.smallest if case.audited.known else _smallest(family, case.raw.statistic)
 
 
 def _smallest(family: Family, statistic: FloatArray) -> float | None:
@@ -138,7 +152,10 @@ def _smallest(family: Family, statistic: FloatArray) -> float | None:
 
 
 def notes_of(cases: Sequence[Case], strata: Sequence[Strata], min_cell: int) -> tuple[str, ...]:
-    """Say which groups and values were left out, and what a metric's road implies."""
+    """Say which groups and values were left out, and what a metric's road implies.
+
+    ``min_cell`` is that of control.
+    """
     notes = []
     for case in cases:
         where = f"{case.row['metric']} by {case.layout.sensitive.name}"
@@ -149,12 +166,21 @@ def notes_of(cases: Sequence[Case], strata: Sequence[Strata], min_cell: int) -> 
             )
         for s, one in enumerate(case.facts.explanations):
             missing = [v for v, u in zip(strata[s].values, one.usable, strict=True) if not u]
-            if missing and not one.status and case.pair is not None:
+            if missing and not one.status and case.pair is not None and s in case.singles:
                 shown = ", ".join(missing[:_SHOWN]) + (" and more" if len(missing) > _SHOWN else "")
                 notes.append(
                     f"confounders, {where}: at {len(missing)} value(s) of {strata[s].name} some "
                     f"group has fewer than {min_cell} people, so they are not "
-                    f"compared: {shown}"
+                    f"controlled for: {shown}"
+                )
+            if case.pair is not None and not one.apart and case.covered(s) < OVERLAP:
+                several = len(strata[s].parts) > 1
+                notes.append(
+                    f"confounders, {where}: at an equal mix of {strata[s].name} "
+                    f"{1 - case.covered(s):.0%} of the people of a group are left out; "
+                    + ("cross fewer attributes (confounders.together), " if several else "")
+                    + "take wider bins (confounders.bins, confounders.quantiles) or a smaller "
+                    "confounders.min_cell to compare more of them"
                 )
         if case.info.statistic is not None and case.cells.weight.strides[:1] == (0,):
             notes.append(

@@ -122,7 +122,10 @@ def _equal_mix(case: Case, adjust: Adjust) -> Iterable[Row]:
     raw = case.gap_of(case.raw)
     for s, strata in enumerate(case.layout.strata):
         left, share = case.gap_of(case.level[s]), case.remaining(s)
-        p = adjust(case.level[s].statistic[[case.pair or 0]])[0]
+        pair = case.pair or 0
+        p = adjust(case.level[s].statistic[[pair]])[0]
+        audited = np.isfinite(case.audited.p[pair])
+        own = case.audited.p[pair] if audited else adjust(case.raw.statistic[[pair]])[0]
         by = case.regression.get(s)
         yield {
             **_named(case),
@@ -130,15 +133,19 @@ def _equal_mix(case: Case, adjust: Adjust) -> Iterable[Row]:
             "beside": other,
             "equal mix of": strata.name,
             "gap as it stands": _round(raw.value),
+            "its p_adjusted": _round(number_of(own)),
+            "tested by": "the audit" if audited else "this analysis",
+            "gap of those compared": _round(case.gap_of(case.beside(s)).value),
             **_ends("gap", left),
             "p_adjusted": _round(number_of(p)),
             **_ends("share left", share),
-            "people_compared": _round(case.of(s).covered),
+            "people_compared": _round(case.covered(s)),
+            "people left out": sum(out for _, out, _ in case.left_out(s)),
             "regression": _round(number_of(by.gap)) if by else None,
             "regression_low": _round(number_of(by.low)) if by else None,
             "regression_high": _round(number_of(by.high)) if by else None,
             "agrees": agreement(case, s),
-            "note": case.of(s).status or (by.reason if by else "") or None,
+            "note": case.why_apart(s) or (by.reason if by else "") or None,
         }
 
 

@@ -35,21 +35,31 @@ def nothing_sentence(case: Case, words: Words, p: float | None) -> str:
     gap = case.gap_of(case.raw)
     worse, other = (case.groups[side] for side in case.sides)
     way = "above" if case.info.direction == "lower" else "below"
+    found = (
+        f"the audit found no difference in {what} across {title} that would need explaining "
+        f"({words.p(p)})"
+        if case.audited.known
+        else f"no difference in {what} across {title} was found that would need explaining, over "
+        f"all the gaps that this analysis tests ({words.p(p)})"
+    )
     told = (
-        f"no difference in {what} across {title} was found that would need explaining, over all "
-        f"the gaps that this analysis tests ({words.p(p)}); {worse} is {_size(gap, words, case)} "
-        f"{way} {other} ({_interval(gap, words, case)}, {_ALONE})."
+        f"{found}; {worse} is {_size(gap, words, case)} {way} {other} "
+        f"({_interval(gap, words, case)}, {_ALONE})."
     )
     return words.start(case.row["model"], told)
 
 
 def explanation_sentence(
-    case: Case, s: int, words: Words, *, probable: float, verdict: str, sure: bool
+    case: Case, s: int, words: Words, p: float, *, probable: float, verdict: str, sure: bool
 ) -> str:
-    """Give the verdict on the attribute that ranks first, worded as the paper's, with figures."""
+    """Give the verdict on the attribute that ranks first, worded as the paper's, with figures.
+
+    ``p`` is of the groups' surest gap.
+    """
     name = words.title(case.layout.strata[s].name)
     title = words.title(case.layout.sensitive.name)
-    what = words.measure(case.row)
+    who = "the audit" if case.audited.known else "this analysis, the audit has no such test"
+    what = f"{words.measure(case.row)} by {title} ({words.p(p)} by {who})"
     one = case.of(s)
     sigma, within = case.spread_of(one.sigma), case.spread_of(one.within)
     delta, before = case.spread_of(one.reduction), case.spread_of(case.facts.sigma)
@@ -69,22 +79,22 @@ def explanation_sentence(
     )
     if verdict == PROBABLE and sure:
         told = (
-            f"{what} by {title}: {name} is a probable explanation of the differences: {proxies}, "
+            f"{what}: {name} is a probable explanation of the differences: {proxies}, "
             f"and {control}. {ranks} {_advice(case, s)}"
         )
     elif verdict == PROBABLE:
         told = (
-            f"{what} by {title}: {name} ranks first, yet chance alone can do that: {proxies}, and "
+            f"{what}: {name} ranks first, yet chance alone can do that: {proxies}, and "
             f"{control}. {ranks}"
         )
     elif verdict == AGAINST:
         told = (
-            f"{what} by {title}: {name} goes with the groups ({proxies}), but the differences "
+            f"{what}: {name} goes with the groups ({proxies}), but the differences "
             f"persist: {control}. It is not shown to explain them. {ranks}"
         )
     else:
         told = (
-            f"{what} by {title}: no attribute that was asked about is a probable explanation; "
+            f"{what}: no attribute that was asked about is a probable explanation; "
             f"{name} ranks first, and {proxies}, not above "
             f"{size(probable, case.info.unit)}. {ranks}"
         )
@@ -99,32 +109,49 @@ def gap_sentence(case: Case, s: int, words: Words, p: float | None, alpha: float
     what = lowered(words.measure(case.row))
     start = f"at an equal mix of {name}, {what} for {worse}"
     if left.value is None:
-        told = f"{start} and {other} cannot be compared: {case.of(s).status or 'no replicates'}."
+        told = f"{start} and {other} cannot be compared: {case.why_apart(s) or 'no replicates'}."
         return words.start(case.row["model"], told)
     way = "lower" if left.value < 0 else "higher"
+    stands = f"{_size(raw, words, case)} {_way(raw)} as it stands{_beside(case, s, words)}"
     if p is not None and p <= alpha:
         told = (
             f"{start} is {_size(left, words, case)} {way} than for {other} "
-            f"({_interval(left, words, case)}; {words.p(p)}), {_size(raw, words, case)} "
-            f"{'lower' if (raw.value or 0) < 0 else 'higher'} as it stands{_share(case, s, words)}."
+            f"({_interval(left, words, case)}; {words.p(p)}), {stands}{_share(case, s, words)}."
         )
     else:
         told = (
             f"{start} is not shown to differ from that for {other}: "
             f"{_size(left, words, case)} {way} ({_interval(left, words, case)}, {_ALONE}; "
-            f"{words.p(p)}), "
-            f"{_size(raw, words, case)} "
-            f"{'lower' if (raw.value or 0) < 0 else 'higher'} as it stands{_share(case, s, words)}."
+            f"{words.p(p)}), {stands}{_share(case, s, words)}."
         )
     return words.start(case.row["model"], told + _overlap(case, s) + _regression(case, s, words))
+
+
+def _way(gap: Number) -> str:
+    return "lower" if (gap.value or 0) < 0 else "higher"
+
+
+def _beside(case: Case, s: int, words: Words) -> str:
+    """Give the gap as it stands of those who are compared, where that is another gap."""
+    if not _another(case, s, words):
+        return ""
+    gap = case.gap_of(case.beside(s))
+    return f" and {_size(gap, words, case)} {_way(gap)} among those compared"
+
+
+def _another(case: Case, s: int, words: Words) -> bool:
+    """Whether the gap of those compared is, as printed, not that of everyone."""
+    both = (case.gap_of(case.beside(s)), case.gap_of(case.raw))
+    return len({(_size(gap, words, case), _way(gap)) for gap in both}) > 1
 
 
 def _share(case: Case, s: int, words: Words) -> str:
     share = case.remaining(s)
     if share.value is None or share.low is None or share.high is None:
         return ""
+    of = "their gap" if _another(case, s, words) else "the gap"
     return (
-        f": {_percent(share.value)} % of the gap is left ({level_of(words)} interval "
+        f": {_percent(share.value)} % of {of} is left ({level_of(words)} interval "
         f"{_percent(share.low)} to {_percent(share.high)} %)"
     )
 
@@ -135,13 +162,13 @@ def _percent(share: float) -> str:
 
 
 def _overlap(case: Case, s: int) -> str:
-    covered = case.of(s).covered
-    if covered >= OVERLAP:
+    """Count who is left out, since the other group has too few people at their values."""
+    left = [f"{out:,} of {group} (of {n:,})" for group, out, n in case.left_out(s) if out]
+    if not left:
         return ""
-    return (
-        f" The groups overlap in part only: {100 * (1 - covered):.0f} % of the people of one of "
-        "them have values at which the others have too few, and are left out."
-    )
+    partly = "The groups overlap in part only. " if case.covered(s) < OVERLAP else ""
+    few = f"at their values one of the groups has fewer than {case.of(s).mixed.least} people"
+    return f" {partly}Left out are {' and '.join(left)}: {few}."
 
 
 def _regression(case: Case, s: int, words: Words) -> str:
@@ -183,11 +210,16 @@ def _advice(case: Case, s: int) -> str:
     told = (
         f"{100 * shares[worse][e]:.0f} % of {case.groups[worse]} and "
         f"{100 * shares[other][e]:.0f} % of {case.groups[other]} have the value "
-        f"{strata.values[e]!r}, at which everyone gets {number(float(value[e]), case.info.unit)}. "
+        f"{strata.values[e]!r}, at which everyone gets {_level(float(value[e]), case)}. "
     )
     if strata.of_images:
         return told + "Collecting images with a like mix for all groups would show what is left."
     return told + "A model that is stronger there, or data with a like mix, would narrow the gap."
+
+
+def _level(value: float, case: Case) -> str:
+    told = number(value, case.info.unit)
+    return f"{told} {'%' if case.info.unit == 'fraction' else case.info.unit}".strip()
 
 
 def _size(x: Number, words: Words, case: Case) -> str:

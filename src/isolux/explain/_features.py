@@ -17,6 +17,7 @@ import polars as pl
 
 from isolux.containers import Run
 from isolux.errors import SpecError, UnknownNameError
+from isolux.explain._answers import answer_columns
 from isolux.groups import groupings, membership
 from isolux.groups.membership import MOST_NUMBERS
 from isolux.groups.unknown import mark_unknown
@@ -29,11 +30,8 @@ __all__ = ["Features", "Kinds", "columns_of", "items_of", "kinds_of", "without"]
 MOST_VALUES = 100
 """Of an attribute that is no number; one with more names its units rather than describes them."""
 
-_NOT_ABOUT_PEOPLE = (
-    "cluster", "id", "prediction_id", "prediction_column", "score_column", "detected_column",
-)  # fmt: skip
-"""Settings that name columns which a table of one's own holds beside its attributes: the truth and
-the answer together are the score."""
+_NOT_ABOUT_PEOPLE = ("cluster", "id", "prediction_id")
+"""Settings that name columns which a table of one's own holds beside its attributes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +114,20 @@ def kinds_of(
             where=f"the analysis {analysis}",
             hint="audit again with --derive box_size or the like: `isolux list attributes`",
         )
-    notes = []
+    notes = _answers_left_out(spec, known, asked)
     if found["many"]:
         named = ", ".join(found["many"])
         notes.append(f"{named}: more than {MOST_VALUES} different values, so not used to explain")
     return Kinds(rows, tuple(found["numbers"]), tuple(found["words"]), tuple(notes))
+
+
+def _answers_left_out(spec: AuditSpec, known: Sequence[str], asked: Sequence[str]) -> list[str]:
+    """Say which columns were taken for other models' answers, though no setting names them."""
+    named = (spec.prediction_column, spec.score_column, spec.detected_column)
+    others = [name for name in answer_columns(spec, known) if name not in named]
+    if asked or not others:
+        return []
+    return [f"{', '.join(others)}: what models said of people, so not used to explain"]
 
 
 def _known(
@@ -128,6 +135,7 @@ def _known(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Take the rows with a known value, and count each attribute's values, numbers and units."""
     told = [getattr(spec, name) for name in _NOT_ABOUT_PEOPLE if getattr(spec, name)]
+    told += answer_columns(spec, run.attributes["attribute"].unique(maintain_order=True))
     named = pl.col("attribute")
     used = run.attributes.filter(
         pl.col("unit_id").is_in(units.implode()),

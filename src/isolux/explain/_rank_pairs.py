@@ -14,6 +14,7 @@ import polars as pl
 
 from isolux.containers import Run
 from isolux.errors import IsoluxError
+from isolux.explain._answers import answer_columns
 from isolux.explain._blocks import MEASURE
 from isolux.explain._found import groups_of
 from isolux.spec import AuditSpec
@@ -106,7 +107,13 @@ def grouped_by(
         return _parted(groups_of(run, spec, ranked.units), ranked), []
     found: list[Grouped] = []
     notes: list[str] = []
-    for name in run.attributes["attribute"].unique().sort():
+    known = run.attributes["attribute"].unique().sort()
+    said = [name for name in answer_columns(spec, known) if name not in spec.by]
+    if said:
+        notes.append(f"not ranked, for models said it of people: {', '.join(said)}")
+    for name in known:
+        if name in said:
+            continue
         own = spec.model_copy(update={"by": tuple(dict.fromkeys((*spec.by, name)))})
         try:
             members = groups_of(run, own, ranked.units).filter(pl.col("attribute") == name)

@@ -30,7 +30,19 @@ def differs(row: Mapping[str, Any], words: Words) -> str:
         told += " The test was against everyone else; no pair of groups stands out."
     elif row["n_pairs"] > 1:
         told += f" {row['n_differ']:,} of {row['n_pairs']:,} pairs of groups differ by this test."
+    told += _known(row, words)
     return words.start(row["model"], told + _spread(row, words) + _care(row))
+
+
+def _known(row: Mapping[str, Any], words: Words) -> str:
+    """Say of the known groups that they were not found to differ, where only the unknown do."""
+    if not row["aside"] or row["known_gap"] is None:
+        return ""
+    gap, unit = row["known_gap"], words.unit(row)
+    return (
+        f" No two groups that are known were found to differ; the widest gap among those is "
+        f"{size(gap, unit)}, {row['known_a']} {'below' if gap < 0 else 'above'} {row['known_b']}."
+    )
 
 
 def only_overall(row: Mapping[str, Any], words: Words) -> str:

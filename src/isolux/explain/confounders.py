@@ -19,7 +19,11 @@ Where the paper stops, and what is done here:
   serves all alike, the paper's reading finds the smaller group better served. By default all groups
   therefore meet the same false alarms and one N, everyone's count.
 - A dispersion is never below 0, so it is no test: three groups that do not differ disperse too. The
-  gaps behind it (as they stand, between proxies, at an equal mix) are tested as one family.
+  gaps behind it (as they stand, between proxies, at an equal mix) are tested as one family. Whether
+  groups differ at all the audit has tested already: where that very gap stands in its
+  ``disparities``, its adjusted p holds here too, or one report would have two of one gap.
+- Where groups overlap in part only, the gap at an equal mix is of those who can be compared. So is
+  then the gap as it stands beside it, and who is left out is counted.
 - The printed tables use the standard deviation with ddof 1, equation 5 says population variance;
   both are settings. The 1 point is held against the standard deviation in either case.
 - Dispersion within few people is large by noise alone, which hides what control does. So every cell
@@ -45,8 +49,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import polars as pl
+
 from isolux.containers import Explained, Run
 from isolux.errors import SpecError
+from isolux.explain._confounders_audited import audited_gaps
 from isolux.explain._confounders_cases import Case, case_of, regressed
 from isolux.explain._confounders_cells import Layout, laid_out
 from isolux.explain._confounders_detections import (
@@ -141,6 +148,8 @@ _FEWER = (
     'group with fewer people; false_alarms="every image" with count=everyone does not'
 )
 _TOGETHER = 3
+_FEW = 5
+"""Fewest people of two groups in a cell of their gap at an equal mix, of means."""
 _NONE: Mapping[str, str] = {}
 
 
@@ -152,6 +161,13 @@ class _Asked:
     rules: Rules
     how: Precision
     regression: bool
+    tested: pl.DataFrame
+    few: bool
+
+    def rules_of(self, measure: Measure) -> Rules:
+        """Ask fewer people of the cells of a mean: a few people's precision tells too little."""
+        few = self.few and measure.scored is not None
+        return replace(self.rules, min_mix=_FEW) if few else self.rules
 
 
 def explain(
@@ -202,7 +218,10 @@ def explain(
         Standard deviation of ProxyAP above which an attribute is a probable explanation, in the
         metric's unit: the paper's 1 point.
     min_cell : int
-        Fewest people of each group at a value that is compared. None: the audit's ``min_units``.
+        Fewest people of each group at a value that is controlled for, and of two groups at one
+        where they are compared at an equal mix. None: the audit's ``min_units``; but 5 people for
+        gaps at an equal mix of metrics that are means of people's scores (why so few, and what was
+        measured: ``_confounders_facts``). In either case of 5 clusters, or as many as people.
     normalised : bool
         Normalised precision for every average precision; false: for metrics that are normalised.
     ap : {"101 points", "area"}
@@ -225,7 +244,8 @@ def explain(
     Explained
         Findings of each metric and sensitive attribute: the verdict on the attribute that ranks
         first (``effect``: Δ, what control takes from the groups' dispersion; ``p_adjusted`` of the
-        groups' and of the proxies' gaps, the larger), and the gap of the pair that speaks at an
+        groups' and of the proxies' gaps, the larger; of the groups' gaps it is the audit's own
+        where ``disparities`` has them), and the gap of the pair that speaks at an
         equal mix of it and of all crossed (``effect``: worse group less better, in the metric's
         unit). Tables: see ``_confounders_tables``.
 
@@ -246,12 +266,13 @@ def explain(
     if nobody or "model_a" in run.disparities.columns:
         return Explained(FINDINGS.empty())
     spec = settings_of(run, replicates=replicates)
+    least = _cell(min_cell, spec)
     rules = Rules(
-        spec.min_units, spec.min_clusters, _cell(min_cell, spec), dispersion,
+        spec.min_units, spec.min_clusters, least, least, dispersion,
         spec.ddof if ddof is None else ddof,
     )  # fmt: skip
     how = Precision(reading=ap, normalised=normalised, alarms=false_alarms, count=count)
-    asked = _Asked(spec, rules, how, regression)
+    asked = _Asked(spec, rules, how, regression, audited_gaps(run), min_cell is None)
     metrics = chosen_metrics(run, spec, metric)
     numbers = numbers_of(run)
     groups = sensitive_of(run, spec, numbers.units, sensitive)
@@ -308,10 +329,11 @@ def _cases(
     measured = values_of(run, measure, layout, numbers, asked.spec, asked.how)
     others = _other_variant(measure, layout, numbers, asked.how)
     for i, (row, cells) in enumerate(measured):
-        facts = facts_of(layout, cells, asked.rules)
+        facts = facts_of(layout, cells, asked.rules_of(measure))
         case = case_of(
-            row, measure.info, layout, cells, facts, family, asked.spec.level, squared=squared
-        )
+            row, measure.info, layout, cells, facts, family, asked.spec.level,
+            tested=asked.tested, squared=squared,
+        )  # fmt: skip
         case.other_variant = others[i] if others else None
         if asked.regression and measure.scored is not None and case.pair is not None:
             several = [s for s in range(len(strata)) if s not in case.singles]

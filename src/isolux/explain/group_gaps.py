@@ -7,15 +7,20 @@ metric and attribute.
 Order: differences that the family-adjusted test confirms, by the end of their interval that is
 nearer to 0 (a small group's wild estimate does not lead); differences of an attribute as a whole
 without a pair that stands out; groups too small to judge; attributes where nothing was found,
-with what could have been seen; then confirmed differences that say again what another has said
+with what could have been seen; then differences of single classes, and differences of nobody but
+people whose value is unknown; then confirmed differences that say again what another has said
 (an intersection not shown to differ by more than one of its attributes, a rate that is one minus
-another); then intersections where nothing was found. The first ``LEAD`` take some of each kind, so
-that silence about a group is read as early as a disparity.
+another); then intersections and single classes where nothing was found. The first ``LEAD`` take
+some of each kind, so that silence about a group is read as early as a disparity.
+
+Of a metric that is measured class by class one finding speaks for all classes (in how many groups
+differ, and in which most) and stands where its worst class would; the classes come later. Nothing
+is said of a group in which there is nobody.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -23,6 +28,7 @@ import polars as pl
 
 from isolux.containers import Explained, Run
 from isolux.explain._blocks import blocks_of, unjudged_of
+from isolux.explain._class_findings import by_class, classes_claim
 from isolux.explain._sentences import differs, no_difference, only_overall, without_value
 from isolux.explain._words import Words, words_of
 from isolux.info import AnalysisInfo, Reference
@@ -61,9 +67,11 @@ _CORRECTION_SOURCE = {
 LEAD = 25
 """Findings that stand first, with some of each kind."""
 
-_FOUND, _OVERALL, _UNJUDGED, _NOT_FOUND, _AGAIN, _LAST = range(6)
-_QUOTA = {_FOUND: 12, _OVERALL: 2, _UNJUDGED: 4, _NOT_FOUND: 7}
+_FOUND, _OVERALL, _UNJUDGED, _NOT_FOUND, _CLASS, _UNKNOWN, _AGAIN, _LAST = range(8)
+_QUOTA = {_FOUND: 12, _OVERALL: 2, _UNJUDGED: 4, _NOT_FOUND: 4, _CLASS: 2, _UNKNOWN: 1}
 """How many of the lead each kind may take; they add up to ``LEAD``."""
+_BY_CLASS = {_FOUND: _CLASS, _OVERALL: _CLASS, _NOT_FOUND: _LAST}
+"""Where a class is said, when another finding speaks for all classes."""
 
 
 def explain(run: Run) -> Explained:
@@ -114,13 +122,21 @@ def _findings(run: Run) -> pl.DataFrame:
 def _of_blocks(run: Run, words: Words) -> Iterator[dict[str, Any]]:
     source = _CORRECTION_SOURCE.get((run.record.get("spec") or {}).get("correction", ""))
     blocks = blocks_of(run, 1.0 - words.level)
-    for place, row in enumerate(_placed(blocks, run, words).iter_rows(named=True)):
+    placed = _placed(blocks, run, words).with_row_index("place")
+    classes = by_class(placed)
+    for own in classes:
+        yield _of_classes(own, words, source)
+    spoken_for = {row["place"] for own in classes for row in own}
+    for row in placed.iter_rows(named=True):
+        tier = row["tier"]
+        if row["place"] in spoken_for and tier in _BY_CLASS:
+            tier = _BY_CLASS[tier]
         found = row["found"]
         sentence = differs if found else only_overall if row["any_found"] else no_difference
         low, high = (row["low"], row["high"]) if found else _ends_of_widest(row)
         yield {
-            "tier": row["tier"],
-            "place": place,
+            "tier": tier,
+            "place": row["place"],
             "claim": sentence(row, words),
             "effect": row["value"],
             "low": low,
@@ -131,6 +147,31 @@ def _of_blocks(run: Run, words: Words) -> Iterator[dict[str, Any]]:
             **{name: row[name] for name in ("status", "metric", "label", "attribute")},
             **{name: row[name] for name in ("group_a", "group_b")},
         }
+
+
+def _of_classes(
+    rows: Sequence[Mapping[str, Any]], words: Words, source: str | None
+) -> dict[str, Any]:
+    """Speak for all classes of a metric and attribute, in the place of the first."""
+    first = rows[0]
+    found = bool(first["found"])
+    tier = min(row["tier"] for row in rows if row["found"] == found)
+    low, high = (first["low"], first["high"]) if found else (None, None)
+    widest = first if found else max(rows, key=lambda row: abs(row["value"]))
+    p = [row["any_p"] for row in rows if row["any_p"] is not None]
+    return {
+        "tier": tier,
+        "place": first["place"] - 0.5,
+        "claim": classes_claim(rows, words),
+        "effect": widest["value"],
+        "low": low,
+        "high": high,
+        "n": sum(row["n_units"] or 0 for row in rows) or None,
+        "reference": source,
+        "p_adjusted": first["p_adjusted"] if found else min(p, default=None),
+        **{name: widest[name] for name in ("status", "metric", "attribute")},
+        **{name: widest[name] for name in ("group_a", "group_b")},
+    }
 
 
 def _ends_of_widest(row: Mapping[str, Any]) -> tuple[float | None, float | None]:
@@ -167,6 +208,8 @@ def _placed(blocks: pl.DataFrame, run: Run, words: Words) -> pl.DataFrame:
     return ranked.with_columns(
         tier=pl.when(pl.col("found") & again)
         .then(_AGAIN)
+        .when("aside")
+        .then(_UNKNOWN)
         .when("found")
         .then(_FOUND)
         .when("any_found")
@@ -185,8 +228,7 @@ def _same_statement() -> list[pl.Expr]:
 
 
 def _of_unjudged(run: Run, words: Words) -> Iterator[dict[str, Any]]:
-    target = (run.record.get("spec") or {}).get("target")
-    rows = unjudged_of(run.group_metrics, target).with_columns(
+    rows = unjudged_of(run.group_metrics).with_columns(
         everywhere=pl.col("n_without") == pl.col("n_measures")
     )
     _, attributes = _orders(run, words)

@@ -345,13 +345,28 @@ def _by_group(
         }
     ).with_columns(pl.selectors.float().fill_nan(None))
     rows = []
-    for k in np.flatnonzero(np.nan_to_num(p, nan=1.0) <= alpha):
+    sure = np.flatnonzero(np.nan_to_num(p, nan=1.0) <= alpha)
+    for k in sure:
+        if _mirrored(int(k), sure, rule, [told.items.attribute[j] for j in item], found):
+            continue
         group = (told.items.attribute[item[k]], str(told.items.value[item[k]]))
         claim = say.group_claim(told, names[k], group, found, int(k), float(p[k]))
         own_row = _row(told, claim, found, int(k), float(p[k]))
         rows.append(own_row | {"attribute": group[0], "group_a": group[1],
                                "group_b": "others of known value with the pattern"})  # fmt: skip
     return table.head(_SHOWN), rows
+
+
+def _mirrored(k: int, sure: Any, rule: Any, attribute: Sequence[str], found: Contrasts) -> bool:
+    """Whether the only other group of the pattern says the same, and is the one worse off."""
+    return found.difference[k] < 0 and any(
+        rule[j] == rule[k]
+        and attribute[j] == attribute[k]
+        and found.n[j] == found.n_other[k]
+        and found.n_other[j] == found.n[k]
+        and found.difference[j] > 0
+        for j in sure
+    )
 
 
 def _sensitive(items: Features, spec: AuditSpec, members: Any) -> list[int]:

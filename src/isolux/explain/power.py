@@ -96,7 +96,8 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> Explained:
     words = words_of(run)
     pairs = _worst_pairs(run)
     needed = _needed(pairs, words, tuple(targets), list(targets) == [0.05, 0.02])
-    rows = [_finding(row, words) for row in needed.filter(first=True).iter_rows(named=True)]
+    told = _one_of_all_classes(needed.filter(first=True))
+    rows = [_finding(row, words) for row in told.iter_rows(named=True)]
     findings = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
     tables = {}
     if needed.height:
@@ -195,11 +196,27 @@ def _needed(
     )
 
 
+def _one_of_all_classes(needed: pl.DataFrame) -> pl.DataFrame:
+    """Let the worst-measured class speak for a metric's classes; ``classes``: how many there are.
+
+    What holds for everyone comes first. The table has every class.
+    """
+    of = ("model", "task", "metric", "threshold", "attribute")
+    single = pl.col("label").is_null()
+    return (
+        needed.with_columns(classes=pl.col("label").n_unique().over(*of, single))
+        .filter(single | pl.int_range(pl.len()).over(*of, single).eq(0))
+        .sort(single.not_(), maintain_order=True)
+    )
+
+
 def _finding(row: dict[str, object], words: Words) -> dict[str, object]:
     unit = words.unit(row)
     detectable = float(str(row["detectable"]))
+    several = int(str(row["classes"])) > 1
+    of = f", the worst-measured of {row['classes']:,} classes" if several else ""
     told = (
-        f"{words.measure(row)} by {words.title(str(row['attribute']))}: this audit could have "
+        f"{words.measure(row)} by {words.title(str(row['attribute']))}{of}: this audit could have "
         f"seen (power 0.8) a difference of {size(detectable, unit)} between {row['group_a']} and "
         f"{row['group_b']}, its worst-measured pair."
     )

@@ -13,6 +13,16 @@ import numpy.typing as npt
 from numba import njit
 
 from isolux.stats._rank_variance_kernels import allocating_nothing, compare_pairs
+from isolux.stats._rank_walk_kernels import (
+    add_ties,
+    find_levels,
+    line_up,
+    one_each,
+    pack,
+    sum_up,
+    unpack,
+    walk,
+)
 
 __all__ = ["walk_scores"]
 
@@ -21,197 +31,24 @@ _Places = npt.NDArray[np.uint32]  # without a sign: no test for counting from th
 _Floats = npt.NDArray[np.float64]
 
 
-_Words = npt.NDArray[np.uint64]
-
-
-@allocating_nothing
-def _line_up(
-    order: _Places,
-    scored: int,
-    value: _Floats,
-    first: _Places,
-    cell: _Places,
-    seen: _Places,
-    score: _Floats,
-) -> int:
-    """Write down the cells of scored units as they come, and the scores; return how many."""
-    if len(cell) == len(order) and _one_each(first):
-        for i in range(scored):
-            seen[i] = cell[order[i]]
-            score[i] = value[i]
-        return scored
-    m = 0
-    for i in range(scored):
-        u = order[i]
-        for e in range(first[u], first[u + np.uint32(1)]):
-            seen[m] = cell[e]
-            score[m] = value[i]
-            m += 1
-    return m
-
-
-@allocating_nothing
-def _one_each(first: _Places) -> bool:
-    for u in range(len(first)):  # noqa: SIM110 - numba compiles no generators
-        if first[u] != u:
-            return False
-    return True
-
-
 @allocating_nothing
 def _count(
     seen: _Places,
     m: int,
     of: _Places,
-    group: _Places,
     size: _Floats,
     n: _Floats,
     clusters: _Floats,
     squared: _Floats,
 ) -> None:
-    """Fill the cells, write down units' groups, and add up sizes."""
+    """Fill the cells and add up sizes."""
     for i in range(m):
         size[seen[i]] += 1.0
-        group[i] = of[seen[i]]
     for q in range(len(of)):
         if size[q] > 0.0:
             n[of[q]] += size[q]
             clusters[of[q]] += 1.0
             squared[of[q]] += size[q] * size[q]
-
-
-@allocating_nothing
-def _find_middles(
-    group: _Places,
-    score: _Floats,
-    m: int,
-    n: _Floats,
-    total: _Floats,
-    middle: _Floats,
-    left: _Ints,
-) -> None:
-    """Sum each group's scores and find its median; ``left`` counts down to its middle units."""
-    for g in range(len(left)):
-        left[g] = np.int64((n[g] + 1.0) // 2.0)
-    for i in range(m):
-        g = group[i]
-        total[g] += score[i]
-        left[g] -= 1
-        if left[g] > 0:
-            continue
-        whole = np.int64(n[g])
-        if left[g] == 0:
-            middle[g] = score[i]
-        elif left[g] == -1 and whole % 2 == 0:
-            middle[g] = 0.5 * (middle[g] + score[i])
-
-
-@allocating_nothing
-def _some_tied(score: _Floats, m: int) -> bool:
-    tied = False
-    for i in range(1, m):
-        tied |= score[i] == score[i - 1]
-    return tied
-
-
-@allocating_nothing
-def _add_ties(
-    group: _Places,
-    score: _Floats,
-    m: int,
-    here: _Floats,
-    touched: _Places,
-    cubes: _Floats,
-    tied: _Floats,
-) -> None:
-    """Add up ``cubes[g] = Σ (t³ - t)`` and ``tied[g, h] = Σ t_g² t_h`` over levels of one score."""
-    start = 0
-    while start < m:
-        stop = start + 1
-        while stop < m and score[stop] == score[start]:
-            stop += 1
-        several = 0
-        for i in range(start, stop if stop > start + 1 else start):
-            g = group[i]
-            if here[g] == 0.0:
-                touched[several] = g
-                several += 1
-            here[g] += 1.0
-        for t in range(several):
-            c = here[touched[t]]
-            cubes[touched[t]] += c * c * c - c
-            for s in range(several):
-                if s != t:
-                    tied[touched[t], touched[s]] += c * c * here[touched[s]]
-        for t in range(several):
-            here[touched[t]] = 0.0
-        start = stop
-
-
-@allocating_nothing
-def _pack(k: int, bound: int, word: _Places, shift: _Words) -> tuple[int, int]:
-    """Share groups out among 64-bit words; return how many words, and a group's bits.
-
-    ``bound`` is the largest number that a group's bits have to hold.
-    """
-    bits = 1
-    while (1 << bits) <= bound:
-        bits += 1
-    fields = 64 // bits
-    for g in range(k):
-        word[g] = g // fields
-        shift[g] = (g % fields) * bits
-    return (k + fields - 1) // fields, bits
-
-
-@allocating_nothing
-def _walk(
-    seen: _Places,
-    group: _Places,
-    score: _Floats,
-    m: int,
-    word: _Places,
-    shift: _Words,
-    passed: _Words,
-    packed: _Words,
-) -> None:
-    """Add to each cell what its units see of each group, in halves: ``packed [q, words]``.
-
-    Several groups' counts lie in one word, so that a unit costs few additions.
-    """
-    one, start = np.uint64(1), 0
-    while start < m:
-        stop = start + 1
-        if stop == m or score[stop] != score[start]:  # nobody else has this score
-            g, q = group[start], seen[start]
-            step = one << shift[g]
-            passed[word[g]] += step
-            for w in range(len(passed)):
-                packed[q, w] += passed[w]
-            passed[word[g]] += step
-            start = stop
-            continue
-        while stop < m and score[stop] == score[start]:
-            stop += 1
-        for i in range(start, stop):  # those of one score see the half of each other
-            passed[word[group[i]]] += one << shift[group[i]]
-        for i in range(start, stop):
-            q = seen[i]
-            for w in range(len(passed)):
-                packed[q, w] += passed[w]
-        for i in range(start, stop):
-            passed[word[group[i]]] += one << shift[group[i]]
-        start = stop
-
-
-@allocating_nothing
-def _unpack(
-    k: int, bits: int, word: _Places, shift: _Words, packed: _Words, below: _Floats
-) -> None:
-    mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
-    for q in range(len(packed)):
-        for g in range(k):
-            below[q, g] = float((packed[q, word[g]] >> shift[g]) & mask)
 
 
 @njit(cache=True, nogil=True)
@@ -286,6 +123,7 @@ def walk_scores(
     order: _Places,
     value: _Floats,
     scored: _Ints,
+    alike: npt.NDArray[np.bool_],
     first: _Places,
     cell: _Places,
     cells: _Ints,
@@ -298,6 +136,8 @@ def walk_scores(
     ----------
     order, value : [v, n]
         Units by rising score, and those scores; the first ``scored[v]`` count.
+    alike : [v]
+        Whether two of them are the same.
     first : [n + 1], cell : [e]
         Unit u is in the cells ``cell[first[u]:first[u + 1]]``: a cluster's part in a group.
     cells : [c + 1], of : [q]
@@ -313,7 +153,7 @@ def walk_scores(
         Above the diagonal: U of the row's group over the number of pairs, the naive p, the
         clustered test's z, the skewness of its law, and clusters in both.
     """
-    vectors = len(order)
+    vectors, units, full = len(order), order.shape[1], -1
     width = (k + 3) // 4 * 4
     n, clusters = np.zeros((vectors, width)), np.zeros((vectors, width))
     middle, total = np.zeros((vectors, width)), np.zeros((vectors, width))
@@ -321,24 +161,39 @@ def walk_scores(
     naive, clustered, skew = superior.copy(), superior.copy(), superior.copy()
     shared = np.zeros((vectors, k, k))
     seen, group = np.empty(len(cell), np.uint32), np.empty(len(cell), np.uint32)
-    score = np.empty(len(cell))
-    touched, left = np.zeros(width, np.uint32), np.zeros(width, np.int64)
-    row, table = np.zeros((3, width)), np.zeros((5, width, width))
-    here, cubes, squared = row[0], row[1], row[2]
+    levels = np.empty(len(cell) + 1, np.int64)
+    touched, count = np.zeros(width, np.uint32), np.zeros((3, width), np.int64)
+    row, table = np.zeros((4, width)), np.zeros((5, width, width))
+    here, cubes, squared, other = row[0], row[1], row[2], row[3]
     tied, wins, square, cube, cross = table[0], table[1], table[2], table[3], table[4]
     size, below = np.zeros(len(of)), np.zeros((len(of), width))
     word, shift = np.zeros(width, np.uint32), np.zeros(width, np.uint64)
-    words, bits = _pack(k, _largest_sum(cell, of, size, here), word, shift)
-    passed, packed = np.zeros(words, np.uint64), np.zeros((len(of), words), np.uint64)
+    words, bits = pack(k, _largest_sum(cell, of, size, here), word, shift)
+    steps, packed = np.zeros((words, width), np.uint64), np.zeros((words, len(of)), np.uint64)
+    for g in range(k):
+        steps[word[g], g] = np.uint64(1) << shift[g]
+    plain = len(cell) == units and one_each(first)
+    copied = np.empty(0 if plain else len(cell))
     for v in range(vectors):
-        row[:], table[:], size[:], passed[:], packed[:] = 0.0, 0.0, 0.0, 0, 0
-        m = _line_up(order[v], scored[v], value[v], first, cell, seen, score)
-        _count(seen, m, of, group, size, n[v], clusters[v], squared)
-        _find_middles(group, score, m, n[v], total[v], middle[v], left)
-        if _some_tied(score, m):
-            _add_ties(group, score, m, here, touched, cubes, tied)
-        _walk(seen, group, score, m, word, shift, passed, packed)
-        _unpack(k, bits, word, shift, packed, below)
+        row[:2], row[3], table[:], packed[:] = 0.0, 0.0, 0.0, 0
+        m = line_up(order[v], scored[v], value[v], first, cell, of, seen, group, copied, plain)
+        score = value[v] if plain else copied
+        if full >= 0 and scored[v] == units:  # as the last time that everybody had a score
+            n[v], clusters[v] = n[full], clusters[full]
+        else:
+            size[:], squared[:] = 0.0, 0.0
+            _count(seen, m, of, size, n[v], clusters[v], squared)
+            full = v if scored[v] == units else -1
+        several = 0
+        if alike[v] or not plain:
+            several = find_levels(score, m, levels)
+            add_ties(group, levels, several, here, touched, cubes, tied)
+            sum_up(group, score, m, n[v], total[v], total[v], count, middle[v])
+        else:  # no two scores are alike, so that rows in another order give the same sums
+            sum_up(group, score, m, n[v], total[v], other, count, middle[v])
+            total[v] += other
+        walk(seen, group, m, levels, several, steps, packed)
+        unpack(k, bits, word, shift, packed, below)
         _add_clusters(cells, of, k, n[v], size, below, wins, square, cross, shared[v])
         if _some_apart(k, n[v], shared[v]):
             _add_cubes(of, k, size, below, cube)

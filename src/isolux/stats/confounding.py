@@ -30,6 +30,7 @@ __all__ = [
     "Spread",
     "controlled",
     "mean_where",
+    "own_mix",
     "proxies",
     "ranked_first",
     "shares",
@@ -162,7 +163,7 @@ def standardised(value: FloatArray, counts: FloatArray, usable: BoolArray) -> Fl
     value : [..., a, e] float
     counts : [..., e] float
         Everyone's people at each value.
-    usable : [e] bool
+    usable : [..., e] bool
         The values at which every group has enough people.
 
     Returns
@@ -182,6 +183,35 @@ def standardised(value: FloatArray, counts: FloatArray, usable: BoolArray) -> Fl
     total = weight.sum(axis=-1, keepdims=True)
     mix = np.divide(weight, total, out=np.full(np.shape(weight), np.nan), where=total > 0)
     mix = mix[..., None, :]
+    found: FloatArray = np.where(mix != 0, mix * value, 0.0).sum(axis=-1)
+    return found
+
+
+def own_mix(value: FloatArray, counts: FloatArray, usable: BoolArray) -> FloatArray:
+    """Give what each group gets with its own mix of the usable values: the gap as it stands.
+
+    Beside ``standardised``, which is of the same people, it shows what an equal mix takes from a
+    gap. Of a mean it is the mean of those people; of any other metric a mean of the cells.
+
+    Parameters
+    ----------
+    value, counts : [..., a, e] float
+        What each group gets at each value, and its people there.
+    usable : [..., e] bool
+
+    Returns
+    -------
+    [..., a] float
+        NaN: as for ``standardised``.
+
+    Examples
+    --------
+    >>> within = np.array([[0.4, 0.8, 0.9], [0.4, 0.8, np.nan]])
+    >>> people = np.array([[75.0, 25.0, 50.0], [25.0, 75.0, 0.0]])
+    >>> own_mix(within, people, np.array([True, True, False])).round(3).tolist()
+    [0.5, 0.7]
+    """
+    mix = shares(np.where(usable[..., None, :], counts, 0.0))
     found: FloatArray = np.where(mix != 0, mix * value, 0.0).sum(axis=-1)
     return found
 

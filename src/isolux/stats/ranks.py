@@ -77,6 +77,7 @@ __all__ = [
     "sort_scores",
 ]
 
+BoolArray = npt.NDArray[np.bool_]
 _Places = npt.NDArray[np.uint32]
 _STRAIGHT = 1e-4
 """A law less skewed than this is taken for normal: the gamma's shape would pass 10⁸."""
@@ -94,11 +95,14 @@ class SortedScores:
         Their scores; NaN (no score) stands last.
     scored : [v] int
         How many have a score.
+    alike : [v] bool
+        Whether two of those have the same one.
     """
 
     order: _Places
     value: FloatArray
     scored: IntArray
+    alike: BoolArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +182,11 @@ def sort_scores(values: npt.ArrayLike) -> SortedScores:
             expected="finite numbers, or NaN for no score",
             where=f"vector {int(np.argwhere(np.isinf(scores))[0, 0])}",
         )
-    order = np.argsort(scores, axis=1, kind="stable")
+    order = np.argsort(scores, axis=1)  # units of one score may stand in any order
     ranked = np.take_along_axis(scores, order, axis=1)
-    return SortedScores(order.astype(np.uint32), ranked, (~np.isnan(ranked)).sum(axis=1))
+    scored = (~np.isnan(ranked)).sum(axis=1)
+    alike = (ranked[:, 1:] == ranked[:, :-1]).any(axis=1)  # NaN is like nothing
+    return SortedScores(order.astype(np.uint32), ranked, scored, alike)
 
 
 def cells_of(
@@ -267,8 +273,9 @@ def compare_groups(scores: SortedScores, cells: GroupCells) -> RankTests:
 
     k = cells.n_groups
     n, clusters, median, total, superiority, naive, z, skew, shared = walk_scores(
-        scores.order, scores.value, scores.scored, cells.first, cells.cell, cells.cells, cells.of, k
-    )
+        scores.order, scores.value, scores.scored, scores.alike,
+        cells.first, cells.cell, cells.cells, cells.of, k,
+    )  # fmt: skip
     clustered = naive if cells.alone else _two_sided(z, skew)
     n, total = n[:, :k], total[:, :k]
     if cells.alone:

@@ -1,0 +1,72 @@
+"""A score along a number: nothing found where nothing is, and what was planted where it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from isolux.explain.along import explain
+from tests.laws._discovery import PHOTOS, a_run
+from tests.laws._figures import record, scaled
+
+pytestmark = pytest.mark.law
+
+SLOPE = 1.0  # of the logit of a rate of about .8, for each unit of the photo's light
+
+
+def a_world(rng, subjects, *, slope, replicates):
+    """Draw light and size of photos, and age of subjects; dark subjects' photos are darker."""
+    subject = np.repeat(np.arange(subjects), PHOTOS)
+    n = len(subject)
+    tone = rng.choice(["dark", "light"], subjects)[subject]
+    light = rng.normal(0, 1, n) - 0.5 * (tone == "dark")
+    luck = rng.normal(0, 1, subjects)[subject]
+    value = (rng.random(n) < expit(1.4 + luck + slope * light)).astype(float)
+    who = {
+        "tone": tone,
+        "light": light.astype(str),
+        "size": rng.random(n).astype(str),
+        "age": rng.integers(18, 80, subjects)[subject].astype(str),
+    }
+    run = a_run(subject, who, value, replicates=replicates)
+    return run, light, expit(1.4 + luck + slope * light)
+
+
+def test_a_false_finding_is_rare_over_the_family():
+    worlds, replicates = scaled(2000, 100), scaled(999, 199)
+    false = 0
+    for number in range(worlds):
+        run, _, _ = a_world(np.random.default_rng([81, number]), 100, slope=0.0,
+                            replicates=replicates)  # fmt: skip
+        found = explain(run, attribute=["light", "size", "age"], by=()).findings
+        false += bool((found["p_adjusted"].fill_null(1.0) <= 0.05).any())
+    row = {"attributes": 3, "subjects": 100, "a difference found, %": false / worlds}
+    record("along-null", [row], worlds=worlds, replicates=replicates)
+    assert row["a difference found, %"] <= scaled(65, 120) / 1000, row
+
+
+def test_the_interval_holds_the_planted_difference():
+    worlds, replicates = scaled(2000, 60), scaled(999, 199)
+    edges = "edges:-1,0,1"
+    rng = np.random.default_rng(82)
+    _, light, rate = a_world(rng, 100_000, slope=SLOPE, replicates=replicates)
+    planted = rate[light < -1].mean() - rate[light >= 1].mean()
+    covered, found_it, effects = 0, 0, []
+    for number in range(worlds):
+        run, _, _ = a_world(np.random.default_rng([83, number]), 100, slope=SLOPE,
+                            replicates=replicates)  # fmt: skip
+        finding = explain(run, attribute=["light"], bins={"light": edges}).findings
+        row = finding.row(0, named=True)
+        covered += row["low"] <= planted <= row["high"]
+        found_it += row["p_adjusted"] <= 0.05
+        effects.append(row["effect"])
+    said = {
+        "planted": float(planted), "mean found": float(np.mean(effects)),
+        "interval holds it, %": covered / worlds, "difference found, %": found_it / worlds,
+    }  # fmt: skip
+    record("along-planted", [said], worlds=worlds, replicates=replicates)
+    assert said["mean found"] == pytest.approx(planted, abs=0.02), said
+    share = said["interval holds it, %"]
+    assert scaled(930, 850) / 1000 <= share <= scaled(970, 1000) / 1000, said
+    assert said["difference found, %"] > 0.95, said
