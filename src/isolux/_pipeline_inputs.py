@@ -13,6 +13,7 @@ from isolux.containers import Dataset
 from isolux.datasets import load
 from isolux.errors import SpecError, UnknownNameError
 from isolux.io.hashing import sha256_file, sha256_listing
+from isolux.io.ids import reduced
 from isolux.io.settings_files import read_label_map_file
 from isolux.people_filter import keep_only, only_judged, parse_conditions
 from isolux.plugin_options import read_options
@@ -25,6 +26,7 @@ from isolux.predictions import (
     with_own_image_ids,
 )
 from isolux.spec import AuditSpec, parse_merges
+from isolux.withdrawal import read_withdrawn, without_withdrawn
 
 __all__ = ["Answers", "load_people", "read_answers", "task_options"]
 
@@ -48,7 +50,7 @@ def load_people(spec: AuditSpec) -> Dataset:
         "separator": spec.separator,
         "repair_ages": spec.repair_ages or None,
     }
-    options = {key: value for key, value in named.items() if value is not None}
+    options: dict[str, Any] = {k: value for k, value in named.items() if value is not None}
     loader = registry.load("datasets", name).load
     options |= read_options(
         loader, spec.data_option, owner=f"the dataset {name}", flag="--data-option", hidden=options
@@ -62,7 +64,10 @@ def load_people(spec: AuditSpec) -> Dataset:
     cluster = options.get("cluster")
     if cluster in derive.names():
         attributes.append(str(options.pop("cluster")))
-    dataset = derive.add(load(name, path, **options), attributes)
+    dataset = load(name, path, images=spec.images, **options)
+    if spec.withdrawn is not None:
+        dataset = without_withdrawn(dataset, read_withdrawn(spec.withdrawn))
+    dataset = derive.add(dataset, attributes)
     if cluster in derive.names():
         dataset = dataset.clustered_by(cluster)
     whole = registry.task_info(spec.task).whole_images
@@ -114,8 +119,18 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
         format=spec.format,
         **common,
     )
+    answers = _of_who_stayed(answers, dataset, spec)
     joined, notes = join(dataset, answers, id_from=spec.id_from)
     return joined, notes, inputs
+
+
+def _of_who_stayed(answers: pl.DataFrame, dataset: Dataset, spec: AuditSpec) -> pl.DataFrame:
+    """Leave out answers about people who withdrew, before strangers are counted and named."""
+    if not dataset.withdrawn:
+        return answers
+    gone = reduced(pl.Series(sorted(dataset.withdrawn)), spec.id_from)
+    whose = reduced(answers["instance_id"], spec.id_from)
+    return answers.filter(~whose.is_in(gone.implode()))
 
 
 def _outputs(spec: AuditSpec) -> pl.DataFrame:

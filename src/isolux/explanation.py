@@ -28,6 +28,7 @@ _ELSEWHERE = (FIRST, *BESIDE, "model_changes")  # the second is of comparisons
 
 STORY = (
     "confounders",
+    "along",
     "rank_tests",
     "error_model",
     "patterns",
@@ -35,8 +36,8 @@ STORY = (
     "tradeoffs",
     "power",
 )
-"""The order in which to read why: what a gap survives, what goes with errors, where to look, what a
-threshold could do, what more data is needed. Others follow."""
+"""The order in which to read why: what a gap survives, where scores fall, what goes with errors,
+where to look, what a threshold could do, what more data is needed. Others follow."""
 
 
 def in_order(names: Sequence[str]) -> list[str]:
@@ -106,7 +107,7 @@ def explain_with_all(run: Run, options: Sequence[str] = ()) -> tuple[Run, dict[s
         try:
             run = explain_run(run, [name], own)
         except SpecError as error:
-            refused[name] = str(error).splitlines()[0]
+            refused[name] = "; ".join([error.problem, *([error.hint] if error.hint else [])])
     return run, refused
 
 

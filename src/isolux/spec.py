@@ -157,6 +157,9 @@ class AuditSpec(_Frozen):
     only: tuple[str, ...] = Field(
         (), description='who is judged: "age>=20", "race=Black,White", "people_in_image=1"'
     )
+    images: str | None = Field(
+        None, description="the folder of the dataset's pictures, where they do not lie by the data"
+    )
     withdrawn: str | None = Field(
         None, description="file with the ids of people who withdrew: they and their photos go"
     )

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import atexit
+import tempfile
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
+import numpy as np
 import polars as pl
+from PIL import Image
 from polars.testing import assert_frame_equal
 
 from isolux.containers import Dataset
 from isolux.tables import ATTRIBUTES, check
 from tests.contracts._plugins import Plugin, of_room
 from tests.contracts._samples import MADE_UP
+
+
+@cache
+def pictures() -> str:
+    """A folder with the three pictures: the sixth of Monk's tones, with some noise."""
+    folder = tempfile.TemporaryDirectory(prefix="isolux-contract-")
+    atexit.register(folder.cleanup)
+    rng = np.random.default_rng(0)
+    for name in ("i0", "i1", "i2"):
+        tones = rng.normal((160, 126, 86), 3, (480, 640, 3)).clip(0, 254).astype(np.uint8)
+        Image.fromarray(tones).save(Path(folder.name) / f"{name}.png")
+    return folder.name
 
 
 def pictured() -> Dataset:
@@ -30,14 +48,23 @@ def pictured() -> Dataset:
                 "area": [500.0 + 900 * i for i in range(n)],
                 "mask_counts": ["04"] * n,
                 "keypoints_v": [[2, i % 3, 0] for i in range(n)],
+                "face_box_x": [12.0 + 10 * i for i in range(n)],
+                "face_box_y": [6.0] * n,
                 "face_box_w": [8.0 + i for i in range(n)],
                 "face_box_h": [10.0 + i for i in range(n)],
                 "part_masks": [[{"part": "hair", "counts": "04", "height": 2, "width": 2}]] * n,
             }
         ),
         images=pl.DataFrame(
-            {"image_id": ["i0", "i1", "i2"], "width": [640] * 3, "height": [480] * 3}
+            {
+                "image_id": ["i0", "i1", "i2"],
+                "uri": ["i0.png", "i1.png", "i2.png"],
+                "width": [640] * 3,
+                "height": [480] * 3,
+                "caption": ["a nurse in Nairobi", "a street", "a Peruvian farmer"],
+            }
         ),
+        root=pictures(),
     )
 
 

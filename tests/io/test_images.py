@@ -10,10 +10,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from PIL import Image
+from PIL import Image, ImageOps
 
 from isolux.errors import FileError, IsoluxError
-from isolux.io.images import LARGEST_PIXELS, decode_image, read_image, resize_image
+from isolux.io.images import (
+    LARGEST_PIXELS,
+    decode_image,
+    read_image,
+    read_shrunk,
+    resize_image,
+)
 
 
 def encoded(pixels, form="PNG", **options):
@@ -55,6 +61,85 @@ def test_orientation_is_that_of_the_exif_or_of_the_file():
     data = encoded(GRADIENT, exif=exif.tobytes())
     assert decode_image(data, "a").tolist() == np.rot90(GRADIENT, -1).tolist()
     assert decode_image(data, "a", exif_orientation=False).tolist() == GRADIENT.tolist()
+
+
+NOISE = np.random.default_rng(4).integers(0, 256, (13, 21, 3), dtype=np.uint8)
+
+
+def pillow(data):
+    """What Pillow alone makes of a picture."""
+    return np.asarray(ImageOps.exif_transpose(Image.open(io.BytesIO(data))).convert("RGB"))
+
+
+@pytest.mark.parametrize("orientation", range(10))
+def test_a_jpeg_is_turned_as_pillow_turns_it(orientation):
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    data = encoded(NOISE, "JPEG", exif=exif.tobytes())
+    assert decode_image(data, "a").tolist() == pillow(data).tolist()
+    assert decode_image(data, "a", exif_orientation=False).shape == NOISE.shape
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "CMYK"])
+@pytest.mark.parametrize("subsampling", [0, 1, 2])
+@pytest.mark.parametrize("progressive", [False, True])
+def test_a_jpeg_has_the_pixels_that_pillow_gives_it(mode, subsampling, progressive):
+    for size in ((1, 1), (13, 21), (64, 50), (1, 50_000)):
+        pixels = np.random.default_rng(5).integers(0, 256, (*size, 3), dtype=np.uint8)
+        stream = io.BytesIO()
+        image = Image.fromarray(pixels).convert(mode)
+        image.save(stream, "JPEG", subsampling=subsampling, progressive=progressive)
+        data = stream.getvalue()
+        assert np.array_equal(decode_image(data, "a"), pillow(data))
+
+
+def test_a_damaged_jpeg_is_judged_by_pillow():
+    # A stray byte in the scan: libjpeg warns, and Pillow takes the picture as it is.
+    data = bytearray(encoded(np.repeat(np.repeat(NOISE, 9, 0), 9, 1), "JPEG"))
+    data[len(data) // 2] ^= 0x55
+    found = decode_image(bytes(data), "a")
+    assert np.array_equal(found, pillow(bytes(data)))
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG", "WEBP"])
+@pytest.mark.parametrize(
+    ("longest", "factor", "shape"),
+    # 101 wide: halved once to 51 it is still 50 or more, twice to 26 it is not.
+    [(102, 1, (60, 101)), (50, 2, (30, 51)), (25, 4, (15, 26)), (12, 8, (8, 13)), (1, 8, (8, 13))],
+)
+def test_pictures_are_halved_while_they_stay_long_enough(tmp_path, form, longest, factor, shape):
+    even = np.full((60, 101, 3), (90, 130, 70), dtype=np.uint8)
+    (tmp_path / "a").write_bytes(encoded(even, form))
+    found = read_shrunk(tmp_path / "a", longest)
+    assert (found.factor, found.pixels.shape[:2]) == (factor, shape)
+    assert np.abs(found.pixels.astype(int) - (90, 130, 70)).max() <= 4
+
+
+@pytest.mark.parametrize("form", ["JPEG", "PNG"])
+def test_halving_averages_squares_of_pixels(tmp_path, form):
+    smooth = np.asarray(Image.fromarray(NOISE).resize((160, 120), Image.Resampling.BICUBIC))
+    (tmp_path / "a").write_bytes(
+        encoded(smooth, form, **({"quality": 98} if form == "JPEG" else {}))
+    )
+    found = read_shrunk(tmp_path / "a", 80).pixels.astype(float)
+    squares = smooth.astype(float).reshape(60, 2, 80, 2, 3).mean(axis=(1, 3))
+    assert np.abs(found - squares).mean() < (2.5 if form == "JPEG" else 0.51)
+    exif = Image.Exif()
+    exif[0x0112] = 8
+    (tmp_path / "b").write_bytes(encoded(smooth, form, exif=exif.tobytes()))
+    assert read_shrunk(tmp_path / "b", 80).pixels.shape == (80, 60, 3)
+    lying = read_shrunk(tmp_path / "b", 80, exif_orientation=False)
+    assert lying.pixels.shape == (60, 80, 3)
+
+
+def test_a_bomb_that_is_a_jpeg_is_refused_before_it_is_unpacked(tmp_path):
+    data = bytearray(encoded(NOISE, "JPEG"))
+    at = data.index(b"\xff\xc0") + 5  # the frame's height and width
+    data[at : at + 4] = struct.pack(">HH", 65_000, 65_000)
+    (tmp_path / "bomb.jpg").write_bytes(data)
+    for read in (read_image, lambda path: read_shrunk(path, 10)):
+        with pytest.raises(FileError, match=r"as a bomb does(.|\n)*89,478,485(.|\n)*bomb\.jpg"):
+            read(tmp_path / "bomb.jpg")
 
 
 def test_a_bomb_is_refused_by_its_header(tmp_path):

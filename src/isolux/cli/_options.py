@@ -47,6 +47,7 @@ _PANELS = {
         "prediction_option",
         "only",
         "withdrawn",
+        "images",
     ),
     "Groups": (
         "by",

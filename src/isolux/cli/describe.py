@@ -30,6 +30,9 @@ def describe(
     withdrawn: Annotated[
         str | None, typer.Option(help="file with the ids of people who withdrew: never counted")
     ] = None,
+    images: Annotated[
+        str | None, typer.Option(help="the folder of the pictures, for --derive luminance and ita")
+    ] = None,
     bins: Annotated[
         list[str] | None, typer.Option(help='"age=edges:18,30,45" or "income=quantile:4"')
     ] = None,
@@ -84,7 +87,7 @@ def describe(
     said = {
         "by": by or (), "derive": derive or (), "bins": bins or (), "votes": votes,
         "group": group or (), "data_option": data_option or (), "id": id, "cluster": cluster,
-        "separator": separator, "withdrawn": withdrawn,
+        "separator": separator, "withdrawn": withdrawn, "images": images,
     }  # fmt: skip
     specs = {name: parse_spec({"data": text, **said}) for name, text in _names(data).items()}
     texts = _one_each(captions, list(specs), "--captions")

@@ -2,7 +2,8 @@
 
 From a dataset to a dataset with more attributes, before anybody is scored. One file a family of
 attributes, with ``INFO`` and ``derive(dataset) -> attributes``; an audit that names an attribute
-which its dataset lacks and which stands here gets it computed.
+which its dataset lacks and which stands here gets it computed. A family may give a column
+``reason`` beside its nulls; what it says is counted here, in a note.
 """
 
 from __future__ import annotations
@@ -15,10 +16,13 @@ import polars as pl
 
 from isolux import registry
 from isolux.containers import Dataset
+from isolux.errors import SpecError
 from isolux.info import DerivedInfo
 from isolux.tables import ATTRIBUTES, check
 
 __all__ = ["add", "names"]
+
+_REASONS = 6  # of one attribute that a note lists
 
 
 def names() -> dict[str, str]:
@@ -49,12 +53,14 @@ def add(dataset: Dataset, wanted: Sequence[str]) -> Dataset:
     Returns
     -------
     Dataset
-        The same people with more ``attributes``; a note says what each was computed from.
+        The same people with more ``attributes``; notes say what each was computed from, and for
+        how many people it is not known and why.
 
     Raises
     ------
     SpecError
-        The dataset lacks what an attribute is computed from (boxes, masks, images).
+        The dataset lacks what an attribute is computed from (boxes, masks, images), or it is not
+        known of anybody.
 
     Examples
     --------
@@ -72,15 +78,42 @@ def add(dataset: Dataset, wanted: Sequence[str]) -> Dataset:
     missing = [name for name in dict.fromkeys(wanted) if name in known and name not in has]
     attributes, notes = [ATTRIBUTES.conform(dataset.attributes)], list(dataset.notes)
     for plugin in dict.fromkeys(known[name] for name in missing):
-        found = check(registry.load("derive", plugin).derive(dataset), ATTRIBUTES, where=plugin)
+        found = registry.load("derive", plugin).derive(dataset)
         own = [name for name in missing if known[name] == plugin]
-        attributes.append(found.filter(pl.col("attribute").is_in(own)))
+        found = found.filter(pl.col("attribute").is_in(own))
+        attributes.append(check(found, ATTRIBUTES, where=plugin))
         meaning = dict(_info(plugin).attributes)
         notes += [f"{name} was computed: {meaning[name]}" for name in own]
+        if "reason" in found.columns:
+            read = [f"Pictures were read from {dataset.root}."] if dataset.root else []
+            notes += [*read, *_unknown(found, own, dataset.name)]
     if len(attributes) == 1:
         return dataset
     table = pl.concat(attributes, how="diagonal_relaxed")
-    return replace(dataset, attributes=ATTRIBUTES.conform(table), notes=tuple(notes))
+    return replace(dataset, attributes=ATTRIBUTES.conform(table), notes=tuple(dict.fromkeys(notes)))
+
+
+def _unknown(found: pl.DataFrame, own: Sequence[str], name: str) -> list[str]:
+    """Count the reasons why nothing is known of somebody, for attributes alike together."""
+    told: dict[str, list[str]] = {}
+    for attribute in own:
+        rows = found.filter(attribute=attribute)
+        lacking = rows.filter(pl.col("value").is_null())
+        why = lacking["reason"].fill_null("no reason given").value_counts().sort(
+            ["count", "reason"], descending=[True, False]
+        )  # fmt: skip
+        counted = "; ".join(f"{reason} ({n:,})" for reason, n in why.head(_REASONS).iter_rows())
+        if lacking.height and lacking.height == rows.height:
+            raise SpecError(
+                f"{attribute} cannot be computed for anybody",
+                expected="somebody of whom it is known",
+                found=counted,
+                where=name,
+            )
+        if lacking.height:
+            said = f"unknown of {lacking.height:,} of {rows.height:,}: {counted}."
+            told.setdefault(said, []).append(attribute)
+    return [f"{', '.join(attributes)}: {said}" for said, attributes in told.items()]
 
 
 def _info(plugin: str) -> DerivedInfo:

@@ -21,7 +21,12 @@ from isolux.errors import FileError, UnknownNameError, place
 from isolux.io._delimited import read_delimited
 from isolux.io._text import decodable
 
-__all__ = ["FORMATS", "format_of", "read_table"]
+__all__ = ["FORMATS", "LARGEST", "format_of", "read_table"]
+
+LARGEST = 4 << 30
+"""Bytes of text, unpacked, beyond which a table is refused: it is read whole."""
+_RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB nobody is harmed
+_CELLS = 1_000_000_000
 
 FORMATS: dict[str, tuple[str, ...]] = {
     "csv": (".csv", ".csv.gz"),
@@ -165,15 +170,32 @@ _SUFFIXES = tuple(suffix for suffixes in FORMATS.values() for suffix in suffixes
 
 def _bytes_of(path: Path) -> bytes:
     """Read a file whole, unpacked if its name says that it is gzipped."""
-    data = path.read_bytes()
+    size = path.stat().st_size
+    if size > LARGEST:
+        raise FileError(
+            "the file is too large to be read whole",
+            expected=f"at most {LARGEST >> 20:,} MiB of text",
+            found=f"{size >> 20:,} MiB",
+            where=str(path),
+            hint="save it as Parquet",
+        )
     if path.suffix.lower() != ".gz":
-        return data
+        return path.read_bytes()
+    limit = min(LARGEST, max(_ALWAYS, _RATIO * size))
     try:
-        return gzip.decompress(data)
+        with gzip.open(path) as stream:
+            data = stream.read(limit + 1)
+        if len(data) > limit:
+            raise FileError(
+                "this gzip file unpacks to far more than it holds, as a bomb does",
+                expected=f"at most {limit >> 20:,} MiB",
+                where=str(path),
+            )
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise FileError(
             "this gzip file is damaged or cut off", found=str(error), where=str(path)
         ) from error
+    return data
 
 
 def _read_csv(path: Path) -> pl.DataFrame:
@@ -185,7 +207,19 @@ def _read_tsv(path: Path) -> pl.DataFrame:
 
 
 def _read_parquet(path: Path) -> pl.DataFrame:
-    return _binary(path, "Parquet", lambda: pl.read_parquet(path, use_pyarrow=False, glob=False))
+    def read() -> pl.DataFrame:
+        lazy = pl.scan_parquet(path, glob=False)
+        rows, columns = lazy.select(pl.len()).collect().item(), len(lazy.collect_schema())
+        if rows * columns > _CELLS:  # a column of one value packs to nothing
+            raise FileError(
+                "this table is too large to be read whole",
+                expected=f"at most {_CELLS:,} cells",
+                found=f"{rows:,} rows of {columns:,} columns",
+                where=str(path),
+            )
+        return pl.read_parquet(path, use_pyarrow=False, glob=False)
+
+    return _binary(path, "Parquet", read)
 
 
 def _read_arrow(path: Path) -> pl.DataFrame:

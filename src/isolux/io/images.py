@@ -3,6 +3,9 @@
 Datasets' originals and what a model drew are read here. A file from elsewhere is not trusted: only
 formats that Pillow decodes itself are opened (no program is started), a picture that unpacks to
 more than ``LARGEST_PIXELS`` is refused by its header, and a damaged one is named.
+
+A JPEG is unpacked by libjpeg-turbo itself (simplejpeg), to the same pixels as Pillow's in about
+half the time. What it does not take (four colours, odd sampling, the least damage) Pillow judges.
 """
 
 from __future__ import annotations
@@ -10,19 +13,26 @@ from __future__ import annotations
 import io
 import struct
 import zlib
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from isolux.errors import FileError
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 __all__ = [
     "IMAGE_SUFFIXES",
     "LARGEST_PIXELS",
     "Pixels",
+    "Shrunk",
     "decode_image",
     "read_image",
+    "read_shrunk",
     "resize_image",
 ]
 
@@ -34,12 +44,23 @@ LARGEST_PIXELS = 89_478_485
 """What Pillow takes for a bomb: 256 MiB of RGB. A photograph of 50 megapixels is below it."""
 
 _LARGEST_BYTES = 1 << 29
+_ORIENTATION = 0x0112
+_TURBO = ("YCbCr", "Gray")
+_FACTORS = (8, 4, 2)
 _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 _DAMAGE = (
     OSError, SyntaxError, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError,
     OverflowError, MemoryError, struct.error, zlib.error,
 )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Shrunk:
+    """A picture, perhaps made smaller: ``factor`` pixels of the file in a row became one."""
+
+    pixels: Pixels
+    factor: int
 
 
 def read_image(path: str | Path, *, exif_orientation: bool = True) -> Pixels:
@@ -73,22 +94,33 @@ def read_image(path: str | Path, *, exif_orientation: bool = True) -> Pixels:
     (2, 3, 3)
     """
     path = Path(path).expanduser()
-    try:
-        size = path.stat().st_size
-        if size > _LARGEST_BYTES:
-            raise FileError(
-                "this picture's file is too large",
-                expected=f"at most {_LARGEST_BYTES >> 20:,} MiB",
-                found=f"{size >> 20:,} MiB",
-                where=str(path),
-            )
-        data = path.read_bytes()
-    except FileNotFoundError as error:
-        raise FileError("there is no such file", where=str(path)) from error
-    except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise FileError("the file cannot be read", found=found, where=str(path)) from error
-    return decode_image(data, str(path), exif_orientation=exif_orientation)
+    return _decoded(_bytes(path), str(path), turn=exif_orientation, longest_px=None).pixels
+
+
+def read_shrunk(path: str | Path, longest_px: int, *, exif_orientation: bool = True) -> Shrunk:
+    """Read a picture, and halve it as long as its longer side stays ``longest_px`` or longer.
+
+    The factor is 1, 2, 4 or 8; sides are rounded up. A JPEG is unpacked at that size at once, which
+    saves most of the time; others are averaged over squares. Both average values as stored and not
+    light, which darkens fine black and white a little (``docs/methods/pixels.md``).
+
+    Raises
+    ------
+    FileError
+        As ``read_image``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (90, 20)).save(Path(folder) / "a.png")
+    ...     small = read_shrunk(Path(folder) / "a.png", 40)
+    >>> small.pixels.shape, small.factor
+    ((10, 45, 3), 2)
+    """
+    path = Path(path).expanduser()
+    return _decoded(_bytes(path), str(path), turn=exif_orientation, longest_px=longest_px)
 
 
 def decode_image(data: bytes, where: str, *, exif_orientation: bool = True) -> Pixels:
@@ -109,18 +141,40 @@ def decode_image(data: bytes, where: str, *, exif_orientation: bool = True) -> P
       found: cannot identify image file
       where: a.png
     """
-    from PIL import Image, ImageOps
+    return _decoded(data, where, turn=exif_orientation, longest_px=None).pixels
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        size = path.stat().st_size
+        if size > _LARGEST_BYTES:
+            raise FileError(
+                "this picture's file is too large",
+                expected=f"at most {_LARGEST_BYTES >> 20:,} MiB",
+                found=f"{size >> 20:,} MiB",
+                where=str(path),
+            )
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise FileError("there is no such file", where=str(path)) from error
+    except (OSError, ValueError) as error:
+        found = getattr(error, "strerror", None) or str(error)
+        raise FileError("the file cannot be read", found=found, where=str(path)) from error
+
+
+def _decoded(data: bytes, where: str, *, turn: bool, longest_px: int | None) -> Shrunk:
+    from PIL import Image
 
     if not data:
         raise FileError("the file is empty", expected="a picture", where=where)
     try:
         with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
             _refuse(image.size, image.mode, where)
-            image.load()
-            turned = ImageOps.exif_transpose(image) if exif_orientation else image
-            if "transparency" in turned.info:
-                turned = turned.convert("RGBA")
-            return np.array(turned.convert("RGB"), dtype=np.uint8)
+            factor = _factor(image.size, longest_px)
+            pixels = _unpacked_by_turbo(data, image, factor)
+            if pixels is None:
+                return Shrunk(_unpacked_by_pillow(image, factor, turn=turn), factor)
+            return Shrunk(_turned(pixels, image.getexif().get(_ORIENTATION) if turn else 1), factor)
     except FileError:
         raise
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
@@ -132,6 +186,53 @@ def decode_image(data: bytes, where: str, *, exif_orientation: bool = True) -> P
             found=_said(error),
             where=where,
         ) from error
+
+
+def _factor(size: tuple[int, int], longest_px: int | None) -> int:
+    """Choose by how much a picture is made smaller: 8, 4, 2 or 1."""
+    if longest_px is None:
+        return 1
+    return next((f for f in _FACTORS if max(size) >= f * max(longest_px, 1)), 1)
+
+
+def _unpacked_by_turbo(data: bytes, image: Image, factor: int) -> Pixels | None:
+    """Unpack a plain JPEG; None: for Pillow to judge."""
+    if image.format not in ("JPEG", "MPO"):
+        return None
+    import simplejpeg
+
+    try:
+        height, width, colours, _ = simplejpeg.decode_jpeg_header(data)
+        if colours not in _TURBO or (width, height) != image.size:
+            return None
+        pixels: Pixels = simplejpeg.decode_jpeg(
+            data, min_height=-(-height // factor), min_width=-(-width // factor)
+        )
+    except ValueError:
+        return None
+    return pixels
+
+
+def _unpacked_by_pillow(image: Image, factor: int, *, turn: bool) -> Pixels:
+    from PIL import ImageOps
+
+    image.load()
+    turned = ImageOps.exif_transpose(image) if turn else image
+    if "transparency" in turned.info:
+        turned = turned.convert("RGBA")
+    plain = turned.convert("RGB")
+    return np.array(plain if factor == 1 else plain.reduce(factor), dtype=np.uint8)
+
+
+def _turned(pixels: Pixels, orientation: object) -> Pixels:
+    """Turn a picture as EXIF's number says: 1 and what is no such number leave it as it is."""
+    if orientation in (5, 6, 7, 8):
+        pixels = pixels.transpose(1, 0, 2)
+    if orientation in (3, 4, 7, 8):
+        pixels = pixels[::-1]
+    if orientation in (2, 3, 6, 7):
+        pixels = pixels[:, ::-1]
+    return np.ascontiguousarray(pixels)
 
 
 def resize_image(pixels: Pixels, height: int, width: int) -> Pixels:

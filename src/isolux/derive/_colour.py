@@ -1,0 +1,91 @@
+"""sRGB to light, and to CIELAB: the standards' formulas on arrays, for what is seen in pixels.
+
+IEC 61966-2-1 (sRGB, its transfer curve and primaries), CIE 15:2004 (L*, a*, b*; white is D65, the
+2 degree observer, as sRGB's is).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = [
+    "LINEAR",
+    "TO_XYZ",
+    "WHITE_XYZ",
+    "lab_of_light",
+    "lab_of_srgb",
+    "lightness_of_luminance",
+]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def _linear() -> FloatArray:
+    value = np.arange(256) / 255.0
+    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+
+
+LINEAR = _linear()
+"""Light of each of the 256 stored values, 0 to 1."""
+
+TO_XYZ = np.array(
+    [
+        [0.4124564, 0.3575761, 0.1804375],
+        [0.2126729, 0.7151522, 0.0721750],
+        [0.0193339, 0.1191920, 0.9503041],
+    ]
+)
+"""Linear red, green and blue to X, Y, Z; its second row makes luminance."""
+
+WHITE_XYZ = TO_XYZ.sum(axis=1)
+"""What (255, 255, 255) makes: D65, so that greys have a* = b* = 0 exactly."""
+
+_EDGE, _SLOPE = (6.0 / 29.0) ** 3, (29.0 / 6.0) ** 2 / 3.0
+
+
+def lab_of_srgb(rgb: npt.NDArray[np.uint8]) -> FloatArray:
+    """Turn colours of 8 bits a channel into CIELAB.
+
+    Parameters
+    ----------
+    rgb : [..., 3] uint8
+
+    Returns
+    -------
+    [..., 3] float
+        L* (0 to 100), a* (green below 0, red above), b* (blue below 0, yellow above).
+
+    Examples
+    --------
+    >>> lab_of_srgb(np.array([[255, 255, 255]], dtype=np.uint8)).round(4).tolist()
+    [[100.0, 0.0, 0.0]]
+    """
+    return lab_of_light(LINEAR[rgb])
+
+
+def lab_of_light(light: FloatArray) -> FloatArray:
+    """Turn linear red, green and blue (0 to 1) into CIELAB: ``[..., 3]`` both.
+
+    Examples
+    --------
+    >>> lab_of_light(np.array([0.18, 0.18, 0.18])).round(1).tolist()
+    [49.5, 0.0, 0.0]
+    """
+    xyz = light @ TO_XYZ.T / WHITE_XYZ
+    f = np.where(xyz > _EDGE, np.cbrt(xyz), xyz * _SLOPE + 4.0 / 29.0)
+    x, y, z = np.moveaxis(f, -1, 0)
+    return np.stack([116.0 * y - 16.0, 500.0 * (x - y), 200.0 * (y - z)], axis=-1)
+
+
+def lightness_of_luminance(luminance: FloatArray) -> FloatArray:
+    """Turn luminance (0 to 1, white is 1) into L*, 0 to 100: equal steps look equally large.
+
+    Examples
+    --------
+    >>> lightness_of_luminance(np.array([0.0, 0.184187, 1.0])).round(2).tolist()
+    [0.0, 50.0, 100.0]
+    """
+    curved = np.where(luminance > _EDGE, np.cbrt(luminance), luminance * _SLOPE + 4.0 / 29.0)
+    found: FloatArray = 116.0 * curved - 16.0
+    return found

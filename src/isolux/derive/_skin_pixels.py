@@ -1,0 +1,144 @@
+"""Which pixels of a picture are skin of a face: from a mask of its skin, else from its box.
+
+Diversity in Faces and the code that follows it take both cheeks and the chin, as landmarks give
+them: forehead, eyes and mouth are hair, glasses and lips. Datasets seldom have landmarks, so here
+the three regions are fixed parts of the face's box.
+
+A rule that tells skin from the rest by its colour must not do so worse for darker skin, as rules
+with a least value of red do (Kovac et al. 2003: red above 95 leaves out the two darkest tones of
+Monk's scale in the fullest light, and more of them in less). What holds for all ten is the order of
+the channels: skin sends back more red than green, and no less green than blue. Greys, sky, leaves
+and most shadows of blue light fall out; brown hair, wood and sand stay in, which is why the regions
+are small.
+
+Light is averaged over small squares first, as Diversity in Faces smooths. In a dark skin the
+channels lie a few steps apart, and a rule on single noisy pixels would keep the yellower ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.derive._colour import LINEAR
+from isolux.io.images import Pixels
+
+__all__ = ["FACE_IN_PICTURE", "REGIONS", "Skin", "skin_in_box", "skin_in_mask"]
+
+FloatArray = npt.NDArray[np.float64]
+
+REGIONS = ((0.15, 0.50, 0.38, 0.72), (0.62, 0.50, 0.85, 0.72), (0.35, 0.84, 0.65, 0.96))
+"""Left, upper, right, lower of a face's box: the cheeks and the chin."""
+
+FACE_IN_PICTURE = (1 / 6, 1 / 6, 5 / 6, 5 / 6)
+"""The box of the face in a picture that is nothing but a face: FairFace's are padded by a quarter
+of the face on each side, and UTKFace, CelebA, LFW and IMDB-WIKI centre it as well."""
+
+_SQUARES = 100  # of a region, about; fewer where it has fewer pixels
+_DARKEST = 8  # of 255: below it, steps of the 8 bits are larger than what tells skin tones apart
+_CLIPPED = 255  # a highlight: what was brighter is lost
+
+
+@dataclass(frozen=True, slots=True)
+class Skin:
+    """Skin by region, as mean light of small squares.
+
+    Parameters
+    ----------
+    regions : tuple of [m, 3] float
+        Linear red, green and blue of each square; regions without skin are left out.
+    n : int
+        Pixels that these are of.
+    share : float
+        Their share of the pixels looked at.
+    """
+
+    regions: tuple[FloatArray, ...]
+    n: int
+    share: float
+
+
+def skin_in_box(pixels: Pixels, box: Sequence[float]) -> Skin:
+    """Take the skin of both cheeks and the chin: squares with red > green ≥ blue.
+
+    Clipped and nearly black pixels do not count, nor squares of which less than half is left.
+
+    Parameters
+    ----------
+    pixels : [height, width, 3] uint8
+    box : (left, upper, right, lower)
+        Of the face, in pixels of the picture; what lies outside is left out.
+
+    Examples
+    --------
+    >>> face = np.full((20, 20, 3), (160, 126, 86), dtype=np.uint8)  # Monk's sixth tone
+    >>> face[:10] = (40, 90, 40)
+    >>> skin = skin_in_box(face, (0, 0, 20, 20))
+    >>> len(skin.regions), skin.share
+    (3, 1.0)
+    """
+    left, upper, right, lower = box
+    wide, high = right - left, lower - upper
+    parts = []
+    for x0, y0, x1, y1 in REGIONS:
+        own = _cut(
+            pixels, (left + x0 * wide, upper + y0 * high, left + x1 * wide, upper + y1 * high)
+        )
+        light, count, looked_at = _squares(own, np.ones(own.shape[:2], dtype=np.bool_))
+        red, green, blue = light.T
+        skin = (red > green) & (green >= blue)
+        parts.append((light[skin], int(count[skin].sum()), looked_at))
+    return _together(parts)
+
+
+def skin_in_mask(pixels: Pixels, mask: npt.NDArray[np.bool_]) -> Skin:
+    """Take the skin that a mask names, one region, less what is clipped or nearly black.
+
+    ``mask [h, w]`` may have another size than the picture: it is read at each pixel's middle.
+    """
+    height, width = pixels.shape[:2]
+    y = ((np.arange(height) + 0.5) * mask.shape[0] / height).astype(np.int64)
+    x = ((np.arange(width) + 0.5) * mask.shape[1] / width).astype(np.int64)
+    fitted = mask[np.ix_(y, x)]
+    rows, columns = np.flatnonzero(fitted.any(axis=1)), np.flatnonzero(fitted.any(axis=0))
+    if not len(rows):
+        return Skin((), 0, 0.0)
+    inside = slice(rows[0], rows[-1] + 1), slice(columns[0], columns[-1] + 1)
+    light, count, looked_at = _squares(pixels[inside], fitted[inside])
+    return _together([(light, int(count.sum()), looked_at)])
+
+
+def _together(parts: Sequence[tuple[FloatArray, int, int]]) -> Skin:
+    """Put regions together: light of squares, pixels that they are of, pixels looked at."""
+    n, looked_at = sum(part[1] for part in parts), sum(part[2] for part in parts)
+    return Skin(tuple(p[0] for p in parts if len(p[0])), n, n / looked_at if looked_at else 0.0)
+
+
+def _squares(own: Pixels, wanted: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray, int]:
+    """Average light over squares ``[m, 3]``; of how many pixels each is ``[m]``, and of how many.
+
+    Squares begin at the upper left; what is left over at the other sides is not looked at.
+    """
+    height, width = own.shape[:2]
+    side = int(np.sqrt(wanted.sum() / _SQUARES))
+    side = max(1, min(side, height, width))
+    height, width = height // side * side, width // side * side
+    own, wanted = own[:height, :width], wanted[:height, :width]
+    highest = own.max(axis=2, initial=0)
+    use = wanted & (highest < _CLIPPED) & (highest >= _DARKEST)
+    blocks = height // side, side, width // side, side
+    count = use.reshape(blocks).sum(axis=(1, 3)).astype(np.float64)
+    total = (LINEAR[own] * use[:, :, None]).reshape(*blocks, 3).sum(axis=(1, 3))
+    kept = count >= np.maximum(side * side / 2, 1)
+    return total[kept] / count[kept][:, None], count[kept], int(wanted.sum())
+
+
+def _cut(pixels: Pixels, box: tuple[float, float, float, float]) -> Pixels:
+    """Cut out the pixels whose middle lies in a box: ``[h, w, 3]``."""
+    height, width = pixels.shape[:2]
+    left, right = (int(np.ceil(min(max(s, -1.0), width + 1.0) - 0.5)) for s in (box[0], box[2]))
+    upper, lower = (int(np.ceil(min(max(s, -1.0), height + 1.0) - 0.5)) for s in (box[1], box[3]))
+    return pixels[max(upper, 0) : max(lower, 0), max(left, 0) : max(right, 0)]

@@ -1,0 +1,52 @@
+"""Masks of several parts in one: a person's clothing, their hair, as layouts have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from isolux.geometry.masks import masks_from_counts, masks_to_coco, union_of_parts
+
+__all__ = ["CLOTHING", "HAIR", "united_parts"]
+
+CLOTHING = ("upper_clothing", "lower_clothing", "full_body_clothing")
+HAIR = ("head_hair",)
+
+
+def united_parts(people: pl.DataFrame, parts: Sequence[str]) -> pl.DataFrame:
+    """Unite the masks of these parts of each person.
+
+    Parameters
+    ----------
+    people : polars.DataFrame
+        People as seen (``part_masks``) with ``width`` and ``height`` of their photo.
+
+    Returns
+    -------
+    polars.DataFrame
+        The rows of ``people`` of whom any of these parts is seen, with ``counts``, COCO's
+        compressed run lengths of the photo's size.
+    """
+    rows = people.with_row_index("row").drop("counts", strict=False)
+    seen = (
+        rows.select("row", "height", "width", "part_masks")
+        .explode("part_masks")
+        .unnest("part_masks")
+        .filter(pl.col("part").is_in(list(parts)))
+    )
+    if seen.is_empty():
+        return rows.head(0).drop("row").with_columns(counts=pl.lit(None, dtype=pl.String))
+    found = seen["row"].unique(maintain_order=True)
+    place = seen["row"].replace_strict(
+        dict(zip(found.to_list(), range(len(found)), strict=True)), return_dtype=pl.Int64
+    )
+    masks = masks_from_counts(seen["counts"], seen["height"].to_numpy(), seen["width"].to_numpy())
+    whole = union_of_parts(masks, place.to_numpy().astype(np.int64), len(found))
+    counts = [one["counts"].decode("ascii") for one in masks_to_coco(whole)]
+    return (
+        rows.join(pl.DataFrame({"row": found, "counts": counts}), on="row", how="inner")
+        .sort("row")
+        .drop("row")
+    )

@@ -1,0 +1,76 @@
+"""The tutorial ``docs/tutorials/made_up_world.md`` runs as it stands, and prints what it says."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from isolux import cli
+from tests.docs import _pages as pages
+from tests.docs.test_tutorials import commands, quoted
+
+PAGE = pages.ROOT / "docs" / "tutorials" / "made_up_world.md"
+LIGHTER = ("1", "2", "3", "4", "5")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tutorial")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for words in commands(PAGE):
+            patch.setattr("sys.argv", words)
+            code: str | int | None = 0
+            try:
+                cli.main()
+            except SystemExit as done:
+                code = done.code
+            assert not code, words
+    return folder
+
+
+def test_what_the_page_quotes_is_what_the_commands_find(folder: Path) -> None:
+    said = {
+        claim
+        for run in (folder / "runs").iterdir()
+        for claim in pl.read_parquet(run / "findings.parquet")["claim"]
+    }
+    assert len(quoted(PAGE)) == 4
+    assert not [s for s in quoted(PAGE) if s not in said], "\n".join(sorted(said))
+
+
+def test_the_table_lays_planted_beside_found(folder: Path) -> None:
+    rows = re.findall(
+        r"^\| (\w+) \| (\w+) \| ([\d.]+) % \| ([\d.]+) % \|$", PAGE.read_text(), re.MULTILINE
+    )
+    assert len(rows) == 6
+    for world, group, planted, found in rows:
+        truth = planted_rate(folder / world, group)
+        measured = pl.read_parquet(folder / "runs" / world / "group_metrics.parquet").filter(
+            group=group, threshold=0.5
+        )
+        (value,), (low,), (high,) = measured.select("value", "low", "high").get_columns()
+        assert planted == f"{100 * truth:.1f}", (world, group)
+        assert found == f"{100 * value:.1f}", (world, group)
+        assert low <= truth <= high
+
+
+def planted_rate(world: Path, group: str) -> float:
+    """A merged group's rate: its tones' rates, weighed by their shares."""
+    told = json.loads((world / "planted.json").read_text(encoding="utf-8"))
+    tones = {"lighter": True, "darker": False}
+    chosen = [
+        row
+        for row in told["models"]["aurora"]["groups"]
+        if (
+            row["attribute"] == "skin_tone" and (row["group"] in LIGHTER) == tones[group]
+            if group in tones
+            else row["attribute"] == "lighting" and row["group"] == group
+        )
+    ]
+    whole = sum(row["share"] for row in chosen)
+    return float(sum(row["share"] * row["value"] for row in chosen) / whole)
