@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from isolux._pipeline_inputs import load_people, read_answers, task_options
+from isolux._pipeline_planted import read_planted
 from isolux._pipeline_protocol import with_protocol, with_tables
 from isolux._pipeline_record import record_of
 from isolux.containers import Dataset, Run, Scores
@@ -102,8 +103,16 @@ def run_audit(spec: AuditSpec) -> Audit:
     _refuse_nothing_to_compare(spec)
     dataset = load_people(spec)
     predictions, notes, inputs = read_answers(spec, dataset)
+    planted = _planted(spec)
     scores = score(spec.task, dataset, predictions, **task_options(spec))
-    return _audited(spec, dataset, replace(scores, notes=(*notes, *scores.notes)), inputs)
+    scores = replace(scores, notes=(*notes, *scores.notes))
+    return _audited(spec, dataset, scores, inputs, planted)
+
+
+def _planted(spec: AuditSpec) -> list[dict[str, Any]] | None:
+    if spec.planted is None:
+        return None
+    return read_planted(spec.planted, task=spec.task, by=spec.by, model=spec.model_name)
 
 
 def audit(

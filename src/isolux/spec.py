@@ -211,6 +211,9 @@ class AuditSpec(_Frozen):
     repair_ages: bool = Field(
         default=False, description="turn spreadsheet-damaged ages (9-Mar) back into ranges"
     )
+    planted: str | None = Field(
+        None, description="planted.json of a made-up world, shown beside what is found"
+    )
     keep_pairs: bool = Field(
         default=True, description="write every pair of a verification; only new tests need them"
     )

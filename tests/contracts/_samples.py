@@ -475,16 +475,60 @@ def huggingface(folder: Path) -> Path:
     return path
 
 
+def coco_caption_bias(folder: Path) -> Path:
+    """The labels of images, as the authors' code reads them; COCO's boxes of a person each."""
+    rows = [
+        f"{i},\"['Light', 'Dark']\",\"[0.{i % 9}, 0.05]\",{('Light', 'Dark')[i % 2]},"
+        f"{('Male', 'Female', 'Unsure')[i % 3]},val"
+        for i in range(1, N + 1)
+    ]
+    path = folder / "images_val2014.csv"
+    path.write_text("\n".join(["id,skin,ratio,bb_skin,bb_gender,split", *rows]) + "\n")
+    coco(folder)
+    file = json.loads((folder / "instances.json").read_text())
+    file["categories"][0]["name"] = "person"
+    (folder / "instances_val2014.json").write_text(json.dumps(file))
+    return path
+
+
+def fiftyone(folder: Path) -> Path:
+    """What FiftyOne exports: two people in each picture, whose tone is a field of theirs."""
+    samples = [
+        {
+            "filepath": f"data/{i}.jpg",
+            "metadata": {"_cls": "ImageMetadata", "width": 64, "height": 48},
+            "ground_truth": {
+                "_cls": "Detections",
+                "detections": [
+                    {
+                        "_cls": "Detection",
+                        "label": CLASSES[i % 3],
+                        "bounding_box": [0.5 * k, 0.25, 0.25, 0.5],
+                        "tone": i % 10 + k,
+                    }
+                    for k in range(2)
+                ],
+            },
+        }
+        for i in range(N // 2)
+    ]
+    path = folder / "samples.json"
+    path.write_text(json.dumps({"samples": samples}))
+    return path
+
+
 DATASETS: dict[str, Callable[[Path], Path]] = {
     "bdd100k": bdd100k,
     "casual_conversations": casual_conversations,
     "celeba": celeba,
     "celebamask_hq": celebamask_hq,
     "coco": coco,
+    "coco_caption_bias": coco_caption_bias,
     "dollarstreet": dollarstreet,
     "facet": facet,
     "fairface": fairface,
     "fhibe": fhibe,
+    "fiftyone": fiftyone,
     "huggingface": huggingface,
     "imagefolder": imagefolder,
     "imdb_wiki": imdb_wiki,

@@ -184,6 +184,16 @@ def test_image_sizes_come_from_the_boxes_too(folder):
     )
 
 
+def test_pictures_are_found_in_their_folders(folder):
+    assert load(folder).images["uri"].to_list() == ["sa_1.jpg", "sa_2.jpg"]
+    for name in ("imgs_1", "imgs_2/sa_2.jpg", "imgs_3/sa_1.jpg/none"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / "imgs_2" / "sa_2.jpg").touch()
+    assert load(folder).images["uri"].to_list()[1] == "imgs_2/sa_2.jpg"
+    (folder / "imgs_3" / "sa_1.jpg").rmdir()
+    assert load(folder).images["uri"].to_list() == ["sa_1.jpg", "imgs_2/sa_2.jpg"]
+
+
 def test_results_may_name_images_by_their_coco_numbers(folder):
     put_json(folder, masks())
     numbered = load(folder).images.select("image_id", "coco_image_id").drop_nulls()

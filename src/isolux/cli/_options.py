@@ -75,7 +75,7 @@ _PANELS = {
         "log_base",
     ),
     "Why": ("derive", "explain", "analysis_option"),
-    "Output": ("out", "overwrite", "keep_pairs"),
+    "Output": ("planted", "out", "overwrite", "keep_pairs"),
 }
 
 

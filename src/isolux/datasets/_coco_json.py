@@ -98,6 +98,7 @@ def read_coco(data: bytes, where: str, *, masks: bool = True) -> CocoTables:
     _refuse_strangers(annotations, "category_id", categories["id"], where)
     if masks:
         texts = raw_texts([a.segmentation for a in read.annotations], where)
+        del read, data  # the masks' text is held now: the file goes, if its reader kept it not
         sizes = annotations.select("image_id").join(
             images.select("image_id", "height", "width"),
             on="image_id",

@@ -105,6 +105,7 @@ def _of_meta(table: pl.DataFrame, where: str) -> pl.DataFrame:
     region = as_text(table["region"])
     _refuse(~region.is_in(REGIONS), region, "no region of Dollar Street", REGIONS, where)
     url = ids_of(table, "url", where)
+    refuse_outside(url.set(url.str.contains("://"), None), where, "url")
     labels = table["label"]
     listed = labels.str.starts_with("[").any()
     return pl.DataFrame(

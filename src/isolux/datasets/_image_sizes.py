@@ -19,7 +19,7 @@ from isolux.io.hashing import sha256_file, sha256_listing
 from isolux.io.ids import ids_of, reduced
 from isolux.io.images import IMAGE_SUFFIXES
 
-__all__ = ["Sizes", "read_sizes"]
+__all__ = ["Size", "Sizes", "picture_size", "read_sizes"]
 
 _IDS = ("image_id", "ImageID", "id", "file", "filename", "file_name", "path")
 _WIDTHS = ("width", "Width")
@@ -109,7 +109,7 @@ def _of_folder(root: Path, image_ids: pl.Series) -> pl.DataFrame:
         [reduced(pictures, "stem").alias("image_id"), pictures.alias("uri")]
     ).filter(pl.col("image_id").is_in(image_ids.implode()))
     # One open file each: a picture's size stands nowhere else.
-    sizes = [_header(root / uri) for uri in wanted["uri"]]
+    sizes = [picture_size(root / uri) for uri in wanted["uri"]]
     return wanted.with_columns(
         width=pl.Series([s.width for s in sizes], dtype=pl.Int64),
         height=pl.Series([s.height for s in sizes], dtype=pl.Int64),
@@ -117,12 +117,21 @@ def _of_folder(root: Path, image_ids: pl.Series) -> pl.DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class _Size:
+class Size:
+    """Pixels."""
+
     width: int
     height: int
 
 
-def _header(file: Path) -> _Size:
+def picture_size(file: Path) -> Size:
+    """Read how large a picture is from its header, turned as its EXIF says.
+
+    Raises
+    ------
+    FileError
+        No picture, or a header that is damaged.
+    """
     from PIL import Image
 
     try:
@@ -135,4 +144,4 @@ def _header(file: Path) -> _Size:
             found=(str(error).splitlines() or [""])[0].partition(" <_io.")[0][:120],
             where=str(file),
         ) from error
-    return _Size(height, width) if turned else _Size(width, height)
+    return Size(height, width) if turned else Size(width, height)

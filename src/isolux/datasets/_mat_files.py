@@ -10,7 +10,7 @@ import io
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 _HEADER = 128  # bytes of text and version before the first variable
 _COMPRESSED = 15
 _CELLS = 50_000_000
+_RATIO, _ALWAYS = 200, 64 << 20  # numbers pack to a tenth; up to 64 MiB nobody is harmed
 _LONGEST = 4_096  # characters of one text
 
 Array = npt.NDArray[Any]
@@ -81,7 +82,7 @@ def read_mat5(data: bytes, where: str, names: Sequence[str]) -> dict[str, Array]
             where=where,
             hint="in MATLAB: save(name, '-v7')",
         )
-    _refuse_bomb(data, where)
+    _refuse_damage(data, where, names)
     try:
         read: dict[str, Any] = loadmat(io.BytesIO(data), variable_names=list(names))
     except Exception as error:  # loadmat raises whatever its parts do: zlib, struct, TypeError, …
@@ -111,27 +112,54 @@ def _missing(name: str, known: Sequence[str], where: str) -> TableError:
     )
 
 
-def _refuse_bomb(data: bytes, where: str) -> None:
-    """Add up what the packed variables unpack to, without keeping it; refuse a damaged one."""
-    order = "big" if data[126:128] == b"MI" else "little"
+def _refuse_damage(data: bytes, where: str, names: Sequence[str]) -> None:
+    """Walk through every variable before scipy does, which a damaged one can end the process of.
+
+    What the packed ones unpack to is added up, so that a bomb is refused while it is small.
+    """
+    order: Literal["big", "little"] = "big" if data[126:128] == b"MI" else "little"
     at, total = _HEADER, len(data)
+    limit = min(LARGEST, max(_ALWAYS, _RATIO * len(data)))
     while at + 8 <= len(data):
-        kind = int.from_bytes(data[at : at + 4], order)  # type: ignore[arg-type]
-        size = int.from_bytes(data[at + 4 : at + 8], order)  # type: ignore[arg-type]
-        if at + 8 + size > len(data):
-            raise _damaged(f"{len(data):,} bytes, and a variable up to {at + 8 + size:,}", where)
+        kind = int.from_bytes(data[at : at + 4], order)
+        size = int.from_bytes(data[at + 4 : at + 8], order)
+        stop = at + 8 + size
+        if stop > len(data):
+            raise _damaged(f"{len(data):,} bytes, and a variable up to {stop:,}", where)
         if kind == _COMPRESSED:
-            unpacked = _unpacked(data[at + 8 : at + 8 + size], LARGEST - total)
+            unpacked = _unpacked(data[at + 8 : stop], limit - total)
             if unpacked is None:
                 raise _damaged(f"a packed variable at byte {at:,} that cannot be unpacked", where)
-            total += unpacked
-        if total > LARGEST:
-            raise FileError(
-                "this MATLAB file unpacks to far more than it holds, as a bomb does",
-                expected=f"at most {LARGEST >> 20:,} MiB",
-                where=where,
+            total += len(unpacked)
+            if total > limit:
+                raise FileError(
+                    "this MATLAB file unpacks to far more than it holds, as a bomb does",
+                    expected=f"at most {limit >> 20:,} MiB",
+                    where=where,
+                )
+            _walk(unpacked, at, order, where, names)
+        else:
+            _walk(data[at:stop], at, order, where, names)
+        at = stop
+
+
+def _walk(
+    data: bytes, at: int, order: Literal["big", "little"], where: str, names: Sequence[str]
+) -> None:
+    from isolux.datasets._mat_structure import OBJECT, SOUND, damaged_byte
+
+    found = int(damaged_byte(np.frombuffer(data, np.uint8), order == "big"))
+    if found == OBJECT:
+        # Of a variable that nobody asks for scipy reads the name alone.
+        asked = [name for name in names if name.encode() in data[:_HEADER]]
+        if asked:
+            raise TableError(
+                "a MATLAB file holds an object",
+                expected="numbers, text, cells and structures",
+                where=place(where, column=asked[0]),
             )
-        at += 8 + size
+    elif found != SOUND:
+        raise _damaged(f"a variable that does not fit together at byte {at + found:,}", where)
 
 
 def _damaged(found: str, where: str) -> FileError:
@@ -143,19 +171,20 @@ def _damaged(found: str, where: str) -> FileError:
     )
 
 
-def _unpacked(packed: bytes, limit: int) -> int | None:
-    """Count the bytes of a packed variable; None: damaged or cut off, as its checksum tells.
+def _unpacked(packed: bytes, limit: int) -> bytes | None:
+    """Unpack a variable up to a limit; None: damaged or cut off, as its checksum tells.
 
     scipy reads on in a variable that was cut off, and can end the whole process.
     """
-    stream, total, rest = zlib.decompressobj(), 0, packed
+    stream, parts, total, rest = zlib.decompressobj(), [], 0, packed
     try:
         while rest and not stream.eof and total <= limit:
-            total += len(stream.decompress(rest, 1 << 20))
+            parts.append(stream.decompress(rest, 1 << 20))
+            total += len(parts[-1])
             rest = stream.unconsumed_tail
     except zlib.error:
         return None
-    return total if stream.eof or total > limit else None
+    return b"".join(parts) if stream.eof or total > limit else None
 
 
 def texts_of_cells(cells: Array, where: str, name: str) -> pl.Series:

@@ -19,6 +19,7 @@ __all__ = ["masks_of", "totals"]
 
 _COMPRESSED = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 _PLAIN = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
+_BLOCK = 8_192  # masks: bounds the copies of their text that are held at once
 
 
 def masks_of(
@@ -103,7 +104,9 @@ class _Place:
 def _decoded(part: pl.DataFrame, kind: pl.Struct, at: _Place) -> pl.DataFrame:
     """Read the run lengths of these rows: ``row, height, width, counts``."""
     try:
-        read = part.select("row", mask=pl.col("text").str.json_decode(kind)).unnest("mask")
+        mask = pl.col("text").str.json_decode(kind)
+        blocks = [block.select("row", mask=mask) for block in part.iter_slices(_BLOCK)]
+        read = pl.concat(blocks or [part.select("row", mask=mask)]).unnest("mask")
     except pl.exceptions.PolarsError as error:
         rows = part["row"].to_list()
         texts = pl.Series([None] * (rows[-1] + 1), dtype=pl.String).scatter(rows, part["text"])
@@ -194,10 +197,13 @@ def totals(counts: pl.Series) -> npt.NDArray[np.int64]:
     """
     from isolux.datasets._run_length_kernels import total_runs
 
-    lengths = counts.str.len_bytes().to_numpy().astype(np.int64)  # [N]
-    data = np.frombuffer("".join(counts.to_list()).encode(), dtype=np.uint8)
-    found: npt.NDArray[np.int64] = total_runs(data, np.concatenate([[0], np.cumsum(lengths)]))
-    return found
+    found = [np.zeros(0, np.int64)]
+    for first in range(0, len(counts), _BLOCK):
+        block = counts[first : first + _BLOCK]
+        lengths = block.str.len_bytes().to_numpy().astype(np.int64)  # [n]
+        data = np.frombuffer("".join(block.to_list()).encode(), dtype=np.uint8)
+        found.append(total_runs(data, np.concatenate([[0], np.cumsum(lengths)])))
+    return np.concatenate(found)
 
 
 def _deflated(counts: pl.Series) -> pl.Series:

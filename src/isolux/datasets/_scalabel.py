@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._json import decode
 
 __all__ = ["ScalabelTables", "read_scalabel"]
@@ -115,7 +116,9 @@ def read_scalabel(data: bytes, where: str) -> ScalabelTables:
         }
     )
     with_box = table.filter("has_box").drop("has_box")
-    return ScalabelTables(_frame_table(frames), with_box, table.height - with_box.height)
+    found = _frame_table(frames)
+    refuse_outside(found["name"], where, "name")
+    return ScalabelTables(found, with_box, table.height - with_box.height)
 
 
 _NO_MARKS = _Marks()

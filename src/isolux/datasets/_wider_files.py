@@ -6,7 +6,6 @@ its place in that image's list.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.datasets._columns import BOX
+from isolux.datasets._mat_files import read_mat5
 from isolux.errors import FileError, TableError, place
 from isolux.io._text import decodable
 from isolux.io.cells import row_of
@@ -32,6 +32,8 @@ LABELS: dict[str, tuple[str, ...]] = {
 """Label to the words for its codes 0, 1, 2, in the order of the text file's columns."""
 
 _NUMBERS = (*BOX, *LABELS)
+_NAMED = ("event_list", "file_list")
+_LABEL_LISTS = {name: f"{name}_label_list" for name in LABELS}
 
 
 def read_text(data: bytes, where: str) -> pl.DataFrame:
@@ -116,34 +118,12 @@ def _boxes(
 _NO_BOX = np.empty((0, len(_NUMBERS)), dtype=np.int64)
 
 
-def _read_mat(data: bytes, where: str) -> dict[str, Any]:
-    """Read a MATLAB 5 file.
-
-    Raises
-    ------
-    FileError
-        When it is none, is damaged, or is of version 7.3.
-    """
-    from scipy.io import loadmat
-
-    try:
-        read: dict[str, Any] = loadmat(io.BytesIO(data))
-    except Exception as error:  # loadmat raises whatever its parts do: zlib, struct, TypeError, …
-        raise FileError(
-            "this is no MATLAB file, or it is damaged",
-            expected="a .mat of version 5 to 7.2",
-            found=(str(error).splitlines() or [type(error).__name__])[0][:120],
-            where=where,
-        ) from error
-    return read
-
-
 def lists_of_mat(data: bytes, where: str) -> pl.DataFrame:
     """Parse ``wider_face_*.mat``: the same rows as ``read_text`` gives."""
-    mat = _read_mat(data, where)
+    mat = read_mat5(data, where, [*_NAMED, "face_bbx_list", *_LABEL_LISTS.values()])
     names = _image_names(mat, where)
     boxes = _per_image(mat, "face_bbx_list", len(names), 4, where)
-    labels = [_per_image(mat, f"{name}_label_list", len(names), 1, where) for name in LABELS]
+    labels = [_per_image(mat, held, len(names), 1, where) for held in _LABEL_LISTS.values()]
     counts = np.array([len(box) for box in boxes], dtype=np.int64)
     for name, found in zip(LABELS, labels, strict=True):
         for image, (one, n) in enumerate(zip(found, counts, strict=True)):
@@ -152,7 +132,7 @@ def lists_of_mat(data: bytes, where: str) -> pl.DataFrame:
                     f"an image has another number of {name} labels than of boxes",
                     expected=str(n),
                     found=f"{len(one)} for {names[image]!r}",
-                    where=place(where, image + 1, f"{name}_label_list"),
+                    where=place(where, image + 1, _LABEL_LISTS[name]),
                 )
     columns = [np.concatenate(boxes), *(np.concatenate(found) for found in labels)]
     return _faces(names, counts, np.hstack(columns), where)
@@ -160,7 +140,7 @@ def lists_of_mat(data: bytes, where: str) -> pl.DataFrame:
 
 def chosen_of_mat(data: bytes, where: str) -> pl.DataFrame:
     """Parse ``wider_easy_*.mat`` and its like: the faces it lists, ``image_id, face_index``."""
-    mat = _read_mat(data, where)
+    mat = read_mat5(data, where, [*_NAMED, "gt_list"])
     names = _image_names(mat, where)
     lists = _per_image(mat, "gt_list", len(names), 1, where)
     counts = np.array([len(one) for one in lists], dtype=np.int64)
@@ -190,12 +170,6 @@ def _image_names(mat: dict[str, Any], where: str) -> list[str]:
 
 
 def _cells(mat: dict[str, Any], name: str, where: str) -> npt.NDArray[Any]:
-    if name not in mat:
-        raise TableError(
-            f"the MATLAB file has no {name}",
-            found=", ".join(key for key in mat if not key.startswith("__"))[:200],
-            where=where,
-        )
     cells = np.ravel(mat[name])
     if cells.dtype != object:
         raise TableError(

@@ -1,7 +1,8 @@
 """BDD100K: driving frames with boxes of road users, weather, scene and time of day.
 
 Yu et al. (2020). Reads the detection or tracking labels in Scalabel's JSON. Frames of one video
-show the same street and the same people, so a video is what was sampled.
+show the same street and the same people, so a video is what was sampled. With the videos' places
+and a user's own districts and incomes, frames get the income of where they were taken (ICON²).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Literal
 import polars as pl
 
 from isolux.containers import Dataset
+from isolux.datasets._attribute_rows import attribute_rows
+from isolux.datasets._bdd_places import PlaceOptions, districts_of_videos
 from isolux.datasets._boxes import box_notes, checked_boxes
 from isolux.datasets._clusters import clustered_as
 from isolux.datasets._columns import BOX
@@ -88,6 +91,8 @@ INFO = DatasetInfo(
         ("occluded", "marked as occluded"),
         ("truncated", "marked as cut off by the frame's edge"),
         ("timeofday", "time of day"),
+        ("district", "district where the video begins"),
+        ("income", "median income of the district where the video begins, from your table"),
     ),
     assumptions=(
         "videos are independent of one another, frames of one video are not",
@@ -102,6 +107,11 @@ def load(
     cluster: str | None = None,
     others: Literal["ignore", "map"] = "ignore",
     pixel_inclusive: bool = False,
+    info: str | Path | None = None,
+    districts: str | Path | None = None,
+    incomes: str | Path | None = None,
+    district_key: str = "postalCode",
+    income_column: str = "median_income",
 ) -> Dataset:
     r"""Load BDD100K's labels.
 
@@ -121,6 +131,15 @@ def load(
         Whether ``x2`` and ``y2`` are the last pixel of the box, as Scalabel has it: the width is
         then x2 − x1 + 1 (and overlaps must not add it again). Not given: they are the box's
         edge, the width is x2 − x1.
+    info : str or Path, optional
+        The folder of the videos' own files, ``info/100k/val``, which say where they were taken.
+    districts : str or Path, optional
+        Your GeoJSON of districts' outlines, in degrees; needs ``info``.
+    incomes : str or Path, optional
+        Your table of districts and their incomes.
+    district_key, income_column : str
+        The property and column that name a district, and the column of incomes; not given: those
+        of REVISE's files.
 
     Returns
     -------
@@ -129,7 +148,8 @@ def load(
         ``frame_index``, ``track_id`` (the label's own id), ``is_crowd``, ``ignore``.
         ``attributes``: of boxes ``category``, ``occluded``, ``truncated``,
         ``traffic_light_color``; of images ``weather``, ``scene``, ``timeofday``, null where
-        ``undefined``.
+        ``undefined``, and with districts ``district`` and ``income`` (a number), null where the
+        place, its district or that one's income is not known. Places themselves are not kept.
 
     Raises
     ------
@@ -162,6 +182,15 @@ def load(
     frames = _frames(read.frames, where)
     boxes = _boxes(read, frames, others, pixel_inclusive=pixel_inclusive, where=where)
     instances = check(_instances(boxes), INSTANCES, where=where)
+    said = PlaceOptions(info, districts, incomes, district_key, income_column)
+    placed = districts_of_videos(frames["video_id"], said)
+    attributes = _attributes(boxes, frames)
+    if placed is not None:
+        rows = frames.select("image_id", "video_id").join(
+            placed.table, on="video_id", how="left", maintain_order="left"
+        )
+        names = ("district", "income") if incomes is not None else ("district",)
+        attributes = pl.concat([attributes, attribute_rows(rows, "image_id", names, kind="image")])
     images = check(
         frames.select("image_id", pl.col("name").alias("uri"), "width", "height", "video_id"),
         IMAGES,
@@ -171,17 +200,18 @@ def load(
         name="bdd100k",
         info=INFO,
         instances=instances,
-        attributes=_attributes(boxes, frames),
+        attributes=attributes,
         images=images,
-        inputs={where: sha256_bytes(data)},
+        inputs={where: sha256_bytes(data)} | (placed.inputs if placed else {}),
         notes=(
             *_notes(read, boxes),
+            *(placed.notes if placed else ()),
             *box_notes(instances, images),
             *_cluster_note(images, cluster),
         ),
     )
-    names = {"video": "video_id", "frame": "image_id", "image": "image_id", "row": None}
-    return clustered_as(dataset, cluster, default="video", names=names)
+    words = {"video": "video_id", "frame": "image_id", "image": "image_id", "row": None}
+    return clustered_as(dataset, cluster, default="video", names=words)
 
 
 def _frames(frames: pl.DataFrame, where: str) -> pl.DataFrame:

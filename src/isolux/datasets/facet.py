@@ -17,8 +17,10 @@ from isolux.datasets._boxes import box_notes, checked_boxes
 from isolux.datasets._clusters import clustered_as
 from isolux.datasets._coco_json import read_coco
 from isolux.datasets._columns import BOX, PART_MASK
+from isolux.datasets._facet_pictures import with_folders
 from isolux.datasets._facet_votes import attributes_of_people
 from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
+from isolux.datasets._inner_paths import refuse_outside
 from isolux.errors import TableError, UnknownNameError, place
 from isolux.info import DatasetInfo, Reference
 from isolux.io.cells import row_of
@@ -84,7 +86,8 @@ def load(path: str | Path, *, cluster: str | None = None, masks: bool = True) ->
         ``hair_color``, ``hairtype``, ``visible``, ``lighting``, ``has_…``, ``class``; a value
         that annotators could not tell (``…_na``) is null. Both spellings of ``hairtype`` and
         ``has_eyeware`` are read, and named so. ``images.coco_image_id`` is the number that the
-        COCO files give an image, by which results may name it.
+        COCO files give an image, by which results may name it; ``images.uri`` is found in
+        ``imgs_1``, ``imgs_2``, … where they lie beside the annotations.
 
     Raises
     ------
@@ -111,13 +114,14 @@ def load(path: str | Path, *, cluster: str | None = None, masks: bool = True) ->
             raise UnknownNameError("column", name, table.columns, where=where)
     inputs = {where: sha256_file(file)}
     people = _people(table, where)
-    attributes = attributes_of_people(table, people, where)
+    # Masks first: reading them takes the most memory, so it is done while little else is held.
     extra = _Extra(people, file.parent, inputs)
     if masks:
         extra.add_masks()
     extra.add_sizes()
+    attributes = attributes_of_people(table, people, where)
     instances = check(extra.people, INSTANCES, where=where)
-    images = check(extra.images, IMAGES, where=where)
+    images = check(with_folders(extra.images, file.parent), IMAGES, where=where)
     dataset = Dataset(
         name="facet",
         info=INFO,
@@ -134,6 +138,7 @@ def load(path: str | Path, *, cluster: str | None = None, masks: bool = True) ->
 
 def _people(table: pl.DataFrame, where: str) -> pl.DataFrame:
     images = ids_of(table, "filename", where).alias("image_id")
+    refuse_outside(images, where, "filename")
     first = ids_of(table, "class1", where).alias("class1")
     second = table["class2"] if "class2" in table.columns else pl.Series([None] * table.height)
     lists = pl.DataFrame({"class1": first, "class2": second.cast(pl.String)}).select(
@@ -156,7 +161,8 @@ def _boxes(cells: pl.Series, where: str) -> pl.DataFrame:
     try:
         boxes = cells.str.json_decode(dtype)
     except pl.exceptions.PolarsError as error:
-        row = next(i for i, cell in enumerate(cells) if not _is_box(cell, dtype))
+        # Each cell alone may be well and their nesting too deep together.
+        row = next((i for i, cell in enumerate(cells) if not _is_box(cell, dtype)), 0)
         raise _no_box(cells, row, where) from error
     frame = boxes.struct.unnest()
     frame.columns = list(BOX)
@@ -197,9 +203,7 @@ class _Extra:
         file = optional_file(self.folder, ("coco_masks.json",))
         if file is None:
             return
-        data = read_file(file)
-        self.inputs[str(file)] = sha256_bytes(data)
-        read = read_coco(data, str(file))
+        read = read_coco(self._noted(file), str(file))
         self._sizes = read.images
         rows = read.annotations.rename({"person": "instance_id"})
         _refuse_unlinked(rows, str(file))
@@ -216,6 +220,12 @@ class _Extra:
             how="left",
             maintain_order="left",
         ).join(_parts(rows), on="instance_id", how="left", maintain_order="left")
+
+    def _noted(self, file: Path) -> bytes:
+        """Read a file and note its hash; its bytes are not held here."""
+        data = read_file(file)
+        self.inputs[str(file)] = sha256_bytes(data)
+        return data
 
     def _count_strangers(self, rows: pl.DataFrame) -> None:
         strangers = rows.join(self.people, on="instance_id", how="anti").height

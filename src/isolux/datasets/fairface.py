@@ -15,6 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from isolux.containers import Dataset
+from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._spreadsheet import original_range
 from isolux.datasets._wide import attributes_of, clustered, identify, images_of, instances_of
 from isolux.errors import TableError, UnknownNameError, place
@@ -120,6 +121,8 @@ def load(
             raise UnknownNameError("column", name, frame.columns, where=where)
     named = id or next((name for name in ("file", "image_id") if name in frame.columns), "file")
     identity = identify(frame, named, where)
+    if named == "file":
+        refuse_outside(identity.ids, where, "file")
     labels = _labels(frame.drop(named), repair_ages=repair_ages, where=where)
     instances = instances_of(frame, identity, None, where)
     dataset = Dataset(

@@ -23,6 +23,7 @@ from isolux.datasets._fhibe_files import read_csv_rows, read_json_files
 from isolux.datasets._fhibe_points import as_coco_points
 from isolux.datasets._fhibe_words import REGIONS
 from isolux.datasets._files import optional_file
+from isolux.datasets._inner_paths import refuse_outside
 from isolux.errors import FileError, SpecError, TableError, place
 from isolux.info import DatasetInfo, Reference
 from isolux.io.cells import as_numbers, row_of
@@ -282,6 +283,7 @@ def _images(rows: pl.DataFrame, where: str) -> pl.DataFrame:
                 found=repr(values[row_of(odd)]),
                 where=place(where, row_of(odd) + 1, f"image_{name}"),
             )
+    refuse_outside(rows["filepath"], where, "filepath")
     frame = rows.select("image_id", uri="filepath").with_columns(
         **{name: values.cast(pl.Int64) for name, values in sizes.items()}
     )

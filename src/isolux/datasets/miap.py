@@ -20,6 +20,7 @@ from isolux.datasets._clusters import clustered_as
 from isolux.datasets._columns import BOX
 from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
 from isolux.datasets._image_sizes import read_sizes
+from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._miap_files import FLAGS, read_json, read_rows
 from isolux.errors import SpecError
 from isolux.info import DatasetInfo, Reference
@@ -205,6 +206,7 @@ def _read(file: Path, split: str, sizes: str | Path | None) -> _Read:
         rows, inputs = read_json(data, where), {where: sha256_bytes(data)}
     else:
         rows, inputs = read_rows(read_table(file), where), {where: sha256_file(file)}
+    refuse_outside(rows["image_id"], where, "ImageID")
     images = rows.select("image_id").unique(maintain_order=True)
     listed = optional_file(file.parent, (f"open_images_extended_miap_images_{split}.lst",))
     if listed is not None and not pixels:

@@ -20,8 +20,8 @@ def planted_of(record: Mapping[str, Any], run: Run, context: Context) -> tuple[P
     """Look up every planted truth in the run's tables.
 
     A truth is a mapping with ``value`` (the planted number), ``metric`` and, where they apply,
-    ``label``, ``attribute``, ``kind`` (a kind of disparity; none: the group's own value),
-    ``group_a`` (or ``group``) and ``group_b``, ``what`` (a sentence) and ``note``.
+    ``label``, ``threshold``, ``attribute``, ``kind`` (a kind of disparity; none: the group's own
+    value), ``group_a`` (or ``group``) and ``group_b``, ``what`` (a sentence) and ``note``.
     """
     return tuple(_row(dict(truth), run, context) for truth in record.get("planted") or ())
 
@@ -80,5 +80,7 @@ def _only(
     frame: pl.DataFrame, truth: Mapping[str, Any], wanted: Mapping[str, Any]
 ) -> Mapping[str, Any] | None:
     columns = {name: truth.get(name) for name in ("metric", "label", "attribute")} | dict(wanted)
+    if truth.get("threshold") is not None:
+        columns["threshold"] = truth["threshold"]
     found = frame.filter(*(pl.col(name).eq_missing(pl.lit(v)) for name, v in columns.items()))
     return found.row(0, named=True) if found.height else None

@@ -20,7 +20,7 @@ from isolux.errors import FileError, JoinError, SpecError, TableError, place
 from isolux.geometry.masks import Masks
 from isolux.io.paths import inside
 from isolux.tables import INSTANCES, PART_MASK_FILES, check, to_polars
-from isolux.tasks._part_names import BACKGROUND, COMBINED, Vocabulary
+from isolux.tasks._part_names import BACKGROUND, COMBINED, LABELS, Vocabulary
 from isolux.tasks._part_pictures import Size, read_labels, read_part
 from isolux.tasks._parts import (
     Parts,
@@ -42,7 +42,7 @@ __all__ = [
     "truth_of",
 ]
 
-Source = Literal["picture", "masks", "polygons"]
+Source = Literal["picture", "masks", "polygons", "files"]
 Drawn = dict[str, dict[int, list[tuple[str, str, int]]]]
 IntArray = npt.NDArray[np.int64]
 Bits = npt.NDArray[np.uint64]
@@ -51,6 +51,7 @@ COLUMNS: dict[Source, str] = {
     "picture": "part_mask_uri",
     "masks": "part_masks",
     "polygons": "segments",
+    "files": "part_mask_files",
 }
 
 
@@ -63,9 +64,9 @@ class Truth:
     rows : polars.DataFrame
         Instances with ``height`` and ``width`` of their images, and ``reason``: why a face is not
         judged, null for the others.
-    source : {"picture", "masks", "polygons"}
+    source : {"picture", "masks", "polygons", "files"}
     root : Path or None
-        Of pictures: the folder that their paths start from.
+        Of pictures, one for all parts or one for each: the folder that their paths start from.
     name : str
         The dataset's, for errors.
     """
@@ -85,7 +86,12 @@ class Truth:
         """The parts that are named; of label pictures none are."""
         if not self.rows.height:
             return []
-        return None if self.source == "picture" else parts_named(self.rows[self.column])
+        if self.source == "picture":
+            return None
+        named = parts_named(self.rows[self.column])
+        # Files are CelebAMask-HQ's: a part that nobody here has is one of its parts all the same.
+        every = self.source == "files" and set(named) <= set(LABELS)
+        return sorted({*named, *LABELS[1:]}) if every else named
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +136,19 @@ def truth_of(
                       how="horizontal")  # fmt: skip
     blank = [pl.lit(None).alias(c) for c in COLUMNS.values() if c not in sized.columns]
     folder = None
-    if chosen == "picture" and rows.height:
-        folder = _root(dataset, rows[COLUMNS[chosen]].drop_nulls()[0], root)
+    if chosen in ("picture", "files") and rows.height:
+        folder = _root(dataset, _first_path(rows[COLUMNS[chosen]]), root, COLUMNS[chosen])
     return Truth(sized.with_columns(blank), chosen, folder, dataset.name)
 
 
-def _root(dataset: Dataset, first: str, root: str | Path | None) -> Path:
+def _first_path(cells: pl.Series) -> str:
+    held = cells.drop_nulls()
+    if held.dtype != pl.String:
+        held = held.explode().drop_nulls().struct.field("uri")
+    return str(held[0]) if len(held) else ""
+
+
+def _root(dataset: Dataset, first: str, root: str | Path | None, column: str) -> Path:
     """Take the folder that was named, or the nearest above the dataset's files with that one."""
     if root is not None:
         return Path(root).expanduser()
@@ -147,7 +160,7 @@ def _root(dataset: Dataset, first: str, root: str | Path | None) -> Path:
         "the pictures of the annotated parts are nowhere",
         expected="root, the folder that their paths start from",
         found=repr(first),
-        where=place(dataset.name, None, COLUMNS["picture"]),
+        where=place(dataset.name, None, column),
     )
 
 
@@ -272,12 +285,37 @@ def _annotated(
         bits = np.zeros(numbers.size, np.uint64)
         _paint_labels(bits, numbers, words.of_truth, f"{path}, of {where}")
         return bits, (numbers.shape[0], numbers.shape[1])
+    if truth.source == "files":
+        return _of_files(cell, truth.root or Path(), known, words, where)
     if truth.source == "masks":
         parts = parts_of_list(cell, where)
     else:
         height, width = known_size(face["height"], face["width"], face["image_id"], where)
         parts = parts_of_cell(cell, height, width, where)
     return _of_parts(parts, known, words, where)
+
+
+def _of_files(
+    cell: Sequence[Mapping[str, str]],
+    root: Path,
+    known: Size | None,
+    words: Vocabulary,
+    where: str | None,
+) -> tuple[Bits, Size]:
+    """Paint the picture of each part; where no size is known, the first picture's is that."""
+    from isolux.tasks._part_kernels import paint
+
+    number = {name: k for k, name in enumerate(words.names, start=1)}
+    size, bits = known, np.zeros(0, np.uint64)
+    for one in cell:
+        path = inside(root, one["uri"])
+        picture = np.ascontiguousarray(read_part(path, size, f"{path}, of {where}"))
+        if not bits.size:
+            size = (picture.shape[0], picture.shape[1])
+            bits = np.zeros(picture.size, np.uint64)
+        if one["part"] != BACKGROUND:
+            paint(bits, picture.ravel(), 1 << number[one["part"]])
+    return bits, size or (1, 1)
 
 
 def _of_parts(

@@ -108,8 +108,9 @@ def score(
     ----------
     dataset : Dataset
         Units are its instances, with ``part_mask_uri`` (a label picture below ``root``),
-        ``part_masks`` (run lengths) or ``segments`` (polygons; its images then have ``width`` and
-        ``height``).
+        ``part_masks`` (run lengths), ``segments`` (polygons; its images then have ``width`` and
+        ``height``) or ``part_mask_files`` (a picture below ``root`` for each part, as
+        CelebAMask-HQ publishes them).
     predictions : frame
         Table ``PART_MASK_FILES``: ``model, image_id, part, uri``. ``image_id`` is an instance's
         id, or that of an image with one face. The part ``combined`` is a label picture and counts
@@ -133,10 +134,10 @@ def score(
         ``background`` left out.
     labels : sequence of str
         What the numbers of label pictures mean, from 0. Not given: CelebAMask-HQ's 19.
-    truth : {"picture", "masks", "polygons"}, optional
+    truth : {"picture", "masks", "polygons", "files"}, optional
         Which annotation counts; not given: the first that there is.
     root : str, optional
-        The folder that ``part_mask_uri`` starts from; not given: the nearest above the dataset's
+        The folder that these paths start from; not given: the nearest above the dataset's
         files in which such a picture is.
     model : str, optional
         What to call the model if there is not one prediction to say so.

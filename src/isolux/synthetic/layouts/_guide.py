@@ -16,8 +16,8 @@ __all__ = ["commands", "guide", "stamped_world", "truth"]
 
 _WIDTH = 96
 _AUDIT_THEM = (
-    "Run these in this folder, and hold what they find against planted.json: accuracy, and recall"
-    "\nat a threshold of 0.5, are in each group its planted value but for chance."
+    "Run these in this folder. Their reports show what was planted beside what was found: accuracy,"
+    "\nand recall at a threshold of 0.5, are in each group its planted value but for chance."
 )
 
 
@@ -33,7 +33,8 @@ def commands(
                 answers = _answers(stage, model.name, way.task)
                 words = [
                     f"{name}:data/{way.path}".rstrip("/"), "--task", way.task,
-                    "--predictions", answers, *_metric(way.task), *layout.audits.options,
+                    "--predictions", answers, *_metric(way.task, model.name),
+                    *layout.audits.options,
                     *(option.format(data="data") for option in way.options), *by,
                     "--out", f"runs/{model.name}-{way.task}",
                 ]  # fmt: skip
@@ -48,7 +49,7 @@ def _of_table(settings: WorldSettings, model: str) -> list[str]:
     return [
         "table:people.csv", "--id", "instance_id", "--target", "occupation",
         "--predictions", f"predictions/{model}/occupation.csv", "--prediction-column", "label",
-        "--metric", "accuracy", "--cluster", "household_id", *by,
+        *_metric("classification", model), "--cluster", "household_id", *by,
         "--out", f"runs/{model}-occupation",
     ]  # fmt: skip
 
@@ -68,10 +69,12 @@ def _asked(settings: WorldSettings) -> tuple[str, ...]:
     return settings.groupings or ("perceived_gender_presentation", "skin_tone")
 
 
-def _metric(task: str) -> tuple[str, ...]:
-    """Ask for the metric that is a group's true rate, where there is one."""
+def _metric(task: str, model: str) -> tuple[str, ...]:
+    """Ask for the metric that is a group's true rate, where there is one, and for that rate."""
     predictor = PREDICTORS[task]
-    return ("--metric", predictor.metric) if predictor.exact else ()
+    if not predictor.exact:
+        return ("--model-name", model)
+    return ("--metric", predictor.metric, "--model-name", model, "--planted", "planted.json")
 
 
 def _answers(stage: Path, model: str, task: str) -> str:
