@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from isolux.containers import Run
+from isolux.info import Metric
 from isolux.report._lines import metric_of
 from isolux.report._sections import Context
 from isolux.report.document import PlantedRow
@@ -30,11 +31,13 @@ def _row(truth: Mapping[str, Any], run: Run, context: Context) -> PlantedRow:
     found = _find(truth, run)
     value = truth.get("value")
     kind = str(truth.get("kind") or "value")
-    unit = metric_of(str(run.record.get("task") or ""), str(truth.get("metric") or "")).unit
+    task = str(run.record.get("task") or "")
+    metric = metric_of(task, str(truth.get("metric") or ""))
     low, high = (found or {}).get("low"), (found or {}).get("high")
     return PlantedRow(
-        what=str(truth.get("what") or _described(truth, kind, context)),
-        unit="" if kind in {"ratio", "ratio_min_max", "log_ratio", "epsilon"} else unit,
+        what=str(truth.get("what") or _described(truth, kind, metric, context)),
+        unit="" if kind in {"ratio", "ratio_min_max", "log_ratio", "epsilon"} else metric.unit,
+        signed=kind != "value",
         planted=value,
         found=(found or {}).get("value"),
         low=low,
@@ -46,15 +49,16 @@ def _row(truth: Mapping[str, Any], run: Run, context: Context) -> PlantedRow:
     )
 
 
-def _described(truth: Mapping[str, Any], kind: str, context: Context) -> str:
-    metric = str(truth.get("metric") or "").replace("_", " ")
+def _described(truth: Mapping[str, Any], kind: str, of: Metric, context: Context) -> str:
+    title = of.titled(truth.get("threshold"))
+    metric = title if title[1:2].isupper() else title[:1].lower() + title[1:]
     if truth.get("label"):
         metric += f" of {truth['label']}"
     attribute = truth.get("attribute")
-    of = f"{context.title(str(attribute))}: " if attribute else ""
+    whose = f"{context.title(str(attribute))}: " if attribute else ""
     groups = [str(truth[n]) for n in ("group", "group_a", "group_b") if truth.get(n) is not None]
     what = "" if kind == "value" else kind.replace("_", " ") + " in "
-    return f"{of}{what}{metric}" + (f", {listed(groups)}" if groups else "")
+    return f"{whose}{what}{metric}" + (f", {listed(groups)}" if groups else "")
 
 
 def _find(truth: Mapping[str, Any], run: Run) -> Mapping[str, Any] | None:

@@ -324,6 +324,7 @@ class PlantedRow:
 
     what: str
     unit: str
+    signed: bool
     planted: float | None
     found: float | None
     low: float | None
