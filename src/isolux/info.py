@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnalysisInfo",
+    "CheckInfo",
     "DatasetInfo",
     "DerivedInfo",
     "Direction",
@@ -150,3 +151,14 @@ class TaskInfo(Info):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisInfo(Info):
     """An analysis in ``explain/``: from a run's tables to findings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckInfo(Info):
+    """A check in ``checks/``: from a dataset to its problems.
+
+    ``needs`` says what it reads: ``"tables"`` alone, the ``"files"`` that images name, or what was
+    seen in their ``"pixels"``.
+    """
+
+    needs: Literal["tables", "files", "pixels"] = "tables"

@@ -1,8 +1,8 @@
 """Find plugins: a plugin's name is its file's name; other packages add theirs by entry point.
 
-Rooms that hold plugins are ``datasets``, ``predictions``, ``models``, ``derive``, ``tasks``,
-``explain`` and ``papers``. Listing names imports nothing, so ``isolux list`` and ``import isolux``
-stay quick. A package of another author adds a task with::
+Rooms that hold plugins are ``datasets``, ``predictions``, ``models``, ``derive``, ``checks``,
+``tasks``, ``explain`` and ``papers``. Listing names imports nothing, so ``isolux list`` and
+``import isolux`` stay quick. A package of another author adds a task with::
 
     [project.entry-points."isolux.tasks"]
     gaze = "their_package.gaze"
@@ -28,6 +28,7 @@ ROOMS: dict[str, str] = {
     "predictions": "prediction format",
     "models": "model family",
     "derive": "family of derived attributes",
+    "checks": "check",
     "tasks": "task",
     "explain": "analysis",
     "papers": "paper",

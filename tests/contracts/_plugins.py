@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from isolux import registry
-from isolux.info import AnalysisInfo, DatasetInfo, DerivedInfo, Info, TaskInfo
+from isolux.info import AnalysisInfo, CheckInfo, DatasetInfo, DerivedInfo, Info, TaskInfo
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ ROOMS = {
     "predictions": Room(Info, "read", 1),
     "models": Room(Info, "load", 1),
     "derive": Room(DerivedInfo, "derive", 1),
+    "checks": Room(CheckInfo, "check", 1),
     "tasks": Room(TaskInfo, "score", 2),
     "explain": Room(AnalysisInfo, "explain", 1),
     "papers": Room(Info, None),

@@ -98,7 +98,7 @@ SMALL: dict[str, Any] = {
         },
         {
             "_id": {"$oid": "64c0ffee0000000000000002"},
-            "filepath": "/mnt/photos/2.jpg",
+            "filepath": "/photos/2.jpg",
             "metadata": {"_cls": "ImageMetadata", "width": 4, "height": 3},
             "weather": None,
             "ground_truth": {

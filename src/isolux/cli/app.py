@@ -7,14 +7,17 @@ from typing import Annotated
 import typer
 
 from isolux.cli.audit import audit
+from isolux.cli.check import check
 from isolux.cli.compare import compare
 from isolux.cli.convert import convert
 from isolux.cli.demo import demo
 from isolux.cli.describe import describe
 from isolux.cli.explain import explain
+from isolux.cli.export import export
 from isolux.cli.listing import listing
 from isolux.cli.report import report
 from isolux.cli.sample import sample
+from isolux.cli.synthesize import synthesize
 
 __all__ = ["app"]
 
@@ -51,7 +54,10 @@ app.command("compare")(compare)
 app.command("convert")(convert)
 app.command("explain")(explain)
 app.command("report")(report)
+app.command("export")(export)
 app.command("list")(listing)
 app.command("demo")(demo)
 app.command("describe")(describe)
 app.command("sample")(sample)
+app.command("check")(check)
+app.command("synthesize")(synthesize)

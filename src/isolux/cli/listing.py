@@ -19,6 +19,7 @@ class Kind(StrEnum):
     TASKS = "tasks"
     MODELS = "models"
     ANALYSES = "analyses"
+    CHECKS = "checks"
     PAPERS = "papers"
 
 
@@ -28,8 +29,9 @@ _FUNCTION = {
     "predictions": ("read", "--prediction-option"),
     "tasks": ("score", "--option"),
     "explain": ("explain", "--analysis-option"),
+    "checks": ("check", "--check-option"),
 }
-_SHARED = ("model", "metrics")  # have flags of their own
+_SHARED = ("model", "metrics", "pictures")  # have flags of their own
 
 
 def listing(
@@ -38,7 +40,7 @@ def listing(
         str | None, typer.Argument(help="one of them: its settings, metrics or protocols")
     ] = None,
 ) -> None:
-    """List the datasets, formats, tasks, models, analyses, papers or computed attributes.
+    """List the datasets, formats, tasks, models, analyses, checks, papers or computed attributes.
 
     With NAME, say of one of them which settings, metrics, protocols or attributes it has.
     """

@@ -43,6 +43,9 @@ def open_bytes(path: str | Path) -> Iterator[IO[bytes]]:
     """
     path = Path(path).expanduser()
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            # A pipe would be waited for.
+            raise FileError("this is neither a file nor a folder", where=str(path))
         raw = path.open("rb")
         stream = (
             cast("IO[bytes]", gzip.open(raw)) if path.suffix.lower() == ".gz" else raw  # noqa: SIM115

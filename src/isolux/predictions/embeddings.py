@@ -136,6 +136,8 @@ def _array(path: Path, where: str) -> npt.NDArray[np.generic]:
     """Map an array into memory; objects, which would need pickle, are refused."""
     if not path.exists():
         raise FileError("there is no such file", where=where)
+    if not (path.is_file() or path.is_dir()):  # a pipe would be waited for
+        raise FileError("this is neither a file nor a folder", where=where)
     if path.is_file() and path.stat().st_size == 0:
         raise FileError("the file is empty", expected="a NumPy array", where=where)
     try:

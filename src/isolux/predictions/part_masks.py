@@ -123,7 +123,7 @@ def _pictures(root: Path) -> Iterator[str]:
                 if not name.lower().endswith(".png"):
                     continue
                 file = Path(folder) / name
-                yield str(inside(root, file.resolve()) if file.is_symlink() else file)
+                yield str(inside(root, file.absolute()) if file.is_symlink() else file)
     except OSError as error:
         raise FileError(
             "the folder cannot be listed", found=error.strerror, where=str(root)

@@ -1,0 +1,95 @@
+"""People's masks as runs of foreground, a block of people at a time; damaged ones beside them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from isolux.containers import Dataset
+from isolux.errors import TableError
+from isolux.geometry.masks import Masks, masks_from_coco, masks_from_counts
+from isolux.tables import IMAGES, INSTANCES
+
+__all__ = ["MaskedPeople", "masked_people"]
+
+_BLOCK = 5_000
+_COLUMNS = {"mask_counts": pl.String, "mask_polygons": pl.String,
+            "mask_height": pl.Int64, "mask_width": pl.Int64}  # fmt: skip
+_BOX = ("box_x", "box_y", "box_w", "box_h")
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedPeople:
+    """Some people with their masks: as many of either.
+
+    ``rows``: ``instance_id``, ``image_id``, the box, the image's ``height`` and ``width`` (null:
+    not known), keypoints where the dataset has them. ``damaged``: ``instance_id``, ``said``.
+    """
+
+    rows: pl.DataFrame
+    masks: Masks
+    damaged: pl.DataFrame
+
+
+def masked_people(dataset: Dataset) -> Iterator[MaskedPeople]:
+    """Read the masks of a dataset's people, in order; crowds are left out."""
+    people = INSTANCES.conform(dataset.instances)
+    if not {"mask_counts", "mask_polygons"} & set(people.columns):
+        return
+    if "is_crowd" in people.columns:
+        people = people.filter(~pl.col("is_crowd").fill_null(value=False))
+    sizes = IMAGES.conform(dataset.images).select("image_id", "height", "width").unique("image_id")
+    kept = [c for c in (*_BOX, "keypoints_x", "keypoints_y", "keypoints_v") if c in people.columns]
+    held = people.select(
+        "instance_id",
+        "image_id",
+        *kept,
+        *(pl.col(name).cast(kind) if name in people.columns else pl.lit(None, kind).alias(name)
+          for name, kind in _COLUMNS.items()),
+    ).filter(pl.any_horizontal(pl.col("mask_counts", "mask_polygons").is_not_null()))  # fmt: skip
+    held = held.join(sizes, on="image_id", how="left", maintain_order="left")
+    for block in held.iter_slices(_BLOCK):
+        yield _read(block)
+
+
+def _read(block: pl.DataFrame) -> MaskedPeople:
+    """Read a block at once; one by one only if somebody's mask is damaged."""
+    block = block.with_columns(
+        mask_height=pl.coalesce("mask_height", "height"),
+        mask_width=pl.coalesce("mask_width", "width"),
+    )
+    nobody = pl.DataFrame(schema={"instance_id": pl.String, "said": pl.String})
+    try:
+        return MaskedPeople(block, _masks(block), nobody)
+    except (TableError, ValueError, TypeError):
+        good, bad = [], []
+        for row in range(block.height):
+            try:
+                _masks(block[row])
+                good.append(row)
+            except (TableError, ValueError, TypeError) as error:
+                said = error.problem if isinstance(error, TableError) else str(error)
+                bad.append((block["instance_id"][row], said[:120]))
+        rows = block[good]
+        damaged = pl.DataFrame(bad, schema=nobody.schema, orient="row")
+        return MaskedPeople(rows, _masks(rows), damaged)
+
+
+def _masks(rows: pl.DataFrame) -> Masks:
+    sizes = rows.select("mask_height", "mask_width")
+    if sizes.null_count().sum_horizontal()[0]:
+        raise TableError("how large the mask's picture is, is not known")
+    height, width = (sizes[name].to_numpy().astype(np.int64) for name in sizes.columns)
+    if rows["mask_counts"].null_count() == 0:
+        return masks_from_counts(rows["mask_counts"], height, width)
+    given = [
+        {"size": [h, w], "counts": counts} if counts is not None else json.loads(polygons)
+        for counts, polygons, h, w in rows.select(
+            "mask_counts", "mask_polygons", "mask_height", "mask_width"
+        ).iter_rows()
+    ]
+    return masks_from_coco(given, height, width)

@@ -1,0 +1,93 @@
+"""The table that every check fills: one row, one problem of one unit, and what to do about it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import polars as pl
+
+from isolux.schema import Column, Table
+
+__all__ = ["PROBLEMS", "Severity", "problems_of", "together"]
+
+Severity = Literal["error", "warning"]
+
+PROBLEMS = Table(
+    "problems",
+    "something wrong with one unit of a dataset",
+    (
+        Column("check", pl.String(), "the check that found it"),
+        Column("severity", pl.String(), "error, or warning", allowed=("error", "warning")),
+        Column("problem", pl.String(), "what is wrong; the same words for the same problem"),
+        Column("unit_kind", pl.String(), "instance, image, subject, attribute, file or dataset"),
+        Column("unit_id", pl.String(), "which of them"),
+        Column("file", pl.String(), "the file it stands in, where it is one", nullable=True),
+        Column("expected", pl.String(), "what should have been there", nullable=True),
+        Column("found", pl.String(), "what was there", nullable=True),
+        Column("hint", pl.String(), "what can be done", nullable=True),
+    ),
+)
+
+
+def problems_of(
+    check: str,
+    rows: pl.DataFrame,
+    problem: str,
+    *,
+    severity: Severity | pl.Expr,
+    unit_kind: str,
+    unit_id: str | pl.Expr,
+    file: str | pl.Expr | None = None,
+    expected: str | pl.Expr | None = None,
+    found: str | pl.Expr | None = None,
+    hint: str | None = None,
+) -> pl.DataFrame:
+    """Make one problem of each row.
+
+    Parameters
+    ----------
+    check, problem : str
+    rows : polars.DataFrame
+        What the expressions read.
+    severity, expected : str or polars.Expr
+        Words, the same for all rows, or an expression.
+    unit_id, file : str or polars.Expr
+        A column's name, or an expression.
+    found : str or polars.Expr
+        Words, or an expression.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``problems``.
+
+    Examples
+    --------
+    >>> rows = pl.DataFrame({"image_id": ["a"]})
+    >>> made = problems_of("sizes", rows, "no size", severity="error", unit_kind="image",
+    ...                    unit_id="image_id")
+    >>> made.select("check", "problem", "unit_id").rows()
+    [('sizes', 'no size', 'a')]
+    """
+    return PROBLEMS.conform(
+        rows.select(
+            check=pl.lit(check),
+            severity=_words(severity),
+            problem=pl.lit(problem),
+            unit_kind=pl.lit(unit_kind),
+            unit_id=pl.col(unit_id) if isinstance(unit_id, str) else unit_id,
+            file=pl.col(file) if isinstance(file, str) else _words(file),
+            expected=_words(expected),
+            found=_words(found),
+            hint=_words(hint),
+        )
+    )
+
+
+def _words(value: str | pl.Expr | None) -> pl.Expr:
+    return value if isinstance(value, pl.Expr) else pl.lit(value, dtype=pl.String)
+
+
+def together(*parts: pl.DataFrame) -> pl.DataFrame:
+    """Stack problems; none at all gives an empty table."""
+    return pl.concat([PROBLEMS.empty(), *parts])

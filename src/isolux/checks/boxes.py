@@ -1,0 +1,120 @@
+"""Boxes that cannot be of anybody: not numbers, without area, beside their image.
+
+Loaders refuse what no method could read and keep the rest as the dataset gives it; here every one
+of them is named. A box that reaches a little over the edge is the annotator's, one that lies
+outside altogether is a mistake.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.checks._problems import problems_of, together
+from isolux.containers import Dataset
+from isolux.errors import SpecError
+from isolux.info import CheckInfo, Reference
+from isolux.tables import IMAGES, INSTANCES
+
+__all__ = ["INFO", "check"]
+
+INFO = CheckInfo(
+    title="Boxes inside their images",
+    summary="Boxes that reach over the edge of their image, have no area, or are not numbers.",
+    references=(
+        Reference(
+            "northcutt-label-errors",
+            "Northcutt, C., Athalye, A. and Mueller, J. (2021). Pervasive label errors in test sets"
+            " destabilize machine learning benchmarks. NeurIPS Datasets and Benchmarks.",
+            "",
+            "https://arxiv.org/abs/2103.14749",
+        ),
+    ),
+    needs="tables",
+)
+
+_KINDS = (("box", ""), ("face box", "face_"))
+
+
+def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
+    """List boxes that are not as a box must be.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Instances with ``box_x``, ``box_y``, ``box_w``, ``box_h`` (and those of faces); images with
+        sizes, where boxes are to be held against them.
+    slack_px : float
+        How far, in pixels, a box may reach beyond its image: annotation tools round.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``problems``. Errors: not four finite numbers, a negative side, wholly outside.
+        Warnings: no area, a part outside.
+
+    Raises
+    ------
+    SpecError
+        ``slack_px`` below 0.
+
+    Examples
+    --------
+    >>> from isolux.info import DatasetInfo
+    >>> one = Dataset(
+    ...     name="one person",
+    ...     info=DatasetInfo(title="One person", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"], "box_x": [0.0],
+    ...                             "box_y": [0.0], "box_w": [20.0], "box_h": [50.0]}),
+    ...     images=pl.DataFrame({"image_id": ["1"], "width": [16], "height": [60]}),
+    ... )
+    >>> check(one).select("problem", "expected", "found").row(0)
+    ('a box reaches over the edge of its image', 'inside 16 × 60 pixels', '[0.0, 0.0, 20.0, 50.0]')
+    """
+    if not slack_px >= 0:
+        raise SpecError(
+            "a slack is no length", expected="slack_px of 0 or more", found=f"{slack_px:g}"
+        )
+    sizes = IMAGES.conform(dataset.images).select("image_id", "width", "height")
+    people = INSTANCES.conform(dataset.instances)
+    parts = []
+    for kind, prefix in _KINDS:
+        names = [f"{prefix}box_{side}" for side in "xywh"]
+        if set(names) <= set(people.columns):
+            boxes = people.select(
+                "instance_id", "image_id", **dict(zip("xywh", names, strict=True))
+            )
+            parts += _of_boxes(boxes.join(sizes.unique("image_id"), on="image_id", how="left"),
+                               kind, slack_px)  # fmt: skip
+    return together(*parts)
+
+
+def _of_boxes(boxes: pl.DataFrame, kind: str, slack_px: float) -> list[pl.DataFrame]:
+    sides = [pl.col(side) for side in "xywh"]
+    boxes = boxes.filter(pl.any_horizontal(side.is_not_null() for side in sides))
+    whole = pl.all_horizontal(side.is_finite().fill_null(value=False) for side in sides)
+    x, y, w, h = sides
+    beyond = (x >= pl.col("width")) | (y >= pl.col("height")) | (x + w <= 0) | (y + h <= 0)
+    over = (
+        (x < -slack_px) | (y < -slack_px)
+        | (x + w > pl.col("width") + slack_px) | (y + h > pl.col("height") + slack_px)
+    )  # fmt: skip
+    negative, nothing = (w < 0) | (h < 0), (w == 0) | (h == 0)
+    sound = whole & ~negative & ~nothing
+    kinds = (
+        ("is not four numbers", "error", ~whole, "four finite numbers"),
+        ("has a negative side", "error", whole & negative, "a width and height of 0 or more"),
+        ("has no area", "warning", whole & nothing & ~negative, "a width and height above 0"),
+        ("lies outside its image", "error", sound & beyond, None),
+        ("reaches over the edge of its image", "warning", sound & ~beyond & over, None),
+    )
+    image = pl.format("inside {} × {} pixels", "width", "height")
+    shown = pl.format("[{}, {}, {}, {}]", *(side.cast(pl.String).fill_null("null")
+                                           for side in sides))  # fmt: skip
+    return [
+        problems_of(
+            "boxes", boxes.filter(test.fill_null(value=False)), f"a {kind} {problem}",
+            severity="error" if severity == "error" else "warning", unit_kind="instance",
+            unit_id="instance_id", expected=image if wanted is None else wanted, found=shown,
+        )
+        for problem, severity, test, wanted in kinds
+    ]  # fmt: skip

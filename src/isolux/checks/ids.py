@@ -1,0 +1,120 @@
+"""Ids without a partner, and ids that two rows share: rows that a join would lose or double.
+
+A person whose image is not listed, an attribute of nobody, an image twice: each changes counts
+without a word, in the group that it happens to fall in.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.checks._problems import problems_of, together
+from isolux.containers import Dataset
+from isolux.info import CheckInfo, Reference
+from isolux.tables import ATTRIBUTES, IMAGES, INSTANCES
+
+__all__ = ["INFO", "check"]
+
+INFO = CheckInfo(
+    title="Ids and their partners",
+    summary="Ids that occur twice, people without an image, attributes of nobody.",
+    references=(
+        Reference(
+            "codd-1970",
+            "Codd, E. F. (1970). A relational model of data for large shared data banks."
+            " Communications of the ACM 13(6), 377-387.",
+            "1.3: primary and foreign keys",
+            "https://doi.org/10.1145/362384.362685",
+        ),
+    ),
+    assumptions=("Where a dataset lists no images, no image can be missing.",),
+    needs="tables",
+)
+
+_OWNERS = {
+    "instance": "instance_id",
+    "image": "image_id",
+    "subject": "subject_id",
+    "household": "household_id",
+}
+
+
+def check(dataset: Dataset) -> pl.DataFrame:
+    """List ids that occur twice or lack a partner.
+
+    Parameters
+    ----------
+    dataset : Dataset
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``problems``, all of them errors.
+
+    Examples
+    --------
+    >>> from isolux.info import DatasetInfo
+    >>> two = Dataset(
+    ...     name="two people",
+    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1", "2"]}),
+    ...     images=pl.DataFrame({"image_id": ["1"]}),
+    ... )
+    >>> check(two).select("problem", "unit_id", "found").rows()
+    [('its image is not listed', 'b', "'2'")]
+    """
+    people, images = INSTANCES.conform(dataset.instances), IMAGES.conform(dataset.images)
+    attributes = ATTRIBUTES.conform(dataset.attributes)
+    parts = [
+        _repeated(people, "instance", "instance_id"),
+        _repeated(images, "image", "image_id"),
+    ]
+    if images.height:
+        lost = people.filter(~pl.col("image_id").is_in(images["image_id"].implode()))
+        parts.append(
+            problems_of(
+                "ids",
+                lost,
+                "its image is not listed",
+                severity="error",
+                unit_kind="instance",
+                unit_id="instance_id",
+                expected="an image_id of the table images",
+                found=pl.format("'{}'", pl.col("image_id").fill_null("null")),
+            )
+        )
+    for kind, column in _OWNERS.items():
+        own = attributes.filter(unit_kind=kind).select("unit_id").unique(maintain_order=True)
+        if column not in people.columns or own.is_empty():
+            continue
+        known = people[column].cast(pl.String)
+        if kind == "image":
+            known = known.append(images["image_id"])
+        ids = known.drop_nulls().unique().implode()
+        strangers = own.filter(~pl.col("unit_id").is_in(ids))
+        parts.append(
+            problems_of(
+                "ids",
+                strangers,
+                f"an attribute is of no {kind}",
+                severity="error",
+                unit_kind=kind,
+                unit_id="unit_id",
+                expected=f"the id of a known {kind}",
+            )
+        )
+    return together(*parts)
+
+
+def _repeated(table: pl.DataFrame, kind: str, column: str) -> pl.DataFrame:
+    counts = table.group_by(column, maintain_order=True).len().filter(pl.col("len") > 1)
+    return problems_of(
+        "ids",
+        counts.drop_nulls(),
+        "an id occurs several times",
+        severity="error",
+        unit_kind=kind,
+        unit_id=column,
+        expected="every id once",
+        found=pl.format("{} rows", "len"),
+    )

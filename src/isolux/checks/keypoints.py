@@ -1,0 +1,193 @@
+"""Keypoints whose lists disagree, that lie outside their image, or outside their person's mask."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.checks._people_masks import MaskedPeople, masked_people
+from isolux.checks._problems import problems_of, together
+from isolux.containers import Dataset
+from isolux.errors import SpecError
+from isolux.geometry.masks import Masks
+from isolux.info import CheckInfo, Reference
+from isolux.tables import IMAGES, INSTANCES
+
+__all__ = ["INFO", "check"]
+
+INFO = CheckInfo(
+    title="Keypoints on their people",
+    summary="Lists of unlike lengths, keypoints outside their image or their person's mask.",
+    references=(
+        Reference(
+            "ronchi-perona",
+            "Ruggero Ronchi, M. and Perona, P. (2017). Benchmarking and error diagnosis in"
+            " multi-instance pose estimation. ICCV.",
+            "what a keypoint's visibility means",
+            "https://arxiv.org/abs/1707.05388",
+        ),
+    ),
+    assumptions=(
+        "A visible keypoint (2) is on the person; a hidden one (1) may be behind a thing.",
+    ),
+    needs="tables",
+)
+
+_LISTS = ("keypoints_x", "keypoints_y", "keypoints_v", "keypoint_names")
+
+
+def check(dataset: Dataset, *, slack_px: float = 1.0, mask_slack_px: float = 4.0) -> pl.DataFrame:
+    """List keypoints that cannot be where they are.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Instances with ``keypoints_x``, ``keypoints_y``, ``keypoints_v``; masks are optional.
+    slack_px : float
+        How far beyond the image's edge a labelled keypoint may lie, pixels.
+    mask_slack_px : float
+        How far from the mask a visible keypoint may lie, pixels along either side: outlines and
+        keypoints are drawn by different people.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``problems``. Errors: lists of unlike lengths, a labelled keypoint without a place, or
+        outside the image. Warning: visible keypoints outside the mask, one row a person.
+
+    Raises
+    ------
+    SpecError
+        A slack below 0.
+
+    Examples
+    --------
+    >>> from isolux.info import DatasetInfo
+    >>> one = Dataset(
+    ...     name="one person",
+    ...     info=DatasetInfo(title="One person", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"],
+    ...                             "keypoints_x": [[3.0, 70.0]], "keypoints_y": [[3.0, 4.0]],
+    ...                             "keypoints_v": [[2, 2]]}),
+    ...     images=pl.DataFrame({"image_id": ["1"], "width": [64], "height": [48]}),
+    ... )
+    >>> check(one).select("problem", "found").rows()
+    [('keypoints lie outside their image', '1 keypoint(s), such as (70.0, 4.0)')]
+    """
+    if not (slack_px >= 0 and mask_slack_px >= 0):
+        raise SpecError("a slack is no length", expected="0 or more pixels")
+    people = INSTANCES.conform(dataset.instances)
+    lists = [name for name in _LISTS if name in people.columns]
+    if not set(_LISTS[:3]) <= set(lists):
+        return together()
+    lengths = [pl.col(name).list.len() for name in lists]
+    unlike = people.filter(
+        (pl.max_horizontal(lengths) != pl.min_horizontal(lengths))
+        | pl.any_horizontal(pl.col(_LISTS[:3]).is_null())
+        & pl.any_horizontal(pl.col(_LISTS[:3]).is_not_null())
+    )
+    alike = people.join(unlike.select("instance_id"), on="instance_id", how="anti")
+    return together(
+        problems_of(
+            "keypoints", unlike, "the lists of keypoints have unlike lengths", severity="error",
+            unit_kind="instance", unit_id="instance_id", expected="as many x as y, v and names",
+            found=pl.format(", ".join("{}" for _ in lists),
+                            *(n.cast(pl.String).fill_null("none") for n in lengths)),
+        ),
+        *_in_images(alike, dataset, slack_px),
+        *(_in_mask(block, mask_slack_px, set(unlike["instance_id"]))
+          for block in masked_people(dataset)),
+    )  # fmt: skip
+
+
+def _in_images(people: pl.DataFrame, dataset: Dataset, slack_px: float) -> list[pl.DataFrame]:
+    sizes = IMAGES.conform(dataset.images).select("image_id", "width", "height").unique("image_id")
+    points = _points(people.select("instance_id", "image_id", *_LISTS[:3]))
+    points = points.join(sizes, on="image_id", how="left", maintain_order="left")
+    x, y = pl.col("keypoints_x"), pl.col("keypoints_y")
+    placed = (x.is_finite() & y.is_finite()).fill_null(value=False)
+    outside = placed & (
+        (x < -slack_px) | (y < -slack_px)
+        | (x > pl.col("width") + slack_px) | (y > pl.col("height") + slack_px)
+    )  # fmt: skip
+    kinds = (
+        ("labelled keypoints have no place", ~placed, "finite x and y"),
+        ("keypoints lie outside their image", outside.fill_null(value=False), None),
+    )
+    inside = pl.format("inside {} × {} pixels", "width", "height")
+    return [
+        problems_of(
+            "keypoints", _by_person(points.filter(test)), problem, severity="error",
+            unit_kind="instance", unit_id="instance_id", expected=wanted or inside,
+            found=pl.format("{} keypoint(s), such as ({}, {})", "n",
+                            x.cast(pl.String).fill_null("null"),
+                            y.cast(pl.String).fill_null("null")),
+        )
+        for problem, test, wanted in kinds
+    ]  # fmt: skip
+
+
+def _points(people: pl.DataFrame) -> pl.DataFrame:
+    """One row a labelled keypoint."""
+    long = people.filter(pl.col("keypoints_x").list.len() > 0).explode(_LISTS[:3])
+    return long.filter(pl.col("keypoints_v") > 0)
+
+
+def _by_person(points: pl.DataFrame) -> pl.DataFrame:
+    return points.group_by("instance_id", maintain_order=True).agg(
+        pl.exclude("instance_id").first(), n=pl.len()
+    )
+
+
+def _in_mask(block: MaskedPeople, slack_px: float, left_out: set[str]) -> pl.DataFrame:
+    rows = block.rows.with_row_index("mask")
+    if "keypoints_x" not in rows.columns:
+        return together()
+    rows = rows.filter(~pl.col("instance_id").is_in(list(left_out)))
+    points = _points(rows.select("instance_id", "mask", *_LISTS[:3]))
+    points = points.filter(
+        pl.col("keypoints_v") == 2, pl.col("keypoints_x", "keypoints_y").is_finite()
+    )
+    if points.is_empty():
+        return together()
+    inside = _near(
+        block.masks, points["mask"].to_numpy().astype(np.int64),
+        points["keypoints_x"].to_numpy(), points["keypoints_y"].to_numpy(), slack_px,
+    )  # fmt: skip
+    seen = points.group_by("mask").agg(visible=pl.len())
+    outside = _by_person(points.filter(pl.Series(~inside))).join(seen, on="mask")
+    return problems_of(
+        "keypoints", outside, "visible keypoints lie outside their person's mask",
+        severity="warning", unit_kind="instance", unit_id="instance_id",
+        expected=f"every visible keypoint within {slack_px:g} pixels of the mask",
+        found=pl.format("{} of {}, such as ({}, {})", "n", "visible", "keypoints_x",
+                        "keypoints_y"),
+    )  # fmt: skip
+
+
+def _near(
+    masks: Masks,
+    which: npt.NDArray[np.int64],
+    x: npt.NDArray[np.float64],
+    y: npt.NDArray[np.float64],
+    slack_px: float,
+) -> npt.NDArray[np.bool_]:
+    """Tell whether point k lies within a few pixels of mask ``which[k]``: ``[points]``.
+
+    Looked up at the point and eight places around it: one search in all masks' edges at once.
+    """
+    stretch = int((masks.height * masks.width).max(initial=0)) + 1
+    owner = np.repeat(np.arange(len(masks)), np.diff(masks.starts))
+    edges = masks.edges + owner * stretch  # sorted: every mask has a stretch of its own
+    height, width = masks.height[which], masks.width[which]
+    found = np.zeros(len(x), dtype=bool)
+    for right, down in itertools.product((0.0, -slack_px, slack_px), repeat=2):
+        column, row = np.floor(x + right), np.floor(y + down)
+        there = (column >= 0) & (column < width) & (row >= 0) & (row < height)
+        at = np.where(there, column * height + row, 0).astype(np.int64) + which * stretch
+        # An odd number of edges at or before a position: inside a run.
+        found |= there & (np.searchsorted(edges, at, side="right") % 2 == 1)
+    return found

@@ -1,0 +1,133 @@
+"""Masks that are not of their person: another size than the image, empty, far from the box."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from isolux.checks._people_masks import MaskedPeople, masked_people
+from isolux.checks._problems import problems_of, together
+from isolux.containers import Dataset
+from isolux.errors import SpecError
+from isolux.info import CheckInfo, Reference
+
+__all__ = ["INFO", "check"]
+
+INFO = CheckInfo(
+    title="Masks where their people are",
+    summary="Masks of another size than their image, without a pixel, or away from their box.",
+    references=(
+        Reference(
+            "lin-coco",
+            "Lin, T.-Y. et al. (2014). Microsoft COCO: Common objects in context. ECCV.",
+            "run lengths and boxes of an annotation",
+            "https://arxiv.org/abs/1405.0312",
+        ),
+    ),
+    assumptions=("A box is drawn around the visible part, as COCO's and FACET's are.",),
+    needs="tables",
+)
+
+
+def check(dataset: Dataset, *, least_overlap: float = 0.5) -> pl.DataFrame:
+    """List masks that do not fit their image or their box.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Instances with masks (run lengths or polygons). Crowds are not looked at.
+    least_overlap : float
+        Intersection over union of the box and the mask's own tight box, below which the two are
+        called apart, 0 to 1.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``problems``. Errors: run lengths that are none, another size than the image, a mask
+        that does not touch its box. Warnings: no pixel, a tight box that overlaps too little.
+
+    Raises
+    ------
+    SpecError
+        ``least_overlap`` outside 0 to 1.
+
+    Examples
+    --------
+    >>> from isolux.info import DatasetInfo
+    >>> one = Dataset(
+    ...     name="one person",
+    ...     info=DatasetInfo(title="One person", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"], "mask_counts": ["<"],
+    ...                             "mask_height": [3], "mask_width": [4]}),
+    ... )
+    >>> check(one).select("problem", "unit_id").rows()
+    [('a mask has no pixel', 'a')]
+    """
+    if not 0 <= least_overlap <= 1:
+        raise SpecError("an overlap is no share", expected="0 to 1", found=str(least_overlap))
+    parts = []
+    for people in masked_people(dataset):
+        parts += _of_images(people)
+        parts += _of_boxes(people, least_overlap)
+    return together(*parts)
+
+
+def _of_images(people: MaskedPeople) -> list[pl.DataFrame]:
+    rows = people.rows.with_columns(area=pl.Series(people.masks.area_px))
+    other = (pl.col("mask_height") != pl.col("height")) | (pl.col("mask_width") != pl.col("width"))
+    return [
+        problems_of(
+            "masks", people.damaged, "a mask cannot be read", severity="error",
+            unit_kind="instance", unit_id="instance_id", expected="COCO's run lengths or polygons",
+            found=pl.col("said"),
+        ),
+        problems_of(
+            "masks", rows.filter(other), "a mask has another size than its image",
+            severity="error", unit_kind="instance", unit_id="instance_id",
+            expected=pl.format("{} × {} pixels", "width", "height"),
+            found=pl.format("{} × {}", "mask_width", "mask_height"),
+        ),
+        problems_of(
+            "masks", rows.filter(area=0), "a mask has no pixel", severity="warning",
+            unit_kind="instance", unit_id="instance_id", expected="a pixel or more",
+        ),
+    ]  # fmt: skip
+
+
+def _of_boxes(people: MaskedPeople, least_overlap: float) -> list[pl.DataFrame]:
+    if "box_x" not in people.rows.columns:
+        return []
+    tight = people.masks.box_xywh
+    rows = people.rows.select(
+        "instance_id", "box_x", "box_y", "box_w", "box_h",
+        **{f"tight_{side}": pl.Series(np.ascontiguousarray(tight[:, i]))
+           for i, side in enumerate("xywh")},
+    )  # fmt: skip
+    rows = rows.filter(pl.Series(people.masks.area_px > 0)).drop_nulls()
+
+    def common(at: str, length: str) -> pl.Expr:
+        ends = [pl.col(f"{kind}_{at}") + pl.col(f"{kind}_{length}") for kind in ("box", "tight")]
+        starts = [pl.col(f"{kind}_{at}") for kind in ("box", "tight")]
+        return (pl.min_horizontal(*ends) - pl.max_horizontal(*starts)).clip(0.0)
+
+    shared = common("x", "w") * common("y", "h")
+    union = pl.col("box_w") * pl.col("box_h") + pl.col("tight_w") * pl.col("tight_h") - shared
+    rows = rows.with_columns(overlap=(shared / union).fill_nan(0.0))
+    words = pl.format(
+        "mask at [{}, {}, {}, {}], box at [{}, {}, {}, {}]",
+        *(f"{kind}_{side}" for kind in ("tight", "box") for side in "xywh"),
+    )
+    return [
+        problems_of(
+            "masks", rows.filter(overlap=0.0), "a mask does not touch its person's box",
+            severity="error", unit_kind="instance", unit_id="instance_id", found=words,
+            expected=f"an overlap of {least_overlap:g} or more",
+        ),
+        problems_of(
+            "masks",
+            rows.filter((pl.col("overlap") > 0) & (pl.col("overlap") < least_overlap)),
+            "a mask and its person's box are of different parts", severity="warning",
+            unit_kind="instance", unit_id="instance_id", found=words,
+            expected=f"an overlap of {least_overlap:g} or more",
+        ),
+    ]  # fmt: skip

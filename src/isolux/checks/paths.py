@@ -1,0 +1,78 @@
+"""Paths that lead out of the dataset's folder: absolute, by ``..``, or through a link.
+
+A path is data. One that leaves its folder makes an audit read somebody else's files, and breaks
+wherever the dataset is copied. No such file is opened.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.checks._pictures import Pictures
+from isolux.checks._problems import problems_of, together
+from isolux.containers import Dataset
+from isolux.info import CheckInfo, Reference
+
+__all__ = ["INFO", "check"]
+
+INFO = CheckInfo(
+    title="Paths inside the root",
+    summary="Paths that are absolute, climb out of the dataset's folder, or follow a link out.",
+    references=(
+        Reference(
+            "cwe-22",
+            "MITRE. CWE-22: Improper limitation of a pathname to a restricted directory, and"
+            " CWE-59: improper link resolution.",
+            "",
+            "https://cwe.mitre.org/data/definitions/22.html",
+        ),
+    ),
+    needs="files",
+)
+
+_PROBLEMS = {
+    "absolute": ("the path is absolute", "write it relative to the dataset's folder"),
+    "outside": ("the path leaves the dataset's folder", "write it without '..'"),
+    "link outside": ("a link leaves the dataset's folder", "copy the file into the folder"),
+}
+
+
+def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
+    """List the paths that lead out of the root.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    pictures : Pictures
+        Where each path leads.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``problems``, all of them errors.
+
+    Examples
+    --------
+    >>> from isolux.checks._pictures import located
+    >>> from isolux.info import DatasetInfo
+    >>> one = Dataset(
+    ...     name="one picture",
+    ...     info=DatasetInfo(title="One picture", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"]}),
+    ...     images=pl.DataFrame({"image_id": ["1"], "uri": ["../etc/passwd"]}),
+    ... )
+    >>> check(one, pictures=located(one, "/data")).select("problem", "unit_id").rows()
+    [("the path leaves the dataset's folder", '1')]
+    """
+    del dataset  # its images' paths are in pictures
+    return together(
+        *(
+            problems_of(
+                "paths", pictures.rows.filter(place=place), problem, severity="error",
+                unit_kind="image", unit_id="image_id", file="uri",
+                expected="a path below the dataset's folder",
+                found=pl.col("uri").str.slice(0, 120), hint=hint,
+            )
+            for place, (problem, hint) in _PROBLEMS.items()
+        )
+    )  # fmt: skip

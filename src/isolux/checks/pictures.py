@@ -1,0 +1,115 @@
+"""Pictures that cannot be opened, are cut off, hold several frames, or are not what they are named.
+
+A model's code often skips what it cannot read, or reads half of it, without a word; then a group
+loses people, or a photo loses the person in its lower half.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.checks._pictures import Pictures
+from isolux.checks._problems import Severity, problems_of, together
+from isolux.containers import Dataset
+from isolux.info import CheckInfo, Reference
+from isolux.io.images import LARGEST_PIXELS
+
+__all__ = ["INFO", "check"]
+
+INFO = CheckInfo(
+    title="Pictures that can be read",
+    summary="Unreadable, truncated, oversized and animated pictures, and wrong file extensions.",
+    references=(
+        Reference(
+            "itu-t81",
+            "ITU-T (1992). Recommendation T.81: Digital compression and coding of continuous-tone"
+            " still images (JPEG).",
+            "B.1.1.3: markers, and the end of image",
+            "https://www.w3.org/Graphics/JPEG/itu-t81.pdf",
+        ),
+    ),
+    assumptions=("PNG, JPEG, WebP, BMP and TIFF are pictures; other formats are not opened.",),
+    needs="pixels",
+)
+
+_SUFFIXES = {
+    "PNG": ("png",), "JPEG": ("jpg", "jpeg", "jpe", "jfif"), "MPO": ("jpg", "jpeg", "mpo"),
+    "WEBP": ("webp",), "BMP": ("bmp",), "TIFF": ("tif", "tiff"), "GIF": ("gif",),
+}  # fmt: skip
+_TROUBLES: dict[str, tuple[str, Severity, str, str]] = {
+    "unreadable": ("the picture cannot be read", "error", "a PNG, JPEG, WebP, BMP or TIFF",
+                   "fetch the file again"),
+    "cut off": ("the picture is cut off", "error", "a whole file", "fetch the file again"),
+    "too large": ("the picture unpacks to more than a photograph has", "error",
+                  f"at most {LARGEST_PIXELS:,} pixels and 512 MiB", "is it one? it was not opened"),
+    "another format": ("the picture is of a format that isolux does not open", "error",
+                       "PNG, JPEG, WebP, BMP or TIFF", "convert it"),
+    "damaged": ("the picture is damaged, though it can be opened", "warning",
+                "data that decode without a complaint", "fetch the file again"),
+}  # fmt: skip
+
+
+def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
+    """List pictures that cannot be read as they should.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    pictures : Pictures
+        What was seen in the files.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``problems``. Errors: unreadable, cut off, too large, a format that is not opened.
+        Warnings: damaged but readable, several frames, a wrong extension.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from isolux.checks._inspection import inspect
+    >>> from isolux.checks._pictures import located
+    >>> from isolux.info import DatasetInfo
+    >>> one = Dataset(
+    ...     name="one picture",
+    ...     info=DatasetInfo(title="One picture", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"]}),
+    ...     images=pl.DataFrame({"image_id": ["1"], "uri": ["1.png"]}),
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "1.png").write_bytes(b"no picture")
+    ...     found = check(one, pictures=inspect(located(one, folder)))
+    >>> found.select("problem", "found").rows()
+    [('the picture cannot be read', 'cannot identify image file')]
+    """
+    del dataset  # its images' files are in pictures
+    rows = pictures.rows
+    parts = [
+        problems_of(
+            "pictures", rows.filter(trouble=trouble), problem, severity=severity,
+            unit_kind="image", unit_id="image_id", file="uri", expected=expected,
+            found=pl.col("said"), hint=hint,
+        )
+        for trouble, (problem, severity, expected, hint) in _TROUBLES.items()
+    ]  # fmt: skip
+    several = rows.filter(pl.col("frames") > 1)
+    known = rows.filter(pl.col("format").is_in(list(_SUFFIXES))).with_columns(
+        suffix=pl.col("uri").str.extract(r"(?s)\.([^./\\]*)$").str.to_lowercase(),
+        wanted=pl.col("format").replace_strict(_SUFFIXES, return_dtype=pl.List(pl.String)),
+    )
+    wrong = known.filter(~pl.col("wanted").list.contains(pl.col("suffix")).fill_null(value=False))
+    return together(
+        *parts,
+        problems_of(
+            "pictures", several, "the picture holds several frames", severity="warning",
+            unit_kind="image", unit_id="image_id", file="uri", expected="one frame",
+            found=pl.format("{} frames; the first is read", "frames"),
+        ),
+        problems_of(
+            "pictures", wrong, "the extension names another format", severity="warning",
+            unit_kind="image", unit_id="image_id", file="uri",
+            expected=pl.format(".{}", pl.col("wanted").list.join(" or .")),
+            found=pl.format(".{}", pl.col("suffix").fill_null("")),
+        ),
+    )  # fmt: skip

@@ -1,0 +1,96 @@
+"""Pictures whose size is not that of their annotation: boxes and masks then lie elsewhere.
+
+It happens where pictures were made smaller after they were annotated, or where the annotation is
+of the turned picture and the program shows it unturned (or the other way round).
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.checks._pictures import Pictures
+from isolux.checks._problems import problems_of, together
+from isolux.containers import Dataset
+from isolux.info import CheckInfo, Reference
+from isolux.tables import IMAGES
+
+__all__ = ["INFO", "check"]
+
+INFO = CheckInfo(
+    title="Sizes as annotated",
+    summary="Pictures that are wider or higher than their annotation says.",
+    references=(
+        Reference(
+            "exif-3",
+            "CIPA and JEITA (2023). Exchangeable image file format for digital still cameras: Exif"
+            " version 3.0. CIPA DC-008.",
+            "4.6.5: Orientation",
+            "https://www.cipa.jp/e/std/std-sec.html",
+        ),
+    ),
+    needs="pixels",
+)
+
+
+def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
+    """Compare the sizes of files with those that the dataset gives.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Images with ``width`` and ``height``; those without are not compared.
+    pictures : Pictures
+        What was seen in the files.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``problems``: another size is an error; the size of the unturned picture, where EXIF
+        says to turn it, a warning.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from isolux.checks._inspection import inspect
+    >>> from isolux.checks._pictures import located
+    >>> from isolux.info import DatasetInfo
+    >>> one = Dataset(
+    ...     name="one picture",
+    ...     info=DatasetInfo(title="One picture", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"]}),
+    ...     images=pl.DataFrame({"image_id": ["1"], "uri": ["1.png"], "width": [8], "height": [6]}),
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("L", (4, 3)).save(Path(folder) / "1.png")
+    ...     found = check(one, pictures=inspect(located(one, folder)))
+    >>> found.select("expected", "found").row(0)
+    ('8 × 6 pixels', '4 × 3')
+    """
+    sizes = IMAGES.conform(dataset.images).select("image_id", "width", "height").drop_nulls()
+    seen = pictures.rows.drop_nulls("stored_width").join(sizes, on="image_id")
+    turned = pl.col("orientation").is_in([5, 6, 7, 8]).fill_null(value=False)
+    wide = pl.when(turned).then("stored_height").otherwise("stored_width")
+    high = pl.when(turned).then("stored_width").otherwise("stored_height")
+    seen = seen.with_columns(wide=wide, high=high)
+    seen = seen.filter((pl.col("wide") != pl.col("width")) | (pl.col("high") != pl.col("height")))
+    unturned = (pl.col("stored_width") == pl.col("width")) & (
+        pl.col("stored_height") == pl.col("height")
+    )
+    wanted = pl.format("{} × {} pixels", "width", "height")
+    shown = pl.format("{} × {}", "wide", "high")
+    return together(
+        problems_of(
+            "sizes", seen.filter(~unturned), "the picture has another size than its annotation",
+            severity="error", unit_kind="image", unit_id="image_id", file="uri",
+            expected=wanted, found=shown,
+            hint="take the pictures that were annotated, or scale the annotation",
+        ),
+        problems_of(
+            "sizes", seen.filter(unturned), "the annotation is of the picture before EXIF turns it",
+            severity="warning", unit_kind="image", unit_id="image_id", file="uri",
+            expected=wanted, found=pl.format("{}, turned as its EXIF says", shown),
+            hint="read the pictures without turning them, or turn the boxes",
+        ),
+    )  # fmt: skip

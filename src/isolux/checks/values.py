@@ -1,0 +1,99 @@
+"""Numbers that no person has: an age below 0 or above 120, a number that is none.
+
+Ages of -1 or 999 are somebody's code for "unknown"; taken as numbers they make a group of their
+own, or move a regression.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.checks._problems import problems_of, together
+from isolux.containers import Dataset
+from isolux.errors import SpecError
+from isolux.info import CheckInfo, Reference
+from isolux.tables import ATTRIBUTES
+
+__all__ = ["INFO", "check"]
+
+INFO = CheckInfo(
+    title="Plausible numbers",
+    summary="Ages that nobody has, and numbers that are not finite.",
+    references=(
+        Reference(
+            "rothe-imdb-wiki",
+            "Rothe, R., Timofte, R. and Van Gool, L. (2018). Deep expectation of real and apparent"
+            " age from a single image without facial landmarks. IJCV 126, 144-157.",
+            "the ages outside 0 to 100 that its users leave out",
+            "https://doi.org/10.1007/s11263-016-0940-3",
+        ),
+    ),
+    assumptions=("An attribute is an age in years if a part of its name is the word age.",),
+    needs="tables",
+)
+
+_AGE = r"(?i)(^|_)age(_?years)?$"
+
+
+def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> pl.DataFrame:
+    """List ages outside a range, and numbers that are not finite.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Attributes; an age is its ``number``, or its ``value`` where that is a number.
+    youngest, oldest : float
+        Years. The oldest person whose age was proven was 122.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``problems``, all of them errors.
+
+    Raises
+    ------
+    SpecError
+        ``youngest`` above ``oldest``.
+
+    Examples
+    --------
+    >>> from isolux.info import DatasetInfo
+    >>> one = Dataset(
+    ...     name="one person",
+    ...     info=DatasetInfo(title="One person", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"]}),
+    ...     attributes=pl.DataFrame({"unit_kind": ["instance"], "unit_id": ["a"],
+    ...                              "attribute": ["age"], "value": ["999"]}),
+    ... )
+    >>> check(one).select("problem", "unit_id", "found").rows()
+    [('nobody has this age', 'a', 'age 999')]
+    """
+    if not youngest <= oldest:
+        raise SpecError(
+            "the ages are no range", expected="youngest at most oldest",
+            found=f"{youngest} and {oldest}",
+        )  # fmt: skip
+    rows = ATTRIBUTES.conform(dataset.attributes).with_columns(
+        as_number=pl.coalesce("number", pl.col("value").cast(pl.Float64, strict=False))
+    )
+    endless = rows.filter(pl.col("number").is_finite().not_())
+    ages = rows.filter(
+        pl.col("attribute").str.contains(_AGE)
+        & pl.col("as_number").is_finite()
+        & ~pl.col("as_number").is_between(youngest, oldest)
+    )
+    shown = pl.format("{} {}", "attribute", pl.coalesce("value", pl.col("number").cast(pl.String)))
+    return together(
+        *(
+            problems_of(
+                "values", part.filter(unit_kind=kind), problem, severity="error",
+                unit_kind=kind, unit_id="unit_id", expected=wanted, found=shown.str.slice(0, 120),
+                hint="leave the value empty where it is not known",
+            )
+            for part, problem, wanted in (
+                (ages, "nobody has this age", f"{youngest:g} to {oldest:g} years"),
+                (endless, "a number is not finite", "a finite number, or none"),
+            )
+            for kind in part["unit_kind"].unique(maintain_order=True)
+        )
+    )  # fmt: skip
