@@ -51,3 +51,22 @@ def test_a_p_that_a_claim_does_not_say_stands_beside_it():
 
 def test_an_analysis_that_found_nothing_says_so():
     assert "It found nothing to say." in page(0).text
+
+
+def test_tables_print_a_small_p_as_a_bound_and_nothing_as_text_among_texts():
+    run = runs.detector_run()
+    table = {
+        "columns": ["value", "adjusted p", "places", "where"],
+        "rows": [["a", 0.00001, 0.00001, "b"], ["c", 0.25, 0.5, None]],
+    }
+    record = {
+        **run.record,
+        "analyses": [{"name": "slices", "title": "The worst slices"}],
+        "explained": {"slices": {"One": table}},
+    }
+    tree = parse(render(summarise(replace(run, record=record))))
+    rows = [[c.text for c in row.all("td")] for row in tree.all("tr")]
+    found = [row for row in rows if len(row) == 3 and row[2] in ("b", "–")]
+    assert [cells[0].replace("\xa0", " ") for cells in found] == ["< 0.001", "0.250"]
+    cells = [c for row in tree.all("tr") for c in row.all("td") if c.text == "–"]
+    assert any("n" not in (c.attributes.get("class") or "").split() for c in cells)

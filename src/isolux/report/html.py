@@ -165,6 +165,7 @@ def _environment() -> Environment:
         "verdict_text": _answer.verdict_text,
         "worst_text": _answer.worst_text,
     }
+    environment.tests["p_column"] = lambda name: "p" in str(name).replace("_", " ").split()
     environment.tests["search_p"] = lambda claim: " p = " in claim or " p < " in claim
     environment.globals |= {
         "SHAPE": wording.SHAPE,
