@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from contextlib import suppress
+from types import ModuleType
 
 import polars as pl
 import pytest
@@ -232,3 +234,78 @@ def test_any_json_gives_a_dataset_or_our_own_error(tmp_path_factory, state, file
     (folder / file).write_text(json.dumps(state))
     with suppress(IsoluxError):
         assert load(folder).instances.height == 3
+
+
+def hub(monkeypatch, folder, *, fails=None):
+    """Stand in for their library: it says what it was asked for and gives a folder of links."""
+    asked = []
+
+    def snapshot_download(**arguments):
+        asked.append(arguments)
+        if fails is not None:
+            raise fails
+        return str(folder)
+
+    module = ModuleType("huggingface_hub")
+    module.snapshot_download = snapshot_download
+    monkeypatch.setitem(sys.modules, "huggingface_hub", module)
+    return asked
+
+
+def snapshot(folder, *names):
+    """A cache as theirs: the files of a snapshot are links to blobs beside it."""
+    blob = folder / "blobs" / "a1b2"
+    blob.parent.mkdir(parents=True)
+    ROWS.write_parquet(blob)
+    for name in names:
+        file = folder / "snapshots" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.symlink_to(blob)
+    return folder / "snapshots"
+
+
+def test_an_address_of_the_hub_is_fetched_as_parquet(monkeypatch, tmp_path):
+    folder = snapshot(tmp_path, "default/train/0000.parquet", "default/test/0000.parquet")
+    asked = hub(monkeypatch, folder)
+    found = load("hub://owner/faces", split="test", id="id", columns={"age": "age"})
+    assert values(found, "age") == ["30", "41", None]
+    assert asked == [
+        {
+            "repo_id": "owner/faces",
+            "repo_type": "dataset",
+            "revision": "refs/convert/parquet",
+            "allow_patterns": ["*.parquet"],
+        }
+    ]
+
+
+def test_one_of_several_configurations_is_named(monkeypatch, tmp_path):
+    folder = snapshot(tmp_path, "aligned/train/0000.parquet", "wild/train/0000.parquet")
+    asked = hub(monkeypatch, folder)
+    with pytest.raises(UnknownNameError, match="aligned, wild"):
+        load("hub://owner/faces")
+    assert load("hub://owner/faces", configuration="wild", id="id").instances.height == 3
+    assert asked[-1]["allow_patterns"] == ["wild/*.parquet"]
+
+
+@pytest.mark.parametrize("fails", [OSError("no route"), ValueError("bad id"), RuntimeError("401")])
+def test_a_hub_that_does_not_give_it_is_named(monkeypatch, tmp_path, fails):
+    hub(monkeypatch, tmp_path, fails=fails)
+    with pytest.raises(FileError, match="does not give this data set") as caught:
+        load("hub://owner/faces")
+    assert str(fails) in str(caught.value)
+    assert "hub://owner/faces" in str(caught.value)
+
+
+def test_without_their_library_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(FileError, match=r"isolux\[hub\]"):
+        load("hub://owner/faces")
+
+
+@pytest.mark.parametrize("address", ["hub://", "hub://a/b/c", "hub://../x/..", "hub:owner"])
+def test_what_is_no_address_is_refused_before_anything_is_asked(monkeypatch, tmp_path, address):
+    asked = hub(monkeypatch, tmp_path)
+    with pytest.raises(FileError, match="no address of the hub"):
+        load(address)
+    assert asked == []

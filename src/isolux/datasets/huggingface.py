@@ -1,7 +1,8 @@
-"""Data sets in Hugging Face's formats on disk: Parquet, or what ``save_to_disk`` wrote.
+"""Data sets in Hugging Face's formats: Parquet, what ``save_to_disk`` wrote, or of their hub.
 
-Lhoest et al. (2021). Nothing is fetched and their library is not needed: shards are Arrow or
-Parquet, and the names of classes stand beside them. Pictures inside a table are not decoded.
+Lhoest et al. (2021). On disk their library is not needed: shards are Arrow or Parquet, and the
+names of classes stand beside them. Pictures inside a table are not decoded. Nothing is fetched
+unless the address begins with ``hub://`` (``_hub.py``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import polars as pl
 
 from isolux.containers import Dataset
 from isolux.datasets._files import file_in, read_file
+from isolux.datasets._hub import fetched, is_address
 from isolux.datasets._json import decode
 from isolux.datasets._wide import (
     attributes_of,
@@ -39,7 +41,7 @@ _INFO_FILE, _STATE, _DICT = "dataset_info.json", "state.json", "dataset_dict.jso
 
 INFO = DatasetInfo(
     title="a data set in Hugging Face's formats",
-    summary="Parquet shards, or a folder that save_to_disk wrote; read without their library.",
+    summary="Parquet shards, a folder that save_to_disk wrote, or hub://owner/name.",
     references=(
         Reference(
             key="huggingface-datasets",
@@ -63,21 +65,25 @@ def load(
     path: str | Path,
     *,
     split: str | None = None,
+    configuration: str | None = None,
     columns: Mapping[str, str] | None = None,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     image: str | None = None,
     cluster: str | None = None,
     separator: str | None = None,
 ) -> Dataset:
-    r"""Load such a data set from disk.
+    r"""Load such a data set from disk, or from their hub.
 
     Parameters
     ----------
     path : str or Path
         A ``.parquet`` or ``.arrow`` file; a folder of Parquet shards; a folder that
-        ``save_to_disk`` wrote, of one part or of several.
+        ``save_to_disk`` wrote, of one part or of several; or ``hub://owner/name``, which is
+        fetched once into their library's own cache (extra ``isolux[hub]``).
     split : str, optional
         The part to load; must be given where there are several.
+    configuration : str, optional
+        Of a data set of the hub that has several: which.
     columns : mapping of str to str, optional
         The attributes to load, each with the column it is in (``{"gender": "sex"}``). An
         attribute ``subject_id`` names the person. Not given: every column, by its own name.
@@ -110,7 +116,7 @@ def load(
     ...     load(folder, columns={"gender": "sex"}).attributes.select("attribute", "value").rows()
     [('gender', 'f'), ('gender', 'm')]
     """
-    root = Path(path).expanduser()
+    root = fetched(path, configuration) if is_address(path) else Path(path).expanduser()
     where = str(root)
     found = _source(root, split)
     read = _read(found, where)
