@@ -232,7 +232,7 @@ def test_painted_worlds_are_the_same_for_the_same_seed(tmp_path, name, monkeypat
 def test_progress_is_told(tmp_path):
     heard = []
     synthesize(settings(), tmp_path / "w", pixels=False, progress=lambda *told: heard.append(told))
-    assert heard[-1] == ("writing answers", 3, 3)
+    assert heard[-1] == ("writing answers", 5, 5)
 
 
 def test_pictures_are_written_as_they_come(tmp_path, monkeypatch):

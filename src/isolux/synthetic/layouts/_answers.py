@@ -27,6 +27,7 @@ __all__ = ["people_table", "write_occupations", "write_ways"]
 
 _FIRST = ("instance_id", "image_id", "subject_id", "household_id")
 _MOST_JITTER = 0.49
+_BY_CLASS = ("classification", "open_vocabulary", "grounding")
 
 
 def people_table(world: PhotoWorld, layout: Layout) -> pl.DataFrame:
@@ -112,7 +113,7 @@ def write_ways(
         if files not in read:
             read[files] = _loaded(name, way, stage)
         dataset = read[files]
-        if layout.judges_people and way.task in ("classification", "open_vocabulary"):
+        if layout.judges_people and way.task in _BY_CLASS:
             dataset = _as_they_are(dataset, world, layout)
         for model in world.settings.models:
             answers = _right_of(layout, world, model, way.task)

@@ -79,6 +79,8 @@ _FACET = Audits(
         Way("classification"),
         Way("detection"),
         Way("open_vocabulary"),
+        Way("grounding"),
+        Way("retrieval"),
         Way("segmentation", pictures=True),
     ),
     names={
@@ -101,6 +103,7 @@ _FACET = Audits(
 _FHIBE = Audits(
     ways=(
         Way("detection"),
+        Way("face_detection", options=("--data-option", "box=face")),
         Way("keypoints", options=("--data-option", "keypoint_set=coco")),
         Way("face_verification", options=("--data-option", "release=face"), pictures=True),
         Way(
