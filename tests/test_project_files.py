@@ -26,7 +26,10 @@ _PIN = re.compile(
 )
 
 
-NOT_PINNED = {"hub", "lpips"}  # torch's own index has a build without gigabytes of CUDA; the pins do not
+NOT_PINNED = {
+    "hub",
+    "lpips",
+}  # torch's own index has a build without gigabytes of CUDA; the pins do not
 
 
 def _ranges() -> list[Requirement]:

@@ -49,7 +49,8 @@ def _as_recorded(name: str) -> str:
         if value is None or isinstance(value, str | bool):
             return "–" if value is None else str(value)
         number = 100 * float(value) if key.endswith("%") else float(value)
-        return f"{number:,.1f}" if key.endswith("%") else f"{number:,.4g}"
+        text = f"{number:,.1f}" if key.endswith("%") else f"{number:,.4g}"
+        return f"{number:.4f}" if "e-" in text else text
 
     body = [[show(key, row.get(key)) for key in columns] for row in _rows(documents)]
     return _table(columns, body, documents)
