@@ -49,11 +49,16 @@ def _as_recorded(name: str) -> str:
         if value is None or isinstance(value, str | bool):
             return "–" if value is None else str(value)
         number = 100 * float(value) if key.endswith("%") else float(value)
-        text = f"{number:,.1f}" if key.endswith("%") else f"{number:,.4g}"
-        return f"{number:.4f}" if "e-" in text else text
+        return f"{number:,.1f}" if key.endswith("%") else _short(number)
 
     body = [[show(key, row.get(key)) for key in columns] for row in _rows(documents)]
     return _table(columns, body, documents)
+
+
+def _short(number: float) -> str:
+    """Print four digits, and what is all but nothing as 0."""
+    text = f"{number:,.4g}"
+    return f"{number:.4f}".replace("-0.0000", "0").replace("0.0000", "0") if "e-" in text else text
 
 
 def load(*patterns: str) -> list[dict[str, Any]]:
@@ -162,7 +167,7 @@ def _plain(columns: dict[str, str], *patterns: str, shares: tuple[str, ...] = ()
     def show(key: str, value: Any) -> str:
         if key in shares:
             return _percent(value)
-        return f"{value:.4g}" if isinstance(value, float) else str(value)
+        return _short(value) if isinstance(value, float) else str(value)
 
     body = [[show(k, row.get(k, "")) for k in columns] for row in _rows(documents)]
     return _table(list(columns.values()), body, documents)
