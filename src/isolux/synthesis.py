@@ -15,16 +15,13 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from isolux.errors import OutputError, UnknownNameError
-from isolux.io.atomic import refuse_existing, staged_directory
+from isolux.io.atomic import staged_directory
 from isolux.synthetic.layouts import LAYOUTS, Picture
 from isolux.synthetic.layouts._answers import people_table, write_occupations, write_ways
 from isolux.synthetic.layouts._guide import commands, guide, stamped_world, truth
@@ -145,7 +142,9 @@ def synthesize(
     if seed is not None:
         found = found.model_copy(update={"seed": seed})
     target, tell = Path(out).expanduser(), progress or _nobody
-    with _world_directory(target, overwrite=overwrite) as stage:
+    if overwrite:
+        _refuse_more(target)
+    with staged_directory(target, overwrite=overwrite, marks=_MARK, what="world") as stage:
         drawn = draw_people(found)
         (stage / "data").mkdir()
         pictures = _pictures(drawn, tell) if pixels else None
@@ -190,35 +189,10 @@ def _workers() -> int:
     return min(_MOST_WORKERS, os.cpu_count() or 1)
 
 
-@contextmanager
-def _world_directory(target: Path, *, overwrite: bool) -> Iterator[Path]:
-    """Give a directory to fill that becomes ``target`` when all went well.
-
-    A world that is there already stays until the new one is whole.
-    """
-    if not (overwrite and _is_world(target)):
-        _refuse(target, overwrite=overwrite)
-        with staged_directory(target, overwrite=overwrite) as stage:
-            yield stage
-        return
-    beside = target.resolve().parent / f".{target.name[:100]}.world-{secrets.token_hex(4)}"
-    with staged_directory(beside) as stage:
-        yield stage
-    old = beside.with_name(f"{beside.name}-old")
-    target.rename(old)
-    try:
-        beside.rename(target)
-    except BaseException:
-        old.rename(target)
-        shutil.rmtree(beside, ignore_errors=True)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _is_world(target: Path) -> bool:
-    """Whether a directory holds a written world and nothing else; runs in it are not ours."""
+def _refuse_more(target: Path) -> None:
+    """Refuse to replace a directory that holds more than a world: runs in it are not ours."""
     if not all((target / name).is_file() for name in _MARK):
-        return False
+        return
     others = sorted(path.name for path in target.iterdir() if path.name not in _OWN)
     if others:
         raise OutputError(
@@ -228,16 +202,3 @@ def _is_world(target: Path) -> bool:
             where=str(target),
             hint="move the rest away first, or choose another path",
         )
-    return True
-
-
-def _refuse(target: Path, *, overwrite: bool) -> None:
-    """Refuse, before any work is done, a directory that is no world."""
-    if overwrite and target.is_dir() and any(target.iterdir()):
-        raise OutputError(
-            "this directory is no world of isolux and is left as it is",
-            expected=f"an empty directory, or one with {' and '.join(_MARK)}",
-            where=str(target),
-            hint="choose another path; --overwrite replaces written worlds only",
-        )
-    refuse_existing(target, overwrite=overwrite)

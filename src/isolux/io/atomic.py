@@ -11,7 +11,7 @@ import errno
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,6 +23,7 @@ __all__ = ["RUN_MARK", "refuse_existing", "staged_directory", "write_parquet", "
 
 RUN_MARK = "audit.json"
 """The file that makes a directory a run; a directory without it is never overwritten."""
+_RUN = (RUN_MARK,)
 
 _PLAIN_WORDS = {
     errno.ENOENT: ("the folder to write to does not exist", "make it first"),
@@ -79,7 +80,9 @@ def write_parquet(path: str | Path, frame: pl.DataFrame) -> Path:
 
 
 @contextmanager
-def staged_directory(path: str | Path, *, overwrite: bool = False) -> Iterator[Path]:
+def staged_directory(
+    path: str | Path, *, overwrite: bool = False, marks: Sequence[str] = _RUN, what: str = "run"
+) -> Iterator[Path]:
     """Give a new, empty directory to fill; when the block ends it becomes ``path``.
 
     On any exception, Ctrl-C included, what was written is removed and ``path`` is as it was.
@@ -91,6 +94,8 @@ def staged_directory(path: str | Path, *, overwrite: bool = False) -> Iterator[P
     overwrite : bool
         Replace an existing directory, if it is empty or holds a run (an ``audit.json``). The old
         one is moved aside and removed only when the new one stands in its place.
+    marks, what : sequence of str, str
+        The files that make a directory one that may be replaced, and what such a one is called.
 
     Yields
     ------
@@ -112,7 +117,7 @@ def staged_directory(path: str | Path, *, overwrite: bool = False) -> Iterator[P
     ['run']
     """
     target = Path(path).expanduser().resolve()
-    refuse_existing(target, overwrite=overwrite)
+    refuse_existing(target, overwrite=overwrite, marks=marks, what=what)
     stage = _sibling(target, "new")
     made: list[Path] = []
     try:
@@ -122,7 +127,7 @@ def staged_directory(path: str | Path, *, overwrite: bool = False) -> Iterator[P
             target.parent.mkdir(parents=True, exist_ok=True)
             stage.mkdir()
             yield stage
-            _swap(stage, target, overwrite=overwrite)
+            _swap(stage, target, overwrite=overwrite, marks=marks, what=what)
     except BaseException:
         shutil.rmtree(stage, ignore_errors=True)
         for parent in made:
@@ -131,8 +136,12 @@ def staged_directory(path: str | Path, *, overwrite: bool = False) -> Iterator[P
         raise
 
 
-def refuse_existing(path: str | Path, *, overwrite: bool) -> None:
+def refuse_existing(
+    path: str | Path, *, overwrite: bool, marks: Sequence[str] = _RUN, what: str = "run"
+) -> None:
     """Refuse, before any work is done, a directory that could not be written at the end.
+
+    ``marks`` and ``what`` are those of ``staged_directory``.
 
     Raises
     ------
@@ -168,19 +177,19 @@ def refuse_existing(path: str | Path, *, overwrite: bool) -> None:
                 where=str(target),
                 hint="choose another path, or replace it with --overwrite (overwrite=True)",
             )
-        if not (target / RUN_MARK).is_file() and any(target.iterdir()):
+        if not all((target / mark).is_file() for mark in marks) and any(target.iterdir()):
             raise OutputError(
-                "this directory is no run of isolux and is left as it is",
-                expected=f"an empty directory, or one with {RUN_MARK}",
+                f"this directory is no {what} of isolux and is left as it is",
+                expected=f"an empty directory, or one with {' and '.join(marks)}",
                 where=str(target),
-                hint="choose another path; --overwrite replaces runs only",
+                hint=f"choose another path; --overwrite replaces {what}s only",
             )
 
 
-def _swap(stage: Path, target: Path, *, overwrite: bool) -> None:
+def _swap(stage: Path, target: Path, *, overwrite: bool, marks: Sequence[str], what: str) -> None:
     """Put the stage in the target's place; the old target comes back if that fails."""
     # Looked at again: an audit takes minutes, and somebody may have put files there meanwhile.
-    refuse_existing(target, overwrite=overwrite)
+    refuse_existing(target, overwrite=overwrite, marks=marks, what=what)
     if not target.exists():
         stage.rename(target)
         return
