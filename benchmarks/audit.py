@@ -36,7 +36,7 @@ from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
 from isolux.report.html import write_report
-from isolux.spec import parse_spec
+from isolux.vocabulary.spec import parse_spec
 from isolux.tasks import score
 mark("import")
 spec = parse_spec(json.loads(sys.argv[1]))

@@ -22,14 +22,14 @@ import polars as pl
 
 from benchmarks._timing import cpu_seconds, last_line, quick
 from benchmarks.normalised_ap import World, judged, world
-from isolux.explain._confounders_cases import case_of
-from isolux.explain._confounders_cells import Cells, Layout, laid_out
-from isolux.explain._confounders_detections import Boxes, Precision, boxes_of, precision_of_cells
-from isolux.explain._confounders_facts import Rules, facts_of
-from isolux.explain._confounders_groups import Sensitive, Strata
-from isolux.explain._confounders_tables import tables_of
-from isolux.explain._confounders_tests import Family
-from isolux.registry import task_info
+from isolux.analyses.confounders.cases import case_of
+from isolux.analyses.confounders.cells import Cells, Layout, laid_out
+from isolux.analyses.confounders.detections import Boxes, Precision, boxes_of, precision_of_cells
+from isolux.analyses.confounders.facts import Rules, facts_of
+from isolux.analyses.confounders.groups import Sensitive, Strata
+from isolux.analyses.confounders.tables import tables_of
+from isolux.analyses.confounders.tests import Family
+from isolux.vocabulary.registry import task_info
 
 GROUPS, EXPLANATORY, VALUES, REPLICATES = 3, 5, 3, 200
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._timing import last_line, quick
-from isolux.synthesis import synthesize
-from isolux.synthetic import draw_people, preset
+from isolux_worlds import draw_people, preset
+from isolux_worlds.synthesis import synthesize
 
 ALLOWED_PEOPLE_S, ALLOWED_PHOTOS_S = 20.0, 60.0
 PEOPLE_A_HOUSEHOLD, PHOTOS_A_HOUSEHOLD = 6.0, 3.0  # means of the preset

@@ -17,12 +17,12 @@ import numpy.typing as npt
 import polars as pl
 
 from benchmarks._timing import cpu_seconds, last_line, quick
-from isolux.containers import Dataset
-from isolux.groups._pairs import group_rates, pair_rows
-from isolux.info import DatasetInfo
+from isolux.groups.measure.pairs import group_rates, pair_rows
 from isolux.stats.verification import tar_at_far
-from isolux.tables import ATTRIBUTES, INSTANCES
 from isolux.tasks.face_verification import score
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
 IMAGES, WIDTH, GROUPS, FAR = 10_000, 512, 60, 0.001
 PHOTOS = 5

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from isolux.containers import Scores
-from isolux.info import Metric, Reference, TaskInfo
-from isolux.tables import MEMBERSHIP, SCORES, check
+from isolux.vocabulary.containers import Scores
+from isolux.vocabulary.info import Metric, Reference, TaskInfo
+from isolux.vocabulary.tables import MEMBERSHIP, SCORES, check
 
 ACCURACY = Metric(name="accuracy", title="Accuracy", definition="share right", direction="higher")
 ERROR = Metric(name="error", title="Error", definition="share wrong", direction="lower")

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from isolux.registry import ROOMS
+from isolux.vocabulary.registry import ROOMS
 
 HEAVY = (
     "altair",
@@ -22,7 +22,7 @@ HEAVY = (
 ALSO_NOT_FOR_THE_BARE_IMPORT = ("jinja2", "pydantic", "typer")
 
 EVERY_PLUGIN = f"""
-from isolux import registry
+from isolux.vocabulary import registry
 for room in {tuple(ROOMS)!r}:
     for name in registry.names(room):
         registry.info(room, name)

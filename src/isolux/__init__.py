@@ -11,14 +11,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from isolux.comparison import Comparison, compare
-    from isolux.containers import Dataset, Run, Scores
     from isolux.datasets import load
-    from isolux.metric_frames import MetricFrame, metric_frame
-    from isolux.pipeline import Audit, audit
     from isolux.predictions import read_predictions
-    from isolux.spec import AuditSpec
     from isolux.tasks import score
+    from isolux.verbs.audit import Audit, audit
+    from isolux.verbs.compare import Comparison, compare
+    from isolux.verbs.metric_frame import MetricFrame, metric_frame
+    from isolux.vocabulary.containers import Dataset, Run, Scores
+    from isolux.vocabulary.spec import AuditSpec
 
 __all__ = [
     "Audit",
@@ -38,17 +38,17 @@ __all__ = [
 ]
 
 _HOME = {
-    "Audit": "pipeline",
-    "AuditSpec": "spec",
-    "Comparison": "comparison",
-    "Dataset": "containers",
-    "MetricFrame": "metric_frames",
-    "Run": "containers",
-    "Scores": "containers",
-    "audit": "pipeline",
-    "compare": "comparison",
+    "Audit": "verbs.audit",
+    "AuditSpec": "vocabulary.spec",
+    "Comparison": "verbs.compare",
+    "Dataset": "vocabulary.containers",
+    "MetricFrame": "verbs.metric_frame",
+    "Run": "vocabulary.containers",
+    "Scores": "vocabulary.containers",
+    "audit": "verbs.audit",
+    "compare": "verbs.compare",
     "load": "datasets",
-    "metric_frame": "metric_frames",
+    "metric_frame": "verbs.metric_frame",
     "read_predictions": "predictions",
     "score": "tasks",
 }

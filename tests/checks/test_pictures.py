@@ -11,10 +11,10 @@ import pytest
 from PIL import Image
 
 from isolux.checks import duplicates, files, metadata, paths, pictures, sizes
-from isolux.checks._hashes import find_copies, hash_thumbnails
 from isolux.checks._inspection import inspect
 from isolux.checks._pictures import WithoutPictures, located
-from isolux.errors import SpecError
+from isolux.checks.duplicates.hashes import find_copies, hash_thumbnails
+from isolux.vocabulary.errors import SpecError
 from tests.checks._dataset import dataset, picture, with_files
 from tests.laws import _photographs as made
 

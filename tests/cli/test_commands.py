@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from isolux.cli.audit import audit
-from isolux.spec import AuditSpec
+from isolux.vocabulary.spec import AuditSpec
 from tests.cli._run import isolux as run
 
 

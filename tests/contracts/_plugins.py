@@ -7,8 +7,8 @@ from types import ModuleType
 
 import pytest
 
-from isolux import registry
-from isolux.info import AnalysisInfo, CheckInfo, DatasetInfo, DerivedInfo, Info, TaskInfo
+from isolux.vocabulary import registry
+from isolux.vocabulary.info import AnalysisInfo, CheckInfo, DatasetInfo, DerivedInfo, Info, TaskInfo
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ ROOMS = {
     "derive": Room(DerivedInfo, "derive", 1),
     "checks": Room(CheckInfo, "check", 1),
     "tasks": Room(TaskInfo, "score", 2),
-    "explain": Room(AnalysisInfo, "explain", 1),
+    "analyses": Room(AnalysisInfo, "explain", 1),
     "papers": Room(Info, None),
 }
 

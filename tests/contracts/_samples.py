@@ -20,10 +20,10 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
-from isolux.containers import Dataset
-from isolux.info import DatasetInfo, Reference
-from isolux.predictions._image_tables import IMAGE_FILES, UNIT_VALUES
-from isolux.tables import (
+from isolux.io.image_tables import IMAGE_FILES, UNIT_VALUES
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.tables import (
     ATTRIBUTES,
     BOX_PREDICTIONS,
     EMBEDDINGS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from polars.testing import assert_frame_equal
 
-from isolux.containers import Run
-from isolux.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES, check
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES, check
 from tests.contracts._plugins import Plugin, of_room
 
 TABLES = ("scores", "attributes", "group_metrics", "disparities", "findings")
@@ -37,14 +37,14 @@ def empty_run() -> Run:
     )
 
 
-@of_room("explain")
+@of_room("analyses")
 def test_an_empty_run_gives_no_findings(plugin: Plugin) -> None:
     found = plugin.module.explain(empty_run()).findings
     assert check(found, FINDINGS).is_empty()
     assert found.schema == FINDINGS.empty().schema
 
 
-@of_room("explain")
+@of_room("analyses")
 def test_the_run_is_unchanged(plugin: Plugin) -> None:
     run, untouched = empty_run(), empty_run()
     plugin.module.explain(run)

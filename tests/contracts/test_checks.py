@@ -13,8 +13,8 @@ from polars.testing import assert_frame_equal
 from isolux.checks._inspection import inspect as opened
 from isolux.checks._pictures import located
 from isolux.checks._problems import PROBLEMS
-from isolux.containers import Dataset
-from isolux.schema import check
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.schema import check
 from tests.checks._dataset import MADE_UP, picture
 from tests.contracts._plugins import Plugin, of_room
 

@@ -11,8 +11,8 @@ from collections import defaultdict
 
 import pytest
 
-from isolux import registry
-from isolux.info import Info, Metric, TaskInfo
+from isolux.vocabulary import registry
+from isolux.vocabulary.info import Info, Metric, TaskInfo
 from tests.contracts._plugins import PLUGINS, ROOMS, Plugin, of_room
 
 every_plugin = pytest.mark.parametrize("plugin", PLUGINS, ids=str)
@@ -38,7 +38,7 @@ def test_every_room_of_the_registry_has_a_contract() -> None:
 
 
 def test_there_are_plugins_to_look_at() -> None:
-    assert {"datasets", "predictions", "tasks", "explain", "papers"} <= {p.room for p in PLUGINS}
+    assert {"datasets", "predictions", "tasks", "analyses", "papers"} <= {p.room for p in PLUGINS}
 
 
 @every_plugin
@@ -126,7 +126,7 @@ def test_a_task_says_what_must_hold(plugin: Plugin) -> None:
     assert plugin.module.INFO.assumptions
 
 
-@of_room("explain")
+@of_room("analyses")
 def test_an_analysis_says_what_must_hold(plugin: Plugin) -> None:
     assert plugin.module.INFO.assumptions
 

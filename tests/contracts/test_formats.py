@@ -11,10 +11,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.errors import FileError
 from isolux.predictions import read_outputs
 from isolux.predictions._outputs import reads_labels
-from isolux.tables import LABEL_PREDICTIONS, check
+from isolux.vocabulary.errors import FileError
+from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 from tests.contracts._plugins import PLUGINS, Plugin
 from tests.contracts._samples import CLASSES, FORMATS, OUTPUTS, N
 

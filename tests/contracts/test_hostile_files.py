@@ -30,10 +30,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from isolux.containers import Dataset
-from isolux.errors import FileError, InputError, IsoluxError
 from isolux.io.images import LARGEST_PIXELS, read_image
-from isolux.tables import ATTRIBUTES, IMAGES, INSTANCES, check
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, InputError, IsoluxError
+from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 from tests.cli._run import isolux
 from tests.contracts import _hostile as hostile
 from tests.contracts._plugins import PLUGINS, Plugin
@@ -315,8 +315,8 @@ MEMORY_MIB = 900
 _BOMBS = """
 import json, resource, sys
 from pathlib import Path
-from isolux import registry
-from isolux.errors import IsoluxError
+from isolux.vocabulary import registry
+from isolux.vocabulary.errors import IsoluxError
 from isolux.io.images import read_image
 base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 for line in sys.argv[1:]:

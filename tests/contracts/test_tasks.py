@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from isolux.containers import Dataset, Scores
-from isolux.tables import SCORES, check
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.tables import SCORES, check
 from tests.contracts._plugins import Plugin, of_room
 from tests.contracts._samples import TASKS, TaskSample
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.casual_conversations import AGE_EDGES, INFO, load
-from isolux.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
-from isolux.tables import INSTANCES, check
+from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.tables import INSTANCES, check
 from tests.cli._run import isolux
 
 V1 = {

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.datasets.celeba import INFO, load
-from isolux.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
 # The published form: the number of rows, the names, and codes parted by one or two spaces.

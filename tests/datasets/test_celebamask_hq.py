@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from isolux.datasets.celebamask_hq import INFO, PARTS, load
-from isolux.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
 # The published form: faces are numbered from 0, files of masks have five digits.

@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.datasets.coco_caption_bias import INFO, load
-from isolux.errors import FileError, IsoluxError, JoinError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.errors import (
+    FileError,
+    IsoluxError,
+    JoinError,
+    SpecError,
+    TableError,
+    UnknownNameError,
+)
 from tests.cli._run import isolux
 
 # The columns that the authors' code reads; ids once as numbers, once as a file's name.

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from isolux import datasets, registry
-from isolux.errors import SpecError, UnknownNameError
+from isolux import datasets
+from isolux.vocabulary import registry
+from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.datasets.dollarstreet import BUCKETS, INFO, load
-from isolux.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.groups.income import income_groups
+from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests._shared import shared_data
 from tests.cli._run import isolux
 

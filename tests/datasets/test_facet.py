@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.facet import INFO, load
-from isolux.errors import FileError, IsoluxError, TableError, UnknownNameError
 from isolux.predictions import with_own_image_ids
-from isolux.tables import INSTANCES, check
+from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
+from isolux.vocabulary.tables import INSTANCES, check
 
 COLUMNS = [
     "person_id", "filename", "class1", "class2", "bounding_box",

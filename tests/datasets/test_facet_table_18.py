@@ -14,9 +14,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.containers import Dataset
 from isolux.datasets import load
-from isolux.description import describe
+from isolux.verbs.describe import describe
+from isolux.vocabulary.containers import Dataset
 from tests._shared import SHARED
 
 KINDS = ("person", "clothing", "hair")

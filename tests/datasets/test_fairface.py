@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.datasets.fairface import AGES, INFO, RACES, load
-from isolux.errors import IsoluxError, TableError, UnknownNameError
+from isolux.vocabulary.errors import IsoluxError, TableError, UnknownNameError
 from tests._shared import shared_data
 
 HEADER = "file,age,gender,race,service_test\n"

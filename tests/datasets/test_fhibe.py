@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.datasets._columns import INSTANCE_COLUMNS
-from isolux.datasets._fhibe_words import KEYPOINTS
 from isolux.datasets.fhibe import INFO, NESTED, load, part_polygons
-from isolux.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.datasets.fhibe.words import KEYPOINTS
 from isolux.geometry.keypoints import COCO_KEYPOINTS
-from isolux.spec import Grouping
-from isolux.tables import INSTANCES, check
+from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.spec import Grouping
+from isolux.vocabulary.tables import INSTANCES, check
 
 POINTS = {
     "0. Nose": [10.5, 4.25, 1],

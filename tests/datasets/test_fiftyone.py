@@ -14,12 +14,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from isolux.containers import Dataset
 from isolux.datasets import coco
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.fiftyone import INFO, load, save
-from isolux.errors import FileError, IsoluxError, OutputError, TableError, UnknownNameError
-from isolux.tables import IMAGES, INSTANCES, SCORES, check
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import (
+    FileError,
+    IsoluxError,
+    OutputError,
+    TableError,
+    UnknownNameError,
+)
+from isolux.vocabulary.tables import IMAGES, INSTANCES, SCORES, check
 from tests._shared import shared_data
 from tests.datasets._coco_files import SMALL as COCO
 from tests.datasets._coco_files import written as written_coco

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.datasets.huggingface import load
-from isolux.errors import FileError, IsoluxError, TableError, UnknownNameError
+from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
 FEATURES = {

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.datasets.imagefolder import load
-from isolux.errors import (
+from isolux.io.hashing import sha256_listing
+from isolux.vocabulary.errors import (
     FileError,
     IsoluxError,
     JoinError,
@@ -16,7 +17,6 @@ from isolux.errors import (
     TableError,
     UnknownNameError,
 )
-from isolux.io.hashing import sha256_listing
 from tests.cli._run import isolux
 
 

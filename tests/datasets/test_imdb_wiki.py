@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.io import savemat
 
 from isolux.datasets.imdb_wiki import INFO, load
-from isolux.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
 INF, NAN = float("inf"), float("nan")

@@ -11,7 +11,7 @@ from scipy.io import loadmat, savemat
 from scipy.io.matlab import MatlabObject
 from scipy.sparse import csc_matrix
 
-from isolux.datasets._mat_structure import OBJECT, SOUND, damaged_byte
+from isolux.datasets._mat.structure import OBJECT, SOUND, damaged_byte
 
 HEADER, BIG = 128, False
 

@@ -11,8 +11,8 @@ from PIL import Image
 
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.miap import INFO, load
-from isolux.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
-from isolux.tables import INSTANCES, check
+from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.tables import INSTANCES, check
 from tests.cli._run import isolux
 
 HEADER = (

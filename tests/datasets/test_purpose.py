@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from isolux import registry
 from isolux.datasets import load, refuse_training
-from isolux.errors import LicenceError
+from isolux.vocabulary import registry
+from isolux.vocabulary.errors import LicenceError
 from tests.cli._run import isolux
 
 FORBIDDEN = [

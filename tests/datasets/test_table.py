@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.datasets.table import load
-from isolux.errors import FileError, IsoluxError, TableError, UnknownNameError
 from isolux.io import sha256_file
-from isolux.tables import ATTRIBUTES, IMAGES, INSTANCES, check
+from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
+from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 ROWS = "person,photo,race,age,tone,subject\na,1.jpg,x,31,3;4,s1\nb,2.jpg,,x,5,s1\nc,2.jpg,y,7,,\n"
 

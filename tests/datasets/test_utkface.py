@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.datasets.utkface import AGE_EDGES, GENDERS, INFO, RACES, load
-from isolux.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.io.hashing import sha256_listing
+from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
 
 GOOD = "26_1_0_20170117180555824.jpg.chip.jpg"

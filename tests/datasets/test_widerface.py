@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.widerface import INFO, load
-from isolux.errors import FileError, IsoluxError, JoinError, SpecError, TableError, UnknownNameError
-from isolux.tables import INSTANCES, check
+from isolux.vocabulary.errors import (
+    FileError,
+    IsoluxError,
+    JoinError,
+    SpecError,
+    TableError,
+    UnknownNameError,
+)
+from isolux.vocabulary.tables import INSTANCES, check
 from tests._shared import shared_data
 
 TEXT = """0--Parade/a.jpg

@@ -7,11 +7,11 @@ import polars as pl
 import pytest
 
 from isolux import derive
-from isolux.containers import Dataset
 from isolux.derive import crowding, framing, occlusion, size
-from isolux.errors import SpecError
 from isolux.geometry.boxes import iou_xywh
-from isolux.info import DatasetInfo
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import DatasetInfo
 
 INFO = DatasetInfo(title="People in boxes", summary="Made up.", references=())
 # Image 1 is 200 x 100. a: 20 x 20; b: 40 x 50 at the left border; c: overlaps b by 20 x 50.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.containers import Dataset
 from isolux.derive import body
-from isolux.errors import SpecError
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
 from tests.contracts._samples import MADE_UP
 
 

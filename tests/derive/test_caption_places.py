@@ -7,13 +7,13 @@ import json
 import polars as pl
 import pytest
 
-from isolux.containers import Dataset
 from isolux.derive import add
 from isolux.derive._captions import with_captions
-from isolux.derive._gazetteer import REGIONS, places
 from isolux.derive.caption_places import derive
-from isolux.errors import FileError, JoinError, SpecError, TableError, UnknownNameError
-from isolux.info import DatasetInfo
+from isolux.derive.caption_places.gazetteer import REGIONS, places
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.info import DatasetInfo
 
 INFO = DatasetInfo(title="Made", summary="Made up.", references=())
 

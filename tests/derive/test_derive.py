@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from isolux import derive
-from isolux.containers import Dataset
-from isolux.info import DatasetInfo
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.info import DatasetInfo
 
 INFO = DatasetInfo(title="Three people", summary="Made up.", references=())
 

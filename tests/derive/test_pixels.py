@@ -15,8 +15,8 @@ from PIL import Image, ImageFilter
 from isolux import derive
 from isolux.derive import pixels
 from isolux.derive._pictures import LONGEST_PX, OTHER_SIZE, measure_pictures
-from isolux.errors import SpecError
-from isolux.tables import ATTRIBUTES, check
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.tables import ATTRIBUTES, check
 from tests.derive._pictured import box, encoded, of, pictured
 
 # Left half black, right half white: 4 x 4.
@@ -301,7 +301,7 @@ def test_files_may_lie_in_folders_right_below_the_root(tmp_path):
 
 
 def test_nobody_gives_no_rows():
-    from isolux.containers import Dataset
+    from isolux.vocabulary.containers import Dataset
     from tests.derive._pictured import INFO
 
     empty = pl.DataFrame(schema={"instance_id": pl.String, "image_id": pl.String})

@@ -16,9 +16,9 @@ from PIL import Image
 from isolux import derive
 from isolux.derive import skin_tone
 from isolux.derive._colour import LINEAR, lab_of_srgb, lightness_of_luminance
-from isolux.derive._skin_pixels import skin_in_box, skin_in_mask
 from isolux.derive.skin_tone import ita_of_skin
-from isolux.errors import SpecError
+from isolux.derive.skin_tone.pixels import skin_in_box, skin_in_mask
+from isolux.vocabulary.errors import SpecError
 from tests._shared import CHECKOUT
 from tests.derive._cielab import MONK, ita, lab, rgb_of
 from tests.derive._pictured import of, pictured

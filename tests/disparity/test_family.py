@@ -10,11 +10,11 @@ import pytest
 
 from isolux.disparity import family as families
 from isolux.groups.measure import measure_groups
-from isolux.info import Metric
-from isolux.spec import AuditSpec
 from isolux.stats.multiplicity import bonferroni, holm, max_t
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import SumStatistic
+from isolux.vocabulary.info import Metric
+from isolux.vocabulary.spec import AuditSpec
 from tests._scored import members, scored
 
 # Eight subjects of two photos, four to a group.

@@ -23,7 +23,7 @@ from isolux.disparity.measures import (
     worst,
     worst_share,
 )
-from isolux.errors import InputError, SpecError
+from isolux.vocabulary.errors import InputError, SpecError
 
 NAN = float("nan")
 

@@ -10,8 +10,8 @@ import pytest
 
 from isolux.disparity.models import class_rankings, compare_models
 from isolux.groups.measure import measure_groups
-from isolux.spec import AuditSpec
-from isolux.tables import COMPARISONS, check
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import COMPARISONS, check
 from tests._scored import members, scored, stacked
 
 N = 80

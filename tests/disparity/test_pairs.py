@@ -9,10 +9,10 @@ import pytest
 from isolux.disparity.family import standard_error_of_difference
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.spec import AuditSpec
 from isolux.stats.detectable import smallest_detectable
 from isolux.stats.intervals import Interval, difference_interval, log_ratio_interval
-from isolux.tables import DISPARITIES, check
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import DISPARITIES, check
 from tests._scored import ACCURACY, ERROR, SELECTION, members, scored
 
 SIZE = 40

@@ -16,7 +16,7 @@ from isolux.disparity.parity import (
     equalized_odds_difference,
     equalized_odds_ratio,
 )
-from isolux.errors import SpecError
+from isolux.vocabulary.errors import SpecError
 
 NAN = float("nan")
 

@@ -10,15 +10,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.containers import Dataset, Scores
 from isolux.disparity.measured import measure_disparities
 from isolux.disparity.verification import BOTH
 from isolux.groups.measure import measure_groups
-from isolux.info import DatasetInfo
-from isolux.pipeline import audit
-from isolux.spec import AuditSpec
-from isolux.tables import DISPARITIES, INSTANCES, MEMBERSHIP, check
 from isolux.tasks.face_verification import score
+from isolux.verbs.audit import audit
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import DISPARITIES, INSTANCES, MEMBERSHIP, check
 
 INFO = DatasetInfo(title="Made up", summary="Faces that a test made up.", references=())
 KINDS = ["fairness_discrepancy_rate", "inequity_rate", "garbe"]

@@ -6,13 +6,13 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.containers import Scores
 from isolux.disparity.measured import measure_disparities
 from isolux.disparity.whole import odds_rows
 from isolux.groups.measure import measure_groups
-from isolux.info import Metric, Reference, TaskInfo
-from isolux.spec import AuditSpec
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
+from isolux.vocabulary.containers import Scores
+from isolux.vocabulary.info import Metric, Reference, TaskInfo
+from isolux.vocabulary.spec import AuditSpec
 from tests._scored import ACCURACY, ERROR, members, scored
 
 SIZE = 40

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from isolux.spec import AuditSpec
+from isolux.vocabulary.spec import AuditSpec
 from tests.docs import _pages as pages
 from tests.docs._people import write_people
 

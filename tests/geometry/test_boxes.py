@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pycocotools import mask as coco_mask
 
-from isolux.errors import SpecError, TableError
 from isolux.geometry.boxes import (
     BoxColumns,
     box_area_xywh,
@@ -24,6 +23,7 @@ from isolux.geometry.boxes import (
     pairs_iou_xywh,
 )
 from isolux.geometry.matching import Detections, Truths
+from isolux.vocabulary.errors import SpecError, TableError
 
 
 def boxes(most=8, smallest=0):

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pycocotools.cocoeval import Params
 
-from isolux.errors import SpecError
 from isolux.geometry.keypoints import (
     COCO_KEYPOINTS,
     COCO_SIGMAS,
@@ -19,6 +18,7 @@ from isolux.geometry.keypoints import (
     pck,
 )
 from isolux.geometry.matching import Detections, Truths
+from isolux.vocabulary.errors import SpecError
 
 
 def poses(rows, keypoints=3):

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from pycocotools import mask as coco_mask
 
-from isolux.errors import SpecError, TableError
 from isolux.geometry.masks import (
     iou_masks,
     mask_pairs,
@@ -20,6 +19,7 @@ from isolux.geometry.masks import (
     union_of_parts,
 )
 from isolux.geometry.matching import Detections, Truths
+from isolux.vocabulary.errors import SpecError, TableError
 
 FOUR_BY_THREE = np.array([4]), np.array([3])
 

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.errors import SpecError, TableError
 from isolux.geometry.matching import (
     Detections,
     Pairs,
@@ -16,6 +15,7 @@ from isolux.geometry.matching import (
     outside_range,
     ranks_in_image,
 )
+from isolux.vocabulary.errors import SpecError, TableError
 
 
 def pairs_of(rows, n_detections, n_truths, lowest=0.5):

@@ -2,7 +2,7 @@
 
 The tables are the paper's own (golden tables); none of its data is needed. A printed number has
 one decimal, so it may be off by .05, and a difference of two by .1. Each contradiction that
-``papers/_facet_disagreements.py`` tells a reader is counted here.
+``papers/facet/disagreements.py`` tells a reader is counted here.
 """
 
 import polars as pl
@@ -20,7 +20,7 @@ from isolux.papers.facet import (
     recall_of_boxes_masks,
     recall_where_gaps_are_largest,
 )
-from isolux.tables import GROUP_METRICS
+from isolux.vocabulary.tables import GROUP_METRICS
 from tests._shared import SHARED
 
 HALF = 0.05 + 1e-9

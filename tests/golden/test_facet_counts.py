@@ -15,10 +15,10 @@ from itertools import pairwise
 import polars as pl
 import pytest
 
-from isolux.containers import Dataset
 from isolux.datasets import load
-from isolux.description import describe
-from isolux.info import DatasetInfo
+from isolux.verbs.describe import describe
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.info import DatasetInfo
 from tests._shared import SHARED
 
 PEOPLE, IMAGES = 49_551, 31_702

@@ -18,7 +18,7 @@ from isolux.papers.fairface import (
     mean_and_sd,
     service_accuracy,
 )
-from isolux.tables import GROUP_METRICS
+from isolux.vocabulary.tables import GROUP_METRICS
 from tests._shared import SHARED, shared_data
 
 HALF = 0.0005 + 1e-9

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.errors import SpecError, TableError
 from isolux.groups import membership
 from isolux.groups.binning import Bins, bin_labels, binned, parse_bins, quantile_edges
-from isolux.spec import Grouping
+from isolux.vocabulary.errors import SpecError, TableError
+from isolux.vocabulary.spec import Grouping
 
 
 def ages(values, numbers=None, units=None):

@@ -7,9 +7,9 @@ import math
 import polars as pl
 import pytest
 
-from isolux.errors import SpecError, TableError
 from isolux.groups.binning import parse_bins
 from isolux.groups.income import income_bins, income_groups
+from isolux.vocabulary.errors import SpecError, TableError
 
 
 def test_terciles_hold_as_many_each():

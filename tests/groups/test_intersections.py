@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.errors import SpecError, UnknownNameError
 from isolux.groups import membership
 from isolux.groups.intersections import display, entries, parts
-from isolux.spec import Grouping
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.spec import Grouping
 
 KNOWN = ["race", "gender", "age", "a*b"]
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from isolux.errors import SpecError
-from isolux.groups._entries import entries_of
 from isolux.groups.measure import group_means, measure_groups
-from isolux.spec import AuditSpec
-from isolux.tables import GROUP_METRICS, check
+from isolux.groups.measure.entries import entries_of
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import GROUP_METRICS, check
 from tests._scored import ACCURACY, ERROR, members, scored, stacked
 
 SPEC = AuditSpec(data="x", min_units=2, min_clusters=2, replicates=100)
@@ -110,7 +110,7 @@ def test_what_is_no_mean_is_refused():
 
 
 def test_many_clusters_are_counted_in_parts(monkeypatch):
-    monkeypatch.setattr("isolux.groups._means._FLAGS", 8)
+    monkeypatch.setattr("isolux.groups.measure.means._FLAGS", 8)
     who = members(g=list("abcabc"), h=list("xxyyzz"))
     rows = group_means(scored([1] * 6, list("ppqqrs")), who, min_units=1, min_clusters=1)
     assert rows["n_clusters"].to_list() == [4, 2, 2, 2, 1, 1, 2]

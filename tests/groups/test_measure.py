@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from isolux.containers import Scores
-from isolux.errors import TableError
 from isolux.groups.measure import measure_groups
-from isolux.info import Metric
-from isolux.spec import AuditSpec
 from isolux.stats.proportions import clopper_pearson, wilson
 from isolux.stats.statistic import MEAN, RankStatistic, SumStatistic
-from isolux.tables import GROUP_METRICS, check
+from isolux.vocabulary.containers import Scores
+from isolux.vocabulary.errors import TableError
+from isolux.vocabulary.info import Metric
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import GROUP_METRICS, check
 from tests._scored import ACCURACY, members, scored
 
 SMALL = AuditSpec(data="x", min_units=1, min_clusters=1, replicates=500)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.errors import JoinError, TableError, UnknownNameError
 from isolux.groups import membership
-from isolux.spec import Grouping
-from isolux.tables import MEMBERSHIP, check
+from isolux.vocabulary.errors import JoinError, TableError, UnknownNameError
+from isolux.vocabulary.spec import Grouping
+from isolux.vocabulary.tables import MEMBERSHIP, check
 
 
 def attributes_of(rows, kind="instance"):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.errors import SpecError
 from isolux.groups import membership
 from isolux.groups.nesting import leaves, nested
-from isolux.spec import Grouping
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import Grouping
 
 ANCESTRY = {"Africa": ("Kenya", "Ghana"), "Asia": ("Japan", "Nepal")}
 

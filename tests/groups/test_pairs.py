@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.groups._pairs import group_rates, needed, pair_rows
+from isolux.groups.measure.pairs import group_rates, needed, pair_rows
 from isolux.stats.verification import (
     area,
     false_match_rate,
@@ -58,7 +58,7 @@ def test_nobody_is_a_table_too():
 
 @pytest.mark.parametrize("at_once", [1, 3, 100])
 def test_many_groups_in_one_pass_are_each_group_alone(monkeypatch, at_once):
-    monkeypatch.setattr("isolux.groups._pairs._BYTES", 8 * 30 * at_once)
+    monkeypatch.setattr("isolux.groups.measure.pairs._BYTES", 8 * 30 * at_once)
     rng = np.random.default_rng(0)
     first, second = np.triu_indices(30, 1)
     ids = pl.Series([f"u{i:02}" for i in range(30)])

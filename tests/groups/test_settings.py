@@ -3,9 +3,9 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.errors import SpecError, UnknownNameError
 from isolux.groups import check_references, groupings, membership, references
-from isolux.spec import UNKNOWN_VALUES, AuditSpec, Grouping
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.spec import UNKNOWN_VALUES, AuditSpec, Grouping
 
 
 def attributes_of(**values):

@@ -5,7 +5,7 @@ import pytest
 
 from isolux.groups import membership
 from isolux.groups.unknown import is_unknown_word, known_handle, mark_unknown
-from isolux.spec import UNKNOWN_VALUES, Grouping
+from isolux.vocabulary.spec import UNKNOWN_VALUES, Grouping
 
 
 def attributes_of(rows):

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.errors import SpecError, TableError
 from isolux.groups import membership
 from isolux.groups.votes import VoteRule, parse_votes
-from isolux.spec import Grouping
+from isolux.vocabulary.errors import SpecError, TableError
+from isolux.vocabulary.spec import Grouping
 
 
 def votes(rows, **extra):

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.errors import SpecError, TableError
 from isolux.io.cells import (
     as_lists,
     as_numbers,
@@ -15,6 +14,7 @@ from isolux.io.cells import (
     is_plain,
     numbers_if_all,
 )
+from isolux.vocabulary.errors import SpecError, TableError
 
 
 @pytest.mark.parametrize(

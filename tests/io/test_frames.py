@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.errors import FileError, IsoluxError, TableError, UnknownNameError
-from isolux.io import _delimited, format_of, read_table
+from isolux.io import delimited as _delimited
+from isolux.io import format_of, read_table
+from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
 
 SMALL = pl.DataFrame({"id": ["007", "8"], "age": [31, None], "tones": [["3", "4"], []]})
 

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image, ImageOps
 
-from isolux.errors import FileError, IsoluxError
 from isolux.io.images import (
     LARGEST_PIXELS,
     decode_image,
@@ -20,6 +19,7 @@ from isolux.io.images import (
     read_shrunk,
     resize_image,
 )
+from isolux.vocabulary.errors import FileError, IsoluxError
 
 
 def encoded(pixels, form="PNG", **options):

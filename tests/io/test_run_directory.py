@@ -9,10 +9,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.containers import Run
-from isolux.errors import FileError, OutputError, TableError, UnknownNameError
 from isolux.io.run_directory import load, save
-from isolux.tables import (
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import FileError, OutputError, TableError, UnknownNameError
+from isolux.vocabulary.tables import (
     ATTRIBUTES,
     COMPARISONS,
     DISPARITIES,

@@ -13,11 +13,11 @@ from dataclasses import replace
 import polars as pl
 
 import isolux
-from isolux.containers import Run
-from isolux.explain import confounders
-from isolux.synthetic import Detector, Effect, confounded_scene, planted_detection, simulate_scene
-from isolux.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+from isolux.analyses import confounders
 from isolux.tasks import score
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+from isolux_worlds import Detector, Effect, confounded_scene, planted_detection, simulate_scene
 
 BY_SIZE = (Effect({"size": "small"}, -1.0), Effect({"size": "large"}, 0.8))
 BY_TONE = (Effect({"tone": "b"}, -0.5),)

@@ -6,10 +6,10 @@ import numpy as np
 
 from isolux.disparity.family import Tested
 from isolux.disparity.family import test_family as run_family
-from isolux.spec import AuditSpec
 from isolux.stats.multiplicity import holm
-from isolux.synthetic._draw import subject_rate
-from isolux.synthetic.rates import simulate_crossed
+from isolux.vocabulary.spec import AuditSpec
+from isolux_worlds._draw import subject_rate
+from isolux_worlds.rates import simulate_crossed
 from tests.laws._worlds import RECALL, Estimates, a_mean, crossed_entries, estimates_of
 
 ATTRIBUTES, GROUPS, SUBJECTS, PHOTOS = 10, 3, 90, 10  # 30 subjects a group

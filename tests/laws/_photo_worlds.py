@@ -9,17 +9,17 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from isolux.containers import Run
-from isolux.explain import confounders
+from isolux.analyses import confounders
 from isolux.stats.correlation import paired_correlation
 from isolux.stats.intervals import Interval, difference_interval, keeps_promise, logit_t
-from isolux.synthetic.photo_world.joint import network
-from isolux.synthetic.photo_world.people import draw_codes_only
-from isolux.synthetic.photo_world.planted import planted
-from isolux.synthetic.photo_world.response import chance, correlated
-from isolux.synthetic.photo_world.settings import preset
-from isolux.synthetic.rates import RateWorlds
-from isolux.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+from isolux_worlds.photo_world.joint import network
+from isolux_worlds.photo_world.people import draw_codes_only
+from isolux_worlds.photo_world.planted import planted
+from isolux_worlds.photo_world.response import chance, correlated
+from isolux_worlds.photo_world.settings import preset
+from isolux_worlds.rates import RateWorlds
 from tests.laws._worlds import bootstrap
 
 LEVEL = 0.95

@@ -7,8 +7,8 @@ from dataclasses import replace
 import polars as pl
 
 from isolux import audit
-from isolux.synthetic import confounded_scene, planted_detection, simulate_scene
 from isolux.tasks import score
+from isolux_worlds import confounded_scene, planted_detection, simulate_scene
 
 CLUSTERS = 100
 _CERTAIN = ["metric", "attribute"]

@@ -16,13 +16,13 @@ from scipy.sparse import csr_array
 from isolux.groups.estimates import Estimates, Group, Measure
 from isolux.groups.measure import _clusters_per_row
 from isolux.groups.uncertainty import intervals, standard_error
-from isolux.info import Metric
-from isolux.spec import AuditSpec, Bootstrap
 from isolux.stats.design import Design, build_design
 from isolux.stats.intervals import Interval
 from isolux.stats.resampling import Columns, replicate_sums
 from isolux.stats.statistic import MEAN
-from isolux.synthetic.rates import RateWorlds
+from isolux.vocabulary.info import Metric
+from isolux.vocabulary.spec import AuditSpec, Bootstrap
+from isolux_worlds.rates import RateWorlds
 
 ACCURACY = Metric(name="accuracy", title="Accuracy", definition="share right", direction="higher")
 RECALL = Metric(name="recall", title="Recall", definition="share found", direction="higher")

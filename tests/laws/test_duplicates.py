@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.checks._hashes import find_copies, hash_thumbnails
 from isolux.checks.duplicates import check
-from isolux.plugin_options import named_options
+from isolux.checks.duplicates.hashes import find_copies, hash_thumbnails
+from isolux.vocabulary.plugin_options import named_options
 from tests.laws import _photographs as made
 from tests.laws._figures import FULL, record, scaled
 

@@ -7,10 +7,10 @@ import pytest
 
 from isolux.disparity import family as families
 from isolux.disparity.whole import _Whole
-from isolux.spec import AuditSpec
 from isolux.stats.dispersion import noise_corrected_sd
 from isolux.stats.nulls import NullTest
-from isolux.synthetic.rates import simulate_rates
+from isolux.vocabulary.spec import AuditSpec
+from isolux_worlds.rates import simulate_rates
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._worlds import one_attribute, with_bootstrap
 

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from isolux.disparity.models import compare_models
-from isolux.spec import AuditSpec
-from isolux.synthetic._draw import subject_rate
+from isolux.vocabulary.spec import AuditSpec
+from isolux_worlds._draw import subject_rate
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.explain import error_model, patterns
+from isolux.analyses import error_model, patterns
 from tests.laws._discovery import a_world, claims, published_claims
 from tests.laws._figures import FULL, record, scaled
 

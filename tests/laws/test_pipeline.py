@@ -6,12 +6,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.containers import Scores
 from isolux.groups.measure import measure_groups
-from isolux.info import Reference, TaskInfo
-from isolux.spec import AuditSpec
-from isolux.synthetic.rates import RateWorlds, simulate_rates
-from isolux.tables import MEMBERSHIP, SCORES, check
+from isolux.vocabulary.containers import Scores
+from isolux.vocabulary.info import Reference, TaskInfo
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import MEMBERSHIP, SCORES, check
+from isolux_worlds.rates import RateWorlds, simulate_rates
 from tests.laws._worlds import ACCURACY, one_attribute, with_bootstrap
 
 pytestmark = pytest.mark.law

@@ -7,9 +7,9 @@ import pytest
 
 from isolux.disparity.family import standard_error_of_difference
 from isolux.disparity.family import test_family as run_family
-from isolux.spec import AuditSpec
 from isolux.stats.detectable import smallest_detectable
-from isolux.synthetic.rates import simulate_rates
+from isolux.vocabulary.spec import AuditSpec
+from isolux_worlds.rates import simulate_rates
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._worlds import one_attribute, with_bootstrap
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.explain.slices import CAPTION, explain
+from isolux.analyses.slices import CAPTION, explain
 from isolux.stats.slices import rows_of, worst_slices
-from isolux.synthetic._draw import subject_rate
+from isolux_worlds._draw import subject_rate
 from tests.laws._discovery import a_run
 from tests.laws._figures import FULL, record, scaled
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from isolux.spec import Bootstrap
 from isolux.stats.design import build_design
 from isolux.stats.resampling import Columns, replicate_sums
 from isolux.stats.statistic import MEAN
 from isolux.stats.weights import BLOCK, blocks, multinomial, poisson
+from isolux.vocabulary.spec import Bootstrap
 from tests.laws._figures import record, scaled
 
 pytestmark = pytest.mark.law

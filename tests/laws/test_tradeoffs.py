@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from scipy.special import ndtr, ndtri
 
-from isolux.explain.tradeoffs import explain, meets_at
+from isolux.analyses.tradeoffs import explain, meets_at
 from tests.laws._discovery import a_run
 from tests.laws._figures import record, scaled
 

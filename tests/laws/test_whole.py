@@ -8,9 +8,9 @@ import pytest
 
 from isolux.disparity import measures as formula
 from isolux.disparity.measured import measure_disparities
-from isolux.spec import AuditSpec
 from isolux.stats.intervals import percentile
-from isolux.synthetic.rates import simulate_rates
+from isolux.vocabulary.spec import AuditSpec
+from isolux_worlds.rates import simulate_rates
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._worlds import one_attribute, with_bootstrap
 

@@ -20,7 +20,7 @@ import pytest
 from PIL import Image
 
 from isolux.papers.fhibe import protocol
-from isolux.pipeline import run_audit
+from isolux.verbs.audit import run_audit
 
 SHARES = {1.0: 1.0, 0.82: 0.7, 0.62: 0.3, 0.42: 0.0}
 """Share of the height that a model's box has: share of the ten overlaps at which it finds."""

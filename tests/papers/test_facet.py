@@ -5,7 +5,6 @@ from collections import Counter
 import polars as pl
 import pytest
 
-from isolux.errors import SpecError, UnknownNameError
 from isolux.io import run_directory
 from isolux.papers.facet import (
     DISAGREEMENTS,
@@ -15,10 +14,11 @@ from isolux.papers.facet import (
     recall_by_class_age,
     tables,
 )
-from isolux.pipeline import run_audit
-from isolux.registry import load
-from isolux.spec import parse_spec
-from isolux.tables import GROUP_METRICS
+from isolux.verbs.audit import run_audit
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.registry import load
+from isolux.vocabulary.spec import parse_spec
+from isolux.vocabulary.tables import GROUP_METRICS
 from tests.papers._facet_files import (
     AGES,
     CLASSES,

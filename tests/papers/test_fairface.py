@@ -5,8 +5,6 @@ import math
 import polars as pl
 import pytest
 
-from isolux.containers import Run
-from isolux.errors import SpecError, UnknownNameError
 from isolux.groups.settings import groupings
 from isolux.papers.fairface import (
     AGE_9_TO_4,
@@ -23,8 +21,10 @@ from isolux.papers.fairface import (
     protocol,
     service_accuracy,
 )
-from isolux.registry import load
-from isolux.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.registry import load
+from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 
 TWO = {"Black": "Black", "White": "White"}
 

@@ -7,14 +7,14 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load as load_dataset
-from isolux.errors import UnknownNameError
 from isolux.io import run_directory
 from isolux.papers.facet import PROTOCOLS as FACET
 from isolux.papers.fhibe import DISAGREEMENTS, INFO, PROTOCOLS, protocol, tables
-from isolux.pipeline import run_audit
-from isolux.plugin_options import named_options
-from isolux.registry import load
-from isolux.spec import parse_spec
+from isolux.verbs.audit import run_audit
+from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.plugin_options import named_options
+from isolux.vocabulary.registry import load
+from isolux.vocabulary.spec import parse_spec
 from tests._shared import shared_data
 from tests.papers import _facet_files as facet_files
 from tests.papers._fhibe_files import (

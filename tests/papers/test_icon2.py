@@ -6,13 +6,13 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.containers import Run
-from isolux.errors import UnknownNameError
-from isolux.explanation import explain_run
 from isolux.papers.icon2 import DISAGREEMENTS, INFO, PROTOCOLS, protocol, tables
-from isolux.synthetic import confounded_scene, simulate_scene
-from isolux.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux.tasks import score
+from isolux.verbs.explain import explain_run
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+from isolux_worlds import confounded_scene, simulate_scene
 
 OPTIONS = [
     "explanatory=size,occluded", "false_alarms=class and value", "count=mean of peers",

@@ -3,7 +3,7 @@
 import polars as pl
 
 from isolux.papers._layout import cells
-from isolux.tables import GROUP_METRICS
+from isolux.vocabulary.tables import GROUP_METRICS
 
 MEASURES = {"mAR": ("average_recall", None), "AR50": ("recall_at_iou", 0.5)}
 

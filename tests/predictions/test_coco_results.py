@@ -16,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from isolux.errors import FileError, IsoluxError, SpecError, TableError
-from isolux.predictions import _coco_scan, coco_results
-from isolux.predictions._number_kernels import GIVEN_UP, NO_NUMBER, READ, read_number
-from isolux.predictions._window import Window
-from isolux.tables import BOX_PREDICTIONS, KEYPOINT_PREDICTIONS, MASK_PREDICTIONS, check
+from isolux.predictions import coco_results
+from isolux.predictions._scan.numbers import GIVEN_UP, NO_NUMBER, READ, read_number
+from isolux.predictions._scan.window import Window
+from isolux.predictions.coco_results import scan as _coco_scan
+from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError
+from isolux.vocabulary.tables import BOX_PREDICTIONS, KEYPOINT_PREDICTIONS, MASK_PREDICTIONS, check
 from tests._shared import shared_data
 
 ROW = {"image_id": 1, "category_id": 2, "bbox": [1.5, 2, 3, 4], "score": 0.5}

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.predictions import embeddings
-from isolux.tables import EMBEDDINGS, check
+from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.tables import EMBEDDINGS, check
 
 VECTORS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]])
 

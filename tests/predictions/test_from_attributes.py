@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 
 from isolux import datasets
-from isolux.errors import TableError, UnknownNameError
 from isolux.predictions import from_attributes
-from isolux.tables import LABEL_PREDICTIONS, check
+from isolux.vocabulary.errors import TableError, UnknownNameError
+from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 from tests._shared import shared_data
 
 

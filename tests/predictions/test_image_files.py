@@ -7,8 +7,8 @@ import tarfile
 
 import pytest
 
-from isolux.errors import FileError, TableError, UnknownNameError
 from isolux.predictions import image_files
+from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 
 
 def archive(path, names, kind=tarfile.REGTYPE):

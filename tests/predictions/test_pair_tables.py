@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.errors import TableError
 from isolux.io import run_directory
-from isolux.pipeline import run_audit
 from isolux.predictions import read_outputs
-from isolux.spec import parse_spec
+from isolux.verbs.audit import run_audit
+from isolux.vocabulary.errors import TableError
+from isolux.vocabulary.spec import parse_spec
 
 PAIRS = pl.DataFrame({"instance_id": [1, 1, 2], "other_id": [2, 3, 3], "score": [0.9, 0.25, None]})
 

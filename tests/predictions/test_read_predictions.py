@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux import registry
-from isolux.errors import (
+from isolux.predictions import read_predictions
+from isolux.predictions._outputs import reads_labels
+from isolux.vocabulary import registry
+from isolux.vocabulary.errors import (
     FileError,
     IsoluxError,
     JoinError,
@@ -18,9 +20,7 @@ from isolux.errors import (
     TableError,
     UnknownNameError,
 )
-from isolux.predictions import read_predictions
-from isolux.predictions._outputs import reads_labels
-from isolux.tables import LABEL_PREDICTIONS
+from isolux.vocabulary.tables import LABEL_PREDICTIONS
 from tests._shared import shared_data
 
 

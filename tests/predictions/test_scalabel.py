@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.errors import FileError, IsoluxError, SpecError, TableError
 from isolux.predictions import scalabel
-from isolux.predictions._scalabel_frames import frames
-from isolux.predictions._window import Window
-from isolux.tables import BOX_PREDICTIONS, check
+from isolux.predictions._scan.window import Window
+from isolux.predictions.scalabel.frames import frames
+from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError
+from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 from tests._shared import shared_data
 
 LABEL = {

@@ -7,8 +7,8 @@ import math
 import polars as pl
 import pytest
 
-from isolux.errors import TableError, UnknownNameError
 from isolux.predictions import unit_values
+from isolux.vocabulary.errors import TableError, UnknownNameError
 
 
 def written(folder, text):

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.errors import FileError, IsoluxError, TableError
 from isolux.io import tar
-from isolux.predictions import _wider_text, widerface_text
-from isolux.predictions._text_pieces import pieces
-from isolux.predictions._wider_text import read_texts
-from isolux.tables import BOX_PREDICTIONS, check
+from isolux.predictions import widerface_text
+from isolux.predictions.widerface_text import text as _wider_text
+from isolux.predictions.widerface_text.pieces import pieces
+from isolux.predictions.widerface_text.text import read_texts
+from isolux.vocabulary.errors import FileError, IsoluxError, TableError
+from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 from tests._shared import shared_data
 
 FILES = {
@@ -232,7 +233,7 @@ def test_text_that_is_no_utf_8_and_lines_without_an_end(monkeypatch):
     with pytest.raises(FileError, match="not UTF-8") as caught:
         list(pieces(io.BytesIO(content), "a.txt", "a.txt", block=4))
     assert "a.txt, line 5" in str(caught.value)
-    monkeypatch.setattr("isolux.predictions._text_pieces._LONGEST", 100)
+    monkeypatch.setattr("isolux.predictions.widerface_text.pieces._LONGEST", 100)
     with pytest.raises(FileError, match="a line is longer than any line is") as caught:
         list(pieces(io.BytesIO(b"a\n0\n" + b"b" * 200), "a.txt", "a.txt", block=4))
     assert "line 3" in str(caught.value)

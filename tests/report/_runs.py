@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
-from isolux.containers import Run
-from isolux.spec import AuditSpec
-from isolux.tables import (
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import (
     ATTRIBUTES,
     COMPARISONS,
     DISPARITIES,

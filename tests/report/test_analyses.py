@@ -9,7 +9,7 @@ import pytest
 
 from isolux.report.html import render
 from isolux.report.summary import summarise
-from isolux.tables import FINDINGS
+from isolux.vocabulary.tables import FINDINGS
 from tests.report import _runs as runs
 from tests.report._page import parse
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.info import DatasetInfo, Reference
 from isolux.report.description import MOST_BARS, render_description, write_description
+from isolux.vocabulary.info import DatasetInfo, Reference
 from tests.report._page import parse
 
 HOSTILE = '<script>alert("x")</script>'

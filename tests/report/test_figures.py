@@ -6,9 +6,10 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from isolux.report import _svg, figures
-from isolux.report._heatmap import contrast
-from isolux.report._labels import headings, short_names
+from isolux.report import figures
+from isolux.report.figures import svg as _svg
+from isolux.report.figures.heatmap import contrast
+from isolux.report.figures.labels import headings, short_names
 from isolux.report.summary import summarise
 from tests.report import _runs as runs
 
@@ -66,7 +67,7 @@ def test_a_heat_map_prints_values_and_marks_cells_without_data(by_attribute):
 
 
 def test_text_on_every_shade_can_be_read():
-    from isolux.report import _heatmap
+    from isolux.report.figures import heatmap as _heatmap
 
     for step in range(101):
         fill = tuple(
@@ -77,7 +78,7 @@ def test_text_on_every_shade_can_be_read():
 
 
 def test_shades_differ_in_lightness_alone_so_grey_print_keeps_their_order():
-    from isolux.report._heatmap import _DARK, _LIGHT, _luminance
+    from isolux.report.figures.heatmap import _DARK, _LIGHT, _luminance
 
     def shade(step):
         return tuple(a + (b - a) * step / 20 for a, b in zip(_LIGHT, _DARK, strict=True))

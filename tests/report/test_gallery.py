@@ -12,14 +12,14 @@ import pytest
 from PIL import Image
 
 import isolux
-from isolux.containers import Dataset
-from isolux.errors import FileError, SpecError
-from isolux.info import DatasetInfo
 from isolux.report import gallery
 from isolux.report.gallery import THUMBNAIL_PX, write_gallery
 from isolux.report.html import write_report
-from isolux.tables import ATTRIBUTES
 from isolux.tasks import score
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, SpecError
+from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.tables import ATTRIBUTES
 from tests.report._page import parse
 
 N = 40

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
-from isolux.errors import OutputError
 from isolux.report import html as page_room
-from isolux.report._heatmap import contrast
+from isolux.report.figures.heatmap import contrast
 from isolux.report.html import render, render_comparison, rows_shown, write_report
 from isolux.report.summary import summarise
+from isolux.vocabulary.errors import OutputError
 from tests.docs._wording import banned_words
 from tests.report import _runs as runs
 from tests.report._page import parse

@@ -5,10 +5,10 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from isolux.containers import Run
 from isolux.report.summary import summarise
 from isolux.report.wording import NBSP
-from isolux.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from tests.report import _runs as runs
 
 
@@ -100,8 +100,8 @@ def test_the_level_of_the_test_goes_with_the_intervals():
 
 
 def test_worst_and_best_follow_the_metrics_direction(monkeypatch):
-    from isolux.info import Metric
     from isolux.report import _lines
+    from isolux.vocabulary.info import Metric
 
     def lower_is_better(task, name):
         return Metric(name=name, title="Error", definition="", direction="lower")
@@ -171,7 +171,7 @@ def test_limits_say_what_this_run_cannot():
 
 
 def test_settings_explain_every_field_and_mark_choices(full):
-    from isolux.spec import AuditSpec
+    from isolux.vocabulary.spec import AuditSpec
 
     assert {row.name for row in full.settings} == set(AuditSpec.model_fields)
     assert all(row.meaning for row in full.settings)

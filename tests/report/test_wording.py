@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from isolux.report import wording
 from isolux.report.wording import NBSP
-from isolux.tables import Status
+from isolux.vocabulary.tables import Status
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.errors import SpecError
 from isolux.stats.calibration import BINS, calibration_error
+from isolux.vocabulary.errors import SpecError
 
 # Multiples of 1/30 fall on the edges of 15 bins every other time.
 ROWS = st.lists(

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.errors import SpecError
-from isolux.stats._cell_kernels import by_falling
 from isolux.stats.cells import Outcomes, Places, outcomes_of, rank_cells
+from isolux.stats.cells.kernels import by_falling
+from isolux.vocabulary.errors import SpecError
 
 EMPTY = np.empty(0, dtype=np.int64)
 

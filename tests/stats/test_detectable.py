@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from isolux.errors import SpecError
 from isolux.stats.detectable import (
     smallest_detectable,
     smallest_detectable_ratio,
     two_sided_critical,
 )
+from isolux.vocabulary.errors import SpecError
 
 NAN = float("nan")
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 from statsmodels.stats.meta_analysis import combine_effects
 
-from isolux.errors import InputError, SpecError
 from isolux.stats.dispersion import generalised_q, noise_corrected_sd, pooled_covariance
+from isolux.vocabulary.errors import InputError, SpecError
 
 NAN = float("nan")
 

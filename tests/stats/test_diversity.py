@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.errors import InputError, SpecError
 from isolux.stats.diversity import vendi_of_kernel, vendi_of_subjects, vendi_score
+from isolux.vocabulary.errors import InputError, SpecError
 
 # The package asks scipy for a name that scipy has moved.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:vendi_score.*")

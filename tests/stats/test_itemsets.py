@@ -8,7 +8,6 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from isolux.errors import InputError, SpecError
 from isolux.stats.itemsets import (
     Itemsets,
     association_rules,
@@ -17,6 +16,7 @@ from isolux.stats.itemsets import (
     itemset_counts,
     least_count,
 )
+from isolux.vocabulary.errors import InputError, SpecError
 
 
 def as_dict(found, values=None):

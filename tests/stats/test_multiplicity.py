@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from statsmodels.stats.multitest import multipletests
 
-from isolux.errors import InputError, SpecError
 from isolux.stats.multiplicity import (
     benjamini_hochberg,
     bonferroni,
@@ -20,6 +19,7 @@ from isolux.stats.multiplicity import (
     running_max,
     step_down_max_t,
 )
+from isolux.vocabulary.errors import InputError, SpecError
 
 NAN = float("nan")
 CORRECTIONS = {"bonferroni": bonferroni, "holm": holm, "fdr_bh": benjamini_hochberg}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
-from isolux.errors import InputError
 from isolux.stats.pairwise import METRICS, map_vectors, pairwise_distances
+from isolux.vocabulary.errors import InputError
 
 
 def test_by_hand():

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.errors import SpecError
 from isolux.stats.precision_recall import (
     average_precision,
     average_precision_at,
@@ -15,6 +14,7 @@ from isolux.stats.precision_recall import (
     precision_table,
 )
 from isolux.stats.statistic import Ranking
+from isolux.vocabulary.errors import SpecError
 
 
 def ranking(rows, people, n_classes=1):

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from isolux.errors import InputError, SpecError
 from isolux.stats.proportions import clopper_pearson, design_effect, effective_size, wilson
+from isolux.vocabulary.errors import InputError, SpecError
 
 NAN = float("nan")
 METHODS = {"wilson": wilson, "beta": clopper_pearson}

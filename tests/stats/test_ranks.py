@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import mannwhitneyu, norm, pearson3, rankdata
 
-from isolux.errors import InputError
 from isolux.stats.ranks import (
     cells_of,
     compare_groups,
@@ -18,6 +17,7 @@ from isolux.stats.ranks import (
     median_replicates,
     sort_scores,
 )
+from isolux.vocabulary.errors import InputError
 
 
 def one(values, groups, clusters=None, k=None):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from isolux.spec import Bootstrap
 from isolux.stats.design import build_design
 from isolux.stats.resampling import (
     Columns,
@@ -17,6 +16,7 @@ from isolux.stats.resampling import (
     replicate_sums,
 )
 from isolux.stats.statistic import MEAN, RankStatistic
+from isolux.vocabulary.spec import Bootstrap
 
 RATE = Columns(MEAN, 0, 2)
 RIGHT, PHOTOS = np.array([2.0, 1, 4, 0]), np.array([2.0, 3, 4, 1])

@@ -7,8 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from isolux.errors import InputError, SpecError
 from isolux.stats.slices import apart, rows_of, slice_score, worst_slices
+from isolux.vocabulary.errors import InputError, SpecError
 
 
 def brute_force(rows, attribute, error, cluster, *, most, alpha, min_size, min_clusters, longest):

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from isolux.spec import Bootstrap
-from isolux.stats._pair_tallies import tallied
+from isolux.stats.pair_tallies import tallied
 from isolux.stats.resampling import replicate_pairs
 from isolux.stats.verification import (
     area,
@@ -28,6 +27,7 @@ from isolux.stats.verification import (
     threshold_at_far,
     true_match_rate,
 )
+from isolux.vocabulary.spec import Bootstrap
 
 # Genuine .9, .6, .4; impostors .8, .5, .3, .1. Each pair is of clusters of its own.
 SIMILARITY = np.array([0.9, 0.6, 0.4, 0.8, 0.5, 0.3, 0.1])

@@ -10,8 +10,8 @@ import polars as pl
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
-from isolux.spec import AuditSpec
-from isolux.tables import ATTRIBUTES
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import ATTRIBUTES
 from tests.geometry._coco import Case, evaluated
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 from PIL import Image
 
-from isolux.containers import Dataset
 from isolux.geometry.masks import masks_from_bitmaps, masks_to_coco
-from isolux.tables import IMAGES, INSTANCES, PART_MASK_FILES
-from isolux.tasks._part_names import LABELS
+from isolux.tasks.face_parsing.part_names import LABELS
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.tables import IMAGES, INSTANCES, PART_MASK_FILES
 from tests.tasks._pictures import INFO
 
 S = pl.String

@@ -7,9 +7,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from isolux.synthetic import Detector, Scene
-from isolux.synthetic.scene_world import simulate_scene
 from isolux.tasks import score
+from isolux_worlds import Detector, Scene
+from isolux_worlds.scene_world import simulate_scene
 
 
 @pytest.fixture(scope="module")

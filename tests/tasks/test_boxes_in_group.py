@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.errors import SpecError
 from isolux.tasks import detection, face_detection, keypoints, segmentation
+from isolux.vocabulary.errors import SpecError
 from tests.geometry._coco import Case, evaluated
 from tests.geometry.test_against_pycocotools import box_cases
 from tests.tasks._pictures import boxes, of_case, pictures
@@ -151,11 +151,11 @@ def test_average_precision_of_each_class():
 
 def test_n_is_drawn_anew_on_every_replicate():
     """A replicate of the groups' clusters is what the formula gives on people so often repeated."""
-    from isolux.groups._detections import detection_rows
-    from isolux.spec import AuditSpec
+    from isolux.groups.measure.detections import detection_rows
     from isolux.stats.precision_recall import average_precision, average_precision_at
     from isolux.stats.resampling import replicate_rankings
     from isolux.stats.weights import blocks, multinomial
+    from isolux.vocabulary.spec import AuditSpec
 
     rng = np.random.default_rng(4)
     people = {f"p{i}": (f"{i:02}", BOX, {}) for i in range(24)}
@@ -209,8 +209,8 @@ def test_settings_that_cannot_be_used(options, message):
 
 
 def test_a_task_without_such_metrics_says_so():
-    from isolux.tasks._boxes_matching import chosen
-    from isolux.tasks._boxes_scoring import settings_of
+    from isolux.tasks._boxes.matching import chosen
+    from isolux.tasks._boxes.scoring import settings_of
     from isolux.tasks.classification import INFO
 
     asked = settings_of((0.5,), None, 0.5, None, (), "per-group")

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from isolux.stats.statistic import RankStatistic, SumStatistic
-from isolux.tables import ATTRIBUTES, INSTANCES, SCORES, check
 from isolux.tasks.classification import INFO, score
+from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check
 from tests.tasks._people import answers, people, values
 
 # FACET, Figure 11: dancers by perceived gender presentation, with what the model said.

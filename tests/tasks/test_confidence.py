@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.errors import SpecError
 from isolux.tasks.classification import score
+from isolux.vocabulary.errors import SpecError
 from tests.tasks._people import answers, people
 
 TRUTH = people({"a": "yes", "b": "yes", "c": "no", "d": "no"}, target="t")

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 from isolux import tasks
-from isolux.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.tasks.detection import score
+from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from tests.tasks._pictures import boxes, pictures, values
 
 TEN = [0.0, 0.0, 10.0, 10.0]

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isolux.containers import Scores
 from isolux.datasets import load
-from isolux.groups._detections import detection_rows
 from isolux.groups.measure import measure_groups
+from isolux.groups.measure.detections import detection_rows
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
 from isolux.predictions import read_outputs
-from isolux.spec import AuditSpec
 from isolux.stats.precision_recall import average_precision_at
 from isolux.tasks.detection import score
+from isolux.vocabulary.containers import Scores
+from isolux.vocabulary.spec import AuditSpec
 from tests._shared import shared_data
 from tests.geometry._coco import Case, evaluated
 from tests.geometry.test_against_pycocotools import box_cases

@@ -6,9 +6,9 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load
-from isolux.errors import SpecError
 from isolux.predictions import read_outputs
 from isolux.tasks.face_detection import INFO, score
+from isolux.vocabulary.errors import SpecError
 from tests._shared import shared_data
 from tests.tasks._pictures import boxes, pictures, values
 

@@ -8,11 +8,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.errors import FileError, JoinError, SpecError, TableError, UnknownNameError
 from isolux.predictions import part_masks
-from isolux.tables import PART_MASK_FILES
-from isolux.tasks._part_names import LABELS
 from isolux.tasks.face_parsing import score
+from isolux.tasks.face_parsing.part_names import LABELS
+from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.tables import PART_MASK_FILES
 from tests.tasks._faces import dataset, drawn, label_picture_truth, labels, run_lengths, write
 from tests.tasks._pictures import values
 

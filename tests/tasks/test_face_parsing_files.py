@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from isolux.datasets.celebamask_hq import load
-from isolux.errors import FileError, UnknownNameError
 from isolux.io import run_directory
 from isolux.predictions import part_masks
 from isolux.tasks.face_parsing import score
+from isolux.vocabulary.errors import FileError, UnknownNameError
 from tests.cli._run import isolux
 from tests.tasks._faces import dataset, drawn, labels, run_lengths, write
 from tests.tasks._pictures import values
@@ -71,7 +71,7 @@ def test_each_face_by_hand(folder):
 def test_pictures_of_parts_and_run_lengths_are_judged_alike(folder, tmp_path):
     rng = np.random.default_rng(4)
     faces = {f"{i:05}": rng.integers(0, 19, (5, 7)) for i in range(4)}
-    from isolux.tasks._part_names import LABELS
+    from isolux.tasks.face_parsing.part_names import LABELS
 
     cells = [
         [

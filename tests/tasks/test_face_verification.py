@@ -10,14 +10,14 @@ import polars as pl
 import pytest
 from sklearn.metrics import roc_curve
 
-from isolux.containers import Dataset
-from isolux.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.groups.measure import measure_groups
-from isolux.info import DatasetInfo
-from isolux.spec import AuditSpec
 from isolux.stats.weights import multinomial, stream
-from isolux.tables import ATTRIBUTES, GROUP_METRICS, INSTANCES, MEMBERSHIP, check
 from isolux.tasks.face_verification import score
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import ATTRIBUTES, GROUP_METRICS, INSTANCES, MEMBERSHIP, check
 
 INFO = DatasetInfo(title="Made up", summary="Faces that a test made up.", references=())
 SMALL = AuditSpec(data="x", min_units=1, min_clusters=1, replicates=200)
@@ -434,7 +434,7 @@ def test_evidence_is_small_and_comes_back_from_a_run(tmp_path, monkeypatch):
     assert back.equals(held)
     again = replace(scores, evidence={"pairs": back})
     assert measured(again, members(**GROUPS)).equals(measured(scores, members(**GROUPS)))
-    monkeypatch.setattr("isolux.tasks._pairs_table._PART", 50)
+    monkeypatch.setattr("isolux.tasks.face_verification.table._PART", 50)
     assert score(CROWD, vectors(SPACE), far=0.01).evidence["pairs"].equals(held)
 
 

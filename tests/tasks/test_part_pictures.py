@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from isolux.errors import FileError
-from isolux.tasks import _part_pictures
-from isolux.tasks._part_pictures import read_labels, read_part
+from isolux.tasks.face_parsing import part_pictures as _part_pictures
+from isolux.tasks.face_parsing.part_pictures import read_labels, read_part
+from isolux.vocabulary.errors import FileError
 
 WHITE = np.array([[0, 255, 255], [0, 0, 255]], np.uint8)
 

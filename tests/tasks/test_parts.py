@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load
-from isolux.errors import SpecError, TableError, UnknownNameError
 from isolux.geometry.masks import masks_from_coco, masks_from_counts
-from isolux.tables import MASK_PREDICTIONS
 from isolux.tasks._parts import parts_named, parts_of_cell, whole_people
 from isolux.tasks.segmentation import score
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
+from isolux.vocabulary.tables import MASK_PREDICTIONS
 from tests.tasks._faces import dataset, run_lengths
 from tests.tasks._pictures import values
 

@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.errors import FileError, JoinError, SpecError, TableError, UnknownNameError
 from isolux.tasks import reconstruction
 from isolux.tasks.reconstruction import score
+from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError, UnknownNameError
 from tests.tasks._made_pictures import files, noise, people, save, values
 
 

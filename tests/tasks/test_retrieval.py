@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
 
-from isolux.containers import Dataset
-from isolux.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
-from isolux.info import DatasetInfo
-from isolux.spec import AuditSpec
-from isolux.tables import INSTANCES
-from isolux.tasks._embeddings_search import nearest
 from isolux.tasks.retrieval import score
+from isolux.tasks.retrieval.search import nearest
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import INSTANCES
 
 INFO = DatasetInfo(title="Made up", summary="People that a test made up.", references=())
 

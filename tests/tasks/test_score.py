@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from isolux.errors import SpecError, UnknownNameError
 from isolux.tasks import score
 from isolux.tasks.classification import score as classify
+from isolux.vocabulary.errors import SpecError, UnknownNameError
 from tests.tasks._people import answers, people
 
 TRUTH = people({"a": "nurse", "b": "singer"})

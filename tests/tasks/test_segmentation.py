@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load
-from isolux.errors import SpecError, TableError
 from isolux.predictions import read_outputs
-from isolux.tables import MASK_PREDICTIONS
 from isolux.tasks.segmentation import score
+from isolux.vocabulary.errors import SpecError, TableError
+from isolux.vocabulary.tables import MASK_PREDICTIONS
 from tests._shared import shared_data
 from tests.tasks._pictures import pictures, values
 from tests.tasks.test_detection_exact import AP, everyone, mean_over_labels

@@ -11,8 +11,8 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.tables import ATTRIBUTES
 from isolux.tasks import reconstruction, super_resolution
+from isolux.vocabulary.tables import ATTRIBUTES
 from tests.cli._run import isolux as run
 from tests.tasks._made_pictures import files, people, save, values
 
@@ -158,7 +158,7 @@ def test_without_pytorch_the_command_line_says_what_to_install(folder, monkeypat
     def absent(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr("isolux.models._torch.import_module", absent)
+    monkeypatch.setattr("isolux.models.lpips.torch_weights.import_module", absent)
     ran = audit(
         monkeypatch, capsys, "--task", "super_resolution", "--predictions", "net",
         "--format", "image_files", "--option", "lpips_weights=people.csv",

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.errors import SpecError
 from isolux.stats.statistic import MEAN
 from isolux.tasks.classification import score
+from isolux.vocabulary.errors import SpecError
 from tests.tasks._people import answers, people, values
 
 # found and right, found and wrong, missed with a guess, missed with none, found without answer

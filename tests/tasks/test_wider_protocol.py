@@ -11,9 +11,9 @@ from polars.testing import assert_frame_equal
 
 from isolux import audit
 from isolux.datasets import load
-from isolux.errors import SpecError, UnknownNameError
 from isolux.predictions import read_outputs
 from isolux.tasks.face_detection import score
+from isolux.vocabulary.errors import SpecError, UnknownNameError
 from tests._shared import shared_data
 from tests.tasks._pictures import boxes, pictures, values
 from tests.tasks._wider_reference import average_precision, overlaps

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.containers import Dataset
-from isolux.errors import TableError
 from isolux.geometry.masks import Masks, masks_from_coco, masks_from_counts
-from isolux.tables import IMAGES, INSTANCES
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import TableError
+from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 __all__ = ["MaskedPeople", "masked_people"]
 

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from isolux.containers import Dataset
 from isolux.io.images import Pixels
-from isolux.tables import IMAGES
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.tables import IMAGES
 
 __all__ = ["SEEN", "Pictures", "WithoutPictures", "located"]
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.schema import Column, Table
+from isolux.vocabulary.schema import Column, Table
 
 __all__ = ["PROBLEMS", "Severity", "problems_of", "together"]
 

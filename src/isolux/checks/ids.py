@@ -9,9 +9,9 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.checks._problems import problems_of, together
-from isolux.containers import Dataset
-from isolux.info import CheckInfo, Reference
-from isolux.tables import ATTRIBUTES, IMAGES, INSTANCES
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.info import CheckInfo, Reference
+from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
 
 __all__ = ["INFO", "check"]
 
@@ -53,7 +53,7 @@ def check(dataset: Dataset) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> two = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),

@@ -10,11 +10,11 @@ import polars as pl
 
 from isolux.checks._people_masks import MaskedPeople, masked_people
 from isolux.checks._problems import problems_of, together
-from isolux.containers import Dataset
-from isolux.errors import SpecError
 from isolux.geometry.masks import Masks
-from isolux.info import CheckInfo, Reference
-from isolux.tables import IMAGES, INSTANCES
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import CheckInfo, Reference
+from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 __all__ = ["INFO", "check"]
 
@@ -65,7 +65,7 @@ def check(dataset: Dataset, *, slack_px: float = 1.0, mask_slack_px: float = 4.0
 
     Examples
     --------
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one person",
     ...     info=DatasetInfo(title="One person", summary="An example.", references=()),

@@ -7,9 +7,9 @@ import polars as pl
 
 from isolux.checks._people_masks import MaskedPeople, masked_people
 from isolux.checks._problems import problems_of, together
-from isolux.containers import Dataset
-from isolux.errors import SpecError
-from isolux.info import CheckInfo, Reference
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import CheckInfo, Reference
 
 __all__ = ["INFO", "check"]
 
@@ -53,7 +53,7 @@ def check(dataset: Dataset, *, least_overlap: float = 0.5) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one person",
     ...     info=DatasetInfo(title="One person", summary="An example.", references=()),

@@ -10,8 +10,8 @@ import polars as pl
 
 from isolux.checks._pictures import Pictures
 from isolux.checks._problems import Severity, problems_of, together
-from isolux.containers import Dataset
-from isolux.info import CheckInfo, Reference
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.info import CheckInfo, Reference
 
 __all__ = ["INFO", "check"]
 
@@ -63,7 +63,7 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     >>> from PIL import Image
     >>> from isolux.checks._inspection import inspect
     >>> from isolux.checks._pictures import located
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",
     ...     info=DatasetInfo(title="One picture", summary="An example.", references=()),

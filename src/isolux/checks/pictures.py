@@ -10,9 +10,9 @@ import polars as pl
 
 from isolux.checks._pictures import Pictures
 from isolux.checks._problems import Severity, problems_of, together
-from isolux.containers import Dataset
-from isolux.info import CheckInfo, Reference
 from isolux.io.images import LARGEST_PIXELS
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.info import CheckInfo, Reference
 
 __all__ = ["INFO", "check"]
 
@@ -70,7 +70,7 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     >>> from pathlib import Path
     >>> from isolux.checks._inspection import inspect
     >>> from isolux.checks._pictures import located
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one picture",
     ...     info=DatasetInfo(title="One picture", summary="An example.", references=()),

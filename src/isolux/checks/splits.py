@@ -9,9 +9,9 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.checks._problems import problems_of
-from isolux.containers import Dataset
-from isolux.info import CheckInfo, Reference
-from isolux.tables import INSTANCES
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.info import CheckInfo, Reference
+from isolux.vocabulary.tables import INSTANCES
 
 __all__ = ["INFO", "check"]
 
@@ -49,7 +49,7 @@ def check(dataset: Dataset, *, attribute: str = "split") -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> two = Dataset(
     ...     name="two photos",
     ...     info=DatasetInfo(title="Two photos", summary="An example.", references=()),

@@ -38,7 +38,7 @@ def collect_seldom() -> None:
 
 def _run() -> int:
     from isolux.cli.app import app
-    from isolux.errors import IsoluxError
+    from isolux.vocabulary.errors import IsoluxError
 
     try:
         code = app(prog_name="isolux", standalone_mode=False)

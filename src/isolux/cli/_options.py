@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
-from isolux.spec import AuditSpec
+from isolux.vocabulary.spec import AuditSpec
 
 __all__ = ["given", "with_spec_options"]
 

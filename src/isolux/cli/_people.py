@@ -10,8 +10,8 @@ import typer
 if TYPE_CHECKING:
     import polars as pl
 
-    from isolux.containers import Dataset
-    from isolux.spec import AuditSpec
+    from isolux.vocabulary.containers import Dataset
+    from isolux.vocabulary.spec import AuditSpec
 
 __all__ = ["groupings_over", "load_only", "renamed", "show_wide"]
 
@@ -20,15 +20,15 @@ _ROWS = 60
 
 def load_only(spec: AuditSpec, only: list[str], captions: str | None = None) -> Dataset:
     """Load people, compute the attributes that ``--only`` asks for, and keep whom it names."""
-    from isolux._pipeline_inputs import load_people
     from isolux.derive import add
-    from isolux.people_filter import keep_only, parse_conditions
+    from isolux.people.loading import load_people
+    from isolux.people.only import keep_only, parse_conditions
 
     asked = [condition.attribute for condition in parse_conditions(only)]
     if captions is None:
         dataset = add(load_people(spec), asked)
     else:
-        from isolux.derive._captions import with_captions
+        from isolux.derive import with_captions
 
         # What captions tell can be computed once they are there: attributes wait until then.
         plain = load_people(spec.model_copy(update={"by": (), "derive": ()}))
@@ -42,7 +42,7 @@ def renamed(datasets: dict[str, Dataset], written: list[str]) -> dict[str, Datas
     """Rename attributes, ``OLD=NEW``, where a dataset has them: to stand side by side."""
     import polars as pl
 
-    from isolux.errors import SpecError, UnknownNameError
+    from isolux.vocabulary.errors import SpecError, UnknownNameError
 
     names = {name: set(d.attributes["attribute"].unique()) for name, d in datasets.items()}
     everywhere = sorted(set().union(*names.values()))
@@ -91,7 +91,7 @@ def show_wide(caption: str, table: pl.DataFrame) -> None:
     """Print a table in as many blocks of columns as the screen needs, each with the row's name."""
     from rich.console import Console
 
-    from isolux.cli._screen import show_table
+    from isolux.cli.screen import show_table
     from isolux.report.wording import cell_text, decimals
 
     typer.echo(f"\n{caption}")

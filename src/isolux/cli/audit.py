@@ -16,10 +16,10 @@ def audit(data: str, **settings: Any) -> None:
     DATA is NAME:PATH, as in table:people.csv or fairface:labels.csv, or a YAML file whose fields
     are these flags' names; flags that are given beside a file win over it.
     """
-    from isolux.cli._screen import show_audit
+    from isolux.cli.screen import show_audit
     from isolux.io.atomic import refuse_existing
-    from isolux.pipeline import read_spec_file, run_audit
-    from isolux.spec import AuditSpec, parse_spec
+    from isolux.verbs.audit import read_spec_file, run_audit
+    from isolux.vocabulary.spec import AuditSpec, parse_spec
 
     said = given(settings)
     if Path(data).suffix.lower() in (".yaml", ".yml", ".json") and ":" not in data:

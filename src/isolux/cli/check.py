@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     import polars as pl
 
-    from isolux.checking import Checked
+    from isolux.verbs.check import Checked
 
 __all__ = ["check"]
 
@@ -47,9 +47,9 @@ def check(
     Exit code 0: no error. 1: at least one problem of severity error; with --strict, any problem. 2:
     bad settings, or nothing at the path.
     """
-    from isolux._pipeline_inputs import load_people
-    from isolux.checking import Checked, check_dataset, check_loading
-    from isolux.spec import parse_spec
+    from isolux.people.loading import load_people
+    from isolux.verbs.check import Checked, check_dataset, check_loading
+    from isolux.vocabulary.spec import parse_spec
 
     _refuse_out(out)
     # A task of whole images: whoever is not judged is checked too.
@@ -80,7 +80,7 @@ def _show(found: Checked, *, strict: bool) -> None:
     """Print each kind of problem with its count and first cases, notes, and what it comes to."""
     import polars as pl
 
-    from isolux.cli._screen import show_table
+    from isolux.cli.screen import show_table
 
     groups = found.problems.group_by("severity", "check", "problem", maintain_order=True).agg(
         n=pl.len(),
@@ -131,7 +131,7 @@ def _written(problems: pl.DataFrame, out: Path) -> str:
 
 def _refuse_out(out: Path | None) -> None:
     """Refuse, before anything is loaded, a file of another kind."""
-    from isolux.errors import OutputError
+    from isolux.vocabulary.errors import OutputError
 
     if out is not None and out.suffix.lower() not in {".csv", ".json"}:
         raise OutputError(

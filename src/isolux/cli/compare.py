@@ -26,9 +26,9 @@ def compare(
     ] = False,
 ) -> None:
     """Say which groups gained and which lost from the first model to the second."""
-    from isolux.cli._screen import show_audit
-    from isolux.comparison import compare as compare_runs
+    from isolux.cli.screen import show_audit
     from isolux.io.atomic import refuse_existing
+    from isolux.verbs.compare import compare as compare_runs
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
@@ -40,7 +40,7 @@ def compare(
 
 def _show_rankings(rankings: pl.DataFrame, models: list[str]) -> None:
     """Print each attribute's classes by disparity, both models side by side."""
-    from isolux.cli._screen import show_table
+    from isolux.cli.screen import show_table
 
     def cell(row: dict[str, Any], side: str) -> list[str]:
         if row[f"rank_{side}"] is None:

@@ -76,8 +76,8 @@ def convert(
 
 def _refuse_out(out: Path, source: str, *, overwrite: bool) -> None:
     """Refuse a place that could not be written, before minutes of reading."""
-    from isolux.errors import OutputError
     from isolux.io.frames import FORMATS
+    from isolux.vocabulary.errors import OutputError
 
     target = out.expanduser()
     if not target.name.lower().endswith(FORMATS["parquet"]):

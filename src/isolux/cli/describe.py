@@ -77,11 +77,11 @@ def describe(
     People are the dataset's instances; of a set of objects --only chooses who is a person
     (--only category=pedestrian). Several datasets stand side by side, with sampling intervals.
     """
-    from isolux._description_balance import read_target
     from isolux.cli._people import groupings_over, load_only, renamed, show_wide
-    from isolux.description import describe as described
     from isolux.report.description import write_description
-    from isolux.spec import parse_spec
+    from isolux.verbs.describe import describe as described
+    from isolux.verbs.describe.balance import read_target
+    from isolux.vocabulary.spec import parse_spec
 
     held = None if target is None else read_target(target)
     said = {
@@ -120,7 +120,7 @@ def _names(data: list[str]) -> dict[str, str]:
     for names in (loaders, files, both, data):
         if len(set(names)) == len(data):
             return dict(zip(names, data, strict=True))
-    from isolux.errors import SpecError
+    from isolux.vocabulary.errors import SpecError
 
     twice = next(text for text, n in Counter(data).items() if n > 1)
     raise SpecError("a dataset is named twice", expected="each once", found=repr(twice))
@@ -131,7 +131,7 @@ def _one_each(files: list[str] | None, names: list[str], flag: str) -> dict[str,
     if not files:
         return {}
     if len(files) != len(names):
-        from isolux.errors import SpecError
+        from isolux.vocabulary.errors import SpecError
 
         raise SpecError(
             f"{flag} does not name a file for each dataset",
@@ -142,9 +142,9 @@ def _one_each(files: list[str] | None, names: list[str], flag: str) -> dict[str,
 
 
 def _vectors(path: str, options: list[str]) -> pl.DataFrame:
-    from isolux import registry
-    from isolux.plugin_options import read_options
     from isolux.predictions import read_outputs
+    from isolux.vocabulary import registry
+    from isolux.vocabulary.plugin_options import read_options
 
     settings = read_options(
         registry.load("predictions", "embeddings").read, options,

@@ -30,11 +30,11 @@ def explain(
 
     The run keeps its tables; findings and report are written anew.
     """
-    from isolux.cli._screen import show_audit
-    from isolux.explanation import explain_run, explain_with_all
+    from isolux.cli.screen import show_audit
     from isolux.io import run_directory
     from isolux.io.atomic import refuse_existing
     from isolux.report.html import write_report
+    from isolux.verbs.explain import explain_run, explain_with_all
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)

@@ -11,7 +11,7 @@ import typer
 if TYPE_CHECKING:
     import polars as pl
 
-    from isolux.containers import Dataset
+    from isolux.vocabulary.containers import Dataset
 
 __all__ = ["export"]
 
@@ -66,8 +66,8 @@ def export(
 
 
 def _saver(name: str) -> Any:
-    from isolux import registry
-    from isolux.errors import UnknownNameError
+    from isolux.vocabulary import registry
+    from isolux.vocabulary.errors import UnknownNameError
 
     if name not in registry.names("datasets") or name != "fiftyone":
         raise UnknownNameError("format to export to", name, ["fiftyone"])
@@ -75,8 +75,8 @@ def _saver(name: str) -> Any:
 
 
 def _of_data(data: str, options: list[str]) -> Dataset:
-    from isolux._pipeline_inputs import load_people
-    from isolux.spec import parse_spec
+    from isolux.people.loading import load_people
+    from isolux.vocabulary.spec import parse_spec
 
     return load_people(parse_spec({"data": data, "data_option": options}))
 
@@ -85,10 +85,10 @@ def _of_run(path: str, options: list[str]) -> tuple[Dataset, pl.DataFrame]:
     """Load a run's people again, with its computed attributes, and its scores of people."""
     import polars as pl
 
-    from isolux._pipeline_inputs import load_people
-    from isolux.errors import SpecError
     from isolux.io import run_directory
-    from isolux.spec import AuditSpec, parse_spec
+    from isolux.people.loading import load_people
+    from isolux.vocabulary.errors import SpecError
+    from isolux.vocabulary.spec import AuditSpec, parse_spec
 
     if options:
         raise SpecError("a run says how its dataset is loaded", found="--data-option", where=path)

@@ -23,12 +23,12 @@ class Kind(StrEnum):
     PAPERS = "papers"
 
 
-_ROOM = {"attributes": "derive", "formats": "predictions", "analyses": "explain"}
+_ROOM = {"attributes": "derive", "formats": "predictions", "analyses": "analyses"}
 _FUNCTION = {
     "datasets": ("load", "--data-option"),
     "predictions": ("read", "--prediction-option"),
     "tasks": ("score", "--option"),
-    "explain": ("explain", "--analysis-option"),
+    "analyses": ("explain", "--analysis-option"),
     "checks": ("check", "--check-option"),
 }
 _SHARED = ("model", "metrics", "pictures")  # have flags of their own
@@ -44,8 +44,8 @@ def listing(
 
     With NAME, say of one of them which settings, metrics, protocols or attributes it has.
     """
-    from isolux import registry
-    from isolux.cli._screen import show_table
+    from isolux.cli.screen import show_table
+    from isolux.vocabulary import registry
 
     room = _ROOM.get(kind.value, kind.value)
     if name is not None:
@@ -68,9 +68,9 @@ def listing(
 
 def _show_one(room: str, name: str) -> None:
     """Print what one plugin is, and everything that can be asked of it."""
-    from isolux import registry
-    from isolux.cli._screen import show_table
-    from isolux.plugin_options import named_options
+    from isolux.cli.screen import show_table
+    from isolux.vocabulary import registry
+    from isolux.vocabulary.plugin_options import named_options
 
     info = registry.info(room, name)
     typer.echo(f"{name}: {info.summary}")
@@ -98,9 +98,9 @@ def _shown(value: object) -> str:
 
 def _show_parts(room: str, name: str) -> None:
     """Print the metrics of a task, the protocols of a paper, the attributes of a family."""
-    from isolux import registry
-    from isolux.cli._screen import show_table
-    from isolux.info import DerivedInfo, TaskInfo
+    from isolux.cli.screen import show_table
+    from isolux.vocabulary import registry
+    from isolux.vocabulary.info import DerivedInfo, TaskInfo
 
     info = registry.info(room, name)
     if isinstance(info, TaskInfo):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from isolux.containers import Run
+    from isolux.vocabulary.containers import Run
 
 __all__ = ["report"]
 
@@ -39,9 +39,9 @@ def report(
     With --gallery, pictures of the people whom the model served worst, in a file of its own that
     can be deleted when somebody withdraws their consent.
     """
-    from isolux.errors import SpecError
     from isolux.io import run_directory
     from isolux.report.html import write_report
+    from isolux.vocabulary.errors import SpecError
 
     if (gallery is None) != (images is None):
         raise SpecError(
@@ -58,9 +58,9 @@ def report(
 
 
 def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: bool) -> None:
-    from isolux._pipeline_inputs import load_people
+    from isolux.people.loading import load_people
     from isolux.report.gallery import write_gallery
-    from isolux.spec import AuditSpec, parse_spec
+    from isolux.vocabulary.spec import AuditSpec, parse_spec
 
     said = run.record.get("spec") or {}
     spec = parse_spec({k: v for k, v in said.items() if k in AuditSpec.model_fields})

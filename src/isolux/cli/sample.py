@@ -44,10 +44,10 @@ def sample(
 
     A subject's photos are drawn all or none, where the dataset names subjects.
     """
-    from isolux.balanced_sample import draw_balanced
     from isolux.cli._people import groupings_over, load_only, show_wide
     from isolux.io.atomic import write_text
-    from isolux.spec import parse_spec
+    from isolux.verbs.sample import draw_balanced
+    from isolux.vocabulary.spec import parse_spec
 
     _refuse_out(out, data, overwrite=overwrite)
     _refuse_purpose(purpose, data)
@@ -74,9 +74,9 @@ def sample(
 
 
 def _refuse_purpose(purpose: str, data: str) -> None:
-    from isolux import registry
     from isolux.datasets import refuse_training
-    from isolux.errors import UnknownNameError
+    from isolux.vocabulary import registry
+    from isolux.vocabulary.errors import UnknownNameError
 
     if purpose not in ("evaluation", "training"):
         raise UnknownNameError("purpose", purpose, ("evaluation", "training"))
@@ -86,7 +86,7 @@ def _refuse_purpose(purpose: str, data: str) -> None:
 
 def _refuse_out(out: Path, data: str, *, overwrite: bool) -> None:
     """Refuse, before people are loaded, a file that must not be replaced."""
-    from isolux.errors import OutputError
+    from isolux.vocabulary.errors import OutputError
 
     target, read = out.expanduser(), Path(data.partition(":")[2]).expanduser()
     if target.is_dir():

@@ -11,12 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from isolux import registry
-from isolux.containers import Dataset
 from isolux.datasets._picture_root import picture_root
 from isolux.datasets._purpose import refuse_training
-from isolux.errors import SpecError
-from isolux.info import DatasetInfo
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import DatasetInfo
 
 __all__ = ["Purpose", "load", "options", "refuse_training"]
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 import polars as pl
 
 from isolux.io.cells import filled
-from isolux.tables import ATTRIBUTES, check
+from isolux.vocabulary.tables import ATTRIBUTES, check
 
 __all__ = ["age_groups", "attribute_rows"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.datasets._columns import BOX
-from isolux.errors import TableError, place
 from isolux.io.cells import row_of
+from isolux.vocabulary.errors import TableError, place
 
 __all__ = ["box_notes", "checked_boxes"]
 

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.errors import FileError, SpecError, TableError, UnknownNameError, place
-from isolux.io._delimited import read_delimited
-from isolux.io._text import decodable
 from isolux.io.cells import row_of
+from isolux.io.delimited import read_delimited
+from isolux.io.text import decodable
+from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
 
 __all__ = [
     "IDENTITY",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from isolux.containers import Dataset
-from isolux.errors import UnknownNameError
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import UnknownNameError
 
 __all__ = ["clustered_as"]
 

@@ -1,4 +1,4 @@
-"""Columns of ``instances`` beyond those of ``isolux.tables``: boxes, masks, keypoints, flags.
+"""Columns of ``instances`` beyond those of ``vocabulary.tables``: boxes, masks, keypoints, flags.
 
 The table instances is open; these are the names that every loader of people in pictures uses for
 them, so that a task can ask for ``box_x`` without knowing which dataset it came from. A null
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.tables import Column
+from isolux.vocabulary.tables import Column
 
 __all__ = ["BOX", "FACE_BOX", "INSTANCE_COLUMNS", "PART_MASK"]
 

@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from isolux.errors import FileError
+from isolux.vocabulary.errors import FileError
 
 __all__ = ["LARGEST", "file_in", "optional_file", "read_file", "sha256_bytes"]
 

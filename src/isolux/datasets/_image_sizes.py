@@ -12,12 +12,12 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._inner_paths import listed_files
-from isolux.errors import FileError, TableError, UnknownNameError, place
 from isolux.io.cells import as_numbers, row_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file, sha256_listing
 from isolux.io.ids import ids_of, reduced
 from isolux.io.images import IMAGE_SUFFIXES
+from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, place
 
 __all__ = ["Size", "Sizes", "picture_size", "read_sizes"]
 

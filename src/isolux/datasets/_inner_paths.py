@@ -9,10 +9,10 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._files import file_in, read_file, sha256_bytes
-from isolux.errors import FileError, TableError, place
-from isolux.io._text import decodable
 from isolux.io.cells import row_of
 from isolux.io.hashing import sha256_listing
+from isolux.io.text import decodable
+from isolux.vocabulary.errors import FileError, TableError, place
 
 __all__ = ["Listed", "listed_files", "listed_pictures", "refuse_outside"]
 

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import msgspec
 import polars as pl
 
-from isolux.errors import FileError, TableError, place
-from isolux.io._text import decodable
+from isolux.io.text import decodable
+from isolux.vocabulary.errors import FileError, TableError, place
 
 __all__ = ["Field", "decode", "raw_texts"]
 
@@ -41,7 +41,7 @@ def decode(data: bytes, kind: type[Decoded], where: str) -> Decoded:
     >>> decode(b'[1, 2', list[int], "a.json")
     Traceback (most recent call last):
         ...
-    isolux.errors.FileError: the file is cut off: its JSON ends in the middle of a value
+    isolux.vocabulary.errors.FileError: the file is cut off: its JSON ends in the middle of a value
       expected: JSON that is closed, with a ] or } for each [ or {
       found: the end at byte 5
       where: a.json

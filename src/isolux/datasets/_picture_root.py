@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.errors import FileError
 from isolux.io.paths import inside
+from isolux.vocabulary.errors import FileError
 
 __all__ = ["picture_root"]
 

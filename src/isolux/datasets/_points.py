@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.errors import TableError, place
 from isolux.io.cells import row_of
+from isolux.vocabulary.errors import TableError, place
 
 __all__ = ["NO_POINTS", "points_of"]
 

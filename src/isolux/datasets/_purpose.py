@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from isolux.errors import LicenceError
-from isolux.info import DatasetInfo
+from isolux.vocabulary.errors import LicenceError
+from isolux.vocabulary.info import DatasetInfo
 
 __all__ = ["refuse_training"]
 
@@ -25,7 +25,7 @@ def refuse_training(info: DatasetInfo) -> None:
 
     Examples
     --------
-    >>> from isolux.info import Reference
+    >>> from isolux.vocabulary.info import Reference
     >>> refuse_training(
     ...     DatasetInfo(
     ...         title="A benchmark",
@@ -37,7 +37,7 @@ def refuse_training(info: DatasetInfo) -> None:
     ... )
     Traceback (most recent call last):
         ...
-    isolux.errors.LicenceError: A benchmark may not be used to train a model
+    isolux.vocabulary.errors.LicenceError: A benchmark may not be used to train a model
       expected: a dataset whose licence allows training
       found: evaluation only
       where: Someone (2024). A benchmark. https://b.org

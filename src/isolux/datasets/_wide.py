@@ -12,8 +12,6 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.containers import Dataset
-from isolux.errors import TableError, UnknownNameError, place
 from isolux.io.cells import (
     as_lists,
     as_numbers,
@@ -25,8 +23,10 @@ from isolux.io.cells import (
     row_of,
 )
 from isolux.io.ids import ID_COLUMNS, ids_of
-from isolux.spec import UNKNOWN_VALUES
-from isolux.tables import ATTRIBUTES, IMAGES, INSTANCES, check
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 IMAGE_PATHS = ("file", "filename", "path", "image", "uri")
 """Columns whose cells lead to an image."""

@@ -12,7 +12,6 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.containers import Dataset
 from isolux.datasets._attribute_rows import attribute_rows
 from isolux.datasets._boxes import box_notes, checked_boxes
 from isolux.datasets._celeba_lists import (
@@ -29,9 +28,10 @@ from isolux.datasets._celeba_lists import (
 from isolux.datasets._clusters import clustered_as
 from isolux.datasets._columns import BOX
 from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
-from isolux.errors import FileError, SpecError, UnknownNameError
-from isolux.info import DatasetInfo, Reference
-from isolux.tables import IMAGES, INSTANCES, check
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
+from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.tables import IMAGES, INSTANCES, check
 
 __all__ = ["INFO", "load"]
 

@@ -13,7 +13,6 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.containers import Dataset
 from isolux.datasets._attribute_rows import attribute_rows
 from isolux.datasets._celeba_lists import (
     IDENTITY,
@@ -28,11 +27,12 @@ from isolux.datasets._celeba_lists import (
 from isolux.datasets._clusters import clustered_as
 from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
 from isolux.datasets._inner_paths import listed_files
-from isolux.errors import FileError, SpecError, TableError, UnknownNameError, place
-from isolux.info import DatasetInfo, Reference
 from isolux.io.cells import as_numbers, row_of
 from isolux.io.hashing import sha256_listing
-from isolux.tables import IMAGES, INSTANCES, check
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.tables import IMAGES, INSTANCES, check
 
 __all__ = ["INFO", "PARTS", "load"]
 

@@ -13,20 +13,27 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.containers import Dataset
 from isolux.datasets._attribute_rows import attribute_rows
 from isolux.datasets._clusters import clustered_as
 from isolux.datasets._files import optional_file
 from isolux.datasets._inner_paths import listed_pictures
 from isolux.datasets._wide import attributes_of
-from isolux.errors import FileError, JoinError, SpecError, TableError, UnknownNameError, place
-from isolux.info import DatasetInfo, Reference
 from isolux.io.cells import first_of, is_plain, row_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.ids import ID_FROM, ids_of, reduced
 from isolux.io.images import IMAGE_SUFFIXES
-from isolux.tables import IMAGES, INSTANCES, check
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import (
+    FileError,
+    JoinError,
+    SpecError,
+    TableError,
+    UnknownNameError,
+    place,
+)
+from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.tables import IMAGES, INSTANCES, check
 
 __all__ = ["INFO", "PART_FOLDERS", "load"]
 

@@ -15,18 +15,18 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.containers import Dataset
 from isolux.datasets._attribute_rows import attribute_rows
 from isolux.datasets._boxes import checked_boxes
 from isolux.datasets._clusters import clustered_as
 from isolux.datasets._columns import BOX
 from isolux.datasets._files import file_in, read_file, sha256_bytes
 from isolux.datasets._inner_paths import refuse_outside
-from isolux.datasets._mat_files import read_mat5, texts_of_cells
-from isolux.errors import FileError, SpecError, TableError, place
-from isolux.info import DatasetInfo, Reference
+from isolux.datasets._mat.files import read_mat5, texts_of_cells
 from isolux.io.cells import row_of
-from isolux.tables import IMAGES, INSTANCES, check
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, SpecError, TableError, place
+from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.tables import IMAGES, INSTANCES, check
 
 __all__ = ["INFO", "load"]
 

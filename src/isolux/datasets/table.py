@@ -11,7 +11,6 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.containers import Dataset
 from isolux.datasets._wide import (
     IMAGE_PATHS,
     attributes_of,
@@ -21,11 +20,12 @@ from isolux.datasets._wide import (
     images_of,
     instances_of,
 )
-from isolux.errors import UnknownNameError
-from isolux.info import DatasetInfo, Reference
 from isolux.io.cells import is_plain
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.info import DatasetInfo, Reference
 
 INFO = DatasetInfo(
     title="a table of your own",

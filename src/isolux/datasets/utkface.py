@@ -13,14 +13,14 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.containers import Dataset
 from isolux.datasets._attribute_rows import age_groups, attribute_rows
 from isolux.datasets._clusters import clustered_as
 from isolux.datasets._inner_paths import listed_pictures
-from isolux.errors import FileError, SpecError, TableError, place
-from isolux.info import DatasetInfo, Reference
 from isolux.io.images import IMAGE_SUFFIXES
-from isolux.tables import IMAGES, INSTANCES, check
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, SpecError, TableError, place
+from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.tables import IMAGES, INSTANCES, check
 
 __all__ = ["AGE_EDGES", "GENDERS", "INFO", "RACES", "load"]
 

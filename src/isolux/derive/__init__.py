@@ -14,13 +14,14 @@ from typing import cast
 
 import polars as pl
 
-from isolux import registry
-from isolux.containers import Dataset
-from isolux.errors import SpecError
-from isolux.info import DerivedInfo
-from isolux.tables import ATTRIBUTES, check
+from isolux.derive._captions import with_captions
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import DerivedInfo
+from isolux.vocabulary.tables import ATTRIBUTES, check
 
-__all__ = ["add", "names"]
+__all__ = ["add", "names", "with_captions"]
 
 _REASONS = 6  # of one attribute that a note lists
 
@@ -64,7 +65,7 @@ def add(dataset: Dataset, wanted: Sequence[str]) -> Dataset:
 
     Examples
     --------
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> three = Dataset(
     ...     name="three people",
     ...     info=DatasetInfo(title="Three people", summary="An example.", references=()),

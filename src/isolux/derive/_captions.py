@@ -8,11 +8,11 @@ from pathlib import Path
 import msgspec
 import polars as pl
 
-from isolux.containers import Dataset
-from isolux.errors import FileError, JoinError, SpecError, UnknownNameError
 from isolux.io.frames import read_table
 from isolux.io.ids import ID_COLUMNS, ids_of
-from isolux.tables import ATTRIBUTES, INSTANCES
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, JoinError, SpecError, UnknownNameError
+from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
 __all__ = ["CAPTION", "with_captions"]
 
@@ -55,7 +55,7 @@ def with_captions(dataset: Dataset, path: str | Path) -> Dataset:
     Examples
     --------
     >>> import tempfile
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one person",
     ...     info=DatasetInfo(title="One person", summary="An example.", references=()),

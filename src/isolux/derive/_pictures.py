@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.containers import Dataset
-from isolux.errors import FileError, IsoluxError, SpecError
 from isolux.io.images import Pixels, Shrunk, read_shrunk
 from isolux.io.paths import inside
-from isolux.tables import IMAGES
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, IsoluxError, SpecError
+from isolux.vocabulary.tables import IMAGES
 
 __all__ = ["LONGEST_PX", "OTHER_SIZE", "Measure", "Measured", "Seen", "measure_pictures"]
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.containers import Dataset
-from isolux.errors import SpecError
-from isolux.tables import ATTRIBUTES, INSTANCES
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
 __all__ = ["BOX", "people_with", "rows_of", "with_image_size"]
 

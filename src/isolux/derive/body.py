@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.containers import Dataset
 from isolux.derive._rows import rows_of
-from isolux.errors import SpecError
-from isolux.info import DerivedInfo, Reference
-from isolux.tables import INSTANCES
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import DerivedInfo, Reference
+from isolux.vocabulary.tables import INSTANCES
 
 __all__ = ["INFO", "derive"]
 
@@ -71,7 +71,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> two = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),

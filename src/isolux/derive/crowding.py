@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from isolux.containers import Dataset
 from isolux.derive._rows import BOX, rows_of
-from isolux.info import DerivedInfo, Reference
-from isolux.tables import INSTANCES
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.info import DerivedInfo, Reference
+from isolux.vocabulary.tables import INSTANCES
 
 __all__ = ["INFO", "derive"]
 
@@ -47,7 +47,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> two = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.containers import Dataset
 from isolux.derive._rows import BOX, people_with, rows_of, with_image_size
-from isolux.info import DerivedInfo, Reference
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.info import DerivedInfo, Reference
 
 __all__ = ["INFO", "SIZES_PX", "derive"]
 
@@ -61,7 +61,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
 
     Examples
     --------
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one person",
     ...     info=DatasetInfo(title="One person", summary="An example.", references=()),

@@ -24,7 +24,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from isolux.groups.estimates import Estimates
-from isolux.spec import AuditSpec
 from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
 from isolux.stats.multiplicity import (
@@ -38,6 +37,7 @@ from isolux.stats.nulls import REST, NullTest, centred_bootstrap, cluster_permut
 from isolux.stats.shuffling import parts_clusters, shuffle
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
+from isolux.vocabulary.spec import AuditSpec
 
 __all__ = ["Family", "Tested", "adjust", "standard_error_of_difference", "test_family"]
 

@@ -13,7 +13,7 @@ from isolux.disparity.rows import table_of
 from isolux.disparity.verification import verification_notes, verification_rows
 from isolux.disparity.whole import odds_rows, whole_rows
 from isolux.groups.estimates import Estimates
-from isolux.spec import AuditSpec
+from isolux.vocabulary.spec import AuditSpec
 
 __all__ = ["Disparities", "measure_disparities"]
 

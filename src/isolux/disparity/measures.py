@@ -22,9 +22,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from isolux.errors import InputError, SpecError
-from isolux.info import Direction
 from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.errors import InputError, SpecError
+from isolux.vocabulary.info import Direction
 
 __all__ = [
     "best",

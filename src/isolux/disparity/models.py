@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux import registry
 from isolux.disparity.family import adjust
 from isolux.disparity.measures import value_range
 from isolux.disparity.rows import Rows, rows_of, table_of
 from isolux.groups.estimates import Estimates
-from isolux.spec import AuditSpec
 from isolux.stats.correlation import paired_correlation
 from isolux.stats.design import IntArray
 from isolux.stats.detectable import smallest_detectable
@@ -23,7 +21,9 @@ from isolux.stats.multiplicity import (
 from isolux.stats.nulls import NullTest, centred_bootstrap, sign_flip
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
-from isolux.tables import COMPARISONS, GROUP_METRICS, Status
+from isolux.vocabulary import registry
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import COMPARISONS, GROUP_METRICS, Status
 
 __all__ = ["ModelComparison", "class_rankings", "compare_models"]
 

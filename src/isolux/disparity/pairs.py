@@ -12,13 +12,13 @@ from isolux.disparity.family import Family, Tested, correlation
 from isolux.disparity.measures import difference, log_ratio, ratio
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.estimates import Estimates
-from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray
 from isolux.stats.detectable import smallest_detectable, smallest_detectable_ratio
 from isolux.stats.intervals import Interval, difference_interval, log_ratio_interval, percentile
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
-from isolux.tables import Status
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import Status
 
 __all__ = ["pair_rows", "unjudged_rows"]
 

@@ -23,8 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.disparity.measures import difference, ratio, ratio_min_max, value_range
-from isolux.errors import SpecError
 from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.errors import SpecError
 
 __all__ = [
     "Aggregate",

@@ -15,7 +15,7 @@ import polars as pl
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.tables import DISPARITIES
+from isolux.vocabulary.tables import DISPARITIES
 
 __all__ = ["Rows", "rows_of", "table_of"]
 

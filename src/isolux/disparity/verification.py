@@ -29,13 +29,13 @@ from isolux.disparity.family import Family, Tested
 from isolux.disparity.rows import Rows, rows_of
 from isolux.disparity.whole import range_interval
 from isolux.groups.estimates import Estimates
-from isolux.spec import AuditSpec
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import percentile
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
 from isolux.stats.verification import fairness_discrepancy_rate, garbe, inequity_rate
-from isolux.tables import Status
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import Status
 
 __all__ = ["BOTH", "verification_notes", "verification_rows"]
 

@@ -19,8 +19,6 @@ from isolux.disparity import measures as formula
 from isolux.disparity.family import PERMUTATION, SIGN_FLIP, Family, Tested
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.estimates import Estimates
-from isolux.info import Direction
-from isolux.spec import AuditSpec
 from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
 from isolux.stats.detectable import two_sided_critical
@@ -37,7 +35,9 @@ from isolux.stats.multiplicity import critical_value, reached
 from isolux.stats.nulls import REST
 from isolux.stats.shuffling import parts_clusters
 from isolux.stats.statistic import FloatArray
-from isolux.tables import Status
+from isolux.vocabulary.info import Direction
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import Status
 
 __all__ = ["odds_rows", "range_interval", "whole_rows"]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError, TableError, place
 
 __all__ = [
     "BoolArray",
@@ -53,7 +53,7 @@ class Detections:
     --------
     >>> Detections(np.array([0, 0, -1]), np.array([0.9, 0.5, 0.1]))
     Traceback (most recent call last):
-    isolux.errors.TableError: an image index is negative
+    isolux.vocabulary.errors.TableError: an image index is negative
       expected: a whole number from 0
       found: -1
       where: detections, row 3, column 'image'

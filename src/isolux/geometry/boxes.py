@@ -27,7 +27,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from isolux.errors import SpecError, TableError, place
 from isolux.geometry._pairs import (
     CERTAIN,
     BoolArray,
@@ -40,6 +39,7 @@ from isolux.geometry._pairs import (
     rows_by_image,
     together,
 )
+from isolux.vocabulary.errors import SpecError, TableError, place
 
 __all__ = [
     "BoxColumns",
@@ -283,7 +283,7 @@ def check_boxes_xywh(
     --------
     >>> check_boxes_xywh(np.array([[0.0, 0, 5, 5], [3, 3, -1, 4]]), file="boxes.json")
     Traceback (most recent call last):
-    isolux.errors.TableError: a box has a negative width or height
+    isolux.vocabulary.errors.TableError: a box has a negative width or height
       expected: left, top, width, height in pixels
       found: [3.0, 3.0, -1.0, 4.0], and 1 such row in all
       where: boxes.json, row 2

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.errors import SpecError
 from isolux.geometry._pairs import (
     CERTAIN,
     Detections,
@@ -33,6 +32,7 @@ from isolux.geometry._pairs import (
     together,
 )
 from isolux.geometry.boxes import box_diagonal_xywh
+from isolux.vocabulary.errors import SpecError
 
 __all__ = [
     "COCO_KEYPOINTS",

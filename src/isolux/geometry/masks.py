@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.errors import TableError, place
 from isolux.geometry._pairs import (
     CERTAIN,
     BoolArray,
@@ -26,7 +25,8 @@ from isolux.geometry._pairs import (
     Pairs,
     Truths,
 )
-from isolux.geometry._rle import (
+from isolux.geometry.boxes import _candidate_pairs, _columns
+from isolux.geometry.rle import (
     Masks,
     masks_from_bitmaps,
     masks_from_coco,
@@ -34,7 +34,7 @@ from isolux.geometry._rle import (
     masks_from_edges,
     masks_to_coco,
 )
-from isolux.geometry.boxes import _candidate_pairs, _columns
+from isolux.vocabulary.errors import TableError, place
 
 __all__ = [
     "Masks",

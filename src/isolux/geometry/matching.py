@@ -26,7 +26,6 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from isolux.errors import SpecError
 from isolux.geometry._pairs import (
     CERTAIN,
     BoolArray,
@@ -37,6 +36,7 @@ from isolux.geometry._pairs import (
     Truths,
     rows_by_image,
 )
+from isolux.vocabulary.errors import SpecError
 
 __all__ = [
     "AREA_RANGES_PX",

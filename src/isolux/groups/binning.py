@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
-from isolux.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError, TableError, place
 
 __all__ = ["Binned", "Bins", "bin_labels", "binned", "parse_bins", "quantile_edges"]
 

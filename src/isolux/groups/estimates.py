@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.info import Metric
 from isolux.stats.design import Design, IntArray
 from isolux.stats.intervals import Interval
 from isolux.stats.resampling import Columns
 from isolux.stats.statistic import FloatArray
-from isolux.tables import GROUP_METRICS, Status
+from isolux.vocabulary.info import Metric
+from isolux.vocabulary.tables import GROUP_METRICS, Status
 
 __all__ = ["EVERYONE", "Estimates", "Group", "Measure"]
 

@@ -19,8 +19,8 @@ import math
 
 import polars as pl
 
-from isolux.errors import SpecError
 from isolux.groups.binning import Binned, bin_labels, binned, parse_bins
+from isolux.vocabulary.errors import SpecError
 
 __all__ = ["INCOME_RULES", "income_bins", "income_groups"]
 

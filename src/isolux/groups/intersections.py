@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.errors import SpecError, UnknownNameError
+from isolux.vocabulary.errors import SpecError, UnknownNameError
 
 __all__ = ["TIMES", "Part", "display", "entries", "joined", "parts"]
 

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.errors import JoinError, SpecError, TableError, UnknownNameError, place
 from isolux.groups._places import places
 from isolux.groups.binning import binned, parse_bins
 from isolux.groups.intersections import Part, entries, joined
@@ -26,8 +25,9 @@ from isolux.groups.nesting import leaves, nested
 from isolux.groups.ordering import natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN, mark_unknown
 from isolux.groups.votes import parse_votes, settled
-from isolux.spec import Grouping, Unknown
-from isolux.tables import ATTRIBUTES, MEMBERSHIP, check
+from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.spec import Grouping, Unknown
+from isolux.vocabulary.tables import ATTRIBUTES, MEMBERSHIP, check
 
 __all__ = ["MOST_NUMBERS", "Membership", "membership"]
 

@@ -11,10 +11,10 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.errors import SpecError
 from isolux.groups.occurrence import require_values
 from isolux.groups.unknown import UNKNOWN, is_unknown_word
-from isolux.spec import Absent
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import Absent
 
 __all__ = ["merged"]
 

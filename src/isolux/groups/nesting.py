@@ -11,9 +11,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 
-from isolux.errors import SpecError
 from isolux.groups.occurrence import require_values
-from isolux.spec import Absent
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import Absent
 
 __all__ = ["leaves", "nested"]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable
 
-from isolux.errors import SpecError
 from isolux.groups.ordering import natural_order
 from isolux.groups.unknown import is_unknown_word
-from isolux.spec import Absent
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import Absent
 
 __all__ = ["listed", "require_values"]
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.errors import SpecError, UnknownNameError
 from isolux.groups.binning import parse_bins
 from isolux.groups.intersections import display, entries
 from isolux.groups.unknown import known_handle, mark_unknown
 from isolux.groups.votes import parse_votes
-from isolux.spec import AuditSpec, Grouping
-from isolux.tables import ATTRIBUTES, check
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.spec import AuditSpec, Grouping
+from isolux.vocabulary.tables import ATTRIBUTES, check
 
 __all__ = ["check_references", "groupings", "references"]
 
@@ -165,7 +165,7 @@ def check_references(found: Mapping[str, str], frame: pl.DataFrame) -> None:
     >>> check_references({"race": "Whit"}, frame)
     Traceback (most recent call last):
         ...
-    isolux.errors.UnknownNameError: there is no group of 'race' named 'Whit'
+    isolux.vocabulary.errors.UnknownNameError: there is no group of 'race' named 'Whit'
       expected: one of White
       where: --reference
       what to do: did you mean 'White'?

@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.groups.estimates import Estimates, Measure
-from isolux.spec import AuditSpec
 from isolux.stats.design import Design, IntArray
 from isolux.stats.intervals import (
     KEPT_CLUSTERS,
@@ -22,7 +21,8 @@ from isolux.stats.intervals import (
 )
 from isolux.stats.resampling import jackknife_acceleration
 from isolux.stats.statistic import FloatArray
-from isolux.tables import Status
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import Status
 
 __all__ = ["intervals", "intervals_at", "standard_error", "statuses"]
 

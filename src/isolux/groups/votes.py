@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.errors import SpecError
+from isolux.vocabulary.errors import SpecError
 
 __all__ = ["VOTE_RULES", "VoteRule", "distinct", "parse_votes", "settled"]
 

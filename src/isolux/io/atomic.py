@@ -17,7 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.errors import OutputError
+from isolux.vocabulary.errors import OutputError
 
 __all__ = ["RUN_MARK", "refuse_existing", "staged_directory", "write_parquet", "write_text"]
 

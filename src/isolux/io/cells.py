@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from isolux.errors import SpecError, TableError, place
+from isolux.vocabulary.errors import SpecError, TableError, place
 
 __all__ = [
     "as_lists",

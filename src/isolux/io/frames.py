@@ -17,9 +17,9 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.errors import FileError, UnknownNameError, place
-from isolux.io._delimited import read_delimited
-from isolux.io._text import decodable
+from isolux.io.delimited import read_delimited
+from isolux.io.text import decodable
+from isolux.vocabulary.errors import FileError, UnknownNameError, place
 
 __all__ = ["FORMATS", "LARGEST", "format_of", "read_table"]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from isolux.errors import FileError
+from isolux.vocabulary.errors import FileError
 
 __all__ = ["sha256_file", "sha256_listing"]
 

@@ -9,8 +9,8 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.errors import SpecError, TableError, UnknownNameError, place
 from isolux.io.cells import as_text, row_of
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
 
 __all__ = ["ID_COLUMNS", "ID_FROM", "IdFrom", "ids_of", "reduced"]
 

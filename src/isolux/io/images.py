@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from isolux.errors import FileError
+from isolux.vocabulary.errors import FileError
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -136,7 +136,7 @@ def decode_image(data: bytes, where: str, *, exif_orientation: bool = True) -> P
     >>> decode_image(b"no picture", "a.png")
     Traceback (most recent call last):
         ...
-    isolux.errors.FileError: this is no picture, or it is damaged
+    isolux.vocabulary.errors.FileError: this is no picture, or it is damaged
       expected: PNG, JPEG, WEBP, BMP or TIFF
       found: cannot identify image file
       where: a.png

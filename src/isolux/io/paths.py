@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from isolux.errors import FileError, OutputError
+from isolux.vocabulary.errors import FileError, OutputError
 
 __all__ = ["inside", "plain_name"]
 
@@ -38,7 +38,7 @@ def inside(root: str | Path, path: str | Path) -> Path:
     >>> inside("/data", "../etc/passwd")
     Traceback (most recent call last):
         ...
-    isolux.errors.FileError: a path leads out of its folder
+    isolux.vocabulary.errors.FileError: a path leads out of its folder
       expected: a path below /data
       found: '../etc/passwd'
     """

@@ -14,12 +14,12 @@ from typing import Any
 
 import polars as pl
 
-from isolux.containers import Run
-from isolux.errors import FileError
 from isolux.io.atomic import RUN_MARK, staged_directory, write_parquet, write_text
 from isolux.io.frames import FORMATS
 from isolux.io.paths import plain_name
-from isolux.tables import (
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import FileError
+from isolux.vocabulary.tables import (
     ATTRIBUTES,
     COMPARISONS,
     DISPARITIES,
@@ -75,7 +75,7 @@ def save(
     OutputError
         When the directory exists and may not be replaced, or cannot be written.
     TableError
-        When a table of the run is not as ``isolux.tables`` declares it.
+        When a table of the run is not as ``isolux.vocabulary.tables`` declares it.
     """
     with staged_directory(path, overwrite=overwrite) as stage:
         for name, table in _TABLES.items():
@@ -119,7 +119,7 @@ def load(path: str | Path) -> Run:
     FileError
         When there is no such directory, it is no run, or a table is missing or damaged.
     TableError
-        When a table is not as ``isolux.tables`` declares it.
+        When a table is not as ``isolux.vocabulary.tables`` declares it.
     """
     root = Path(path).expanduser()
     record = _read_record(root)

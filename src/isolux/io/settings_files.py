@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from isolux.errors import FileError, SpecError, place
 from isolux.io.frames import read_table
+from isolux.vocabulary.errors import FileError, SpecError, place
 
 __all__ = ["read_label_map_file", "read_mapping"]
 

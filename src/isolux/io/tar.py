@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
-from isolux.errors import FileError
+from isolux.vocabulary.errors import FileError
 
 __all__ = ["SUFFIXES", "is_tar", "tar_files"]
 

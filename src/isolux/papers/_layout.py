@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from isolux.containers import Run
 from isolux.disparity import measures
-from isolux.errors import UnknownNameError
 from isolux.groups.unknown import UNKNOWN
 from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import UnknownNameError
 
 __all__ = ["as_settings", "cells", "groups_of", "metrics_in", "spread_over", "wide"]
 
@@ -108,7 +108,7 @@ def cells(
 
     Examples
     --------
-    >>> from isolux.tables import GROUP_METRICS
+    >>> from isolux.vocabulary.tables import GROUP_METRICS
     >>> table = GROUP_METRICS.conform(pl.DataFrame({
     ...     "model": "m", "metric": "recall_at_iou", "threshold": [0.5, 0.75], "attribute": "tone",
     ...     "values": [["1"], ["1"]], "value": [0.9, 0.8], "n_units": 70}))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from isolux.errors import UnknownNameError
-from isolux.spec import AuditSpec, parse_spec
+from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.spec import AuditSpec, parse_spec
 
 __all__ = ["require_protocol", "spec_of"]
 

@@ -17,9 +17,6 @@ from contextlib import suppress
 
 import polars as pl
 
-from isolux.containers import Run
-from isolux.errors import UnknownNameError
-from isolux.info import Info, Reference
 from isolux.papers._layout import (
     as_settings,
     groups_of,
@@ -28,7 +25,10 @@ from isolux.papers._layout import (
     wide,
 )
 from isolux.papers._protocols import spec_of
-from isolux.spec import AuditSpec
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.spec import AuditSpec
 
 __all__ = [
     "AGE_9_TO_4",
@@ -186,7 +186,8 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
 
     Examples
     --------
-    >>> from isolux.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.vocabulary.tables import SCORES
     >>> tables_of_a_run = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> tables("gender", Run({}, *(table.empty() for table in tables_of_a_run)))
     {}
@@ -248,7 +249,7 @@ def accuracy_by_race_gender(
 
     Examples
     --------
-    >>> from isolux.tables import GROUP_METRICS
+    >>> from isolux.vocabulary.tables import GROUP_METRICS
     >>> table = GROUP_METRICS.conform(pl.DataFrame({
     ...     "model": "erm", "metric": "accuracy", "attribute": "race*gender",
     ...     "values": [["Black", "Male"], ["Black", "Female"]], "value": [0.75, 0.375]}))

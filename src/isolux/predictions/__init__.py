@@ -12,15 +12,15 @@ from typing import cast
 
 import polars as pl
 
-from isolux import registry
-from isolux.errors import SpecError
 from isolux.io.frames import format_of
 from isolux.io.ids import IdFrom
 from isolux.predictions._attributes import from_attributes
 from isolux.predictions._image_ids import with_own_image_ids
 from isolux.predictions._join import join
 from isolux.predictions._outputs import output_format, read_outputs, reads_labels
-from isolux.tables import LABEL_PREDICTIONS, check
+from isolux.vocabulary import registry
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 
 __all__ = [
     "from_attributes",

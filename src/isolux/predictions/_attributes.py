@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.containers import Dataset
-from isolux.predictions._labels import Answers, label_rows
-from isolux.tables import LABEL_PREDICTIONS, check
+from isolux.predictions._labels.reading import Answers, label_rows
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 
 
 def from_attributes(
@@ -47,7 +47,7 @@ def from_attributes(
 
     Examples
     --------
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> people = Dataset(
     ...     name="x",
     ...     info=DatasetInfo(title="x", summary="x", references=()),

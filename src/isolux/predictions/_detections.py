@@ -13,10 +13,10 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from isolux.errors import SpecError, TableError, UnknownNameError, place
 from isolux.io.cells import as_numbers, as_text, row_of
 from isolux.io.frames import FORMATS, read_table
-from isolux.tables import (
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.tables import (
     BOX_PREDICTIONS,
     KEYPOINT_PREDICTIONS,
     MASK_PREDICTIONS,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.containers import Dataset
+from isolux.vocabulary.containers import Dataset
 
 __all__ = ["NamedImages", "with_own_image_ids"]
 
@@ -35,7 +35,7 @@ def with_own_image_ids(dataset: Dataset, predictions: pl.DataFrame) -> NamedImag
 
     Examples
     --------
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> one = Dataset(
     ...     name="one image",
     ...     info=DatasetInfo(title="One image", summary="An example.", references=()),

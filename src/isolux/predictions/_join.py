@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.containers import Dataset
-from isolux.errors import JoinError
 from isolux.io.ids import ID_FROM, IdFrom, reduced
 from isolux.predictions._short import shortened
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import JoinError
 
 
 def join(

@@ -14,15 +14,15 @@ from typing import Any, cast
 
 import polars as pl
 
-from isolux import registry
-from isolux.errors import FileError, SpecError
 from isolux.io.frames import FORMATS, format_of
+from isolux.io.image_tables import holds_images, holds_values
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.tar import is_tar, tar_files
 from isolux.predictions._detections import kind_of_columns, read_detections
-from isolux.predictions._image_tables import holds_images, holds_values
 from isolux.predictions._pair_tables import holds_pairs, read_pairs
-from isolux.predictions._window import open_bytes
+from isolux.predictions._scan.window import open_bytes
+from isolux.vocabulary import registry
+from isolux.vocabulary.errors import FileError, SpecError
 
 __all__ = ["output_format", "read_outputs", "reads_labels"]
 
@@ -115,7 +115,7 @@ def read_outputs(
     Returns
     -------
     polars.DataFrame
-        One of the tables predictions of ``isolux.tables``.
+        One of the tables predictions of ``isolux.vocabulary.tables``.
 
     Raises
     ------

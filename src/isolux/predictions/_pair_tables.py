@@ -7,9 +7,9 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.errors import TableError, place
 from isolux.io.cells import row_of
 from isolux.io.frames import read_table
+from isolux.vocabulary.errors import TableError, place
 
 __all__ = ["PAIR", "holds_pairs", "read_pairs"]
 

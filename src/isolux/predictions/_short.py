@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.errors import JoinError
 from isolux.io.ids import IdFrom, reduced
+from isolux.vocabulary.errors import JoinError
 
 
 def shortened(ids: pl.Series, id_from: IdFrom, where: str) -> pl.Series:

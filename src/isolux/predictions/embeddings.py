@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.errors import FileError, SpecError, TableError, UnknownNameError, place
-from isolux.info import Info, Reference
 from isolux.io.cells import row_of
 from isolux.io.frames import FORMATS, read_table
 from isolux.io.ids import ID_COLUMNS, ids_of
 from isolux.predictions._detections import model_name
-from isolux.tables import EMBEDDINGS, check
+from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.tables import EMBEDDINGS, check
 
 INFO = Info(
     title="Embeddings",

@@ -14,16 +14,16 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.errors import FileError, UnknownNameError, place
-from isolux.info import Info
 from isolux.io.frames import read_table
 from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.io.image_tables import ARCHIVED, FHIBE_API, IMAGE_FILES
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.paths import inside
 from isolux.io.tar import is_tar, tar_files
 from isolux.predictions._detections import model_name
-from isolux.predictions._image_tables import ARCHIVED, FHIBE_API, IMAGE_FILES
-from isolux.tables import check
+from isolux.vocabulary.errors import FileError, UnknownNameError, place
+from isolux.vocabulary.info import Info
+from isolux.vocabulary.tables import check
 
 INFO = Info(
     title="Pictures",

@@ -7,8 +7,8 @@ from typing import Unpack
 
 import polars as pl
 
-from isolux.info import Info, Reference
-from isolux.predictions._labels import LabelOptions, read_labels
+from isolux.predictions._labels.reading import LabelOptions, read_labels
+from isolux.vocabulary.info import Info, Reference
 
 INFO = Info(
     title="JSON lines",

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.errors import FileError, SpecError
-from isolux.info import Info, Reference
 from isolux.io.paths import inside
 from isolux.io.tar import is_tar
 from isolux.predictions._detections import model_name
-from isolux.tables import PART_MASK_FILES, check
+from isolux.vocabulary.errors import FileError, SpecError
+from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.tables import PART_MASK_FILES, check
 
 INFO = Info(
     title="Part masks",

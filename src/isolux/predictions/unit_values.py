@@ -13,14 +13,14 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.errors import TableError, UnknownNameError, place
-from isolux.info import Info
 from isolux.io.cells import as_numbers, as_text, row_of
 from isolux.io.frames import read_table
 from isolux.io.ids import ID_COLUMNS, ids_of
+from isolux.io.image_tables import FHIBE_API, UNIT_VALUES, VALUE_COLUMNS
 from isolux.predictions._detections import model_name
-from isolux.predictions._image_tables import FHIBE_API, UNIT_VALUES, VALUE_COLUMNS
-from isolux.tables import check
+from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.info import Info
+from isolux.vocabulary.tables import check
 
 INFO = Info(
     title="Values computed elsewhere",

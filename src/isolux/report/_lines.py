@@ -7,10 +7,10 @@ from typing import Any
 
 import polars as pl
 
-from isolux import registry
-from isolux.errors import IsoluxError
-from isolux.info import Metric, TaskInfo
 from isolux.report.document import Line
+from isolux.vocabulary import registry
+from isolux.vocabulary.errors import IsoluxError
+from isolux.vocabulary.info import Metric, TaskInfo
 
 __all__ = ["LINE", "LineKey", "key_of", "lines_of", "lowered", "metric_of"]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from isolux.groups.unknown import UNKNOWN
-from isolux.info import Direction
 from isolux.report._views import Breakdown, Curve
-from isolux.tables import Status
+from isolux.vocabulary.info import Direction
+from isolux.vocabulary.tables import Status
 
 __all__ = [
     "Analysis",

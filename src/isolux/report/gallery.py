@@ -18,19 +18,19 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from isolux.containers import Dataset, Run
-from isolux.errors import FileError, SpecError
 from isolux.groups import groupings, membership
 from isolux.groups.unknown import UNKNOWN
-from isolux.info import DatasetInfo
 from isolux.io import write_text
 from isolux.io.images import read_image
 from isolux.io.paths import inside
 from isolux.report.document import Line
 from isolux.report.html import page
 from isolux.report.summary import summarise_record
-from isolux.spec import AuditSpec, parse_spec
-from isolux.tables import INSTANCES
+from isolux.vocabulary.containers import Dataset, Run
+from isolux.vocabulary.errors import FileError, SpecError
+from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.spec import AuditSpec, parse_spec
+from isolux.vocabulary.tables import INSTANCES
 
 if TYPE_CHECKING:
     from PIL.Image import Image

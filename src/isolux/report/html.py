@@ -14,13 +14,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isolux.containers import Run
 from isolux.io import write_text
-from isolux.report import _answer, figures, wording
+from isolux.report import figures, wording
 from isolux.report._lines import lowered
 from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
+from isolux.report.summary import answer as _answer
 from isolux.report.summary import summarise
+from isolux.vocabulary.containers import Run
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -42,8 +43,9 @@ def render(summary: Summary) -> str:
 
     Examples
     --------
-    >>> from isolux.containers import Run
-    >>> from isolux.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+    >>> from isolux.vocabulary.containers import Run
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.vocabulary.tables import SCORES
     >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
     >>> html = render(summarise(Run({"model": "<b>"}, *(table.empty() for table in tables))))
     >>> "<b>" in html, "&lt;b&gt;" in html

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import urlsplit
 
-from isolux.tables import Status
+from isolux.vocabulary.tables import Status
 
 __all__ = [
     "SHAPE",

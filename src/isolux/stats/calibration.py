@@ -14,8 +14,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from isolux.errors import SpecError
 from isolux.stats.statistic import FloatArray, SumStatistic
+from isolux.vocabulary.errors import SpecError
 
 __all__ = ["BINS", "calibration_error"]
 

@@ -20,8 +20,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from isolux.errors import SpecError
 from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.errors import SpecError
 
 __all__ = ["smallest_detectable", "smallest_detectable_ratio", "two_sided_critical"]
 

@@ -25,9 +25,9 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
-from isolux.errors import InputError, SpecError
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.errors import InputError, SpecError
 
 __all__ = [
     "Itemsets",

@@ -31,8 +31,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from isolux.errors import InputError, SpecError
 from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.errors import InputError, SpecError
 
 __all__ = [
     "benjamini_hochberg",

@@ -26,8 +26,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from isolux.errors import InputError, SpecError
 from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.errors import InputError, SpecError
 
 __all__ = [
     "ProportionInterval",

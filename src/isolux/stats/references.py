@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isolux.info import Reference
+from isolux.vocabulary.info import Reference
 
 __all__ = ["of_methods"]
 

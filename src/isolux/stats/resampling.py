@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from isolux.spec import Bootstrap
 from isolux.stats.design import Design, IntArray
 from isolux.stats.statistic import (
     DetectionStatistic,
@@ -24,6 +23,7 @@ from isolux.stats.statistic import (
     SumStatistic,
 )
 from isolux.stats.weights import blocks, multinomial, poisson
+from isolux.vocabulary.spec import Bootstrap
 
 __all__ = [
     "Columns",

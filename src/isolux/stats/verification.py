@@ -13,7 +13,7 @@ from bisect import bisect_right
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats._pair_tallies import TalliedPairs
+from isolux.stats.pair_tallies import TalliedPairs
 from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
 
 __all__ = [

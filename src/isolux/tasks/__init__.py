@@ -7,9 +7,9 @@ import inspect
 from dataclasses import replace
 from typing import Any, cast
 
-from isolux import registry
-from isolux.containers import Dataset, Scores
-from isolux.errors import SpecError
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
 
 __all__ = ["score"]
 
@@ -47,7 +47,7 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
     Examples
     --------
     >>> import polars as pl
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> people = Dataset(
     ...     name="three people",
     ...     info=DatasetInfo(title="Three people", summary="An example.", references=()),

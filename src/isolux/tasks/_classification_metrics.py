@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from isolux.info import Direction, Metric, Reference
 from isolux.stats.calibration import BINS, calibration_error
 from isolux.stats.roc import roc_auc
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
+from isolux.vocabulary.info import Direction, Metric, Reference
 
 __all__ = ["EVIDENCE", "FACET", "METRICS", "REFERENCES"]
 

@@ -18,8 +18,6 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from isolux.containers import Dataset
-from isolux.errors import SpecError, TableError, UnknownNameError, place
 from isolux.geometry.masks import (
     Masks,
     masks_from_coco,
@@ -27,7 +25,9 @@ from isolux.geometry.masks import (
     masks_to_coco,
     union_of_parts,
 )
-from isolux.tables import IMAGES, INSTANCES
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 __all__ = [
     "Parts",

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 
 import polars as pl
 
-from isolux.containers import Dataset
-from isolux.errors import SpecError
-from isolux.tables import INSTANCES
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.tables import INSTANCES
 
 __all__ = ["instances_with_truth", "unused_merges"]
 

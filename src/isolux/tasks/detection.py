@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isolux.containers import Dataset, Scores
-from isolux.info import TaskInfo
-from isolux.tables import BOX_PREDICTIONS
-from isolux.tasks._boxes import NO_BOX, NO_MASK
-from isolux.tasks._boxes_evidence import AVERAGE_PRECISION, IN_GROUP, PRECISION_BY_SIZE
-from isolux.tasks._boxes_matching import Matching, OtherGroups
-from isolux.tasks._boxes_metrics import COCO, DETECTION, FACET, HOIEM, RECALL_BY_SIZE, WIDER
-from isolux.tasks._boxes_scoring import box_pairs, score_shapes, settings_of
+from isolux.tasks._boxes.evidence import AVERAGE_PRECISION, IN_GROUP, PRECISION_BY_SIZE
+from isolux.tasks._boxes.matching import Matching, OtherGroups
+from isolux.tasks._boxes.metrics import COCO, DETECTION, FACET, HOIEM, RECALL_BY_SIZE, WIDER
+from isolux.tasks._boxes.scoring import box_pairs, score_shapes, settings_of
+from isolux.tasks._boxes.table import NO_BOX, NO_MASK
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.tables import BOX_PREDICTIONS
 
 __all__ = ["INFO", "score"]
 
@@ -136,7 +136,7 @@ def score(
     .80 and too little at .85, .90 and .95. Nobody found the second.
 
     >>> import polars as pl
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> people = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),

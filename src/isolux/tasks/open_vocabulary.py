@@ -11,23 +11,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from isolux.containers import Dataset, Scores
-from isolux.errors import SpecError
-from isolux.info import TaskInfo
-from isolux.spec import UNKNOWN_VALUES
-from isolux.tables import BOX_PREDICTIONS, check, to_polars
-from isolux.tasks._boxes_matching import Matching, chosen, measured
-from isolux.tasks._boxes_metrics import FACET
-from isolux.tasks._boxes_scoring import settings_of
-from isolux.tasks._class_recalls import DEFAULTS, class_metrics, class_recalls
-from isolux.tasks._person_classes import (
+from isolux.tasks._boxes.matching import Matching, chosen, measured
+from isolux.tasks._boxes.metrics import FACET
+from isolux.tasks._boxes.scoring import settings_of
+from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics, class_recalls
+from isolux.tasks._phrases.person_classes import (
     First,
     asked_by_class,
     first_of_image,
     notes_on_people,
     people_by_class,
 )
-from isolux.tasks._prompts import templates_of
+from isolux.tasks._phrases.prompts import templates_of
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.tables import BOX_PREDICTIONS, check, to_polars
 
 __all__ = ["INFO", "score"]
 
@@ -124,7 +124,7 @@ def score(
     Her box is labelled as nurse exactly and as student somewhat too low; nobody drew a guard.
 
     >>> import polars as pl
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> people = Dataset(
     ...     name="two people",
     ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),

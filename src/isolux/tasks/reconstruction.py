@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isolux.containers import Dataset, Scores
-from isolux.info import TaskInfo
-from isolux.tasks._images import Asked, score_pictures
-from isolux.tasks._images_compare import Comparison, Crop
-from isolux.tasks._images_metrics import FHIBE, PICTURES
+from isolux.tasks._images.compare import Comparison, Crop
+from isolux.tasks._images.judging import Asked, score_pictures
+from isolux.tasks._images.metrics import FHIBE, PICTURES
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.info import TaskInfo
 
 __all__ = ["INFO", "score"]
 
@@ -121,7 +121,7 @@ def score(
     Values that another program measured; the second person was given no picture.
 
     >>> import polars as pl
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> people = Dataset(
     ...     name="two",
     ...     info=DatasetInfo(title="Two", summary="An example.", references=()),

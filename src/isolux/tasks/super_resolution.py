@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isolux.containers import Dataset, Scores
-from isolux.info import TaskInfo
-from isolux.tasks._images import Asked, score_pictures
-from isolux.tasks._images_compare import Comparison, Crop
-from isolux.tasks._images_metrics import FHIBE, PICTURES
+from isolux.tasks._images.compare import Comparison, Crop
+from isolux.tasks._images.judging import Asked, score_pictures
+from isolux.tasks._images.metrics import FHIBE, PICTURES
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.info import TaskInfo
 
 __all__ = ["INFO", "score"]
 
@@ -88,7 +88,7 @@ def score(
     >>> from pathlib import Path
     >>> import polars as pl
     >>> from PIL import Image
-    >>> from isolux.info import DatasetInfo
+    >>> from isolux.vocabulary.info import DatasetInfo
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name, grey in (("original", 100), ("made", 151)):
     ...         Image.new("RGB", (16, 16), (grey,) * 3).save(Path(folder) / f"{name}.png")

@@ -1,0 +1,214 @@
+"""One row per metric and attribute: what the test found there, and what it could have seen.
+
+From the tables ``disparities`` and ``group_metrics`` to the material of which sentences are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from isolux.groups.unknown import UNKNOWN
+from isolux.vocabulary.containers import Run
+
+__all__ = ["KEY", "blocks_of", "unjudged_of"]
+
+MEASURE = ("model", "task", "metric", "label", "threshold")
+KEY = (*MEASURE, "attribute")
+_PAIR = (
+    "group_a", "group_b", "value", "low", "high", "p_adjusted", "status", "reason",
+    "n_units_a", "n_units_b", "n_clusters_a", "n_clusters_b",
+)  # fmt: skip
+_TIE = 1e-9
+_SMALL = ("insufficient units", "insufficient clusters")
+
+
+def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
+    """Lay out what was found about each metric and attribute.
+
+    Parameters
+    ----------
+    run : Run
+    alpha : float
+        A pair differs if its family-adjusted p is at most this.
+
+    Returns
+    -------
+    polars.DataFrame
+        Keyed by ``KEY``. The leading pair (``group_a``, ``group_b``, ``value``, …): of the pairs
+        that differ, the one whose interval keeps farthest from 0; if no pair does but a group
+        differs from everyone else, that group and everyone; else the pair farthest apart. Known
+        groups go before people whose value is unknown; ``aside``: nothing but the unknown
+        differs, and ``known_a``, ``known_b``, ``known_gap`` are the known groups farthest apart
+        (null: there are no two). ``strength`` (0 or
+        more, the metric's unit): how far the interval keeps from 0. ``n_pairs``, ``n_differ``,
+        ``found``; ``any_p`` (do the groups differ at all), ``any_found``;
+        ``detectable_best``, ``detectable_worst`` (smallest detectable difference of the pair
+        where it is smallest and largest, with ``group_a_best``, …); ``range_low``, ``range_high``
+        (if the leading pair is the widest: an interval of it, all pairs at once); ``spread``,
+        ``spread_low``, ``spread_high`` (the noise-corrected standard deviation); ``n_units`` (of
+        everyone); ``covered`` (an intersection not shown to differ by more than an attribute in
+        it).
+    """
+    compared = _compared(run, alpha)
+    pairs = compared.filter("pair")
+    found = _leading(compared)
+    for extra in (_counts(pairs), _known(pairs), _seen(pairs), *_whole(run.disparities)):
+        found = found.join(extra, on=list(KEY), how="left", nulls_equal=True)
+    everyone = run.group_metrics.filter(pl.col("attribute").is_null()).select(*MEASURE, "n_units")
+    found = found.join(everyone, on=list(MEASURE), how="left", nulls_equal=True)
+    # The range may lie between other groups: those whose value is unknown, or that no pair joins.
+    widest = (pl.col("range_value") - pl.col("value").abs()).abs() < _TIE
+    found = found.with_columns(
+        pl.col("n_pairs", "n_differ").fill_null(0),
+        *(pl.when(widest).then(name).alias(name) for name in ("range_low", "range_high")),
+        found="differs",
+        aside=pl.col("differs") & pl.col("named").not_(),
+        any_found=(pl.col("any_p") <= alpha).fill_null(value=False),
+    )
+    return _with_covered(found)
+
+
+def unjudged_of(group_metrics: pl.DataFrame) -> pl.DataFrame:
+    """List the groups without a value, with in how many of their measures that is so.
+
+    A group in which there is nobody is left out of that measure: nobody is served badly there.
+    Groups by the truth hold nobody of another class, and a value that is left out has nobody.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model, attribute, group, small`` (true: too few units or clusters; false: the formula is
+        undefined or nothing was scored), ``named`` (false: a value is unknown), ``n_without``,
+        ``n_measures``, ``n_units`` and ``n_clusters`` (the most in any measure), ``status``,
+        ``reason``.
+    """
+    of_group = ["model", "attribute", "group"]
+    somebody = (pl.col("n_units") > 0).fill_null(value=True)
+    rows = group_metrics.filter(pl.col("attribute").is_not_null(), somebody)
+    totals = rows.group_by(of_group).agg(n_measures=pl.len())
+    without = rows.filter(pl.col("value").is_null()).with_columns(
+        small=pl.col("status").is_in(_SMALL)
+    )
+    counted = (
+        without.sort("n_units", "status", "reason", descending=[True, False, False])
+        .group_by(*of_group, "small", maintain_order=True)
+        .agg(
+            pl.len().alias("n_without"),
+            pl.col("values").list.contains(UNKNOWN).first().not_().alias("named"),
+            pl.col("n_units").max(),
+            pl.col("n_clusters").max(),
+            pl.col("status").first(),
+            pl.col("reason").first(),
+        )
+    )
+    return counted.join(totals, on=of_group).sort(
+        "model", "attribute", "small", "named", "n_without", "n_units", "group",
+        descending=[False, False, True, True, True, True, False],
+    )  # fmt: skip
+
+
+def _strength() -> pl.Expr:
+    """How far the interval keeps from 0; 0 where it holds 0, or where there is none."""
+    below, above = -pl.col("high"), pl.col("low")
+    return pl.max_horizontal(below, above, 0.0).fill_null(0.0)
+
+
+def _compared(run: Run, alpha: float) -> pl.DataFrame:
+    """Take all comparisons of two groups, or of a group with everyone, that have a value."""
+    unknown = run.group_metrics.filter(pl.col("values").list.contains(UNKNOWN))
+    unnamed = unknown.select("attribute", "group").unique()
+    rows = run.disparities.filter(
+        pl.col("kind").is_in(["difference", "difference_to_overall"]), pl.col("value").is_not_null()
+    ).with_columns(
+        strength=_strength(),
+        differs=(pl.col("p_adjusted") <= alpha).fill_null(value=False),
+        pair=pl.col("kind") == "difference",
+        named=pl.lit(value=True),
+    )
+    for side in ("group_a", "group_b"):
+        marked = unnamed.select("attribute", pl.col("group").alias(side), _mark=pl.lit(value=False))
+        rows = rows.join(marked, on=["attribute", side], how="left").with_columns(
+            named=pl.col("named") & pl.col("_mark").fill_null(value=True)
+        )
+        rows = rows.drop("_mark")
+    return rows
+
+
+def _leading(compared: pl.DataFrame) -> pl.DataFrame:
+    # Strength ranks only what differs: among the others all whose interval holds 0 tie. A known
+    # group against everyone does not go before a pair with the unknown: they are in everyone, and
+    # may be all that it differs from.
+    ranked = compared.sort(
+        "differs",
+        "pair",
+        "named",
+        pl.when("differs").then("strength").otherwise(0.0),
+        pl.col("value").abs(),
+        "group_a",
+        "group_b",
+        descending=[True] * 5 + [False] * 2,
+    )
+    return ranked.group_by(KEY, maintain_order=True).agg(
+        pl.col(*_PAIR, "strength", "differs", "pair", "named").first()
+    )
+
+
+def _known(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Find the two known groups that are farthest apart."""
+    widest = pairs.filter("named").sort(
+        pl.col("value").abs(), "group_a", "group_b", descending=[True, False, False]
+    )
+    return widest.group_by(KEY, maintain_order=True).agg(
+        known_a=pl.col("group_a").first(),
+        known_b=pl.col("group_b").first(),
+        known_gap=pl.col("value").first(),
+    )
+
+
+def _counts(pairs: pl.DataFrame) -> pl.DataFrame:
+    return pairs.group_by(KEY).agg(n_pairs=pl.len(), n_differ=pl.col("differs").sum())
+
+
+def _seen(pairs: pl.DataFrame) -> pl.DataFrame:
+    ranked = pairs.drop_nulls("detectable").filter(
+        pl.col("named") | pl.col("named").any().over(KEY).not_()
+    )
+    ranked = ranked.sort("detectable", "group_a", "group_b")
+    names = ("detectable", "group_a", "group_b")
+    return ranked.group_by(KEY, maintain_order=True).agg(
+        pl.col(names).first().name.suffix("_best"), pl.col(names).last().name.suffix("_worst")
+    )
+
+
+def _whole(disparities: pl.DataFrame) -> Iterable[pl.DataFrame]:
+    test = disparities.filter(kind="any_difference").unique(KEY, keep="first", maintain_order=True)
+    yield test.select(*KEY, any_p=pl.coalesce("p_adjusted", "p_value"))
+    widest = disparities.filter(kind="range").unique(KEY, keep="first")
+    yield widest.select(*KEY, range_value="value", range_low="low", range_high="high")
+    spread = disparities.filter(kind="noise_corrected_sd").unique(KEY, keep="first")
+    yield spread.select(*KEY, spread="value", spread_low="low", spread_high="high")
+
+
+def _with_covered(blocks: pl.DataFrame) -> pl.DataFrame:
+    """Mark intersections whose gap is not shown to exceed that of an attribute within them."""
+    names = blocks["attribute"].unique().to_list()
+    within = [
+        {"attribute": whole, "part": part}
+        for whole in names
+        for part in names
+        if set(part.split("*")) < set(whole.split("*"))
+    ]
+    schema = {"attribute": pl.String, "part": pl.String}
+    gaps = blocks.filter("found").select(*MEASURE, part="attribute", part_gap=pl.col("value").abs())
+    largest = (
+        pl.DataFrame(within, schema=schema)
+        .join(gaps, on="part")
+        .group_by(KEY)
+        .agg(pl.col("part_gap").max())
+    )
+    joined = blocks.join(largest, on=list(KEY), how="left", nulls_equal=True)
+    return joined.with_columns(
+        covered=(pl.col("strength") <= pl.col("part_gap") + _TIE).fill_null(value=False)
+    ).drop("part_gap")

@@ -1,0 +1,247 @@
+"""What is known of each unit, as a table of numbers: the design matrix of the analyses.
+
+From a run's attributes to ``matrix [n_units, n_columns]``. Two forms: ``items_of`` gives true and
+false, one column a value, numbers in bins (for itemsets and slices); ``columns_of`` gives numbers
+as they are and a column for each value of what is no number (for regression and forests). An
+attribute may have several values of one unit: then several of its columns are true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.analyses._answers import answer_columns
+from isolux.groups import groupings, membership
+from isolux.groups.membership import MOST_NUMBERS
+from isolux.groups.unknown import mark_unknown
+from isolux.stats.design import IntArray
+from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.spec import AuditSpec, Grouping
+
+__all__ = ["Features", "Kinds", "columns_of", "items_of", "kinds_of", "without"]
+
+MOST_VALUES = 100
+"""Of an attribute that is no number; one with more names its units rather than describes them."""
+
+_NOT_ABOUT_PEOPLE = ("cluster", "id", "prediction_id")
+"""Settings that name columns which a table of one's own holds beside its attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Columns about units: which attribute each is of, and which value.
+
+    ``value`` is None where the column is the number itself, NaN where nobody knows it.
+    """
+
+    attribute: tuple[str, ...]
+    value: tuple[str | None, ...]
+    matrix: npt.NDArray[np.bool_] | FloatArray
+    notes: tuple[str, ...] = ()
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Each attribute once, in order."""
+        return tuple(dict.fromkeys(self.attribute))
+
+    def columns(self, attribute: str) -> IntArray:
+        """Return the places of an attribute's columns."""
+        own = [j for j, name in enumerate(self.attribute) if name == attribute]
+        return np.asarray(own, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """The attributes that units have: numbers, words, and those that are left out (with why)."""
+
+    rows: pl.DataFrame
+    numbers: tuple[str, ...]
+    words: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def kinds_of(
+    run: Run, spec: AuditSpec, units: pl.Series, asked: Sequence[str], *, analysis: str
+) -> Kinds:
+    """Sort the attributes of units into numbers and words.
+
+    Parameters
+    ----------
+    run : Run
+    spec : AuditSpec
+    units : polars.Series
+        Identifiers of the units that are explained.
+    asked : sequence of str
+        Attributes to use; none: all that the run has, but for those that hold clusters,
+        identifiers or the model's own answers.
+    analysis : str
+        Its name, for errors.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no such attribute.
+    SpecError
+        No unit has a known value of any attribute that differs between units.
+    """
+    known = run.attributes["attribute"].unique(maintain_order=True).to_list()
+    for name in asked:
+        if name not in known:
+            where = f"--analysis-option {analysis}.attributes"
+            raise UnknownNameError("attribute", name, known, where=where)
+    rows, facts = _known(run, spec, units, asked)
+    constant = (pl.col("values") == 1) & (pl.col("units") == len(units))
+    number = pl.col("all_numbers") & (pl.col("numbers") > MOST_NUMBERS)
+    many = ~number & (pl.col("values") > MOST_VALUES)
+    found = {
+        name: facts.filter(rule)["attribute"].sort().to_list()  # whatever the rows' order
+        for name, rule in (
+            ("numbers", number), ("many", many), ("words", ~number & ~many & ~constant),
+        )
+    }  # fmt: skip
+    if not found["numbers"] and not found["words"]:
+        raise SpecError(
+            "there is nothing to explain scores with",
+            expected="attributes whose values differ between units",
+            found="no attribute of them" if facts.is_empty() else ", ".join(facts["attribute"]),
+            where=f"the analysis {analysis}",
+            hint="audit again with --derive box_size or the like: `isolux list attributes`",
+        )
+    notes = _answers_left_out(spec, known, asked)
+    if found["many"]:
+        named = ", ".join(found["many"])
+        notes.append(f"{named}: more than {MOST_VALUES} different values, so not used to explain")
+    return Kinds(rows, tuple(found["numbers"]), tuple(found["words"]), tuple(notes))
+
+
+def _answers_left_out(spec: AuditSpec, known: Sequence[str], asked: Sequence[str]) -> list[str]:
+    """Say which columns were taken for other models' answers, though no setting names them."""
+    named = (spec.prediction_column, spec.score_column, spec.detected_column)
+    others = [name for name in answer_columns(spec, known) if name not in named]
+    if asked or not others:
+        return []
+    return [f"{', '.join(others)}: what models said of people, so not used to explain"]
+
+
+def _known(
+    run: Run, spec: AuditSpec, units: pl.Series, asked: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Take the rows with a known value, and count each attribute's values, numbers and units."""
+    told = [getattr(spec, name) for name in _NOT_ABOUT_PEOPLE if getattr(spec, name)]
+    told += answer_columns(spec, run.attributes["attribute"].unique(maintain_order=True))
+    named = pl.col("attribute")
+    used = run.attributes.filter(
+        pl.col("unit_id").is_in(units.implode()),
+        named.is_in(list(asked)) if asked else named.is_in(told).not_(),
+    )
+    if "number" not in used.columns:
+        used = used.with_columns(number=pl.lit(None, pl.Float64))
+    rows = mark_unknown(used, spec.unknown_values).drop_nulls("value")
+    written = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
+    rows = rows.with_columns(number=pl.coalesce("number", written).fill_nan(None))
+    return rows, rows.group_by("attribute", maintain_order=True).agg(
+        values=pl.col("value").n_unique(),
+        all_numbers=pl.col("number").is_finite().fill_null(value=False).all(),
+        numbers=pl.col("number").n_unique(),
+        units=pl.col("unit_id").n_unique(),
+    )
+
+
+def items_of(run: Run, spec: AuditSpec, units: pl.Series, kinds: Kinds, *, bins: int) -> Features:
+    """Give each value of each attribute a column of true and false; numbers in ``bins`` quantiles.
+
+    Values are those of the audit's own groups (merges, bins and votes of attributes in ``by``). An
+    unknown value is no item: whoever has one holds no item of that attribute.
+    """
+    names = [*kinds.words, *kinds.numbers]
+    known = groupings(spec, run.attributes)
+    rules = {}
+    for name in names:
+        own = known.get(name) or Grouping(
+            attribute=name, votes=spec.votes, unknown_values=spec.unknown_values
+        )
+        binned = f"quantile:{bins}" if name in kinds.numbers and own.bins is None else own.bins
+        rules[name] = own.model_copy(update={"unknown": "drop", "bins": binned})
+    rows = kinds.rows.filter(pl.col("attribute").is_in(names))
+    frame = membership(rows, names, rules, units=units).frame
+    pairs = frame.select("attribute", "group").unique(maintain_order=True).with_row_index("item")
+    at = frame.join(pairs, on=["attribute", "group"]).join(
+        pl.DataFrame({"unit_id": units}).with_row_index("unit"), on="unit_id"
+    )
+    matrix = np.zeros((len(units), pairs.height), dtype=np.bool_)
+    matrix[at["unit"].to_numpy(), at["item"].to_numpy()] = True
+    return Features(tuple(pairs["attribute"]), tuple(pairs["group"]), matrix, kinds.notes)
+
+
+def columns_of(run: Run, spec: AuditSpec, units: pl.Series, kinds: Kinds) -> Features:
+    """Give each number a column of numbers, and each value of what is none a column of 0 and 1.
+
+    A unit with several numbers has their median; NaN where nobody knows.
+    """
+    whole = items_of(
+        run, spec, units, Kinds(kinds.rows, (), kinds.words, kinds.notes), bins=2
+    ) if kinds.words else Features((), (), np.zeros((len(units), 0)), kinds.notes)  # fmt: skip
+    places = pl.DataFrame({"unit_id": units}).with_row_index("unit")
+    numbers = np.full((len(units), len(kinds.numbers)), np.nan)
+    median = (
+        kinds.rows.filter(pl.col("attribute").is_in(list(kinds.numbers)))
+        .group_by("attribute", "unit_id").agg(pl.col("number").median())
+        .join(places, on="unit_id")
+    )  # fmt: skip
+    for j, name in enumerate(kinds.numbers):
+        own = median.filter(attribute=name)
+        numbers[own["unit"].to_numpy(), j] = own["number"].to_numpy()
+    return Features(
+        (*kinds.numbers, *whole.attribute),
+        (*(None for _ in kinds.numbers), *whole.value),
+        np.column_stack([numbers, whole.matrix.astype(np.float64)]),
+        kinds.notes,
+    )
+
+
+def without(features: Features, outcome: FloatArray) -> Features:
+    """Leave out attributes that say the outcome itself, and say so.
+
+    One that has the same outcome for all units of each value, of most units, was made from the
+    score or is it; it would "explain" everything. So is a number that is a linear function of it.
+    """
+    told = [name for name in features.attributes if _tells(features, name, outcome)]
+    if not told:
+        return features
+    kept = np.asarray([name not in told for name in features.attribute])
+    note = (
+        f"{', '.join(told)}: says of every unit what its score says, so it was made from it or the "
+        "score from it; left out"
+    )
+    return Features(
+        tuple(n for n, k in zip(features.attribute, kept, strict=True) if k),
+        tuple(v for v, k in zip(features.value, kept, strict=True) if k),
+        features.matrix[:, kept],
+        (*features.notes, note),
+    )
+
+
+def _tells(features: Features, name: str, outcome: FloatArray) -> bool:
+    own = features.columns(name)
+    if features.value[own[0]] is None:
+        number = features.matrix[:, own[0]]
+        known = np.isfinite(number)
+        if known.sum() < 3:
+            return False
+        a, b = number[known] - number[known].mean(), outcome[known] - outcome[known].mean()
+        both = float(a @ a) * float(b @ b)
+        return both > 0 and float(a @ b) ** 2 > (1 - 1e-9) * both
+    held = features.matrix[:, own].astype(np.float64)
+    n = held.sum(axis=0)
+    if held.any(axis=1).mean() < 0.9 or len(own) < 2 or len(own) > len(outcome) / 5:
+        return False
+    high = np.asarray([outcome[h > 0].max(initial=-np.inf) for h in held.T])
+    low = np.asarray([outcome[h > 0].min(initial=np.inf) for h in held.T])
+    return bool((high == low)[n > 0].all() and len(np.unique(high[n > 0])) > 1)

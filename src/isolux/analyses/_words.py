@@ -1,0 +1,170 @@
+"""How analyses say what a run calls things: attributes, metrics, sizes, p-values.
+
+Every sentence of a finding is made with these, so that two analyses never call one thing by two
+names. Wording follows fairlearn's guide for contributors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from isolux.groups.unknown import KNOWN_SUFFIX
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.info import Metric
+
+__all__ = ["Words", "level_of", "lowered", "number", "size", "words_of"]
+
+_MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What the run calls things.
+
+    Parameters
+    ----------
+    terms : mapping of str to str
+        Attribute to the words to print for it.
+    metrics : mapping of str to Metric
+        The task's metrics; one that is not there is called by its name, and has no direction.
+    level : float
+        Of the intervals.
+    corrected : bool
+        Whether p-values are adjusted for the family.
+    models : int
+        With more than one, sentences begin with the model's name.
+    cluster : str or None
+        What was sampled independently.
+    needed : str
+        What a group needs to be judged: "50 units and 10 clusters".
+    """
+
+    terms: Mapping[str, str] = field(default_factory=dict)
+    metrics: Mapping[str, Metric] = field(default_factory=dict)
+    level: float = 0.95
+    corrected: bool = True
+    models: int = 1
+    cluster: str | None = None
+    needed: str = ""
+
+    def title(self, attribute: str) -> str:
+        """Call an attribute or intersection by the dataset's terms.
+
+        Examples
+        --------
+        >>> Words(terms={"gender": "perceived gender presentation"}).title("race*gender (known)")
+        'race × perceived gender presentation (known)'
+        """
+        said = []
+        for part in attribute.split("*"):
+            plain = part.removesuffix(KNOWN_SUFFIX)
+            rest = part[len(plain) :]
+            said.append(self.terms.get(plain, plain.replace("_", " ")) + rest)
+        return " × ".join(said)
+
+    def measure(self, row: Mapping[str, Any]) -> str:
+        """Call a metric, its class and its threshold: ``recall of nurse``."""
+        metric = self.metrics.get(row["metric"])
+        of = f" of {row['label']}" if row["label"] is not None else ""
+        if metric and row["threshold"] is not None and metric.at != "at":
+            return f"{metric.titled(row['threshold'])}{of}"
+        name = metric.title if metric else str(row["metric"]).replace("_", " ")
+        at = f" at {row['threshold']:g}" if row["threshold"] is not None else ""
+        return f"{name}{of}{at}"
+
+    def unit(self, row: Mapping[str, Any]) -> str:
+        """Return the metric's unit."""
+        metric = self.metrics.get(row["metric"])
+        return metric.unit if metric else "fraction"
+
+    def better(self, row: Mapping[str, Any], value: float) -> str:
+        """Say whether that way is worse where "lower" alone does not say so."""
+        metric = self.metrics.get(row["metric"])
+        if metric is None or metric.direction == "none":
+            return "neither way is better by itself"
+        if metric.direction == "lower":
+            return "worse" if value > 0 else "better"
+        return ""
+
+    def p(self, value: float | None) -> str:
+        """Print a p-value, and that it is adjusted.
+
+        Examples
+        --------
+        >>> Words().p(0.0002), Words(corrected=False).p(0.04)
+        ('adjusted p < 0.001', 'p = 0.040 (not adjusted for the other tests)')
+        """
+        if value is None:
+            return "not tested"
+        said = "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+        return (
+            f"adjusted {said}" if self.corrected else f"{said} (not adjusted for the other tests)"
+        )
+
+    def start(self, model: str, sentence: str) -> str:
+        """Begin with a capital letter; with the model where there are several."""
+        upper = sentence[:1].upper() + sentence[1:]
+        return f"{model}: {upper}" if self.models > 1 else upper
+
+
+def words_of(run: Run) -> Words:
+    """Read from a run's record and tables what it calls things."""
+    spec = run.record.get("spec") or {}
+    units, clusters = spec.get("min_units"), spec.get("min_clusters")
+    return Words(
+        terms=dict((run.record.get("dataset") or {}).get("terms") or ()),
+        metrics=_metrics(run.group_metrics["task"].unique().sort().to_list(), run.record),
+        level=float(spec.get("level", 0.95)),
+        corrected=spec.get("correction") != "none",
+        models=run.group_metrics["model"].n_unique(),
+        cluster=(run.record.get("clusters") or {}).get("column"),
+        needed=f"{units} units and {clusters} clusters" if units and clusters else "",
+    )
+
+
+def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
+    """Return the tasks' metrics by name, each task's defaults first; else as the run says."""
+    found: dict[str, Metric] = {}
+    for task in tasks:
+        try:
+            info = registry.task_info(task)
+        except UnknownNameError:  # a run read back where the task's package is not installed
+            continue
+        ordered = sorted(info.metrics, key=lambda m: m.name not in info.defaults)
+        found |= {m.name: m for m in ordered if m.name not in found}
+    said = record.get("measures") or {}
+    return found | {
+        name: Metric(name=name, definition="", **about)
+        for name, about in said.items()
+        if name not in found
+    }
+
+
+def size(value: float, unit: str) -> str:
+    """Print the size of a difference with its unit; points of a hundred for fractions."""
+    if unit != "fraction":
+        return f"{abs(value):.3g} {unit}".strip()
+    said = number(abs(value), unit)
+    return f"{said} {'point' if said == '1.0' else 'points'}"
+
+
+def number(value: float, unit: str) -> str:
+    """Print a number of a metric's unit; fractions as points of a hundred."""
+    if unit != "fraction":
+        return f"{value:.3g}".replace("-", _MINUS)
+    said = f"{100 * value:.1f}"
+    return said.lstrip("-") if float(said) == 0 else said.replace("-", _MINUS)
+
+
+def level_of(words: Words) -> str:
+    """Print the intervals' level: ``95 %``."""
+    return f"{100 * words.level:g} %"
+
+
+def lowered(text: str) -> str:
+    """Lower the first letter, unless the word is an abbreviation."""
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]

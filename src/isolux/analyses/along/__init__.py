@@ -1,0 +1,204 @@
+"""The score along a number: age, income, size, luminance, skin tone as an angle.
+
+FairFace (Figures 5 and 6) shows how the individual typology angle is spread in each group, and a
+model's accuracy against it. This does both for any attribute that is a number: people are parted
+into bins of it (fifths, or edges of the user's), the metric is measured in each bin with an
+interval by cluster bootstrap, for everyone and for each group of the audit, and the two ends are
+compared. Groups that meet in every bin but are spread differently differ by where they are; groups
+apart within the bins differ by something else. ``confounders`` adjusts for it; this looks.
+
+Where one group has nobody at a number, nothing is told of it there. Bins are of everyone, so that
+groups are compared at the same numbers.
+
+References
+----------
+.. [1] Kärkkäinen, K., & Joo, J. (2021). FairFace: Face attribute dataset for balanced race, gender,
+   and age for bias measurement and mitigation. WACV. Figures 5 and 6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from isolux.analyses._found import check_settings, groups_of, settings_of
+from isolux.analyses._judged import compared, judged_of, words_for
+from isolux.analyses._words import Words, lowered
+from isolux.analyses.along.bins import binned_numbers, chosen_numbers, spread_by_group
+from isolux.analyses.along.curves import curve_by_group
+from isolux.analyses.along.findings import Ends, ends_of, findings_of
+from isolux.groups.unknown import KNOWN_SUFFIX
+from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import AnalysisInfo, Reference
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import FINDINGS
+
+__all__ = ["CURVE", "INFO", "SPREAD", "explain"]
+
+CURVE, SPREAD = "{} along {}", "How {} is spread"
+"""Captions of the two tables of an attribute."""
+
+INFO = AnalysisInfo(
+    title="Along a number",
+    summary="The score of everyone and of each group along age, size, light or skin tone (ITA), "
+    "and how that number is spread in each group.",
+    references=(
+        Reference(
+            "fairface",
+            "Kärkkäinen, K., & Joo, J. (2021). FairFace: Face attribute dataset for balanced race, "
+            "gender, and age for bias measurement and mitigation. In Proceedings of the IEEE/CVF "
+            "Winter Conference on Applications of Computer Vision (WACV) (pp. 1548–1558).",
+            "Figures 5 and 6",
+            "https://github.com/joojs/fairface",
+        ),
+        Reference(
+            "westfall-young-1993",
+            "Westfall, P. H., & Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley.",
+            "single-step max-T",
+        ),
+    ),
+    assumptions=(
+        "A score that goes with a number need not be brought about by it.",
+        "Only the two ends are tested; a score that is lowest in the middle shows in the table.",
+        "Intervals hold for one bin at a time, not for the curve.",
+        "Clusters are independent of one another.",
+    ),
+)
+
+_NONE: Mapping[str, str] = {}
+
+
+def explain(
+    run: Run,
+    *,
+    attribute: Sequence[str] = (),
+    bins: Mapping[str, str] = _NONE,
+    quantiles: int = 5,
+    by: Sequence[str] = (),
+    metric: str = "",
+    most_groups: int = 12,
+    replicates: int | None = None,
+) -> Explained:
+    """Lay out a score along numbers, by group, and compare the two ends.
+
+    Parameters
+    ----------
+    run : Run
+        Its scores, attributes and settings are read.
+    attribute : sequence of str
+        Numbers to go along. None: the first four that were computed (``--derive``), else the first
+        four numbers.
+    bins : mapping of str to str
+        Attribute to its bins: ``quantile:K`` or ``edges:A,B``; ``ita: edges:-30,10,28,41,55`` are
+        its six classes. A number at an edge is in the bin above.
+    quantiles : int
+        Bins of attributes that ``bins`` does not name, of equal size.
+    by : sequence of str
+        Attributes and intersections of the audit whose groups are shown. None: all.
+    metric : str
+        A metric with a score of each unit; empty: the run's first.
+    most_groups : int
+        Of one attribute: the largest are kept.
+    replicates : int
+        Of the cluster bootstrap and of the test, 100 or more. None: the audit's.
+
+    Returns
+    -------
+    Explained
+        A finding for each model and attribute: ``effect, low, high`` are the mean score of the
+        lowest bin less that of the highest, in the metric's unit; ``n`` the units of both;
+        ``p_adjusted`` over all of them (max-T of cluster sign flips). Tables for each attribute:
+        ``model, attribute`` (null: everyone), ``group, bin, people, value, low, high, status``;
+        and its quantiles by group.
+
+    Raises
+    ------
+    SpecError, UnknownNameError
+        No such attribute, none that is a number, bins that part nobody; a metric without scores of
+        units or without direction.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
+    0
+    """
+    check_settings(quantiles=(quantiles, 2), most_groups=(most_groups, 1))
+    check_settings(replicates=(100 if replicates is None else replicates, 100))
+    if compared(run) or (run.scores.is_empty() and not run.evidence):
+        return Explained(FINDINGS.empty())
+    spec, words = settings_of(run, replicates=replicates), replace(words_for(run), corrected=True)
+    several = judged_of(run, spec, words, metric=metric, worse="auto", analysis="along")
+    names = chosen_numbers(run, spec, attribute)
+    _refuse_stray(bins, names)
+    told: list[Ends] = []
+    tables: dict[str, list[pl.DataFrame]] = {}
+    for judged in several:
+        members = _groups(run, spec, judged.units, by, most_groups)
+        for name in names:
+            numbered = binned_numbers(run, spec, judged.units, name, bins.get(name), quantiles)
+            told.append(ends_of(judged, numbered))
+            others = members.filter(~_mentions(name))
+            title, measure = words.title(name), lowered(words.measure(judged.row))
+            curve = curve_by_group(judged, numbered, others, words, spec)
+            spread = spread_by_group(numbered, others)
+            spread = spread.select(pl.lit(judged.model).alias("model"), pl.all())
+            tables.setdefault(_capital(CURVE.format(measure, title)), []).append(curve)
+            tables.setdefault(SPREAD.format(title), []).append(spread)
+    findings = findings_of(told, words, spec)
+    notes = [note for judged in several for note in judged.notes]
+    notes += [note for one in told for note in _unknown(one, words)]
+    made = {caption: pl.concat(parts) for caption, parts in tables.items()}
+    return Explained(findings, made, tuple(dict.fromkeys(notes)))
+
+
+def _refuse_stray(bins: Mapping[str, str], names: Sequence[str]) -> None:
+    stray = sorted(set(bins) - set(names))
+    if stray:
+        raise SpecError(
+            "bins are given for what is not gone along",
+            expected="one of " + ", ".join(names),
+            found=", ".join(stray),
+            where="--analysis-option along.bins",
+        )
+
+
+def _groups(
+    run: Run, spec: AuditSpec, units: pl.Series, by: Sequence[str], most: int
+) -> pl.DataFrame:
+    """Put units into the audit's groups, the largest of each attribute."""
+    stray = [name for name in by if name not in spec.by]
+    if stray:
+        raise SpecError(
+            "groups are shown of what is not audited",
+            expected="some of " + ", ".join(spec.by),
+            found=", ".join(stray),
+            where="--analysis-option along.by",
+        )
+    members = groups_of(run, spec, units)
+    if by:
+        members = members.filter(pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX).is_in(list(by)))
+    sizes = members.group_by("attribute", "group", maintain_order=True).len("n")
+    rank = pl.col("n").rank("ordinal", descending=True).over("attribute")
+    kept = sizes.filter(rank <= most)
+    return members.join(kept, on=["attribute", "group"], how="semi", maintain_order="left")
+
+
+def _mentions(name: str) -> pl.Expr:
+    """Tell groups that are made of the number itself."""
+    plain = pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX)
+    return plain.str.split("*").list.contains(name)
+
+
+def _unknown(one: Ends, words: Words) -> list[str]:
+    lacking = int((one.numbered.code < 0).sum())
+    title = words.title(one.numbered.name)
+    return [f"Along {title}: {lacking:,} unit(s) of unknown {title} are left out"] * bool(lacking)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,152 @@
+"""A number of each person: its bins, and how it is spread in each group. For ``along``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from isolux import derive
+from isolux.groups.binning import bin_labels, parse_bins, quantile_edges
+from isolux.groups.unknown import mark_unknown
+from isolux.stats.design import IntArray
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.spec import AuditSpec
+
+__all__ = ["QUANTILES", "Numbered", "binned_numbers", "chosen_numbers", "spread_by_group"]
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""What a distribution is told by; the middle one is the median."""
+
+_MOST = 4  # attributes, where none is named
+_LEAST_VALUES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """An attribute that is a number, and the bin of each unit.
+
+    Parameters
+    ----------
+    name : str
+    numbers : polars.DataFrame
+        ``unit_id, number``: every judged unit, its median where it has several; null: unknown.
+    labels : tuple of str
+        Of the bins, rising; those that nobody is in are left out.
+    code : [n] int
+        Bin of each row of ``numbers``; -1: unknown.
+    """
+
+    name: str
+    numbers: pl.DataFrame
+    labels: tuple[str, ...]
+    code: IntArray
+
+    def members(self) -> pl.DataFrame:
+        """Return ``unit_id, bin`` of whose number is known."""
+        placed = self.numbers.select("unit_id").with_columns(bin=pl.Series(self.code))
+        return placed.filter(pl.col("bin") >= 0)
+
+
+def chosen_numbers(run: Run, spec: AuditSpec, names: Sequence[str]) -> list[str]:
+    """Name the attributes to go along: those asked for, else those computed, else any number.
+
+    Raises
+    ------
+    UnknownNameError
+        No such attribute.
+    SpecError
+        One that is no number; or none is.
+    """
+    present = run.attributes["attribute"].unique(maintain_order=True).to_list()
+    for name in names:
+        if name not in present:
+            raise UnknownNameError(
+                "attribute", name, present, where="--analysis-option along.attribute"
+            )
+    numeric = {name: _values(run, spec, name) for name in (names or present)}
+    kept = [name for name, rows in numeric.items() if rows is not None]
+    lost = [name for name in names if name not in kept]
+    if lost or not kept:
+        raise SpecError(
+            "nothing can be told along what is no number",
+            expected=f"an attribute with {_LEAST_VALUES} different numbers or more",
+            found=", ".join(lost or present[:8]) or "no attribute",
+            where="--analysis-option along.attribute",
+            hint="computed ones are numbers: --derive luminance, --derive ita, --derive box_area",
+        )
+    if names:
+        return list(dict.fromkeys(kept))
+    computed = [name for name in kept if name in derive.names()]
+    return (computed or kept)[:_MOST]
+
+
+def binned_numbers(
+    run: Run, spec: AuditSpec, units: pl.Series, name: str, bins: str | None, quantiles: int
+) -> Numbered:
+    """Give every judged unit its bin.
+
+    Raises
+    ------
+    SpecError
+        Bins that cannot be read, or that part nobody from anybody.
+    """
+    rows = _values(run, spec, name)
+    assert rows is not None  # noqa: S101 - chosen_numbers kept numbers only
+    own = rows.group_by("unit_id", maintain_order=True).agg(pl.col("number").median())
+    judged = pl.DataFrame({"unit_id": units})
+    numbers = judged.join(own, on="unit_id", how="left", maintain_order="left")
+    known = numbers["number"].drop_nulls()
+    rule = parse_bins(bins or f"quantile:{quantiles}")
+    edges = rule.edges or quantile_edges(known, rule.quantiles)
+    place = np.searchsorted(np.asarray(edges), numbers["number"].fill_null(0.0).to_numpy(), "right")
+    code = np.where(numbers["number"].is_null().to_numpy(), -1, place)
+    held = np.unique(code[code >= 0])
+    if len(held) < 2:
+        raise SpecError(
+            f"{name!r} cannot be parted: everybody who was judged is in one bin",
+            expected="two bins or more with people in them",
+            found=f"{known.n_unique():,} different numbers, edges {', '.join(map(str, edges))}",
+            where="--analysis-option along.bins",
+        )
+    labels = tuple(bin_labels(edges)[k] for k in held)
+    return Numbered(name, numbers, labels, np.where(code < 0, -1, np.searchsorted(held, code)))
+
+
+def spread_by_group(numbered: Numbered, members: pl.DataFrame) -> pl.DataFrame:
+    """Tell how the number is spread among everyone and in each group (FairFace, Figure 5).
+
+    Returns
+    -------
+    polars.DataFrame
+        ``attribute`` (null: everyone), ``group, people`` (whose number is known), ``unknown``, and
+        the number's 5, 25, 50, 75 and 95 per cent quantiles.
+    """
+    everyone = numbered.numbers.select(
+        attribute=pl.lit(None, pl.String), group=pl.lit("everyone"), unit_id="unit_id"
+    )
+    rows = pl.concat([everyone, members.select(everyone.columns)])
+    rows = rows.join(numbered.numbers, on="unit_id", how="inner", maintain_order="left")
+    spread = [
+        pl.col("number").quantile(q, "linear").round_sig_figs(4).alias(f"{100 * q:g} %")
+        for q in QUANTILES
+    ]
+    return rows.group_by("attribute", "group", maintain_order=True).agg(
+        pl.col("number").count().alias("people"),
+        pl.col("number").null_count().alias("unknown"),
+        *spread,
+    )
+
+
+def _values(run: Run, spec: AuditSpec, name: str) -> pl.DataFrame | None:
+    """Return ``unit_id, number`` of an attribute; None: not every known value is a number."""
+    rows = mark_unknown(run.attributes.filter(attribute=name), spec.unknown_values)
+    parsed = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
+    known = rows.drop_nulls("value").with_columns(number=pl.coalesce("number", parsed))
+    number = known["number"]
+    if number.null_count() or not number.is_finite().all() or number.n_unique() < _LEAST_VALUES:
+        return None
+    return known.select("unit_id", "number")

@@ -1,0 +1,110 @@
+"""What the audit's own tests said of the gaps that the analysis ``confounders`` asks about.
+
+One report shall have one p-value of one gap. So where the audit has tested a gap, whether there is
+anything to explain is that test's to say, adjusted for the audit's whole family; the analysis's own
+family is for what it adds (proxies, and gaps at an equal mix). A gap is the audit's where metric,
+class, threshold, attribute and groups are its own and its value too: average precision that is read
+otherwise here is another number, and is tested here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.stats.design import IntArray
+from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.containers import Run
+
+__all__ = ["Audited", "audited", "audited_gaps"]
+
+_KEY = ("model", "metric", "label", "threshold", "attribute")
+_SAME = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Audited:
+    """The audit's word on every pair of groups.
+
+    Parameters
+    ----------
+    p : [p] float
+        Adjusted for the audit's family; NaN where the audit has no such test.
+    away : [p] float
+        How far the audit's interval keeps from 0; 0 where it holds 0.
+    gap : [p] float
+        Size of the gap.
+    """
+
+    p: FloatArray
+    away: FloatArray
+    gap: FloatArray
+
+    @property
+    def known(self) -> bool:
+        """Whether the audit tested any of these gaps."""
+        return bool(np.isfinite(self.p).any())
+
+    @property
+    def smallest(self) -> float | None:
+        """The smallest p; None where the audit tested none."""
+        return float(np.nanmin(self.p)) if self.known else None
+
+    def leading(self, alpha: float) -> int:
+        """Choose the pair that also speaks in ``group_gaps``: farthest from 0 if any differs."""
+        differs = np.isfinite(self.p) & (self.p <= alpha)
+        keys = [np.where(differs, self.away, 0.0), differs, np.isfinite(self.p)]
+        return int(np.lexsort((-np.arange(len(self.p)), self.gap, *keys))[-1])
+
+
+def audited_gaps(run: Run) -> pl.DataFrame:
+    """Take the tests of two groups' differences from a run's ``disparities``."""
+    rows = run.disparities
+    if "model" not in rows.columns:
+        return pl.DataFrame()
+    rows = rows.filter(pl.col("kind") == "difference").drop_nulls(["value", "p_adjusted"])
+    away = pl.max_horizontal(-pl.col("high"), pl.col("low"), 0.0).fill_null(0.0)
+    return rows.select(*_KEY, "group_a", "group_b", "value", "p_adjusted", away=away)
+
+
+def audited(
+    tests: pl.DataFrame | None,
+    row: Mapping[str, Any],
+    attribute: str,
+    groups: Sequence[str],
+    pairs: IntArray,
+    gap: FloatArray,
+) -> Audited:
+    """Find the audit's tests of one metric's gaps between the judged groups.
+
+    Parameters
+    ----------
+    tests : polars.DataFrame
+        Of ``audited_gaps``; None: the audit's tests are not at hand.
+    row : mapping
+        Names the metric: model, metric, label, threshold.
+    attribute : str
+    groups : sequence of str
+        The judged ones.
+    pairs : [p, 2] int
+        Places among them.
+    gap : [p] float
+        First less second, as this analysis finds it.
+    """
+    p, away = np.full(len(pairs), np.nan), np.zeros(len(pairs))
+    named = {**row, "attribute": attribute}
+    if tests is not None and not tests.is_empty():
+        tests = tests.filter(*(pl.col(name).eq_missing(pl.lit(named[name])) for name in _KEY))
+        place = {(groups[a], groups[b]): i for i, (a, b) in enumerate(pairs.tolist())}
+        columns = ("group_a", "group_b", "value", "p_adjusted", "away")
+        for a, b, value, own, far in tests.select(columns).iter_rows():
+            i, sign = place.get((a, b)), 1.0
+            if i is None:
+                i, sign = place.get((b, a)), -1.0
+            if i is not None and abs(sign * value - gap[i]) < _SAME:
+                p[i], away[i] = own, far
+    return Audited(p, away, np.abs(gap))

@@ -1,0 +1,188 @@
+"""Values of groups, of explanatory values and of both at once, on the data and on replicates.
+
+Cells of one sensitive attribute: each of its groups; each value of each explanatory attribute,
+among the people who are in a group at all; and each group at each value. A person is in several
+cells, so that all are read off one pass over people or detections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.analyses.confounders.groups import Sensitive, Strata
+from isolux.stats.design import IntArray
+from isolux.stats.statistic import FloatArray
+from isolux.stats.weights import blocks, multinomial, poisson
+
+__all__ = ["Cells", "Layout", "laid_out", "means_of_cells", "on_replicates"]
+
+_WEIGHTS = {"multinomial": multinomial, "poisson": poisson}
+_N = TypeVar("_N", np.float64, np.int64)
+Draw = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Which cells there are, and who is in each.
+
+    Parameters
+    ----------
+    sensitive : Sensitive
+    strata : tuple of Strata
+    unit, cell : [n] int
+        A unit and a cell it is in.
+    peers : [n_cells] int
+        Cells of one number are compared with one another, and share the N of normalised precision:
+        the groups; the values of an attribute; the groups within a value.
+    starts : tuple of int
+        For each explanatory attribute, where its values' cells begin; its groups' follow.
+    n_cells : int
+    """
+
+    sensitive: Sensitive
+    strata: tuple[Strata, ...]
+    unit: IntArray
+    cell: IntArray
+    peers: IntArray
+    starts: tuple[int, ...]
+    n_cells: int
+
+    def of_groups(self, cells: npt.NDArray[_N]) -> npt.NDArray[_N]:
+        """Take the groups' cells: ``[..., a]``."""
+        return cells[..., : len(self.sensitive.groups)]
+
+    def of_values(self, cells: npt.NDArray[_N], s: int) -> npt.NDArray[_N]:
+        """Take the cells of the values of one explanatory attribute: ``[..., e]``."""
+        start = self.starts[s]
+        return cells[..., start : start + len(self.strata[s].values)]
+
+    def of_both(self, cells: npt.NDArray[_N], s: int) -> npt.NDArray[_N]:
+        """Take the cells of groups at values: ``[..., a, e]``."""
+        k, g = len(self.strata[s].values), len(self.sensitive.groups)
+        start = self.starts[s] + k
+        return cells[..., start : start + g * k].reshape(*cells.shape[:-1], g, k)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """What cells got: ``[n_cells]``, and ``[r, n_cells]`` on replicates; NaN where undefined.
+
+    ``units`` and ``clusters`` count people; ``weight`` is theirs on replicates.
+    """
+
+    value: FloatArray
+    units: IntArray
+    clusters: IntArray
+    replicates: FloatArray
+    weight: FloatArray
+
+
+def laid_out(sensitive: Sensitive, strata: Sequence[Strata]) -> Layout:
+    """Lay out the cells of a sensitive attribute and explanatory ones.
+
+    Examples
+    --------
+    >>> tone = Sensitive("tone", ("a", "b"), np.array([0, 1]), np.array([0, 1]))
+    >>> size = Strata(("size",), ("small", "large"), np.array([1, 1, 0]), False)
+    >>> layout = laid_out(tone, [size])
+    >>> layout.n_cells, layout.starts, layout.peers.tolist()
+    (8, (2,), [0, 0, 1, 1, 2, 3, 2, 3])
+    >>> layout.of_both(np.bincount(layout.cell, minlength=8), 0).tolist()
+    [[0, 1], [0, 1]]
+    """
+    g = len(sensitive.groups)
+    judged = np.unique(sensitive.unit)
+    unit, cell = [sensitive.unit], [sensitive.group]
+    peers = [np.zeros(g, dtype=np.int64)]
+    starts, at, n_sets = [], g, 1
+    for one in strata:
+        k = len(one.values)
+        starts.append(at)
+        known = judged[one.code[judged] >= 0]
+        unit.append(known)
+        cell.append(at + one.code[known])
+        both = one.code[sensitive.unit] >= 0
+        unit.append(sensitive.unit[both])
+        cell.append(at + k + sensitive.group[both] * k + one.code[sensitive.unit[both]])
+        peers += [np.full(k, n_sets), np.tile(n_sets + 1 + np.arange(k), g)]
+        at, n_sets = at + k + g * k, n_sets + 1 + k
+    return Layout(
+        sensitive, tuple(strata), np.concatenate(unit), np.concatenate(cell),
+        np.concatenate(peers), tuple(starts), at,
+    )  # fmt: skip
+
+
+def on_replicates(
+    read: Draw, n_clusters: int, settings: tuple[int, int, str]
+) -> tuple[FloatArray, FloatArray]:
+    """Read cells on resampled clusters, a block of replicates at a time.
+
+    Parameters
+    ----------
+    read : callable
+        ``weights [n_clusters, r] -> (values [r, n_cells], people [r, n_cells])``.
+    n_clusters : int
+        Of the whole run, so that a replicate has the same weights whatever is read.
+    settings : (int, int, str)
+        Replicates, seed, law of the weights.
+    """
+    replicates, seed, law = settings
+    each = np.ones(n_clusters, dtype=np.int64)
+    parts = []
+    for rng, size in blocks(replicates, seed, "rank bootstrap"):
+        drawn = _WEIGHTS[law](rng, each, size)
+        parts.append(read(np.ascontiguousarray(drawn.T).T))  # a replicate's lie side by side
+    values, people = zip(*parts, strict=True)
+    return np.concatenate(values), np.concatenate(people)
+
+
+def means_of_cells(
+    layout: Layout,
+    scored: pl.DataFrame,
+    n_clusters: int,
+    settings: tuple[int, int, str],
+) -> Cells:
+    """Average people's scores in every cell.
+
+    Parameters
+    ----------
+    layout : Layout
+    scored : polars.DataFrame
+        ``unit, cluster, value``, a row a unit; whose value is null does not count.
+    n_clusters : int
+    settings : (int, int, str)
+        As for ``on_replicates``.
+    """
+    from scipy.sparse import coo_array, csr_array
+
+    known = scored.drop_nulls("value")
+    n_units = 1 + max(int(layout.unit.max(initial=-1)), int(known["unit"].max() or 0))  # type: ignore[arg-type]
+    row_of = np.full(n_units, -1, dtype=np.int64)
+    row_of[known["unit"].to_numpy()] = np.arange(known.height)
+    row = row_of[layout.unit]
+    cell, row = layout.cell[row >= 0], row[row >= 0]
+    cluster = known["cluster"].to_numpy()[row]
+    shape = (layout.n_cells, n_clusters)
+    count = csr_array(coo_array((np.ones(len(row)), (cell, cluster)), shape))
+    total = csr_array(coo_array((known["value"].to_numpy()[row], (cell, cluster)), shape))
+
+    def read(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        people, sums = (np.asarray(m @ weights).T for m in (count, total))
+        mean = np.divide(sums, people, out=np.full(people.shape, np.nan), where=people > 0)
+        return mean, people
+
+    value, _ = read(np.ones((n_clusters, 1)))
+    replicates, weight = on_replicates(read, n_clusters, settings)
+    return Cells(
+        value[0],
+        np.bincount(cell, minlength=layout.n_cells),
+        np.diff(count.indptr).astype(np.int64),
+        replicates,
+        weight,
+    )

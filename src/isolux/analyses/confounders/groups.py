@@ -1,0 +1,292 @@
+"""Who is in which group of a sensitive attribute, and at which value of each explanatory one.
+
+From a run's attributes to numbers: the first step of the analysis ``confounders``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from isolux import derive
+from isolux.groups import groupings, membership
+from isolux.groups.binning import parse_bins, quantile_edges
+from isolux.groups.income import income_bins
+from isolux.groups.membership import MOST_NUMBERS
+from isolux.groups.unknown import UNKNOWN, mark_unknown
+from isolux.stats.design import IntArray
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.spec import AuditSpec, Grouping
+
+__all__ = ["Sensitive", "Strata", "crossed", "explanatory_names", "sensitive_of", "strata_of"]
+
+_MOST_VALUES = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitive:
+    """A sensitive attribute: its groups, and who is in each.
+
+    ``unit [n]`` and ``group [n]`` are memberships; somebody may be in several groups. Who is of
+    unknown value is in none.
+    """
+
+    name: str
+    groups: tuple[str, ...]
+    unit: IntArray
+    group: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """An explanatory attribute, or several crossed: its values, and the one of each unit.
+
+    ``code [n_units]`` is -1 for who has no value; ``of_images`` tells whether all people of an
+    image share it. ``parts`` names the attributes.
+    """
+
+    parts: tuple[str, ...]
+    values: tuple[str, ...]
+    code: IntArray
+    of_images: bool
+
+    @property
+    def name(self) -> str:
+        """The attributes, joined by ``*``."""
+        return "*".join(self.parts)
+
+
+def sensitive_of(
+    run: Run, spec: AuditSpec, units: pl.Series, names: Sequence[str]
+) -> list[Sensitive]:
+    """Put units into the run's own groups of each sensitive attribute.
+
+    Parameters
+    ----------
+    run : Run
+    spec : AuditSpec
+        The run's settings: merges, bins and votes.
+    units : polars.Series
+        Every unit that was judged.
+    names : sequence of str
+        None: the single attributes of ``by``.
+
+    Raises
+    ------
+    UnknownNameError, SpecError
+        No such attribute, or one that is not audited.
+    """
+    single = list(dict.fromkeys(part for entry in spec.by for part in entry.split("*")))
+    wanted = list(names) or [entry for entry in spec.by if "*" not in entry] or single
+    _check_known(run, wanted, "sensitive")
+    audited = spec.model_copy(update={"by": tuple(dict.fromkeys([*spec.by, *wanted]))})
+    rules = groupings(audited, run.attributes)
+    found = []
+    for name in dict.fromkeys(wanted):
+        rule = rules[name].model_copy(update={"unknown": "drop"})
+        frame = membership(run.attributes, [name], {name: rule}, units=units).frame
+        unit, group, values = _numbered(frame, units)
+        found.append(Sensitive(name, values, unit, group))
+    return found
+
+
+def explanatory_names(run: Run, names: Sequence[str], sensitive: Sequence[str]) -> list[str]:
+    """Name the explanatory attributes: those asked for, else those that were computed.
+
+    Raises
+    ------
+    SpecError
+        None was asked for and none was computed, or one is sensitive.
+    UnknownNameError
+        No such attribute.
+    """
+    present = run.attributes["attribute"].unique(maintain_order=True).to_list()
+    if names:
+        _check_known(run, names, "explanatory")
+        both = sorted(set(names) & set(sensitive))
+        if both:
+            raise SpecError(
+                "an attribute cannot explain itself",
+                expected="explanatory attributes other than " + ", ".join(sensitive),
+                found=", ".join(both),
+                where="--analysis-option confounders.explanatory",
+            )
+        return list(dict.fromkeys(names))
+    computed = [n for n in present if n in derive.names() and n not in sensitive]
+    if not computed:
+        others = [n for n in present if n not in sensitive]
+        raise SpecError(
+            "it is not said what may explain the gaps between groups",
+            expected="explanatory attributes, such as size, occlusion, light or weather",
+            found="attributes " + ", ".join(others[:12]) if others else "no other attribute",
+            where="--analysis-option confounders.explanatory",
+            hint="name some of them there, or compute some with the audit: --derive box_size",
+        )
+    return computed
+
+
+def strata_of(
+    run: Run,
+    spec: AuditSpec,
+    units: pl.Series,
+    names: Sequence[str],
+    bins: Mapping[str, str],
+    quantiles: int,
+) -> list[Strata]:
+    """Give every unit its value of each explanatory attribute.
+
+    Numbers with more than 30 different values are binned: as ``bins`` says, else by quantiles, of
+    the units that have a score: faces in a crowd that only take part in matching do not decide
+    where the judged ones are parted.
+    Annotators' values are settled by the most votes. Who has no known value has one of its own,
+    ``unknown``, so that the mix of values is that of everyone.
+
+    Raises
+    ------
+    SpecError
+        Bins of what is not explanatory; more than 30 values that are no numbers.
+    """
+    stray = sorted(set(bins) - set(names))
+    if stray:
+        raise SpecError(
+            "bins are given for what is not explanatory",
+            expected="one of " + ", ".join(names),
+            found=", ".join(stray),
+        )
+    return [_stratified(run, spec, units, name, bins.get(name), quantiles) for name in names]
+
+
+def crossed(strata: Sequence[Strata]) -> Strata:
+    """Cross attributes; only combinations that occur are values.
+
+    Examples
+    --------
+    >>> one = Strata(("size",), ("small", "large"), np.array([0, 1, 1]), False)
+    >>> two = Strata(("light",), ("dim", "bright"), np.array([1, 1, -1]), True)
+    >>> both = crossed([one, two])
+    >>> both.name, both.values, both.code.tolist()
+    ('size*light', ('small × bright', 'large × bright'), [0, 1, -1])
+    """
+    code = np.zeros(len(strata[0].code), dtype=np.int64)
+    known = np.ones(len(code), dtype=np.bool_)
+    for one in strata:
+        code = code * len(one.values) + np.maximum(one.code, 0)
+        known &= one.code >= 0
+    occurring, inverse = np.unique(code[known], return_inverse=True)
+    dense = np.full(len(code), -1, dtype=np.int64)
+    dense[known] = inverse
+    names = []
+    for combination in occurring.tolist():
+        parts, rest = [], combination
+        for one in reversed(strata):
+            rest, place = divmod(rest, len(one.values))
+            parts.append(one.values[place])
+        names.append(" × ".join(reversed(parts)))
+    return Strata(
+        tuple(part for one in strata for part in one.parts),
+        tuple(names),
+        dense,
+        all(one.of_images for one in strata),
+    )
+
+
+def _stratified(
+    run: Run, spec: AuditSpec, units: pl.Series, name: str, rule: str | None, quantiles: int
+) -> Strata:
+    rows = run.attributes.filter(attribute=name)
+    rule = _bins_of(rows, spec, name, rule, quantiles)
+    if rule is not None:
+        rule = _of_the_judged(run, mark_unknown(rows, spec.unknown_values), units, rule)
+    how = Grouping(
+        attribute=name,
+        votes="top",
+        unknown="keep",
+        unknown_values=spec.unknown_values,
+        bins=rule,
+    )
+    frame = membership(run.attributes, [name], {name: how}, units=units).frame
+    unit, group, values = _numbered(frame, units)
+    if len(values) > _MOST_VALUES and rule is None:
+        raise SpecError(
+            f"{name!r} has {len(values):,} different values, too many to compare people within",
+            expected=f"at most {_MOST_VALUES}",
+            hint="name explanatory attributes with fewer values",
+        )
+    code = np.full(len(units), -1, dtype=np.int64)
+    code[unit] = group
+    return Strata((name,), values, code, _of_images(run, code, units))
+
+
+def _bins_of(
+    rows: pl.DataFrame, spec: AuditSpec, name: str, rule: str | None, quantiles: int
+) -> str | None:
+    if rule is not None:
+        return income_bins(rule)
+    marked = mark_unknown(rows, spec.unknown_values).drop_nulls("value")
+    number = _number(marked)
+    if marked.is_empty() or number.null_count() or number.n_unique() <= MOST_NUMBERS:
+        return None
+    if quantiles < 2:
+        raise SpecError(
+            f"{name!r} cannot be binned", expected="2 quantiles or more", found=str(quantiles)
+        )
+    return f"quantile:{quantiles}"
+
+
+def _number(rows: pl.DataFrame) -> pl.Series:
+    """Read values as numbers; null: it is none."""
+    parsed = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
+    own = ["number"] if "number" in rows.columns else []
+    return rows.select(_number=pl.coalesce(*own, parsed)).to_series()
+
+
+def _of_the_judged(run: Run, rows: pl.DataFrame, units: pl.Series, rule: str) -> str:
+    """Turn quantiles into edges that part the units with a score, where others have none."""
+    judged = run.scores.drop_nulls("value").select("unit_id").unique()
+    bins = parse_bins(rule)
+    if not bins.quantiles or judged.is_empty() or judged.height == len(units):
+        return rule
+    theirs = rows.with_columns(_number(rows)).drop_nulls(["value", "_number"])
+    own = theirs.join(judged, on="unit_id", how="semi").group_by("unit_id")
+    edges = quantile_edges(own.agg(pl.col("_number").median())["_number"], bins.quantiles)
+    return "edges:" + ",".join(map(repr, edges)) if edges else rule
+
+
+def _of_images(run: Run, code: IntArray, units: pl.Series) -> bool:
+    """Tell whether everybody in an image has the same value, where the run knows images."""
+    tables = [t for t in run.evidence.values() if {"image_id", "unit_id"} <= set(t.columns)]
+    if not tables:
+        return False
+    whose = tables[0].select("unit_id", "image_id").drop_nulls().unique()
+    coded = pl.DataFrame({"unit_id": units, "code": code}).join(whose, on="unit_id")
+    different = coded.group_by("image_id").agg(pl.col("code").n_unique(), n=pl.len())
+    shared = different.filter(pl.col("n") > 1)
+    return bool(shared.height and (shared["code"] == 1).all())
+
+
+def _numbered(frame: pl.DataFrame, units: pl.Series) -> tuple[IntArray, IntArray, tuple[str, ...]]:
+    """Give memberships numbers: unit, group, and the groups' names, ``unknown`` last."""
+    values = frame["group"].unique(maintain_order=True).to_list()
+    values = sorted(values, key=lambda value: value == UNKNOWN)
+    numbered = pl.DataFrame({"unit_id": units}).with_row_index("unit")
+    at = frame.join(numbered, on="unit_id", how="inner", maintain_order="left")
+    place = {value: i for i, value in enumerate(values)}
+    group = at["group"].replace_strict(place, return_dtype=pl.Int64) if at.height else pl.Series([])
+    return (
+        at["unit"].to_numpy().astype(np.int64),
+        group.to_numpy().astype(np.int64),
+        tuple(values),
+    )
+
+
+def _check_known(run: Run, names: Sequence[str], setting: str) -> None:
+    known = run.attributes["attribute"].unique().to_list()
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(
+                "attribute", name, known, where=f"--analysis-option confounders.{setting}"
+            )

@@ -1,0 +1,255 @@
+"""Which metrics of a run are looked at, and the values of any of them in cells.
+
+Three roads to the same cells: means of people's scores; average precision, read as ICON² reads it;
+and any other statistic of the house (the true accept rate, areas under curves, medians), measured
+by ``groups.measure_groups`` as if cells were groups. On that last road the mix of explanatory
+values stays that of the data on every replicate, and the report says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.analyses.confounders.cells import Cells, Layout, means_of_cells
+from isolux.analyses.confounders.detections import (
+    Boxes,
+    Precision,
+    boxes_of,
+    precision_of_cells,
+)
+from isolux.groups.measure import measure_groups
+from isolux.stats.statistic import DetectionStatistic
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Run, Scores
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.info import Metric, TaskInfo
+from isolux.vocabulary.spec import AuditSpec
+
+__all__ = ["Measure", "Numbers", "chosen_metrics", "measures_of", "numbers_of", "values_of"]
+
+_KEY = ("model", "task", "metric", "label", "threshold")
+_DETECTIONS = "detections"
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Units and clusters of a run, numbered: a replicate gives a cluster one weight everywhere."""
+
+    units: pl.Series
+    clusters: pl.Series
+
+    @property
+    def n_clusters(self) -> int:
+        """How many clusters there are."""
+        return len(self.clusters)
+
+    def placed(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Add ``unit`` and ``cluster``, as numbers, to a table of the run."""
+        unit = pl.DataFrame({"unit_id": self.units}).with_row_index("unit")
+        cluster = pl.DataFrame({"_name": self.clusters}).with_row_index("cluster")
+        named = table.with_columns(_name=_cluster_name(table))
+        at = named.join(unit, on="unit_id", how="left", maintain_order="left")
+        at = at.join(cluster, on="_name", how="left", maintain_order="left")
+        return at.drop("_name").with_columns(pl.col("unit", "cluster").cast(pl.Int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One metric of one model, and what it is read from.
+
+    ``row`` names it as tables do; ``scored`` are people's scores, ``boxes`` a detector's evidence;
+    neither: another statistic of evidence.
+    """
+
+    row: dict[str, Any]
+    info: Metric
+    scored: pl.DataFrame | None = None
+    boxes: Boxes | None = None
+
+
+def numbers_of(run: Run) -> Numbers:
+    """Give numbers to whoever was judged, and to what was sampled independently."""
+    tables = [run.scores.select("unit_id", "cluster_id"), *_evidence_of_units(run)]
+    units = pl.concat([t.select("unit_id") for t in tables]).to_series().drop_nulls()
+    names = [t.select(_name=_cluster_name(t)) for t in tables]
+    return Numbers(
+        units.unique(maintain_order=True), pl.concat(names).to_series().drop_nulls().unique().sort()
+    )
+
+
+def chosen_metrics(run: Run, spec: AuditSpec, names: Sequence[str]) -> list[Metric]:
+    """Find the metrics asked for; none: normalised average precision, or the run's first metric.
+
+    Raises
+    ------
+    UnknownNameError
+        The run did not measure it.
+    SpecError
+        It has no direction, so that no group is served worse by it; or the run has none that has.
+    """
+    known = _declared(run)
+    measured = [name for name, metric in known.items() if _is_there(run, metric)]
+    if names:
+        for name in names:
+            if name not in measured:
+                raise UnknownNameError(
+                    "metric", name, measured, where="--analysis-option confounders.metric"
+                )
+        wanted = list(dict.fromkeys(names))
+    else:
+        directed = [n for n in measured if known[n].direction != "none"]
+        boxes = [n for n in directed if _is_precision(known[n])]
+        normalised = [n for n in boxes if known[n].statistic.normalised]  # type: ignore[union-attr]
+        asked = [n for n in spec.metric if n in directed]
+        wanted = (normalised or boxes or asked or directed)[:1]
+        if not wanted:
+            raise SpecError(
+                "no metric of this run can be explained",
+                expected="a metric of which more (or less) is better, of a task that is installed",
+                found=", ".join(run.scores["metric"].unique().sort()[:8]) or "none",
+            )
+    for name in wanted:
+        if known[name].direction == "none":
+            raise SpecError(
+                f"{name!r} has no direction: neither way is better",
+                expected="a metric of which more (or less) is better",
+                where="--analysis-option confounders.metric",
+                hint="one of " + ", ".join(n for n in measured if known[n].direction != "none"),
+            )
+    return [known[name] for name in wanted]
+
+
+def measures_of(run: Run, numbers: Numbers, metrics: Sequence[Metric]) -> Iterator[Measure]:
+    """Give each metric of each model (and class and threshold) what it is read from."""
+    task = next(iter(_tasks(run)), "")
+    for metric in metrics:
+        row = {"task": task, "metric": metric.name, "label": None, "threshold": None}
+        if metric.statistic is None:
+            own = run.scores.filter(metric=metric.name)
+            for key, part in own.group_by(_KEY, maintain_order=True):
+                named = dict(zip(_KEY, key, strict=True))
+                yield Measure(named, metric, scored=numbers.placed(part))
+            continue
+        table = run.evidence[str(metric.evidence)]
+        for (model,), part in table.group_by(["model"], maintain_order=True):
+            boxes = boxes_of(numbers.placed(part)) if _is_precision(metric) else None
+            yield Measure({"model": model, **row}, metric, boxes=boxes)
+
+
+def values_of(
+    run: Run,
+    measure: Measure,
+    layout: Layout,
+    numbers: Numbers,
+    spec: AuditSpec,
+    how: Precision,
+) -> list[tuple[dict[str, Any], Cells]]:
+    """Measure cells: one result, or one a class and one of all classes."""
+    settings = (spec.replicates, spec.seed, spec.weights)
+    if measure.scored is not None:
+        cells = means_of_cells(layout, measure.scored, numbers.n_clusters, settings)
+        return [(measure.row, cells)]
+    if measure.boxes is not None:
+        asked = precision_of(measure.info, how)
+        found = precision_of_cells(layout, measure.boxes, numbers.n_clusters, settings, asked)
+        labels = [*measure.boxes.labels, None][: len(found)]
+        return [
+            ({**measure.row, "label": label}, cells)
+            for label, cells in zip(labels, found, strict=True)
+        ]
+    return _by_groups(run, measure, layout, numbers, spec)
+
+
+def precision_of(metric: Metric, how: Precision) -> Precision:
+    """Say how a metric's average precision is read: at its own overlaps."""
+    statistic = metric.statistic
+    if not isinstance(statistic, DetectionStatistic):
+        return how
+    normalised = how.normalised or statistic.normalised
+    return replace(how, overlaps=tuple(statistic.overlaps), normalised=normalised)
+
+
+def _by_groups(
+    run: Run, measure: Measure, layout: Layout, numbers: Numbers, spec: AuditSpec
+) -> list[tuple[dict[str, Any], Cells]]:
+    """Measure cells as groups, whatever the statistic."""
+    name = str(measure.info.evidence)
+    evidence = run.evidence[name].filter(model=measure.row["model"])
+    members = pl.DataFrame(
+        {
+            "attribute": pl.Series(layout.peers[layout.cell]).cast(pl.String),
+            "group": pl.Series(layout.cell).cast(pl.String),
+            "unit_id": numbers.units.gather(layout.unit),
+        }
+    ).with_columns(values=pl.concat_list("group"))
+    members = members.select("attribute", "group", "values", "unit_id").sort("attribute", "group")
+    info = TaskInfo(title=measure.row["task"], summary="", references=(), metrics=(measure.info,))
+    scores = Scores(run.scores.clear(), info, {name: evidence}, task=measure.row["task"])
+    found = measure_groups(scores, members, spec)
+    cell = np.array([int(group.name) for group in found.groups[1:]], dtype=np.int64)
+    results = []
+    for j, one in enumerate(found.measures):
+        value = np.full(layout.n_cells, np.nan)
+        units, clusters = (np.zeros(layout.n_cells, dtype=np.int64) for _ in range(2))
+        drawn = np.full((spec.replicates, layout.n_cells), np.nan)
+        value[cell], drawn[:, cell] = found.value[1:, j], found.replicates[1:, j].T
+        units[cell], clusters[cell] = found.n_units[1:, j], found.n_clusters[1:, j]
+        weight = np.broadcast_to(units.astype(np.float64), drawn.shape)
+        row = {**measure.row, "label": one.label, "threshold": one.threshold}
+        results.append((row, Cells(value, units, clusters, drawn, weight)))
+    return results
+
+
+def _evidence_of_units(run: Run) -> list[pl.DataFrame]:
+    columns = ["unit_id", "cluster_id"]
+    return [
+        table.select(*columns, *(["image_id"] if "image_id" in table.columns else []))
+        for table in run.evidence.values()
+        if set(columns) <= set(table.columns)
+    ]
+
+
+def _cluster_name(table: pl.DataFrame) -> pl.Expr:
+    """Name the cluster of each row: its own, else its image's, else the unit itself."""
+    alone = "image_id" if "image_id" in table.columns else "unit_id"
+    return pl.coalesce(
+        pl.format("cluster\x1f{}", "cluster_id"), pl.format(f"{alone}\x1f{{}}", alone)
+    )
+
+
+def _tasks(run: Run) -> list[str]:
+    """Name the run's tasks; one that only has evidence stands in ``group_metrics``."""
+    tables = (run.scores, run.group_metrics)
+    named = [task for table in tables for task in table["task"].unique(maintain_order=True)]
+    return list(dict.fromkeys(str(t) for t in [*named, run.record.get("task")] if t))
+
+
+def _declared(run: Run) -> dict[str, Metric]:
+    found: dict[str, Metric] = {}
+    for task in _tasks(run):
+        try:
+            info = registry.task_info(task)
+        except UnknownNameError:  # a run read back where the task's package is not installed
+            continue
+        ordered = sorted(info.metrics, key=lambda m: m.name not in info.defaults)
+        found |= {m.name: m for m in ordered if m.name not in found}
+    return found
+
+
+def _is_there(run: Run, metric: Metric) -> bool:
+    if metric.statistic is None:
+        return bool((run.scores["metric"] == metric.name).any())
+    table = run.evidence.get(str(metric.evidence))
+    return table is not None and not table.is_empty()
+
+
+def _is_precision(metric: Metric) -> bool:
+    """Tell whether a metric is average precision of ranked detections."""
+    return isinstance(metric.statistic, DetectionStatistic) and str(metric.evidence).startswith(
+        _DETECTIONS
+    )

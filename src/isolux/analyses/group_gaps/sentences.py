@@ -1,0 +1,167 @@
+"""Findings in plain sentences: effect first, then interval, then n, then p.
+
+Wording follows fairlearn's guide for contributors: a disparity is measured, its absence is never
+certified, and groups are called what the dataset calls them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from isolux.analyses._words import Words, level_of, lowered, number, size
+
+__all__ = ["differs", "no_difference", "only_overall", "without_value"]
+
+_LISTED = 10
+
+
+def differs(row: Mapping[str, Any], words: Words) -> str:
+    """Say how two groups differ: effect, interval, n, p; then the spread over all groups."""
+    value = row["value"]
+    notes = [note for note in (words.better(row, value), _interval(row, words)) if note]
+    told = (
+        f"{words.measure(row)} for {row['group_a']} ({words.title(row['attribute'])}) is "
+        f"{size(value, words.unit(row))} {'lower' if value < 0 else 'higher'} "
+        f"({'; '.join(notes)}) than for {row['group_b']}; {_counts(row, words)}; "
+        f"{words.p(row['p_adjusted'])}."
+    )
+    if not row["pair"]:
+        told += " The test was against everyone else; no pair of groups stands out."
+    elif row["n_pairs"] > 1:
+        told += f" {row['n_differ']:,} of {row['n_pairs']:,} pairs of groups differ by this test."
+    told += _known(row, words)
+    return words.start(row["model"], told + _spread(row, words) + _care(row))
+
+
+def _known(row: Mapping[str, Any], words: Words) -> str:
+    """Say of the known groups that they were not found to differ, where only the unknown do."""
+    if not row["aside"] or row["known_gap"] is None:
+        return ""
+    gap, unit = row["known_gap"], words.unit(row)
+    return (
+        f" No two groups that are known were found to differ; the widest gap among those is "
+        f"{size(gap, unit)}, {row['known_a']} {'below' if gap < 0 else 'above'} {row['known_b']}."
+    )
+
+
+def only_overall(row: Mapping[str, Any], words: Words) -> str:
+    """Say that the groups differ as a whole though no single pair stands out."""
+    told = (
+        f"{words.measure(row)} differs across {words.title(row['attribute'])} "
+        f"({words.p(row['any_p'])}), but no single pair of groups stands out; the widest gap "
+        f"is {_widest(row, words)}."
+    )
+    return words.start(row["model"], told + _spread(row, words) + _care(row))
+
+
+def no_difference(row: Mapping[str, Any], words: Words) -> str:
+    """Say that nothing was found, and what could have been: never that nothing is there."""
+    told = (
+        f"no difference in {lowered(words.measure(row))} was found across "
+        f"{words.title(row['attribute'])} ({words.p(row['any_p'])}); the widest gap is "
+        f"{_widest(row, words)}. {_could_see(row, words)}"
+    )
+    return words.start(row["model"], told + _care(row))
+
+
+def without_value(rows: Sequence[Mapping[str, Any]], words: Words, *, everywhere: bool) -> str:
+    """Name the groups of one attribute that have no value, with their n."""
+    first = rows[0]
+    named = [_group_with_n(row, words, everywhere=everywhere) for row in rows[:_LISTED]]
+    if len(rows) > _LISTED:
+        named.append(f"{len(rows) - _LISTED} more groups")
+    listed = ", ".join(named[:-1]) + " and " + named[-1] if len(named) > 1 else named[0]
+    title = words.title(first["attribute"])
+    if first["small"]:
+        where = "" if everywhere else ", on some measures"
+        need = f" A group needs {words.needed}." if words.needed else ""
+        told = (
+            f"too few data to judge groups of {title}{where}: {listed}.{need} "
+            "How the model serves them stays open."
+        )
+    else:
+        told = f"no value for groups of {title}: {listed}; {first['reason'] or first['status']}."
+    return words.start(first["model"], told)
+
+
+def _interval(row: Mapping[str, Any], words: Words) -> str:
+    low, high = row["low"], row["high"]
+    if low is None or high is None:
+        return "no interval"
+    unit = words.unit(row)
+    # The words say "lower", so the interval is of how much lower.
+    ends = (-high, -low) if row["value"] < 0 else (low, high)
+    first, last = (number(end, unit) for end in ends)
+    return f"{level_of(words)} interval {first} to {last}"
+
+
+def _counts(row: Mapping[str, Any], words: Words) -> str:
+    told = f"n = {row['n_units_a']:,} and {row['n_units_b']:,}"
+    if words.cluster is None:
+        return told
+    clusters = f"{row['n_clusters_a']:,} and {row['n_clusters_b']:,}"
+    return f"{told} in {clusters} clusters ({words.cluster})"
+
+
+def _widest(row: Mapping[str, Any], words: Words) -> str:
+    """Name the widest gap, with an interval that holds for all pairs at once where there is one."""
+    unit = words.unit(row)
+    way = "below" if row["value"] < 0 else "above"
+    told = f"{size(row['value'], unit)}, {row['group_a']} {way} {row['group_b']}"
+    low, high = row["range_low"], row["range_high"]
+    if low is None or high is None:
+        return told
+    ends = f"{number(low, unit)} to {number(high, unit)}"
+    # All pairs of this attribute at once, but not the audit's other attributes and metrics: so
+    # it can leave 0 out where the family-adjusted test finds nothing.
+    return f"{told} ({level_of(words)} interval {ends}, not adjusted for the other tests)"
+
+
+def _could_see(row: Mapping[str, Any], words: Words) -> str:
+    best, worst = row["detectable_best"], row["detectable_worst"]
+    if best is None:
+        return "How large a difference this audit could have seen is not known."
+    unit = words.unit(row)
+    told = (
+        f"This audit could have seen (power 0.8) a difference of {size(best, unit)} between "
+        f"{row['group_a_best']} and {row['group_b_best']}"
+    )
+    if size(best, unit) == size(worst, unit):
+        return f"{told}; a smaller one could be there."
+    return (
+        f"{told}, and one of {size(worst, unit)} between {row['group_a_worst']} and "
+        f"{row['group_b_worst']}; smaller ones could be there."
+    )
+
+
+def _spread(row: Mapping[str, Any], words: Words) -> str:
+    if row["spread"] is None or row["n_pairs"] < 2:
+        return ""
+    unit = words.unit(row)
+    if row["spread"] == 0:
+        return " Over all groups, the values spread no more than chance alone would make them."
+    told = f" Beyond chance, the groups' values spread by {size(row['spread'], unit)}"
+    low, high = row["spread_low"], row["spread_high"]
+    if low is None or high is None:
+        return f"{told} (standard deviation)."
+    ends = f"{number(low, unit)} to {number(high, unit)}"
+    if unit == "fraction" and high > 1.0:  # of two groups the interval has no upper end to speak of
+        ends = f"{number(low, unit)} and up"
+    return f"{told} (standard deviation; {level_of(words)} interval {ends})."
+
+
+def _care(row: Mapping[str, Any]) -> str:
+    if row["status"] != "boundary":
+        return ""
+    why = row["reason"] or "few clusters, or values near 0 or 1"
+    return f" Read this interval with care, it may be too narrow: {why}."
+
+
+def _group_with_n(row: Mapping[str, Any], words: Words, *, everywhere: bool) -> str:
+    n = f"n = {row['n_units']:,}"
+    if words.cluster is not None:
+        n += f" in {row['n_clusters']:,} cluster{'' if row['n_clusters'] == 1 else 's'}"
+    if everywhere:
+        return f"{row['group']} ({n})"
+    return f"{row['group']} ({row['n_without']:,} of {row['n_measures']:,} measures; at most {n})"

@@ -1,0 +1,190 @@
+"""Who gains and who loses from one model to another, in plain sentences.
+
+Reads the table of comparisons that ``isolux compare`` makes (kinds ``model_difference`` and
+``gap_difference``); a run of a single model has none, and gives no finding. Everyone comes first,
+then the groups whose change the family-adjusted test confirms, by the end of their interval that
+is nearer to 0, losses before gains of the same size; then what became of the widest gap of each
+attribute; then how many changes stayed unconfirmed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from isolux.analyses._words import Words
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.info import AnalysisInfo, Metric, Reference
+from isolux.vocabulary.tables import FINDINGS, Status
+
+__all__ = ["INFO", "explain"]
+
+_FACET = Reference(
+    "facet",
+    "Gustafson, Rolland, Ravi, Duval, Adcock, Fu, Hall & Ross (2023). FACET: Fairness in Computer "
+    "Vision Evaluation Benchmark. ICCV.",
+    "Tables 11 and 12: two models side by side",
+    "https://arxiv.org/abs/2309.00035",
+)
+
+INFO = AnalysisInfo(
+    title="Changes between two models",
+    summary="Which groups gained and which lost from one model to another, and by how much.",
+    references=(_FACET,),
+    assumptions=(
+        "Both models answered about the same people, and only those are compared.",
+        "Clusters are independent of one another.",
+        "A gap can close because one group lost: read both groups' changes.",
+    ),
+)
+
+_NAME = "model_changes"
+
+
+def explain(run: Run) -> Explained:
+    """Say who gained and who lost.
+
+    Parameters
+    ----------
+    run : Run
+        Its ``disparities`` are comparisons of two models.
+
+    Returns
+    -------
+    Explained
+        ``findings``; ``effect`` is the second model's value less the first's, in the
+        metric's unit; empty where ``run`` holds no comparison.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, COMPARISONS, GROUP_METRICS, SCORES
+    >>> empty = Run({}, SCORES.empty(), ATTRIBUTES.empty(), GROUP_METRICS.empty(),
+    ...             COMPARISONS.empty(), FINDINGS.empty())
+    >>> explain(empty).findings.height
+    0
+    """
+    return Explained(_findings(run))
+
+
+def _findings(run: Run) -> pl.DataFrame:
+    if "model_a" not in run.disparities.columns or run.disparities.is_empty():
+        return FINDINGS.empty()
+    words = _words(run)
+    alpha = 1.0 - words.level
+    changes = run.disparities.filter(pl.col("kind") == "model_difference")
+    sure = (pl.col("p_adjusted") <= alpha).fill_null(value=False)
+    near = pl.max_horizontal(-pl.col("high"), pl.col("low"), 0.0).fill_null(0.0)
+    overall = changes.filter(pl.col("attribute").is_null())
+    found = changes.filter(pl.col("attribute").is_not_null() & sure).sort(
+        near, "value", descending=[True, False]
+    )
+    gaps = run.disparities.filter(pl.col("kind") == "gap_difference").sort(
+        pl.col("value").abs(), descending=True
+    )
+    rows = [_finding(row, _change(row, words)) for row in overall.iter_rows(named=True)]
+    rows += [_finding(row, _change(row, words)) for row in found.iter_rows(named=True)]
+    rows += [_finding(row, _gap(row, words)) for row in gaps.iter_rows(named=True)]
+    unsure = changes.filter(pl.col("attribute").is_not_null() & ~sure)
+    if unsure.height:
+        rows.append(_rest(unsure, changes))
+    frame = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
+    return FINDINGS.conform(frame.with_columns(rank=pl.int_range(1, pl.len() + 1)))
+
+
+def _words(run: Run) -> Words:
+    task = str(run.record.get("task"))
+    known = registry.task_info(task).metrics if task in registry.names("tasks") else ()
+    metrics: dict[str, Metric] = {m.name: m for m in known}
+    spec = run.record.get("spec") or {}
+    dataset = run.record.get("dataset") or {}
+    clusters = run.record.get("clusters") or {}
+    return Words(
+        terms=dataset.get("terms") or {},
+        metrics=metrics,
+        level=float(spec.get("level", 0.95)),
+        corrected=spec.get("correction") != "none",
+        cluster=clusters.get("column"),
+    )
+
+
+def _points(value: float, words: Words, row: Mapping[str, Any]) -> str:
+    if words.unit(row) != "fraction":
+        return f"{abs(value):.3g} {words.unit(row)}".strip()
+    number = f"{100 * abs(value):.1f}"
+    return f"{number} point{'' if number == '1.0' else 's'}"
+
+
+def _ends(row: Mapping[str, Any], words: Words) -> str:
+    if row["low"] is None or row["high"] is None:
+        return "no interval"
+    flip = row["value"] < 0
+    ends = (-row["high"], -row["low"]) if flip else (row["low"], row["high"])
+    scale = 100.0 if words.unit(row) == "fraction" else 1.0
+    low, high = (f"{scale * e + 0.0:.1f}".replace("-", "\N{MINUS SIGN}") for e in ends)
+    return f"{100 * words.level:g} % interval {low} to {high}"
+
+
+def _change(row: Mapping[str, Any], words: Words) -> str:
+    who = "everyone" if row["attribute"] is None else str(row["group_a"])
+    of = "" if row["attribute"] is None else f" ({words.title(row['attribute'])})"
+    way = "lower" if row["value"] < 0 else "higher"
+    if row["value"] == 0:
+        size = "the same"
+        against = f"with {row['model_b']} as with {row['model_a']}"
+    else:
+        size = f"{_points(row['value'], words, row)} {way} ({_ends(row, words)})"
+        against = f"with {row['model_b']} than with {row['model_a']}"
+    better = words.better(row, row["value"])
+    note = f" ({better})" if better and row["value"] != 0 else ""
+    told = (
+        f"{words.measure(row)} for {who}{of} is {size} {against}{note}; "
+        f"n = {row['n_units_a']:,}; {words.p(row['p_adjusted'])}."
+    )
+    if row["status"] == Status.BOUNDARY:
+        told += " Read this interval with care, it may be too narrow."
+    return told[:1].upper() + told[1:]
+
+
+def _gap(row: Mapping[str, Any], words: Words) -> str:
+    title = words.title(row["attribute"])
+    told = f"The widest gap in {words.measure(row)} across {title}"
+    if row["value"] == 0:
+        return f"{told} is the same with both models."
+    way = "narrower" if row["value"] < 0 else "wider"
+    return (
+        f"{told} is {_points(row['value'], words, row)} {way} with {row['model_b']} than with "
+        f"{row['model_a']} ({_ends(row, words)}; not adjusted for the other gaps)."
+    )
+
+
+def _rest(unsure: pl.DataFrame, changes: pl.DataFrame) -> dict[str, Any]:
+    of_groups = changes.filter(pl.col("attribute").is_not_null()).height
+    least = unsure["detectable"].drop_nulls()
+    seen = ""
+    if least.len():
+        low, high = 100 * float(least.min() or 0.0), 100 * float(least.max() or 0.0)  # type: ignore[arg-type]
+        seen = f" Changes of {low:.1f} points (the best case) to {high:.1f} could have been seen."
+    told = f"{unsure.height:,} of {of_groups:,} changes of single groups were not confirmed.{seen}"
+    return {"analysis": _NAME, "claim": told, "status": Status.OK.value, "n": None}
+
+
+def _finding(row: Mapping[str, Any], claim: str) -> dict[str, Any]:
+    return {
+        "analysis": _NAME,
+        "claim": claim,
+        "effect": row["value"],
+        "low": row["low"],
+        "high": row["high"],
+        "n": row["n_units_a"],
+        "reference": "facet",
+        "status": row["status"],
+        "metric": row["metric"],
+        "label": row["label"],
+        "attribute": row["attribute"],
+        "group_a": row["group_a"],
+        "group_b": row["group_b"],
+        "p_adjusted": row["p_adjusted"],
+    }

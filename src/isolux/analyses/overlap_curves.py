@@ -1,0 +1,168 @@
+"""Recall against overlap, by group: whether a gap stands at every threshold or at strict ones.
+
+A detector that finds everybody but draws boxes loosely around one group loses there at an overlap
+of .75 and not at .50; one that does not see them loses everywhere. FACET (section 6.2) prints
+recall at .50, .75 and the mean; the curve shows the rest. From the evidence ``found_at`` of tasks
+of boxes, masks and poses to a table that the report draws; it claims nothing, and tests nothing.
+Intervals are pointwise, of the kind that the audit chose (clusters are resampled): a curve as a
+whole leaves them more often.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.analyses._found import check_settings, found_of, groups_of, measured_again, settings_of
+from isolux.geometry.matching import IOU_THRESHOLDS
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.errors import IsoluxError
+from isolux.vocabulary.info import AnalysisInfo, Metric, Reference
+from isolux.vocabulary.tables import FINDINGS, SCORES, Status
+
+__all__ = ["CAPTION", "INFO", "explain"]
+
+INFO = AnalysisInfo(
+    title="Recall at each overlap",
+    summary="The share of each group that is found, at ten overlaps from .50 to .95.",
+    references=(
+        Reference(
+            "coco",
+            "Lin, T.-Y., Maire, M., Belongie, S., Hays, J., Perona, P., Ramanan, D., Dollár, P., &"
+            " Zitnick, C. L. (2014). Microsoft COCO: Common objects in context. In European"
+            " Conference on Computer Vision (ECCV) (pp. 740–755).",
+            "detection evaluation: https://cocodataset.org/#detection-eval",
+            "https://cocodataset.org",
+        ),
+    ),
+    assumptions=(
+        "Overlap at high thresholds also measures how the annotators drew.",
+        "Intervals hold for one overlap at a time, not for the curve.",
+    ),
+)
+CAPTION = "Share of each group's people found, at each overlap"
+"""Of its table; the report draws it beside each attribute."""
+
+_RECALL = Metric(
+    name="recall_at_overlap",
+    title="Recall at an overlap",
+    definition="Share of people found at an overlap of at least the threshold.",
+    direction="higher",
+)
+_OVERLAP, _SIMILARITY = "overlap", "similarity"
+_DIGITS = 5
+
+
+def explain(run: Run, *, replicates: int = 200, most_groups: int = 12) -> Explained:
+    """Measure recall at each of the ten overlaps, for everyone and for every group.
+
+    Parameters
+    ----------
+    run : Run
+        With the evidence ``found_at``: detection, face detection, segmentation (mask overlap) or
+        keypoints (OKS similarity in the place of overlap) with ``average_recall``.
+    replicates : int
+        Of the intervals, 100 or more; fewer than the audit's serve for a drawing.
+    most_groups : int
+        Of one attribute: those whose average recall is furthest from everyone's are kept. Groups
+        below the audit's minimum have none.
+
+    Returns
+    -------
+    Explained
+        No findings, and one table: ``model, attribute`` (null: everyone), ``group``,
+        ``measure`` ("overlap", of poses "similarity"), ``overlap`` (.5 to .95), ``recall, low,
+        high`` (fractions), ``people, status``. Class by class, people of all classes
+        are taken together.
+
+    Raises
+    ------
+    SpecError
+        A run of another task, or of other metrics; a setting that is too small.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS
+    >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    >>> explain(Run({}, *(t.empty() for t in tables))).tables
+    {}
+    """
+    check_settings(replicates=(replicates, 100), most_groups=(most_groups, 1))
+    found = found_of(run)
+    if found is None:
+        return Explained(FINDINGS.empty())
+    spec = settings_of(run, replicates=replicates)
+    task = str(run.scores["task"].first() or spec.task)
+    members = groups_of(run, spec, found["unit_id"].unique(maintain_order=True))
+    measured = measured_again(_units(found, task), members, task, _RECALL, spec)
+    shown, left = _furthest(measured, most_groups)
+    note = (
+        f"Curves of recall by overlap: of {left:,} groups none is drawn; of each attribute the "
+        f"{most_groups} furthest from everyone are."
+    )
+    table = _table(shown, _SIMILARITY if _of_poses(task) else _OVERLAP)
+    return Explained(FINDINGS.empty(), {CAPTION: table}, (note,) if left else ())
+
+
+def _of_poses(task: str) -> bool:
+    """Whether people were found by the similarity of poses (OKS) and not by an overlap."""
+    try:
+        return any(metric.name == "recall_at_oks" for metric in registry.task_info(task).metrics)
+    except IsoluxError:  # a run read back where the task's package is not installed
+        return False
+
+
+def _units(found: pl.DataFrame, task: str) -> pl.DataFrame:
+    """Make a score of 0 or 1 for each person and overlap: table ``scores``."""
+    bit = pl.col("at").cast(pl.Int64)
+    parts = [
+        found.select(
+            "model",
+            pl.lit(task).alias("task"),
+            pl.lit(_RECALL.name).alias("metric"),
+            pl.lit(overlap).alias("threshold"),
+            pl.lit("instance").alias("unit_kind"),
+            "unit_id",
+            "cluster_id",
+            ((bit // 2**t) % 2).cast(pl.Float64).alias("value"),
+        )
+        for t, overlap in enumerate(IOU_THRESHOLDS)
+    ]
+    return SCORES.conform(pl.concat(parts))
+
+
+def _furthest(measured: pl.DataFrame, most: int) -> tuple[pl.DataFrame, int]:
+    """Keep of each attribute the groups furthest from everyone; count the others."""
+    keys = ["model", "attribute", "group"]
+    mean = measured.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
+    everyone = mean.filter(pl.col("attribute").is_null()).select("model", everyone="value")
+    far = (
+        mean.join(everyone, on="model", how="left")
+        .join(_sound(measured), on=keys, how="semi", nulls_equal=True, maintain_order="left")
+        .with_columns(far=(pl.col("value") - pl.col("everyone")).abs())
+        .with_columns(rank=pl.col("far").rank("ordinal", descending=True).over(keys[:2]))
+    )
+    kept = far.filter(pl.col("rank") <= most).select(keys)
+    shown = measured.join(kept, on=keys, how="semi", nulls_equal=True, maintain_order="left")
+    return shown, far.height - kept.height
+
+
+def _sound(measured: pl.DataFrame) -> pl.DataFrame:
+    """Name the groups that are large enough to be judged."""
+    judged = pl.col("value").is_not_null() & pl.col("status").is_in([Status.OK, Status.BOUNDARY])
+    return measured.filter(judged).select("model", "attribute", "group").unique()
+
+
+def _table(measured: pl.DataFrame, word: str) -> pl.DataFrame:
+    return measured.select(
+        "model",
+        "attribute",
+        "group",
+        measure=pl.lit(word),
+        overlap=pl.col("threshold").round(2),
+        recall=pl.col("value").round(_DIGITS),
+        low=pl.col("low").round(_DIGITS),
+        high=pl.col("high").round(_DIGITS),
+        people="n_units",
+        status="status",
+    ).sort("model", "attribute", "group", "overlap", nulls_last=False, maintain_order=True)

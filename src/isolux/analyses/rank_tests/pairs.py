@@ -1,0 +1,219 @@
+"""All pairs of groups, tested: from a run's scores and attributes to one row a pair.
+
+``scores`` becomes a table of vectors (one a metric, class and threshold) by units, sorted once;
+every attribute is laid out once by cluster; ``stats.ranks`` does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from isolux.analyses._answers import answer_columns
+from isolux.analyses._blocks import MEASURE
+from isolux.analyses._found import groups_of
+from isolux.stats.design import IntArray
+from isolux.stats.ranks import RankTests, cells_of, compare_groups, sort_scores
+from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import IsoluxError
+from isolux.vocabulary.spec import AuditSpec
+
+__all__ = ["Grouped", "Ranked", "grouped_by", "rank_pairs", "ranked_scores"]
+
+_AT_ONCE = 64
+"""Vectors compared at once: they hold a table of groups by groups each."""
+_PART = "\x1f"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Score vectors by unit.
+
+    Parameters
+    ----------
+    measures : polars.DataFrame
+        The columns of ``MEASURE``; row v is vector v.
+    values : [v, n] float
+        NaN: that unit has no such score.
+    units : polars.Series
+        The n units.
+    cluster : [n] int
+        Each unit's cluster, from 0.
+    """
+
+    measures: pl.DataFrame
+    values: FloatArray
+    units: pl.Series
+    cluster: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """One attribute's groups: entry i puts unit ``unit[i]`` into group ``group[i]``."""
+
+    attribute: str
+    names: tuple[str, ...]
+    unit: IntArray
+    group: IntArray
+
+    def units_of(self, name: str) -> IntArray:
+        """Return the units of one group."""
+        inside: IntArray = self.unit[self.group == self.names.index(name)]
+        return inside
+
+
+def ranked_scores(scores: pl.DataFrame) -> Ranked:
+    """Lay out ``scores`` as vectors by units; rows without a value have none."""
+    scores = scores.drop_nulls("value")
+    units = scores["unit_id"].unique(maintain_order=True)
+    measures = scores.select(MEASURE).unique(maintain_order=True).sort(MEASURE)
+    rows = scores.join(
+        measures.with_row_index("vector"), on=list(MEASURE), how="left", nulls_equal=True
+    ).join(pl.DataFrame({"unit_id": units}).with_row_index("unit"), on="unit_id", how="left")
+    values = np.full((measures.height, len(units)), np.nan)
+    values[rows["vector"].to_numpy(), rows["unit"].to_numpy()] = rows["value"].to_numpy()
+    of_unit = rows.group_by("unit").agg(pl.col("cluster_id").drop_nulls().first()).sort("unit")
+    # A cluster may be called what a unit without one is called.
+    owner = of_unit.select(
+        pl.when(pl.col("cluster_id").is_null())
+        .then(pl.format("unit\x1f{}", "unit"))
+        .otherwise(pl.format("cluster\x1f{}", "cluster_id"))
+    ).to_series()
+    cluster: IntArray = owner.rank("dense").cast(pl.Int64).to_numpy() - 1
+    return Ranked(measures, values, units, cluster)
+
+
+def grouped_by(
+    run: Run, spec: AuditSpec, ranked: Ranked, *, every: bool
+) -> tuple[list[Grouped], list[str]]:
+    """Put units into groups, by the run's settings; who is unknown is in none.
+
+    Parameters
+    ----------
+    every : bool
+        All of the run's attributes; those that cannot be groups are left out with a note.
+
+    Returns
+    -------
+    tuple of list of Grouped and list of str
+        Notes say what was left out.
+    """
+    spec = spec.model_copy(update={"unknown": "drop"})
+    if not every:
+        return _parted(groups_of(run, spec, ranked.units), ranked), []
+    found: list[Grouped] = []
+    notes: list[str] = []
+    known = run.attributes["attribute"].unique().sort()
+    said = [name for name in answer_columns(spec, known) if name not in spec.by]
+    if said:
+        notes.append(f"not ranked, for models said it of people: {', '.join(said)}")
+    for name in known:
+        if name in said:
+            continue
+        own = spec.model_copy(update={"by": tuple(dict.fromkeys((*spec.by, name)))})
+        try:
+            members = groups_of(run, own, ranked.units).filter(pl.col("attribute") == name)
+        except IsoluxError as error:
+            notes.append(f"{name} was not ranked: {str(error).splitlines()[0]}")
+            continue
+        found += _parted(members, ranked)
+    crossed = [name for name in spec.by if "*" in name]
+    if crossed:
+        whole = groups_of(run, spec, ranked.units)
+        found += _parted(whole.filter(pl.col("attribute").is_in(crossed)), ranked)
+    return found, notes
+
+
+def _parted(members: pl.DataFrame, ranked: Ranked) -> list[Grouped]:
+    numbered = pl.DataFrame({"unit_id": ranked.units}).with_row_index("unit")
+    rows = members.join(numbered, on="unit_id", how="inner", maintain_order="left").with_columns(
+        key=pl.col("values").list.join(_PART)
+    )
+    found = []
+    for (attribute,), own in rows.partition_by("attribute", as_dict=True).items():
+        groups = own.select("key", "group").unique("key", maintain_order=True)
+        coded = own.join(groups.select("key").with_row_index("code"), on="key", how="left")
+        found.append(
+            Grouped(
+                str(attribute),
+                tuple(groups["group"]),
+                coded["unit"].cast(pl.Int64).to_numpy(),
+                coded["code"].cast(pl.Int64).to_numpy(),
+            )
+        )
+    return found
+
+
+def rank_pairs(
+    ranked: Ranked, attributes: Sequence[Grouped], *, min_subjects: int, min_scores: int
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Test every pair of groups that are large enough.
+
+    Returns
+    -------
+    pairs : polars.DataFrame
+        ``MEASURE, attribute, vector, place`` (of the attribute), and of each side (``_a``, ``_b``,
+        in the groups' order): ``group, n, clusters, median, mean``; ``superiority`` (of a over b),
+        ``p_naive, p_clustered`` (null: not to be told), ``shared`` (clusters in both).
+    small : polars.DataFrame
+        ``attribute, group, n, clusters``: groups below the minimum in every vector, at most.
+    """
+    pairs, small = [], []
+    for start in range(0, len(ranked.values), _AT_ONCE):
+        scores = sort_scores(ranked.values[start : start + _AT_ONCE])
+        for place, own in enumerate(attributes):
+            cells = cells_of(own.unit, own.group, ranked.cluster, len(own.names))
+            tests = compare_groups(scores, cells)
+            enough = (tests.clusters >= min_subjects) & (tests.n >= min_scores) & (tests.n > 0)
+            pairs.append(_rows(tests, enough, own, start, place))
+            small.append(_sizes(tests, enough, own))
+    measures = ranked.measures.with_columns(vector=pl.int_range(pl.len(), dtype=pl.Int64))
+    found = pl.concat(pairs).join(measures, on="vector", how="left", maintain_order="left")
+    sizes = pl.concat(small).group_by("attribute", "group", maintain_order=True)
+    below = sizes.agg(pl.max("n"), pl.max("clusters"), pl.any("enough")).filter(~pl.col("enough"))
+    p = ("p_naive", "p_clustered")
+    return found.sort("vector", "place", maintain_order=True).with_columns(
+        pl.col(p).fill_nan(None)
+    ), below.drop("enough")
+
+
+def _rows(
+    tests: RankTests, enough: np.ndarray, own: Grouped, start: int, place: int
+) -> pl.DataFrame:
+    k = len(own.names)
+    upper = np.triu(np.ones((k, k), dtype=bool), 1)
+    v, a, b = np.nonzero(enough[:, :, None] & enough[:, None, :] & upper)
+    names = pl.Series(own.names, dtype=pl.String)
+    sides = {}
+    for side, at in (("a", a), ("b", b)):
+        sides[f"group_{side}"] = names.gather(at)
+        for name in ("n", "clusters", "median", "mean"):
+            sides[f"{name}_{side}"] = pl.Series(getattr(tests, name)[v, at])
+    return pl.DataFrame(
+        {
+            "vector": (v + start).astype(np.int64),
+            "place": np.full(len(v), place, dtype=np.int64),
+            "attribute": pl.Series([own.attribute] * len(v), dtype=pl.String),
+            **sides,
+            "superiority": tests.superiority[v, a, b],
+            "p_naive": tests.p_naive[v, a, b],
+            "p_clustered": tests.p_clustered[v, a, b],
+            "shared": tests.shared[v, a, b],
+        }
+    )
+
+
+def _sizes(tests: RankTests, enough: np.ndarray, own: Grouped) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "attribute": pl.Series([own.attribute] * len(own.names), dtype=pl.String),
+            "group": pl.Series(own.names, dtype=pl.String),
+            "n": tests.n.max(axis=0),
+            "clusters": tests.clusters.max(axis=0),
+            "enough": enough.any(axis=0),
+        }
+    )

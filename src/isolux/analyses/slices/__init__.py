@@ -1,0 +1,366 @@
+"""The worst slices: whom to look at first when no hypothesis is at hand.
+
+Every combination of values of up to three attributes is a slice. One half of the clusters suggests
+the few that are worst by SliceLine's score (``stats/slices.py``: how far the mean error lies above
+everyone's, less a penalty for being small), found exactly. The other half, which chose nothing, is
+asked about those alone: how much worse each slice is than everyone else there, with the audit's
+intervals and null test over clusters, p-values corrected over the slices by Holm's method.
+
+SliceLine stops at the first step. That its worst slices look bad is no news then: the worst of
+thousands do in any data, above all where a person has many photos (``docs/methods/slices.md``
+measures how often). Slices that share most of their people with a worse one are left out, because
+SliceLine's list is often one finding told ten times.
+
+A slice says where to look, and not why. What else differs there is for ``confounders``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.analyses._features import Features, items_of, kinds_of, without
+from isolux.analyses._found import settings_of
+from isolux.analyses._judged import Judged, Worse, compared, judged_of
+from isolux.analyses._words import Words, level_of, number, size, words_of
+from isolux.analyses.slices.search import Search, Suggested, asked, search
+from isolux.stats.multiplicity import holm
+from isolux.stats.slices import LONGEST
+from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import AnalysisInfo, Direction, Metric, Reference
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import FINDINGS
+
+__all__ = ["CAPTION", "INFO", "explain"]
+
+INFO = AnalysisInfo(
+    title="The worst slices",
+    summary="Which people, told by up to three attributes, are served worst; found on one half of "
+    "the data and tested on the other.",
+    references=(
+        Reference(
+            "sliceline",
+            "Sagadeeva, S., & Boehm, M. (2021). SliceLine: Fast, linear-algebra-based slice "
+            "finding for ML model debugging. In Proceedings of SIGMOD (pp. 2290–2299).",
+            "sections 2 and 3: the score and its bounds",
+            "https://doi.org/10.1145/3448016.3457323",
+        ),
+        Reference(
+            "holm-1979",
+            "Holm, S. (1979). A simple sequentially rejective multiple test procedure. "
+            "Scandinavian Journal of Statistics 6(2), 65-70.",
+            "the correction",
+        ),
+    ),
+    assumptions=(
+        (
+            "Clusters are independent of one another; which of them suggest and which are asked "
+            "is drawn at random."
+        ),
+        "A slice tells where errors are, not why: what else differs there is not taken out.",
+        (
+            "Slices with fewer people than the least support, or than the audit's minimum, stay "
+            "unseen; unknown values are no slice."
+        ),
+    ),
+)
+CAPTION = "The worst slices of one half, measured on the other"
+"""Of its table."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """One model's slices: what was suggested, what the other half said, and the words for it."""
+
+    judged: Judged
+    items: Features
+    suggested: Suggested
+    answers: pl.DataFrame
+    words: Words
+    most: int
+
+    def name(self, k: int) -> str:
+        """Call a slice by its values: ``light: dim, box size: small``."""
+        own = [j for j in self.suggested.found.members[k].tolist() if j >= 0]
+        return ", ".join(
+            f"{self.words.title(self.items.attribute[j])}: {self.items.value[j]}" for j in own
+        )
+
+
+def explain(
+    run: Run,
+    *,
+    metric: str = "",
+    worse: Worse = "auto",
+    attributes: Sequence[str] = (),
+    most: int = 5,
+    max_attributes: int = 3,
+    alpha: float = 0.95,
+    min_support: float = 0.01,
+    overlap: float = 0.5,
+    held_out: float = 0.5,
+    bins: int = 4,
+) -> Explained:
+    """Find the worst slices on one half of the clusters and test them on the other.
+
+    Parameters
+    ----------
+    run : Run
+        Its ``scores``, ``attributes`` and settings are read.
+    metric : str
+        A metric with a score of each unit; empty: the run's first.
+    worse : {"auto", "lower", "higher"}
+        Which scores are worse; ``auto``: as the metric says.
+    attributes : sequence of str
+        Which to look at; none: all that the run has but what the audit's settings name as the
+        model's answers and scores. Of other models' answers nothing tells: leave them out here.
+    most : int
+        Slices of each model that the other half is asked about.
+    max_attributes : int
+        Most attributes of a slice, 1 to 3.
+    alpha : float
+        SliceLine's weight of the error against the size, above 0, at most 1.
+    min_support : float
+        Least share of one half's units in a slice; never fewer than the audit's minimum of units
+        and clusters.
+    overlap : float
+        A slice that shares more of its people (Jaccard, 0 to 1) with a worse one is left out.
+    held_out : float
+        Share of the clusters that is asked later, above 0 and below 1.
+    bins : int
+        Quantile bins of attributes that are numbers.
+
+    Returns
+    -------
+    Explained
+        A finding for each slice that the other half confirms, the worst of the first half first;
+        for a model without one, a finding that says so. ``effect, low, high``: its mean score less
+        everyone else's there, in the metric's unit; ``n``: its units there; ``p_adjusted``: Holm's,
+        over the slices of all models. One table: all slices that were asked about.
+
+    Raises
+    ------
+    SpecError
+        Settings out of range, a metric without a direction, no attribute that differs, too few
+        clusters for two halves.
+    UnknownNameError
+        No such metric or attribute.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
+    0
+    """
+    how = Search(most, max_attributes, alpha, min_support, overlap, held_out)
+    _refuse_settings(how, bins)
+    if compared(run) or (run.scores.is_empty() and not run.evidence):
+        return Explained(FINDINGS.empty())
+    spec, words = settings_of(run), replace(words_of(run), corrected=True)
+    several = judged_of(run, spec, words, metric=metric, worse=worse, analysis="slices")
+    told, notes = [], []
+    for judged in several:
+        items, said = _items(run, judged, attributes, spec, bins)
+        notes += [*judged.notes, *said]
+        own = _metric(judged, words)
+        suggested = search(judged, items, own, how, spec)
+        task = str(run.scores["task"][0])
+        answers = asked(judged, suggested, own, task, spec)
+        told.append(_Told(judged, items, suggested, answers, words, most))
+    if not told:
+        return Explained(FINDINGS.empty(), notes=tuple(notes))
+    told = _corrected(told)
+    rows = [row for one in told for row in _findings(one, spec)]
+    findings = pl.DataFrame(rows, infer_schema_length=None)
+    findings = FINDINGS.conform(findings.with_columns(rank=pl.int_range(1, pl.len() + 1)))
+    table = pl.concat([_table(one, several=len(told) > 1) for one in told])
+    tables = {CAPTION: table} if table.height else {}
+    return Explained(findings, tables, tuple(dict.fromkeys(notes)))
+
+
+def _refuse_settings(how: Search, bins: int) -> None:
+    for name, value, right, expected in (
+        ("most", how.most, how.most >= 1, "1 or more"),
+        ("max_attributes", how.max_attributes, 1 <= how.max_attributes <= LONGEST, "1, 2 or 3"),
+        ("alpha", how.alpha, 0.0 < how.alpha <= 1.0, "above 0, at most 1"),
+        ("min_support", how.min_support, 0.0 < how.min_support < 1.0, "above 0 and below 1"),
+        ("overlap", how.overlap, 0.0 <= how.overlap <= 1.0, "0 to 1"),
+        ("held_out", how.held_out, 0.0 < how.held_out < 1.0, "above 0 and below 1"),
+        ("bins", bins, bins >= 2, "2 or more"),
+    ):
+        if not right:
+            where = f"--analysis-option slices.{name}"
+            raise SpecError(
+                f"{name} cannot be used", expected=expected, found=str(value), where=where
+            )
+
+
+def _items(
+    run: Run, judged: Judged, attributes: Sequence[str], spec: AuditSpec, bins: int
+) -> tuple[Features, tuple[str, ...]]:
+    notes: list[str] = []
+    answers = (spec.prediction_column, spec.score_column, spec.detected_column)
+    known = set(run.attributes["attribute"].unique())
+    said = [name for name in answers if name is not None and name in known]
+    if said and not attributes:
+        # With the truth beside it, an answer is the error itself: nobody learns from that slice.
+        kept = run.attributes.filter(pl.col("attribute").is_in(said).not_())
+        run = replace(run, attributes=kept)
+        notes.append(f"Slices are not told by {', '.join(said)}, which the model said.")
+    kinds = kinds_of(run, spec, judged.units, attributes, analysis="slices")
+    items = without(items_of(run, spec, judged.units, kinds, bins=bins), judged.value)
+    return items, (*notes, *items.notes)
+
+
+def _metric(judged: Judged, words: Words) -> Metric:
+    """Return the metric as a mean of scores, with its bounds where it is known."""
+    name = str(judged.row["metric"])
+    direction: Direction = "higher" if judged.higher_is_better else "lower"
+    known = words.metrics.get(name)
+    if known is None:
+        inside = judged.value.min(initial=0.0) >= 0.0 and judged.value.max(initial=1.0) <= 1.0
+        ends = (0.0, 1.0) if inside else (None, None)
+        return Metric(
+            name=name, title=name, definition="", direction=direction, low=ends[0], high=ends[1],
+            unit="fraction" if inside else "",
+        )  # fmt: skip
+    return replace(known, direction=direction, evidence=None, statistic=None)
+
+
+def _corrected(told: Sequence[_Told]) -> list[_Told]:
+    """Add Holm's p-values, over the slices of all models."""
+    raw = pl.concat([one.answers["p_value"] for one in told]).cast(pl.Float64)
+    adjusted = pl.Series("p_adjusted", holm(raw.fill_null(float("nan")).to_numpy()))
+    adjusted, made, at = adjusted.fill_nan(None), [], 0
+    for one in told:
+        n = one.answers.height
+        answers = one.answers.with_columns(adjusted.slice(at, n))
+        made.append(replace(one, answers=answers))
+        at += n
+    return made
+
+
+def _findings(told: _Told, spec: AuditSpec) -> list[dict[str, Any]]:
+    sign = 1.0 if told.judged.higher_is_better else -1.0
+    rows = []
+    for k, answer in enumerate(told.answers.iter_rows(named=True)):
+        p = answer["p_adjusted"]
+        if p is not None and p <= 1.0 - spec.level and sign * answer["difference"] < 0:
+            rows.append(_row(told, _claim(told, k, answer), answer, told.name(k)))
+    return rows or [_row(told, _nothing(told), None, None)]
+
+
+def _row(
+    told: _Told, claim: str, answer: dict[str, Any] | None, name: str | None
+) -> dict[str, Any]:
+    said = answer or dict.fromkeys(("difference", "low", "high", "p_adjusted"))
+    return {
+        "rank": 0,
+        "analysis": "slices",
+        "claim": told.words.start(told.judged.model, claim),
+        "effect": said["difference"],
+        "low": said["low"],
+        "high": said["high"],
+        "n": answer["n"] if answer else int(told.suggested.second.sum()),
+        "reference": "sliceline",
+        "status": answer["status"] if answer else "ok",
+        "metric": told.judged.row["metric"],
+        "label": None,
+        "attribute": None,
+        "group_a": name,
+        "group_b": None if name is None else "everyone else",
+        "p_adjusted": said["p_adjusted"],
+    }
+
+
+def _claim(told: _Told, k: int, answer: dict[str, Any]) -> str:
+    words, row = told.words, told.judged.row
+    unit = words.unit(row)
+    way = "lower" if answer["difference"] < 0 else "higher"
+    of = f" of {answer['n_clusters']:,} clusters" if words.cluster is not None else ""
+    return (
+        f"{words.measure(row)} with {told.name(k)} is {_level(answer['value'], unit)}, and "
+        f"{_level(answer['others'], unit)} for everyone else: "
+        f"{size(answer['difference'], unit)} {way} ({level_of(words)} interval "
+        f"{_of_size(answer, unit)}; {words.p(answer['p_adjusted'])}; {answer['n']:,} units{of}). "
+        f"One half of the data suggested this slice, {100 * told.suggested.share[k]:.1f} % of its "
+        "units; these numbers are the other half's."
+    )
+
+
+def _level(value: float, unit: str) -> str:
+    return (
+        f"{number(value, unit)} %"
+        if unit == "fraction"
+        else f"{number(value, unit)} {unit}".rstrip()
+    )
+
+
+def _interval(answer: dict[str, Any], unit: str) -> str:
+    if answer["low"] is None:
+        return "not known"
+    return f"{number(answer['low'], unit)} to {number(answer['high'], unit)}"
+
+
+def _of_size(answer: dict[str, Any], unit: str) -> str:
+    """Print the interval of a difference that a word gives the direction of."""
+    if answer["low"] is None or answer["difference"] >= 0:
+        return _interval(answer, unit)
+    return _interval({"low": -answer["high"], "high": -answer["low"]}, unit)
+
+
+def _nothing(told: _Told) -> str:
+    """Say that no slice was confirmed; never that there is none."""
+    words, row = told.words, told.judged.row
+    measure = words.measure(row)
+    if told.answers.is_empty():
+        return (
+            f"{measure}: no slice of one half of the data is enough worse than its everyone to "
+            "outweigh how small it is, so the other half was asked about none."
+        )
+    judged = told.answers.filter(pl.col("p_adjusted").is_not_null())
+    asked = f"{measure}: none of the {told.answers.height} slices that one half of the data "
+    if judged.is_empty():
+        return f"{asked}suggested has enough people in the other half to be judged."
+    first = judged.row(0, named=True)
+    k = int(np.flatnonzero(told.answers["p_adjusted"].is_not_null())[0])
+    unit = words.unit(row)
+    points = " points" if unit == "fraction" else f" {unit}".rstrip()
+    return (
+        f"{asked}suggested was confirmed on the other. The first of them, {told.name(k)}, differs "
+        f"from everyone else there by {number(first['difference'], unit)}{points} "
+        f"({level_of(words)} interval {_interval(first, unit)}; {words.p(first['p_adjusted'])})."
+    )
+
+
+def _table(told: _Told, *, several: bool) -> pl.DataFrame:
+    found, answers = told.suggested.found, told.answers
+    names = [told.name(k) for k in range(len(found.score))]
+    table = pl.DataFrame(
+        {
+            "slice": pl.Series(names, dtype=pl.String),
+            "share": told.suggested.share,
+            "score": found.score,
+            "mean where suggested": told.suggested.value,
+            "units": answers["n"],
+            "clusters": answers["n_clusters"],
+            "mean": answers["value"],
+            "of everyone else": answers["others"],
+            "difference": answers["difference"],
+            "from": answers["low"],
+            "to": answers["high"],
+            "adjusted p": answers["p_adjusted"],
+            "status": answers["status"],
+        }
+    ).with_columns(pl.selectors.float().fill_nan(None))
+    return (
+        table.insert_column(0, pl.Series("model", [told.judged.model] * table.height))
+        if (several)
+        else table
+    )

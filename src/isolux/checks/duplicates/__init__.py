@@ -1,0 +1,184 @@
+"""Photos that are there twice: copied, resized, recompressed, cut at the edges, mirrored.
+
+A photo under two people's names makes one of them wrong; in two splits it is learned and then
+tested; in one person's photos it is counted as two observations. Perceptual hashes (phash) name
+candidates, and thumbnails laid over one another decide (``kernels.py``): a hash that is
+loose enough to find a cut copy also takes two people before one wall for the same photo.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.checks._pictures import Pictures
+from isolux.checks._problems import problems_of, together
+from isolux.checks.duplicates.hashes import find_copies
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import CheckInfo, Reference
+from isolux.vocabulary.tables import INSTANCES
+
+__all__ = ["INFO", "check"]
+
+INFO = CheckInfo(
+    title="Duplicate photos",
+    summary="Copies and near-copies of a photo, within and across subjects and splits.",
+    references=(
+        Reference(
+            "zauner-phash",
+            "Zauner, C. (2010). Implementation and benchmarking of perceptual image hash functions."
+            " Diploma thesis, Upper Austria University of Applied Sciences, Hagenberg.",
+            "3.2.1: the hash of the discrete cosine transform",
+            "https://www.phash.org/docs/pubs/thesis_zauner.pdf",
+        ),
+        Reference(
+            "barz-cifair",
+            "Barz, B. and Denzler, J. (2020). Do we train on test data? Purging CIFAR of"
+            " near-duplicates. Journal of Imaging 6(6), 41.",
+            "near-duplicates between splits, and what they are worth",
+            "https://doi.org/10.3390/jimaging6060041",
+        ),
+    ),
+    assumptions=("Two photos of one scene that differ in a few pixels of a thumbnail are copies.",),
+    needs="pixels",
+)
+
+_ADVICE = "look at both pictures; keep one"
+
+
+def check(
+    dataset: Dataset,
+    *,
+    pictures: Pictures,
+    most_bits: int = 18,
+    least_correlation: float = 0.95,
+    most_apart: float = 0.35,
+    split: str = "split",
+) -> pl.DataFrame:
+    """List pictures that are copies of another one.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    pictures : Pictures
+        With thumbnails.
+    most_bits : int
+        Of a hash's 64, that two candidates may differ in. Strangers differ in 32; a copy cut by
+        5 % in 6 on average and in up to 18.
+    least_correlation : float
+        Of two thumbnails, of which one is cut so that it fits the other best, 0 to 1.
+    most_apart : float
+        Difference of the worst of the thumbnail's 64 parts, in standard deviations of its pixels.
+        This tells another person in the same place from a copy.
+    split : str
+        The attribute, or the column of instances, that names the split.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``problems``, a row for each pair; of one picture at most eight earlier copies are
+        looked at. Across subjects or across splits: an error; within a subject, or where no
+        subject is known: a warning.
+
+    Raises
+    ------
+    SpecError
+        A threshold outside its range.
+
+    References
+    ----------
+    Zauner (2010), phash. The second stage is isolux's own; docs/methods/checks.md measures both.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from PIL import Image
+    >>> from isolux.checks._inspection import inspect
+    >>> from isolux.checks._pictures import located
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> two = Dataset(
+    ...     name="two pictures",
+    ...     info=DatasetInfo(title="Two pictures", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1", "2"],
+    ...                             "subject_id": ["s", "t"]}),
+    ...     images=pl.DataFrame({"image_id": ["1", "2"], "uri": ["1.png", "2.png"]}),
+    ... )
+    >>> noise = np.random.default_rng(0).integers(0, 255, (6, 8), dtype=np.uint8)
+    >>> large = Image.fromarray(noise).resize((80, 60))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     large.save(Path(folder) / "1.png")
+    ...     large.resize((40, 30)).save(Path(folder) / "2.png")
+    ...     found = check(two, pictures=inspect(located(two, folder)))
+    >>> found.select("severity", "problem", "unit_id").row(0)
+    ('error', 'one photo is of different subjects', '2')
+    """
+    if not (0 <= most_bits <= 64 and -1 <= least_correlation <= 1 and most_apart >= 0):
+        raise SpecError(
+            "a threshold of duplicates is out of its range",
+            expected="most_bits 0 to 64, least_correlation -1 to 1, most_apart 0 or more",
+            found=f"{most_bits}, {least_correlation}, {most_apart}",
+        )
+    pairs = find_copies(
+        pictures.thumbnails, most_bits=most_bits, least_correlation=least_correlation,
+        most_apart=most_apart,
+    ).pairs  # fmt: skip
+    if pairs.is_empty():
+        return together()
+    held = pictures.rows.drop_nulls("thumbnail").sort("thumbnail").select("image_id", "uri")
+    facts = _facts(dataset, split)
+    for side in ("first", "second"):
+        own = held.with_row_index(side).with_columns(pl.col(side).cast(pl.Int64))
+        own = own.join(facts, on="image_id", how="left")
+        named = {name: f"{side}_{name}" for name in own.columns if name != side}
+        pairs = pairs.join(own.rename(named), on=side, how="left", maintain_order="left")
+    return together(*_told(pairs))
+
+
+def _facts(dataset: Dataset, split: str) -> pl.DataFrame:
+    """Whose picture each is, and in which splits: ``image_id, subjects, splits`` (lists)."""
+    people = INSTANCES.conform(dataset.instances)
+    if split in people.columns:
+        parts = people.select("instance_id", part=pl.col(split).cast(pl.String))
+    else:
+        rows = dataset.instance_attributes().filter(attribute=split)
+        parts = rows.select(instance_id="unit_id", part="value")
+    joined = people.select("instance_id", "image_id", "subject_id").join(
+        parts, on="instance_id", how="left"
+    )
+    return joined.group_by("image_id").agg(
+        subjects=pl.col("subject_id").drop_nulls().unique(),
+        splits=pl.col("part").drop_nulls().unique(),
+    )
+
+
+def _told(pairs: pl.DataFrame) -> list[pl.DataFrame]:
+    def apart(what: str) -> pl.Expr:
+        first, second = pl.col(f"first_{what}"), pl.col(f"second_{what}")
+        both = (first.list.len() > 0) & (second.list.len() > 0)
+        return (both & (first.list.set_intersection(second).list.len() == 0)).fill_null(value=False)
+
+    known = ((pl.col("first_subjects").list.len() > 0)
+             & (pl.col("second_subjects").list.len() > 0)).fill_null(value=False)  # fmt: skip
+    other, moved = apart("subjects"), apart("splits")
+    how = pl.when("mirrored").then(pl.lit(", mirrored")).otherwise(pl.lit(""))
+    found = pl.format(
+        "a copy of {}{}: {} of 64 bits differ, correlation {}",
+        "first_uri", how, "bits", pl.col("correlation").round(3),
+    )  # fmt: skip
+    kinds = (
+        ("one photo is of different subjects", "error", other),
+        ("one photo is in different splits", "error", moved & ~other),
+        ("a subject's photo is there twice", "warning", known & ~other & ~moved),
+        ("a photo is there twice", "warning", ~known & ~moved),
+    )
+    return [
+        problems_of(
+            "duplicates", pairs.filter(test), problem,
+            severity="error" if severity == "error" else "warning", unit_kind="image",
+            unit_id="second_image_id", file="second_uri", expected="another photo",
+            found=found, hint=_ADVICE,
+        )
+        for problem, severity, test in kinds
+    ]  # fmt: skip

@@ -1,0 +1,145 @@
+"""Perceptual hashes of pictures, and the search for those that are copies of one another.
+
+A picture is reduced to a grey thumbnail of 32 × 32; its hash is phash's: which of the 64 slowest
+waves of the discrete cosine transform are stronger than their median (Zauner 2010; the bits are
+those of the package imagehash). A mirrored picture's waves are the same but for the sign of every
+second one, so its hash costs no second look.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.io.images import Pixels
+
+__all__ = ["SIDE", "Copies", "Hashes", "find_copies", "hash_thumbnails"]
+
+SIDE = 32
+_KEPT = 8  # waves a side, imagehash's hash_size
+_BLANK = 2.0  # grey levels: below it a picture shows nothing to tell it by
+_PARTNERS = 8
+_BLOCK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Hashes:
+    """``straight``, ``mirrored``: ``[n]`` uint64; ``blank [n]``: shows nothing to be told by."""
+
+    straight: npt.NDArray[np.uint64]
+    mirrored: npt.NDArray[np.uint64]
+    blank: npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Which pictures copy which.
+
+    ``pairs``: ``first``, ``second`` (rows, the first is earlier), ``bits`` that differ,
+    ``correlation`` laid over one another, ``apart`` (the part that differs most, in standard
+    deviations), ``mirrored``. Of one picture at most eight earlier ones are listed.
+    """
+
+    pairs: pl.DataFrame
+
+
+def hash_thumbnails(thumbnails: Pixels) -> Hashes:
+    """Hash grey thumbnails: ``[n, 32, 32]`` of 0 to 255.
+
+    Examples
+    --------
+    >>> noise = np.random.default_rng(0).integers(0, 256, (1, 32, 32), dtype=np.uint8)
+    >>> hashes = hash_thumbnails(noise)
+    >>> bool(hashes.straight[0] == hash_thumbnails(noise[:, :, ::-1]).mirrored[0])
+    True
+    """
+    # DCT-II along both sides, unnormalised, as scipy.fftpack has it: one product of matrices.
+    k, x = np.arange(_KEPT)[:, None], np.arange(SIDE)[None]
+    waves = 2 * np.cos(np.pi * k * (2 * x + 1) / (2 * SIDE))
+    strengths = np.empty((len(thumbnails), _KEPT, _KEPT))
+    for at in range(0, len(thumbnails), _BLOCK):
+        strengths[at : at + _BLOCK] = waves @ (thumbnails[at : at + _BLOCK] @ waves.T)
+    turned = strengths * np.where(np.arange(_KEPT) % 2, -1.0, 1.0)
+    blank = thumbnails.std(axis=(1, 2)) < _BLANK
+    return Hashes(_packed(strengths), _packed(turned), blank)
+
+
+def _packed(strengths: npt.NDArray[np.float64]) -> npt.NDArray[np.uint64]:
+    flat = strengths.reshape(len(strengths), _KEPT * _KEPT)
+    bits = flat > np.median(flat, axis=1, keepdims=True)
+    return np.packbits(bits, axis=1).view(">u8").astype(np.uint64).ravel()
+
+
+def find_copies(
+    thumbnails: Pixels, *, most_bits: int, least_correlation: float, most_apart: float
+) -> Copies:
+    """Find the pictures that are copies of an earlier one: resized, recompressed, cut, mirrored.
+
+    Parameters
+    ----------
+    thumbnails : [n, 32, 32] uint8
+        Grey. Those that show nothing (a black frame) are copies of none.
+    most_bits : int
+        Of 64, that the hashes of two candidates differ in.
+    least_correlation : float
+        Of two thumbnails, one cut so that it fits the other best.
+    most_apart : float
+        Difference of the worst of their 64 parts, in standard deviations of a thumbnail.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> first = np.kron(rng.integers(0, 255, (8, 8)), np.ones((4, 4))).astype(np.uint8)
+    >>> three = np.stack([first, 255 - first, first[:, ::-1]])
+    >>> limits = {"most_bits": 18, "least_correlation": 0.9, "most_apart": 0.6}
+    >>> find_copies(three, **limits).pairs.select("first", "second", "mirrored").rows()
+    [(0, 2, True)]
+    """
+    from isolux.checks.duplicates.kernels import earlier_copies
+
+    hashes = hash_thumbnails(thumbnails)
+    rows = np.flatnonzero(~hashes.blank)
+    thumbs = thumbnails[rows].astype(np.float32)
+    halves = thumbs.reshape(-1, SIDE // 2, 2, SIDE // 2, 2).mean(axis=(2, 4))
+    partner = np.full((len(rows), _PARTNERS), np.iinfo(np.int32).min, dtype=np.int32)
+    measured = np.zeros((len(rows), _PARTNERS, 3), dtype=np.float32)
+    straight, mirrored = hashes.straight[rows], hashes.mirrored[rows]
+    thumbs, halves = _unit(thumbs), _unit(halves)
+    limits = np.array([least_correlation, most_apart], dtype=np.float32)
+    # Interleaved: later pictures have more before them to look at.
+    parts = max(1, min(os.cpu_count() or 1, 8, len(rows)))
+    with ThreadPoolExecutor(parts) as pool:
+        for done in [
+            pool.submit(
+                earlier_copies, first, parts, straight, mirrored, thumbs, halves,
+                most_bits, limits, partner, measured,
+            )
+            for first in range(parts)
+        ]:  # fmt: skip
+            done.result()
+    second, place = np.nonzero(partner != np.iinfo(np.int32).min)
+    found = partner[second, place]
+    over = found < 0
+    pairs = pl.DataFrame(
+        {
+            "first": rows[np.where(over, -1 - found, found)],
+            "second": rows[second],
+            "bits": measured[second, place, 0].astype(np.int64),
+            "correlation": measured[second, place, 1].astype(np.float64),
+            "apart": measured[second, place, 2].astype(np.float64),
+            "mirrored": over,
+        }
+    )
+    return Copies(pairs)
+
+
+def _unit(pictures: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Take each one's mean off and make its length 1."""
+    level = pictures - pictures.mean(axis=(1, 2), keepdims=True)
+    length = np.sqrt((level * level).sum(axis=(1, 2), keepdims=True))
+    return np.asarray(level / np.maximum(length, 1e-6), dtype=np.float32)

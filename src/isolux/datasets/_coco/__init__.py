@@ -1,0 +1,1 @@
+"""The COCO JSON layout, which several datasets use."""

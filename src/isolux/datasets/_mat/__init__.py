@@ -1,0 +1,1 @@
+"""MATLAB files, checked before a reader sees them."""

@@ -1,0 +1,349 @@
+"""BDD100K: driving frames with boxes of road users, weather, scene and time of day.
+
+Yu et al. (2020). Reads the detection or tracking labels in Scalabel's JSON. Frames of one video
+show the same street and the same people, so a video is what was sampled. With the videos' places
+and a user's own districts and incomes, frames get the income of where they were taken (ICON²).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from isolux.datasets._attribute_rows import attribute_rows
+from isolux.datasets._boxes import box_notes, checked_boxes
+from isolux.datasets._clusters import clustered_as
+from isolux.datasets._columns import BOX
+from isolux.datasets._files import file_in, read_file, sha256_bytes
+from isolux.datasets.bdd100k.places import PlaceOptions, districts_of_videos
+from isolux.datasets.bdd100k.scalabel import ScalabelTables, read_scalabel
+from isolux.io.cells import row_of
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError, TableError, place
+from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
+
+__all__ = ["ALIASES", "CATEGORIES", "INFO", "OTHERS", "load"]
+
+CATEGORIES = (
+    "pedestrian",
+    "rider",
+    "car",
+    "truck",
+    "bus",
+    "train",
+    "motorcycle",
+    "bicycle",
+    "traffic light",
+    "traffic sign",
+)
+"""The ten categories that detectors are judged on."""
+
+ALIASES = {"bike": "bicycle", "motor": "motorcycle", "person": "pedestrian"}
+"""Names of the 2018 release to those of today."""
+
+OTHERS = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
+"""Categories that are not judged, and what they are mapped to on request."""
+
+_FILES = (
+    "labels/det_20/det_val.json",
+    "det_val.json",
+    "**/det_*val*.json",
+    "**/box_track*.json",
+    "*.json",
+)
+_SCENES = {
+    "weather": ("rainy", "snowy", "clear", "overcast", "partly cloudy", "foggy"),
+    "scene": (
+        "tunnel",
+        "residential",
+        "parking lot",
+        "city street",
+        "gas stations",
+        "highway",
+    ),
+    "timeofday": ("daytime", "night", "dawn/dusk"),
+}
+_LIGHTS = {"r": "red", "g": "green", "y": "yellow", "na": "none"}
+_WIDTH, _HEIGHT = 1280, 720  # of every frame of BDD100K
+
+INFO = DatasetInfo(
+    title="BDD100K",
+    summary="Driving videos from the United States: boxes of road users, weather, time of day.",
+    references=(
+        Reference(
+            key="bdd100k",
+            citation="Yu, F., Chen, H., Wang, X., Xian, W., Chen, Y., Liu, F., Madhavan, V., &"
+            " Darrell, T. (2020). BDD100K: A diverse driving dataset for heterogeneous multitask"
+            " learning. In Proceedings of the IEEE/CVF Conference on Computer Vision and Pattern"
+            " Recognition (CVPR) (pp. 2636–2645).",
+            url="https://www.bdd100k.com",
+        ),
+    ),
+    licence="BDD100K's own licence: non-commercial research and education",
+    training_allowed=True,
+    withdrawal="no way for the people shown to withdraw is published",
+    judgement="perceived",
+    terms=(
+        ("category", "annotated category"),
+        ("occluded", "marked as occluded"),
+        ("truncated", "marked as cut off by the frame's edge"),
+        ("timeofday", "time of day"),
+        ("district", "district where the video begins"),
+        ("income", "median income of the district where the video begins, from your table"),
+    ),
+    assumptions=(
+        "videos are independent of one another, frames of one video are not",
+        "everyone in a frame is annotated, or covered by a crowd box",
+    ),
+)
+
+
+def load(
+    path: str | Path,
+    *,
+    cluster: str | None = None,
+    others: Literal["ignore", "map"] = "ignore",
+    pixel_inclusive: bool = False,
+    info: str | Path | None = None,
+    districts: str | Path | None = None,
+    incomes: str | Path | None = None,
+    district_key: str = "postalCode",
+    income_column: str = "median_income",
+) -> Dataset:
+    r"""Load BDD100K's labels.
+
+    Parameters
+    ----------
+    path : str or Path
+        The label file, or a folder that holds one (``labels/det_20/det_val.json``, or a
+        ``box_track…json`` of the tracking labels).
+    cluster : str, optional
+        What was sampled independently: ``video`` (where not given), ``frame``, ``row``, or a
+        column. Frames of one video are not independent, and a note says so where they or their
+        boxes are taken for it.
+    others : {"ignore", "map"}
+        What becomes of ``other person``, ``other vehicle`` and ``trailer``: neither found nor
+        missed, or a pedestrian, a car, a truck.
+    pixel_inclusive : bool
+        Whether ``x2`` and ``y2`` are the last pixel of the box, as Scalabel has it: the width is
+        then x2 − x1 + 1 (and overlaps must not add it again). Not given: they are the box's
+        edge, the width is x2 − x1.
+    info : str or Path, optional
+        The folder of the videos' own files, ``info/100k/val``, which say where they were taken.
+    districts : str or Path, optional
+        Your GeoJSON of districts' outlines, in degrees; needs ``info``.
+    incomes : str or Path, optional
+        Your table of districts and their incomes.
+    district_key, income_column : str
+        The property and column that name a district, and the column of incomes; not given: those
+        of REVISE's files.
+
+    Returns
+    -------
+    Dataset
+        ``instances``: a box, ``<frame>#<place in its labels from 0>``, ``video_id``,
+        ``frame_index``, ``track_id`` (the label's own id), ``is_crowd``, ``ignore``.
+        ``attributes``: of boxes ``category``, ``occluded``, ``truncated``,
+        ``traffic_light_color``; of images ``weather``, ``scene``, ``timeofday``, null where
+        ``undefined``, and with districts ``district`` and ``income`` (a number), null where the
+        place, its district or that one's income is not known. Places themselves are not kept.
+
+    Raises
+    ------
+    FileError, TableError
+        A file that is cut off (with the byte), a box whose sides are swapped, a category or word
+        that BDD100K does not have, a frame that occurs twice; with the frame's row.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> box = '{"category": "person", "box2d": {"x1": 1, "y1": 2, "x2": 31, "y2": 42}}'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "det_val.json"
+    ...     _ = file.write_text('[{"name": "a.jpg", "labels": [' + box + "]}]")
+    ...     load(file, pixel_inclusive=True).instances.select("classes", "box_w").row(0)
+    (['pedestrian'], 31.0)
+    """
+    if others not in ("ignore", "map"):
+        raise SpecError(
+            "others cannot be set to that", expected="ignore or map", found=repr(others)
+        )
+    file = file_in(
+        Path(path).expanduser(),
+        _FILES,
+        "BDD100K labels",
+    )
+    where = str(file)
+    data = read_file(file)
+    read = read_scalabel(data, where)
+    frames = _frames(read.frames, where)
+    boxes = _boxes(read, frames, others, pixel_inclusive=pixel_inclusive, where=where)
+    instances = check(_instances(boxes), INSTANCES, where=where)
+    said = PlaceOptions(info, districts, incomes, district_key, income_column)
+    placed = districts_of_videos(frames["video_id"], said)
+    attributes = _attributes(boxes, frames)
+    if placed is not None:
+        rows = frames.select("image_id", "video_id").join(
+            placed.table, on="video_id", how="left", maintain_order="left"
+        )
+        names = ("district", "income") if incomes is not None else ("district",)
+        attributes = pl.concat([attributes, attribute_rows(rows, "image_id", names, kind="image")])
+    images = check(
+        frames.select("image_id", pl.col("name").alias("uri"), "width", "height", "video_id"),
+        IMAGES,
+        where=where,
+    )
+    dataset = Dataset(
+        name="bdd100k",
+        info=INFO,
+        instances=instances,
+        attributes=attributes,
+        images=images,
+        inputs={where: sha256_bytes(data)} | (placed.inputs if placed else {}),
+        notes=(
+            *_notes(read, boxes),
+            *(placed.notes if placed else ()),
+            *box_notes(instances, images),
+            *_cluster_note(images, cluster),
+        ),
+    )
+    words = {"video": "video_id", "frame": "image_id", "image": "image_id", "row": None}
+    return clustered_as(dataset, cluster, default="video", names=words)
+
+
+def _frames(frames: pl.DataFrame, where: str) -> pl.DataFrame:
+    """Give each frame an id, and check the words that describe it."""
+    video = pl.col("video").fill_null(pl.col("name").str.replace(r"\.[^./]*$", ""))
+    named = frames.with_row_index("frame").with_columns(
+        pl.col("frame").cast(pl.Int64),
+        video_id=video,
+        image_id=pl.col("name")
+        if frames["name"].is_unique().all()
+        else pl.format("{}/{}", video, "name"),
+        width=pl.col("width").fill_null(_WIDTH),
+        height=pl.col("height").fill_null(_HEIGHT),
+    )
+    repeated = ~named["image_id"].is_first_distinct()
+    _refuse(repeated, named, "image_id", "a frame occurs twice", "each frame once", where)
+    for name, words in _SCENES.items():
+        known = named[name].is_in([*words, "undefined"]) | named[name].is_null()
+        _refuse(~known, named, name, "a word that BDD100K does not have", ", ".join(words), where)
+        undefined = pl.when(pl.col(name) != "undefined").then(pl.col(name))
+        named = named.with_columns(undefined.alias(name))
+    return named
+
+
+def _boxes(
+    read: ScalabelTables, frames: pl.DataFrame, others: str, *, pixel_inclusive: bool, where: str
+) -> pl.DataFrame:
+    renamed = read.boxes.join(
+        frames.select("frame", "image_id", "video_id", "frame_index"),
+        on="frame",
+        how="left",
+        maintain_order="left",
+    ).with_columns(category=pl.col("category").replace(ALIASES))
+    known = renamed["category"].is_in([*CATEGORIES, *OTHERS]).fill_null(value=False)
+    _refuse(
+        ~known, renamed, "category", "a category that BDD100K does not have",
+        ", ".join((*CATEGORIES, *OTHERS)), where,
+    )  # fmt: skip
+    if others == "map":
+        renamed = renamed.with_columns(pl.col("category").replace(OTHERS))
+    plus = 1.0 if pixel_inclusive else 0.0
+    placed = renamed.with_columns(
+        box_x=pl.col("x1"),
+        box_y=pl.col("y1"),
+        box_w=pl.col("x2") - pl.col("x1") + plus,
+        box_h=pl.col("y2") - pl.col("y1") + plus,
+        is_crowd=pl.col("crowd").fill_null(value=False),
+    )
+    swapped = (placed["x2"] < placed["x1"]) | (placed["y2"] < placed["y1"])
+    _refuse(
+        swapped, placed.with_columns(box2d=pl.concat_list("x1", "y1", "x2", "y2")), "box2d",
+        "a box's sides are swapped", "x1 up to x2, y1 up to y2", where,
+    )  # fmt: skip
+    return checked_boxes(placed, where, field="box2d").with_columns(
+        ignore=pl.col("is_crowd") | pl.col("category").is_in(list(OTHERS)),
+        light=pl.col("light").str.to_lowercase().replace(_LIGHTS),
+    )
+
+
+def _refuse(
+    bad: pl.Series, rows: pl.DataFrame, name: str, problem: str, expected: str, where: str
+) -> None:
+    if bad.any():
+        row = row_of(bad)
+        label = f", label {rows['place'][row] + 1}" if "place" in rows.columns else ""
+        cell = rows[name][row]
+        raise TableError(
+            f"{problem} ({bad.sum():,} in all)",
+            expected=expected,
+            found=repr(cell.to_list() if isinstance(cell, pl.Series) else cell) + label,
+            where=place(where, int(rows["frame"][row]) + 1, name),
+        )
+
+
+def _instances(boxes: pl.DataFrame) -> pl.DataFrame:
+    return boxes.select(
+        pl.format("{}#{}", "image_id", "place").alias("instance_id"),
+        "image_id",
+        pl.concat_list("category").alias("classes"),
+        *BOX,
+        (pl.col("box_w") * pl.col("box_h")).alias("area"),
+        "is_crowd",
+        "ignore",
+        "frame_index",
+        "video_id",
+        pl.col("label_id").alias("track_id"),
+    )
+
+
+def _attributes(boxes: pl.DataFrame, frames: pl.DataFrame) -> pl.DataFrame:
+    of_boxes = boxes.select(
+        pl.format("{}#{}", "image_id", "place").alias("unit_id"),
+        "category",
+        pl.col("occluded").cast(pl.String),
+        pl.col("truncated").cast(pl.String),
+        pl.col("light").alias("traffic_light_color"),
+    )
+    lit = of_boxes.filter(pl.col("category") == "traffic light").select(
+        "unit_id", attribute=pl.lit("traffic_light_color"), value="traffic_light_color"
+    )
+    parts = [
+        of_boxes.select("unit_id", attribute=pl.lit(name), value=pl.col(name))
+        for name in ("category", "occluded", "truncated")
+    ]
+    of_frames = [
+        frames.select(unit_id="image_id", attribute=pl.lit(name), value=pl.col(name))
+        for name in _SCENES
+        if frames[name].is_not_null().any()
+    ]
+    kinds = [("instance", [*parts, lit]), ("image", of_frames)]
+    rows = [pl.concat(found).with_columns(unit_kind=pl.lit(kind)) for kind, found in kinds if found]
+    return check(pl.concat(rows), ATTRIBUTES)
+
+
+def _cluster_note(images: pl.DataFrame, cluster: str | None) -> tuple[str, ...]:
+    """Warn of frames that are taken as independent although videos have several."""
+    videos = images["video_id"].n_unique()
+    if cluster not in ("frame", "image", "image_id", "row") or videos == images.height:
+        return ()
+    warning = (
+        f"{images.height:,} frames are of {videos:,} video(s): frames of one video show the same"
+        f" street and the same people and are not independent, so with cluster={cluster} intervals"
+        " are too narrow and differences are found too easily."
+    )
+    return (warning,)
+
+
+def _notes(read: ScalabelTables, boxes: pl.DataFrame) -> list[str]:
+    notes = []
+    if read.n_without_box:
+        notes.append(f"{read.n_without_box:,} label(s) without a box (lanes, areas) are left out.")
+    ignored = boxes.filter(pl.col("category").is_in(list(OTHERS))).height
+    if ignored:
+        notes.append(f"{ignored:,} box(es) of {', '.join(OTHERS)} are neither found nor missed.")
+    return notes

@@ -1,0 +1,205 @@
+"""Districts and their incomes: which polygon of a user's GeoJSON a place lies in.
+
+As REVISE joins BDD100K's GPS to New York's postal codes and their median incomes, which ICON²
+(section 4.1) follows. GeoJSON: RFC 7946, longitude before latitude, in degrees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.datasets._files import read_file, sha256_bytes
+from isolux.datasets._json import decode
+from isolux.io.cells import as_numbers, as_text, row_of
+from isolux.io.frames import read_table
+from isolux.io.hashing import sha256_file
+from isolux.vocabulary.errors import TableError, UnknownNameError, place
+
+__all__ = ["Districts", "districts_at", "incomes_of", "read_districts"]
+
+FloatArray = npt.NDArray[np.float64]
+
+_UNKNOWN = ("", "-", "n/a", "na", "null", "none", "nan")
+_AT_ONCE = 4_000_000  # comparisons of a place with an edge that are held at a time
+
+
+class _Geometry(msgspec.Struct):
+    type: str
+    coordinates: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _Feature(msgspec.Struct):
+    geometry: _Geometry | None = None
+    properties: dict[str, Any] | None = None
+
+
+class _Collection(msgspec.Struct):
+    features: list[_Feature]
+
+
+@dataclass(frozen=True, slots=True)
+class Districts:
+    """Names, and the edges of each one's rings: ``[e, 4]``, longitude and latitude of both ends."""
+
+    names: tuple[str, ...]
+    edges: tuple[FloatArray, ...]
+    notes: tuple[str, ...]
+    inputs: dict[str, str]
+
+
+def read_districts(path: str | Path, key: str) -> Districts:
+    """Read a user's GeoJSON.
+
+    Parameters
+    ----------
+    path : str or Path
+        A FeatureCollection of polygons; several features may share a name.
+    key : str
+        The property that names a district.
+
+    Raises
+    ------
+    FileError, TableError
+        No GeoJSON, with the byte or the feature; coordinates that are no degrees.
+    UnknownNameError
+        No feature has that property.
+    """
+    file = Path(path).expanduser()
+    data, where = read_file(file), str(file)
+    features = decode(data, _Collection, where).features
+    known = {name for one in features for name in one.properties or ()}
+    if key not in known:
+        raise UnknownNameError("property", key, known, where=where)
+    rings: dict[str, list[FloatArray]] = {}
+    skipped = 0
+    for row, one in enumerate(features):
+        name = _name((one.properties or {}).get(key))
+        edges = _edges(one.geometry, where, row)
+        if name is None or edges is None:
+            skipped += 1
+        else:
+            rings.setdefault(name, []).append(edges)
+    note = f"{skipped:,} feature(s) of {file.name} have no polygon or no {key}; they are left out."
+    return Districts(
+        tuple(rings),
+        tuple(np.concatenate(of) for of in rings.values()),
+        (note,) if skipped else (),
+        {where: sha256_bytes(data)},
+    )
+
+
+def _name(value: object) -> str | None:
+    """Write a property as text, as a table's cells are; null for none."""
+    if value is None or isinstance(value, bool | list | dict):
+        return None
+    text: str | None = as_text(pl.Series([value]))[0]
+    return text
+
+
+def _edges(geometry: _Geometry | None, where: str, row: int) -> FloatArray | None:
+    """Give the edges of a polygon's rings, holes among them; None: it is no polygon."""
+    at = f"{where}, feature {row + 1}"
+    if geometry is None or geometry.type not in ("Polygon", "MultiPolygon"):
+        return None
+    if geometry.type == "Polygon":
+        polygons = [decode(bytes(geometry.coordinates), list[list[list[float]]], at)]
+    else:
+        polygons = decode(bytes(geometry.coordinates), list[list[list[list[float]]]], at)
+    edges = [_ring(ring, where, row) for polygon in polygons for ring in polygon]
+    return np.concatenate(edges) if edges else None
+
+
+def _ring(ring: Sequence[Sequence[float]], where: str, row: int) -> FloatArray:
+    good = len(ring) >= 4 and all(len(position) in (2, 3) for position in ring)
+    points = np.array([position[:2] for position in ring], np.float64) if good else None
+    if points is None or not (np.abs(points) <= (180.0, 90.0)).all():
+        raise TableError(
+            "a district's outline cannot be used",
+            expected="rings of at least four [longitude, latitude], in degrees",
+            found=repr(ring[:2])[:80],
+            where=place(where, row + 1, "geometry"),
+            hint="save it in WGS 84 (EPSG:4326), as GeoJSON asks",
+        )
+    return np.hstack([points, np.roll(points, -1, axis=0)])
+
+
+def districts_at(districts: Districts, longitude: FloatArray, latitude: FloatArray) -> pl.Series:
+    """Name the district of each place, the first in the file's order; null: none.
+
+    A ray to the east crosses a district's outline an odd number of times from inside it, holes
+    included; the side of a district that lies west or south belongs to it.
+
+    Examples
+    --------
+    >>> square = np.array([[0, 0, 2, 0], [2, 0, 2, 2], [2, 2, 0, 2], [0, 2, 0, 0]], float)
+    >>> one = Districts(("10001",), (square,), (), {})
+    >>> districts_at(one, np.array([1.0, 3.0]), np.array([1.0, 1.0])).to_list()
+    ['10001', None]
+    """
+    found = np.full(len(longitude), -1, np.int64)
+    for k, edges in enumerate(districts.edges):
+        low, high = edges[:, :2].min(axis=0), edges[:, :2].max(axis=0)
+        near = (found < 0) & (longitude >= low[0]) & (longitude <= high[0])
+        rows = np.flatnonzero(near & (latitude >= low[1]) & (latitude <= high[1]))
+        step = max(_AT_ONCE // max(len(edges), 1), 1)
+        for part in (rows[i : i + step] for i in range(0, len(rows), step)):
+            found[part[_inside(edges, longitude[part], latitude[part])]] = k
+    names = pl.Series("district", districts.names, dtype=pl.String)
+    return names.gather(pl.Series(found, dtype=pl.Int64).set(pl.Series(found < 0), None))
+
+
+def _inside(edges: FloatArray, x: FloatArray, y: FloatArray) -> npt.NDArray[np.bool_]:
+    x0, y0, x1, y1 = edges.T
+    above = (y0 > y[:, None]) != (y1 > y[:, None])  # [places, edges]
+    slope = np.divide(x1 - x0, y1 - y0, out=np.zeros(len(edges)), where=y1 != y0)
+    crossed = above & (x[:, None] < x0 + slope * (y[:, None] - y0))
+    odd: npt.NDArray[np.bool_] = crossed.sum(axis=1) % 2 == 1
+    return odd
+
+
+@dataclass(frozen=True, slots=True)
+class Incomes:
+    """``district``, ``income``; and the file's hash."""
+
+    table: pl.DataFrame
+    inputs: dict[str, str]
+
+
+def incomes_of(path: str | Path, key: str, column: str) -> Incomes:
+    """Read a user's table of incomes by district.
+
+    Raises
+    ------
+    UnknownNameError
+        No such column.
+    TableError
+        An income that is no number from 0, or two for one district, with the row.
+    """
+    file = Path(path).expanduser()
+    table, where = read_table(file), str(file)
+    for name in (key, column):
+        if name not in table.columns:
+            raise UnknownNameError("column", name, table.columns, where=where)
+    income = as_numbers(table[column], where=where, column=column, unknown=_UNKNOWN)
+    negative = ((income < 0) | ~income.is_finite()).fill_null(value=False)
+    rows = pl.DataFrame([as_text(table[key]).alias("district"), income.alias("income")])
+    told = rows.drop_nulls().unique(maintain_order=True)
+    twice = told["district"].is_duplicated()
+    if negative.any() or twice.any():
+        same = None if negative.any() else told["district"][row_of(twice)]
+        row = row_of(negative) if same is None else int((rows["district"] == same).arg_true()[-1])
+        raise TableError(
+            "an income cannot be used" if same is None else "a district has two incomes",
+            expected="a number from 0, one for each district",
+            found=repr(table[column][row]) + (f" for {same!r}" if same else ""),
+            where=place(where, row + 1, column),
+        )
+    return Incomes(told, {where: sha256_file(file)})

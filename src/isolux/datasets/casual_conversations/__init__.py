@@ -1,0 +1,261 @@
+"""Casual Conversations, versions 1 and 2: videos of paid people who said their age and gender.
+
+Hazirbas et al. (2021; 2022). Reads the JSON of either, or the list of pictures that Fairness
+Indicators' code makes of version 1. Videos are not opened: frames that were extracted elsewhere are
+chosen from a folder. Videos of one person are alike, so the person is what was sampled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from isolux.datasets._attribute_rows import age_groups, attribute_rows
+from isolux.datasets._clusters import clustered_as
+from isolux.datasets._files import file_in, read_file, sha256_bytes
+from isolux.datasets.casual_conversations.files import Conversations, read_conversations
+from isolux.datasets.casual_conversations.video_frames import chosen_frames
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.tables import IMAGES, INSTANCES, check
+
+__all__ = ["AGE_EDGES", "INFO", "load"]
+
+AGE_EDGES = (18, 30, 45, 70)
+"""Where Fairness Indicators parts ages (Table 4): 18 up to 30, 30 up to 45, 45 up to 70, 70+."""
+
+_SHOWN = 10  # videos without a frame that a note spells out
+
+INFO = DatasetInfo(
+    title="Casual Conversations",
+    summary="45,186 (version 1) and 26,467 (version 2) videos of people who said who they are.",
+    references=(
+        Reference(
+            key="casual-conversations",
+            citation="Hazirbas, C., Bitton, J., Dolhansky, B., Pan, J., Gordo, A., & Canton Ferrer,"
+            " C. (2021). Towards measuring fairness in AI: The Casual Conversations dataset. IEEE"
+            " Transactions on Biometrics, Behavior, and Identity Science.",
+            place="version 1",
+            url="https://arxiv.org/abs/2104.02821",
+        ),
+        Reference(
+            key="casual-conversations-v2",
+            citation="Hazirbas, C., Bang, Y., Yu, T., Assar, P., Porgali, B., Albiero, V.,"
+            " Hermanek, S., Pan, J., McReynolds, E., Bogen, M., Fung, P., & Canton Ferrer, C."
+            " (2022). Casual Conversations v2: Designing a large consent-driven dataset to measure"
+            " algorithmic bias and robustness. arXiv.",
+            place="version 2",
+            url="https://arxiv.org/abs/2211.05809",
+        ),
+    ),
+    licence="Casual Conversations' own licence (Meta): evaluation only",
+    training_allowed=False,
+    training_terms="its licence is for the evaluation of models, not for their training",
+    withdrawal="as the publisher's terms say; no list of withdrawals comes with the data",
+    judgement="self-reported",
+    terms=(
+        ("age", "self-reported age"),
+        ("age_group", "self-reported age"),
+        ("gender", "self-reported gender"),
+        ("skin_type", "annotated skin type (Fitzpatrick)"),
+        ("skin_type_confidence", "how sure annotators were of the skin type"),
+        ("skin_tone", "annotated skin tone (Monk scale)"),
+        ("skin_tone_confidence", "how sure annotators were of the skin tone"),
+        ("lighting", "annotated lighting"),
+        ("country", "self-reported country"),
+        ("state_region", "self-reported state or region"),
+        ("native_language", "self-reported native language"),
+    ),
+    assumptions=(
+        "people are independent of one another, videos and frames of one person are not",
+        "a person shows in every frame that is chosen",
+    ),
+)
+
+
+def load(
+    path: str | Path,
+    *,
+    cluster: str | None = None,
+    mini: bool = False,
+    pictures: str | Path | None = None,
+    frames: int = 1,
+) -> Dataset:
+    r"""Load Casual Conversations.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``CasualConversations.json``, ``CasualConversations_mini.json``,
+        ``CasualConversationsV2.json``, Fairness Indicators' list, or a folder that holds one.
+    cluster : str, optional
+        What was sampled independently: ``subject`` (where not given), ``video``, ``row``, or an
+        attribute.
+    mini : bool
+        Of a folder take ``CasualConversations_mini.json`` (two videos a person), which Fairness
+        Indicators uses.
+    pictures : str or Path, optional
+        The folder of extracted frames or face crops: ``<video>_raw_frame00000012.jpg``, as version
+        2 publishes them, or ``<video>/<number>.jpg``. Not given: a video is judged as a whole.
+    frames : int
+        How many of a video's pictures to take, evenly over those there are. 1: the middle one,
+        which among face crops is the middle frame with a face (Fairness Indicators, appendix B.1;
+        FHIBE's statistics). FHIBE measures diversity on 10 of version 1 and 3 of version 2.
+
+    Returns
+    -------
+    Dataset
+        ``instances``: a video, or ``<video>#<frame>``, with ``subject_id`` and ``video_id``; a
+        video without a picture stays as itself. ``attributes``: ``age`` (years, as ``number`` too),
+        ``age_group`` (Fairness Indicators' bins), ``gender``, ``skin_type`` (``1`` to ``6`` in
+        both versions); version 1 ``lighting`` (``dark``, ``bright``); version 2 ``skin_tone``
+        (``1`` to ``10``), confidences, ``country``, ``state_region``, ``native_language``. Null
+        where it was not told.
+
+    Raises
+    ------
+    FileError, TableError
+        A damaged file, a subject or video that occurs twice, an age or skin tone that is none, a
+        folder without frames of these videos.
+    SpecError
+        ``frames`` without ``pictures``, or below 1.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> text = '{"0208": {"files": ["CC/0208/0208_00.MP4"], "label": {"age": "20", "gender":'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "CasualConversations.json"
+    ...     _ = file.write_text(text + ' "Female", "skin-type": "5"}}}')
+    ...     dataset = load(folder)
+    >>> dataset.instances.select("instance_id", "cluster_id").row(0)
+    ('0208_00', '0208')
+    >>> dataset.values_of("age_group")["value"].item()
+    '18-29'
+    """
+    _refuse_settings(frames, pictures)
+    file = _file_of(Path(path).expanduser(), mini=mini)
+    where = str(file)
+    data = read_file(file)
+    read = read_conversations(data, where)
+    inputs = {where: sha256_bytes(data)}
+    shown = _shown(read, pictures, frames, inputs)
+    instances = check(
+        shown.units.select(
+            "instance_id",
+            image_id="instance_id",
+            subject_id="subject_id",
+            classes=pl.lit(["person"]),
+            video_id="video",
+            frame_index="frame_index",
+        ),
+        INSTANCES,
+        where=where,
+    )
+    dataset = Dataset(
+        name="casual_conversations",
+        info=INFO,
+        instances=instances,
+        attributes=_attributes(shown.units, read),
+        images=check(shown.units.select(image_id="instance_id", uri="uri"), IMAGES, where=where),
+        inputs=inputs,
+        notes=(*shown.notes, *_age_note(read.frame)),
+    )
+    known = {"subject": "subject_id", "video": "video_id", "image": "image_id", "row": None}
+    return clustered_as(dataset, cluster, default="subject", names=known)
+
+
+def _file_of(root: Path, *, mini: bool) -> Path:
+    names = (
+        ("CasualConversations_mini.json",)
+        if mini
+        else ("CasualConversations.json", "CasualConversationsV2.json")
+    )
+    patterns = (*names, *(f"**/{name}" for name in names))
+    return file_in(root, patterns, "Casual Conversations annotations")
+
+
+def _refuse_settings(frames: int, pictures: str | Path | None) -> None:
+    if frames < 1:
+        raise SpecError("frames cannot be set to that", expected="1 or more", found=str(frames))
+    if frames > 1 and pictures is None:
+        raise SpecError(
+            "several frames of a video are asked for, and there are no pictures to choose from",
+            expected="pictures, the folder of extracted frames",
+            found=f"frames={frames}",
+            hint="videos are not opened: extract their frames, and name their folder with"
+            " --data-option pictures=FOLDER (pictures=FOLDER)",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    units: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+def _shown(
+    read: Conversations, pictures: str | Path | None, frames: int, inputs: dict[str, str]
+) -> _Shown:
+    """Make a unit of each chosen frame, or of each video."""
+    videos = read.frame
+    if pictures is None:
+        units = videos.with_columns(instance_id="video", frame_index=pl.lit(None, dtype=pl.Int64))
+        return _Shown(units, ())
+    if read.pictures:
+        raise SpecError(
+            "this list names pictures, not videos: there are no frames to choose",
+            expected="the list without pictures, or the JSON of the videos",
+            found="pictures",
+        )
+    root = Path(pictures).expanduser()
+    found = chosen_frames(root, videos["video"], frames)
+    inputs[str(root)] = found.digest
+    units = videos.rename({"uri": "file"}).join(
+        found.frame, on="video", how="left", maintain_order="left_right"
+    )
+    named = (
+        pl.when(pl.col("uri").is_null())
+        .then("video")
+        .otherwise(pl.format("{}#{}", "video", "frame_index"))
+    )
+    return _Shown(units.with_columns(instance_id=named), _frame_notes(units, found.strangers))
+
+
+def _frame_notes(units: pl.DataFrame, strangers: int) -> tuple[str, ...]:
+    notes = []
+    without = units.filter(pl.col("uri").is_null())["video"]
+    if len(without):
+        more = f" and {len(without) - _SHOWN:,} more" if len(without) > _SHOWN else ""
+        notes.append(
+            f"{len(without):,} video(s) have no picture and stand for themselves:"
+            f" {', '.join(without.head(_SHOWN))}{more}."
+        )
+    if strangers:
+        notes.append(f"{strangers:,} picture(s) are of no video that the file lists.")
+    return tuple(notes)
+
+
+def _attributes(units: pl.DataFrame, read: Conversations) -> pl.DataFrame:
+    """Bring attributes to videos, or to people where the file says them of people."""
+
+    def grouped(rows: pl.DataFrame) -> pl.DataFrame:
+        return rows.with_columns(age_group=age_groups(rows["age"], AGE_EDGES))
+
+    def named(names: tuple[str, ...]) -> tuple[str, ...]:
+        return (*names, "age_group") if "age" in names else names
+
+    parts = [attribute_rows(grouped(units), "instance_id", named(read.attributes))]
+    if read.of_subjects:
+        people = grouped(units.unique("subject_id", keep="first", maintain_order=True))
+        of_people = named(read.of_subjects)
+        parts.append(attribute_rows(people, "subject_id", of_people, kind="subject"))
+    return pl.concat(parts)
+
+
+def _age_note(videos: pl.DataFrame) -> tuple[str, ...]:
+    silent = videos.filter(pl.col("age").is_null())["subject_id"].n_unique()
+    return (f"{silent:,} people did not tell their age.",) if silent else ()

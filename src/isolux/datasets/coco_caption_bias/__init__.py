@@ -1,0 +1,284 @@
+"""COCO's people of 2014 with perceived skin colour and gender: the captioning-bias annotations.
+
+Zhao, Wang & Russakovsky (2021) had 28,315 people in 15,762 images of COCO's validation set of 2014
+judged by three annotators each. Two tables on request: ``images_val2014.csv`` (a row an image) and
+``instances_2014all.csv`` (a row a person). What is read of the first was seen in the authors' code;
+the columns of the second are not public, so whatever stands in it becomes an attribute of its name.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from isolux.datasets._boxes import box_notes
+from isolux.datasets._clusters import clustered_as
+from isolux.datasets._coco.instances import coco_instances
+from isolux.datasets._coco.json import read_coco
+from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
+from isolux.datasets.coco_caption_bias.cells import items_of, keyed, label_rows
+from isolux.io.frames import read_table
+from isolux.io.hashing import sha256_file
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import JoinError, SpecError
+from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
+
+__all__ = ["INFO", "load"]
+
+_IMAGES = ("images_val2014.csv", "**/images_val2014.csv")
+_PEOPLE = ("instances_2014all.csv", "instances_val2014.csv", "**/instances_2014all.csv",
+           "**/instances_val2014.csv")  # fmt: skip
+_COCO = ("instances_val2014.json", "annotations/instances_val2014.json",
+         "**/instances_val2014.json")  # fmt: skip
+_IDS = ("id", "ann_id", "annotation_id", "instance_id", "anno_id")
+_NO_LABELS = ("", "image_id", "img_id", "imgId", "Unnamed: 0", "index")
+
+INFO = DatasetInfo(
+    title="COCO with perceived skin colour and gender",
+    summary="28,315 people in 15,762 images of COCO's validation set of 2014, as annotators"
+    " perceived them.",
+    references=(
+        Reference(
+            key="coco-caption-bias",
+            citation="Zhao, D., Wang, A., & Russakovsky, O. (2021). Understanding and evaluating"
+            " racial biases in image captioning. In Proceedings of the IEEE/CVF International"
+            " Conference on Computer Vision (ICCV) (pp. 14830–14840).",
+            place="section 3",
+            url="https://github.com/princetonvisualai/imagecaptioning-bias",
+        ),
+        Reference(
+            key="coco",
+            citation="Lin, T.-Y., Maire, M., Belongie, S., Hays, J., Perona, P., Ramanan, D.,"
+            " Dollár, P., & Zitnick, C. L. (2014). Microsoft COCO: Common objects in context. In"
+            " European Conference on Computer Vision (ECCV) (pp. 740–755).",
+            url="https://cocodataset.org",
+        ),
+    ),
+    licence="annotations on request, by the terms of the authors' form; COCO's annotations CC BY"
+    " 4.0, images under their own licences on Flickr",
+    training_allowed=None,
+    withdrawal="no way for the people shown to withdraw is published",
+    judgement="perceived",
+    terms=(
+        ("bb_skin", "perceived skin colour of the largest person in the image"),
+        ("bb_gender", "perceived gender expression of the largest person in the image"),
+        ("skin", "perceived skin colour"),
+        ("gender", "perceived gender expression"),
+        ("image_skin", "perceived skin colours of the people in the image"),
+        ("ratio", "share of the image that the largest person takes"),
+    ),
+    assumptions=(
+        "images are independent of one another, people in one image are not",
+        "annotators' judgements stand for the groups; they are not what people say of themselves",
+        "people whose boxes were too small to judge have no label",
+    ),
+)
+
+
+def load(
+    path: str | Path,
+    *,
+    cluster: str | None = None,
+    coco: str | Path | None = None,
+    id_column: str | None = None,
+    people: Literal["labelled", "all"] = "labelled",
+    masks: bool = False,
+) -> Dataset:
+    r"""Load the annotations, with COCO's boxes where they are at hand.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder with ``images_val2014.csv`` and perhaps ``instances_2014all.csv``; or the first.
+    cluster : str, optional
+        What was sampled independently: ``image`` (where not given), ``row``, or an attribute.
+    coco : str or Path, optional
+        COCO's ``instances_val2014.json``; not given: looked for below the folder. Without it each
+        image is one person, its largest.
+    id_column : str, optional
+        The column of the people's table that holds COCO's annotation ids; not given: ``id`` or
+        ``ann_id``, the first that there is.
+    people : {"labelled", "all"}
+        Leave out those of labelled images who have no row in the people's table; without that
+        table, all but the largest.
+    masks : bool
+        Read COCO's masks.
+
+    Returns
+    -------
+    Dataset
+        ``instances``: COCO's annotations of people, box in pixels; crowds are left out.
+        ``attributes``: of an image's largest person ``bb_skin``, ``bb_gender`` and ``ratio`` (a
+        number); of people every column of their table, with ``votes`` where a cell lists several
+        answers; of images ``image_skin`` (``votes``: how many of its people) and ``split``.
+        ``Unsure`` is null.
+
+    Raises
+    ------
+    FileError
+        No such table, or none of COCO's where one was named.
+    TableError, UnknownNameError
+        A table without ids, an id that is no whole number or occurs twice, with its row.
+    JoinError
+        Not one id of a table is COCO's.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "images_val2014.csv"
+    ...     head = "id,skin,ratio,bb_skin,bb_gender,split"
+    ...     row = "42,\"['Light', 'Dark']\",\"[0.2, 0.1]\",Light,Male,val"
+    ...     _ = file.write_text(f"{head}\n{row}\n")
+    ...     dataset = load(folder)
+    >>> dataset.values_of("bb_skin").select("unit_kind", "unit_id", "value").row(0)
+    ('instance', '42', 'Light')
+    """
+    if people not in ("labelled", "all"):
+        raise SpecError("people cannot be that", expected="labelled or all", found=repr(people))
+    file = file_in(Path(path).expanduser(), _IMAGES, "captioning-bias annotations of images")
+    labelled = keyed(read_table(file, format="csv"), "id", str(file))
+    inputs = {str(file): sha256_file(file)}
+    notes: list[str] = []
+    truth = _coco_file(file.parent, coco)
+    if truth is None:
+        notes.append("COCO's own annotations are not at hand: an image is one person, its largest.")
+        whole = labelled.select(instance_id="key", image_id="key", classes=pl.lit(["person"]))
+        images = labelled.select(image_id="key", uri=_uri())
+    else:
+        whole, images = _people_of_coco(truth, labelled, inputs, notes, masks=masks)
+    largest = _largest(whole)
+    own = _own_rows(file.parent, id_column, inputs, notes) if truth is not None else None
+    if own is not None:
+        own = _of_these(own, whole, notes)
+    kept = largest["instance_id"] if own is None else own["key"]
+    if people == "labelled":
+        whole = whole.filter(pl.col("instance_id").is_in(kept.implode()))
+    attributes = pl.concat(
+        [
+            *_of_largest(labelled, largest, whole),
+            *([] if own is None else _of_people(own)),
+            *_of_images(labelled, images),
+        ]
+    )
+    dataset = Dataset(
+        name="coco_caption_bias",
+        info=INFO,
+        instances=check(whole, INSTANCES, where=str(truth or file)),
+        attributes=check(attributes, ATTRIBUTES, where=str(file)),
+        images=check(images, IMAGES),
+        inputs=inputs,
+        notes=(*notes, *(box_notes(whole, images) if truth is not None else ())),
+    )
+    words = {"image": "image_id", "row": None, "person": None}
+    return clustered_as(dataset, cluster, default="image", names=words)
+
+
+def _uri() -> pl.Expr:
+    return pl.format("COCO_val2014_{}.jpg", pl.col("key").str.zfill(12))
+
+
+def _coco_file(folder: Path, named: str | Path | None) -> Path | None:
+    if named is not None:
+        return file_in(Path(named).expanduser(), _COCO, "COCO annotations of 2014")
+    return optional_file(folder, _COCO)
+
+
+def _people_of_coco(
+    file: Path, labelled: pl.DataFrame, inputs: dict[str, str], notes: list[str], *, masks: bool
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Read the people of the images that are labelled, and these images."""
+    data, where = read_file(file), str(file)
+    inputs[where] = sha256_bytes(data)
+    tables = read_coco(data, where, masks=masks)
+    keys = labelled["key"].implode()
+    images = tables.images.filter(pl.col("image_id").is_in(keys))
+    lost = labelled.height - images.height
+    if labelled.height and not images.height:
+        raise JoinError(
+            "not one labelled image is COCO's",
+            expected="ids such as " + ", ".join(tables.images["image_id"].head(3)),
+            found=", ".join(labelled["key"].head(3)),
+            where=where,
+        )
+    if lost:
+        notes.append(f"{lost:,} labelled image(s) are not in {file.name}; they are left out.")
+    people = tables.annotations.filter(
+        pl.col("image_id").is_in(keys), pl.col("category") == "person", ~pl.col("is_crowd")
+    )
+    return coco_instances(people, tables, where), images
+
+
+def _largest(people: pl.DataFrame) -> pl.DataFrame:
+    """Choose the largest person of each image, by area as the authors do, the first of equals."""
+    if "area" not in people.columns:
+        return people
+    ranked = people.sort("area", descending=True, nulls_last=True, maintain_order=True)
+    return ranked.unique("image_id", keep="first", maintain_order=True)
+
+
+def _own_rows(
+    folder: Path, column: str | None, inputs: dict[str, str], notes: list[str]
+) -> pl.DataFrame | None:
+    file = optional_file(folder, _PEOPLE)
+    if file is None:
+        notes.append(f"{_PEOPLE[0]} is not at hand: only each image's largest person has labels.")
+        return None
+    table = read_table(file, format="csv")
+    inputs[str(file)] = sha256_file(file)
+    names = (column,) if column is not None else _IDS
+    found = next((name for name in names if name in table.columns), names[0])
+    return keyed(table, found, str(file)).drop(found)
+
+
+def _of_these(own: pl.DataFrame, people: pl.DataFrame, notes: list[str]) -> pl.DataFrame:
+    """Keep rows of people whom COCO has; count the others."""
+    met = own["key"].is_in(people["instance_id"].implode())
+    if own.height and not met.any():
+        raise JoinError(
+            "not one labelled person is COCO's",
+            expected="ids such as " + ", ".join(people["instance_id"].head(3)),
+            found=", ".join(own["key"].head(3)),
+            where=_PEOPLE[0],
+            hint="id_column names the column of COCO's annotation ids; there are "
+            + ", ".join(c for c in own.columns if c != "key"),
+        )
+    lost = int((~met).sum())
+    if lost:
+        notes.append(f"{lost:,} labelled people are not among COCO's people of these images.")
+    return own.filter(met)
+
+
+def _of_largest(
+    labelled: pl.DataFrame, largest: pl.DataFrame, kept: pl.DataFrame
+) -> list[pl.DataFrame]:
+    """Give the image's one label to its largest person, where that one is judged."""
+    who = largest.filter(pl.col("instance_id").is_in(kept["instance_id"].implode()))
+    rows = labelled.join(
+        who.select("instance_id", key="image_id"), on="key", how="inner", maintain_order="left"
+    )
+    found = [
+        label_rows(rows["instance_id"], rows[name], name, "instance")
+        for name in ("bb_skin", "bb_gender")
+        if name in rows.columns
+    ]
+    if "ratio" in rows.columns:
+        ids, shares = rows["instance_id"], items_of(rows["ratio"])
+        parts = shares.list.eval(pl.element().cast(pl.Float64, strict=False))
+        number = parts.list.eval(pl.element().filter(pl.element().is_finite())).list.max()
+        found.append(label_rows(ids, number.cast(pl.String), "ratio", "instance", number))
+    return found
+
+
+def _of_images(labelled: pl.DataFrame, images: pl.DataFrame) -> list[pl.DataFrame]:
+    rows = labelled.filter(pl.col("key").is_in(images["image_id"].implode()))
+    named = (("skin", "image_skin"), ("split", "split"))
+    return [label_rows(rows["key"], rows[n], to, "image") for n, to in named if n in rows.columns]
+
+
+def _of_people(own: pl.DataFrame) -> list[pl.DataFrame]:
+    names = [name for name in own.columns if name != "key" and name not in _NO_LABELS]
+    return [label_rows(own["key"], own[name], name, "instance") for name in names]

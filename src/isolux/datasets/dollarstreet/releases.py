@@ -1,0 +1,247 @@
+"""Dollar Street's two releases, as one frame: a photo a row, under the same names.
+
+The release that Meta's papers use names a photo by its address and has one label in each row
+(JSON, several rows a photo) or a list of them (CSV). MLCommons' release names it by an id and gives
+topics, ImageNet classes and codes for regions.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from isolux.datasets._files import read_file, sha256_bytes
+from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets._json import decode
+from isolux.io.cells import as_numbers, as_text, row_of
+from isolux.io.frames import read_table
+from isolux.io.hashing import sha256_file
+from isolux.io.ids import ids_of
+from isolux.vocabulary.errors import TableError, UnknownNameError, place
+
+__all__ = ["CLASSES", "REGIONS", "Photos", "lists_of", "read_photos"]
+
+REGIONS = ("Africa", "The Americas", "Asia", "Europe")
+_CODES = {"af": "Africa", "am": "The Americas", "as": "Asia", "eu": "Europe"}
+CLASSES = {
+    "imagenet1k": "imagenet_sysnet_id",
+    "imagenet21k": "sin21k_targets",
+    "imagenet21k-alibaba": "sin21k_targets_alibaba",
+}
+"""What may be judged instead of the release's own labels, and the column that has it."""
+
+_LONGEST = 100_000  # characters of a cell that is parsed as a list
+_META = ("url", "country", "region", "income", "label")
+_MLCOMMONS = ("id", "country.name", "region.id", "imageRelPath", "topics", "income")
+
+
+@dataclass(frozen=True, slots=True)
+class Photos:
+    """Photos and where they came from.
+
+    ``frame``: ``photo`` (the id), ``uri``, ``country``, ``region``, ``place`` (null: not given),
+    ``income`` (US dollars a month), ``income_text`` (as the file writes it), ``label`` (list),
+    ``classes`` (list, null where the photo has none).
+    """
+
+    frame: pl.DataFrame
+    digest: str
+    notes: tuple[str, ...]
+
+
+class _Row(msgspec.Struct, gc=False):
+    url: str
+    country: str
+    region: str
+    income: float | str
+    label: str | list[str]
+
+
+def read_photos(file: Path, classes: str) -> Photos:
+    """Read either release.
+
+    Raises
+    ------
+    FileError, TableError, UnknownNameError
+        A damaged file; a column that is not there; a region, an income or a list that is
+        none; a photo that is said to be of two places.
+    """
+    where = str(file)
+    if file.suffix.lower() == ".json":
+        data = read_file(file)
+        table, digest = _json_table(data, where), sha256_bytes(data)
+    else:
+        table, digest = read_table(file), sha256_file(file)
+    read = (_of_mlcommons if "topics" in table.columns else _of_meta)(table, where)
+    own = read["label"] if classes == "own" else _classes(table, classes, where)
+    rows = read.with_columns(own.alias("classes"))
+    photos = _one_row_each(rows, where)
+    merged = rows.height - photos.height
+    notes = (
+        (f"{merged:,} row(s) are of photos that have another label too; each is one photo.",)
+        if merged
+        else ()
+    )
+    return Photos(photos, digest, notes)
+
+
+def _json_table(data: bytes, where: str) -> pl.DataFrame:
+    rows = decode(data, list[_Row], where)
+    if not rows:
+        raise TableError("the list of photos is empty", expected="a photo or more", where=where)
+    return pl.DataFrame(
+        {name: pl.Series([str(getattr(row, name)) for row in rows]) for name in _META}
+    )
+
+
+def _of_meta(table: pl.DataFrame, where: str) -> pl.DataFrame:
+    _require(table, _META, where)
+    region = as_text(table["region"])
+    _refuse(~region.is_in(REGIONS), region, "no region of Dollar Street", REGIONS, where)
+    url = ids_of(table, "url", where)
+    refuse_outside(url.set(url.str.contains("://"), None), where, "url")
+    labels = table["label"]
+    listed = labels.str.starts_with("[").any()
+    return pl.DataFrame(
+        [
+            url.alias("photo"),
+            url.alias("uri"),
+            as_text(table["country"]).alias("country"),
+            region,
+            url.str.extract(r"/media/([^/]+)/").alias("place"),
+            *_incomes(table, where),
+            (lists_of(labels, where) if listed else labels.reshape((-1, 1)).arr.to_list()).alias(
+                "label"
+            ),
+        ]
+    )
+
+
+def _of_mlcommons(table: pl.DataFrame, where: str) -> pl.DataFrame:
+    _require(table, _MLCOMMONS, where)
+    code = as_text(table["region.id"])
+    _refuse(~code.is_in(list(_CODES)), code, "no code of a region", tuple(_CODES), where)
+    uri = ids_of(table, "imageRelPath", where)
+    refuse_outside(uri, where, "imageRelPath")
+    absent = pl.Series([None] * table.height, dtype=pl.String)
+    return pl.DataFrame(
+        [
+            ids_of(table, "id", where).alias("photo"),
+            uri.alias("uri"),
+            as_text(table["country.name"]).alias("country"),
+            code.replace_strict(_CODES, return_dtype=pl.String).alias("region"),
+            (as_text(table["place"]) if "place" in table.columns else absent).alias("place"),
+            *_incomes(table, where),
+            lists_of(table["topics"], where).alias("label"),
+        ]
+    )
+
+
+def _require(table: pl.DataFrame, names: tuple[str, ...], where: str) -> None:
+    for name in names:
+        if name not in table.columns:
+            raise UnknownNameError("column", name, table.columns, where=where)
+
+
+def _refuse(
+    bad: pl.Series, cells: pl.Series, problem: str, known: tuple[str, ...], where: str
+) -> None:
+    wrong = bad.fill_null(value=True)
+    if wrong.any():
+        row = row_of(wrong)
+        raise TableError(
+            f"a cell holds {problem} ({wrong.sum():,} in all)",
+            expected=", ".join(known),
+            found=repr(cells[row]),
+            where=place(where, row + 1, cells.name),
+        )
+
+
+def _incomes(table: pl.DataFrame, where: str) -> tuple[pl.Series, pl.Series]:
+    text = as_text(table["income"])
+    number = as_numbers(text, where=where, column="income")
+    wrong = ~((number > 0) & number.is_finite())
+    _refuse(wrong, text, "no income", ("US dollars a month, more than 0",), where)
+    return number.alias("income"), text.alias("income_text")
+
+
+def _classes(table: pl.DataFrame, classes: str, where: str) -> pl.Series:
+    column = CLASSES[classes]
+    if column not in table.columns:
+        have = [name for name, column in CLASSES.items() if column in table.columns]
+        raise UnknownNameError("set of classes", classes, ["own", *have], where=where)
+    return lists_of(table[column], where)
+
+
+def lists_of(cells: pl.Series, where: str) -> pl.Series:
+    r"""Read cells that hold lists as Python or JSON writes them; each different one once.
+
+    Examples
+    --------
+    >>> cells = pl.Series("label", ["['beds', 'sofas']", '["beds"]', "[3, 14]"])
+    >>> lists_of(cells, "a.csv").to_list()
+    [['beds', 'sofas'], ['beds'], ['3', '14']]
+    """
+    different = cells.unique().drop_nulls().to_list()
+    read: dict[str, list[str]] = {}
+    for cell in different:
+        found = _list(cell)
+        if found is None:
+            row = row_of((cells == cell).fill_null(value=False))
+            raise TableError(
+                "a cell is no list of labels",
+                expected="['roofs', 'beds'], [\"roofs\"] or [65, 66]",
+                found=repr(cell[:80]),
+                where=place(where, row + 1, cells.name),
+            )
+        read[cell] = list(dict.fromkeys(map(str, found)))
+    table = pl.DataFrame(
+        {"cell": list(read), "list": list(read.values())},
+        schema={"cell": pl.String, "list": pl.List(pl.String)},
+    )
+    return cells.to_frame("cell").join(table, on="cell", how="left", maintain_order="left")["list"]
+
+
+def _list(cell: str) -> list[Any] | None:
+    if len(cell) > _LONGEST:
+        return None
+    try:
+        found = json.loads(cell)
+    except (ValueError, RecursionError):
+        try:
+            found = ast.literal_eval(cell.strip())
+        except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+            return None
+    if not isinstance(found, list):
+        return None
+    plain = all(isinstance(one, str | int) and not isinstance(one, bool) for one in found)
+    return found if plain else None
+
+
+def _one_row_each(rows: pl.DataFrame, where: str) -> pl.DataFrame:
+    """Bring the rows of one photo together: their labels are all true of it."""
+    fixed = [name for name in rows.columns if name not in ("photo", "label", "classes")]
+    first = rows.group_by("photo", maintain_order=True).agg(
+        pl.col(fixed).first(),
+        *(pl.col(name).explode().drop_nulls().unique(maintain_order=True).alias(name)
+          for name in ("label", "classes")),
+        several=pl.any_horizontal(pl.struct(name).n_unique() > 1 for name in fixed),
+    )  # fmt: skip
+    twice = first.filter("several")
+    if twice.height:
+        photo = twice["photo"][0]
+        row = int((rows["photo"] == photo).arg_true()[1])
+        raise TableError(
+            f"{twice.height:,} photo(s) are said to be of two homes",
+            expected="one path, country, region and income for each photo",
+            found=repr(photo),
+            where=place(where, row + 1),
+        )
+    full = pl.when(pl.col("classes").list.len() > 0).then("classes")
+    return first.drop("several").with_columns(full.alias("classes"))

@@ -1,0 +1,267 @@
+"""FACET: 49,551 people in 31,702 pictures, their occupations, and what annotators perceived.
+
+Gustafson et al. (2023). Reads ``annotations.csv`` (one row a person) and, where they lie beside
+it, ``coco_masks.json`` (masks of people, clothing and hair) and ``coco_boxes.json`` (image sizes).
+Skin tone is ten columns of votes by three annotators; which of them stand is a group's rule
+(``--votes``), not the loader's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from isolux.datasets._boxes import box_notes, checked_boxes
+from isolux.datasets._clusters import clustered_as
+from isolux.datasets._coco.json import read_coco
+from isolux.datasets._columns import BOX, PART_MASK
+from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
+from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets.facet.pictures import with_folders
+from isolux.datasets.facet.votes import attributes_of_people
+from isolux.io.cells import row_of
+from isolux.io.frames import read_table
+from isolux.io.hashing import sha256_file
+from isolux.io.ids import ids_of
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.tables import IMAGES, INSTANCES, check
+
+__all__ = ["INFO", "load"]
+
+INFO = DatasetInfo(
+    title="FACET",
+    summary="49,551 people of 52 occupations and activities; boxes, masks, perceived attributes.",
+    references=(
+        Reference(
+            key="facet",
+            citation="Gustafson, Rolland, Ravi, Duval, Adcock, Fu, Hall & Ross (2023). FACET:"
+            " Fairness in Computer Vision Evaluation Benchmark. ICCV.",
+            place="section 4, appendix A",
+            url="https://facet.metademolab.com",
+        ),
+    ),
+    licence="FACET's own licence: evaluation only",
+    training_allowed=False,
+    training_terms="Using any of the annotations for training is strictly prohibited.",
+    withdrawal="as the publisher's terms say; no list of withdrawals comes with the data",
+    judgement="perceived",
+    terms=(
+        ("gender_presentation", "perceived gender presentation"),
+        ("skin_tone", "perceived skin tone (Monk scale)"),
+        ("age_presentation", "perceived age presentation"),
+        ("hairtype", "perceived hair type"),
+        ("hair_color", "perceived hair colour"),
+        ("has_eyeware", "perceived eyewear"),
+        ("class", "annotated occupation or activity"),
+    ),
+    assumptions=(
+        "images are independent of one another, people in one image are not",
+        "annotators' judgements stand for the groups; they are not what people say of themselves",
+        "not everyone in an image is annotated",
+    ),
+)
+
+
+def load(path: str | Path, *, cluster: str | None = None, masks: bool = True) -> Dataset:
+    r"""Load FACET.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder with ``annotations.csv`` (itself or in ``annotations/``), or that file.
+    cluster : str, optional
+        What was sampled independently: ``image`` (where not given), ``person``, or a column.
+    masks : bool
+        Read ``coco_masks.json`` if it is there.
+
+    Returns
+    -------
+    Dataset
+        ``instances``: a person, their box in pixels, ``classes`` (``class1``, and ``class2`` if
+        there is one), the person's mask, ``part_masks`` (clothing, hair). ``attributes``:
+        ``skin_tone`` (1 to 10, with ``votes``), ``gender_presentation``, ``age_presentation``,
+        ``hair_color``, ``hairtype``, ``visible``, ``lighting``, ``has_…``, ``class``; a value
+        that annotators could not tell (``…_na``) is null. Both spellings of ``hairtype`` and
+        ``has_eyeware`` are read, and named so. ``images.coco_image_id`` is the number that the
+        COCO files give an image, by which results may name it; ``images.uri`` is found in
+        ``imgs_1``, ``imgs_2``, … where they lie beside the annotations.
+
+    Raises
+    ------
+    FileError, TableError, UnknownNameError
+        A file that is missing or cut off; a cell that is no box or no count of votes, with its
+        row and column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> row = '1,sa_1.jpg,nurse,,"{""x"": 4, ""y"": 5, ""width"": 20, ""height"": 40}",0,2,3'
+    >>> columns = "person_id,filename,class1,class2,bounding_box,skin_tone_1,skin_tone_2"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "annotations.csv").write_text(f"{columns},skin_tone_3\n{row}\n")
+    ...     load(folder).values_of("skin_tone").select("value", "votes").rows()
+    [('2', 2.0), ('3', 3.0)]
+    """
+    names = ("annotations.csv", "annotations/annotations.csv")
+    file = file_in(Path(path).expanduser(), names, "FACET annotations")
+    where = str(file)
+    table = read_table(file, format="csv")
+    for name in ("person_id", "filename", "class1", "bounding_box"):
+        if name not in table.columns:
+            raise UnknownNameError("column", name, table.columns, where=where)
+    inputs = {where: sha256_file(file)}
+    people = _people(table, where)
+    # Masks first: reading them takes the most memory, so it is done while little else is held.
+    extra = _Extra(people, file.parent, inputs)
+    if masks:
+        extra.add_masks()
+    extra.add_sizes()
+    attributes = attributes_of_people(table, people, where)
+    instances = check(extra.people, INSTANCES, where=where)
+    images = check(with_folders(extra.images, file.parent), IMAGES, where=where)
+    dataset = Dataset(
+        name="facet",
+        info=INFO,
+        instances=instances,
+        attributes=attributes.table,
+        images=images,
+        inputs=inputs,
+        notes=(*attributes.notes, *extra.notes, *box_notes(instances, images)),
+    )
+    return clustered_as(
+        dataset, cluster, default="image", names={"image": "image_id", "person": None}
+    )
+
+
+def _people(table: pl.DataFrame, where: str) -> pl.DataFrame:
+    images = ids_of(table, "filename", where).alias("image_id")
+    refuse_outside(images, where, "filename")
+    first = ids_of(table, "class1", where).alias("class1")
+    second = table["class2"] if "class2" in table.columns else pl.Series([None] * table.height)
+    lists = pl.DataFrame({"class1": first, "class2": second.cast(pl.String)}).select(
+        classes=pl.concat_list(
+            "class1",
+            pl.when(~pl.col("class2").str.to_lowercase().is_in(["none", "nan", ""])).then(
+                pl.col("class2")
+            ),
+        )
+        .list.drop_nulls()
+        .list.unique(maintain_order=True)
+    )
+    people = pl.DataFrame([ids_of(table, "person_id", where), images, lists["classes"]])
+    return people.hstack(_boxes(table["bounding_box"], where))
+
+
+def _boxes(cells: pl.Series, where: str) -> pl.DataFrame:
+    """Read the cells ``{"x": …, "y": …, "width": …, "height": …}``."""
+    dtype = pl.Struct(dict.fromkeys(("x", "y", "width", "height"), pl.Float64))
+    try:
+        boxes = cells.str.json_decode(dtype)
+    except pl.exceptions.PolarsError as error:
+        # Each cell alone may be well and their nesting too deep together.
+        row = next((i for i, cell in enumerate(cells) if not _is_box(cell, dtype)), 0)
+        raise _no_box(cells, row, where) from error
+    frame = boxes.struct.unnest()
+    frame.columns = list(BOX)
+    absent = frame.select(pl.any_horizontal(pl.all().is_null()).alias("absent"))["absent"]
+    if absent.any():
+        raise _no_box(cells, row_of(absent), where)
+    return checked_boxes(frame, where, field="bounding_box")
+
+
+def _is_box(cell: str | None, dtype: pl.Struct) -> bool:
+    try:
+        pl.Series([cell], dtype=pl.String).str.json_decode(dtype)
+    except pl.exceptions.PolarsError:
+        return False
+    return True
+
+
+def _no_box(cells: pl.Series, row: int, where: str) -> TableError:
+    return TableError(
+        "a cell is no box",
+        expected='{"x": 10.0, "y": 20.0, "width": 30.0, "height": 80.0}, in pixels',
+        found=repr(cells[row])[:80],
+        where=place(where, row + 1, "bounding_box"),
+    )
+
+
+class _Extra:
+    """What lies beside the table: masks join people by their id, sizes join images by name."""
+
+    def __init__(self, people: pl.DataFrame, folder: Path, inputs: dict[str, str]) -> None:
+        self.people, self.folder, self.inputs = people, folder, inputs
+        self.notes: list[str] = []
+        self.images = people.select("image_id", uri="image_id").unique(maintain_order=True)
+        self._sizes: pl.DataFrame | None = None
+
+    def add_masks(self) -> None:
+        """Join person masks, and the masks of parts as a list."""
+        file = optional_file(self.folder, ("coco_masks.json",))
+        if file is None:
+            return
+        read = read_coco(self._noted(file), str(file))
+        self._sizes = read.images
+        rows = read.annotations.rename({"person": "instance_id"})
+        _refuse_unlinked(rows, str(file))
+        self._count_strangers(rows)
+        of_people = rows.filter(pl.col("category") == "person")
+        masks = ["mask_counts", "mask_height", "mask_width", "mask_polygons"]
+        first = of_people.unique("instance_id", keep="first", maintain_order=True)
+        if first.height < of_people.height:
+            n = of_people.height - first.height
+            self.notes.append(f"{n:,} further mask(s) of people who have one already are left out.")
+        self.people = self.people.join(
+            first.select("instance_id", *masks),
+            on="instance_id",
+            how="left",
+            maintain_order="left",
+        ).join(_parts(rows), on="instance_id", how="left", maintain_order="left")
+
+    def _noted(self, file: Path) -> bytes:
+        """Read a file and note its hash; its bytes are not held here."""
+        data = read_file(file)
+        self.inputs[str(file)] = sha256_bytes(data)
+        return data
+
+    def _count_strangers(self, rows: pl.DataFrame) -> None:
+        strangers = rows.join(self.people, on="instance_id", how="anti").height
+        if strangers:
+            self.notes.append(f"{strangers:,} mask(s) are of people whom the table does not have.")
+
+    def add_sizes(self) -> None:
+        """Join the images' sizes, from whichever of the two files is there."""
+        file = optional_file(self.folder, ("coco_boxes.json",))
+        if self._sizes is None and file is not None:
+            data = read_file(file)
+            self.inputs[str(file)] = sha256_bytes(data)
+            self._sizes = read_coco(data, str(file), masks=False).images
+        if self._sizes is None:
+            return
+        sizes = self._sizes.select(
+            "width", "height", image_id="uri", coco_image_id=pl.col("image_id").cast(pl.String)
+        ).unique("image_id")
+        self.images = self.images.join(sizes, on="image_id", how="left", maintain_order="left")
+
+
+def _refuse_unlinked(rows: pl.DataFrame, where: str) -> None:
+    absent = rows["instance_id"].is_null()
+    if absent.any():
+        raise TableError(
+            f"{absent.sum():,} mask(s) do not say whose they are",
+            expected="person_id or facet_person_id in every annotation",
+            found="neither",
+            where=place(where, row_of(absent) + 1, "annotations.person_id"),
+        )
+
+
+def _parts(rows: pl.DataFrame) -> pl.DataFrame:
+    """List the masks of each person's clothing and hair."""
+    parts = rows.filter(pl.col("category") != "person", pl.col("mask_counts").is_not_null())
+    mask = pl.struct(
+        part="category", counts="mask_counts", height="mask_height", width="mask_width"
+    ).cast(PART_MASK)
+    return parts.group_by("instance_id", maintain_order=True).agg(part_masks=mask)

@@ -1,0 +1,239 @@
+"""FairFace: 108,501 face images labelled for race (7), perceived gender (2) and age (9).
+
+Reads the label CSV (``file, age, gender, race, service_test``), with or without a model's answers
+in further columns, and tables of its faces that call their id ``image_id``. Three annotators
+judged each face; a value is what two of them agreed on (section 3.3), not what a person says of
+themselves.
+"""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets._wide import attributes_of, clustered, identify, images_of, instances_of
+from isolux.datasets.fairface.spreadsheet import original_range
+from isolux.io.cells import as_text, row_of
+from isolux.io.frames import read_table
+from isolux.io.hashing import sha256_file
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.info import DatasetInfo, Reference
+
+__all__ = ["AGES", "GENDERS", "INFO", "RACES", "load"]
+
+OLDEST = "more than 70"
+AGES = ("0-2", "3-9", "10-19", "20-29", "30-39", "40-49", "50-59", "60-69", OLDEST)
+GENDERS = ("Male", "Female")
+RACES = (
+    "White",
+    "Black",
+    "Latino_Hispanic",
+    "East Asian",
+    "Southeast Asian",
+    "Indian",
+    "Middle Eastern",
+)
+_SERVICE_TEST = ("True", "False")
+_OTHER_OLDEST = "70+"  # as the authors' predict.py writes it
+
+INFO = DatasetInfo(
+    title="FairFace",
+    summary="108,501 faces from Flickr, balanced over seven races; perceived gender and age.",
+    references=(
+        Reference(
+            key="fairface",
+            citation="Kärkkäinen, K., & Joo, J. (2021). FairFace: Face attribute dataset for"
+            " balanced race, gender, and age for bias measurement and mitigation. In Proceedings"
+            " of the IEEE/CVF Winter Conference on Applications of Computer Vision (WACV)"
+            " (pp. 1548–1558).",
+            place="section 3",
+            url="https://github.com/joojs/fairface",
+        ),
+    ),
+    licence="CC BY 4.0",
+    training_allowed=True,
+    withdrawal="no way for the people shown to withdraw is published",
+    judgement="perceived",
+    terms=(
+        ("gender", "perceived gender presentation"),
+        ("race", "perceived race"),
+        ("age", "perceived age"),
+        ("service_test", "in the sample for commercial services"),
+    ),
+    assumptions=(
+        "each face is another person: the dataset names no subjects",
+        "annotators' judgements stand for the groups; they are not what people say of themselves",
+    ),
+)
+
+
+def load(
+    path: str | Path,
+    *,
+    id: str | None = None,  # noqa: A002  (the flag is called --id)
+    cluster: str | None = None,
+    repair_ages: bool = False,
+) -> Dataset:
+    r"""Load FairFace's labels.
+
+    Parameters
+    ----------
+    path : str or Path
+        The label table; columns ``age``, ``gender`` and ``race``, perhaps ``service_test``, and
+        an id. Every other column (``predicted_gender``) is kept as an attribute.
+    id : str, optional
+        The column that identifies a face; not given: ``file``, else ``image_id``.
+    cluster : str, optional
+        The column of what was sampled independently. Not given: faces are clusters.
+    repair_ages : bool
+        Turn ages that a spreadsheet made dates of (``9-Mar``) back into ranges. The number of
+        them stands in ``notes``.
+
+    Returns
+    -------
+    Dataset
+        Attributes ``age`` (nine ranges; ``70+`` is read as ``more than 70``), ``gender`` (two),
+        ``race`` (seven), ``service_test``; null where a cell is empty.
+
+    Raises
+    ------
+    TableError
+        A label that FairFace does not have, with its row; ages that a spreadsheet damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "labels.csv"
+    ...     _ = file.write_text("file,age,gender,race\nval/1.jpg,70+,Female,Indian\n")
+    ...     load(file).values_of("age")["value"].to_list()
+    ['more than 70']
+    """
+    where = str(path)
+    frame = read_table(path)
+    for name in ("age", "gender", "race"):
+        if name not in frame.columns:
+            raise UnknownNameError("column", name, frame.columns, where=where)
+    named = id or next((name for name in ("file", "image_id") if name in frame.columns), "file")
+    identity = identify(frame, named, where)
+    if named == "file":
+        refuse_outside(identity.ids, where, "file")
+    labels = _labels(frame.drop(named), repair_ages=repair_ages, where=where)
+    instances = instances_of(frame, identity, None, where)
+    dataset = Dataset(
+        name="fairface",
+        info=INFO,
+        instances=instances,
+        attributes=attributes_of(labels.frame, identity.ids, where=where),
+        images=images_of(instances, are_paths=named == "file", root=None, where=where),
+        inputs={where: sha256_file(path)},
+        notes=labels.notes,
+    )
+    return clustered(dataset, frame, cluster, where)
+
+
+@dataclass(frozen=True, slots=True)
+class _Labels:
+    frame: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+def _labels(frame: pl.DataFrame, *, repair_ages: bool, where: str) -> _Labels:
+    """Check the declared columns, and bring every column of ages to one spelling."""
+    notes: list[str] = []
+    columns: list[pl.Series] = []
+    for cells in frame.get_columns():
+        name = cells.name
+        if name == "age" or _holds_ages(cells):
+            columns.append(_ages(as_text(cells), notes, repair=repair_ages, where=where))
+        elif name in _DECLARED:
+            texts = as_text(cells)
+            if name == "service_test":  # spreadsheets write TRUE, Parquet has booleans
+                texts = texts.str.to_titlecase()
+            _refuse_undeclared(texts, _DECLARED[name], where)
+            columns.append(texts)
+        else:
+            columns.append(cells)
+    notes += [
+        f"{column.null_count():,} face(s) have no {column.name}."
+        for column in columns
+        if column.name in ("age", *_DECLARED) and column.null_count()
+    ]
+    return _Labels(pl.DataFrame(columns), tuple(notes))
+
+
+_DECLARED = {"gender": GENDERS, "race": RACES, "service_test": _SERVICE_TEST}
+
+
+def _holds_ages(cells: pl.Series) -> bool:
+    """Tell whether a further column (``predicted_age``) speaks the same nine ages."""
+    if cells.dtype != pl.String:
+        return False
+    values = set(cells.unique().drop_nulls().to_list())
+    if len(values) > 100 or not values & set(AGES[3:]):
+        return False
+    rest = values - {*AGES, _OTHER_OLDEST}
+    return all(original_range(value, AGES) for value in rest)
+
+
+def _ages(texts: pl.Series, notes: list[str], *, repair: bool, where: str) -> pl.Series:
+    other = int((texts == _OTHER_OLDEST).sum())
+    if other:
+        texts = texts.replace(_OTHER_OLDEST, OLDEST)
+        notes.append(
+            f"{other:,} cell(s) of {texts.name!r} say {_OTHER_OLDEST!r} and are read as"
+            f" {OLDEST!r}; answers in another file that say {_OTHER_OLDEST!r} need"
+            f' --label-map "{OLDEST}={_OTHER_OLDEST}".'
+        )
+    strange = texts.filter(~texts.is_in(AGES).fill_null(value=True))
+    damaged = {
+        value: age
+        for value in strange.unique(maintain_order=True).to_list()
+        if (age := original_range(value, AGES)) is not None
+    }
+    if damaged and not repair:
+        _refuse_damaged(texts, damaged, where)
+    for value, age in damaged.items():
+        count = int((texts == value).sum())
+        notes.append(
+            f"{count:,} cell(s) of {texts.name!r} said {value!r}, as a spreadsheet writes a date,"
+            f" and were repaired to {age!r}."
+        )
+    texts = texts.replace(damaged) if damaged else texts
+    _refuse_undeclared(texts, AGES, where)
+    return texts
+
+
+def _refuse_damaged(texts: pl.Series, damaged: dict[str, str], where: str) -> None:
+    cells = texts.is_in(list(damaged)).fill_null(value=False)
+    row = row_of(cells)
+    was = ", ".join(f"{value!r} for {age}" for value, age in list(damaged.items())[:4])
+    raise TableError(
+        "a spreadsheet seems to have turned ages into dates",
+        expected="one of " + ", ".join(AGES),
+        found=f"{texts[row]!r}; in all {cells.sum():,} cell(s): {was}",
+        where=place(where, row + 1, texts.name),
+        hint="take the original file, or have them turned back with --repair-ages"
+        " (repair_ages=True)",
+    )
+
+
+def _refuse_undeclared(texts: pl.Series, declared: tuple[str, ...], where: str) -> None:
+    wrong = ~texts.is_in(declared).fill_null(value=True)
+    if not wrong.any():
+        return
+    row = row_of(wrong)
+    folded = {label.lower(): label for label in declared}
+    near = difflib.get_close_matches(texts[row].lower(), folded, n=1, cutoff=0.5)
+    raise TableError(
+        f"{wrong.sum():,} cell(s) hold a label that FairFace does not declare",
+        expected="one of " + ", ".join(declared),
+        found=repr(texts[row]),
+        where=place(where, row + 1, texts.name),
+        hint=f"did you mean {folded[near[0]]!r}?" if near else None,
+    )

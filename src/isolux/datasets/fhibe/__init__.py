@@ -1,0 +1,290 @@
+"""FHIBE: 10,318 photos of 1,981 people who consented, and what they say of themselves.
+
+Xiang et al. (2025). Reads the processed CSV of the body or face release, or the JSON file of each
+image. Age, pronouns, ancestry and natural colours are self-reported. A person may give several
+answers; ancestry is nested (``NESTED``). Part polygons are the bulk of the data and are read only
+when asked for.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from isolux.datasets._boxes import box_notes, checked_boxes
+from isolux.datasets._clusters import clustered_as
+from isolux.datasets._columns import BOX, FACE_BOX
+from isolux.datasets._files import optional_file
+from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets.fhibe.attributes import attributes_of
+from isolux.datasets.fhibe.cells import boxes, keypoints, literal, part_polygons
+from isolux.datasets.fhibe.files import read_csv_rows, read_json_files
+from isolux.datasets.fhibe.points import as_coco_points
+from isolux.datasets.fhibe.words import REGIONS
+from isolux.io.cells import as_numbers, row_of
+from isolux.io.hashing import sha256_file
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, SpecError, TableError, place
+from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.tables import IMAGES, INSTANCES, check
+
+__all__ = ["INFO", "NESTED", "load", "part_polygons"]
+
+NESTED = {"ancestry": REGIONS}
+"""Attribute to its nesting: broad answer to its parts, as ``Grouping.nested`` takes it."""
+
+INFO = DatasetInfo(
+    title="FHIBE",
+    summary="10,318 photos of 1,981 consenting people; self-reported attributes, joints, parts.",
+    references=(
+        Reference(
+            key="fhibe",
+            citation="Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M.,"
+            " Georgievski, T., et al. (2025). Fair human-centric image dataset for ethical AI"
+            " benchmarking. Nature.",
+            place="Methods",
+            url="https://fairnessbenchmark.ai.sony",
+        ),
+    ),
+    licence="FHIBE's own terms of use: fairness evaluation and mitigation, after registration",
+    training_allowed=False,
+    training_terms="its terms allow the evaluation of fairness and the mitigation of bias only",
+    withdrawal="people may withdraw their consent at any time; use the newest release",
+    judgement="self-reported",
+    terms=(
+        ("pronoun", "self-reported pronouns"),
+        ("ancestry", "self-reported ancestry"),
+        ("ancestry_region", "self-reported ancestry, by region"),
+        ("nationality", "self-reported nationality"),
+        ("age", "self-reported age"),
+        ("age_group", "self-reported age"),
+        ("natural_skin_color", "self-reported natural skin colour (Fitzpatrick type)"),
+        ("apparent_skin_color", "skin colour apparent in the photo (Fitzpatrick type)"),
+    ),
+    assumptions=(
+        "people are independent of one another, photos of one person are not",
+        "a person's answers hold for each of their photos",
+    ),
+)
+
+_CSV = {
+    "body": "fhibe_downsampled.csv",
+    "face": "fhibe_face_crop_align.csv",
+}
+_JSON = {"body": "main_annos_*.json", "face": "faces_crop_and_align_annos_*.json"}
+
+
+def load(
+    path: str | Path,
+    *,
+    cluster: str | None = None,
+    release: Literal["body", "face"] = "body",
+    source: Literal["csv", "json"] | None = None,
+    segments: bool = False,
+    box: Literal["person", "face"] = "person",
+    keypoint_set: Literal["fhibe", "coco"] = "fhibe",
+) -> Dataset:
+    r"""Load FHIBE.
+
+    Parameters
+    ----------
+    path : str or Path
+        The unpacked release, a folder in it, or its CSV.
+    cluster : str, optional
+        What was sampled independently: ``subject`` (where not given), ``image``, ``row``, or a
+        column.
+    release : {"body", "face"}
+        Whole photos, a row for each person in each; or aligned faces of 512 pixels.
+    source : {"csv", "json"}, optional
+        The processed CSV or the JSON file of each image; the CSV if there is one. The full-size
+        release has JSON alone.
+    segments : bool
+        Keep each person's part polygons as text; ``part_polygons`` reads them.
+    box : {"person", "face"}
+        Whose box ``box_x, …`` is: a detector is judged by it. ``face_box_x, …`` are there anyway.
+    keypoint_set : {"fhibe", "coco"}
+        All 33 keypoints in FHIBE's order, or COCO's 17 in COCO's, as models of poses have them.
+
+    Returns
+    -------
+    Dataset
+        ``instances``: ``<image>_<subject>``, ``subject_id``, the person's box and the face's in
+        pixels, 33 keypoints, ``is_primary``. ``attributes`` of people: ``age`` (years, as
+        ``number``), ``age_group``, ``pronoun``, ``ancestry``, ``ancestry_region``, skin colours
+        as Fitzpatrick types (``number`` 1 to 6), …; of images: ``scene``, ``lighting``, …
+        Answers stand without their number; free text is ``Not listed``.
+
+    Raises
+    ------
+    FileError, TableError, UnknownNameError
+        A row that is too short or long, a cell that is no literal, an age below 18, a keypoint
+        that FHIBE does not have; with row and column.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> columns = "image_id,filepath,json_path,subject_id,is_primary,image_height,image_width"
+    >>> row = "i1,data/i1.png,data/i1.json,s1,True,64,48"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "fhibe_downsampled.csv"
+    ...     ancestry = "\"['0. Africa', '2. Eastern Africa']\""
+    ...     _ = file.write_text(f"{columns},age,ancestry\n{row},31,{ancestry}\n")
+    ...     dataset = load(folder)
+    >>> dataset.values_of("ancestry")["value"].to_list()
+    ['Africa', 'Eastern Africa']
+    >>> dataset.values_of("age_group")["value"].to_list()
+    ['[30,40)']
+    """
+    _refuse_settings(release, source, box, keypoint_set)
+    root = Path(path).expanduser()
+    inputs: dict[str, str] = {}
+    read = _read(root, release, source, inputs, segments=segments)
+    where = read[1]
+    rows, withdrawn = _consenting(read[0])
+    people = _judged_by(_people(rows, where), box, keypoint_set)
+    attributes = attributes_of(rows, people, where)
+    instances = check(people, INSTANCES, where=where)
+    images = _images(rows, where)
+    dataset = Dataset(
+        name="fhibe",
+        info=INFO,
+        instances=instances,
+        attributes=attributes,
+        images=images,
+        inputs=inputs,
+        notes=(*withdrawn, *box_notes(instances, images)),
+    )
+    names = {"subject": "subject_id", "image": "image_id", "row": None}
+    return clustered_as(dataset, cluster, default="subject", names=names)
+
+
+def _refuse_settings(release: str, source: str | None, box: str, keypoint_set: str) -> None:
+    for name, value, known in (
+        ("release", release, tuple(_CSV)),
+        ("source", source or "csv", ("csv", "json")),
+        ("box", box, ("person", "face")),
+        ("keypoint_set", keypoint_set, ("fhibe", "coco")),
+    ):
+        if value not in known:
+            raise SpecError(
+                f"{name} cannot be set to that", expected=" or ".join(known), found=repr(value)
+            )
+
+
+def _read(
+    root: Path, release: str, source: str | None, inputs: dict[str, str], *, segments: bool
+) -> tuple[pl.DataFrame, str]:
+    """Read the wide frame, and name the file or folder it came from."""
+    name = _CSV[release]
+    file = root if root.is_file() else optional_file(root, (name, f"**/{name}"))
+    if file is not None and source != "json" and file.suffix.lower() != ".json":
+        frame = read_csv_rows(file, segments=segments)
+        inputs[str(file)] = sha256_file(file)
+        return frame, str(file)
+    folder = root.parent if root.is_file() else root
+    files = [root] if root.is_file() else sorted(root.glob(f"**/{_JSON[release]}"))
+    if not files or source == "csv" or not root.exists():
+        raise FileError(
+            "the folder holds no FHIBE annotations" if root.is_dir() else "there is no such file",
+            expected=name if source == "csv" else f"{name} or {_JSON[release]}",
+            where=str(root),
+        )
+    return read_json_files(files, folder, inputs, segments=segments), str(root)
+
+
+def _consenting(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Leave out people whose consent the data say is withdrawn; how many, not whom."""
+    if "consent" not in rows.columns:
+        return rows, ()
+    kept = rows.filter((pl.col("consent").str.to_lowercase() != "false").fill_null(value=True))
+    n = rows.height - kept.height
+    return kept, (f"{n:,} row(s) of people without consent are left out.",) if n else ()
+
+
+def _people(rows: pl.DataFrame, where: str) -> pl.DataFrame:
+    for name in ("image_id", "subject_id"):
+        absent = rows[name].is_null()
+        if absent.any():
+            raise TableError(
+                f"a row has no {name}",
+                expected="an id in every row",
+                where=place(where, row_of(absent) + 1, name),
+            )
+    whole = pl.format("{}_{}", "image_id", "subject_id")
+    # The face release's image_id already ends with the subject's.
+    named = pl.col("image_id").str.ends_with(pl.format("_{}", "subject_id"))
+    ids = rows.select(
+        pl.when(named).then(pl.col("image_id")).otherwise(whole).alias("instance_id"),
+        "image_id",
+        "subject_id",
+        pl.lit(["person"]).alias("classes"),
+        (pl.col("is_primary").str.to_lowercase() == "true").alias("is_primary"),
+        pl.col("json_path").alias("annotation_uri"),
+    )
+    parts = [ids]
+    for column, names in (("person_bbox", BOX), ("face_bbox", FACE_BOX)):
+        cells = rows[column] if column in rows.columns else _nothing(column, rows.height)
+        found = boxes(cells, where, names)
+        parts.append(checked_boxes(found, where, names=names, field=column))
+    if "keypoints" in rows.columns:
+        parts.append(keypoints(rows["keypoints"], where))
+    if "CelebA" in rows.columns:
+        parts.append(rows.select(part_mask_uri=_combined(rows["CelebA"], where)))
+    if "segments" in rows.columns:
+        parts.append(rows.select("segments"))
+    return pl.concat(parts, how="horizontal").with_columns(area=pl.col("box_w") * pl.col("box_h"))
+
+
+def _judged_by(people: pl.DataFrame, box: str, keypoint_set: str) -> pl.DataFrame:
+    """Put the face's box in the place of the person's, and COCO's keypoints in that of FHIBE's."""
+    if box == "face":
+        people = people.with_columns(
+            *(pl.col(of_face).alias(side) for side, of_face in zip(BOX, FACE_BOX, strict=True)),
+            classes=pl.lit(["face"]),
+            area=pl.col(FACE_BOX[2]) * pl.col(FACE_BOX[3]),
+        )
+    if keypoint_set == "coco" and "keypoints_x" in people.columns:
+        people = as_coco_points(people)
+    return people
+
+
+def _nothing(name: str, height: int) -> pl.Series:
+    return pl.Series(name, [None] * height, dtype=pl.String)
+
+
+def _combined(cells: pl.Series, where: str) -> pl.Series:
+    """Find the mask with all parts in one picture among each face's mask files."""
+    paths: list[str | None] = []
+    for row, cell in enumerate(cells, start=1):
+        try:
+            found = literal(cell) if cell is not None else []
+            paths.append(next((str(p) for p in found if str(p).endswith("combined.png")), None))
+        except (ValueError, TypeError) as error:
+            raise TableError(
+                "a cell is no list of mask files",
+                found=repr(cell)[:80],
+                where=place(where, row, "CelebA"),
+            ) from error
+    return pl.Series(paths, dtype=pl.String)
+
+
+def _images(rows: pl.DataFrame, where: str) -> pl.DataFrame:
+    sizes = {
+        new: as_numbers(rows[old], where=where, column=old)
+        for new, old in (("width", "image_width"), ("height", "image_height"))
+    }
+    for name, values in sizes.items():
+        odd = ~((values >= 1) & (values < 2**31) & (values == values.round())).fill_null(value=True)
+        if odd.any():
+            raise TableError(
+                f"an image's {name} is no number of pixels",
+                found=repr(values[row_of(odd)]),
+                where=place(where, row_of(odd) + 1, f"image_{name}"),
+            )
+    refuse_outside(rows["filepath"], where, "filepath")
+    frame = rows.select("image_id", uri="filepath").with_columns(
+        **{name: values.cast(pl.Int64) for name, values in sizes.items()}
+    )
+    return check(frame.unique("image_id", keep="first", maintain_order=True), IMAGES, where=where)

@@ -1,0 +1,228 @@
+"""FHIBE's cells: Python literals and answers with a number before them.
+
+Lists and dictionaries are printed by Python (``['0. She/her/hers']``) and are read as literals,
+never run.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from typing import Any
+
+import polars as pl
+
+from isolux.datasets.fhibe.words import FREE_TEXT, KEYPOINTS, NOT_LISTED
+from isolux.vocabulary.errors import TableError, place
+
+__all__ = ["answers", "boxes", "keypoints", "literal", "one_answer", "part_polygons"]
+
+_NUMBER = re.compile(r"^[0-9]+\.\s*")
+_LONGEST = 200_000  # characters of a cell that is parsed; polygons have a bound of their own
+_LONGEST_SEGMENTS = 20_000_000
+
+
+def literal(cell: str, *, longest: int = _LONGEST) -> Any:
+    """Read a Python literal.
+
+    Raises
+    ------
+    ValueError
+        For anything else: calls, names, text that is too long or nested too deep.
+
+    Examples
+    --------
+    >>> literal("['11. Asia', '15. Southern Asia']")
+    ['11. Asia', '15. Southern Asia']
+    """
+    if len(cell) > longest:
+        raise ValueError(f"{len(cell):,} characters, more than {longest:,}")
+    try:
+        return ast.literal_eval(cell)
+    except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        raise ValueError("no Python literal") from error
+
+
+def answers(cells: pl.Series, where: str) -> pl.Series:
+    """Read cells of several answers: lists of text without their numbers; empty: an empty list.
+
+    Each different cell is parsed once. A single answer without brackets is a list of one.
+    """
+    different = cells.unique().drop_nulls().to_list()
+    read = {}
+    for cell in different:
+        try:
+            found = _list_of_text(cell)
+        except ValueError as error:
+            raise _odd(cells, cell, "['11. Asia', '15. Southern Asia']", error, where) from error
+        read[cell] = list(dict.fromkeys(_without_number(one) for one in found))
+    table = pl.DataFrame(
+        {"cell": list(read), "list": list(read.values())},
+        schema={"cell": pl.String, "list": pl.List(pl.String)},
+    )
+    return cells.to_frame("cell").join(table, on="cell", how="left", maintain_order="left")["list"]
+
+
+def _list_of_text(cell: str) -> list[str]:
+    found = literal(cell) if cell.lstrip().startswith("[") else [cell]
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise ValueError("no list of text")
+    return found
+
+
+def one_answer(cells: pl.Series) -> pl.Series:
+    """Take the number from before each answer; free text, which has its own words, is not listed.
+
+    Examples
+    --------
+    >>> one_answer(pl.Series(["8. Up (Medium)", "18. Free-text", None])).to_list()
+    ['Up (Medium)', 'Not listed', None]
+    """
+    different = cells.unique().drop_nulls().to_list()
+    words = {cell: _without_number(cell) for cell in different}
+    return cells.replace(words) if words else cells
+
+
+def _without_number(answer: str) -> str:
+    label = _NUMBER.sub("", answer.strip())
+    return NOT_LISTED if label.lower() in FREE_TEXT else label
+
+
+def boxes(cells: pl.Series, where: str, names: tuple[str, ...]) -> pl.DataFrame:
+    """Read cells ``[x, y, w, h]`` in pixels; an empty one is null."""
+    rows = []
+    for cell in cells:
+        found = _numbers(cell)
+        if found is None and cell is not None:
+            raise _odd(cells, cell, "[x, y, width, height] in pixels", None, where)
+        rows.append(found or (None,) * 4)
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Float64), orient="row")
+
+
+def _numbers(cell: str | None) -> tuple[float, ...] | None:
+    try:
+        found = None if cell is None else literal(cell)
+    except ValueError:
+        return None
+    if not isinstance(found, list | tuple) or len(found) != 4:
+        return None
+    return tuple(map(float, found)) if all(map(_is_number, found)) else None
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def keypoints(cells: pl.Series, where: str) -> pl.DataFrame:
+    """Read cells ``{'0. Nose': [x, y, 1], …}`` into lists of 33; what is absent is not labelled.
+
+    A visibility of 1 becomes COCO's 2, as the authors' own conversion does.
+    """
+    rows: list[tuple[Any, ...]] = []
+    names = list(KEYPOINTS)
+    for cell in cells:
+        if cell is None:
+            rows.append((None, None, None, None))
+            continue
+        try:
+            rows.append((*_points(literal(cell)), names))
+        except ValueError as error:
+            expected = "{'0. Nose': [x, y, 1], …}, of FHIBE's 33 keypoints"
+            raise _odd(cells, cell, expected, error, where) from error
+    return pl.DataFrame(
+        rows,
+        schema={
+            "keypoints_x": pl.List(pl.Float64),
+            "keypoints_y": pl.List(pl.Float64),
+            "keypoints_v": pl.List(pl.Int64),
+            "keypoint_names": pl.List(pl.String),
+        },
+        orient="row",
+    )
+
+
+def _points(found: Any) -> tuple[list[float | None], list[float | None], list[int]]:
+    if not isinstance(found, dict):
+        raise ValueError("no dictionary")  # noqa: TRY004  (a cell's fault, not a caller's)
+    x: list[float | None] = [None] * len(KEYPOINTS)
+    y, v = list(x), [0] * len(KEYPOINTS)
+    for key, value in found.items():
+        number, _, name = str(key).partition(". ")
+        at = int(number) if number.isdecimal() and len(number) < 3 else -1
+        if not 0 <= at < len(KEYPOINTS) or KEYPOINTS[at] != name:
+            raise ValueError(f"no keypoint {str(key)[:40]!r}")
+        if not isinstance(value, list | tuple) or len(value) != 3:
+            raise ValueError(f"{name} has no three numbers")
+        if not all(map(_is_number, value)) or value[2] not in (0, 1):
+            raise ValueError(f"{name} is {str(value)[:60]}")
+        if value[2]:
+            x[at], y[at], v[at] = float(value[0]), float(value[1]), 2
+    return x, y, v
+
+
+def part_polygons(segments: pl.Series, where: str) -> pl.DataFrame:
+    """Parse the part polygons of these people, when they are asked for.
+
+    Parameters
+    ----------
+    segments : polars.Series
+        Cells as the column ``segments`` of instances holds them; null: none.
+
+    Returns
+    -------
+    polars.DataFrame
+        A row for each polygon: ``row`` (place in the series), ``part`` (``Face skin``, one of 28
+        classes), ``number`` (as the file counts it), ``x``, ``y`` (lists, pixels).
+
+    Raises
+    ------
+    TableError
+        A cell that holds no polygons, with its row.
+    """
+    rows: list[tuple[Any, ...]] = []
+    for row, cell in enumerate(segments):
+        if cell is None:
+            continue
+        try:
+            found = literal(cell, longest=_LONGEST_SEGMENTS)
+            rows += [(row, *_polygon(one)) for one in found]
+        except (ValueError, TypeError, KeyError) as error:
+            expected = "[{'class_name': '0. Face skin', 'num': 1, 'polygon': [{'x': …, 'y': …}]}]"
+            raise _odd(segments, cell, expected, error, where) from error
+    return pl.DataFrame(
+        rows,
+        schema={
+            "row": pl.Int64,
+            "part": pl.String,
+            "number": pl.Int64,
+            "x": pl.List(pl.Float64),
+            "y": pl.List(pl.Float64),
+        },
+        orient="row",
+    )
+
+
+def _polygon(one: dict[str, Any]) -> tuple[str, int, list[float], list[float]]:
+    points = [(point["x"], point["y"]) for point in one["polygon"]]
+    if not all(_is_number(x) and _is_number(y) for x, y in points):
+        raise ValueError("a point is not made of numbers")
+    part = _without_number(str(one["class_name"]))
+    return part, int(one["num"]), [float(x) for x, _ in points], [float(y) for _, y in points]
+
+
+def _odd(
+    cells: pl.Series, cell: str, expected: str, error: Exception | None, where: str
+) -> TableError:
+    row = int((cells == cell).arg_true()[0])
+    return TableError(
+        f"a cell of {cells.name!r} cannot be read" + (f": {error}" if error else ""),
+        expected=expected,
+        found=repr(cell)[:120],
+        where=place(where, row + 1, cells.name),
+    )

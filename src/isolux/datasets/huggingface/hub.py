@@ -1,0 +1,92 @@
+"""Data sets of the Hugging Face hub: fetched once, as Parquet, and then read from disk.
+
+The hub keeps a copy of every public data set as Parquet, at the revision ``refs/convert/parquet``:
+``<configuration>/<part>/0000.parquet``. Only an address that begins with ``hub://`` reaches for the
+network, and only then is their library imported.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from isolux.vocabulary.errors import FileError, UnknownNameError
+
+__all__ = ["fetched", "is_address"]
+
+_ADDRESS = re.compile(r"hub:/{1,2}(?P<name>[\w.-]+(?:/[\w.-]+)?)")
+_AS_PARQUET = "refs/convert/parquet"
+
+
+def is_address(path: str | Path) -> bool:
+    """Tell an address of the hub from a path.
+
+    Examples
+    --------
+    >>> is_address("hub://owner/faces"), is_address("faces/train.parquet")
+    (True, False)
+    """
+    return str(path).startswith("hub:")
+
+
+def fetched(address: str | Path, configuration: str | None) -> Path:
+    """Fetch a data set and return the folder of its configuration.
+
+    Parameters
+    ----------
+    address : str or Path
+        ``hub://owner/name``.
+    configuration : str or None
+        None: the only one.
+
+    Raises
+    ------
+    FileError
+        No such address; their library is not installed; the hub gives nothing.
+    UnknownNameError
+        No such configuration, or several and none is named.
+    """
+    found = _ADDRESS.fullmatch(str(address))
+    if found is None:
+        raise FileError(
+            "this is no address of the hub", expected="hub://OWNER/NAME", found=repr(str(address))
+        )
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    try:
+        import huggingface_hub
+    except ImportError as error:
+        raise FileError(
+            "fetching from the hub needs the package huggingface_hub",
+            where=str(address),
+            hint='pip install "isolux[hub]"',
+        ) from error
+    wanted = ["*.parquet"] if configuration is None else [f"{configuration}/*.parquet"]
+    try:
+        folder = Path(
+            huggingface_hub.snapshot_download(
+                repo_id=found["name"],
+                repo_type="dataset",
+                revision=_AS_PARQUET,
+                allow_patterns=wanted,
+            )
+        )
+    except (OSError, ValueError, RuntimeError) as error:  # theirs are of these kinds
+        raise FileError(
+            "the hub does not give this data set",
+            expected="a data set that the hub shows as Parquet, and a way to reach the hub",
+            found=(str(error).splitlines() or [type(error).__name__])[0][:200],
+            where=str(address),
+        ) from error
+    return folder / _chosen(folder, configuration, str(address))
+
+
+def _chosen(folder: Path, configuration: str | None, where: str) -> str:
+    known = sorted({file.relative_to(folder).parts[0] for file in folder.glob("*/**/*.parquet")})
+    if not known:
+        raise FileError("there is no Parquet file in this data set", where=where)
+    if configuration is None and len(known) == 1:
+        return known[0]
+    if configuration is None or configuration not in known:
+        raise UnknownNameError("configuration", configuration or "", known, where=where)
+    return configuration

@@ -1,0 +1,174 @@
+"""Where a picture was taken, approximately: countries and regions that its captions name.
+
+FACET shows the geography of its images so (section 5.4, Figure 5): "inferred from locations
+mentioned in the captions", without saying how. Here words of the caption are looked up in a small
+list of names (``gazetteer``).
+
+Doubts. A caption names what its writer thought worth naming: a French restaurant stands anywhere,
+a Nigerian dancer may dance in London, and pictures from where captions are written are named least
+("a man in a street"). The unmatched are therefore not missing at random, and their share is to be
+read first. It says nothing of the nationality of anybody in the picture.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import polars as pl
+
+from isolux.derive._captions import CAPTION
+from isolux.derive.caption_places.gazetteer import places
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import DerivedInfo, Reference
+from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
+
+__all__ = ["INFO", "derive"]
+
+INFO = DerivedInfo(
+    title="Places in captions",
+    summary="Countries and regions that an image's captions name: an approximate geography.",
+    references=(
+        Reference(
+            "facet",
+            "Gustafson, Rolland, Ravi, Duval, Adcock, Fu, Hall & Ross (2023). FACET:"
+            " Fairness in Computer Vision Evaluation Benchmark. ICCV.",
+            "section 5.4, Figure 5",
+        ),
+        Reference(
+            "sdg-regions",
+            "United Nations Statistics Division. SDG indicators: regional groupings.",
+            "Europe and Northern America are kept apart here",
+            "https://unstats.un.org/sdgs/indicators/regional-groups",
+        ),
+    ),
+    assumptions=(
+        "A place that a caption names is where the picture was taken, which need not be so.",
+        "Names in other languages than English, and of small places, are not found.",
+    ),
+    attributes=(
+        ("caption_country", "approximate: a country that the captions name, by a list of names."),
+        ("caption_region", "approximate: the region of the places that the captions name."),
+    ),
+)
+
+_INITIALS = {"uk", "us", "usa", "uae", "drc"}
+
+
+def derive(dataset: Dataset) -> pl.DataFrame:
+    """Look up the places that captions name.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        With captions: an attribute ``caption`` of images, people or subjects, or a column of that
+        name in ``images`` or ``instances``; several of one image count together.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``attributes``: ``caption_country`` and ``caption_region`` of each instance, a row for
+        each that is named; null where none is (a region alone has no country).
+
+    Raises
+    ------
+    SpecError
+        There are people and no caption.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> two = Dataset(
+    ...     name="two people",
+    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1", "2"]}),
+    ...     images=pl.DataFrame({"image_id": ["1", "2"],
+    ...                          "caption": ["a Kenyan runner in Paris", "french fries"]}),
+    ... )
+    >>> derive(two).filter(attribute="caption_country").select("unit_id", "value").rows()
+    [('a', 'France'), ('a', 'Kenya'), ('b', None)]
+    """
+    people = INSTANCES.conform(dataset.instances).select("instance_id")
+    named = _named(_captions(dataset))
+    parts = []
+    for attribute, column in (("caption_country", "country"), ("caption_region", "region")):
+        own = named.select("instance_id", value=column).drop_nulls().unique()
+        rows = people.join(own.sort("value"), on="instance_id", how="left", maintain_order="left")
+        parts.append(
+            rows.select(
+                pl.lit("instance").alias("unit_kind"),
+                pl.col("instance_id").alias("unit_id"),
+                pl.lit(attribute).alias("attribute"),
+                "value",
+            )
+        )
+    return ATTRIBUTES.conform(pl.concat(parts))
+
+
+def _captions(dataset: Dataset) -> pl.DataFrame:
+    """Gather what captions there are: ``instance_id, text``."""
+    people = INSTANCES.conform(dataset.instances)
+    found = [
+        dataset.instance_attributes()
+        .filter(pl.col("attribute") == CAPTION)
+        .select(instance_id="unit_id", text="value")
+    ]
+    if CAPTION in people.columns:
+        found.append(people.select("instance_id", text=pl.col(CAPTION).cast(pl.String)))
+    if CAPTION in dataset.images.columns:
+        own = dataset.images.select("image_id", text=pl.col(CAPTION).cast(pl.String))
+        joined = people.select("instance_id", "image_id").join(own, on="image_id")
+        found.append(joined.select("instance_id", "text"))
+    captions = pl.concat(found).drop_nulls()
+    if captions.is_empty() and people.height:
+        raise SpecError(
+            "places in captions cannot be computed",
+            expected="captions: an attribute or a column of images called 'caption'",
+            found="none",
+            where=dataset.name,
+            hint="isolux describe takes them from a file: --captions FILE",
+        )
+    return captions
+
+
+def _named(captions: pl.DataFrame) -> pl.DataFrame:
+    """Find the names in texts: ``instance_id, country, region``, a row a name."""
+    anyhow, exact = places()
+    known = anyhow | exact
+    # Each text once: five people of one image share its captions. Accents are taken off.
+    texts = captions.select("text").unique()
+    plain = pl.col("text").str.normalize("NFKD").str.replace_all(r"\p{M}", "")
+    words = texts.select(
+        "text", name=plain.str.replace_all("[’ʼ]", "'").str.extract_all(_pattern())
+    )
+    words = words.explode("name").drop_nulls()
+    small = pl.col("name").str.to_lowercase().str.replace_all(r"\s+", " ")
+    single = pl.when(small.is_in(list(known))).then(small).otherwise(small.str.strip_suffix("s"))
+    found = words.with_columns(name=single).with_columns(
+        country=pl.col("name").replace_strict(
+            {k: v[0] for k, v in known.items()}, default=None, return_dtype=pl.String
+        ),
+        region=pl.col("name").replace_strict(
+            {k: v[1] for k, v in known.items()}, default=None, return_dtype=pl.String
+        ),
+    )
+    return captions.join(found.select("text", "country", "region"), on="text")
+
+
+@cache
+def _pattern() -> str:
+    """Write all names as one expression, longest first: New Mexico is no Mexico."""
+    anyhow, exact = places()
+    spelled = [(name, f"(?i:{_written(name)})") for name in anyhow]
+    spelled += [(name, _written(_capital(name))) for name in exact]
+    spelled.sort(key=lambda pair: -len(pair[0]))
+    return rf"\b(?:{'|'.join(text for _, text in spelled)})[sS]?\b"
+
+
+def _capital(name: str) -> str:
+    return name.upper() if name in _INITIALS else name.title()
+
+
+def _written(name: str) -> str:
+    return re.escape(name).replace(r"\ ", r"\s+")

@@ -1,0 +1,223 @@
+"""Light, contrast and sharpness: of the picture, and of each person in it.
+
+ICON² (section 4) asks whether a gap between groups is one of how they were photographed. Where a
+dataset has pictures, this measures them: the light that reached the camera, how much it differs
+across the picture and how sharp its edges are; the same on the person (inside their mask, else
+their box), in what is around them, and the step between the two. Definitions, units and doubts are
+in ``docs/methods/pixels.md``.
+
+The light that comes from a person is the light that falls on them times what skin, hair and clothes
+send back. A darker person in the same light has a lower ``person_luminance``; controlling for it
+takes away a part of what is asked about. ``surroundings_luminance`` is of the same light and not
+of the person.
+
+References
+----------
+.. [1] Peli, E. (1990). Contrast in complex images. Journal of the Optical Society of America A
+   7(10), 2032–2040.
+.. [2] Pertuz, S., Puig, D., & Garcia, M. A. (2013). Analysis of focus measure operators for
+   shape-from-focus. Pattern Recognition 46(5), 1415–1432.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.derive._colour import LINEAR, TO_XYZ, lightness_of_luminance
+from isolux.derive._picture_rows import boxes_of, rows_with_reason
+from isolux.derive._pictures import OTHER_SIZE, Measured, Seen, measure_pictures
+from isolux.derive.pixels.person_masks import PersonMasks, person_masks
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.info import DerivedInfo, Reference
+from isolux.vocabulary.tables import INSTANCES
+
+__all__ = ["INFO", "LIGHT", "derive"]
+
+FloatArray = npt.NDArray[np.float64]
+Map = npt.NDArray[np.float32]
+
+LIGHT = {"dark": 0.18 / 8, "dim": 0.18 / 2}
+"""Upper ends of luminance: three stops and one stop below middle grey (.18); above: bright."""
+
+INFO = DerivedInfo(
+    title="Light, contrast and sharpness",
+    summary="How light, how rich in contrast and how sharp a picture is, and each person in it.",
+    references=(
+        Reference(
+            "iec-srgb",
+            "IEC 61966-2-1:1999. Multimedia systems and equipment: colour measurement and "
+            "management. Default RGB colour space sRGB.",
+            "luminance of stored values",
+        ),
+        Reference(
+            "peli-1990",
+            "Peli, E. (1990). Contrast in complex images. Journal of the Optical Society of "
+            "America A, 7(10), 2032–2040.",
+            "root mean square contrast",
+            "https://doi.org/10.1364/JOSAA.7.002032",
+        ),
+        Reference(
+            "pertuz-2013",
+            "Pertuz, S., Puig, D., & Garcia, M. A. (2013). Analysis of focus measure operators "
+            "for shape-from-focus. Pattern Recognition, 46(5), 1415–1432.",
+            "variance of the Laplacian",
+            "https://doi.org/10.1016/j.patcog.2012.11.011",
+        ),
+    ),
+    assumptions=(
+        "Pictures are sRGB; a camera's exposure and a photo editor stand between light and pixels.",
+        (
+            "A person's luminance is of their skin, hair and clothes too, and not of the light "
+            "alone: controlling a gap between skin tones for it takes away a part of the gap."
+        ),
+        "Sharpness also rises with noise, with texture and where a picture was enlarged less.",
+        "Pictures of 3,200 pixels or more on the longer side are made smaller first.",
+    ),
+    attributes=(
+        ("luminance", "mean luminance of the picture, 0 (black) to 1 (white)."),
+        ("light", "dark (below .0225 of luminance), dim (below .09) or bright: the picture."),
+        ("contrast", "standard deviation of the picture's lightness L*, 0 to 50."),
+        ("sharpness", "standard deviation of the Laplacian of the picture's lightness L*."),
+        ("person_luminance", "mean luminance inside the person's mask, else box, 0 to 1."),
+        ("person_light", "dark, dim or bright (as light): inside the person's mask, else box."),
+        ("person_sharpness", "sharpness inside the person's mask, else box."),
+        ("surroundings_luminance", "mean luminance around the box, half its sides wide, 0 to 1."),
+        (
+            "contrast_to_surroundings",
+            "lightness L* of the person less that around them; below 0: darker, as against light.",
+        ),
+    ),
+)
+
+_LUMINANCE, _CONTRAST, _SHARPNESS, _OWN, _OWN_LIGHTNESS, _OWN_SHARPNESS, _AROUND, _STEP, _PLACED = (
+    range(9)
+)
+_NO_BOX = "no box"
+_OUTSIDE = "no pixel of the picture inside the box"
+_FILLED = "no pixel of the picture around the box"
+_SMALL = "picture of fewer than 3 pixels a side"
+
+
+def derive(dataset: Dataset) -> pl.DataFrame:
+    """Measure light, contrast and sharpness of each person's picture, and of the person.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its images have paths below ``root``. Persons are measured in ``mask_counts`` or
+        ``mask_polygons`` where they have one, else in their box; without either only the picture
+        is.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``attributes`` (see ``INFO.attributes`` for units), and the column ``reason``: why
+        there is no value (no such picture, damaged, no box, …).
+
+    Raises
+    ------
+    SpecError
+        No picture at all: no paths, no folder, or nothing there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (8, 6), (118, 118, 118)).save(Path(folder) / "grey.png")
+    ...     one = Dataset(
+    ...         name="one person",
+    ...         info=DatasetInfo(title="One person", summary="An example.", references=()),
+    ...         instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["grey.png"]}),
+    ...         root=folder,
+    ...     )
+    ...     derive(one).select("attribute", "value").head(3).rows()
+    [('luminance', '0.1812'), ('light', 'bright'), ('contrast', '0')]
+    """
+    people = INSTANCES.conform(dataset.instances)
+    boxes, masks = boxes_of(people), person_masks(people)
+
+    def measure(seen: Seen) -> FloatArray:
+        return _measured(seen, boxes, masks)
+
+    found = measure_pictures(dataset, people, measure, 9, "light and sharpness")
+    own = _reason_of_person(found, boxes, masks)
+    light = _light(pl.col("_number"))
+    parts = [
+        ("luminance", _LUMINANCE, None, found.reason),
+        ("light", _LUMINANCE, light, found.reason),
+        ("contrast", _CONTRAST, None, found.reason),
+        ("sharpness", _SHARPNESS, None, _else(found.reason, _SMALL)),
+        ("person_luminance", _OWN, None, _else(own, _OUTSIDE)),
+        ("person_light", _OWN, light, _else(own, _OUTSIDE)),
+        ("person_sharpness", _OWN_SHARPNESS, None, _else(own, _OUTSIDE)),
+        ("surroundings_luminance", _AROUND, None, _else(own, _FILLED)),
+        ("contrast_to_surroundings", _STEP, None, _else(own, _FILLED)),
+    ]
+    return pl.concat(
+        rows_with_reason(
+            people, name, found.values[:, column], reason, value=word, only_words=word is not None
+        )
+        for name, column, word, reason in parts
+    )
+
+
+def _measured(seen: Seen, boxes: FloatArray, masks: PersonMasks) -> FloatArray:
+    """Measure one picture and its people: ``[n, 9]``."""
+    from isolux.derive.pixels.light_kernels import light_maps, people_light, picture_light
+
+    found = np.full((len(seen.rows), 9), np.nan)
+    luminance, lightness = light_maps(seen.pixels, *_tables())
+    found[:, :3] = picture_light(luminance, lightness)
+    found[:, _PLACED] = float(seen.placed)
+    if seen.placed:
+        factor = round(1 / seen.scale)
+        size = seen.pixels.shape[0] * factor, seen.pixels.shape[1] * factor
+        runs = masks.of(seen.rows, size)
+        of_people = people_light(
+            luminance, lightness, boxes[seen.rows] * seen.scale,
+            runs.edges, runs.starts, runs.height, factor,
+        )  # fmt: skip
+        found[:, _OWN : _OWN + 4] = of_people[:, :4]
+        found[:, _STEP] = of_people[:, 1] - of_people[:, 4]
+    return found
+
+
+@cache
+def _tables() -> tuple[Map, Map]:
+    """Light of each stored value by channel, and L* of 4,097 luminances, the last twice."""
+    linear = LINEAR[None, :] * TO_XYZ[1][:, None]
+    steps = np.append(np.linspace(0.0, 1.0, 4097), 1.0)
+    return linear.astype(np.float32), lightness_of_luminance(steps).astype(np.float32)
+
+
+def _light(number: pl.Expr) -> pl.Expr:
+    return (
+        pl.when(number < LIGHT["dark"])
+        .then(pl.lit("dark"))
+        .when(number < LIGHT["dim"])
+        .then(pl.lit("dim"))
+        .when(number.is_not_null())
+        .then(pl.lit("bright"))
+    )
+
+
+def _reason_of_person(
+    found: Measured, boxes: FloatArray, masks: PersonMasks
+) -> npt.NDArray[np.object_]:
+    """Say why nothing was measured of a person whose picture is there; None: another reason."""
+    reason = found.reason.copy()
+    unseen = reason != None  # noqa: E711  (element by element)
+    reason[~unseen & np.isnan(boxes).any(axis=1) & ~masks.has] = _NO_BOX
+    reason[~unseen & (found.values[:, _PLACED] == 0.0)] = OTHER_SIZE
+    return reason
+
+
+def _else(reason: npt.NDArray[np.object_], otherwise: str) -> npt.NDArray[np.object_]:
+    return np.where(reason == None, otherwise, reason)  # noqa: E711

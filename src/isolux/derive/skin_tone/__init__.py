@@ -1,0 +1,246 @@
+"""Skin tone from pixels: the individual typology angle (ITA) of a face's skin, and its six classes.
+
+ITA = arctan((L* − 50) / b*) · 180 / π, of CIELAB under D65: 90 is white, −90 black, and skin lies
+along the way between (Chardon et al. 1991). FairFace (section 3, Figures 5 and 6) uses it as
+Diversity in Faces does: pixels of skin, the angle of each, and the peak of their histogram in each
+region of the face, averaged (``ita_peak``). ``ita`` is the median of all of them, which needs no
+bins, moves less in small faces and is not thrown from one half of a face to the other by a shadow.
+
+It measures light that reached a camera, not skin. In half the light the same skin is up to a class
+or two darker, and warm light draws every skin towards 0, as b* grows; FairFace says so ("skin color
+is heavily affected by illumination and light conditions") and annotates race instead. Read it
+beside ``luminance`` and never as what somebody is. ``docs/methods/pixels.md`` shows how far it
+moves.
+
+The formula's arctan jumps from −90 to 90 where b* passes 0: a dark skin in bluish light would be
+called very light. Here the angle goes on past 90; where the median does, there is no value.
+
+References
+----------
+.. [1] Chardon, A., Cretois, I., & Hourseau, C. (1991). Skin colour typology and suntanning
+   pathways. International Journal of Cosmetic Science 13(4), 191–208.
+.. [2] Merler, M., Ratha, N., Feris, R. S., & Smith, J. R. (2019). Diversity in Faces.
+   arXiv:1901.10436.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.derive._colour import LINEAR, lab_of_light
+from isolux.derive._picture_rows import rows_with_reason
+from isolux.derive._pictures import Seen, measure_pictures
+from isolux.derive.skin_tone.pixels import Skin
+from isolux.derive.skin_tone.regions import faces_of
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.info import DerivedInfo, Reference
+from isolux.vocabulary.tables import INSTANCES
+
+__all__ = ["CLASSES", "INFO", "derive", "ita_of_skin"]
+
+FloatArray = npt.NDArray[np.float64]
+
+CLASSES = (
+    (55.0, "very light"),
+    (41.0, "light"),
+    (28.0, "intermediate"),
+    (10.0, "tan"),
+    (-30.0, "brown"),
+)
+"""Degrees above which ITA has each class; at or below the last it is dark."""
+
+_LEAST_PIXELS, _LEAST_SHARE = 20, 0.2
+_BIN, _WINDOW = 1.0, 5  # degrees; bins that are averaged before the peak is looked for
+_BLUISH = "bluish light: b* is not above 0"
+_LITTLE = "too little skin where the face should be"
+
+_FAIRFACE = Reference(
+    "fairface",
+    "Kärkkäinen, K., & Joo, J. (2021). FairFace: Face attribute dataset for balanced race, gender, "
+    "and age for bias measurement and mitigation. In Proceedings of the IEEE/CVF Winter Conference "
+    "on Applications of Computer Vision (WACV) (pp. 1548–1558).",
+    "section 2: skin color or race?; Figures 5 and 6",
+    "https://github.com/joojs/fairface",
+)
+
+INFO = DerivedInfo(
+    title="Skin tone (ITA)",
+    summary="The individual typology angle of a face's skin as the picture shows it.",
+    references=(
+        Reference(
+            "chardon-1991",
+            "Chardon, A., Cretois, I., & Hourseau, C. (1991). Skin colour typology and suntanning "
+            "pathways. International Journal of Cosmetic Science, 13(4), 191–208.",
+            "the angle and its classes",
+            "https://doi.org/10.1111/j.1467-2494.1991.tb00561.x",
+        ),
+        Reference(
+            "diversity-in-faces",
+            "Merler, M., Ratha, N., Feris, R. S., & Smith, J. R. (2019). Diversity in Faces. "
+            "arXiv:1901.10436.",
+            "skin color",
+            "https://arxiv.org/abs/1901.10436",
+        ),
+        _FAIRFACE,
+    ),
+    assumptions=(
+        (
+            "The light decides as much as the skin: dim or warm light makes every skin darker by "
+            "this angle, exposure moves it, and a gap along it may be one of light."
+        ),
+        "Pictures are sRGB, white-balanced for daylight (D65); make-up counts as skin.",
+        "Where no mask of skin is at hand, cheeks and chin are fixed parts of the face's box.",
+        "Where a dataset has no boxes, each picture is taken for one face in the middle of it.",
+        "It is of the photo, and not what people say of themselves or what annotators perceive.",
+    ),
+    attributes=(
+        (
+            "ita",
+            (
+                "individual typology angle, degrees, higher is lighter: median of skin's pixels, "
+                "which show the light as much as the skin."
+            ),
+        ),
+        (
+            "ita_class",
+            (
+                "very light (ITA above 55), light (41), intermediate (28), tan (10), brown (−30) "
+                "or dark; of the photo's light as much as of the skin."
+            ),
+        ),
+        (
+            "ita_peak",
+            (
+                "the angle as Diversity in Faces takes it: peak of the histogram in each region, "
+                "averaged; degrees."
+            ),
+        ),
+        ("skin_share", "share of the pixels looked at that were taken for skin, 0 to 1."),
+    ),
+)
+
+
+def derive(dataset: Dataset) -> pl.DataFrame:
+    """Measure the individual typology angle of each face.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its images have paths below ``root``; instances have masks of the part ``skin``, boxes of
+        faces, or a picture each that is a face (``regions``).
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``attributes``: ``ita`` and ``ita_peak`` (degrees, −90 to 90, higher is lighter),
+        ``ita_class`` (six words), ``skin_share`` (0 to 1), and the column ``reason``: why there is
+        no value (no picture, too little skin, bluish light, …).
+
+    Raises
+    ------
+    SpecError
+        No picture at all, or nothing that says where faces are.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from PIL import Image
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (60, 60), (160, 126, 86)).save(Path(folder) / "face.png")
+    ...     one = Dataset(
+    ...         name="one face",
+    ...         info=DatasetInfo(title="One face", summary="An example.", references=()),
+    ...         instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["face.png"]}),
+    ...         root=folder,
+    ...     )
+    ...     derive(one).select("attribute", "value").head(2).rows()
+    [('ita', '10.88'), ('ita_class', 'tan')]
+    """
+    people = INSTANCES.conform(dataset.instances)
+    faces = faces_of(dataset)
+    why = np.full(people.height, None, dtype=object)
+
+    def measure(seen: Seen) -> FloatArray:
+        found = np.full((len(seen.rows), 3), np.nan)
+        for k, row in enumerate(seen.rows.tolist()):
+            skin = faces.skin(seen, row)
+            if isinstance(skin, str):
+                why[row] = skin
+            else:
+                found[k], why[row] = _angles(skin)
+        return found
+
+    measured = measure_pictures(dataset, people, measure, 3, "skin tone")
+    reason = np.where(measured.reason == None, why, measured.reason)  # noqa: E711
+    parts: list[tuple[str, int, pl.Expr | None]] = [
+        ("ita", 0, None),
+        ("ita_class", 0, _class(pl.col("_number"))),
+        ("ita_peak", 1, None),
+        ("skin_share", 2, None),
+    ]
+    return pl.concat(
+        rows_with_reason(
+            people, name, measured.values[:, k], reason, value=word, only_words=word is not None
+        )
+        for name, k, word in parts
+    )
+
+
+def ita_of_skin(rgb: npt.NDArray[np.uint8]) -> FloatArray:
+    """Give the individual typology angle of each colour, degrees.
+
+    Equal to arctan((L* − 50) / b*) for b* above 0; beyond 90 or −90 where b* is below (bluish).
+
+    Parameters
+    ----------
+    rgb : [..., 3] uint8
+
+    Returns
+    -------
+    [...] float
+
+    Examples
+    --------
+    The lightest, the sixth and the darkest of the ten Monk tones.
+
+    >>> tones = np.array([[246, 237, 228], [160, 126, 86], [41, 36, 32]], dtype=np.uint8)
+    >>> ita_of_skin(tones).round(1).tolist()
+    [83.0, 10.9, -84.3]
+    """
+    return _angles_of_light(LINEAR[rgb])
+
+
+def _angles_of_light(light: FloatArray) -> FloatArray:
+    lab = lab_of_light(light)
+    return np.degrees(np.arctan2(lab[..., 0] - 50.0, lab[..., 2]))
+
+
+def _angles(skin: Skin) -> tuple[FloatArray, str | None]:
+    """Give median, averaged peak and share of one face's skin; NaN with a reason."""
+    if skin.n < _LEAST_PIXELS or skin.share < _LEAST_SHARE:
+        return np.array([np.nan, np.nan, skin.share]), _LITTLE
+    angles = [_angles_of_light(region) for region in skin.regions]
+    middle = float(np.median(np.concatenate(angles)))
+    peak = float(np.mean([_peak(of_region) for of_region in angles]))
+    both = [np.nan if abs(angle) >= 90.0 else angle for angle in (middle, peak)]
+    return np.array([*both, skin.share]), _BLUISH if np.isnan(both).any() else None
+
+
+def _peak(angles: FloatArray) -> float:
+    """Find the peak of a region's histogram: the mean of the angles in its highest five bins."""
+    bins = np.floor(angles / _BIN).astype(np.int64) + 180
+    counts = np.convolve(np.bincount(bins, minlength=361), np.ones(_WINDOW), "same")
+    middle = (np.argmax(counts) - 180 + 0.5) * _BIN
+    near = angles[np.abs(angles - middle) <= _WINDOW * _BIN / 2]
+    return float(near.mean())
+
+
+def _class(number: pl.Expr) -> pl.Expr:
+    word: pl.Expr = pl.when(number.is_not_null()).then(pl.lit("dark"))
+    for above, name in reversed(CLASSES):
+        word = pl.when(number > above).then(pl.lit(name)).otherwise(word)
+    return word

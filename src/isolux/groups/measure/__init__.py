@@ -1,0 +1,155 @@
+"""Scores × membership → what each group gets, with an interval: the table ``group_metrics``.
+
+Everything later reads ``Estimates``: values, replicates on common resampled clusters, and the
+design behind them. Too few units or clusters give no number but a status and a reason.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from isolux.groups.estimates import Estimates, Group, Measure
+from isolux.groups.measure.columns import Judged, judge
+from isolux.groups.measure.detections import measure_detections
+from isolux.groups.measure.entries import Entries, entries_of
+from isolux.groups.measure.means import group_means
+from isolux.groups.measure.pairs import measure_pairs
+from isolux.groups.uncertainty import intervals, standard_error, statuses
+from isolux.stats.design import Design, IntArray, build_design
+from isolux.stats.resampling import replicate_ranks, replicate_sums
+from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.containers import Scores
+from isolux.vocabulary.spec import AuditSpec
+
+__all__ = ["group_means", "measure_groups"]
+
+
+def measure_groups(scores: Scores, membership: pl.DataFrame, spec: AuditSpec) -> Estimates:
+    """Measure every metric for everyone and for every group.
+
+    Parameters
+    ----------
+    scores : Scores
+        Units' scores and the evidence of metrics that are not means.
+    membership : polars.DataFrame
+        Table ``membership``; units that were not scored are left out of it.
+    spec : AuditSpec
+        Minimum sizes, interval, replicates, seed.
+
+    Returns
+    -------
+    Estimates
+        Its ``table()`` is ``group_metrics``.
+    """
+    judged = judge(scores)
+    groups, group_of, unit_of, domain_of, n_rows = _memberships(membership, judged.unit_ids)
+    design = build_design(judged.columns, judged.cluster_of, group_of, unit_of, n_rows)
+    measures = tuple(Measure(*parts) for parts in judged.measures)
+    totals = design.totals()
+    clusters = _clusters_per_row(design)
+    shape = (len(groups), len(measures))
+    value, replicates = _evaluate(design, measures, judged, (group_of, unit_of), shape, spec)
+    counts = [judged.count_column[j] for j in range(len(measures))]
+    n_units = np.rint(totals[: shape[0]][:, counts]).astype(np.int64)
+    n_clusters = clusters[: shape[0]][:, counts]
+    pairs = measure_pairs(judged.paired, (group_of, unit_of), judged.cluster_of, shape[0], spec)
+    pairs.fill(value, replicates, n_units, n_clusters)
+    entries = group_of, unit_of
+    attributes = [group.attribute for group in groups]
+    filled = value, replicates
+    measure_detections(judged.detected, attributes, entries, len(judged.unit_ids), filled, spec)
+    se = standard_error(replicates, n_clusters)
+    interval, method = intervals(design, measures, value, replicates, se, n_clusters, spec)
+    interval = pairs.without_unstable(interval)
+    status, reason = statuses(measures, value, se, n_units, n_clusters, interval, spec)
+    pairs.mark(status, reason)
+    return Estimates(
+        groups, measures, design, domain_of, value, replicates, se, interval, method,
+        n_units, n_clusters, status, reason,
+    )  # fmt: skip
+
+
+def _memberships(
+    membership: pl.DataFrame, unit_ids: pl.Series
+) -> tuple[tuple[Group, ...], IntArray, IntArray, dict[str, int], int]:
+    """Give groups their rows (0 is everyone), and attributes a row that unites their groups."""
+    inside = entries_of(membership, unit_ids)
+    groups = inside.groups
+    n_units = len(unit_ids)
+    group_of = [np.zeros(n_units, dtype=np.int64), inside.group_of]
+    unit_of = [np.arange(n_units), inside.unit_of]
+    domain_of: dict[str, int] = {}
+    row = len(groups)
+    for attribute, units in _domains(inside):
+        if len(units) == n_units:
+            domain_of[attribute] = 0
+            continue
+        domain_of[attribute] = row
+        group_of.append(np.full(len(units), row, dtype=np.int64))
+        unit_of.append(units)
+        row += 1
+    in_order = dict.fromkeys(str(g.attribute) for g in groups[1:])
+    domain_of = {a: domain_of.get(a, 0) for a in in_order}  # 0 too where nobody was scored
+    return groups, np.concatenate(group_of), np.concatenate(unit_of), domain_of, row
+
+
+def _domains(inside: Entries) -> list[tuple[str, IntArray]]:
+    """List, for each attribute that anyone scored has, the units in any of its groups."""
+    of_group = [str(group.attribute) for group in inside.groups]
+    numbers = {name: k for k, name in enumerate(dict.fromkeys(of_group[1:]))}
+    number = np.array([numbers.get(name, -1) for name in of_group])[inside.group_of]
+    names = list(numbers)
+    found = []
+    for k in dict.fromkeys(number[np.flatnonzero(np.diff(number, prepend=-1))].tolist()):
+        held = np.zeros(int(inside.unit_of.max(initial=-1)) + 1, dtype=np.bool_)
+        held[inside.unit_of[number == k]] = True
+        found.append((names[k], np.flatnonzero(held)))
+    return found
+
+
+def _clusters_per_row(design: Design) -> IntArray:
+    held = design.matrix.copy()
+    held.data = (held.data > 0).astype(np.float64)
+    counts = held @ design.copies.astype(np.float64)
+    whole = np.asarray(np.rint(counts), dtype=np.int64)
+    return whole.reshape(design.n_groups, design.n_columns)
+
+
+def _evaluate(
+    design: Design,
+    measures: tuple[Measure, ...],
+    judged: Judged,
+    entries: tuple[IntArray, IntArray],
+    shape: tuple[int, int],
+    spec: AuditSpec,
+) -> tuple[FloatArray, FloatArray]:
+    """Values ``[g, m]`` and replicates ``[g, m, r]`` of statistics of both kinds."""
+    bootstrap = spec.bootstrap()
+    value = np.full(shape, np.nan)
+    replicates = np.full((*shape, bootstrap.replicates), np.nan)
+    summed = [(j, m.columns) for j, m in enumerate(measures) if m.columns is not None]
+    where = [j for j, _ in summed]
+    if summed:
+        as_is = design.totals()[:, :, None]
+        drawn = replicate_sums(design, [c for _, c in summed], bootstrap)
+        replicates[:, where] = drawn[: shape[0]]
+        for j, columns in summed:
+            value[:, j] = columns.value(as_is)[: shape[0], 0]
+    group_of, unit_of = entries
+    for j, ranked in judged.ranked.items():
+        row_of_unit = np.full(len(judged.unit_ids), -1, dtype=np.int64)
+        row_of_unit[ranked.unit_of_row] = np.arange(len(ranked.unit_of_row))
+        rows_of_group = []
+        for g in range(shape[0]):
+            rows = row_of_unit[unit_of[group_of == g]]
+            rows_of_group.append(rows[rows >= 0])
+        value[:, j], replicates[:, j] = replicate_ranks(
+            ranked.statistic,
+            ranked.rows,
+            judged.cluster_of[ranked.unit_of_row],
+            rows_of_group,
+            int(judged.cluster_of.max(initial=-1)) + 1,
+            bootstrap,
+        )
+    return value, replicates

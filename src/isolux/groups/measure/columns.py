@@ -1,0 +1,261 @@
+"""Turn scores and evidence into the columns that a design sums, one unit a row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from isolux.groups.measure.detections import Detected, DetectionRows, detection_rows
+from isolux.groups.measure.overlaps import OverlapRows
+from isolux.groups.measure.pairs import Paired, PairRows, pair_rows
+from isolux.stats.design import IntArray
+from isolux.stats.resampling import Columns
+from isolux.stats.statistic import (
+    MEAN,
+    DetectionStatistic,
+    FloatArray,
+    PairStatistic,
+    RankStatistic,
+    SumStatistic,
+)
+from isolux.vocabulary.containers import Scores
+from isolux.vocabulary.errors import TableError
+from isolux.vocabulary.info import Metric, TaskInfo
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Judged", "RankedRows", "judge"]
+
+_KEY = ["model", "task", "metric", "label", "threshold"]
+MeasureParts = tuple[
+    str, str, str, str | None, float | None, Metric, Columns | None, tuple[int, int] | None
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RankedRows:
+    """The rows of a statistic that no sums can give, and the unit of each."""
+
+    statistic: RankStatistic
+    rows: FloatArray
+    unit_of_row: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Units numbered from 0, their clusters, and every measure's columns.
+
+    Column 0 counts units. ``count_column[j]`` counts the units that measure j rests on.
+    """
+
+    unit_ids: pl.Series
+    cluster_of: IntArray
+    columns: csr_array
+    measures: list[MeasureParts]
+    count_column: list[int]
+    ranked: dict[int, RankedRows]
+    paired: Paired
+    detected: Detected
+
+
+class _Builder:
+    """Collects the entries of a sparse matrix, a few columns at a time."""
+
+    def __init__(self, n_units: int) -> None:
+        self.n_units = n_units
+        self.rows = [np.arange(n_units)]
+        self.cols = [np.zeros(n_units, dtype=np.int64)]
+        self.data = [np.ones(n_units)]
+        self.width = 1
+
+    def add(self, units: IntArray, block: FloatArray) -> int:
+        """Add columns ``block [n, k]`` of these units; return the first one's number."""
+        row, col = np.nonzero(block)
+        self.rows.append(units[row])
+        self.cols.append(col + self.width)
+        self.data.append(block[row, col])
+        start = self.width
+        self.width += block.shape[1]
+        return start
+
+    def matrix(self) -> csr_array:
+        from scipy.sparse import coo_array, csr_array
+
+        entries = (np.concatenate(self.rows), np.concatenate(self.cols))
+        shape = (self.n_units, self.width)
+        return csr_array(coo_array((np.concatenate(self.data), entries), shape=shape))
+
+
+def judge(scores: Scores) -> Judged:
+    """Lay out the columns of every metric, units and clusters numbered from 0."""
+    units = _units(scores)
+    layout = _Layout(units)
+    numbered = units.select("unit_id", "unit")
+    rows = scores.units.join(numbered, on="unit_id", how="left", maintain_order="left")
+    for parts, count in _means(rows, scores.info, layout.builder):
+        layout.measures.append(parts)
+        layout.counts.append(count)
+    for model, task, info, evidence in _evidence(scores):
+        layout.add(model, task, info, evidence)
+    return layout.judged()
+
+
+class _Layout:
+    """Measures as they are laid out one by one, each kind of statistic in its own way."""
+
+    def __init__(self, units: pl.DataFrame) -> None:
+        self.units = units
+        self.builder = _Builder(units.height)
+        self.measures: list[MeasureParts] = []
+        self.counts: list[int] = []
+        self.ranked: dict[int, RankedRows] = {}
+        self.paired: Paired = {}
+        self.detected: Detected = {}
+        self.pairs: dict[tuple[str, str], PairRows] = {}
+        self.drawn: dict[tuple[str, str], DetectionRows | OverlapRows] = {}
+
+    def add(self, model: str, task: str, info: Metric, evidence: pl.DataFrame) -> None:
+        """Lay out one metric of one model that rests on evidence."""
+        statistic = info.statistic
+        key = model, str(info.evidence)
+        columns, read_at = None, None
+        if isinstance(statistic, DetectionStatistic):
+            self._detections(model, task, info, statistic, evidence)
+            return
+        if isinstance(statistic, PairStatistic):
+            if key not in self.pairs:
+                self.pairs[key] = pair_rows(evidence, self.units)
+            self._count(self.pairs[key].units)
+            self.paired[len(self.measures)] = statistic, self.pairs[key]
+            read_at = self.pairs[key].read_at(statistic)
+        elif statistic is not None:
+            columns = self._rows(statistic, evidence)
+        self.measures.append((model, task, info.name, None, read_at, info, columns, None))
+
+    def _detections(
+        self,
+        model: str,
+        task: str,
+        info: Metric,
+        statistic: DetectionStatistic,
+        evidence: pl.DataFrame,
+    ) -> None:
+        """Lay out the mean over classes and, where boxes were judged by class, each of them."""
+        seen = _drawn(self.drawn, (model, str(info.evidence)), evidence, self.units)
+        classes = [(k, name) for k, name in enumerate(seen.labels) if name]
+        for k, name in ((None, None), *classes):
+            whole = slice(None) if k is None else seen.person_class == k
+            self._count(seen.person_unit[whole])
+            self.detected[len(self.measures)] = statistic, seen, k
+            self.measures.append((model, task, info.name, name, None, info, None, None))
+
+    def _count(self, held: IntArray) -> None:
+        self.counts.append(self.builder.add(held, np.ones((len(held), 1))))
+
+    def _rows(
+        self, statistic: SumStatistic | RankStatistic, evidence: pl.DataFrame
+    ) -> Columns | None:
+        """Lay out evidence of which each row is a unit's."""
+        numbered = self.units.select("unit_id", "unit")
+        at = evidence.join(numbered, on="unit_id", how="left", maintain_order="left")
+        unit = at["unit"].to_numpy().astype(np.int64)
+        block = statistic.columns(evidence)
+        used = np.asarray(np.isfinite(block).all(axis=1))
+        if isinstance(statistic, SumStatistic):  # rows that add nothing do not count
+            used = used & (block != 0).any(axis=1)
+        self.counts.append(self.builder.add(unit, used[:, None].astype(np.float64)))
+        if isinstance(statistic, SumStatistic):
+            start = self.builder.add(unit, np.where(used[:, None], block, 0.0))
+            return Columns(statistic, start, start + block.shape[1])
+        self.ranked[len(self.measures)] = RankedRows(statistic, block[used], unit[used])
+        return None
+
+    def judged(self) -> Judged:
+        return Judged(
+            self.units["unit_id"],
+            self.units["cluster"].to_numpy().astype(np.int64),
+            self.builder.matrix(),
+            self.measures,
+            self.counts,
+            self.ranked,
+            self.paired,
+            self.detected,
+        )
+
+
+def _means(
+    rows: pl.DataFrame, info: TaskInfo, builder: _Builder
+) -> Iterator[tuple[MeasureParts, int]]:
+    """Lay out the metrics that are means of units' values, and the column that counts each."""
+    for key, part in rows.group_by(_KEY, maintain_order=True):
+        model, task, metric, label, threshold = key
+        block = MEAN.columns(part)
+        start = builder.add(part["unit"].to_numpy().astype(np.int64), block)
+        columns = Columns(MEAN, start, start + 2)
+        yield (
+            (str(model), str(task), str(metric), _text(label), _number(threshold),
+             info.metric(str(metric)), columns, (start, start + 1)),
+            start + 1,
+        )  # fmt: skip
+
+
+def _drawn(
+    drawn: dict[tuple[str, str], DetectionRows | OverlapRows],
+    key: tuple[str, str],
+    evidence: pl.DataFrame,
+    units: pl.DataFrame,
+) -> DetectionRows | OverlapRows:
+    """Rank a model's detections once, for all metrics that read them."""
+    if key not in drawn:
+        drawn[key] = detection_rows(evidence, units)
+    return drawn[key]
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _evidence(scores: Scores) -> list[tuple[str, str, Metric, pl.DataFrame]]:
+    """List the metrics that rest on evidence, one model at a time."""
+    found = []
+    task = scores.task or str(scores.units["task"].first() or "")
+    for info in scores.info.metrics:
+        table = scores.evidence.get(info.evidence or "")
+        if info.statistic is None or table is None:
+            continue
+        for (model,), part in table.group_by(["model"], maintain_order=True):
+            found.append((str(model), task, info, part))
+    return found
+
+
+def _units(scores: Scores) -> pl.DataFrame:
+    """Return units with a number and their cluster's: a unit without one is its own cluster."""
+    of_people = (t.drop_nulls("unit_id") for t in scores.evidence.values())  # no false alarms
+    tables = [scores.units, *of_people]
+    every = pl.concat([t.select("unit_id", "cluster_id") for t in tables]).unique(
+        maintain_order=True
+    )
+    units = every.group_by("unit_id", maintain_order=True).agg(
+        pl.col("cluster_id").drop_nulls().unique(maintain_order=True)
+    )
+    torn = units.filter(pl.col("cluster_id").list.len() > 1)
+    if torn.height:
+        raise TableError(
+            "a unit belongs to two clusters",
+            expected="one cluster_id per unit_id",
+            found=f"{torn['unit_id'][0]!r} in {torn['cluster_id'][0].to_list()}",
+        )
+    alone = pl.format("unit\x1f{}", "unit_id")
+    known = pl.format("cluster\x1f{}", pl.col("cluster_id").list.first())
+    name = pl.coalesce(known, alone)
+    named = units.with_columns(cluster=name.rank("dense").cast(pl.Int64) - 1)
+    return named.with_row_index("unit")

@@ -1,0 +1,258 @@
+"""LPIPS: how unlike two pictures look, by the features of VGG-16 (Zhang et al. 2018).
+
+The tasks reconstruction and super-resolution call it. The network's 13 convolutions and LPIPS'
+five linear layers are run here with PyTorch alone: the authors' package ``lpips`` gives the linear
+layers' weights, and is not imported, for it imports torchvision, which fails beside PyTorch on
+machines without CUDA. A test holds the distance equal to that package's own.
+
+Nothing is downloaded. VGG-16's weights are a file of torchvision's that is on the machine already.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.io.hashing import sha256_file
+from isolux.models.lpips.torch_weights import import_torch, read_state
+from isolux.vocabulary.errors import FileError, SpecError
+from isolux.vocabulary.info import Info, Reference
+
+__all__ = ["INFO", "SMALLEST_PX", "LearnedDistance", "load"]
+
+INFO = Info(
+    title="LPIPS (VGG-16)",
+    summary="A learned distance between two pictures, from the features of VGG-16: 0 or more, lower"
+    " is more alike.",
+    references=(
+        Reference(
+            key="lpips",
+            citation="Zhang, R., Isola, P., Efros, A. A., Shechtman, E., & Wang, O. (2018). The"
+            " unreasonable effectiveness of deep features as a perceptual metric. In Proceedings of"
+            " the IEEE/CVF Conference on Computer Vision and Pattern Recognition (CVPR)"
+            " (pp. 586–595).",
+            place="section 3, equation 1; linear layers of version 0.1",
+            url="https://github.com/richzhang/PerceptualSimilarity",
+        ),
+        Reference(
+            key="vgg",
+            citation="Simonyan, K., & Zisserman, A. (2015). Very deep convolutional networks for"
+            " large-scale image recognition. In International Conference on Learning"
+            " Representations (ICLR).",
+            place="table 1, configuration D",
+            url="https://arxiv.org/abs/1409.1556",
+        ),
+    ),
+    licence="BSD-2-Clause (the linear layers' weights, in the package lpips); VGG-16's weights have"
+    " the terms of whoever gave them",
+    assumptions=(
+        "what looks alike to VGG-16, trained on ImageNet, looks alike to people, whoever is shown",
+        "the linear layers were fitted to torchvision's weights of VGG-16, and to no others",
+    ),
+)
+
+SMALLEST_PX = 16
+"""Four times halved, a shorter side would vanish."""
+
+_BLOCKS = ((0, 2), (5, 7), (10, 12, 14), (17, 19, 21), (24, 26, 28))
+"""VGG-16's convolutions by torchvision's numbers; a block ends where LPIPS looks."""
+_CHANNELS = (64, 128, 256, 512, 512)
+_SHIFT, _SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
+_TINY = 1e-10  # as in the authors' code: a pixel without features is divided by it
+_BATCH = 8
+_OFFICIAL = "397923af"  # torchvision puts the first digits of the SHA-256 into the file's name
+_FILE = f"vgg16-{_OFFICIAL}.pth"
+_INSTEAD = "; or leave LPIPS out (--metric psnr), or read a table of values computed elsewhere"
+
+
+@dataclass(frozen=True, slots=True)
+class LearnedDistance:
+    """LPIPS, ready to be called on two stacks of pictures.
+
+    Attributes
+    ----------
+    note : str
+        Which weights it has, in a sentence for the report.
+    """
+
+    torch: Any
+    device: str
+    trunk: tuple[tuple[tuple[Any, Any], ...], ...]
+    linear: tuple[Any, ...]
+    note: str
+
+    def __call__(
+        self, first: npt.NDArray[np.uint8], second: npt.NDArray[np.uint8]
+    ) -> npt.NDArray[np.float64]:
+        """Return the distance of each pair: two arrays ``[n, height, width, 3]`` to ``[n]``."""
+        parts = [
+            self._batch(first[i : i + _BATCH], second[i : i + _BATCH])
+            for i in range(0, len(first), _BATCH)
+        ]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def _batch(
+        self, first: npt.NDArray[np.uint8], second: npt.NDArray[np.uint8]
+    ) -> npt.NDArray[np.float64]:
+        torch = self.torch
+        functional = torch.nn.functional
+        with torch.inference_mode():
+            pairs = zip(self._features(first), self._features(second), self.linear, strict=True)
+            total = torch.zeros(len(first), device=self.device)
+            for a, b, weight in pairs:
+                squared = (_unit_length(a) - _unit_length(b)) ** 2
+                total += functional.conv2d(squared, weight).mean(dim=(1, 2, 3))
+            return np.asarray(total.cpu().numpy(), dtype=np.float64)
+
+    def _features(self, pixels: npt.NDArray[np.uint8]) -> Iterator[Any]:
+        """Give the features at the end of each block: ``[n, channels, h, w]``."""
+        torch = self.torch
+        functional = torch.nn.functional
+        shift = torch.tensor(_SHIFT, device=self.device).view(1, 3, 1, 1)
+        scale = torch.tensor(_SCALE, device=self.device).view(1, 3, 1, 1)
+        stacked = torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2)))
+        values = (stacked.to(self.device, torch.float32) / 127.5 - 1 - shift) / scale
+        for k, block in enumerate(self.trunk):
+            if k:
+                values = functional.max_pool2d(values, 2)
+            for weight, bias in block:
+                values = functional.relu(functional.conv2d(values, weight, bias, padding=1))
+            yield values
+
+
+def load(
+    spec: str = "vgg16", *, linear: str | Path | None = None, device: str = "cpu"
+) -> LearnedDistance:
+    """Load LPIPS with the weights of VGG-16.
+
+    Parameters
+    ----------
+    spec : str
+        The path of torchvision's weights of VGG-16 (a state dictionary with
+        ``features.0.weight``, …); ``"vgg16"``: the file that torchvision has left in PyTorch's
+        cache.
+    linear : str or Path, optional
+        The weights of LPIPS' linear layers; not given: version 0.1 of the package ``lpips``.
+    device : str
+        Where PyTorch runs it: ``"cpu"``, ``"cuda"``, ….
+
+    Returns
+    -------
+    LearnedDistance
+        Called on two arrays ``[n, height, width, 3]`` of 8 bits it gives ``[n]`` distances: 0 or
+        more, lower is more alike.
+
+    Raises
+    ------
+    FileError
+        Weights that are not there, damaged, or of another network.
+    SpecError
+        PyTorch or the package ``lpips`` is not installed (``isolux[lpips]`` installs both); no
+        such device.
+
+    Examples
+    --------
+    >>> load("nowhere/vgg16.pth")
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.FileError: there is no such file of weights
+      where: nowhere/vgg16.pth
+    """
+    if spec != "vgg16" and not Path(spec).expanduser().is_file():
+        raise FileError("there is no such file of weights", where=spec)
+    torch = import_torch("LPIPS", "lpips", _INSTEAD)
+    path = _in_cache(torch) if spec == "vgg16" else Path(spec).expanduser()
+    heads = Path(linear).expanduser() if linear is not None else _packaged()
+    try:
+        trunk = _trunk(read_state(torch, path), device, str(path))
+        layers = _layers(read_state(torch, heads), device, str(heads))
+    except (RuntimeError, AssertionError) as error:
+        raise SpecError(
+            "PyTorch cannot use this device",
+            expected="cpu, or a device that PyTorch finds here",
+            found=f"{device!r}: {(str(error).splitlines() or [''])[0][:160]}",
+        ) from error
+    return LearnedDistance(torch, device, trunk, layers, _note(path))
+
+
+def _in_cache(torch: Any) -> Path:
+    path = Path(torch.hub.get_dir()) / "checkpoints" / _FILE
+    if not path.is_file():
+        raise FileError(
+            "LPIPS needs torchvision's weights of VGG-16, which are not on this machine",
+            expected=_FILE,
+            where=str(path.parent),
+            hint="fetch https://download.pytorch.org/models/"
+            f"{_FILE} (isolux downloads nothing) and name it: --option lpips_weights=FILE"
+            + _INSTEAD,
+        )
+    return path
+
+
+def _packaged() -> Path:
+    """Find the linear layers' weights in the package ``lpips``, which need not be imported."""
+    found = importlib.util.find_spec("lpips")
+    if found is None or not found.submodule_search_locations:
+        raise SpecError(
+            "LPIPS needs the package lpips, which holds the weights of its linear layers",
+            found="it is not installed",
+            hint="pip install 'isolux[lpips]'" + _INSTEAD,
+        )
+    return Path(next(iter(found.submodule_search_locations))) / "weights" / "v0.1" / "vgg.pth"
+
+
+def _trunk(
+    state: dict[str, Any], device: str, where: str
+) -> tuple[tuple[tuple[Any, Any], ...], ...]:
+    blocks = []
+    before = 3
+    for numbers, channels in zip(_BLOCKS, _CHANNELS, strict=True):
+        block = []
+        for number in numbers:
+            name = f"features.{number}"
+            weight = _tensor(state, f"{name}.weight", (channels, before, 3, 3), where)
+            bias = _tensor(state, f"{name}.bias", (channels,), where)
+            block.append((weight.to(device), bias.to(device)))
+            before = channels
+        blocks.append(tuple(block))
+    return tuple(blocks)
+
+
+def _layers(state: dict[str, Any], device: str, where: str) -> tuple[Any, ...]:
+    return tuple(
+        _tensor(state, f"lin{k}.model.1.weight", (1, channels, 1, 1), where).to(device)
+        for k, channels in enumerate(_CHANNELS)
+    )
+
+
+def _tensor(state: dict[str, Any], name: str, shape: tuple[int, ...], where: str) -> Any:
+    tensor = state.get(name)
+    if tensor is None or tuple(tensor.shape) != shape:
+        raise FileError(
+            "these are the weights of another network",
+            expected=f"{name} of shape {list(shape)}",
+            found="none of that name" if tensor is None else f"shape {list(tensor.shape)}",
+            where=where,
+        )
+    return tensor
+
+
+def _unit_length(features: Any) -> Any:
+    """Divide each pixel's features by their length."""
+    return features / ((features**2).sum(dim=1, keepdim=True).sqrt() + _TINY)
+
+
+def _note(path: Path) -> str:
+    digest = sha256_file(path)
+    if digest.startswith(_OFFICIAL):
+        return f"LPIPS 0.1 ran on torchvision's weights of VGG-16 (SHA-256 {digest[:16]}…)."
+    return (
+        f"LPIPS 0.1 ran on weights of VGG-16 from {path.name} (SHA-256 {digest[:16]}…), which are"
+        " not the file that it was fitted to: its values cannot be held against published ones."
+    )

@@ -1,0 +1,73 @@
+"""PyTorch, imported when a model is loaded; and weights, read as tensors and nothing else."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from isolux.vocabulary.errors import FileError, SpecError
+
+__all__ = ["import_torch", "read_state"]
+
+
+def import_torch(purpose: str, extra: str, instead: str = "") -> Any:
+    """Import PyTorch, or say what to install.
+
+    Parameters
+    ----------
+    purpose : str
+        What needs it, at the head of the error: ``"LPIPS"``.
+    extra : str
+        The extra of isolux that installs it.
+    instead : str
+        What else can be done, behind the command that installs it.
+
+    Raises
+    ------
+    SpecError
+        It is not installed, or its installation is broken.
+    """
+    try:
+        return import_module("torch")
+    except (ImportError, OSError, RuntimeError) as error:
+        absent = isinstance(error, ModuleNotFoundError) and error.name == "torch"
+        raise SpecError(
+            f"{purpose} needs PyTorch, which "
+            + ("is not installed" if absent else "cannot be imported"),
+            found=None if absent else (str(error).splitlines() or [""])[0][:200],
+            hint=f"pip install 'isolux[{extra}]'{instead}",
+        ) from error
+
+
+def read_state(torch: Any, path: Path) -> dict[str, Any]:
+    """Read a file of weights: names and tensors, float32 on the CPU.
+
+    The file is unpickled by PyTorch's own reader of weights, which builds tensors and plain
+    containers and refuses anything that would run code.
+
+    Raises
+    ------
+    FileError
+        Missing, damaged, or something else than a mapping of names to tensors.
+    """
+    where = str(path)
+    if not path.is_file():
+        raise FileError("there is no such file of weights", where=where)
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # PyTorch's reader raises whatever its parts do
+        raise FileError(
+            "this file of weights cannot be read",
+            expected="a state dictionary that PyTorch saved",
+            found=(str(error).splitlines() or [type(error).__name__])[0][:160],
+            where=where,
+        ) from error
+    if not isinstance(state, dict) or not all(torch.is_tensor(v) for v in state.values()):
+        raise FileError(
+            "this file holds no weights",
+            expected="a mapping of names to tensors",
+            found=type(state).__name__,
+            where=where,
+        )
+    return {str(name): tensor.detach().to(torch.float32) for name, tensor in state.items()}

@@ -1,0 +1,265 @@
+"""FACET: its protocols as audits, and its tables from a run.
+
+Gustafson et al. ask for whom a person's class is recognised (classification), who is found, by a
+box or a mask (detection, segmentation), who is found as what they are (open vocabulary), and on
+whom the box of a phrase lies (visual grounding). A protocol is an audit's settings: who is judged,
+by which groups, at which overlaps. ``tables`` lays a run's ``group_metrics`` out as the paper's
+tables do, in points of a hundred; a disparity is the difference of two of their cells (equation 1).
+
+The paper gives no intervals: a run's ``group_metrics`` and ``disparities`` do. Where the paper
+disagrees with itself, ``DISAGREEMENTS`` says so and what is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import polars as pl
+
+from isolux.papers._layout import as_settings
+from isolux.papers._protocols import require_protocol, spec_of
+from isolux.papers.facet.classes import largest_differences, largest_gaps, true_negatives_by_class
+from isolux.papers.facet.disagreements import DISAGREEMENTS
+from isolux.papers.facet.recall import (
+    recall_by_class_age,
+    recall_by_gender_age,
+    recall_by_hair_tone,
+    recall_by_tone,
+    recall_of_boxes_masks,
+    recall_where_gaps_are_largest,
+)
+from isolux.papers.facet.words import DARKER, LIGHTER
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.spec import AuditSpec
+
+__all__ = [
+    "DISAGREEMENTS",
+    "INFO",
+    "PROTOCOLS",
+    "largest_differences",
+    "largest_gaps",
+    "protocol",
+    "recall_by_class_age",
+    "recall_by_gender_age",
+    "recall_by_hair_tone",
+    "recall_by_tone",
+    "recall_of_boxes_masks",
+    "recall_where_gaps_are_largest",
+    "tables",
+    "true_negatives_by_class",
+]
+
+INFO = Info(
+    title="FACET",
+    summary="Recall of people's classes, boxes and masks by perceived gender presentation, age "
+    "group and skin tone, and the differences between groups.",
+    references=(
+        Reference(
+            "facet",
+            "Gustafson, Rolland, Ravi, Duval, Adcock, Fu, Hall & Ross (2023). FACET: Fairness in "
+            "Computer Vision Evaluation Benchmark. ICCV.",
+            "sections 6.1 to 6.3, equation 1, appendix A.5, Tables 4 to 8 and 11 to 15",
+            "https://arxiv.org/abs/2309.00035",
+        ),
+    ),
+    assumptions=(
+        (
+            "Groups are what annotators perceived, not what people say of themselves; skin tone "
+            "is no proxy for race or ethnicity."
+        ),
+        "People who match none of the 52 classes are not annotated, and so not judged.",
+        "Recall does not see false alarms: nobody can say which group they would belong to.",
+        "People in one image are not independent of one another; images are.",
+    ),
+)
+
+# Table 5 has every tone, Table 6 unites three: a tone stays a group beside those it is united in.
+# The price: hair types are crossed with single tones too, and all of it is one family of tests.
+_TONES = as_settings(
+    {tone: (tone,) for tone in (*LIGHTER, *DARKER)} | {"lighter": LIGHTER, "darker": DARKER},
+    "skin_tone",
+)
+_EVERY_GROUP: dict[str, object] = {"min_units": 1, "min_clusters": 1}
+_COMMON: dict[str, object] = {
+    "votes": "any+unknown",
+    "unknown": "keep",
+    "absent_values": "note",  # a part of FACET may lack a tone
+}
+_FOUND = {"metric": ("average_recall", "recall_at_iou"), "option": ("iou_thresholds=0.5,0.75",)}
+_MASKED = {"by": ("gender_presentation",), **_EVERY_GROUP}
+_BY_CLASS: dict[str, object] = {
+    "by": ("age_presentation",),
+    "metric": (
+        "average_recall",
+        "recall_at_iou",
+        "class_mean_recall",
+        "class_mean_recall_50",
+        "class_mean_recall_75",
+    ),
+    **_EVERY_GROUP,
+}
+
+PROTOCOLS: dict[str, dict[str, object]] = {
+    "classification": _COMMON
+    | {
+        "task": "classification",
+        "only": ("people_in_image=1",),
+        "by": ("gender_presentation", "age_presentation"),
+        "metric": ("recall", "true_negative_rate"),
+        "option": ("one_vs_rest=true",),
+        "min_units": 50,
+    },
+    "detection": _COMMON
+    | _FOUND
+    | {
+        "task": "detection",
+        "by": ("skin_tone", "gender_presentation", "age_presentation", "hairtype*skin_tone"),
+        "group": _TONES,
+        "group_rest": "keep",
+        "max_detections": None,
+        "min_units": 50,
+    },
+    "segmentation": _COMMON
+    | _FOUND
+    | _MASKED
+    | {
+        "task": "segmentation",
+        "max_detections": None,
+    },
+    "segmentation_boxes": _COMMON
+    | _FOUND
+    | _MASKED
+    | {
+        "task": "detection",
+        "max_detections": None,
+        "option": ("iou_thresholds=0.5,0.75", "only_with_mask=true"),
+    },
+    "open_vocabulary": _COMMON
+    | _BY_CLASS
+    | {
+        "task": "open_vocabulary",
+        "max_detections": 100,
+        "option": ("iou_thresholds=0.5,0.75", "limit_per=image"),
+    },
+    "grounding": _COMMON
+    | _BY_CLASS
+    | {
+        "task": "grounding",
+        "option": ("iou_thresholds=0.5,0.75", "images=one-of-every-class"),
+    },
+}
+"""Settings by protocol.
+
+``classification``: Tables 4, 11 and 12, and the true negative rates of appendix A.5.2.
+``detection``: Tables 5, 6, 13 and 14; name the detector's people by ``person_label``.
+``segmentation`` and ``segmentation_boxes``: the masks and the boxes of Table 7.
+``open_vocabulary``: Table 15a and Table 8's columns of Detic. ``grounding``: Table 15b and Table
+8's columns of OFA.
+"""
+
+_Layout = Callable[[Run | pl.DataFrame], pl.DataFrame]
+_DETECTION: dict[str, _Layout] = {
+    "Table 5 (and 14): recall by perceived skin tone (Monk scale), percent": recall_by_tone,
+    "Table 6: recall by perceived hair type, lighter and darker skin, percent": recall_by_hair_tone,
+    "Table 13: recall by perceived gender presentation and age group, percent": (
+        recall_by_gender_age
+    ),
+}
+_MASKS: dict[str, _Layout] = {
+    "Table 7: recall of boxes and masks by perceived gender presentation, people with a person "
+    "mask, percent": recall_of_boxes_masks,
+}
+
+
+def _per_class(half: str, what: str) -> dict[str, _Layout]:
+    return {
+        f"Table 8, {what}: the classes with the largest gaps between perceived age groups, "
+        "percent": recall_where_gaps_are_largest,
+        f"Table 15{half}: recall by class and perceived age group, percent": recall_by_class_age,
+    }
+
+
+_TABLES: dict[str, dict[str, _Layout]] = {
+    "classification": {
+        "Table 4: the largest differences in recall between perceived gender presentations, "
+        "points": largest_differences,
+        "Table 11 (and 12): recall of the classes with the largest gaps between perceived age "
+        "groups, percent": largest_gaps,
+        "Appendix A.5.2: the largest differences in true negative rate between perceived gender "
+        "presentations, points": true_negatives_by_class,
+    },
+    "detection": _DETECTION,
+    "segmentation": _MASKS,
+    "segmentation_boxes": _MASKS,
+    "open_vocabulary": _per_class("a", "detection"),
+    "grounding": _per_class("b", "visual grounding"),
+}
+
+
+def protocol(name: str, data: str, **settings: object) -> AuditSpec:
+    """Return the audit of one protocol.
+
+    Parameters
+    ----------
+    name : {"classification", "detection", "segmentation", "segmentation_boxes", \
+    "open_vocabulary", "grounding"}
+        See ``PROTOCOLS`` for the tables that each is of.
+    data : str
+        What to audit, as NAME:PATH.
+    **settings
+        Further fields of the spec, which go before the protocol's own; of ``option``, ``only`` and
+        the like, ``run_audit`` joins the protocol's to those that are given here.
+
+    Raises
+    ------
+    UnknownNameError
+        No such protocol.
+    SpecError
+        A setting that cannot be used.
+
+    Examples
+    --------
+    >>> protocol("classification", "facet:annotations", prediction_column="said").only
+    ('people_in_image=1',)
+    """
+    return spec_of("facet", PROTOCOLS, name, data, settings)
+
+
+def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
+    """Lay a run of one protocol out as the paper's tables.
+
+    Parameters
+    ----------
+    name : str
+        The protocol, as for ``protocol``.
+    run : Run
+        In memory or read back from a directory.
+
+    Returns
+    -------
+    dict of str to polars.DataFrame
+        Caption to table, in the paper's order. ``model`` comes first in nearly all; numbers are
+        points of a hundred. Null: no value, as where a group has too few people; ``group_metrics``
+        say which. A table that the run does not have the groups or metrics for is not there.
+
+    Raises
+    ------
+    UnknownNameError
+        No such protocol.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.vocabulary.tables import SCORES
+    >>> cells = GROUP_METRICS.conform(pl.DataFrame({
+    ...     "model": "m", "task": "detection", "metric": "average_recall",
+    ...     "attribute": "skin_tone", "values": [["1"], ["10"]], "value": [0.755, 0.726]}))
+    >>> others = (t.empty() for t in (DISPARITIES, FINDINGS))
+    >>> found = tables("detection", Run({}, SCORES.empty(), ATTRIBUTES.empty(), cells, *others))
+    >>> [(caption[:7], table["mAR"].drop_nulls().to_list()) for caption, table in found.items()]
+    [('Table 5', [75.5, 72.6])]
+    """
+    require_protocol("facet", PROTOCOLS, name)
+    made = {caption: layout(run) for caption, layout in _TABLES[name].items()}
+    return {caption: table for caption, table in made.items() if not table.is_empty()}

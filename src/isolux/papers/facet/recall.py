@@ -1,0 +1,239 @@
+"""FACET's tables of recall: who was found, by a box or a mask, at which overlap.
+
+From ``group_metrics`` to the paper's layout, in points of a hundred as the paper prints them. A
+group that the run has no value of (nobody in it, or fewer than its minimum) is null, as the
+paper's dash; the run's ``group_metrics`` say why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from isolux.papers._layout import cells
+from isolux.papers.facet.words import AGES, GENDERS, HAIR_TYPES, RECALLS, TONES
+from isolux.vocabulary.containers import Run
+
+__all__ = [
+    "average",
+    "recall_by_class_age",
+    "recall_by_gender_age",
+    "recall_by_hair_tone",
+    "recall_by_tone",
+    "recall_of_boxes_masks",
+    "recall_where_gaps_are_largest",
+]
+
+_POINTS = 100.0
+_LEAST = 50
+
+
+def recall_by_tone(source: Run | pl.DataFrame) -> pl.DataFrame:
+    """Lay recall by perceived skin tone out as Tables 5 and 14 do.
+
+    Parameters
+    ----------
+    source : Run or polars.DataFrame
+        A run by ``skin_tone``, or its ``group_metrics``.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model``, ``mst`` (1 to 10 of the Monk scale), ``mAR``, ``AR50``, ``AR75``: 0 to 100,
+        higher is better; null: no value. No row where the run does not have the attribute.
+    """
+    found = _of_groups(source, "skin_tone", {tone: tone for tone in TONES})
+    return found.rename({"group": "mst"})
+
+
+def recall_by_gender_age(source: Run | pl.DataFrame) -> pl.DataFrame:
+    """Lay recall by perceived gender presentation and perceived age group out as Table 13 does.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model``, ``attribute``, ``group``, ``mAR``, ``AR50``, ``AR75``, as of ``recall_by_tone``.
+    """
+    parts = [
+        _of_groups(source, name, words).select(
+            "model", pl.lit(title).alias("attribute"), pl.exclude("model")
+        )
+        for name, title, words in (
+            ("gender_presentation", "perceived gender presentation", GENDERS),
+            ("age_presentation", "perceived age group", AGES),
+        )
+    ]
+    return pl.concat(parts).sort("model", maintain_order=True)
+
+
+def recall_by_hair_tone(source: Run | pl.DataFrame) -> pl.DataFrame:
+    """Lay recall by perceived hair type, lighter and darker skin, out as Table 6 does.
+
+    Parameters
+    ----------
+    source : Run or polars.DataFrame
+        A run by ``hairtype*skin_tone``, tones 1, 2, 3 united as ``lighter`` and 8, 9, 10 as
+        ``darker``; or its ``group_metrics``.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model``, ``hair_type``, ``mAR_lighter``, ``mAR_darker``, ``AR50_lighter``, …: 0 to 100.
+    """
+    found = _points(cells(source, RECALLS, ["hairtype", "skin_tone"])).filter(
+        pl.col("skin_tone").is_in(["lighter", "darker"])
+    )
+    wide = _spread(found, ["model", "hairtype"], "skin_tone", ("lighter", "darker"))
+    return _worded(wide, "hairtype", HAIR_TYPES).rename({"hairtype": "hair_type"})
+
+
+def recall_of_boxes_masks(*sources: Run | pl.DataFrame) -> pl.DataFrame:
+    """Lay recall of boxes and of masks by perceived gender presentation out as Table 7 does.
+
+    Parameters
+    ----------
+    *sources : Run or polars.DataFrame
+        Runs of ``facet:segmentation`` (masks) and ``facet:segmentation_boxes`` (boxes of the same
+        people), or their ``group_metrics``; one of them alone gives its own columns.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model``, ``gender_presentation``, ``mAR_box``, ``mAR_mask``, ``AR50_box``, …: 0 to 100.
+        A model must have one name in both runs.
+    """
+    shapes = {"detection": "box", "segmentation": "mask"}
+    tables = [s.group_metrics if isinstance(s, Run) else s for s in sources]
+    parts = [
+        _of_groups(table.filter(pl.col("task") == task), "gender_presentation", GENDERS)
+        .rename({heading: f"{heading}_{shape}" for heading in RECALLS})
+        .rename({"group": "gender_presentation"})
+        for task, shape in shapes.items()
+        for table in tables
+        if (table["task"] == task).any()
+    ]
+    if not parts:
+        return _of_groups(tables[0].head(0), "gender_presentation", GENDERS)
+    whole = parts[0]
+    for part in parts[1:]:
+        on = ["model", "gender_presentation"]
+        whole = whole.join(part, on=on, how="full", coalesce=True, maintain_order="left_right")
+    headings = [f"{heading}_{shape}" for heading in RECALLS for shape in shapes.values()]
+    return whole.select(
+        "model", "gender_presentation", *(h for h in headings if h in whole.columns)
+    )
+
+
+def recall_by_class_age(source: Run | pl.DataFrame) -> pl.DataFrame:
+    """Lay recall by class and perceived age group out as half of Table 15 does.
+
+    Parameters
+    ----------
+    source : Run or polars.DataFrame
+        A run by ``age_presentation`` whose metrics have a class as ``label``.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model``, ``person_class``, ``mAR_young``, ``mAR_middle``, ``mAR_older``, ``AR50_young``,
+        …: 0 to 100. Classes by name, and of each model a last row ``avg``: the mean of the
+        classes that have a value, each counting once (``average``).
+    """
+    wide = _spread(_by_class(source), ["model", "person_class"], "age_presentation", tuple(AGES))
+    wide = wide.sort("model", "person_class")
+    both = [wide.with_columns(_last=0), average(wide).with_columns(_last=1)]
+    return pl.concat(both).sort("model", "_last", maintain_order=True).drop("_last")
+
+
+def average(wide: pl.DataFrame) -> pl.DataFrame:
+    """Give the row ``avg`` of Table 15: the mean over classes, those without a value left out.
+
+    Examples
+    --------
+    >>> rows = {"model": "m", "person_class": ["nurse", "judge"], "mAR_older": [40.0, None]}
+    >>> average(pl.DataFrame(rows)).row(0)
+    ('m', 'avg', 40.0)
+    """
+    numbers = [name for name in wide.columns if name not in ("model", "person_class")]
+    means = wide.group_by("model", maintain_order=True).agg(pl.col(numbers).mean())
+    return means.select("model", pl.lit("avg").alias("person_class"), *numbers)
+
+
+def recall_where_gaps_are_largest(source: Run | pl.DataFrame, *, classes: int = 3) -> pl.DataFrame:
+    """Lay the classes with the largest gaps between perceived age groups out as Table 8 does.
+
+    The gap of a class is the largest mAR of its age groups less the smallest. Only classes with 50
+    people in each of the three count: with that rule, which the paper states for classification
+    alone, Table 15's largest gaps are of the three classes that section 6.3.1 names.
+
+    Parameters
+    ----------
+    source : Run or polars.DataFrame
+        As for ``recall_by_class_age``.
+    classes : int
+        How many.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model``, ``person_class``, ``age``, ``mAR``, ``AR50``, ``AR75``: 0 to 100; the largest
+        gap first. No row of a model none of whose classes has 50 people in each group.
+    """
+    found = _by_class(source).filter(pl.col("age_presentation").is_in(list(AGES)))
+    key = ["model", "person_class"]
+    gaps = (
+        found.filter(pl.col("n_units") >= _LEAST, pl.col("mAR").is_not_null())
+        .group_by(key)
+        .agg(n=pl.len(), gap=pl.col("mAR").max() - pl.col("mAR").min())
+        .filter(pl.col("n") == len(AGES))
+        .sort("model", "gap", "person_class", descending=[False, True, False])
+    )
+    largest = gaps.group_by("model", maintain_order=True).head(classes).with_row_index("_place")
+    order = pl.DataFrame({"age_presentation": list(AGES), "_age": range(len(AGES))})
+    return (
+        found.join(largest, on=key)
+        .join(order, on="age_presentation")
+        .sort("_place", "_age")
+        .select(*key, pl.col("age_presentation").alias("age"), *RECALLS)
+    )
+
+
+def _of_groups(
+    source: Run | pl.DataFrame, attribute: str, words: Mapping[str, str]
+) -> pl.DataFrame:
+    """Give the groups of one attribute, for all classes together: ``model, group, mAR, …``."""
+    found = _points(cells(source, RECALLS, [attribute])).filter(pl.col("label").is_null())
+    named = _worded(found, attribute, words).rename({attribute: "group"})
+    return named.select("model", "group", *RECALLS)
+
+
+def _by_class(source: Run | pl.DataFrame) -> pl.DataFrame:
+    found = _points(cells(source, RECALLS, ["age_presentation"]))
+    return found.filter(pl.col("label").is_not_null()).rename({"label": "person_class"})
+
+
+def _points(found: pl.DataFrame) -> pl.DataFrame:
+    return found.with_columns(pl.col(heading) * _POINTS for heading in RECALLS)
+
+
+def _worded(found: pl.DataFrame, column: str, words: Mapping[str, str]) -> pl.DataFrame:
+    """Keep the groups that ``words`` names, in its order and words; who is not there is null."""
+    names = pl.DataFrame({column: list(words), "_word": list(words.values())})
+    every = found.select("model").unique(maintain_order=True).join(names, how="cross")
+    joined = every.join(found, on=["model", column], how="left", maintain_order="left")
+    return joined.with_columns(pl.col("_word").alias(column)).drop("_word")
+
+
+def _spread(
+    found: pl.DataFrame, index: list[str], column: str, groups: tuple[str, ...]
+) -> pl.DataFrame:
+    """Put the groups of ``column`` side by side under each heading: ``mAR_young``, …."""
+    headings = [f"{heading}_{group}" for heading in RECALLS for group in groups]
+    whole = found.select(index).unique(maintain_order=True)
+    for group in groups:
+        own = found.filter(pl.col(column) == group).select(
+            *index, *(pl.col(heading).alias(f"{heading}_{group}") for heading in RECALLS)
+        )
+        whole = whole.join(own, on=index, how="left", maintain_order="left")
+    return whole.select(*index, *headings)

@@ -1,0 +1,272 @@
+"""FHIBE: the measuring half of its protocols as audits, and its tables from a run.
+
+Xiang et al. ask for whom eight kinds of narrow models work worse: detectors of people and faces,
+masks of people, poses, parts of faces, face verification, reconstruction and super-resolution. A
+protocol is an audit's settings: the release that the task is judged on, the metric, the attributes
+and the least people of a group. The paper's tests of medians, its error models and its patterns
+are analyses of a run and not here. Three more protocols are the comparisons that the Methods name
+filters for, on other datasets.
+
+The paper gives no intervals: a run's ``group_metrics`` and ``disparities`` do. Where its text and
+the authors' evaluation tool differ, the text holds; ``DISAGREEMENTS`` says so and how to have the
+other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from isolux.io.image_tables import FHIBE_API
+from isolux.papers._protocols import require_protocol, spec_of
+from isolux.papers.fhibe.disagreements import DISAGREEMENTS
+from isolux.papers.fhibe.groups import ATTRIBUTES, DEMOGRAPHIC, FACE_ATTRIBUTES, NESTED
+from isolux.papers.fhibe.tables import scores_by_group, verification_by_group
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.spec import AuditSpec
+
+__all__ = [
+    "DISAGREEMENTS",
+    "INFO",
+    "PARTS",
+    "PROTOCOLS",
+    "protocol",
+    "scores_by_group",
+    "tables",
+    "verification_by_group",
+]
+
+INFO = Info(
+    title="FHIBE",
+    summary="Eight tasks on photos of consenting people, by what they say of themselves and by "
+    "what the photos show.",
+    references=(
+        Reference(
+            "fhibe",
+            "Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M., "
+            "Georgievski, T., et al. (2025). Fair human-centric image dataset for ethical AI "
+            "benchmarking. Nature.",
+            "Methods: datasets, narrow models and their metrics, bias discovery in narrow models",
+            "https://fairnessbenchmark.ai.sony",
+        ),
+        replace(FHIBE_API, place="docs/task_specifics.md, datasets and metrics"),
+    ),
+    assumptions=(
+        "People are independent of one another, photos of one person are not.",
+        "Answers are people's own, but for what annotators see: head pose and camera distance.",
+        "Recall does not see false alarms: nobody can say which group they would belong to.",
+        "Attributes go together: those of a photo differ between countries, and so between people.",
+    ),
+)
+
+PARTS = (
+    "skin", "nose", "eye_g", "l_eye", "r_eye", "l_brow", "r_brow", "mouth", "u_lip", "l_lip",
+    "hair", "hat", "neck", "cloth",
+)  # fmt: skip
+"""The parts of CelebAMask-HQ that FHIBE annotates: no ears, no jewellery."""
+
+_LEAST_SUBJECTS = 10
+# So low that a pose stays with its person however few keypoints are right: a single right one,
+# half a face's diagonal off, has a similarity far above it.
+_ANY_POSE = "lowest_oks=1e-100"
+
+_EVERY_SIZE: dict[str, object] = {
+    "min_units": 1,
+    "min_clusters": _LEAST_SUBJECTS,
+    "absent_values": "note",  # a part of FHIBE may lack a continent
+}
+_BODY: dict[str, object] = {"by": ATTRIBUTES, "nested": NESTED, **_EVERY_SIZE}
+_FACE: dict[str, object] = {"by": FACE_ATTRIBUTES, "nested": NESTED, **_EVERY_SIZE}
+_FACES = ("release=face",)
+_VERIFICATION: dict[str, object] = _FACE | {
+    "task": "face_verification",
+    "by": DEMOGRAPHIC,
+    "metric": ("tar_at_far",),
+    "data_option": _FACES,
+}
+_OF_FACET: dict[str, object] = {
+    "by": ("skin_tone", "gender_presentation", "age_presentation"),
+    "votes": "any+unknown",
+    "metric": ("average_recall",),
+    **_EVERY_SIZE,
+}
+
+PROTOCOLS: dict[str, dict[str, object]] = {
+    "detection": _BODY | {"task": "detection", "metric": ("average_recall",)},
+    "segmentation": _BODY
+    | {
+        "task": "segmentation",
+        "metric": ("average_recall",),
+        "data_option": ("segments=true",),
+        "option": ("whole_from=parts",),
+    },
+    "keypoints": _BODY
+    | {
+        "task": "keypoints",
+        "metric": ("pck",),
+        "data_option": ("keypoint_set=coco",),
+        "option": ("fractions=0.5", "scale=face-diagonal", _ANY_POSE),
+    },
+    "face_detection": _BODY
+    | {"task": "face_detection", "metric": ("average_recall",), "data_option": ("box=face",)},
+    "face_parsing": _FACE
+    | {
+        "task": "face_parsing",
+        "metric": ("mean_f1",),
+        "data_option": _FACES,
+        "option": (
+            "classes=all",
+            "absent=leave-out",
+            "background=false",
+            f"parts={','.join(PARTS)}",
+            "mapping={l_ear: skin, r_ear: skin}",
+        ),
+    },
+    "face_verification": _VERIFICATION | {"option": ("far=0.001", "max_per_group=3000")},
+    "face_verification_hard": _VERIFICATION
+    | {
+        "option": (
+            "far=0.001",
+            "impostors=hard",
+            "same=pronoun",
+            "near=apparent_skin_color",
+            "within=1",
+        )
+    },
+    "reconstruction": _FACE
+    | {"task": "reconstruction", "data_option": _FACES, "option": ("size_px=256",)},
+    "super_resolution": _FACE
+    | {
+        "task": "super_resolution",
+        "metric": ("lpips",),
+        "data_option": _FACES,
+        "option": ("size_px=256",),
+    },
+    "face_detection_on_widerface": {
+        "task": "face_detection",
+        "by": ("perceived_gender", "perceived_age", "perceived_skin"),
+        "metric": ("average_recall",),
+        "data_option": ("judge=annotated", "not_sure=leave out"),
+        "unknown": "drop",
+        **_EVERY_SIZE,
+    },
+    "detection_on_facet": _OF_FACET | {"task": "detection"},
+    "segmentation_on_facet": _OF_FACET | {"task": "segmentation"},
+}
+"""Settings by protocol.
+
+``detection``, ``segmentation``, ``keypoints``, ``face_detection``: whole photos; name the people of
+a detector of many things by ``person_label``. ``face_parsing``, ``face_verification``,
+``face_verification_hard``, ``reconstruction``, ``super_resolution``: aligned faces. Verification
+is by the demographic attributes alone, as the Methods have it; all others by every attribute.
+``…_on_…``: the comparison with WIDER FACE (8,519 faces) and FACET.
+"""
+
+_HEADINGS = {
+    "detection": "average recall of people's boxes over overlaps of .50 to .95",
+    "segmentation": "average recall of people's masks over overlaps of .50 to .95",
+    "keypoints": "share of correct keypoints (PCK)",
+    "face_detection": "average recall of faces' boxes over overlaps of .50 to .95",
+    "face_parsing": "F1 of the parts of a face, mean over all parts",
+    "face_verification": "true accept rate at a false accept rate, pairs within each group",
+    "face_verification_hard": "true accept rate at a false accept rate, hard pairs within each "
+    "group",
+    "reconstruction": "reconstructed faces against the originals (LPIPS: lower is better; PSNR and "
+    "identity: higher)",
+    "super_resolution": "super-resolved faces against the originals (LPIPS: lower is better)",
+    "face_detection_on_widerface": "average recall of faces' boxes over overlaps of .50 to .95",
+    "detection_on_facet": "average recall of people's boxes over overlaps of .50 to .95",
+    "segmentation_on_facet": "average recall of people's masks over overlaps of .50 to .95",
+}
+
+
+def protocol(name: str, data: str, **settings: object) -> AuditSpec:
+    """Return the audit of one protocol.
+
+    Parameters
+    ----------
+    name : str
+        One of ``PROTOCOLS``.
+    data : str
+        What to audit, as NAME:PATH.
+    **settings
+        Further fields of the spec, which go before the protocol's own; of ``option``, ``only`` and
+        the like, ``run_audit`` joins the protocol's to those that are given here.
+
+    Raises
+    ------
+    UnknownNameError
+        No such protocol.
+    SpecError
+        A setting that cannot be used.
+
+    Examples
+    --------
+    >>> protocol("face_detection", "fhibe:release", predictions="boxes.json").data_option
+    ('box=face',)
+    """
+    return spec_of("fhibe", PROTOCOLS, name, data, settings)
+
+
+def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
+    """Lay a run of one protocol out by group, a table for each attribute.
+
+    Parameters
+    ----------
+    name : str
+        The protocol, as for ``protocol``.
+    run : Run
+        In memory or read back from a directory.
+
+    Returns
+    -------
+    dict of str to polars.DataFrame
+        Caption to table, in the order of the run's attributes. The paper's own tables are in its
+        supplement; these hold what its Methods compare (medians) and the authors' reports print
+        (mean, median, size): ``model``, ``metric``, ``group``, ``n_scores``, ``n_subjects``,
+        ``median``, ``mean``, in the metric's own unit. Of verification ``model``, ``group``,
+        ``n_faces``, ``n_subjects``, ``tar``, ``low``, ``high``. Null: no value, as where a group
+        has fewer than ten subjects. Other datasets have images where these have subjects.
+
+    Raises
+    ------
+    UnknownNameError
+        No such protocol.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.vocabulary.tables import SCORES
+    >>> cells = GROUP_METRICS.conform(pl.DataFrame({
+    ...     "model": "m", "metric": "tar_at_far", "attribute": "pronoun", "group": ["a", "b"],
+    ...     "n_units": [40, 8], "n_clusters": [12, 3], "value": [0.9, 0.8],
+    ...     "status": ["ok", "insufficient clusters"]}))
+    >>> others = (t.empty() for t in (DISPARITIES, FINDINGS))
+    >>> record = {"clusters": {"column": "subject"}}
+    >>> run = Run(record, SCORES.empty(), ATTRIBUTES.empty(), cells, *others)
+    >>> for caption, table in tables("face_verification", run).items():
+    ...     caption[:9], table.select("group", "n_subjects", "tar").rows()
+    ('Pronoun: ', [('a', 12, 0.9), ('b', 3, None)])
+    """
+    require_protocol("fhibe", PROTOCOLS, name)
+    verified = PROTOCOLS[name]["task"] == "face_verification"
+    made = (verification_by_group if verified else scores_by_group)(run)
+    words = _words(list(made), run.record.get("dataset", {}).get("terms", {}))
+    return {f"{words[entry]}: {_HEADINGS[name]}": table for entry, table in made.items()}
+
+
+def _words(entries: Sequence[str], terms: Mapping[str, str]) -> dict[str, str]:
+    """Start a caption for each attribute or intersection in the dataset's terms for them.
+
+    By its name where another has the same term, as ages in years and in groups do.
+    """
+    called = {e: " and ".join(terms.get(part, part) for part in e.split("*")) for e in entries}
+    times = Counter(called.values())
+    plain = {
+        e: (words if times[words] == 1 else e).replace("_", " ") for e, words in called.items()
+    }
+    return {e: words[:1].upper() + words[1:] for e, words in plain.items()}

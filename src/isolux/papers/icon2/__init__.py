@@ -1,0 +1,238 @@
+"""ICON²: its protocol as an audit, and its tables from a run.
+
+Sudhakar et al. ask whether a detector's gap between groups is explained by what goes with them: the
+size of objects, the time of day. The protocol is an audit of boxes class by class with the analysis
+``confounders`` set to the paper's choices; ``tables`` lays its findings out as the paper's tables
+do, in points of a hundred.
+
+Income is no attribute of BDD100K: the paper takes it from each image's place, and parts images at
+terciles (``--bins "income=quantile:3"``; ``groups/income.py`` has other rules). Any other sensitive
+attribute goes into ``by`` in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import polars as pl
+
+from isolux.papers._protocols import require_protocol, spec_of
+from isolux.papers.icon2.disagreements import DISAGREEMENTS
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.spec import AuditSpec
+
+__all__ = [
+    "DISAGREEMENTS",
+    "INFO",
+    "PROTOCOLS",
+    "controlled_precision",
+    "instance_counts",
+    "precision_by_group",
+    "protocol",
+    "ranking",
+    "tables",
+]
+
+INFO = Info(
+    title="ICON²",
+    summary="Average precision of a detector by a sensitive attribute, what else could explain its "
+    "dispersion, and what control for that leaves.",
+    references=(
+        Reference(
+            "icon2",
+            "Sudhakar, S., Prabhu, V., Russakovsky, O., & Hoffman, J. (2023). ICON²: Reliably "
+            "benchmarking predictive inequity in object detection by identifying and controlling "
+            "for confounders.",
+            "sections 3 and 4, Tables 1 to 3, Figures 2 to 6",
+            "https://arxiv.org/abs/2306.04482",
+        ),
+    ),
+    assumptions=(
+        "Correlations are found, not causes: nothing is said of attributes that are not annotated.",
+        "One explanatory attribute at a time is controlled for.",
+        "Images of one video or place are as independent as images of others.",
+    ),
+)
+
+PROTOCOLS: dict[str, dict[str, object]] = {
+    "detection": {
+        "task": "detection",
+        "by": ("income",),
+        "metric": ("average_precision", "normalised_average_precision"),
+        "option": ("by_class=true",),
+        "max_detections": 100,
+        "ddof": 1,
+        "derive": ("box_size",),
+        "explain": ("confounders",),
+        "analysis_option": (
+            "confounders.explanatory=box_size,timeofday,occluded,weather,scene",
+            "confounders.false_alarms=class and value",
+            "confounders.count=mean of peers",
+        ),
+    },
+}
+"""Settings by protocol.
+
+``detection``: Tables 1 to 3 and Figures 2 to 6. Another dataset names its own attributes by
+``by`` and ``confounders.explanatory``.
+"""
+
+_ANALYSIS = "confounders"
+_GROUPS = "Values by group"
+_RANKING = "Explanatory attributes by the dispersion"
+_WITHIN = "Groups within each value"
+_COUNTS = "People by class and group"
+_POINTS = 100.0
+
+
+def protocol(name: str, data: str, **settings: object) -> AuditSpec:
+    """Return the audit of one protocol.
+
+    Parameters
+    ----------
+    name : {"detection"}
+    data : str
+        What to audit, as NAME:PATH.
+    **settings
+        Further fields of the spec, which go before the protocol's own.
+
+    Raises
+    ------
+    UnknownNameError
+        No such protocol.
+    SpecError
+        A setting that cannot be used.
+
+    Examples
+    --------
+    >>> protocol("detection", "bdd100k:labels", bins=("income=quantile:3",)).explain
+    ('confounders',)
+    """
+    return spec_of("icon2", PROTOCOLS, name, data, settings)
+
+
+def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
+    """Lay a run of one protocol out as the paper's tables.
+
+    Parameters
+    ----------
+    name : str
+        The protocol, as for ``protocol``.
+    run : Run
+        On which the analysis ``confounders`` ran; without it there are no tables.
+
+    Returns
+    -------
+    dict of str to polars.DataFrame
+        Caption to table. Numbers are points of a hundred; null: no value.
+
+    Raises
+    ------
+    UnknownNameError
+        No such protocol.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.vocabulary.tables import SCORES
+    >>> parts = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    >>> tables("detection", Run({}, *(part.empty() for part in parts)))
+    {}
+    """
+    require_protocol("icon2", PROTOCOLS, name)
+    drawn: dict[str, Callable[[Run], pl.DataFrame]] = {
+        "Table 1: average precision by group, and its standard deviation, points": (
+            precision_by_group
+        ),
+        "Tables 2 and 3: explanatory attributes by σ(ProxyAP), and the dispersion after control, "
+        "points": ranking,
+        "Figures 4 and 5: average precision of groups within the values of the attribute that "
+        "ranks first, points": controlled_precision,
+        "Figure 6: instances of each class and group": instance_counts,
+    }
+    made = {caption: draw(run) for caption, draw in drawn.items()}
+    return {caption: table for caption, table in made.items() if not table.is_empty()}
+
+
+def precision_by_group(run: Run) -> pl.DataFrame:
+    """Lay average precision out as Table 1: a row a class, a column a group.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model`` (with several), ``class`` (null: all classes), ``attribute``, a column a group
+        (points), ``dispersion`` (of the groups; points).
+    """
+    rows = _explained(run, _GROUPS)
+    if rows.is_empty():
+        return rows
+    index = [c for c in ("model", "class", "attribute") if c in rows.columns]
+    values = rows.pivot(
+        on="group", index=index, values="value", aggregate_function="first", maintain_order=True
+    )
+    spread = rows.unique(index, keep="first", maintain_order=True).select(*index, "dispersion")
+    joined = values.join(spread, on=index, nulls_equal=True, maintain_order="left")
+    return _as_points(joined, [c for c in joined.columns if c not in index])
+
+
+def ranking(run: Run) -> pl.DataFrame:
+    """Lay the ranking and the control out as Tables 2 and 3: a row a class and attribute.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model`` (with several), ``class``, ``attribute``, ``rank``, ``explanatory``,
+        ``σ(ProxyAP)``, ``μ(σ(AP))`` (after control), ``Δ``, all in points.
+    """
+    rows = _explained(run, _RANKING)
+    if rows.is_empty():
+        return rows
+    index = [c for c in ("model", "class", "attribute", "rank", "explanatory") if c in rows.columns]
+    named = {
+        "proxy_dispersion": "σ(ProxyAP)",
+        "controlled_dispersion": "μ(σ(AP))",
+        "reduction": "Δ",
+    }
+    return _as_points(rows.select(*index, *named).rename(named), list(named.values()))
+
+
+def controlled_precision(run: Run) -> pl.DataFrame:
+    """Lay controlled average precision out as Figures 4 and 5: a row a value, a column a group."""
+    rows = _explained(run, _WITHIN)
+    if rows.is_empty():
+        return rows
+    names = ("model", "class", "attribute", "explanatory", "at")
+    index = [c for c in names if c in rows.columns]
+    values = rows.pivot(
+        on="group", index=index, values="value", aggregate_function="first", maintain_order=True
+    )
+    return _as_points(values, [c for c in values.columns if c not in index])
+
+
+def instance_counts(run: Run) -> pl.DataFrame:
+    """Lay the counts of instances out as Figure 6: a row a class, a column a group."""
+    rows = _explained(run, _COUNTS)
+    if rows.is_empty():
+        return rows
+    index = [c for c in ("class", "attribute") if c in rows.columns]
+    return rows.pivot(
+        on="group", index=index, values="n", aggregate_function="first", maintain_order=True
+    )
+
+
+def _explained(run: Run, caption: str) -> pl.DataFrame:
+    """Read one of the analysis's tables off the record."""
+    drawn: Mapping[str, Any] = (run.record.get("explained") or {}).get(_ANALYSIS) or {}
+    for title, table in drawn.items():
+        if title.startswith(caption):
+            frame = pl.DataFrame(
+                table["rows"], schema=table["columns"], orient="row", infer_schema_length=None
+            )
+            return frame.rename({"label": "class"}, strict=False)
+    return pl.DataFrame()
+
+
+def _as_points(frame: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+    return frame.with_columns(pl.col(columns).cast(pl.Float64) * _POINTS)

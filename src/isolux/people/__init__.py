@@ -1,0 +1,1 @@
+"""The people to be judged: loaded, without those who withdrew, kept by ``--only``."""

@@ -1,0 +1,189 @@
+"""Who is judged: the people of a dataset whose attributes pass every condition of ``--only``.
+
+A published protocol judges adults, or one-person images. The others are not simply away: in a
+picture they can still be who a detection found, so tasks that look at whole images keep them in
+the matching and give them no score (``INFO.whole_images``).
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from isolux.groups.ranges import read_range
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.tables import INSTANCES
+
+__all__ = ["Condition", "keep_only", "only_judged", "parse_conditions"]
+
+_WRITTEN = re.compile(r"\s*([^=<>!]+?)\s*(>=|<=|!=|=|>|<)\s*(.*?)\s*", re.DOTALL)
+_COMPARE: dict[str, Callable[[pl.Expr, float], pl.Expr]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition on one attribute: ``age >= 20``, ``race = Black or White``.
+
+    ``values`` are those of ``=`` and ``!=``; ``number`` that of the comparisons.
+    """
+
+    attribute: str
+    relation: str
+    values: tuple[str, ...] = ()
+    number: float = 0.0
+
+
+def parse_conditions(written: Sequence[str]) -> tuple[Condition, ...]:
+    """Read conditions: ``ATTRIBUTE=VALUE,VALUE``, ``!=``, ``>=``, ``<=``, ``>`` or ``<``.
+
+    A value that holds a comma stands in double quotes.
+
+    Raises
+    ------
+    SpecError
+        No such relation, or no number where one is compared.
+
+    Examples
+    --------
+    >>> parse_conditions(["age>=20"])[0].number, parse_conditions(['job="a, b",c'])[0].values
+    (20.0, ('a, b', 'c'))
+    """
+    return tuple(_condition(text) for text in written)
+
+
+def _condition(text: str) -> Condition:
+    found = _WRITTEN.fullmatch(text)
+    if found is None or not found[3]:
+        raise SpecError(
+            "--only is no condition",
+            expected='ATTRIBUTE=VALUE,VALUE or ATTRIBUTE>=NUMBER, as in "age>=20"',
+            found=repr(text),
+        )
+    attribute, relation, right = found.groups()
+    if relation not in _COMPARE:
+        parts = re.findall(r'\s*(?:"([^"]*)"|([^,]+))\s*(?:,|$)', right)
+        return Condition(attribute, relation, tuple((a or b).strip() for a, b in parts))
+    try:
+        return Condition(attribute, relation, number=float(right))
+    except ValueError:
+        raise SpecError(
+            f"--only compares {attribute!r} with what is no number",
+            expected=f"a number after {relation}",
+            found=repr(text),
+        ) from None
+
+
+def keep_only(dataset: Dataset, written: Sequence[str], *, whole_images: bool) -> Dataset:
+    """Keep the people who pass every condition.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Attributes of images and subjects are those of their people.
+    written : sequence of str
+        Conditions, as ``parse_conditions`` reads them. With several values of an attribute (three
+        annotators) a person passes by any of them; ``!=`` by none of those named. Who has no value
+        does not pass ``=`` and the comparisons, and passes ``!=``. A value that is a range
+        (``20-29``, ``more than 70``) passes a comparison where all of it does.
+    whole_images : bool
+        True: the others stay, not ``judged``, as they take part in the matching. False: they go.
+
+    Returns
+    -------
+    Dataset
+        A note says how many were left out, and by which conditions.
+
+    Raises
+    ------
+    SpecError
+        A condition that is none, or that nobody passes.
+    UnknownNameError
+        No such attribute.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> two = Dataset(
+    ...     name="two people",
+    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]}),
+    ...     attributes=pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "b"],
+    ...                              "attribute": "age", "value": ["19", "20"]}),
+    ... )
+    >>> keep_only(two, ["age>=20"], whole_images=False).instances["instance_id"].to_list()
+    ['b']
+    """
+    if not written:
+        return dataset
+    attributes = dataset.instance_attributes()
+    instances = INSTANCES.conform(dataset.instances)
+    passing = pl.lit(value=True)
+    for condition in parse_conditions(written):
+        passing &= _passing(condition, attributes, dataset)
+    kept = instances.select(passing).to_series()
+    if instances.height and not kept.any():
+        raise SpecError("nobody passes --only", found=" and ".join(written), where=dataset.name)
+    if whole_images:
+        before = pl.col("judged") if "judged" in instances.columns else pl.lit(value=True)
+        people = instances.with_columns(judged=before.fill_null(value=True) & kept)
+    else:
+        people = instances.filter(kept)
+    left = instances.height - int(kept.sum())
+    says = "take part in the matching and are not judged" if whole_images else "were left out"
+    note = f"{left:,} of {instances.height:,} people {says}: only {' and '.join(written)}."
+    return replace(dataset, instances=people, notes=(*dataset.notes, note))
+
+
+def only_judged(dataset: Dataset) -> Dataset:
+    """Leave out who is not ``judged``, for a task in which bystanders have no part.
+
+    A face without demographics can be who a detector found; of a classifier it has no truth.
+    """
+    instances = INSTANCES.conform(dataset.instances)
+    if "judged" not in instances.columns or instances["judged"].all():
+        return dataset
+    kept = instances.filter(pl.col("judged").fill_null(value=True))
+    left = instances.height - kept.height
+    note = f"{left:,} of {instances.height:,} people are not judged and were left out."
+    notes = (*dataset.notes, note) if left else dataset.notes
+    return replace(dataset, instances=kept, notes=notes)
+
+
+def _passing(condition: Condition, attributes: pl.DataFrame, dataset: Dataset) -> pl.Expr:
+    rows = attributes.filter(pl.col("attribute") == condition.attribute)
+    if rows.is_empty():
+        known = dataset.attributes["attribute"].unique().sort().to_list()
+        raise UnknownNameError("attribute", condition.attribute, known, where="--only")
+    who = pl.col("instance_id")
+    if condition.relation in _COMPARE:
+        return who.is_in(rows.filter(_comparing(condition, rows))["unit_id"].implode())
+    named = who.is_in(
+        rows.filter(pl.col("value").is_in(list(condition.values)))["unit_id"].implode()
+    )
+    return ~named if condition.relation == "!=" else named
+
+
+def _comparing(condition: Condition, rows: pl.DataFrame) -> pl.Expr:
+    """Compare the numbers, and of the values that are ranges those that pass as a whole."""
+    number = pl.col("value").cast(pl.Float64, strict=False)
+    if "number" in rows.columns:
+        number = pl.coalesce("number", number)
+    words = rows.filter(number.is_null())["value"].drop_nulls().unique()
+    ranges = {word: read_range(word) for word in words}
+    passing = [
+        word
+        for word, found in ranges.items()
+        if found is not None and found.passes(condition.relation, condition.number)
+    ]
+    in_range = number.is_null() & pl.col("value").is_in(passing)
+    return _COMPARE[condition.relation](number, condition.number).fill_null(value=False) | in_range

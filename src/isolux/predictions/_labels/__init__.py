@@ -1,0 +1,1 @@
+"""One label a person, from any table: what the formats of tables share."""

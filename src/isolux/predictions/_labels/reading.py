@@ -1,0 +1,245 @@
+"""From a wide frame of a model's answers to one row an answer, ranked and with checked scores.
+
+Shared by every format of labels: a format reads a frame, this file gives it its meaning.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypedDict
+
+import polars as pl
+
+from isolux.io.cells import as_lists, as_numbers, as_text, filled, row_of
+from isolux.io.frames import FORMATS, read_table
+from isolux.io.ids import ID_COLUMNS, IdFrom, ids_of
+from isolux.predictions._labels.confidences import confidences, whether_detected
+from isolux.predictions._short import shortened
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.tables import LABEL_PREDICTIONS
+
+_LABEL_COLUMNS = ("label", "prediction", "predicted", "predicted_label", "answer")
+_WHO = ("model", "instance_id")
+
+
+class LabelOptions(TypedDict, total=False):
+    """What a format of labels takes; the meanings stand at ``read_predictions``."""
+
+    id: str | None
+    id_from: IdFrom
+    column: str | None
+    score: str | None
+    scale: float
+    detected: str | None
+    separator: str | None
+    model: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """Which columns hold the answers, and how they are to be read."""
+
+    column: str
+    score: str | None = None
+    scale: float = 1.0
+    detected: str | None = None
+    separator: str | None = None
+    model: str
+
+
+def read_labels(path: str | Path, form: str, options: LabelOptions) -> pl.DataFrame:
+    """Read a file of that format and give the table predictions."""
+    where = str(path)
+    frame = read_table(path, format=form)
+    named = options.get("id") or next((n for n in ID_COLUMNS if n in frame.columns), None)
+    if named is None:
+        raise SpecError(
+            "no column says whom an answer is about",
+            expected="one of " + ", ".join(ID_COLUMNS),
+            found="columns " + ", ".join(map(repr, frame.columns[:20])),
+            where=where,
+            hint="name it with --id (id=…)",
+        )
+    ids = shortened(ids_of(frame, named, where), options.get("id_from", "column"), where)
+    column, score = options.get("column"), options.get("score")
+    if column is None:
+        column = _answer_column(frame, where)
+        if score is None and column == "label" and "score" in frame.columns:
+            score = "score"
+    answers = Answers(
+        column=column,
+        score=score,
+        scale=options.get("scale", 1.0),
+        detected=options.get("detected"),
+        separator=options.get("separator"),
+        model=options.get("model") or _file_model(Path(path).name),
+    )
+    own_model = options.get("model") is None and "model" in frame.columns
+    models = as_text(frame["model"]).fill_null(answers.model) if own_model else None
+    return label_rows(frame, ids, answers, where, models=models)
+
+
+def label_rows(
+    frame: pl.DataFrame,
+    ids: pl.Series,
+    answers: Answers,
+    where: str,
+    *,
+    models: pl.Series | None = None,
+) -> pl.DataFrame:
+    """Give one row an answer, in the order of the rows and of rank within a row.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        A row for each judgement; the columns that ``answers`` names, as text, numbers or lists.
+    ids : polars.Series
+        Who was judged, for each row.
+    models : polars.Series, optional
+        The model of each row; ``answers.model`` where not given.
+    """
+    if not (math.isfinite(answers.scale) and answers.scale > 0):
+        raise SpecError(
+            "the scale of the scores cannot be used",
+            expected="a number above 0: scores run from 0 to it",
+            found=str(answers.scale),
+        )
+    for name in (answers.column, answers.score, answers.detected):
+        if name is not None and name not in frame.columns:
+            raise UnknownNameError("column", name, frame.columns, where=where)
+    who = pl.DataFrame(
+        {
+            "model": pl.repeat(answers.model, frame.height, eager=True)
+            if models is None
+            else models,
+            "instance_id": ids,
+            "detected": pl.repeat(None, frame.height, dtype=pl.Boolean, eager=True)
+            if answers.detected is None
+            else whether_detected(frame[answers.detected], where),
+        }
+    )
+    several = _holds_several(frame[answers.column], answers.separator)
+    rows = (_from_lists if several else _from_cells)(frame, who, answers, where)
+    return LABEL_PREDICTIONS.conform(rows.select(LABEL_PREDICTIONS.schema.keys()))
+
+
+def _file_model(name: str) -> str:
+    """Call a model by its file's name, less the suffix of the format."""
+    suffixes = [s for known in FORMATS.values() for s in known if name.lower().endswith(s)]
+    return name[: len(name) - max(map(len, suffixes), default=0)] or name
+
+
+def _answer_column(frame: pl.DataFrame, where: str) -> str:
+    found = next((name for name in _LABEL_COLUMNS if name in frame.columns), None)
+    if found is None:
+        raise SpecError(
+            "no column is known to hold the model's answer",
+            expected="one of " + ", ".join(_LABEL_COLUMNS),
+            found="columns " + ", ".join(map(repr, frame.columns[:20])),
+            where=where,
+            hint="name it with --prediction-column (column=…)",
+        )
+    return found
+
+
+def _holds_several(cells: pl.Series, separator: str | None) -> bool:
+    if isinstance(cells.dtype, pl.List | pl.Array):
+        return True
+    if not separator or cells.dtype != pl.String:
+        return False
+    return bool(cells.str.contains(separator, literal=True).any())
+
+
+def _from_cells(
+    frame: pl.DataFrame, who: pl.DataFrame, answers: Answers, where: str
+) -> pl.DataFrame:
+    """One answer a row; several rows of one person are ranked by falling score."""
+    if answers.score is None:
+        score = pl.repeat(None, frame.height, dtype=pl.Float64, eager=True)
+    else:
+        numbers = as_numbers(frame[answers.score], where=where, column=answers.score)
+        rows = pl.int_range(frame.height, eager=True)
+        score = confidences(numbers, rows, answers.scale, where, answers.score)
+    table = who.with_columns(label=as_text(frame[answers.column]), score=score)
+    again = table.select(_WHO).is_duplicated()
+    if not again.any():
+        return table.with_columns(rank=pl.lit(1, dtype=pl.Int64))
+    _refuse_unranked(table, again, where, answers.score)
+    rank = pl.col("score").rank("ordinal", descending=True).over(_WHO).cast(pl.Int64)
+    # A lone answer needs no score to be the first.
+    return table.with_columns(rank=rank.fill_null(1))
+
+
+def _refuse_unranked(table: pl.DataFrame, again: pl.Series, where: str, score: str | None) -> None:
+    unranked = again & table["score"].is_null()
+    if not unranked.any():
+        return
+    row = row_of(unranked)
+    same = (table["instance_id"] == table["instance_id"][row]) & (
+        table["model"] == table["model"][row]
+    )
+    rows = [int(i) + 1 for i in same.arg_true()[:2]]
+    raise TableError(
+        "a person has several answers and nothing says which comes first",
+        expected="one row a person, or a score in each of their rows",
+        found=f"{table['instance_id'][row]!r} in rows {rows[0]} and {rows[1]}"
+        + (f", without a {score!r}" if score else ""),
+        where=place(where, rows[1]),
+        hint="name the column of scores with --score-column (score=…), or keep one row a person",
+    )
+
+
+def _from_lists(
+    frame: pl.DataFrame, who: pl.DataFrame, answers: Answers, where: str
+) -> pl.DataFrame:
+    """Several answers a row, ranked as they stand; scores run in parallel."""
+    again = who.select(_WHO).is_duplicated()
+    if again.any():
+        row = int(again.arg_true()[1])
+        raise TableError(
+            "a person has several rows, and several answers in a row",
+            expected="several answers in one row, or several rows of one answer",
+            found=repr(who["instance_id"][row]),
+            where=place(where, row + 1),
+        )
+    labels = filled(as_lists(frame[answers.column], answers.separator, keep_empty=True))
+    lengths = labels.list.len()
+    lists = who.with_columns(label=labels, row=pl.int_range(frame.height, eager=True))
+    lists = lists.with_columns(rank=pl.int_ranges(1, lengths.cast(pl.Int64) + 1, eager=True))
+    if answers.score is None:
+        return lists.explode("label", "rank").with_columns(score=pl.lit(None, dtype=pl.Float64))
+    scores = _score_lists(frame[answers.score], answers.separator)
+    _refuse_unequal(lengths, scores.list.len(), where, answers.score)
+    table = lists.with_columns(score=scores).explode("label", "rank", "score")
+    numbers = as_numbers(table["score"], where=where, column=answers.score)
+    return table.with_columns(
+        score=confidences(numbers, table["row"], answers.scale, where, answers.score)
+    )
+
+
+def _score_lists(cells: pl.Series, separator: str | None) -> pl.Series:
+    """Give scores as lists; numbers stay numbers, so that NaN is seen and refused."""
+    dtype = cells.dtype
+    if isinstance(dtype, pl.Array):
+        cells, dtype = cells.arr.to_list(), pl.List(dtype.inner)
+    if dtype.is_numeric():
+        one = cells.cast(pl.Float64).to_frame("cell").select(pl.concat_list("cell"))
+        return one["cell"]
+    if isinstance(dtype, pl.List) and dtype.inner.is_numeric():
+        return filled(cells.cast(pl.List(pl.Float64)))
+    return filled(as_lists(cells, separator, keep_empty=True))
+
+
+def _refuse_unequal(labels: pl.Series, scores: pl.Series, where: str, column: str) -> None:
+    unequal = labels != scores
+    if not unequal.any():
+        return
+    row = row_of(unequal)
+    raise TableError(
+        f"{unequal.sum()} row(s) have more or fewer scores than answers",
+        expected="a score for each answer, in the same order",
+        found=f"{labels[row]} answer(s) and {scores[row]} score(s)",
+        where=place(where, row + 1, column),
+    )

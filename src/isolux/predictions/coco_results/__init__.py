@@ -1,0 +1,155 @@
+"""COCO results JSON: boxes, masks or keypoints of any detector, as pycocotools takes them.
+
+One object for each detection, ``image_id, category_id, score`` and where it is. From the file to
+the table predictions without a Python object for each. Lin et al. (2014).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from isolux.io.cells import row_of
+from isolux.predictions._detections import Kind, detections, model_name
+from isolux.predictions._scan.window import Window, open_bytes
+from isolux.predictions.coco_results.scan import scan
+from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.vocabulary.info import Info, Reference
+
+INFO = Info(
+    title="COCO results",
+    summary="A JSON list with an object for each detection: image_id, category_id, score, and"
+    " bbox, segmentation (run lengths) or keypoints.",
+    references=(
+        Reference(
+            key="coco",
+            citation="Lin, T.-Y., Maire, M., Belongie, S., Hays, J., Perona, P., Ramanan, D.,"
+            " Dollár, P., & Zitnick, C. L. (2014). Microsoft COCO: Common objects in context. In"
+            " European Conference on Computer Vision (ECCV) (pp. 740–755).",
+            place="the format of results: https://cocodataset.org/#format-results",
+            url="https://cocodataset.org",
+        ),
+    ),
+    assumptions=(
+        "bbox is x, y of the upper left corner, width and height, in pixels",
+        "a detection stands in the file as often as the model gave it",
+    ),
+)
+
+
+class _Category(msgspec.Struct, gc=False):
+    id: int | str
+    name: str
+
+
+class _Categories(msgspec.Struct):
+    categories: list[_Category]
+
+
+def read(
+    path: str | Path,
+    *,
+    model: str | None = None,
+    kind: Kind | None = None,
+    categories: str | Path | Mapping[str, str] | None = None,
+) -> pl.DataFrame:
+    """Read detections.
+
+    Parameters
+    ----------
+    path : str or Path
+        The JSON file, also gzipped (``.json.gz``).
+    model : str, optional
+        The model's name; not given: the file's.
+    kind : {"boxes", "masks", "keypoints"}, optional
+        Not given: masks if the file has any, else keypoints, else boxes.
+    categories : str, Path or mapping, optional
+        The names of categories: an annotation file of COCO, or category_id (as text) to name.
+        Not given: ``label`` is the category_id as text.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``BOX_PREDICTIONS``, ``MASK_PREDICTIONS`` or ``KEYPOINT_PREDICTIONS``: pixels;
+        score as in the file (higher is surer). In the order of the file, duplicates kept. An
+        empty list gives no rows: everybody was missed.
+
+    Raises
+    ------
+    FileError
+        No such file; no JSON, or cut off, with the byte.
+    TableError
+        With the row: a box that is not four finite numbers or has a negative side, a score that
+        is missing or no number (text such as "0.9" is taken), a mask as polygons, keypoints that
+        are not triples, results of which only some have a mask.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> row = '{"image_id": 7, "category_id": 1, "bbox": [4, 5, 20, 30.5], "score": 0.9}'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "detr.json"
+    ...     _ = file.write_text(f"[{row}]")
+    ...     read(file, categories={"1": "person"}).row(0)
+    ('detr', '7', 'person', 4.0, 5.0, 20.0, 30.5, 0.9)
+    """
+    where = str(path)
+    with open_bytes(path) as stream:
+        frame = scan(Window(stream, where))
+    if "keypoints" in frame.columns:
+        frame = _parted(frame, where)
+    if "label" in frame.columns and categories is not None:
+        frame = frame.with_columns(_named(frame["label"], categories, where))
+    return detections(frame, where, kind=kind, model=model or model_name(path))
+
+
+def _parted(frame: pl.DataFrame, where: str) -> pl.DataFrame:
+    """Part flat keypoints x, y, v, x, y, v, … into a column for each of the three."""
+    flat = frame["keypoints"]
+    lengths = flat.list.len()
+    wrong = ((lengths % 3 != 0) | (lengths == 0)).fill_null(value=False)
+    wrong |= flat.list.eval(pl.element().is_null()).list.any().fill_null(value=False)
+    if wrong.any():
+        row = row_of(wrong)
+        raise TableError(
+            "keypoints are not triples of numbers",
+            expected="x, y and a third number for each keypoint",
+            found=f"{lengths[row]} numbers: {flat[row].to_list()[:6]}",
+            where=place(where, row + 1, "keypoints"),
+        )
+    names = ("keypoints_x", "keypoints_y", "keypoints_v")
+    parts = {name: pl.col("keypoints").list.gather_every(3, k) for k, name in enumerate(names)}
+    return frame.with_columns(**parts).drop("keypoints")
+
+
+def _named(labels: pl.Series, categories: str | Path | Mapping[str, str], where: str) -> pl.Series:
+    """Put the names of categories in the place of their ids."""
+    names = dict(categories) if isinstance(categories, Mapping) else _names_in(Path(categories))
+    known = labels.is_in(list(names)) | labels.is_null()
+    if not known.all():
+        row = row_of(~known)
+        raise TableError(
+            f"{(~known).sum():,} result(s) are of a category that has no name",
+            expected="category_id among " + ", ".join(list(names)[:20]),
+            found=repr(labels[row]),
+            where=place(where, row + 1, "category_id"),
+        )
+    return labels.replace_strict(names, return_dtype=pl.String).alias("label")
+
+
+def _names_in(path: Path) -> dict[str, str]:
+    with open_bytes(path) as stream:
+        data = stream.read()
+    try:
+        found = msgspec.json.decode(data, type=_Categories).categories
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FileError(
+            "the names of categories cannot be read",
+            expected='annotations in COCO\'s JSON, with "categories": [{"id": 1, "name": …}, …]',
+            found=str(error),
+            where=str(path),
+        ) from error
+    return {str(category.id): category.name for category in found}

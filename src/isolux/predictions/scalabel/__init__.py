@@ -1,0 +1,183 @@
+"""Scalabel's JSON, in which BDD100K's detections are handed in: frames with labels and boxes.
+
+A list of frames, or a document with ``frames``; each label has a category, a score and ``box2d``,
+the corners of its box. https://doc.scalabel.ai/format.html
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from isolux.io.cells import row_of
+from isolux.predictions._detections import detections, model_name
+from isolux.predictions._scan.window import Window, open_bytes
+from isolux.predictions.scalabel.categories import Categories, renamed
+from isolux.predictions.scalabel.frames import Box, Frame, frames
+from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.info import Info, Reference
+
+INFO = Info(
+    title="Scalabel",
+    summary="JSON with a list of frames, each with its labels: category, score and the corners"
+    " of the box; BDD100K's format.",
+    references=(
+        Reference(
+            key="bdd100k",
+            citation="Yu, F., Chen, H., Wang, X., Xian, W., Chen, Y., Liu, F., Madhavan, V., &"
+            " Darrell, T. (2020). BDD100K: A diverse driving dataset for heterogeneous multitask"
+            " learning. In Proceedings of the IEEE/CVF Conference on Computer Vision and Pattern"
+            " Recognition (CVPR) (pp. 2636–2645).",
+            place="the format: https://doc.scalabel.ai/format.html",
+            url="https://www.bdd100k.com",
+        ),
+    ),
+    assumptions=("x1, y1, x2, y2 are pixels, left, upper, right and lower",),
+)
+
+
+def read(
+    path: str | Path,
+    *,
+    model: str | None = None,
+    pixel_inclusive: bool = False,
+    categories: Categories = "as-named",
+) -> pl.DataFrame:
+    """Read detections.
+
+    Parameters
+    ----------
+    path : str or Path
+        The JSON file, also gzipped.
+    model : str, optional
+        The model's name; not given: the file's.
+    pixel_inclusive : bool
+        Whether ``x2`` and ``y2`` are the last pixel of the box, as Scalabel's own evaluation has
+        it: the width is then x2 − x1 + 1. Not given: they are the box's edge, the width is
+        x2 − x1. The dataset must be loaded with the same choice.
+    categories : {"as-named", "bdd100k"}
+        ``bdd100k``: names of BDD100K's 2018 release become those of today (bike → bicycle, motor →
+        motorcycle, person → pedestrian), which its loader gives.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``BOX_PREDICTIONS``: ``image_id`` is the frame's name (``video/name`` where names
+        repeat), ``label`` the category as the file names it (or see
+        ``categories``), box in pixels, score as in the file.
+
+    Raises
+    ------
+    FileError
+        No such file; no JSON, or cut off, with the byte.
+    TableError
+        With the frame and the label in it (from 1): no box, swapped corners, no score, a value of
+        another type, a frame that occurs twice.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> box = '{"x1": 4, "y1": 5, "x2": 24, "y2": 35}'
+    >>> label = '{"category": "pedestrian", "score": 0.9, "box2d": ' + box + "}"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "net.json"
+    ...     _ = file.write_text('[{"name": "a.jpg", "labels": [' + label + "]}]")
+    ...     read(file).row(0)
+    ('net', 'a.jpg', 'pedestrian', 4.0, 5.0, 20.0, 30.0, 0.9)
+    """
+    where = str(path)
+    names: list[tuple[str, str | None]] = []
+    parts = []
+    with open_bytes(path) as stream:
+        for some in frames(Window(stream, where)):
+            parts.append(_labels_of(some, len(names), categories))
+            names += [(frame.name, frame.video) for frame in some]
+    parts = parts or [_labels_of([], 0, categories)]
+    table = pl.concat(parts, rechunk=True)
+    table = table.with_columns(_image_ids(names, where).gather(table["frame"]).alias("image_id"))
+    _refuse_unusable(table, where)
+    edge = 1.0 if pixel_inclusive else 0.0
+    boxes = table.with_columns(
+        box_w=pl.col("x2") - pl.col("box_x") + edge, box_h=pl.col("y2") - pl.col("box_y") + edge
+    )
+    return detections(boxes, where, kind="boxes", model=model or model_name(path))
+
+
+def _labels_of(some: list[Frame], before: int, categories: Categories) -> pl.DataFrame:
+    """Give the labels of some frames, a row each, and the number of the frame in the file."""
+    labels = [frame.labels or [] for frame in some]
+    flat = list(chain.from_iterable(labels))
+    counts = np.array([len(of_frame) for of_frame in labels], dtype=np.int64)
+    return pl.DataFrame(
+        {
+            "frame": np.repeat(np.arange(before, before + len(some)), counts),
+            "number": np.arange(len(flat)) - np.repeat(np.cumsum(counts) - counts, counts),
+            "label": renamed(
+                pl.Series([label.category for label in flat], dtype=pl.String), categories
+            ),
+            "score": _scores([label.score for label in flat]),
+            **_corners([label.box2d for label in flat]),
+        }
+    )
+
+
+def _scores(values: list[float | str | None]) -> pl.Series:
+    """Read scores; null where there is none or the text is no number."""
+    if not any(isinstance(value, str) for value in values):
+        return pl.Series(values, dtype=pl.Float64)
+    text = pl.Series([None if v is None else str(v) for v in values], dtype=pl.String)
+    return text.str.strip_chars().cast(pl.Float64, strict=False)
+
+
+def _corners(boxes: list[Box | None]) -> dict[str, pl.Series]:
+    """Give the corners as columns; null where there is no box."""
+    names = {"x1": "box_x", "y1": "box_y", "x2": "x2", "y2": "y2"}
+    return {
+        column: pl.Series([None if b is None else getattr(b, name) for b in boxes], dtype=_F)
+        for name, column in names.items()
+    }
+
+
+_F = pl.Float64()
+
+
+def _image_ids(frames: list[tuple[str, str | None]], where: str) -> pl.Series:
+    """Name the frames, with their video where names alone repeat."""
+    names = pl.Series([name for name, _ in frames], dtype=pl.String)
+    if names.is_unique().all():
+        return names
+    videos = [video or name.rsplit(".", 1)[0] for name, video in frames]
+    ids = pl.Series([f"{v}/{n}" for v, n in zip(videos, names.to_list(), strict=True)])
+    repeated = ~ids.is_first_distinct()
+    if repeated.any():
+        row = row_of(repeated)
+        raise TableError(
+            "a frame occurs twice",
+            expected="each frame once, with all its labels",
+            found=repr(names[row]),
+            where=place(where, row + 1, "name"),
+        )
+    return ids
+
+
+def _refuse_unusable(table: pl.DataFrame, where: str) -> None:
+    swapped = (table["x2"] < table["box_x"]) | (table["y2"] < table["box_y"])
+    tests = (
+        (table["box_x"].is_null(), "a label has no box2d", "a box, with its four corners"),
+        (swapped, "a box's corners are swapped", "x1 ≤ x2 and y1 ≤ y2"),
+        (table["score"].is_null(), "a label has no score", "a number; higher is surer"),
+    )
+    for bad, problem, expected in tests:
+        wrong = bad.fill_null(value=False)
+        if wrong.any():
+            row = row_of(wrong)
+            raise TableError(
+                f"{problem} ({wrong.sum():,} in all)",
+                expected=expected,
+                found=str(table.select("label", "box_x", "box_y", "x2", "y2", "score").row(row)),
+                where=f"{where}, frame {table['image_id'][row]!r},"
+                f" label {int(table['number'][row]) + 1}",
+            )

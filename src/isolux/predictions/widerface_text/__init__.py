@@ -1,0 +1,98 @@
+"""WIDER FACE's text of detections: what its evaluation code takes, a folder, a tar or one file.
+
+A file for each image in a folder for each event: the image's name, how many faces, then
+``x y width height score`` line by line. Yang et al. (2016).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import polars as pl
+
+from isolux.io.paths import inside
+from isolux.io.tar import is_tar, tar_files
+from isolux.predictions._detections import detections, model_name
+from isolux.predictions._scan.window import open_bytes
+from isolux.predictions.widerface_text.text import read_texts
+from isolux.vocabulary.errors import FileError
+from isolux.vocabulary.info import Info, Reference
+
+INFO = Info(
+    title="WIDER FACE text",
+    summary="A text file for each image, in a folder or a tar archive: the image's name, how many"
+    " faces, then x y width height score.",
+    references=(
+        Reference(
+            key="widerface",
+            citation="Yang, S., Luo, P., Loy, C. C., & Tang, X. (2016). WIDER FACE: A face"
+            " detection benchmark. In Proceedings of the IEEE Conference on Computer Vision and"
+            " Pattern Recognition (CVPR) (pp. 5525–5533).",
+            url="http://shuoyang1213.me/WIDERFACE/",
+        ),
+    ),
+    assumptions=(
+        "x y width height in pixels; whether the last pixel is inside is for the overlap to say",
+    ),
+)
+
+
+def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
+    r"""Read detections of faces.
+
+    Parameters
+    ----------
+    path : str or Path
+        A folder with ``<event>/<image>.txt``, a tar archive of one (``.tar``, ``.tar.gz``, …), or
+        a single text file with any number of images, also gzipped.
+    model : str, optional
+        The model's name; not given: that of the folder or file.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``BOX_PREDICTIONS``: ``image_id`` as WIDER FACE has it
+        (``31--Waiter/31_Waiter_276.jpg``), ``label`` null, box in pixels, score as in the file
+        (higher is surer). Files in the order of their names (of an archive: of the archive).
+
+    Raises
+    ------
+    FileError
+        Nothing there; a damaged archive, or one with links, ``../`` or far too much in it.
+    TableError
+        With file and line: another number of boxes than announced, a line that is not five finite
+        numbers, an image that occurs twice, a negative side.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "0--Parade").mkdir()
+    ...     file = Path(folder) / "0--Parade" / "a.txt"
+    ...     _ = file.write_text("a\n1\n4 5 20 30 0.9\n")
+    ...     read(folder, model="net").row(0)
+    ('net', '0--Parade/a.jpg', None, 4.0, 5.0, 20.0, 30.0, 0.9)
+    """
+    path = Path(path).expanduser()
+    frame = read_texts(_files(path), str(path))
+    return detections(frame, str(path), kind="boxes", model=model or model_name(path))
+
+
+def _files(path: Path) -> Iterator[tuple[str, bytes | IO[bytes]]]:
+    if is_tar(path):
+        yield from tar_files(path, ".txt")
+    elif path.is_dir():
+        for file in sorted(path.rglob("*.txt")):
+            if not file.is_file():
+                continue
+            with open_bytes(inside(path, file.relative_to(path))) as stream:
+                yield file.relative_to(path).as_posix(), stream
+    elif path.suffix.lower() == ".zip":
+        raise FileError(
+            "zip archives are not read", where=str(path), hint="unpack it and name the folder"
+        )
+    else:
+        with open_bytes(path) as stream:
+            yield "", stream

@@ -1,0 +1,127 @@
+"""The page of ``isolux describe``: what datasets hold, as one HTML file with simple figures.
+
+From named tables (``isolux.verbs.describe`` makes them) to a page in the report's own dress: it
+works offline and asks the network for nothing. ``figures`` draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.io import write_text
+from isolux.report.description.figures import MOST_BARS, figures_of
+from isolux.report.figures import Figure
+from isolux.report.html import page
+from isolux.report.summary import summarise
+from isolux.report.wording import count, listed
+from isolux.vocabulary.containers import Run, printed
+from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+
+__all__ = ["MOST_BARS", "render_description", "write_description"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One table as the page prints it, its anchor, and its figures."""
+
+    anchor: str
+    table: Mapping[str, Any]
+    figures: Sequence[Figure]
+
+
+def write_description(
+    path: str | Path,
+    tables: Mapping[str, pl.DataFrame],
+    datasets: Mapping[str, DatasetInfo],
+    notes: Sequence[str] = (),
+    drawn: Mapping[str, Mapping[str, pl.DataFrame]] | None = None,
+) -> Path:
+    """Write the page to ``path``, whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        When the file cannot be written.
+    """
+    return write_text(path, render_description(tables, datasets, notes, drawn))
+
+
+def render_description(
+    tables: Mapping[str, pl.DataFrame],
+    datasets: Mapping[str, DatasetInfo],
+    notes: Sequence[str] = (),
+    drawn: Mapping[str, Mapping[str, pl.DataFrame]] | None = None,
+) -> str:
+    """Print tables as one self-contained HTML document.
+
+    Parameters
+    ----------
+    tables : mapping of str to polars.DataFrame
+        By caption. The first column names rows; shares are per cent, in columns ``% of people``,
+        ``% of images``, or ``% of known`` with its interval's ends ``from`` and ``to``.
+    datasets : mapping of str to DatasetInfo
+        The names that the tables use, with citation, licence and whose judgement the labels are.
+    notes : sequence of str
+    drawn : mapping of str to mapping of str to polars.DataFrame, optional
+        By caption and the figure's title, what is drawn above the table: curves with ``group,
+        distance, share`` and maps with ``group, x, y``.
+
+    Examples
+    --------
+    >>> info = DatasetInfo(title="Two", summary="Two people.", references=())
+    >>> table = pl.DataFrame({"tone": ["<b>"], "people": [2], "% of people": [100.0]})
+    >>> html = render_description({"By tone": table}, {"two": info})
+    >>> "<b>" in html, "&lt;b&gt;" in html
+    (False, True)
+    """
+    kinds = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    scores, attributes, metrics, disparities, findings = (table.empty() for table in kinds)
+    nothing = Run({}, scores, attributes, metrics, disparities, findings)
+    parts = [
+        _Part(
+            f"table-{at}",
+            {"caption": caption, **table},
+            figures_of(caption, tables[caption], (drawn or {}).get(caption)),
+        )
+        for at, (caption, table) in enumerate(printed(tables).items(), start=1)
+    ]
+    return page(
+        "description.html.j2",
+        title=f"What {listed(list(datasets))} {'holds' if len(datasets) == 1 else 'hold'}",
+        answer=_answer(tables, list(datasets)),
+        summary=summarise(nothing),
+        parts=parts,
+        datasets=datasets,
+        notes=list(notes),
+        diverse=bool(drawn),
+        places=any("caption_" in caption for caption in tables),
+        version=_version(),
+    )
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("isolux")
+
+
+def _answer(tables: Mapping[str, pl.DataFrame], names: Sequence[str]) -> str:
+    """Say how many there are: the one sentence for those who read no further."""
+    sizes = next((t for t in tables.values() if "images with people" in t.columns), None)
+    if sizes is None:
+        return ""
+    said = []
+    for at, row in enumerate(sizes.iter_rows(named=True)):
+        whom = f"{row.get('dataset', names[at])}: " if len(names) > 1 else ""
+        subjects = f" ({count(row['subjects'])} subjects)" if row["subjects"] else ""
+        people = f"{count(row['people'])} {'person' if row['people'] == 1 else 'people'}"
+        images = f"{count(row['images with people'])} image"
+        plural = "" if row["images with people"] == 1 else "s"
+        said.append(f"{whom}{people}{subjects} in {images}{plural}.")
+    return " ".join(said)

@@ -1,0 +1,303 @@
+"""The figures of the page of ``isolux describe``: which one a table gets follows from its columns.
+
+Bars for shares of one dataset; dots with intervals where datasets stand side by side (FairFace,
+Figure 1) and for Vendi scores; strips for numbers by group (Figure 5); curves for distances of
+pairs (Figure 4); a map of points for embeddings (Figure 3). Hue never stands alone: lines differ by
+dash, points by shape as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from isolux.report.figures import Figure
+from isolux.report.figures.labels import short_names
+from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, to_svg
+from isolux.report.wording import count, plain
+
+__all__ = ["MOST_BARS", "figures_of"]
+
+MOST_BARS = 40
+"""Rows of a table above which it gets no figure: nobody would read it."""
+
+_MOST_LINES = 16
+_SHARES = ("% of people", "% of images", "% of known")
+_COLOURS = (ACCENT, "#c05a00", "#5b8c2a", "#7a3e9d", "#8a6d00", "#b0305c", GREY, INK)
+_DASHES = ([1, 0], [5, 3])
+_FORMS = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
+_WIDTH, _ROW, _NAME = 330, 20, 30
+_ALONE = "one person in the image"
+_VENDI = "Vendi score of these"
+_QUANTILES = ("5th", "25th", "median", "75th", "95th")
+
+
+def figures_of(
+    caption: str, table: pl.DataFrame, drawn: Mapping[str, pl.DataFrame] | None = None
+) -> list[Figure]:
+    """Draw one table, and what is drawn above it: curves and maps by the figure's title."""
+    if drawn:
+        return [
+            _map(title, frame) if "x" in frame.columns else _curves(caption, title, frame)
+            for title, frame in drawn.items()
+            if 0 < frame["group"].n_unique() <= _MOST_LINES
+        ]
+    if _VENDI in table.columns:
+        note = "Scores of {} subjects of each group, with intervals."
+        return _ranges(caption, table, _VENDI, (("from", "to", 2),), note)
+    if set(_QUANTILES) <= set(table.columns):
+        note = "Mark: median. Thick: the middle half. Thin: the middle 90 %."
+        return _ranges(caption, table, "median", (("5th", "95th", 1), ("25th", "75th", 5)), note)
+    found = [_share_figure(caption, table), _alone_figure(caption, table)]
+    return [figure for figure in found if figure is not None]
+
+
+def _share_figure(caption: str, table: pl.DataFrame) -> Figure | None:
+    share = next((name for name in _SHARES if name in table.columns), None)
+    if share is None or not 1 < table[share].count() <= MOST_BARS:
+        return None
+    if share == "% of known":
+        alt = f"{plain(caption)}. The table below has the numbers."
+        return Figure(_dots(table), alt, "Points are shares of those known; lines are intervals.")
+    if "dataset" in table.columns:
+        return None
+    at = table.columns.index("people" if share == "% of people" else "images")
+    names = [" × ".join("–" if v is None else str(v) for v in row[:at]) for row in table.rows()]
+    alt = f"{plain(caption)}: {share} in bars. The table below has the numbers."
+    of = share.removeprefix("% of ")
+    return Figure(_bars(names, table[share].to_list(), share), alt, f"Share of all {of}.")
+
+
+def _alone_figure(caption: str, table: pl.DataFrame) -> Figure | None:
+    """Draw sizes of boxes once more for images of one person (FACET, Figure 10 b)."""
+    if _ALONE not in table.columns or "dataset" in table.columns:
+        return None
+    total = table[_ALONE].sum()
+    if not total or total == table["people"].sum():
+        return None
+    shares = (100.0 * table[_ALONE] / total).to_list()
+    alt = f"{plain(caption)}, of images with one person, in bars. The table below has the numbers."
+    svg = _bars(table[table.columns[0]].to_list(), shares, "% of people alone in their image")
+    return Figure(svg, alt, "Share of those who are alone in their image.")
+
+
+def _axis(names: Sequence[str]) -> Spec:
+    axis = {"title": None, "domain": False, "ticks": False, "labelPadding": 8, "grid": False}
+    return field("name", "nominal", scale={"domain": list(names)}, axis=axis)
+
+
+def _bars(names: Sequence[str], shares: Sequence[float | None], title: str) -> str:
+    shown = short_names(names, _NAME)
+    rows = [
+        {"name": name, "share": share, "text": f"{share:.1f}"}
+        for name, share in zip(shown, shares, strict=True)
+        if share is not None
+    ]
+    x = field("share", scale={"domainMin": 0}, axis={"title": title, "tickCount": 5})
+    bar = {"mark": {"type": "bar", "color": ACCENT, "height": {"band": 0.7}}}
+    text = {"mark": {"type": "text", "align": "left", "dx": 5, "fontSize": 12, "color": INK}}
+    y = _axis(shown)
+    return to_svg(
+        {
+            "data": {"values": rows},
+            "layer": [
+                {**bar, "encoding": {"x": x, "y": y}},
+                {**text, "encoding": {"x": x, "y": y, "text": field("text", "nominal")}},
+            ],
+            "width": _WIDTH,
+            "height": _ROW * len(shown),
+        },
+        enlarged=1.2,
+    )
+
+
+def _legend(names: Sequence[str], **more: Any) -> Spec:
+    """Lay a legend out above the figure, in as many columns as fit its width."""
+    longest = max(len(name) for name in names)
+    columns = max(1, int((_WIDTH + 50) // (6 * longest + 30)))
+    found = {"title": None, "orient": "top", "labelLimit": 300, "labelFontSize": 12}
+    return {**found, "columns": columns, "symbolOpacity": 1, **more}
+
+
+def _coloured(name: str, names: Sequence[str], **more: Any) -> Spec:
+    colours = [_COLOURS[at % len(_COLOURS)] for at in range(len(names))]
+    scale = {"domain": list(names), "range": colours}
+    return field(name, "nominal", scale=scale, legend=_legend(names, **more))
+
+
+def _dots(table: pl.DataFrame) -> str:
+    """Draw each group's share in each dataset, one under the other, with its interval."""
+    groups = table["group"].unique(maintain_order=True).to_list()
+    names = table["dataset"].unique(maintain_order=True).to_list()
+    short = dict(zip(groups, short_names(groups, _NAME), strict=True))
+    of = dict(zip(names, short_names(names, _NAME), strict=True))
+    rows = [
+        {"name": short[g], "dataset": of[d], "share": share, "low": low, "high": high}
+        for g, d, share, low, high in table.select(
+            "group", "dataset", "% of known", "from", "to"
+        ).iter_rows()
+        if share is not None
+    ]
+    y = _axis(list(short.values()))
+    offset = field("dataset", "nominal", scale={"domain": list(of.values())})
+    x = field("share", scale={"domainMin": 0}, axis={"title": "% of known", "tickCount": 5})
+    place = {"y": y, "yOffset": offset, "color": _coloured("dataset", list(of.values()))}
+    rule = {"x": field("low"), "x2": {"field": "high"}, **place}
+    dot = {"type": "point", "filled": True, "size": 60, "opacity": 1}
+    return to_svg(
+        {
+            "data": {"values": rows},
+            "layer": [
+                {"mark": {"type": "rule", "strokeWidth": 2}, "encoding": rule},
+                {"mark": dot, "encoding": {"x": x, **place}},
+            ],
+            "width": _WIDTH,
+            "height": max(_ROW, 13 * len(names) + 6) * len(groups),
+        },
+        enlarged=1.2,
+    )
+
+
+def _ranges(
+    caption: str,
+    table: pl.DataFrame,
+    middle: str,
+    lines: Sequence[tuple[str, str, int]],
+    note: str,
+) -> list[Figure]:
+    """Draw a value of each group on lines that lie around it: a figure an attribute."""
+    judged = table.filter(pl.col(middle).is_not_null())
+    if judged.is_empty():
+        return []
+    several = "dataset" in table.columns and table["dataset"].n_unique() > 1
+    found = []
+    for (attribute,), rows in judged.group_by("attribute", maintain_order=True):
+        own = rows["group"].to_list()
+        if several:
+            own = [f"{g}, {d}" if g != d else g for g, d in zip(own, rows["dataset"], strict=True)]
+        if len(own) > MOST_BARS or own == [attribute]:  # everyone alone is no figure
+            continue
+        low, high = rows[lines[0][0]].min(), rows[lines[0][1]].max()
+        x: Spec = {"scale": {"domain": [low, high], "zero": False, "nice": True}}
+        names = short_names(own, _NAME)
+        cells = [{"name": n, **r} for n, r in zip(names, rows.to_dicts(), strict=True)]
+        spec = _range_spec(cells, names, middle, lines, x)
+        alt = f"{plain(caption)} by {attribute}. The table below has the numbers."
+        drawn = rows["subjects drawn"][0] if middle == _VENDI else None
+        said = note.format(count(drawn)) if drawn else note
+        found.append(Figure(to_svg(spec, enlarged=1.2), alt, f"By {plain(attribute)}. {said}"))
+    return found
+
+
+def _range_spec(
+    cells: list[dict[str, Any]],
+    names: Sequence[str],
+    middle: str,
+    lines: Sequence[tuple[str, str, int]],
+    x: Spec,
+) -> Spec:
+    y = _axis(names)
+    read = dict.fromkeys([middle, *(key for low, high, _ in lines for key in (low, high))])
+    keys = {key: f"c{at}" for at, key in enumerate(read)}
+    values = [{"name": c["name"]} | {keys[k]: c[k] for k in keys} for c in cells]
+    layers: list[Spec] = [
+        {
+            "mark": {"type": "rule", "strokeWidth": width, "color": ACCENT},
+            "encoding": {
+                "x": field(
+                    keys[low], axis={"title": middle.removesuffix(" of these"), "tickCount": 5}, **x
+                ),
+                "x2": {"field": keys[high]},
+                "y": y,
+            },
+        }
+        for low, high, width in lines
+    ]
+    mark = {"type": "point", "filled": True, "size": 70, "color": INK, "opacity": 1}
+    layers.append({"mark": mark, "encoding": {"x": field(keys[middle], **x), "y": y}})
+    return {
+        "data": {"values": values},
+        "layer": layers,
+        "width": _WIDTH,
+        "height": _ROW * len(names),
+    }
+
+
+def _curves(caption: str, title: str, frame: pl.DataFrame) -> Figure:
+    """Draw the share of pairs that lie nearer than each distance, a line a group."""
+    groups = frame["group"].unique(maintain_order=True).to_list()
+    names = short_names(groups, _NAME)
+    of = dict(zip(groups, names, strict=True))
+    rows = [
+        {"name": of[g], "distance": d, "share": 100.0 * s}
+        for g, d, s in frame.select("group", "distance", "share").iter_rows()
+    ]
+    metric = caption.rpartition(": ")[2]
+    dashes = [_DASHES[at // len(_COLOURS) % 2] for at in range(len(names))]
+    dash = field(
+        "name", "nominal", scale={"domain": names, "range": dashes},
+        legend=_legend(names, symbolType="stroke"),
+    )  # fmt: skip
+    ticks = {"title": f"distance ({metric})", "tickCount": 5}
+    x = field("distance", scale={"zero": False, "nice": True}, axis=ticks)
+    y = field("share", scale={"domain": [0, 100]}, axis={"title": "% of pairs", "tickCount": 5})
+    order = field("share", sort="ascending")
+    spec = {
+        "data": {"values": rows},
+        "mark": {"type": "line", "strokeWidth": 1.8},
+        "encoding": {
+            "x": x, "y": y, "order": order, "strokeDash": dash,
+            "color": _coloured("name", names, symbolType="stroke"),
+        },
+        "width": _WIDTH,
+        "height": 200,
+    }  # fmt: skip
+    half = frame.filter((pl.col("share") - 0.5).abs() < 1e-9).sort("distance")
+    told = ", ".join(f"{g} {d:.3g}" for g, d in half.select("group", "distance").iter_rows())
+    return Figure(
+        to_svg(spec, enlarged=1.2),
+        f"{plain(caption)}, {plain(title)}: half of the pairs are nearer than {plain(told)}.",
+        f"By {plain(title)}: pairs that are nearer than each distance, in percent. A curve to "
+        "the left has people who look more alike to the model."
+        if title != "everyone"
+        else "Everyone: pairs that are nearer than each distance, in percent.",
+    )
+
+
+def _map(title: str, frame: pl.DataFrame) -> Figure:
+    """Draw a point for each person, where t-SNE laid it, by group."""
+    groups = frame["group"].unique().to_list()
+    sizes = dict(frame["group"].value_counts().rows())
+    groups.sort(key=lambda g: (-sizes[g], g))
+    names = short_names(groups, _NAME)
+    of = dict(zip(groups, names, strict=True))
+    rows = [
+        {"name": of[g], "x": round(x, 2), "y": round(y, 2)}
+        for g, x, y in frame.select("group", "x", "y").iter_rows()
+    ]
+    forms = [_FORMS[at % len(_FORMS)] for at in range(len(names))]
+    shape = field(
+        "name", "nominal", scale={"domain": names, "range": forms},
+        legend=_legend(names, symbolSize=60),
+    )  # fmt: skip
+    bare: Spec = {"axis": None, "scale": {"zero": False, "nice": False, "padding": 6}}
+    spec = {
+        "data": {"values": rows},
+        "mark": {"type": "point", "filled": True, "size": 14, "opacity": 0.75},
+        "encoding": {
+            "x": field("x", **bare), "y": field("y", **bare), "shape": shape,
+            "color": _coloured("name", names, symbolSize=60),
+        },
+        "width": _WIDTH + 60,
+        "height": _WIDTH,
+    }  # fmt: skip
+    shown = count(len(rows))
+    return Figure(
+        to_svg(spec, enlarged=1.2),
+        f"Map of {shown} embeddings by {plain(title)}. The table below says how often the nearest "
+        "neighbour is of the same group.",
+        f"{shown} embeddings by {plain(title)}. Near means alike; distances between clouds, and "
+        "their sizes, mean nothing.",
+    )

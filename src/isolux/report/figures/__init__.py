@@ -1,0 +1,247 @@
+"""Figures as self-contained SVG, each with the words that replace it.
+
+Charts of Vega-Lite, drawn by vl-convert (no browser, no network), which is imported when the first
+figure is drawn.
+Shape and lightness carry the meaning, never hue: filled points are sound, hollow ones have an
+interval that cannot be assured, darker cells are worse. Every figure comes with a description
+that gives a screen reader the numbers' gist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from isolux.groups import natural_order
+from isolux.report.comparison import Change, ChangeTable
+from isolux.report.document import AttributeSection, Block, GroupRow, Line, LineTable
+from isolux.report.figures.curves import curve_panels
+from isolux.report.figures.dots import Point, differences, dots, panels
+from isolux.report.figures.heatmap import Cell, heat_map
+from isolux.report.wording import count, interval, listed, value_text, with_unit
+from isolux.vocabulary.info import Direction
+
+__all__ = ["Figure", "change_figure_of", "curves_figure_of", "figure_of", "more_figures_of"]
+
+PANELS_SHOWN = 8
+"""Beyond so many lines, the classes of a metric are drawn as a heat map of classes by groups."""
+GROUPS_IN_PANELS = 20
+CLASSES_SHOWN = 20
+CURVES_SHOWN = 12
+BROAD, PHONE = 600, 460
+_SHOWN, _DRAWN = re.compile(r' width="([\d.]+)"'), re.compile(r'viewBox="0 0 ([\d.]+) ')
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """An SVG element, its text alternative, and the caption under it."""
+
+    svg: str
+    alt: str
+    caption: str
+
+    @property
+    def broad(self) -> bool:
+        """Whether it takes the page's whole width."""
+        found = _SHOWN.search(self.svg)
+        return found is not None and float(found[1]) > BROAD
+
+    @property
+    def scrolls(self) -> bool:
+        """Whether a phone shows it in full size, to be scrolled: its text would be too small."""
+        found = _DRAWN.search(self.svg)
+        return found is not None and float(found[1]) > PHONE
+
+
+def figure_of(section: AttributeSection) -> Figure | None:
+    """Draw the main metric of one attribute; None where no group can be judged."""
+    table = section.main
+    judged = [row for row in table.rows if row.estimate.judged]
+    if not judged:
+        return None
+    if section.is_intersection:
+        return _crossed(section, table, judged)
+    return Figure(
+        svg=dots(table),
+        alt=_gist(section.title, table, judged),
+        caption=(
+            f"{table.line.title} of each group, with its interval. Dashed line and band: "
+            f"everyone.{_hollow(judged)}"
+        ),
+    )
+
+
+def more_figures_of(section: AttributeSection) -> list[Figure]:
+    """Draw the other metrics of one attribute, small; classes by the dozen become a heat map."""
+    order = [row.group for row in section.main.rows]
+    small: list[LineTable] = []
+    found: list[Figure] = []
+    for block in section.blocks:
+        lines = [table for table in block.tables if table is not section.main]
+        if len(lines) > PANELS_SHOWN:
+            found += _classes(section, block)
+        else:
+            small += lines
+    drawable = [t for t in small if any(row.estimate.judged for row in t.rows)]
+    if drawable and len(order) <= GROUPS_IN_PANELS:
+        names = listed([t.line.title for t in drawable])
+        note = " ".join(_gist(section.title, t, _judged(t)) for t in drawable)
+        caption = f"{names}, drawn as above; each panel has its own scale."
+        found.insert(0, Figure(panels(drawable[:PANELS_SHOWN], order), note, caption))
+    return found
+
+
+def _judged(table: LineTable) -> list[GroupRow]:
+    return [row for row in table.rows if row.estimate.judged]
+
+
+def _gist(title: str, table: LineTable, judged: Sequence[GroupRow]) -> str:
+    line = table.line
+    sign = -1.0 if line.direction == "lower" else 1.0
+    ranked = sorted(judged, key=lambda row: sign * (row.estimate.value or 0.0))
+    first, last = ("lowest", "highest") if line.direction == "none" else ("worst", "best")
+    told = [f"{line.title} by {title}, {count(len(judged))} groups."]
+    told.append(f"{first.capitalize()}: {_spoken(ranked[0], line)}.")
+    if len(ranked) > 1:
+        told.append(f"{last.capitalize()}: {_spoken(ranked[-1], line)}.")
+    if table.overall and table.overall.judged:
+        told.append(f"Everyone: {with_unit(table.overall.value, line.unit)}.")
+    missing = len(table.rows) - len(judged)
+    if missing:
+        have = "group has" if missing == 1 else "groups have"
+        told.append(f"{count(missing)} {have} too little data to judge.")
+    return " ".join(told)
+
+
+def _spoken(row: GroupRow, line: Line) -> str:
+    found = row.estimate
+    ends = f" ({interval(found.low, found.high, line.unit)})" if found.low is not None else ""
+    return f"{row.group} {with_unit(found.value, line.unit)}{ends}"
+
+
+def _hollow(judged: Sequence[GroupRow]) -> str:
+    hollow = any(row.estimate.status == "boundary" for row in judged)
+    return " Hollow: the interval is not assured." if hollow else ""
+
+
+def _shading(direction: Direction, judged: Sequence[GroupRow]) -> str:
+    marked = any(row.estimate.status == "boundary" for row in judged)
+    worse = {"higher": "lower, hence worse", "lower": "higher, hence worse", "none": "higher"}
+    circle = " ○: the interval is not assured." if marked else ""
+    return f"Darker is {worse[direction]}. Hatched: too little data to judge.{circle}"
+
+
+def _crossed(section: AttributeSection, table: LineTable, judged: Sequence[GroupRow]) -> Figure:
+    split = [(_joined(row.values[:-1]), row.values[-1], row) for row in table.rows]
+    firsts = natural_order(dict.fromkeys(first for first, _, _ in split))
+    seconds = natural_order(dict.fromkeys(second for _, second, _ in split))
+    if len(seconds) > len(firsts) and len(section.parts) == 2:
+        split = [(b, a, row) for a, b, row in split]
+        firsts, seconds = seconds, firsts
+    cells = [Cell(a, b, row.estimate) for a, b, row in split]
+    line = table.line
+    return Figure(
+        svg=heat_map(cells, firsts, seconds, unit=line.unit, direction=line.direction),
+        alt=_gist(section.title, table, judged),
+        caption=f"{line.title}{_percent(line)}. {_shading(line.direction, judged)}",
+    )
+
+
+def _percent(line: Line) -> str:
+    return ", in percent" if line.unit == "fraction" else ""
+
+
+def _joined(values: Sequence[str]) -> str:
+    return " × ".join(values)
+
+
+def _classes(section: AttributeSection, block: Block) -> list[Figure]:
+    def reach(table: LineTable) -> float:
+        values = [row.estimate.value for row in table.rows if row.estimate.value is not None]
+        return max(values) - min(values) if len(values) > 1 else -1.0
+
+    tables = sorted(block.tables, key=reach, reverse=True)[:CLASSES_SHOWN]
+    cells = [
+        Cell(str(table.line.label), row.group, row.estimate)
+        for table in tables
+        for row in table.rows
+    ]
+    groups = [row.group for row in section.main.rows]
+    if len(groups) > GROUPS_IN_PANELS or not any(cell.estimate.judged for cell in cells):
+        return []
+    line = tables[0].line
+    rows = [str(table.line.label) for table in tables]
+    judged = [row for table in tables for row in _judged(table)]
+    shown = f"the {len(rows)} of {count(len(block.tables))} classes with the widest range"
+    return [
+        Figure(
+            svg=heat_map(cells, rows, groups, unit=line.unit, direction=line.direction),
+            alt=f"{block.title} by class and {section.title}, {shown}. "
+            + " ".join(_gist(section.title, t, _judged(t)) for t in tables[:3] if _judged(t)),
+            caption=f"{block.title} by class{_percent(line)}: {shown}. "
+            f"{_shading(line.direction, judged)}",
+        )
+    ]
+
+
+def curves_figure_of(section: AttributeSection) -> Figure | None:
+    """Draw each group's recall against overlap; None where no curve was measured."""
+    everyone = next((c for c in section.curves if c.group == "everyone"), None)
+    of = {c.group: c for c in section.curves if c is not everyone and c.points}
+    order = [row.group for row in section.main.rows if row.group in of][:CURVES_SHOWN]
+    curves = [of[group] for group in order]
+    if not curves:
+        return None
+    told = [
+        f"{c.group} {with_unit(c.points[0].value)} at {c.points[0].overlap:g}, "
+        f"{with_unit(c.points[-1].value)} at {c.points[-1].overlap:g}"
+        for c in curves
+    ]
+    left = len(section.main.rows) - len(curves)
+    measure = curves[0].measure
+    return Figure(
+        svg=curve_panels(everyone, curves),
+        alt=f"People found at each {measure}, by {section.title}: {'; '.join(told)}.",
+        caption=f"Share of people found at {_an(measure)} of at least so much, with intervals for "
+        f"one {measure} at a time. Dashed: everyone."
+        + (f" {count(left)} more have no panel." if left > 0 else ""),
+    )
+
+
+def _an(word: str) -> str:
+    return f"an {word}" if word[:1] in "aeio" else f"a {word}"
+
+
+def change_figure_of(title: str, table: ChangeTable) -> Figure | None:
+    """Draw each group's change from one model to the other; None where no group has one."""
+    rows = [row for row in table.rows if row.difference is not None]
+    if not rows:
+        return None
+    unit = table.line.unit
+    drawn = [_change_point(row, unit) for row in rows]
+    everyone = table.everyone
+    centre = everyone and everyone.difference is not None and _change_point(everyone, unit)
+    ranked = sorted(rows, key=lambda row: row.difference or 0.0)
+    told = f"Change of {table.line.phrase} by {title}, {count(len(rows))} groups. "
+    told += (
+        f"Lowest: {_change_spoken(ranked[0], unit)}. Highest: {_change_spoken(ranked[-1], unit)}."
+    )
+    hollow = any(row.status != "ok" for row in rows)
+    return Figure(
+        svg=differences(drawn, centre or None, f"Change of {table.line.phrase}", unit),
+        alt=told,
+        caption="Second model less first, with its interval. Solid line: no change. Dashed line "
+        "and band: everyone." + (" Hollow: the interval is not assured." if hollow else ""),
+    )
+
+
+def _change_point(row: Change, unit: str) -> Point:
+    text = value_text(row.difference, unit, sign=True)
+    value = row.difference or 0.0
+    return Point(row.group, value, row.low, row.high, row.status != "ok", text, count(row.n_units))
+
+
+def _change_spoken(row: Change, unit: str) -> str:
+    ends = f" ({interval(row.low, row.high, unit)})" if row.low is not None else ""
+    return f"{row.group} {value_text(row.difference, unit, sign=True)}{ends}"

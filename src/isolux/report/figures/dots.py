@@ -1,0 +1,239 @@
+"""Points with intervals: one group a row, everyone as a dashed line with its band."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from isolux.report.document import Estimate, LineTable
+from isolux.report.figures.labels import headings, short_names
+from isolux.report.figures.svg import ACCENT, GREY, INK, WHITE, Spec, field, to_svg
+from isolux.report.wording import count, plain, value_text
+from isolux.vocabulary.tables import Status
+
+__all__ = ["Point", "differences", "dots", "panels"]
+
+_NAME, _PANEL_NAME = 22, 30
+"""Characters of a group's name beside the axis; the table has it whole."""
+_WIDTH, _ROW = 236, 23
+_PANEL_WIDTH, _PANEL_ROW, _PANEL_COLUMNS = 112, 17, 4
+_NONE: dict[str, float | None] = {"everyone": None, "from": None, "to": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One row of a plot: a name, a value with its interval, the text of the value, and n."""
+
+    name: str
+    value: float
+    low: float | None
+    high: float | None
+    hollow: bool
+    text: str
+    n: str
+
+
+def point_of(name: str, found: Estimate, unit: str) -> Point:
+    """Make a point of an estimate that has a value; hollow if its interval is not assured."""
+    hollow = found.status != Status.OK
+    text = value_text(found.value, unit)
+    return Point(
+        name, found.value or 0.0, found.low, found.high, hollow, text, count(found.n_units)
+    )
+
+
+def with_unit_of(title: str, unit: str, fraction: str = "%") -> str:
+    """Name an axis with its unit."""
+    shown = fraction if unit == "fraction" else unit
+    return plain(title) + (f" ({shown})" if shown else "")
+
+
+def _drawn(point: Point, unit: str) -> dict[str, Any]:
+    return {
+        "group": point.name,
+        "fill": WHITE if point.hollow else ACCENT,
+        "text": point.text,
+        "n": point.n,
+        **{key: _scaled(getattr(point, key), unit) for key in ("value", "low", "high")},
+    }
+
+
+def _scaled(value: float | None, unit: str) -> float | None:
+    if value is None:
+        return None
+    return 100.0 * value if unit == "fraction" else value
+
+
+def _overall(table: LineTable) -> dict[str, float | None]:
+    found = table.overall
+    if found is None or found.value is None:
+        return _NONE
+    return _band(found.value, found.low, found.high, table.line.unit)
+
+
+def _band(
+    value: float, low: float | None, high: float | None, unit: str
+) -> dict[str, float | None]:
+    ends = {"everyone": value, "from": value if low is None else low}
+    return {
+        k: _scaled(v, unit) for k, v in (ends | {"to": value if high is None else high}).items()
+    }
+
+
+def dots(table: LineTable) -> str:
+    """Draw the judged groups of one line, in the table's order, each with its value and n."""
+    judged = [row for row in table.rows if row.estimate.judged]
+    unit = table.line.unit
+    points = [point_of(row.group, row.estimate, unit) for row in judged]
+    return _plotted(points, _overall(table), with_unit_of(table.line.title, unit), unit)
+
+
+def differences(points: Sequence[Point], everyone: Point | None, title: str, unit: str) -> str:
+    """Draw differences around a zero line, everyone's as a dashed line with its band."""
+    band = _NONE if everyone is None else _band(everyone.value, everyone.low, everyone.high, unit)
+    return _plotted(points, band, with_unit_of(title, unit, "points"), unit, zero=True)
+
+
+def _plotted(
+    points: Sequence[Point],
+    band: dict[str, float | None],
+    title: str,
+    unit: str,
+    *,
+    zero: bool = False,
+) -> str:
+    names = short_names([point.name for point in points], _NAME)
+    rows = [
+        _drawn(replace(point, name=name), unit) for name, point in zip(names, points, strict=True)
+    ]
+    seen = [row[key] for row in rows for key in ("value", "low", "high")]
+    return to_svg(
+        _chart(rows, band, title, _domain([*seen, *band.values()], zero=zero), zero=zero),
+        enlarged=1.2,
+    )
+
+
+def _domain(numbers: Sequence[float | None], *, zero: bool) -> list[float]:
+    seen = [n for n in numbers if n is not None] + ([0.0] if zero else [])
+    margin = 0.05 * (max(seen) - min(seen)) or 1.0
+    return [min(seen) - margin, max(seen) + margin]
+
+
+def _chart(
+    rows: list[dict[str, Any]],
+    band: dict[str, float | None],
+    title: str,
+    domain: list[float],
+    *,
+    zero: bool,
+) -> Spec:
+    names = [row["group"] for row in rows]
+    x = field(
+        "value",
+        scale={"domain": domain, "nice": False, "zero": False},
+        axis={"title": title, "tickCount": 5, "titlePadding": 8},
+    )
+    y = _groups(names)
+    rule = {"x": field("low"), "x2": {"field": "high"}, "y": y}
+    return {
+        "layer": [
+            *_below(band, zero=zero),
+            _layer({"type": "rule", "strokeWidth": 2, "color": INK}, rule, rows),
+            _layer(_dot(64, 2), {"x": x, "y": y, "fill": _FILL}, rows),
+            *_margin(rows, y),
+        ],
+        "width": _WIDTH,
+        "height": _ROW * len(names),
+    }
+
+
+_FILL = field("fill", "nominal", scale=None, legend=None)
+
+
+def _dot(size: int, stroke: float) -> Spec:
+    return {"type": "point", "size": size, "stroke": ACCENT, "strokeWidth": stroke, "opacity": 1}
+
+
+def _layer(mark: Spec, encoding: Spec, values: Sequence[Mapping[str, Any]] = ({},)) -> Spec:
+    # Data stand in the chart itself: a figure reads no file and no address.
+    return {"mark": mark, "encoding": encoding, "data": {"values": list(values)}}
+
+
+def _below(band: dict[str, float | None], *, zero: bool) -> list[Spec]:
+    """Draw everyone's line and band, and the line of no difference."""
+    layers = [_layer({"type": "rule", "color": INK}, {"x": {"datum": 0.0}})] if zero else []
+    if band["everyone"] is None:
+        return layers
+    everyone = field("everyone")
+    ends = {"x": field("from"), "x2": {"field": "to"}}
+    word = {"type": "text", "fontSize": 11, "color": GREY, "text": "everyone"}
+    return [
+        *layers,
+        _layer({"type": "rect", "color": GREY, "opacity": 0.15}, ends, [band]),
+        _layer({"type": "rule", "strokeDash": [4, 3], "color": GREY}, {"x": everyone}, [band]),
+        _layer(word, {"x": everyone, "y": {"value": -8}}, [band]),
+    ]
+
+
+def _margin(rows: list[dict[str, Any]], y: Spec) -> list[Spec]:
+    """Return the two columns of numbers to the right, with their headings."""
+    right = {"text": {"value": _WIDTH + 44}, "n": {"value": _WIDTH + 92}}
+    column = {"type": "text", "align": "right", "fontSize": 12, "color": INK}
+    heading = {"type": "text", "align": "right", "fontSize": 11, "color": GREY, "text": "n"}
+    numbers = [
+        _layer(column, {"x": x, "y": y, "text": field(name, "nominal")}, rows)
+        for name, x in right.items()
+    ]
+    return [*numbers, _layer(heading, {"x": right["n"], "y": {"value": -8}})]
+
+
+def _groups(names: Sequence[str]) -> Spec:
+    axis = {"title": None, "domain": False, "ticks": False, "labelPadding": 8, "grid": False}
+    return field("group", "nominal", scale={"domain": list(names)}, axis=axis)
+
+
+def panels(tables: Sequence[LineTable], order: Sequence[str]) -> str:
+    """Draw several lines side by side, the groups in one order, each panel on its own scale."""
+    names = dict(zip(order, short_names(order, _PANEL_NAME), strict=True))
+    axes = [with_unit_of(table.line.title, table.line.unit) for table in tables]
+    titles = headings(axes, 20, 2)
+    values = [
+        {"line": title}
+        | _overall(table)
+        | _drawn(point_of(names[row.group], row.estimate, table.line.unit), table.line.unit)
+        for title, table in zip(titles, tables, strict=True)
+        for row in table.rows
+        if row.estimate.judged and row.group in names
+    ]
+    return to_svg(_panels(values, titles, list(names.values())))
+
+
+def _panels(values: list[dict[str, Any]], titles: list[str], names: list[str]) -> Spec:
+    x = field(
+        "value",
+        scale={"zero": False, "nice": False, "padding": 8},
+        axis={"title": None, "tickCount": 3},
+    )
+    y = _groups(names)
+    everyone = {"x": field("everyone", aggregate="mean")}
+    header = {
+        "title": None, "labelFontSize": 12, "labelColor": INK, "labelPadding": 6,
+        "labelExpr": "split(datum.label, '\\n')", "labelLineHeight": 14,
+    }  # fmt: skip
+    layers = [
+        {"mark": {"type": "rule", "strokeDash": [4, 3], "color": GREY}, "encoding": everyone},
+        {
+            "mark": {"type": "rule", "strokeWidth": 1.5, "color": INK},
+            "encoding": {"x": field("low"), "x2": {"field": "high"}, "y": y},
+        },
+        {"mark": _dot(44, 1.6), "encoding": {"x": x, "y": y, "fill": _FILL}},
+    ]
+    return {
+        "data": {"values": values},
+        "facet": field("line", "nominal", sort=titles, header=header),
+        "columns": _PANEL_COLUMNS,
+        "spacing": 14,
+        "resolve": {"scale": {"x": "independent"}},
+        "spec": {"layer": layers, "width": _PANEL_WIDTH, "height": _PANEL_ROW * len(names)},
+    }

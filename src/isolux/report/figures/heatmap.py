@@ -1,0 +1,122 @@
+"""Heat maps: values printed in cells, darker is worse, hatched where there is too little data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from isolux.report.document import Estimate
+from isolux.report.figures.labels import headings, short_names
+from isolux.report.figures.svg import FAINT, HATCH, INK, WHITE, Spec, field, to_svg
+from isolux.report.wording import count, value_text
+from isolux.vocabulary.info import Direction
+from isolux.vocabulary.tables import Status
+
+__all__ = ["Cell", "heat_map"]
+
+_LIGHT, _DARK = (0xF3, 0xF6, 0xF9), (0x0B, 0x36, 0x54)
+_WHITE, _BLACK = (0xFF, 0xFF, 0xFF), (0, 0, 0)
+# On the middle shade only pure black or white reaches WCAG's 4.5.
+
+_CELL_WIDTH, _CELL_HEIGHT, _LINE = 64, 28, 14
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: its row and column by name, and the estimate that it prints."""
+
+    row: str
+    column: str
+    estimate: Estimate
+
+
+def heat_map(
+    cells: Sequence[Cell],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    unit: str,
+    direction: Direction,
+) -> str:
+    """Draw a heat map as SVG; combinations without a cell stay empty."""
+    row_names = dict(zip(rows, short_names(rows, 26), strict=True))
+    column_names = dict(zip(columns, headings(columns, 10), strict=True))
+    values = [
+        drawn | {"row": row_names[cell.row], "column": column_names[cell.column]}
+        for cell, drawn in zip(cells, _drawn(cells, unit, direction), strict=True)
+    ]
+    across = list(column_names.values())
+    return to_svg(
+        _chart(values, list(row_names.values()), across),
+        enlarged=1.2 if len(across) <= 5 else 1.0,
+    )
+
+
+def _chart(values: list[dict[str, str]], rows: list[str], columns: list[str]) -> Spec:
+    more_lines = columns[0].count("\n")
+    bare = {"title": None, "domain": False, "ticks": False}
+    # Vega hangs further lines below the first: make room for them.
+    above = {"orient": "top", "labelAngle": 0, "labelPadding": 6 + _LINE * more_lines}
+    split = {"labelExpr": "split(datum.label, '\\n')"}
+    x = field(
+        "column", "nominal", scale={"domain": columns, "paddingInner": 0.04},
+        axis=bare | above | split,
+    )  # fmt: skip
+    y = field(
+        "row", "nominal", scale={"domain": rows, "paddingInner": 0.07},
+        axis=bare | {"labelPadding": 6},
+    )  # fmt: skip
+
+    def fill(name: str) -> Spec:
+        return {"x": x, "y": y, "fill": field(name, "nominal", scale=None, legend=None)}
+
+    return {
+        "data": {"values": values},
+        "layer": [
+            {"mark": {"type": "rect", "stroke": FAINT}, "encoding": fill("fill")},
+            {
+                "mark": {"type": "text", "fontSize": 12},
+                "encoding": fill("ink") | {"text": field("text", "nominal")},
+            },
+        ],
+        "width": _CELL_WIDTH * len(columns),
+        "height": _CELL_HEIGHT * len(rows),
+    }
+
+
+def _drawn(cells: Sequence[Cell], unit: str, direction: Direction) -> list[dict[str, str]]:
+    values = [cell.estimate.value for cell in cells if cell.estimate.value is not None]
+    low, high = (min(values), max(values)) if values else (0.0, 0.0)
+
+    def one(estimate: Estimate) -> dict[str, str]:
+        if estimate.value is None:
+            return {"fill": f"url(#{HATCH})", "ink": INK, "text": f"n = {count(estimate.n_units)}"}
+        share = (estimate.value - low) / (high - low) if high > low else 0.0
+        dark = 1.0 - share if direction == "higher" and high > low else share
+        mark = " ○" if estimate.status == Status.BOUNDARY else ""
+        fill = tuple(round(a + (b - a) * dark) for a, b in zip(_LIGHT, _DARK, strict=True))
+        return {
+            "fill": "#" + "".join(f"{part:02x}" for part in fill),
+            "ink": WHITE if contrast(fill, _WHITE) > contrast(fill, _BLACK) else "#000000",
+            "text": value_text(estimate.value, unit) + mark,
+        }
+
+    return [one(cell.estimate) for cell in cells]
+
+
+def contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+    """Return WCAG's contrast ratio of two colours, 1 to 21; text needs 4.5.
+
+    Examples
+    --------
+    >>> round(contrast((0, 0, 0), (255, 255, 255)), 2)
+    21.0
+    """
+    dark, light = sorted((_luminance(one), _luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: tuple[int, ...]) -> float:
+    parts = [c / 255 for c in colour]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

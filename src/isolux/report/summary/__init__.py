@@ -1,0 +1,237 @@
+"""From a run's tables to one typed document: every number and sentence of the report, no markup.
+
+Sits between ``audit`` and ``report.html``. Nothing is measured here: values, intervals and
+p-values are read from the tables and arranged; the only arithmetic is choosing extremes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import PurePath
+from typing import Any
+
+import polars as pl
+
+from isolux.report._lines import lines_of
+from isolux.report._sections import Context, estimate_of, sections_of
+from isolux.report._views import breakdowns_of, curves_of
+from isolux.report.document import (
+    AttributeSection,
+    Audited,
+    Estimate,
+    FindingRow,
+    InputFile,
+    Line,
+    ReferenceRow,
+    Setting,
+    Summary,
+)
+from isolux.report.summary.analyses import IN_THE_ANSWER, analyses_of
+from isolux.report.summary.answer import answer_of, limits_of
+from isolux.report.summary.planted import planted_of
+from isolux.report.summary.protocol import protocol_of
+from isolux.report.wording import safe_url
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.spec import AuditSpec
+
+__all__ = ["summarise", "summarise_record"]
+
+
+def summarise(run: Run) -> Summary:
+    """Arrange a run's tables as the document that a report prints.
+
+    Parameters
+    ----------
+    run : Run
+        A finished audit. Tables ``group_metrics``, ``disparities`` and ``findings`` as in
+        ``isolux.vocabulary.tables``; keys that ``record`` lacks are shown as not recorded.
+
+    Returns
+    -------
+    Summary
+        Numbers in the metrics' own units (fractions 0 to 1), None where a table holds null.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.vocabulary.tables import SCORES
+    >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    >>> empty = Run({"model": "m"}, *(table.empty() for table in tables))
+    >>> summarise(empty).title
+    'Audit of m'
+    """
+    base, context = summarise_record(run)
+    sections = _with_views(sections_of(run.group_metrics, run.disparities, context), run.record)
+    audited = base.audited
+    return replace(
+        base,
+        answer=answer_of(sections, audited),
+        overall=_overall(run.group_metrics, context.lines),
+        sections=sections,
+        planted=planted_of(run.record, run, context),
+        limits=limits_of(audited, sections),
+    )
+
+
+def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tuple[Summary, Context]:
+    """Arrange what a run says of itself: settings, inputs, findings; and the words for its lines.
+
+    ``changed`` takes the place of keys of the record.
+    """
+    record = {**run.record, **(changed or {})}
+    spec = dict(record.get("spec") or {})
+    audited = _audited(record, spec)
+    context = Context(
+        lines=lines_of(run.group_metrics, record),
+        terms=_terms(record),
+        alpha=audited.alpha,
+        referenced=frozenset(str(r).partition("=")[0] for r in spec.get("reference") or ()),
+    )
+    findings = _findings(run.findings)
+    summary = Summary(
+        title=_title(audited),
+        answer="",
+        audited=audited,
+        overall=(),
+        findings=tuple(row for row in findings if row.analysis in IN_THE_ANSWER),
+        sections=(),
+        planted=(),
+        protocol=protocol_of(record),
+        analyses=analyses_of(record, findings),
+        settings=_settings(spec),
+        inputs=tuple(InputFile(p, h) for p, h in sorted(dict(record.get("inputs") or {}).items())),
+        versions=tuple(sorted(dict(record.get("versions") or {}).items())),
+        families=tuple(dict(record.get("families") or {}).items()),
+        notes=tuple(record.get("notes") or ()),
+        references=_references(record.get("references") or ()),
+        limits=limits_of(audited, ()),
+    )
+    return summary, context
+
+
+def _with_views(
+    sections: Sequence[AttributeSection], record: Mapping[str, Any]
+) -> tuple[AttributeSection, ...]:
+    """Put a detector's curves and its people's sizes beside each attribute."""
+    if not sections:
+        return ()
+    model = sections[0].main.line.model
+    curves, breakdowns = curves_of(record, model), breakdowns_of(record, model)
+    return tuple(
+        replace(s, curves=curves.get(s.attribute, ()), breakdowns=breakdowns.get(s.attribute, ()))
+        for s in sections
+    )
+
+
+def _title(audited: Audited) -> str:
+    return f"Audit of {audited.model}" + (f" on {audited.dataset}" if audited.dataset else "")
+
+
+def _terms(record: Mapping[str, Any]) -> dict[str, str]:
+    # JSON keeps the pairs of DatasetInfo.terms as lists.
+    return dict((record.get("dataset") or {}).get("terms") or ())
+
+
+def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
+    dataset = record.get("dataset") or {}
+    clusters = record.get("clusters") or {}
+
+    def setting(name: str) -> Any:
+        return spec.get(name, AuditSpec.model_fields[name].default)
+
+    return Audited(
+        model=str(record.get("model") or "an unnamed model"),
+        dataset=_data_name(dataset, str(spec.get("data") or "")),
+        task=str(record.get("task") or ""),
+        target=_terms(record).get(str(spec.get("target")), spec.get("target")),
+        judgement=str(dataset.get("judgement") or ""),
+        licence=str(dataset.get("licence") or ""),
+        citation=_cited(dataset.get("citation")),
+        n_units=int(clusters.get("n_units") or 0),
+        n_clusters=int(clusters.get("n_clusters") or 0),
+        cluster=clusters.get("column"),
+        created=str(record.get("created") or ""),
+        version=str(record.get("isolux") or ""),
+        level=float(setting("level")),
+        seed=record.get("seed"),
+        correction=str(setting("correction")),
+        min_units=setting("min_units"),
+        min_clusters=setting("min_clusters"),
+        ddof=int(setting("ddof")),
+        log_base=float(setting("log_base")),
+    )
+
+
+def _data_name(dataset: Mapping[str, Any], data: str) -> str:
+    # A user's own table has no title; its file has a name.
+    if dataset.get("name") == "table" and ":" in data:
+        return PurePath(data.partition(":")[2]).name
+    return str(dataset.get("title") or dataset.get("name") or "")
+
+
+def _cited(citation: object) -> str:
+    if isinstance(citation, Sequence) and not isinstance(citation, str):
+        return " ".join(str(one) for one in citation)
+    return str(citation or "")
+
+
+def _overall(
+    group_metrics: pl.DataFrame, lines: Mapping[tuple[Any, ...], Line]
+) -> tuple[tuple[Line, Estimate], ...]:
+    everyone = group_metrics.filter(pl.col("attribute").is_null())
+    found = {
+        (row["model"], row["task"], row["metric"], row["label"], row["threshold"]): row
+        for row in everyone.iter_rows(named=True)
+    }
+    measured = [item for item in lines.items() if item[0] in found]
+    # The main metric leads even where it is one class's; then metrics of all before those of one.
+    others = sorted(measured[1:], key=lambda item: item[1].label is not None)
+    return tuple((line, estimate_of(found[key])) for key, line in [*measured[:1], *others])
+
+
+def _findings(findings: pl.DataFrame) -> tuple[FindingRow, ...]:
+    names = ("rank", "claim", "p_adjusted", "status", "analysis", "reference")
+    rows = findings.sort("rank", maintain_order=True).select(names)
+    return tuple(FindingRow(**row) for row in rows.iter_rows(named=True))
+
+
+def _settings(spec: Mapping[str, Any]) -> tuple[Setting, ...]:
+    fields = AuditSpec.model_fields
+    return tuple(
+        Setting(
+            name=name,
+            value=_spoken(value),
+            meaning=(fields[name].description or "") if name in fields else "",
+            changed=name not in fields
+            or (fields[name].is_required() or _spoken(value) != _spoken(fields[name].default)),
+        )
+        for name, value in spec.items()
+    )
+
+
+def _spoken(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        return "; ".join(f"{k}: {_spoken(v)}" for k, v in value.items()) or "none"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ", ".join(_spoken(item) for item in value) or "none"
+    if isinstance(value, float):
+        return f"{value:g}"
+    return str(value) or "(empty)"
+
+
+def _references(references: Sequence[Mapping[str, Any]]) -> tuple[ReferenceRow, ...]:
+    return tuple(
+        ReferenceRow(
+            key=str(row.get("key") or ""),
+            citation=str(row.get("citation") or ""),
+            place=str(row.get("place") or ""),
+            url=safe_url(str(row.get("url") or "")),
+        )
+        for row in references
+    )

@@ -1,0 +1,330 @@
+"""Vendi score: how many different things a set of vectors amounts to.
+
+Embeddings of photos go in, an effective number comes out: 1 where all are alike, n where each is
+orthogonal to all others. FHIBE ("Dataset diversity") compares datasets by it: SEER's features,
+cosine similarity. ``description`` gives it by group and for the whole.
+
+The score is the exponential of the entropy of the eigenvalues of K/n, K the n × n similarities
+[1]_. With cosine similarity K = X Xᵀ for vectors of unit length, and X Xᵀ has the eigenvalues of
+the d × d matrix Xᵀ X and zeros: the smaller of the two is all that is ever made.
+
+Two doubts that the papers leave open. The score grows with the number of photos, so groups of
+different size do not compare; and ten photos of one subject raise n and hardly the score.
+``vendi_of_subjects`` therefore draws the same number of subjects from each group, one photo each,
+which is what ecology calls rarefaction [2]_.
+
+References
+----------
+.. [1] Friedman, D. & Dieng, A. B. (2023). The Vendi Score: A Diversity Evaluation Metric for
+   Machine Learning. Transactions on Machine Learning Research. Orders other than 1: Pasarkar, A. &
+   Dieng, A. B. (2024). Cousins of the Vendi Score. AISTATS.
+.. [2] Hurlbert, S. H. (1971). The Nonconcept of Species Diversity: A Critique and Alternative
+   Parameters. Ecology 52(4), 577-586.
+.. [3] Shao, J. & Wu, C. F. J. (1989). A General Theory for Jackknife Variance Estimation. Annals
+   of Statistics 17(3), 1176-1197.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.vocabulary.errors import InputError, SpecError
+
+__all__ = ["EXACT", "RarefiedVendi", "Vendi", "vendi_of_kernel", "vendi_of_subjects", "vendi_score"]
+
+EXACT = 20_000
+"""The smaller of n and d up to which the eigenvalues are computed; past it they are estimated."""
+
+_Floats = npt.NDArray[np.float64]
+_BLOCK = 2_048  # rows made unit length, in double precision, at a time
+_SMALLEST = 10  # subjects below which a drawn score says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Vendi:
+    """A Vendi score and how it was come by.
+
+    Parameters
+    ----------
+    value : float or None
+        The effective number, 1 to n; higher is more diverse. None: there is no vector.
+    n, d : int
+        Vectors, and numbers in each.
+    order : float
+        q of the entropy: 1 is Shannon's, as published.
+    method : {"gram", "dual", "lanczos"}
+        Eigenvalues of the n × n matrix, of the d × d matrix, or estimated without either.
+    standard_error : float
+        Of the estimate; 0 for the exact methods.
+    """
+
+    value: float | None
+    n: int
+    d: int
+    order: float
+    method: Literal["gram", "dual", "lanczos"]
+    standard_error: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class RarefiedVendi:
+    """The score expected of ``subjects`` subjects drawn from a group, one photo each.
+
+    ``low`` and ``high``: the interval for other subjects of the same kind; None throughout where
+    the group has too few, which ``reason`` says.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    subjects: int
+    reason: str | None = None
+
+
+def vendi_score(
+    vectors: npt.NDArray[Any],
+    *,
+    order: float = 1.0,
+    exact: int = EXACT,
+    seed: int = 0,
+) -> Vendi:
+    """Compute the Vendi score of vectors under cosine similarity.
+
+    Parameters
+    ----------
+    vectors : [n, d] float
+        Any length but 0; they are divided by their L2 norm in double precision.
+    order : float
+        q of the Rényi entropy, 0 or more, or ``inf``: 1 as published; above 1 frequent kinds count
+        for more, below 1 rare ones. Order 0 is the rank, taken at n ε.
+    exact : int
+        Where the smaller of n and d is larger, the score is estimated by stochastic Lanczos
+        quadrature (``trace_estimates``), and ``standard_error`` says how well.
+    seed : int
+        Of that estimate.
+
+    Returns
+    -------
+    Vendi
+
+    Raises
+    ------
+    InputError
+        No matrix, a vector of length 0 or with a number that is not finite.
+    SpecError
+        An order below 0; one that cannot be estimated.
+
+    References
+    ----------
+    Friedman & Dieng (2023), definition 3.1, section 3.2; FHIBE, "Dataset diversity".
+
+    Examples
+    --------
+    Three vectors of two kinds: eigenvalues 2/3 and 1/3.
+
+    >>> found = vendi_score(np.array([[1.0, 0.0], [3.0, 0.0], [0.0, 1.0]]))
+    >>> round(found.value, 6), found.method
+    (1.889882, 'dual')
+    """
+    _check_order(order)
+    n, d = _checked(vectors)
+    if not n:
+        return Vendi(None, 0, d, order, "gram")
+    if min(n, d) > exact:
+        value, error = _estimated(vectors, order, seed)
+        return Vendi(value, n, d, order, "lanczos", error)
+    if n <= d:
+        unit = _unit(vectors)
+        return Vendi(_effective(unit @ unit.T / n, order), n, d, order, "gram")
+    return Vendi(_effective(_moments(vectors) / n, order), n, d, order, "dual")
+
+
+def vendi_of_kernel(similarity: npt.NDArray[np.floating[Any]], *, order: float = 1.0) -> float:
+    """Compute the Vendi score of any similarity: [n, n], symmetric, 1 on the diagonal.
+
+    Raises
+    ------
+    InputError
+        No such matrix, or one with a negative eigenvalue: then it is no similarity for which the
+        score is defined.
+
+    Examples
+    --------
+    >>> round(vendi_of_kernel(np.eye(3)), 6)
+    3.0
+    """
+    _check_order(order)
+    matrix = np.asarray(similarity, dtype=np.float64)
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
+        raise InputError(
+            "this is no matrix of similarities", expected="[n, n]", found=str(list(matrix.shape))
+        )
+    if not (np.allclose(matrix, matrix.T) and np.allclose(np.diagonal(matrix), 1.0)):
+        raise InputError(
+            "the similarities are not symmetric with 1 on the diagonal",
+            expected="k(a, b) = k(b, a) and k(a, a) = 1",
+            found=f"a diagonal from {matrix.diagonal().min():g} to {matrix.diagonal().max():g}",
+        )
+    return _effective(matrix / len(matrix), order, refuse_negative=True)
+
+
+def vendi_of_subjects(
+    vectors: npt.NDArray[Any],
+    subject: npt.NDArray[np.int64],
+    size: int,
+    *,
+    draws: int = 50,
+    level: float = 0.95,
+    order: float = 1.0,
+    seed: int = 0,
+) -> RarefiedVendi:
+    """Estimate the Vendi score of ``size`` subjects drawn from a group, one photo each.
+
+    Parameters
+    ----------
+    vectors : [n, d] float
+    subject : [n] int
+        Whose photo each is.
+    size : int
+        Subjects in a draw, the same for every group that is to be compared. A group needs twice as
+        many, for its interval.
+    draws : int
+        Without replacement: a bootstrap draws subjects twice, and two copies are no diversity.
+    level : float
+        Of the interval: normal on ln(score), its variance the delete-d jackknife's [3]_, the
+        draws' variance times size / (subjects − size).
+
+    Examples
+    --------
+    >>> apart = np.eye(40)
+    >>> found = vendi_of_subjects(apart, np.arange(40), 10)
+    >>> round(found.value, 6), round(found.high - found.low, 6)
+    (10.0, 0.0)
+    """
+    names, first, counts = np.unique(subject, return_index=True, return_counts=True)
+    n = len(names)
+    if size < _SMALLEST or n < 2 * size:
+        need = 2 * max(size, _SMALLEST)
+        return RarefiedVendi(None, None, None, size, f"{n:,} subjects of the {need:,} needed")
+    by_subject = np.argsort(subject, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(counts)])[:-1]
+    single = len(first) == len(subject)
+    rng = np.random.default_rng(seed)
+    logs = np.empty(draws)
+    for at in range(draws):
+        chosen = rng.choice(n, size=size, replace=False, shuffle=False)
+        photo = np.zeros(size, np.int64) if single else rng.integers(counts[chosen])
+        rows = by_subject[starts[chosen] + photo]
+        logs[at] = math.log(vendi_score(vectors[rows], order=order).value or 1.0)
+    middle = float(logs.mean())
+    spread = float(logs.std(ddof=1)) * math.sqrt(size / (n - size) + 1.0 / draws)
+    reach = NormalDist().inv_cdf(0.5 + level / 2.0) * spread
+    ends = (math.exp(max(middle - reach, 0.0)), min(math.exp(middle + reach), float(size)))
+    return RarefiedVendi(math.exp(middle), *ends, size)
+
+
+def _check_order(order: float) -> None:
+    if not order >= 0.0:
+        raise SpecError(
+            "the order of the Vendi score is no number of 0 or more",
+            expected="1, or another number of 0 or more, or inf",
+            found=str(order),
+        )
+
+
+def _checked(vectors: npt.NDArray[Any]) -> tuple[int, int]:
+    if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or not vectors.shape[1]:
+        raise InputError(
+            "these are no vectors",
+            expected="numbers of shape [n, d]",
+            found=f"{vectors.dtype} of shape {list(vectors.shape)}",
+        )
+    for start in range(0, len(vectors), _BLOCK):
+        length = _lengths(vectors[start : start + _BLOCK])
+        wrong = ~(np.isfinite(length) & (length > 0.0))
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InputError(
+                "a vector has no direction",
+                expected="finite numbers that are not all 0",
+                found=f"length {length[row]:g}",
+                where=f"row {start + row + 1}",
+            )
+    return int(vectors.shape[0]), int(vectors.shape[1])
+
+
+def _lengths(rows: npt.NDArray[Any]) -> _Floats:
+    double = rows.astype(np.float64, copy=False)
+    return np.asarray(np.sqrt(np.einsum("nd,nd->n", double, double)))
+
+
+def _unit(rows: npt.NDArray[Any]) -> _Floats:
+    return np.asarray(rows / _lengths(rows)[:, None], dtype=np.float64)
+
+
+def _moments(vectors: npt.NDArray[Any]) -> _Floats:
+    """Sum the outer products of unit vectors, block by block: [d, d], its upper half."""
+    from scipy.linalg.blas import dsyrk
+
+    d = vectors.shape[1]
+    total = np.zeros((d, d), order="F")
+    for start in range(0, len(vectors), _BLOCK):
+        block = _unit(vectors[start : start + _BLOCK])
+        total = dsyrk(1.0, block.T, beta=1.0, c=total, overwrite_c=True)
+    return total
+
+
+def _effective(matrix: _Floats, order: float, *, refuse_negative: bool = False) -> float:
+    """Exponentiate the entropy of a matrix's eigenvalues; its upper half is read."""
+    from scipy.linalg import eigvalsh
+
+    values = eigvalsh(matrix, lower=False, overwrite_a=True, check_finite=False)
+    noise = len(values) * np.finfo(np.float64).eps
+    if refuse_negative and values.min() < -1e-8:
+        raise InputError(
+            "the similarities have a negative eigenvalue",
+            expected="a positive semi-definite matrix",
+            found=f"{values.min():.3g} of their sum",
+        )
+    kept = values[values > noise]
+    if order == 1.0:
+        return float(np.exp(-np.sum(kept * np.log(kept))))
+    if order == math.inf:
+        return float(1.0 / kept.max())
+    return float(np.sum(kept**order) ** (1.0 / (1.0 - order)))
+
+
+def _estimated(vectors: npt.NDArray[Any], order: float, seed: int) -> tuple[float, float]:
+    """Estimate the score and its standard error, without n × n or d × d."""
+    from isolux.stats.diversity.trace_estimates import estimated_trace
+
+    if order in {0.0, math.inf}:
+        raise SpecError(
+            "this order of the Vendi score is not estimated",
+            expected="an order above 0 and finite where n and d are that large",
+            found=f"{order:g}",
+        )
+    n, d = vectors.shape
+
+    def times(v: _Floats) -> _Floats:  # A v of A = Xᵀ X / n, [d, columns]
+        out = np.zeros_like(v)
+        for start in range(0, n, _BLOCK):
+            block = _unit(vectors[start : start + _BLOCK])
+            out += block.T @ (block @ v)
+        return np.asarray(out / n)
+
+    def function(x: _Floats) -> _Floats:
+        return -x * np.log(x) if order == 1.0 else x**order
+
+    trace, error = estimated_trace(times, d, function, seed=seed)
+    if order == 1.0:
+        value = math.exp(trace)
+        return value, value * error
+    value = trace ** (1.0 / (1.0 - order))
+    return value, abs(value / (1.0 - order) * error / trace)

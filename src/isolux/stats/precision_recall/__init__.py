@@ -1,0 +1,276 @@
+"""Average precision, weighted: for a group, for one weight a cluster or thousands of replicates.
+
+COCO's: detections of a class by falling score; after each, precision and recall; precision at a
+recall is the highest at or beyond it, read at 101 recalls from 0 to 1; the mean over overlaps, and
+over the classes that anybody has. A detection that weighs 2 counts as two; equal to pycocotools on
+data in which its image stands twice (save for equal scores within an image, whose copies
+pycocotools interleaves).
+
+A wrong detection has no person and so weighs what its image does; one that found somebody outside
+the group is neither right nor wrong and is left out.
+
+Precision falls where people are rare, whatever the model does: with a tenth of the people and as
+many false alarms, it is lower at every recall. *Normalised* precision (Hoiem et al.) puts a common
+count N in the place of a group's own, ``R N / (R N + F)`` with recall R and weight F of false
+alarms, so that groups of unlike size can be compared. With N a group's own count it is plain
+precision, bit for bit. ICON² takes for N the mean over the values of an attribute.
+
+References
+----------
+.. [1] Lin, T.-Y. et al. (2014). Microsoft COCO: Common Objects in Context. ECCV. Evaluation code:
+   https://github.com/cocodataset/cocoapi (``accumulate``).
+.. [2] Hoiem, D., Chodpathumwan, Y., & Dai, Q. (2012). Diagnosing error in object detectors. ECCV.
+.. [3] ICON²: Reliably benchmarking predictive inequity in object detection by identifying and
+   controlling for confounders (section 3.1, equations 2 and 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Literal, get_args
+
+import numpy as np
+
+from isolux.stats.statistic import DetectionStatistic, FloatArray, Ranking
+from isolux.vocabulary.errors import SpecError
+
+__all__ = [
+    "OVERLAPS",
+    "READINGS",
+    "RECALL_POINTS",
+    "Reading",
+    "average_precision",
+    "average_precision_at",
+    "people_of_classes",
+    "precision_table",
+]
+
+OVERLAPS = 10
+"""How many overlaps COCO reads: .50 to .95 by .05, bits 0 to 9 of a ranking."""
+RECALL_POINTS = np.linspace(0.0, 1.0, 101)
+
+Reading = Literal["101 points", "area", "recall"]
+READINGS: tuple[str, ...] = get_args(Reading)
+"""What is read of a curve of precision against recall, precision being the highest at or beyond:
+its mean at COCO's 101 recalls; the area under it, every recall that is reached being read (PASCAL
+VOC's since 2010); or the recall at its end."""
+
+
+def average_precision(
+    ranking: Ranking,
+    weights: FloatArray,
+    overlaps: Sequence[int] = range(OVERLAPS),
+    *,
+    reading: Reading = "101 points",
+    common: float | FloatArray | None = None,
+) -> FloatArray:
+    """Average precision of every column of ``weights``; higher is better.
+
+    Parameters
+    ----------
+    ranking : Ranking
+    weights : [n_clusters, r] or [n_clusters] float
+        Not negative. ``[n_clusters]`` is one replicate.
+    overlaps : sequence of int
+        The overlaps, as bits of the ranking, over which the mean is taken.
+    reading : {"101 points", "area", "recall"}
+        COCO's 101 recalls, or the area under the same curve; ``"recall"`` is no precision but the
+        share of people found.
+    common : float, [K] or [r, K] float, optional
+        N of normalised precision, of each class (and replicate); none: the group's own count, which
+        is plain precision.
+
+    Returns
+    -------
+    [r] or scalar array of float
+        0 to 1; NaN where no person weighs anything.
+
+    Raises
+    ------
+    SpecError
+        A reading that there is not; a common count that is not above 0.
+
+    Examples
+    --------
+    Two people; by falling score a right, a wrong and a right detection. Precision is 1 up to
+    recall 1/2 (51 of the 101 points) and 2/3 beyond: (51 + 50 × 2/3) / 101. If the wrong one's
+    image is not looked at, it is 1.
+
+    >>> ranking = Ranking(
+    ...     cluster=np.array([0, 1, 2]),
+    ...     right=np.array([1, 0, 1], dtype=np.uint16),
+    ...     wrong=np.array([0, 1, 0], dtype=np.uint16),
+    ...     starts=np.array([0, 3]),
+    ...     person_cluster=np.array([0, 2]),
+    ...     person_class=np.array([0, 0]),
+    ... )
+    >>> weights = np.array([[1.0, 1], [1, 0], [1, 1]])
+    >>> average_precision(ranking, weights, overlaps=(0,)).round(4).tolist()
+    [0.835, 1.0]
+
+    Had there been 4 such people and still one false alarm, it would be 4/5 beyond 1/2; the area
+    under the curve is 1/2 × 1 + 1/2 × 4/5.
+
+    >>> average_precision(ranking, np.ones(3), (0,), common=4.0, reading="area").round(4).tolist()
+    0.9
+    """
+    table = precision_table(ranking, weights, overlaps, reading=reading, common=common)
+    value = DetectionStatistic.mean(table)
+    return np.asarray(value if weights.ndim == 2 else value[0])
+
+
+def precision_table(
+    ranking: Ranking,
+    weights: FloatArray,
+    overlaps: Sequence[int] = range(OVERLAPS),
+    *,
+    reading: Reading = "101 points",
+    common: float | FloatArray | None = None,
+    n_threads: int = 1,
+) -> FloatArray:
+    """Average precision of each class at each overlap: ``[r, K, T]``; see ``average_precision``.
+
+    Parameters
+    ----------
+    ranking, weights, overlaps, reading, common
+        As there; ``weights [n_clusters]`` gives r = 1.
+    n_threads : int
+        Replicates are shared among so many threads. Every number of them gives the same result.
+
+    Returns
+    -------
+    [r, K, T] float
+        0 to 1; NaN for a class of which no person weighs anything.
+
+    Examples
+    --------
+    >>> nobody, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint16)
+    >>> one = np.zeros(1, dtype=np.int64)
+    >>> missed = Ranking(nobody, none, none, np.zeros(2, dtype=np.int64), one, one)
+    >>> precision_table(missed, np.ones(1), overlaps=(0, 5)).tolist()
+    [[[0.0, 0.0]]]
+    """
+    from isolux.stats.precision_recall import kernels
+
+    if reading not in READINGS:
+        raise SpecError("reading is not known", expected=" or ".join(READINGS), found=repr(reading))
+    by_replicate = _by_replicate(weights)
+    people = _people(ranking, by_replicate)
+    scale = _scale(common, people)
+    e = kernels.entries_of(
+        ranking.cluster, ranking.right, ranking.wrong, ranking.starts,
+        np.asarray(overlaps, dtype=np.int64),
+    )  # fmt: skip
+
+    def some(first: int, last: int) -> FloatArray:
+        part = slice(first, last)
+        return kernels.values_of(
+            e.alarm_cluster, e.alarm_starts, e.row_cluster, e.row_starts,
+            e.entry_row, e.entry_hit, e.entry_starts,
+            people[part], scale[part], by_replicate[part], RECALL_POINTS, READINGS.index(reading),
+        )  # fmt: skip
+
+    r = len(by_replicate)
+    cuts = np.linspace(0, r, max(1, min(n_threads, r)) + 1).astype(int).tolist()
+    if len(cuts) == 2:
+        table = some(0, r)
+    else:  # kernels release the interpreter, so plain threads serve
+        with ThreadPoolExecutor(len(cuts) - 1) as pool:
+            table = np.concatenate(list(pool.map(some, cuts[:-1], cuts[1:])))
+    return table / len(RECALL_POINTS) if reading == "101 points" else table
+
+
+def people_of_classes(ranking: Ranking, weights: FloatArray) -> FloatArray:
+    """Weight of the people of each class: ``[r, K]``; their mean over groups is ICON²'s N.
+
+    Examples
+    --------
+    >>> nobody, none = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint16)
+    >>> two = np.array([0, 1])
+    >>> ranking = Ranking(nobody, none, none, np.zeros(2, dtype=np.int64), two, two * 0)
+    >>> people_of_classes(ranking, np.array([[1.0, 2.0], [1.0, 0.0]])).tolist()
+    [[2.0], [2.0]]
+    """
+    return _people(ranking, _by_replicate(weights))
+
+
+def average_precision_at(
+    overlaps: Sequence[int] = range(OVERLAPS),
+    *,
+    reading: Reading = "101 points",
+    normalised: bool = False,
+) -> DetectionStatistic:
+    """Make average precision at some of the ten overlaps a statistic of a ranking.
+
+    Parameters
+    ----------
+    overlaps : sequence of int
+        Bits of the ranking.
+    reading : {"101 points", "area", "recall"}
+        As in ``average_precision``.
+    normalised : bool
+        Of a group: with the mean count of its attribute's groups in the place of its own.
+
+    Examples
+    --------
+    >>> nobody = np.empty(0, dtype=np.int64)
+    >>> none = nobody.astype(np.uint16)
+    >>> empty = Ranking(nobody, none, none, np.zeros(2, dtype=np.int64), nobody, nobody)
+    >>> float(average_precision_at((0,))(empty, np.ones(1)))
+    nan
+    """
+    return DetectionStatistic(_TABLES[reading], tuple(overlaps), normalised=normalised)
+
+
+def _table(
+    ranking: Ranking,
+    weights: FloatArray,
+    overlaps: Sequence[int],
+    common: FloatArray | None,
+    *,
+    reading: Reading,
+) -> FloatArray:
+    return precision_table(
+        ranking, weights, overlaps, reading=reading, common=common, n_threads=_threads()
+    )
+
+
+_TABLES = {reading: partial(_table, reading=reading) for reading in get_args(Reading)}
+"""One object a reading, so that statistics of the same can be seen to share a table."""
+
+
+def _threads() -> int:
+    """Return how many threads numba may use here; it starts none of its own."""
+    from numba import config
+
+    return int(getattr(config, "NUMBA_NUM_THREADS", 1))
+
+
+def _by_replicate(weights: FloatArray) -> FloatArray:
+    matrix = weights if weights.ndim == 2 else weights[:, None]
+    return np.ascontiguousarray(matrix.T, dtype=np.float64)
+
+
+def _people(ranking: Ranking, by_replicate: FloatArray) -> FloatArray:
+    from isolux.stats.precision_recall.kernels import people_weight
+
+    n_classes = len(ranking.starts) - 1
+    return people_weight(ranking.person_cluster, ranking.person_class, n_classes, by_replicate)
+
+
+def _scale(common: float | FloatArray | None, people: FloatArray) -> FloatArray:
+    """Return what a weight of right ones is multiplied by: N over the group's own count."""
+    if common is None:
+        return np.ones_like(people)
+    wanted = np.broadcast_to(np.asarray(common, dtype=np.float64), people.shape)
+    held = people > 0
+    wrong = held & ~(wanted > 0)
+    if wrong.any():
+        raise SpecError(
+            "a common count cannot be that",
+            expected="numbers above 0, as many people as a group is taken to have",
+            found=str(wanted[wrong][0]),
+        )
+    return np.divide(wanted, people, out=np.ones_like(people), where=held)

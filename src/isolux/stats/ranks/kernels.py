@@ -1,0 +1,212 @@
+"""The compiled loops of ``ranks``; imported only by the functions that run them.
+
+One walk through the units of one score vector, from the lowest score to the highest, keeps how many
+of each group lie below. What a unit sees there is all that any pair of groups needs to rank it: its
+mid-rank among groups a and b is what it sees of a, plus what it sees of b, plus a half. So nothing
+is ever ranked again for a pair.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from isolux.stats.ranks.variances import allocating_nothing, compare_pairs
+from isolux.stats.ranks.walk import (
+    add_ties,
+    find_levels,
+    line_up,
+    one_each,
+    pack,
+    sum_up,
+    unpack,
+    walk,
+)
+
+__all__ = ["walk_scores"]
+
+_Ints = npt.NDArray[np.int64]
+_Places = npt.NDArray[np.uint32]  # without a sign: no test for counting from the end
+_Floats = npt.NDArray[np.float64]
+
+
+@allocating_nothing
+def _count(
+    seen: _Places,
+    m: int,
+    of: _Places,
+    size: _Floats,
+    n: _Floats,
+    clusters: _Floats,
+    squared: _Floats,
+) -> None:
+    """Fill the cells and add up sizes."""
+    for i in range(m):
+        size[seen[i]] += 1.0
+    for q in range(len(of)):
+        if size[q] > 0.0:
+            n[of[q]] += size[q]
+            clusters[of[q]] += 1.0
+            squared[of[q]] += size[q] * size[q]
+
+
+@njit(cache=True, nogil=True)
+def _largest_sum(cell: _Places, of: _Places, size: _Floats, n: _Floats) -> int:
+    """Bound what a cell's units can see of one group, in halves."""
+    for q in cell:
+        size[q] += 1.0
+        n[of[q]] += 1.0
+    return int(2.0 * size.max() * n.max()) if len(size) else 1
+
+
+@allocating_nothing
+def _add_clusters(
+    cells: _Ints,
+    of: _Places,
+    k: int,
+    n: _Floats,
+    size: _Floats,
+    below: _Floats,
+    wins: _Floats,
+    square: _Floats,
+    cross: _Floats,
+    shared: _Floats,
+) -> None:
+    """Add up clusters' centred rank sums for every pair, and their products where both are there.
+
+    ``square[a, b]``: over the cells of group a, the squared sum of their ranks among a and b, less
+    what is expected. ``cross[a, b]``: over clusters in both groups, the product of the two sums.
+    Both of doubled ranks; ``cross`` and ``shared`` only where b is above a. ``below`` is left
+    holding the centred sums.
+    """
+    for c in range(len(cells) - 1):
+        for q in range(cells[c], cells[c + 1]):
+            if size[q] == 0.0:
+                continue
+            a = of[q]
+            base = below[q, a] - size[q] * n[a]
+            for b in range(k):
+                seen = below[q, b]
+                wins[a, b] += seen
+                moved = base + (seen - size[q] * n[b])
+                square[a, b] += moved * moved
+                below[q, b] = moved
+            for r in range(cells[c], q):  # cells of a cluster are in the order of their groups
+                b = of[r]
+                if size[r] > 0.0:
+                    cross[b, a] += below[q, b] * below[r, a]
+                    shared[b, a] += 1.0
+
+
+@allocating_nothing
+def _some_apart(k: int, n: _Floats, shared: _Floats) -> bool:
+    """Say whether two groups share no cluster: only then is skewness looked at."""
+    for a in range(k):
+        for b in range(a + 1, k):
+            if n[a] > 0.0 and n[b] > 0.0 and shared[a, b] == 0.0:
+                return True
+    return False
+
+
+@allocating_nothing
+def _add_cubes(of: _Places, k: int, size: _Floats, moved: _Floats, cube: _Floats) -> None:
+    """Add up the cubes of what ``square`` has the squares of."""
+    for q in range(len(of)):
+        if size[q] > 0.0:
+            for b in range(k):
+                cube[of[q], b] += moved[q, b] * moved[q, b] * moved[q, b]
+
+
+@njit(cache=True, nogil=True)
+def walk_scores(
+    order: _Places,
+    value: _Floats,
+    scored: _Ints,
+    alike: npt.NDArray[np.bool_],
+    first: _Places,
+    cell: _Places,
+    cells: _Ints,
+    of: _Places,
+    k: int,
+) -> tuple[_Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats, _Floats]:
+    """Compare all pairs of groups of one attribute on every score vector.
+
+    Parameters
+    ----------
+    order, value : [v, n]
+        Units by rising score, and those scores; the first ``scored[v]`` count.
+    alike : [v]
+        Whether two of them are the same.
+    first : [n + 1], cell : [e]
+        Unit u is in the cells ``cell[first[u]:first[u + 1]]``: a cluster's part in a group.
+    cells : [c + 1], of : [q]
+        Cluster c's cells are ``cells[c]`` to ``cells[c + 1]``, by group; ``of`` is a cell's group.
+    k : int
+        Number of groups.
+
+    Returns
+    -------
+    n, clusters, median, total : [v, padded]
+        Of each group; the width is rounded up to fours.
+    superior, naive, clustered, skew, shared : [v, k, k]
+        Above the diagonal: U of the row's group over the number of pairs, the naive p, the
+        clustered test's z, the skewness of its law, and clusters in both.
+    """
+    vectors, units, full = len(order), order.shape[1], -1
+    width = (k + 3) // 4 * 4
+    n, clusters = np.zeros((vectors, width)), np.zeros((vectors, width))
+    middle, total = np.zeros((vectors, width)), np.zeros((vectors, width))
+    superior = np.full((vectors, k, k), np.nan)
+    naive, clustered, skew = superior.copy(), superior.copy(), superior.copy()
+    shared = np.zeros((vectors, k, k))
+    seen, group = np.empty(len(cell), np.uint32), np.empty(len(cell), np.uint32)
+    levels = np.empty(len(cell) + 1, np.int64)
+    touched, count = np.zeros(width, np.uint32), np.zeros((3, width), np.int64)
+    row, table = np.zeros((4, width)), np.zeros((5, width, width))
+    here, cubes, squared, other = row[0], row[1], row[2], row[3]
+    tied, wins, square, cube, cross = table[0], table[1], table[2], table[3], table[4]
+    size, below = np.zeros(len(of)), np.zeros((len(of), width))
+    word, shift = np.zeros(width, np.uint32), np.zeros(width, np.uint64)
+    words, bits = pack(k, _largest_sum(cell, of, size, here), word, shift)
+    steps, packed = np.zeros((words, width), np.uint64), np.zeros((words, len(of)), np.uint64)
+    for g in range(k):
+        steps[word[g], g] = np.uint64(1) << shift[g]
+    plain = len(cell) == units and one_each(first)
+    copied = np.empty(0 if plain else len(cell))
+    for v in range(vectors):
+        row[:2], row[3], table[:], packed[:] = 0.0, 0.0, 0.0, 0
+        m = line_up(order[v], scored[v], value[v], first, cell, of, seen, group, copied, plain)
+        score = value[v] if plain else copied
+        if full >= 0 and scored[v] == units:  # as the last time that everybody had a score
+            n[v], clusters[v] = n[full], clusters[full]
+        else:
+            size[:], squared[:] = 0.0, 0.0
+            _count(seen, m, of, size, n[v], clusters[v], squared)
+            full = v if scored[v] == units else -1
+        several = 0
+        if alike[v] or not plain:
+            several = find_levels(score, m, levels)
+            add_ties(group, levels, several, here, touched, cubes, tied)
+            sum_up(group, score, m, n[v], total[v], total[v], count, middle[v])
+        else:  # no two scores are alike, so that rows in another order give the same sums
+            sum_up(group, score, m, n[v], total[v], other, count, middle[v])
+            total[v] += other
+        walk(seen, group, m, levels, several, steps, packed)
+        unpack(k, bits, word, shift, packed, below)
+        _add_clusters(cells, of, k, n[v], size, below, wins, square, cross, shared[v])
+        if _some_apart(k, n[v], shared[v]):
+            _add_cubes(of, k, size, below, cube)
+        compare_pairs(
+            k,
+            n[v],
+            clusters[v],
+            row,
+            table,
+            shared[v],
+            superior[v],
+            naive[v],
+            clustered[v],
+            skew[v],
+        )
+    return n, clusters, middle, total, superior, naive, clustered, skew, shared

@@ -1,0 +1,1 @@
+"""Boxes given to people: what detection, segmentation, keypoints and face detection share."""

@@ -1,0 +1,79 @@
+"""How large people and detections are: COCO's small, medium and large, in square pixels.
+
+A person's area is that of their annotation (COCO's ``area``, of the mask), else of their box; a
+detection's is that of its box or mask, and a pose's that of the box around all its keypoints. In a
+match of one range, people outside it are ignored, and so is a detection outside it that found
+nobody; one outside it that found somebody within is right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.geometry.masks import masks_from_counts
+from isolux.geometry.matching import AREA_RANGES_PX, outside_range
+from isolux.stats.statistic import FloatArray
+from isolux.tasks._boxes.table import BOX, Found, People
+
+__all__ = ["SIZES", "areas_of_people", "detections_outside", "people_within"]
+
+SIZES = ("small", "medium", "large")
+"""COCO's ranges that are not everybody."""
+
+
+def people_within(people: People, size: str) -> People:
+    """Ignore, and do not score, whoever's area is outside the range or not known."""
+    area = areas_of_people(people)
+    outside = outside_range(area, *AREA_RANGES_PX[size])
+    unknown = np.isnan(area)
+    truths = people.truths
+    ignore = outside | unknown
+    if truths.ignore is not None:
+        ignore |= truths.ignore
+    why = (
+        pl.when(pl.Series(unknown))
+        .then(pl.lit("no area"))
+        .when(pl.Series(outside))
+        .then(pl.lit(f"not {size}"))
+    )
+    rows = people.rows.with_columns(reason=pl.coalesce("reason", why))
+    return replace(people, rows=rows, truths=replace(truths, ignore=ignore))
+
+
+def detections_outside(found: Found, size: str) -> npt.NDArray[np.bool_]:
+    """Whether each detection's area is outside the range: ``[n]``."""
+    return outside_range(_areas_of_found(found.rows), *AREA_RANGES_PX[size])
+
+
+def areas_of_people(people: People) -> FloatArray:
+    """Give each one's area in square pixels, NaN where nothing tells: ``[m]``."""
+    rows = people.rows
+    area = np.full(rows.height, np.nan)
+    if "area" in rows.columns:
+        area = rows["area"].cast(pl.Float64).to_numpy()
+    if all(side in rows.columns for side in BOX):
+        area = np.where(np.isnan(area), _box_area(rows), area)
+    return area
+
+
+def _areas_of_found(rows: pl.DataFrame) -> FloatArray:
+    if "mask_counts" in rows.columns:
+        size = (rows[side].to_numpy() for side in ("mask_height", "mask_width"))
+        masks = masks_from_counts(rows["mask_counts"], *size, file="predictions")
+        return masks.area_px.astype(np.float64)
+    if "keypoints_x" in rows.columns:
+        sides = [
+            (rows[c].list.max() - rows[c].list.min()).cast(pl.Float64).to_numpy()
+            for c in ("keypoints_x", "keypoints_y")
+        ]
+        return np.asarray(sides[0] * sides[1])
+    return _box_area(rows)
+
+
+def _box_area(rows: pl.DataFrame) -> FloatArray:
+    width, height = (rows[side].cast(pl.Float64).to_numpy() for side in ("box_w", "box_h"))
+    return np.asarray(width * height)

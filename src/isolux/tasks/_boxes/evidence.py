@@ -1,0 +1,223 @@
+"""The evidence ``detections``: what average precision needs, and groups and resampling with it.
+
+Four kinds of rows. ``image``: an image that was looked at, and its cluster. ``person``: somebody to
+be found. ``right``: a detection and the person it found; ``wrong``: a detection and the overlaps at
+which it found nobody. One detection may be both, at different overlaps. What found somebody who is
+not scored (a crowd, a person without known attributes) is neither, and has no row.
+
+``detections_small``, ``_medium`` and ``_large`` are the same of a match within one of COCO's area
+ranges, and ``overlaps`` is what a match against one group's people alone needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.geometry.matching import IOU_THRESHOLDS, Matches, match, ranks_in_image
+from isolux.stats.precision_recall import average_precision_at
+from isolux.tasks._boxes.areas import SIZES, detections_outside, people_within
+from isolux.tasks._boxes.curves import found_at
+from isolux.tasks._boxes.matching import Asked
+from isolux.tasks._boxes.metrics import COCO, HOIEM
+from isolux.tasks._boxes.overlaps import OVERLAPS, overlaps_of
+from isolux.vocabulary.info import Metric
+
+__all__ = ["AVERAGE_PRECISION", "IN_GROUP", "PRECISION_BY_SIZE", "evidence_tables"]
+
+EVIDENCE = "detections"
+"""Name of the evidence table."""
+_SCHEMA = {
+    "model": pl.String(),
+    "unit_id": pl.String(),
+    "cluster_id": pl.String(),
+    "image_id": pl.String(),
+    "label": pl.String(),
+    "score": pl.Float64(),
+    "kind": pl.String(),
+    "at": pl.UInt16(),  # bit t: at the t-th of the ten overlaps
+    "common": pl.Float64(),  # N of normalised precision, where it was given; alike in every row
+}
+_BITS = {"": range(len(IOU_THRESHOLDS)), "_50": (0,), "_75": (5,)}
+_ALARMS = "; a false alarm counts for every group with a person in its image."
+_TEN = "Mean precision over 101 recalls and ten overlaps from .50 to .95"
+_AREAS = {
+    "small": "at most 32² pixels",
+    "medium": "32² to 96² pixels",
+    "large": "at least 96² pixels",
+}
+
+AVERAGE_PRECISION = (
+    *(
+        Metric(
+            name=f"average_precision{end}",
+            title="Average precision" + (f" at .{end[1:]}" if end else ""),
+            definition=_TEN + _ALARMS
+            if not end
+            else f"Mean precision over 101 recalls at an overlap of .{end[1:]}{_ALARMS}",
+            direction="higher",
+            evidence=EVIDENCE,
+            statistic=average_precision_at(_BITS[end]),
+            reference=COCO,
+        )
+        for end in _BITS
+    ),
+    Metric(
+        name="normalised_average_precision",
+        title="Normalised average precision",
+        definition="Average precision with a common count of people N in the place of each group's "
+        "own, R N / (R N + F) with recall R and false alarms F: N given, or the mean count of the "
+        "attribute's groups (for everyone, their own: plain average precision)" + _ALARMS,
+        direction="higher",
+        evidence=EVIDENCE,
+        statistic=average_precision_at(normalised=True),
+        reference=HOIEM,
+    ),
+)
+"""AP, AP50 and AP75, as COCO has them, and AP normalised."""
+
+PRECISION_BY_SIZE = tuple(
+    Metric(
+        name=f"average_precision_{size}",
+        title=f"Average precision, {size}",
+        definition=f"{_TEN}, of people whose area is {_AREAS[size]}; others, and what is of "
+        f"another size and found nobody, are ignored{_ALARMS}",
+        direction="higher",
+        evidence=f"{EVIDENCE}_{size}",
+        statistic=average_precision_at(),
+        reference=COCO,
+    )
+    for size in SIZES
+)
+"""COCO's APs, APm and APl."""
+
+IN_GROUP = (
+    Metric(
+        name="average_recall_in_group",
+        title="Average recall, each group matched alone",
+        definition="Share of the ten overlaps from .50 to .95 at which a person is found, mean "
+        "over people, when each group's people are matched as if nobody else could be found: one "
+        "detection may then find a person of every group.",
+        direction="higher",
+        evidence=OVERLAPS,
+        statistic=average_precision_at(reading="recall"),
+        reference=COCO,
+    ),
+    Metric(
+        name="average_precision_in_group",
+        title="Average precision, each group matched alone",
+        definition=f"{_TEN}, when each group's people are matched as if nobody else could be found"
+        + _ALARMS,
+        direction="higher",
+        evidence=OVERLAPS,
+        statistic=average_precision_at(),
+        reference=COCO,
+    ),
+)
+"""What a match against one group's people only gives; never the default."""
+
+Maker = Callable[[Asked], pl.DataFrame]
+
+
+def evidence_tables(asked: Sequence[Asked], names: Sequence[str]) -> dict[str, pl.DataFrame]:
+    """Make the evidence of all models that these metrics rest on."""
+    wanted = {
+        metric.evidence
+        for metric in (*AVERAGE_PRECISION, *PRECISION_BY_SIZE, *IN_GROUP)
+        if metric.name in names
+    }
+    made = {
+        name: pl.concat([make(one) for one in asked])
+        for name, make in _MAKERS.items()
+        if name in wanted
+    }
+    return made | found_at(asked, names)
+
+
+def evidence_of(asked: Asked, size: str | None = None) -> pl.DataFrame:
+    """Make one model's rows of the table ``detections``, or of that of one size.
+
+    Detections stand in the order of their images and then of their scores, which is how COCO
+    breaks ties of scores.
+    """
+    if size is not None:
+        asked = replace(asked, people=people_within(asked.people, size))
+    people, found, limit = asked.people, asked.found, asked.settings.max_detections
+    outside = None if size is None else detections_outside(found, size)
+    matches = match(asked.pairs, found.detections, people.truths, max_detections=limit)
+    rank = ranks_in_image(found.detections)
+    parts = [_images(asked), _people(asked), _judged(asked, matches, rank, outside)]
+    rows = pl.concat(parts, how="diagonal").with_columns(
+        model=pl.lit(found.model), common=pl.lit(asked.settings.common_count)
+    )
+    return rows.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
+
+
+_MAKERS: Mapping[str, Maker] = {
+    EVIDENCE: evidence_of,
+    **{f"{EVIDENCE}_{size}": partial(evidence_of, size=size) for size in SIZES},
+    OVERLAPS: overlaps_of,
+}
+
+
+def _images(asked: Asked) -> pl.DataFrame:
+    return asked.people.images.select("image_id", "cluster_id", kind=pl.lit("image"))
+
+
+def _people(asked: Asked) -> pl.DataFrame:
+    rows = asked.people.rows.filter(asked.people.scored)
+    return rows.select("unit_id", "cluster_id", "image_id", label="class", kind=pl.lit("person"))
+
+
+def _judged(
+    asked: Asked,
+    matches: Matches,
+    rank: npt.NDArray[np.int64],
+    outside: npt.NDArray[np.bool_] | None,
+) -> pl.DataFrame:
+    """List right and wrong detections, each with the overlaps at which it is that."""
+    scored, limit = asked.people.scored.to_numpy(), asked.settings.max_detections
+    bit = np.left_shift(1, np.arange(len(matches.thresholds)))
+    wrong = np.full(matches.n_detections, int(bit.sum()), dtype=np.int64)
+    wrong[matches.candidate] = (matches.candidate_truth < 0) @ bit
+    if limit is not None:
+        wrong[rank >= limit] = 0
+    if outside is not None:
+        wrong[outside] = 0
+    c, t = np.nonzero(matches.candidate_truth >= 0)
+    person = matches.candidate_truth[c, t].astype(np.int64)
+    counts = scored[person] if len(person) else np.zeros(0, np.bool_)
+    right = pl.DataFrame(
+        {"row": matches.candidate[c[counts]], "person": person[counts], "at": bit[t[counts]]},
+        schema={"row": pl.Int64, "person": pl.Int64, "at": pl.Int64},
+    )
+    right = right.group_by("row", "person").agg(pl.col("at").sum())
+    false = np.flatnonzero(wrong).astype(np.int64)
+    alarms = pl.DataFrame({"row": false, "at": wrong[false]})
+    whose = asked.people.rows.select(
+        "unit_id", "cluster_id", person=pl.int_range(pl.len(), dtype=pl.Int64)
+    )
+    right = right.join(whose, on="person", how="left")
+    both = [right.with_columns(kind=pl.lit("right")), alarms.with_columns(kind=pl.lit("wrong"))]
+    return _placed(asked, pl.concat(both, how="diagonal"), rank)
+
+
+def _placed(asked: Asked, rows: pl.DataFrame, rank: npt.NDArray[np.int64]) -> pl.DataFrame:
+    """Give rows their image, class and score, and COCO's order; alarms their image's cluster."""
+    at = rows["row"].to_numpy()
+    label = "label" if asked.people.classes is not None else pl.lit(None, pl.String).alias("label")
+    own = asked.found.rows[at].select("image_id", "image", "score", label)
+    placed = rows.hstack(own).with_columns(rank=pl.Series(rank[at], dtype=pl.Int64))
+    of_image = asked.people.images.select("image", of_image="cluster_id")
+    cluster = pl.when(pl.col("kind") == "wrong").then("of_image").otherwise("cluster_id")
+    return (
+        placed.join(of_image, on="image", how="left")
+        .with_columns(cluster_id=cluster)
+        .sort("image", "rank", "person", nulls_last=True)
+        .drop("row", "person", "image", "rank", "of_image")
+    )

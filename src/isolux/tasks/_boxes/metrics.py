@@ -1,0 +1,169 @@
+"""What the tasks of boxes, masks and poses measure: definitions, directions, sources."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from isolux.tasks._classification_metrics import FACET as FACET_CLASSES
+from isolux.vocabulary.info import Direction, Metric, Reference
+
+__all__ = [
+    "COCO",
+    "DETECTION",
+    "FACET",
+    "FHIBE",
+    "HOIEM",
+    "KEYPOINTS",
+    "MISS_RATE",
+    "PCK",
+    "RECALL_BY_SIZE",
+    "WIDER",
+]
+
+FACET = replace(FACET_CLASSES, place="section 6.2 and appendix A.5.4")
+COCO = Reference(
+    "coco",
+    "Lin, T.-Y., Maire, M., Belongie, S., Hays, J., Perona, P., Ramanan, D., Dollár, P., &"
+    " Zitnick, C. L. (2014). Microsoft COCO: Common objects in context. In European Conference on"
+    " Computer Vision (ECCV) (pp. 740–755).",
+    "detection evaluation: https://cocodataset.org/#detection-eval",
+    "https://cocodataset.org",
+)
+WIDER = Reference(
+    "widerface",
+    "Yang, S., Luo, P., Loy, C. C., & Tang, X. (2016). WIDER FACE: A face detection benchmark. In"
+    " Proceedings of the IEEE Conference on Computer Vision and Pattern Recognition (CVPR) (pp."
+    " 5525–5533).",
+    "section 5",
+    "http://shuoyang1213.me/WIDERFACE/",
+)
+HOIEM = Reference(
+    "hoiem",
+    "Hoiem, D., Chodpathumwan, Y., & Dai, Q. (2012). Diagnosing error in object detectors. In"
+    " European Conference on Computer Vision (ECCV) (pp. 340–353).",
+    "normalised precision; ICON², section 3.1, equation 3",
+    "https://doi.org/10.1007/978-3-642-33712-3_25",
+)
+FHIBE = Reference(
+    "fhibe",
+    "Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M.,"
+    " Georgievski, T., et al. (2025). Fair human-centric image dataset for ethical AI"
+    " benchmarking. Nature.",
+    "Methods, narrow model evaluation metrics",
+    "https://fairnessbenchmark.ai.sony",
+)
+PCK = Reference(
+    "mpii",
+    "Andriluka, M., Pishchulin, L., Gehler, P., & Schiele, B. (2014). 2D human pose estimation: New"
+    " benchmark and state of the art analysis. In Proceedings of the IEEE Conference on Computer"
+    " Vision and Pattern Recognition (CVPR) (pp. 3686–3693).",
+    "section 4 (PCKh)",
+    "http://human-pose.mpi-inf.mpg.de",
+)
+
+
+def _of_people(
+    name: str,
+    title: str,
+    definition: str,
+    reference: Reference,
+    direction: Direction = "higher",
+    at: str = "of",
+) -> Metric:
+    return Metric(
+        name=name, title=title, definition=definition, direction=direction, reference=reference,
+        at=at,
+    )  # fmt: skip
+
+
+DETECTION: tuple[Metric, ...] = (
+    _of_people(
+        "average_recall",
+        "Average recall (.50:.95)",
+        "Share of the ten overlaps from .50 to .95 at which a person is found, mean over people "
+        "(mAR).",
+        FACET,
+    ),
+    _of_people(
+        "recall_at_iou",
+        "Recall at an overlap",
+        "Share of people found at an overlap (IoU) of at least the threshold.",
+        FACET,
+    ),
+    _of_people(
+        "found_at_score",
+        "Found at a score",
+        "Share of people found by a detection whose score is at least the threshold, at one "
+        "overlap (.50 if no other was asked for).",
+        WIDER,
+    ),
+    _of_people(
+        "average_recall_at_k",
+        "Average recall of the first K",
+        "Average recall when only the K highest-scoring detections of each image take part "
+        "(AR1, AR10, AR100).",
+        COCO,
+        at="=",
+    ),
+)
+RECALL_BY_SIZE = tuple(
+    _of_people(
+        f"average_recall_{size}",
+        f"Average recall (.50:.95), {size}",
+        f"Average recall of people whose area is {area}; others are ignored, and taken only by "
+        "what finds nobody of that size.",
+        COCO,
+    )
+    for size, area in (
+        ("small", "at most 32² pixels"),
+        ("medium", "32² to 96² pixels"),
+        ("large", "at least 96² pixels"),
+    )
+)
+"""COCO's ARs, ARm and ARl."""
+MISS_RATE = _of_people(
+    "miss_rate",
+    "Miss rate",
+    "Share of people not found at one overlap (.50 if no other was asked for) by any detection, "
+    "or by any whose score is at least the threshold.",
+    WIDER,
+    "lower",
+    "at a score of",
+)
+KEYPOINTS: tuple[Metric, ...] = (
+    _of_people(
+        "average_recall",
+        "Average recall (.50:.95)",
+        "Share of the ten similarities (OKS) from .50 to .95 at which a person's pose is found, "
+        "mean over people.",
+        COCO,
+    ),
+    _of_people(
+        "recall_at_oks",
+        "Recall at a similarity",
+        "Share of people whose pose is found at a similarity (OKS) of at least the threshold.",
+        COCO,
+    ),
+    _of_people(
+        "oks",
+        "Object keypoint similarity",
+        "Mean similarity of people's poses to those they were given; 0 for who was given none.",
+        replace(COCO, place="keypoint evaluation: https://cocodataset.org/#keypoints-eval"),
+    ),
+    _of_people(
+        "pck",
+        "Correct keypoints (PCK)",
+        "Share of a person's labelled keypoints that lie within a fraction of the scale from their "
+        "annotation, mean over people.",
+        FHIBE,
+        at="at",
+    ),
+    _of_people(
+        "pck_by_keypoint",
+        "Correct keypoints, each apart",
+        "Share of people whose keypoint, where labelled, lies within a fraction of the scale from "
+        "its annotation.",
+        PCK,
+        at="at",
+    ),
+)

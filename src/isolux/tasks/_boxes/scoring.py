@@ -1,0 +1,147 @@
+"""From tables to scores: the path that detection, face detection and segmentation share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import polars as pl
+
+from isolux.geometry.boxes import box_pairs_xywh
+from isolux.geometry.matching import Pairs
+from isolux.tasks._boxes.evidence import evidence_tables
+from isolux.tasks._boxes.matching import (
+    Asked,
+    Matching,
+    OtherGroups,
+    Settings,
+    chosen,
+    measured,
+    score_rows,
+)
+from isolux.tasks._boxes.table import Found, People, columns_of, read_found, read_people
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.tables import SCORES, Table
+
+__all__ = [
+    "PairsOf",
+    "box_pairs",
+    "notes_of",
+    "score_shapes",
+    "settings_of",
+    "units_of",
+]
+
+PairsOf = Callable[[Found, People], Pairs]
+"""How a task finds what of a model's lies on whom."""
+
+
+def settings_of(
+    iou_thresholds: Sequence[float],
+    score_threshold: float | Sequence[float] | None,
+    score_iou: float,
+    max_detections: int | None,
+    top_k: Sequence[int],
+    matching: Matching,
+    *,
+    common_count: float | None = None,
+    other_groups: OtherGroups = "ignore",
+) -> Settings:
+    """Bring a task's options into order: each number once, rising."""
+    at = [score_threshold] if isinstance(score_threshold, int | float) else score_threshold or ()
+    return Settings(
+        tuple(sorted(set(iou_thresholds))),
+        tuple(sorted({float(s) for s in at})),
+        score_iou,
+        max_detections,
+        tuple(sorted(set(top_k))),
+        matching,
+        common_count,
+        other_groups,
+    )
+
+
+def score_shapes(
+    task: tuple[str, TaskInfo, Table],
+    dataset: Dataset,
+    predictions: object,
+    settings: Settings,
+    pairs_of: PairsOf,
+    *,
+    metrics: Sequence[str],
+    person_label: str | Sequence[str] | None,
+    person_class: str | Sequence[str] | None,
+    by_class: bool,
+    lacking: Mapping[str, pl.Expr],
+    model: str | None,
+) -> Scores:
+    """Match the boxes or masks of each model and score everybody; see ``detection.score``."""
+    name, info, table = task
+    names = chosen(info, (metrics,) if isinstance(metrics, str) else metrics, settings)
+    people = read_people(dataset, person_class=person_class, by_class=by_class, lacking=lacking)
+    models, notes = read_found(predictions, table, people, person_label=person_label, model=model)
+    asked = [Asked(people, found, pairs_of(found, people), settings) for found in models]
+    return Scores(
+        units=units_of(name, asked, names),
+        info=measured(info, names),
+        evidence=evidence_tables(asked, names),
+        task=name,
+        notes=(*notes, *notes_of(people, settings, names)),
+    )
+
+
+def box_pairs(settings: Settings, *, pixel_inclusive: bool) -> PairsOf:
+    """Pair boxes that overlap enough for any metric."""
+
+    def pairs_of(found: Found, people: People) -> Pairs:
+        return box_pairs_xywh(
+            found.detections,
+            people.truths,
+            columns_of(found.rows),
+            columns_of(people.rows),
+            lowest_iou=settings.lowest_iou,
+            pixel_inclusive=pixel_inclusive,
+        )
+
+    return pairs_of
+
+
+def units_of(task: str, asked: Sequence[Asked], names: Sequence[str]) -> pl.DataFrame:
+    """Make the table ``scores`` of all models."""
+    parts = [frame for one in asked for frame in score_rows(task, one, names)]
+    return pl.concat(parts) if parts else SCORES.empty()
+
+
+def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> tuple[str, ...]:
+    """Say how people were matched, for what, and who is not scored."""
+    limit = settings.max_detections
+    used = "All detections take part" if limit is None else f"{limit:,} detections an image at most"
+    rule = {
+        "one-to-one": "one to one by falling score, as COCO does",
+        "best-overlap": "by best overlap, detections used again and again, as FHIBE's tool does",
+        "per-group": "one to one by falling score, each group's people alone",
+    }[settings.matching]
+    each = ", class by class" if people.classes is not None else ""
+    notes = [f"{used}, matched {rule}{each}."]
+    if settings.score_threshold:
+        notes.append(f"Found at a score: at an overlap of {settings.score_iou:g}.")
+    if any(name.endswith("_in_group") for name in names):
+        others = {
+            "ignore": "what finds somebody of another group is neither right nor wrong",
+            "remove": "what finds somebody of another group is a false alarm",
+        }[settings.other_groups]
+        notes.append(
+            "Metrics 'in group' match each group's people alone, so that one detection may count "
+            f"as found in several groups; {others}. All other metrics match everybody together."
+        )
+    if settings.common_count is not None and "normalised_average_precision" in names:
+        notes.append(f"Normalised average precision: N is {settings.common_count:,g} everywhere.")
+    elif "normalised_average_precision" in names:
+        notes.append(
+            "Normalised average precision: N is the mean count of people over the groups of an "
+            "attribute that hold anybody (of the class), on each replicate its own."
+        )
+    left = people.rows["reason"].drop_nulls().value_counts().sort("reason")
+    total = people.rows.height
+    notes += [f"{n:,} of {total:,} are not scored: {why}." for why, n in left.iter_rows()]
+    return tuple(notes)

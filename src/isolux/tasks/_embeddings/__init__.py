@@ -1,0 +1,1 @@
+"""Vectors of pictures: what retrieval and face verification share."""

@@ -1,0 +1,197 @@
+"""Embeddings as predictions: one vector per unit and model, made unit length and put in order.
+
+Retrieval and face verification read them here. A vector is divided by its L2 norm in double
+precision and kept in the precision that it came in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.vocabulary.errors import JoinError, TableError, UnknownNameError, place
+from isolux.vocabulary.schema import to_polars
+
+__all__ = ["NO_LENGTH", "NO_PREDICTION", "NO_VECTOR", "Embedded", "read_embeddings"]
+
+NO_PREDICTION = "no prediction"
+NO_VECTOR = "no embedding"
+NO_LENGTH = "embedding of length zero"
+_UNNAMED = "model"
+_NEEDED = ("model", "instance_id", "embedding")
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The vectors of one model, for the units of one dataset.
+
+    Parameters
+    ----------
+    model : str
+    vectors : [n, d] float32 or float64
+        Of unit length, in the order of the units that have one.
+    row : [n_units] int
+        Each unit's row of ``vectors``; −1: none.
+    reason : polars.Series
+        String, ``[n_units]``: why a unit has none; null where it has one.
+    """
+
+    model: str
+    vectors: npt.NDArray[Any]
+    row: npt.NDArray[np.int64]
+    reason: pl.Series
+
+    @property
+    def width(self) -> int:
+        """Numbers in a vector."""
+        return int(self.vectors.shape[1])
+
+
+def read_embeddings(
+    predictions: object, instance_ids: pl.Series, *, model: str | None, where: str = "predictions"
+) -> tuple[tuple[Embedded, ...], tuple[str, ...]]:
+    """Bring every model's vectors to the units of a dataset.
+
+    Parameters
+    ----------
+    predictions : frame
+        ``model, instance_id, embedding``: a list or array of finite numbers, one length for each
+        model; null where the model gave none.
+    instance_ids : polars.Series
+        The units, each once.
+    model : str or None
+        What to call the model if there is no prediction to say so.
+    where : str
+        What errors call the table.
+
+    Returns
+    -------
+    models : tuple of Embedded
+        Sorted by name.
+    notes : tuple of str
+        What was left out and counted.
+
+    Raises
+    ------
+    UnknownNameError, TableError, JoinError
+        A column that is missing, vectors of unequal length or not finite, two vectors of one unit,
+        or vectors of nobody in the dataset.
+    """
+    frame = _checked(to_polars(predictions), where)
+    units = pl.DataFrame({"instance_id": instance_ids.cast(pl.String)})
+    met = frame.join(
+        units.with_row_index("unit"), on="instance_id", how="inner", maintain_order="left"
+    )
+    if frame.height and units.height and not met.height:
+        raise JoinError(
+            "no embedding is of a unit of the dataset",
+            expected="instance ids such as " + _three(units["instance_id"]),
+            found=_three(frame["instance_id"]),
+            where=where,
+        )
+    names = sorted(frame["model"].unique()) or [model or _UNNAMED]
+    found = tuple(
+        _of_model(name, met.filter(pl.col("model") == name), units.height, where) for name in names
+    )
+    strangers = frame.height - met.height
+    return found, (
+        (f"{strangers:,} embeddings are of units that the dataset has not; they were left out.",)
+        if strangers and units.height
+        else ()
+    )
+
+
+def _checked(frame: pl.DataFrame, where: str) -> pl.DataFrame:
+    for name in _NEEDED:
+        if name not in frame.columns:
+            raise UnknownNameError("column", name, frame.columns, where=where)
+    dtype = frame.schema["embedding"]
+    inner = dtype.inner if isinstance(dtype, pl.List | pl.Array) else None
+    if not frame.is_empty() and (inner is None or not inner.is_numeric()):
+        raise TableError(
+            "an embedding is a list of numbers",
+            expected="a column of lists or arrays of floats",
+            found=str(dtype),
+            where=place(where, column="embedding"),
+        )
+    named = frame.select(
+        pl.col("model").cast(pl.String), pl.col("instance_id").cast(pl.String), "embedding"
+    )
+    bare = named.select((pl.col("model").is_null() | pl.col("instance_id").is_null()).arg_true())
+    if bare.height:
+        raise TableError(
+            "an embedding is nobody's",
+            expected="a model and an instance_id in every row",
+            where=place(where, int(bare.item(0, 0)) + 1),
+        )
+    again = named.select(pl.struct("model", "instance_id").is_first_distinct().not_().arg_true())
+    if again.height:
+        row = int(again.item(0, 0))
+        raise TableError(
+            "a unit has two embeddings of one model",
+            expected="every model and instance_id once",
+            found=repr(named["instance_id"][row]),
+            where=place(where, row + 1),
+        )
+    return named.with_row_index("place", offset=1)
+
+
+def _of_model(name: str, rows: pl.DataFrame, n_units: int, where: str) -> Embedded:
+    row = np.full(n_units, -1, dtype=np.int64)
+    reason = np.full(n_units, NO_PREDICTION, dtype=object)
+    reason[rows["unit"].to_numpy()] = NO_VECTOR
+    given = rows.drop_nulls("embedding")
+    raw = _matrix(given, where)
+    length = np.sqrt(np.einsum("nd,nd->n", raw, raw, dtype=np.float64, casting="unsafe"))
+    _refuse_infinite(given, raw, length, where)
+    unit = given["unit"].to_numpy().astype(np.int64)
+    reason[unit] = NO_LENGTH
+    some = length > 0.0
+    reason[unit[some]] = None
+    row[unit[some]] = np.arange(int(some.sum()))
+    vectors = (raw[some] / length[some, None]).astype(raw.dtype, copy=False)
+    return Embedded(name, vectors, row, pl.Series(reason.tolist(), dtype=pl.String))
+
+
+def _matrix(given: pl.DataFrame, where: str) -> npt.NDArray[Any]:
+    """Stack the vectors, ``[n, d]``: float64 where they came so, else float32."""
+    if given.is_empty():
+        return np.zeros((0, 1), dtype=np.float32)
+    column = given["embedding"]
+    sizes = column.arr.len() if isinstance(column.dtype, pl.Array) else column.list.len()
+    if sizes.n_unique() > 1 or sizes[0] == 0:
+        odd = int((sizes != sizes[0]).arg_max() or 0)
+        raise TableError(
+            "embeddings of one model differ in length",
+            expected=f"{max(int(sizes[0]), 1)} numbers, as in the first",
+            found=f"{sizes[odd]} numbers for {given['instance_id'][odd]!r}",
+            where=place(where, int(given["place"][odd]), "embedding"),
+        )
+    dtype = column.dtype
+    inner = dtype.inner if isinstance(dtype, pl.List | pl.Array) else None
+    number = pl.Float64() if inner == pl.Float64 else pl.Float32()
+    flat = column.explode().cast(number).fill_null(float("nan")).to_numpy()
+    return np.asarray(flat).reshape(given.height, int(sizes[0]))
+
+
+def _refuse_infinite(
+    given: pl.DataFrame, raw: npt.NDArray[Any], length: npt.NDArray[np.float64], where: str
+) -> None:
+    bad = np.flatnonzero(~np.isfinite(length))
+    if len(bad):
+        number = raw[bad[0]][~np.isfinite(raw[bad[0]])]
+        raise TableError(
+            f"{len(bad)} embedding(s) cannot be used",
+            expected="finite numbers",
+            found=f"{number[0] if len(number) else 'too large a number'} for "
+            f"{given['instance_id'][int(bad[0])]!r}",
+            where=place(where, int(given["place"][int(bad[0])]), "embedding"),
+        )
+
+
+def _three(ids: pl.Series) -> str:
+    return ", ".join(repr(i) for i in ids.head(3))

@@ -1,0 +1,1 @@
+"""Pictures judged against their originals: what reconstruction and super-resolution share."""

@@ -1,0 +1,108 @@
+"""What is measured of a picture that a model made: each metric's direction, range and source.
+
+Lower is better for LPIPS alone; who reads a table of these numbers side by side takes the best
+group for the worst if nothing says so.
+"""
+
+from __future__ import annotations
+
+from isolux.vocabulary.info import Metric, Reference
+
+__all__ = [
+    "CURRICULAR_FACE",
+    "FHIBE",
+    "LPIPS",
+    "OF_PIXELS",
+    "PICTURES",
+    "PIQ",
+]
+
+FHIBE = Reference(
+    "fhibe",
+    "Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M., Georgievski, T.,"
+    " et al. (2025). Fair human-centric image dataset for ethical AI benchmarking. Nature.",
+    "Methods, narrow model evaluation metrics",
+    "https://fairnessbenchmark.ai.sony",
+)
+LPIPS = Reference(
+    "lpips",
+    "Zhang, R., Isola, P., Efros, A. A., Shechtman, E., & Wang, O. (2018). The unreasonable"
+    " effectiveness of deep features as a perceptual metric. In Proceedings of the IEEE/CVF"
+    " Conference on Computer Vision and Pattern Recognition (CVPR) (pp. 586–595).",
+    "section 3, equation 1",
+    "https://github.com/richzhang/PerceptualSimilarity",
+)
+PIQ = Reference(
+    "piq",
+    "Kastryulin, S., Zakirov, J., Prokopenko, D., & Dylov, D. V. (2022). PyTorch Image Quality:"
+    " Metrics for image quality assessment. arXiv:2208.14818.",
+    "psnr: 1e-8 is added to the mean squared error",
+    "https://arxiv.org/abs/2208.14818",
+)
+SSIM = Reference(
+    "ssim",
+    "Wang, Z., Bovik, A. C., Sheikh, H. R., & Simoncelli, E. P. (2004). Image quality assessment:"
+    " From error visibility to structural similarity. IEEE Transactions on Image Processing, 13(4),"
+    " 600–612.",
+    "equation 13; an 11 × 11 window of standard deviation 1.5",
+    "https://doi.org/10.1109/TIP.2003.819861",
+)
+CURRICULAR_FACE = Reference(
+    "curricularface",
+    "Huang, Y., Wang, Y., Tai, Y., Liu, X., Shen, P., Li, S., Li, J., & Huang, F. (2020)."
+    " CurricularFace: Adaptive curriculum learning loss for deep face recognition. In Proceedings"
+    " of the IEEE/CVF Conference on Computer Vision and Pattern Recognition (CVPR)"
+    " (pp. 5901–5910).",
+    "the network whose embeddings FHIBE compares",
+    "https://arxiv.org/abs/2004.00288",
+)
+
+PICTURES = (
+    Metric(
+        name="lpips",
+        title="Perceptual distance",
+        definition="Distance of the model's picture to the original in the features of VGG-16;"
+        " lower is better.",
+        direction="lower",
+        low=0.0,
+        high=None,
+        unit="LPIPS",
+        reference=LPIPS,
+    ),
+    Metric(
+        name="psnr",
+        title="Peak signal-to-noise ratio",
+        definition="Ten times the logarithm of one over the mean squared difference of the pixels,"
+        " which run from 0 to 1.",
+        direction="higher",
+        low=0.0,
+        high=None,
+        unit="dB",
+        reference=PIQ,
+    ),
+    Metric(
+        name="ssim",
+        title="Structural similarity",
+        definition="Likeness of means, contrasts and patterns in windows of 11 × 11 pixels,"
+        " averaged over windows and colours.",
+        direction="higher",
+        low=-1.0,
+        high=1.0,
+        unit="SSIM",
+        reference=SSIM,
+    ),
+    Metric(
+        name="identity_cosine",
+        title="Identity kept",
+        definition="Cosine between the face embeddings of the model's picture and of the original;"
+        " 1 is the same direction.",
+        direction="higher",
+        low=-1.0,
+        high=1.0,
+        unit="cosine",
+        reference=CURRICULAR_FACE,
+    ),
+)
+
+OF_PIXELS = ("lpips", "psnr", "ssim")
+"""What two pictures are enough for."""

@@ -1,0 +1,1 @@
+"""People named by a phrase: what grounding and open vocabulary share."""

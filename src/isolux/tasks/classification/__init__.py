@@ -1,0 +1,268 @@
+"""Classification: whether a unit's answer is one of the classes that are true of it.
+
+Predictions and truth come in, one score per unit and metric goes out, and evidence for the
+metrics that are no means. Per-class recall is FACET's ``R@1`` (section 6.1, appendix A.5.2), and
+the rates of every class against the rest are what its equalised odds need (the same place). The
+two policies for a face that was not detected are FairFace's (section 4.4, Tables 6 and 8), and a
+model that knows other labels is judged by the highest score over each class's labels (FACET,
+appendix A.5.3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import polars as pl
+
+from isolux.tasks._classification_metrics import EVIDENCE, FACET, METRICS, REFERENCES
+from isolux.tasks._truth import instances_with_truth, unused_merges
+from isolux.tasks.classification.answers import read_answers
+from isolux.tasks.classification.choice import choose, missing_inputs, refuse_settings
+from isolux.tasks.classification.class_merge import LabelMap, old_to_new
+from isolux.tasks.classification.confidence import Confidence, ScoreOf, read_confidence
+from isolux.tasks.classification.rates import POSITIVE_RATES, Judged, judge, score_rows
+from isolux.tasks.classification.tallies import tallies
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.spec import UNKNOWN_VALUES
+
+__all__ = ["INFO", "score"]
+
+INFO = TaskInfo(
+    title="Classification",
+    summary="Whether the class that a model gives a person or object is true of it.",
+    references=REFERENCES,
+    assumptions=(
+        "A unit that carries several classes is judged right by any of them.",
+        "Accuracy and selection rate also move with how common each class is in a group.",
+        "Calibration error is never negative, so noise makes it larger in small groups.",
+    ),
+    metrics=METRICS,
+    defaults=("accuracy", "recall", "balanced_accuracy"),
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    target: str | None = None,
+    positive: str | None = None,
+    one_vs_rest: bool = False,
+    metrics: Sequence[str] = (),
+    top_k: Sequence[int] = (),
+    undetected: Literal["mistake", "leave-out", "both"] = "mistake",
+    label_map: LabelMap | None = None,
+    prediction_map: Mapping[str, str] | None = None,
+    unknown_values: Sequence[str] = UNKNOWN_VALUES,
+    score_of: ScoreOf | None = None,
+    model: str | None = None,
+) -> Scores:
+    """Judge every answer of one or several models against the truth.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances.
+    predictions : frame
+        Table ``predictions (labels)``: ``model, instance_id, label, score, rank`` and, if known,
+        ``detected``. Several ranks are several answers.
+    target : str, optional
+        The attribute that holds the truth; none: ``classes`` of the instances. Several values of
+        one unit are several valid classes, and any of them is right (FACET, section 6.1).
+    positive : str, optional
+        The class that true and false positive rates, precision, selection rate and ROC are about.
+        A unit is positive if its truth includes that class, and is given it if that is its first
+        answer: another valid class does not count here.
+    one_vs_rest : bool
+        The rates of ``positive`` for every class that is true of anybody, each against the rest
+        (FACET, A.5.2: the true negative rate by class). Scores are then as many as people times
+        classes for each rate: name the ``metrics`` that are wanted.
+    metrics : sequence of str
+        What to measure. None: ``accuracy``, ``recall`` and ``balanced_accuracy``; with
+        ``positive`` or ``one_vs_rest`` the six rates of a class; with scores
+        ``calibration_error`` and, with ``positive``, ``roc_auc``; ``detection_rate`` where
+        predictions have ``detected`` or empty answers.
+    top_k : sequence of int
+        Adds ``top_k_accuracy`` for each k (column ``threshold``).
+    undetected : {"mistake", "leave-out", "both"}
+        What a unit counts as that was not detected (``detected`` false; or not said, and the first
+        answer empty). ``"mistake"``: wrong, and given no class, so it is neither a true nor a false
+        positive. ``"leave-out"``: null, "not detected". ``"both"``: as a mistake, and
+        ``accuracy_on_detected`` and ``recall_on_detected`` beside. A unit that was detected but
+        not answered is wrong under each of them.
+    label_map : mapping of str to sequence of str, optional
+        Classes to merge, in truth and answers alike: new class to old ones. Others stay. A merged
+        class has the rank and the score of the first of its members among the answers.
+    prediction_map : mapping of str to str, optional
+        The model's labels to the classes; applied before ``label_map``. A class scores the maximum
+        over its labels, the answer is the class with the highest score (FACET, A.5.3). Other
+        labels are dropped and counted.
+    unknown_values : sequence of str
+        Truths that mean "nobody knows", compared without case.
+    score_of : {"answer", "positive"}, optional
+        What a single score per unit is the confidence in: the answer, whatever it is, or the
+        positive class. Not said: with ``positive`` the positive class, provided that the scores
+        tell the answers apart (area of .9 at least; else nothing is made of them); without it,
+        the answer. Between two classes one is read as one minus the other.
+    model : str, optional
+        What to call the model if there is not one prediction to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: table ``scores``, values 0 or 1, one row for each model, metric, ``label``
+        (recall: the class; rates of the positive class: that class), ``threshold`` (k) and unit.
+        A group's metric is the mean of its values. A unit outside a metric's population has no row
+        (recall of a class that is not true of it; precision where the class was not given). A unit
+        that could not be judged is null, with the reason "unknown truth", "no prediction" or "not
+        detected"; one whose truth is unknown is in no class and so in no row of recall and of
+        true and false positive and negative rates.
+        ``recall`` of a class counts an answer as right if it is any class valid for that person
+        (FACET: "we treat both classes as valid labels", and recall "is equivalent to the accuracy
+        for the specific (class, attribute) pair"): a guitarist who also is a singer and is taken
+        for a singer is recalled as both.
+        ``evidence["classification"]``: one row per model and unit with ``model, unit_id,
+        cluster_id, truth, prediction, detected, correct, confidence, positive, positive_score,
+        is_positive, reason``, for ``balanced_accuracy``, ``roc_auc`` and ``calibration_error``.
+        ``info``: the task, with the metrics that were measured.
+
+    Raises
+    ------
+    SpecError
+        A metric that the input does not allow, a positive class that never is true, no truth, one
+        positive class and every class at once.
+    UnknownNameError
+        No such attribute, metric or column.
+    TableError, JoinError
+        Predictions that cannot be read, or that are for nobody in the dataset.
+
+    Examples
+    --------
+    The second person validly carries two classes, and the third was not found.
+
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> people = Dataset(
+    ...     name="three people",
+    ...     info=DatasetInfo(title="Three people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame(
+    ...         {
+    ...             "instance_id": ["a", "b", "c"],
+    ...             "image_id": ["a", "b", "c"],
+    ...             "classes": [["nurse"], ["nurse", "singer"], ["singer"]],
+    ...         }
+    ...     ),
+    ... )
+    >>> answers = pl.DataFrame(
+    ...     {
+    ...         "model": "m",
+    ...         "instance_id": ["a", "b", "c"],
+    ...         "label": ["nurse", "singer", None],
+    ...         "score": None,
+    ...         "rank": 1,
+    ...     }
+    ... )
+    >>> scores = score(people, answers, metrics=["recall", "detection_rate"])
+    >>> means = scores.units.group_by("metric", "label", maintain_order=True)
+    >>> means.agg(pl.col("value").mean().round(3)).sort("metric", "label").rows()
+    [('detection_rate', None, 0.667), ('recall', 'nurse', 1.0), ('recall', 'singer', 0.5)]
+    """
+    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    ks = sorted(set(top_k))
+    refuse_settings(undetected, ks)
+    merge = old_to_new(label_map)
+    instances = instances_with_truth(dataset, target, merge, unknown_values)
+    answers = read_answers(
+        predictions,
+        instances["unit_id"],
+        prediction_map=prediction_map,
+        merge=merge,
+        model=model,
+    )
+    _refuse_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
+    units = judge(instances, answers)
+    confidence = read_confidence(units, answers, positive, score_of)
+    missing = confidence.missing | missing_inputs(answers, positive, ks)
+    if one_vs_rest:
+        missing = {name: why for name, why in missing.items() if name not in POSITIVE_RATES}
+    names = choose(INFO, asked, missing, undetected=undetected, top_k=ks)
+    leave_out = undetected == "leave-out"
+    judged = Judged(units, answers, positive, ks, leave_out=leave_out, one_vs_rest=one_vs_rest)
+    return Scores(
+        units=score_rows(judged, names),
+        info=_measured(names, mapped=prediction_map is not None),
+        evidence={EVIDENCE: _evidence(judged, confidence)},
+        notes=(
+            *unused_merges(dataset, target, merge, answers.unmerged),
+            *_notes(judged, confidence, missing, undetected),
+        ),
+    )
+
+
+def _measured(names: Sequence[str], *, mapped: bool) -> TaskInfo:
+    """Declare the metrics that were measured and cite what they rest on, and nothing else."""
+    metrics = tuple(INFO.metric(name) for name in names)
+    cited = [m.reference for m in metrics if m.reference]
+    cited += [replace(FACET, place="appendix A.5.3")] if mapped else []
+    references = tuple(dict.fromkeys(cited))
+    return replace(INFO, metrics=metrics, defaults=tuple(names), references=references)
+
+
+def _refuse_positive(truth: pl.Series, positive: str | None, *, one_vs_rest: bool) -> None:
+    if one_vs_rest and positive is not None:
+        raise SpecError(
+            "one class cannot be the positive one while every class is",
+            expected="positive, or one_vs_rest",
+            found=f"positive={positive!r} and one_vs_rest",
+        )
+    known = truth.explode().drop_nulls().unique().sort().to_list()
+    if positive is not None and known and positive not in known:
+        raise SpecError(
+            f"the positive class {positive!r} is true of nobody",
+            expected="one of " + ", ".join(known[:30]) + (", …" if len(known) > 30 else ""),
+            where="positive",
+        )
+
+
+def _evidence(judged: Judged, confidence: Confidence) -> pl.DataFrame:
+    """One row per model and unit; ``correct`` follows the policy, ``reason`` says why it is null.
+
+    Where ``correct`` is known, ``reason`` says why there is no score.
+    """
+    positive = pl.lit(judged.positive, dtype=pl.String)
+    columns = judged.units.with_columns(confidence.columns)
+    unscored = pl.col("score").is_null() & pl.col("score").is_not_null().any()
+    return columns.select(
+        "model",
+        "unit_id",
+        "cluster_id",
+        "truth",
+        "prediction",
+        "detected",
+        correct=pl.when(pl.col(judged.reason).is_null()).then("correct"),
+        confidence="confidence",
+        positive=positive,
+        positive_score="positive_score",
+        is_positive=pl.col("truth").list.contains(positive)
+        if judged.positive is not None
+        else pl.lit(None, dtype=pl.Boolean),
+        reason=pl.coalesce("left_out", pl.when(unscored).then(pl.lit("no score"))),
+    )
+
+
+def _notes(
+    judged: Judged, confidence: Confidence, missing: Mapping[str, str], undetected: str
+) -> tuple[str, ...]:
+    notes = [*judged.answers.notes, *tallies(judged.units, undetected), *confidence.notes]
+    if judged.units["score"].is_not_null().any():
+        notes += [
+            f"{INFO.metric(name).title} was not measured: it needs {missing[name]}."
+            for name in ("roc_auc", "calibration_error")
+            if name in missing and (name != "roc_auc" or judged.positive is not None)
+        ]
+    if undetected == "both" and "accuracy_on_detected" in missing:
+        notes.append("Nothing says who was not detected, so both policies are one.")
+    return tuple(notes)

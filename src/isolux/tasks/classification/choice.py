@@ -1,0 +1,92 @@
+"""Which metrics are measured: what was asked for, or all that the input allows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from isolux.tasks.classification.answers import Answers
+from isolux.tasks.classification.rates import POSITIVE_RATES
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import TaskInfo
+
+__all__ = ["POLICIES", "choose", "missing_inputs", "refuse_settings"]
+
+POLICIES = ("mistake", "leave-out", "both")
+_ON_DETECTED = {"accuracy": "accuracy_on_detected", "recall": "recall_on_detected"}
+
+
+def refuse_settings(undetected: str, top_k: Sequence[int]) -> None:
+    """Refuse a policy that is not known and a k that is no rank."""
+    if undetected not in POLICIES:
+        raise SpecError(
+            "undetected is not known",
+            expected="one of " + ", ".join(POLICIES),
+            found=repr(undetected),
+        )
+    wrong = [k for k in top_k if isinstance(k, bool) or not isinstance(k, int) or k < 1]
+    if wrong:
+        raise SpecError(
+            "top_k counts answers", expected="whole numbers of at least 1", found=repr(wrong[0])
+        )
+
+
+def missing_inputs(answers: Answers, positive: str | None, top_k: Sequence[int]) -> dict[str, str]:
+    """Name the metrics that the input does not allow, and what each of them lacks.
+
+    Raises
+    ------
+    SpecError
+        No unit has as many answers as the largest k asks for.
+    """
+    missing: dict[str, str] = {}
+    if not answers.tells_detection:
+        lacks = "a column `detected`, or empty answers, in the predictions"
+        missing |= dict.fromkeys(("detection_rate", *_ON_DETECTED.values()), lacks)
+    if positive is None:
+        missing |= dict.fromkeys((*POSITIVE_RATES, "roc_auc"), "positive, the class it is about")
+    if not top_k:
+        missing["top_k_accuracy"] = "top_k, such as top_k=(5,)"
+    elif answers.ranked.height:
+        most = answers.ranked.group_by("unit").len().select(pl.col("len").max()).item()
+        if max(top_k) > most:
+            raise SpecError(
+                f"top_k={max(top_k)} needs as many ranked answers",
+                expected=f"units with {max(top_k)} distinct answers",
+                found=f"at most {most}",
+            )
+    return missing
+
+
+def choose(
+    info: TaskInfo,
+    asked: Sequence[str],
+    missing: Mapping[str, str],
+    *,
+    undetected: str,
+    top_k: Sequence[int],
+) -> tuple[str, ...]:
+    """List the metrics to measure, in the order in which the task declares them.
+
+    Raises
+    ------
+    UnknownNameError
+        The task has no metric of that name.
+    SpecError
+        A metric was asked for that the input does not allow.
+    """
+    if asked:
+        wanted = {info.metric(name).name for name in asked}
+        for name in sorted(wanted & set(missing)):
+            raise SpecError(
+                f"the metric {name!r} cannot be measured", expected=missing[name], where="metrics"
+            )
+        wanted |= {"top_k_accuracy"} if top_k else set()
+        partners = {_ON_DETECTED[name] for name in wanted if name in _ON_DETECTED}
+    else:
+        wanted = {m.name for m in info.metrics} - set(_ON_DETECTED.values())
+        partners = set(_ON_DETECTED.values())
+    if undetected == "both":
+        wanted |= partners
+    return tuple(m.name for m in info.metrics if m.name in wanted and m.name not in missing)

@@ -1,0 +1,208 @@
+"""Face detection: whether each face in a picture was found, how exactly, and how many were missed.
+
+As detection, with the miss rate beside the recalls. Judged by COCO's one-to-one rule, with all
+faces of an image matched together, also those whose demographics nobody knows; or by WIDER FACE's
+own protocol (Yang et al. 2016), which is in ``wider_protocol``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from isolux.tasks._boxes.evidence import AVERAGE_PRECISION, IN_GROUP, PRECISION_BY_SIZE
+from isolux.tasks._boxes.matching import Matching, OtherGroups
+from isolux.tasks._boxes.metrics import (
+    COCO,
+    DETECTION,
+    FACET,
+    HOIEM,
+    MISS_RATE,
+    RECALL_BY_SIZE,
+    WIDER,
+)
+from isolux.tasks._boxes.scoring import box_pairs, score_shapes, settings_of
+from isolux.tasks._boxes.table import NO_BOX
+from isolux.tasks.face_detection.wider_protocol import WIDER_METRICS, score_by_wider
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.tables import BOX_PREDICTIONS
+
+__all__ = ["INFO", "score"]
+
+INFO = TaskInfo(
+    predictions="outputs",
+    whole_images=True,
+    title="Face detection",
+    summary="Whether a model's boxes find each face, at ten overlaps, and how many it misses.",
+    references=(WIDER, COCO, FACET, HOIEM),
+    assumptions=(
+        "Every face in an image is annotated, or covered by a crowd box.",
+        "Recall does not see false alarms: a model that draws more boxes can only gain by it.",
+        "Overlap at high thresholds also measures how the annotators drew.",
+    ),
+    metrics=(
+        *DETECTION,
+        MISS_RATE,
+        *RECALL_BY_SIZE,
+        *AVERAGE_PRECISION,
+        *PRECISION_BY_SIZE,
+        *IN_GROUP,
+        *WIDER_METRICS,
+    ),
+    defaults=("average_recall", "recall_at_iou", "miss_rate"),
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    metrics: Sequence[str] = (),
+    person_label: str | Sequence[str] | None = None,
+    iou_thresholds: Sequence[float] = (0.5, 0.75),
+    score_threshold: float | Sequence[float] | None = None,
+    score_iou: float = 0.5,
+    max_detections: int | None = None,
+    top_k: Sequence[int] = (),
+    matching: Matching = "one-to-one",
+    common_count: float | None = None,
+    other_groups: OtherGroups = "ignore",
+    pixel_inclusive: bool = False,
+    protocol: Literal["coco", "wider"] = "coco",
+    model: str | None = None,
+) -> Scores:
+    """Judge for each face whether one or several models found it.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances, with ``box_x``, ``box_y``, ``box_w``, ``box_h`` in pixels. Those
+        that are not ``judged`` take part in the matching and are not scored.
+    predictions : frame
+        Table ``BOX_PREDICTIONS``: ``model, image_id, label, box_x, box_y, box_w, box_h, score``.
+        None in an image: every face there was missed.
+    metrics : sequence of str
+        What to measure. None: ``average_recall``, ``recall_at_iou`` and ``miss_rate``, and what
+        ``top_k`` and ``score_threshold`` ask for.
+    person_label : str or sequence of str, optional
+        The labels of predictions that mean a face. Must be named where there are several.
+    iou_thresholds : sequence of float
+        Of ``recall_at_iou``, in column ``threshold``.
+    score_threshold : float or sequence of float, optional
+        Adds ``found_at_score``; and ``miss_rate`` then counts who was not found at that score.
+        Other metrics go by all detections.
+    score_iou : float
+        The overlap at which ``found_at_score`` and ``miss_rate`` are read.
+    max_detections : int, optional
+        Only the so many highest-scoring detections of each image take part. None: all of them, as
+        crowds of several hundred faces ask for; COCO's is 100.
+    top_k : sequence of int
+        Adds ``average_recall_at_k`` for each k.
+    matching : {"one-to-one", "best-overlap", "per-group"}
+        COCO's rule, or that of FHIBE's released tool: the best overlap of each face, however often
+        a detection is used. "per-group" is COCO's rule
+        for each group's people alone, after they are grouped: it measures
+        ``average_recall_in_group`` and ``average_precision_in_group``, which may also be named
+        beside others.
+    common_count : float, optional
+        N of ``normalised_average_precision``. None: for each attribute (and class) the mean count
+        of people over its groups, as in ICON².
+    other_groups : {"ignore", "remove"}
+        Where each group is matched alone, what finds another group's person is neither right nor
+        wrong, or is a false alarm.
+    pixel_inclusive : bool
+        The +1 convention of WIDER FACE's evaluation.
+    protocol : {"coco", "wider"}
+        Whose rules. ``wider``: WIDER FACE's own, with the metrics ``wider_average_precision_easy``,
+        ``_medium``, ``_hard`` and ``wider_recall_easy``, … of the lists that the instances have
+        (true or false in columns ``easy``, ``medium``, ``hard``), and of all faces without such an
+        ending (measured where no list is at hand). A detection stands for the face that it
+        overlaps most, at ``score_iou`` or more with the +1 convention; a face of another level is
+        neither found nor missed; recall is also read at ``score_threshold``. Load WIDER FACE with
+        ``judge="all"`` for its published numbers: faces without demographics are no others.
+    model : str, optional
+        What to call the model if there is not one prediction to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: table ``scores``, one row for each model, metric, ``threshold`` and face, 0 to
+        1; higher is better but for ``miss_rate``. Null with a reason as in detection.
+
+    Raises
+    ------
+    SpecError
+        A setting that cannot be used; predictions of several labels none of which was named.
+    UnknownNameError, TableError, JoinError
+        No such metric; a box that is none; no prediction in any image of the dataset.
+
+    Examples
+    --------
+    The face is found, but not surely enough.
+
+    >>> import polars as pl
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> side = {"box_x": [0.0], "box_y": [0.0], "box_w": [10.0], "box_h": [10.0]}
+    >>> face = Dataset(
+    ...     name="a face",
+    ...     info=DatasetInfo(title="A face", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a"], "image_id": ["1"], **side}),
+    ... )
+    >>> box = pl.DataFrame(
+    ...     {"model": ["m"], "image_id": ["1"], "label": [None], "score": [0.4], **side}
+    ... )
+    >>> for sure in (None, 0.5):
+    ...     score(face, box, metrics=["miss_rate"], score_threshold=sure).units["value"].to_list()
+    [0.0]
+    [1.0]
+    """
+    if protocol not in ("coco", "wider"):
+        raise SpecError(
+            "protocol cannot be set to that", expected="coco or wider", found=repr(protocol)
+        )
+    settings = settings_of(
+        iou_thresholds, score_threshold, score_iou, max_detections, top_k, matching,
+        common_count=common_count, other_groups=other_groups,
+    )  # fmt: skip
+    asked = (metrics,) if isinstance(metrics, str) else metrics
+    if protocol == "wider":
+        given = {
+            "iou_thresholds": settings.iou_thresholds != (0.5, 0.75),
+            "max_detections": max_detections is not None,
+            "top_k": bool(settings.top_k),
+            "matching": matching != "one-to-one",
+        }
+        _refuse_settings([name for name, is_given in given.items() if is_given])
+        return score_by_wider(
+            ("face_detection", INFO), dataset, predictions, settings,
+            metrics=asked, person_label=person_label, model=model,
+        )  # fmt: skip
+    _refuse_wider_metrics(asked)
+    pairs_of = box_pairs(settings, pixel_inclusive=pixel_inclusive)
+    return score_shapes(
+        ("face_detection", INFO, BOX_PREDICTIONS), dataset, predictions, settings, pairs_of,
+        metrics=asked, person_label=person_label, person_class=None, by_class=False,
+        lacking=NO_BOX, model=model,
+    )  # fmt: skip
+
+
+def _refuse_settings(given: Sequence[str]) -> None:
+    if given:
+        raise SpecError(
+            f"WIDER FACE's protocol has no {' and no '.join(given)}",
+            expected="score_iou and score_threshold at most beside protocol='wider'",
+            found=", ".join(given),
+        )
+
+
+def _refuse_wider_metrics(asked: Sequence[str]) -> None:
+    own = [metric.name for metric in WIDER_METRICS]
+    for name in asked:
+        if name in own:
+            raise SpecError(
+                f"the metric {name!r} is one of WIDER FACE's protocol",
+                expected="protocol='wider'",
+                found="protocol='coco'",
+            )

@@ -1,0 +1,344 @@
+"""Face parsing: how well a model's masks of skin, eyes, hair, … cover those annotated in each face.
+
+Pictures of masks come in, one score per face goes out: F1 (Dice's coefficient) of each part, and
+their mean over parts, as FHIBE reports it. The text averages over all categories, the released
+tool over those that the annotation of the face has, the background among them: named options here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.stats.statistic import FloatArray
+from isolux.tasks._boxes.metrics import FHIBE
+from isolux.tasks.face_parsing.faces import (
+    Counts,
+    Source,
+    Truth,
+    count_pixels,
+    files_by_face,
+    joined_files,
+    judged_faces,
+    truth_of,
+)
+from isolux.tasks.face_parsing.part_names import BACKGROUND, LABELS, Vocabulary, vocabulary_of
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.info import Metric, Reference, TaskInfo
+from isolux.vocabulary.tables import SCORES
+
+__all__ = ["INFO", "score"]
+
+Classes = Literal["all", "present"]
+Absent = Literal["leave-out", "right", "wrong"]
+Overlaps = Literal["keep", "last"]
+_KNOWN = {
+    "classes": ("all", "present"),
+    "absent": ("leave-out", "right", "wrong"),
+    "overlaps": ("keep", "last"),
+}
+_NOTHING, _NONE_OF_THESE = "no annotated part", "none of these parts"
+_Flags = npt.NDArray[np.bool_]
+
+PARSING = replace(FHIBE, place="Methods, narrow model evaluation metrics: face segmentation")
+DICE = Reference(
+    "dice",
+    "Dice, L. R. (1945). Measures of the amount of ecologic association between species. Ecology,"
+    " 26(3), 297–302.",
+    "page 298",
+    "https://doi.org/10.2307/1932409",
+)
+INFO = TaskInfo(
+    predictions="outputs",
+    title="Face parsing",
+    summary="How well a model's masks cover the annotated parts of each face.",
+    references=(PARSING, DICE),
+    assumptions=(
+        "A part that is not drawn is not in the picture, in the annotation and in the prediction.",
+        "A face of which a model gave no mask at all scores 0.",
+        "F1 of a small part moves more by one pixel of outline than that of a large one.",
+    ),
+    metrics=(
+        Metric(
+            name="mean_f1",
+            title="Mean F1 of parts",
+            definition="Mean over the parts of a face of F1: twice the pixels that the annotation "
+            "and the prediction share, over the sum of both; then mean over faces.",
+            direction="higher",
+            reference=PARSING,
+        ),
+        Metric(
+            name="f1_by_part",
+            title="F1",
+            definition="Mean over faces of one part's F1: twice the pixels that the annotation and "
+            "the prediction share, over the sum of both.",
+            direction="higher",
+            reference=DICE,
+        ),
+    ),
+    defaults=("mean_f1",),
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    metrics: Sequence[str] = (),
+    classes: Classes = "all",
+    absent: Absent = "leave-out",
+    background: bool = False,
+    overlaps: Overlaps = "keep",
+    parts: Sequence[str] = (),
+    mapping: Mapping[str, str] | None = None,
+    labels: Sequence[str] = LABELS,
+    truth: Source | None = None,
+    root: str | None = None,
+    model: str | None = None,
+) -> Scores:
+    """Judge for each face how well the part masks of one or several models cover it.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances, with ``part_mask_uri`` (a label picture below ``root``),
+        ``part_masks`` (run lengths), ``segments`` (polygons; its images then have ``width`` and
+        ``height``) or ``part_mask_files`` (a picture below ``root`` for each part, as
+        CelebAMask-HQ publishes them).
+    predictions : frame
+        Table ``PART_MASK_FILES``: ``model, image_id, part, uri``. ``image_id`` is an instance's
+        id, or that of an image with one face. The part ``combined`` is a label picture and counts
+        before pictures of parts. None of a face: it was missed.
+    metrics : sequence of str
+        None: ``mean_f1``; ``f1_by_part`` when named.
+    classes : {"all", "present"}
+        Parts that a face's mean is over: all (FHIBE's text), a part that was drawn and is not
+        there thus counting 0; or those annotated in the face (FHIBE's released tool).
+    absent : {"leave-out", "right", "wrong"}
+        A part of ``"all"`` neither annotated nor drawn, whose F1 is 0 / 0: left out, 1, or 0.
+    background : bool
+        Count what no part covers as one more part, as the released tool does.
+    overlaps : {"keep", "last"}
+        A pixel of several parts counts for each of them, or for the last in the order of
+        ``labels`` alone, as CelebAMask-HQ's label pictures are made.
+    parts : sequence of str
+        Only these of the dataset's parts count; none: all.
+    mapping : mapping of str to str, optional
+        The model's name of a part to the dataset's; several to one are united, those to
+        ``background`` left out.
+    labels : sequence of str
+        What the numbers of label pictures mean, from 0. Not given: CelebAMask-HQ's 19.
+    truth : {"picture", "masks", "polygons", "files"}, optional
+        Which annotation counts; not given: the first that there is.
+    root : str, optional
+        The folder that these paths start from; not given: the nearest above the dataset's
+        files in which such a picture is.
+    model : str, optional
+        What to call the model if there is not one prediction to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: table ``scores``, a row for each model, metric and face, of ``f1_by_part`` for
+        each part that counts in the face (its name in ``label``); 0 to 1, higher is better. Null
+        with the reason "no annotated part", "none of these parts", "a crowd, not one person",
+        "marked to be ignored" or "takes part in matching only".
+
+    Raises
+    ------
+    SpecError, UnknownNameError
+        A setting that cannot be used; parts of the model that the dataset does not have, with both
+        lists; no such metric or part.
+    JoinError
+        No prediction is for a face of the dataset, or one is for an image with several.
+    FileError, TableError
+        A picture that is missing, damaged, or of another size than its image; run lengths or
+        polygons that are none.
+
+    Examples
+    --------
+    Her hair covers the left column of a picture of 2 × 2 pixels; the model draws one pixel of it
+    and one of skin, which is not there: F1 of 2 · 1 / (2 + 1) and 0.
+
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from PIL import Image
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> hair = {"part": "hair", "counts": "022", "height": 2, "width": 2}
+    >>> skin = hair | {"part": "skin", "counts": "4"}
+    >>> person = Dataset(
+    ...     name="one",
+    ...     info=DatasetInfo(title="One", summary="An example.", references=()),
+    ...     instances=pl.DataFrame(
+    ...         {"instance_id": ["a"], "image_id": ["1"], "part_masks": [[hair, skin]]}
+    ...     ),
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     files = [f"{folder}/1_hair.png", f"{folder}/1_skin.png"]
+    ...     for file, pixels in zip(files, ([[1, 0], [0, 0]], [[0, 1], [0, 0]])):
+    ...         Image.fromarray(np.array(pixels, np.uint8)).save(file)
+    ...     drawn = pl.DataFrame(
+    ...         {"model": "m", "image_id": "1", "part": ["hair", "skin"], "uri": files}
+    ...     )
+    ...     means = [
+    ...         score(person, drawn, classes=over).units["value"].round(3).item()
+    ...         for over in ("all", "present")
+    ...     ]
+    >>> means
+    [0.333, 0.667]
+    """
+    _refuse(classes=classes, absent=absent, overlaps=overlaps)
+    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    names = {INFO.metric(name).name for name in asked} or set(INFO.defaults)
+    rows = judged_faces(dataset)
+    found = truth_of(dataset, rows, truth, root)
+    files, notes = joined_files(predictions, rows)
+    models = tuple(files["model"].unique().sort()) or (model or "model",)
+    words = vocabulary_of(
+        found.parts, files["part"].unique().sort().to_list(), labels, mapping or {}
+    )
+    chosen = _chosen(words, (parts,) if isinstance(parts, str) else parts, background=background)
+    counted = count_pixels(found, files_by_face(files, models), words, last_wins=overlaps == "last")
+    made = []
+    for name in models:
+        value, counts = f1_of(counted[name], chosen, classes=classes, absent=absent)
+        made += _rows(name, _reasons(found, counted[name], counts), value, counts, chosen, names)
+    kept = tuple(metric for metric in INFO.metrics if metric.name in names)
+    return Scores(
+        units=pl.concat(made),
+        info=replace(INFO, metrics=kept, defaults=tuple(m.name for m in kept)),
+        notes=(*notes, *_said(found, counted, chosen, classes, absent)),
+    )
+
+
+def f1_of(
+    counted: Counts, chosen: Mapping[int, str], *, classes: Classes, absent: Absent
+) -> tuple[FloatArray, _Flags]:
+    """Compute F1 of the chosen parts of each face, and which of them count: ``[n, c]`` each."""
+    at = list(chosen)
+    truth, drawn, common = (
+        pixels[:, at] for pixels in (counted.truth, counted.drawn, counted.common)
+    )
+    both = truth + drawn
+    value = np.divide(2.0 * common, both, out=np.zeros(both.shape), where=both > 0)
+    if classes == "present":
+        return value, truth > 0
+    if absent == "right":
+        value = np.where((both == 0) & ~counted.missed[:, None], 1.0, value)
+    return value, (both > 0) | np.full(both.shape, absent != "leave-out")
+
+
+def _refuse(**settings: str) -> None:
+    for name, value in settings.items():
+        if value not in _KNOWN[name]:
+            raise SpecError(
+                f"{name} cannot be that", expected=" or ".join(_KNOWN[name]), found=repr(value)
+            )
+
+
+def _chosen(words: Vocabulary, parts: Sequence[str], *, background: bool) -> dict[int, str]:
+    """Name the parts that count, by number."""
+    for part in parts if words.names else ():
+        if part not in words.names:
+            raise UnknownNameError("part", part, words.names, where="parts")
+    numbered = dict(enumerate((BACKGROUND, *words.names)))
+    return {
+        k: name
+        for k, name in numbered.items()
+        if (background if k == 0 else not parts or name in parts)
+    }
+
+
+def _reasons(truth: Truth, counted: Counts, counts: _Flags) -> pl.DataFrame:
+    """Say of each face why it has no mean, if it has none."""
+    annotated = pl.Series(counted.truth[:, 1:].any(axis=1), dtype=pl.Boolean)
+    some = pl.Series(counts.any(axis=1), dtype=pl.Boolean)
+    reason = pl.coalesce(
+        "reason",
+        pl.when(~annotated).then(pl.lit(_NOTHING)),
+        pl.when(~some).then(pl.lit(_NONE_OF_THESE)),
+    )
+    return truth.rows.select("instance_id", "cluster_id", reason.alias("reason"))
+
+
+def _rows(
+    model: str,
+    faces: pl.DataFrame,
+    value: FloatArray,
+    counts: _Flags,
+    chosen: Mapping[int, str],
+    names: set[str],
+) -> list[pl.DataFrame]:
+    number = counts.sum(axis=1)
+    mean = np.divide(
+        (value * counts).sum(axis=1), number, out=np.zeros(len(value)), where=number > 0
+    )
+    made = []
+    if "mean_f1" in names:
+        made.append(_table(model, faces, "mean_f1", None, mean))
+    if "f1_by_part" in names:
+        judged = faces["reason"].is_null().to_numpy()
+        for c, part in enumerate(chosen.values()):
+            at: _Flags = np.logical_and(counts[:, c], judged)
+            made.append(_table(model, faces.filter(at), "f1_by_part", part, value[at, c]))
+    return made
+
+
+def _table(
+    model: str, faces: pl.DataFrame, metric: str, label: str | None, value: FloatArray
+) -> pl.DataFrame:
+    return SCORES.conform(
+        faces.select(
+            pl.lit(model).alias("model"),
+            pl.lit("face_parsing").alias("task"),
+            pl.lit(metric).alias("metric"),
+            pl.lit(label, dtype=pl.String).alias("label"),
+            pl.lit(None, dtype=pl.Float64).alias("threshold"),
+            pl.lit("instance").alias("unit_kind"),
+            pl.col("instance_id").alias("unit_id"),
+            "cluster_id",
+            pl.when(pl.col("reason").is_null()).then(pl.Series(value)).alias("value"),
+            "reason",
+        )
+    )
+
+
+def _said(
+    truth: Truth,
+    counted: Mapping[str, Counts],
+    chosen: Mapping[int, str],
+    classes: Classes,
+    absent: Absent,
+) -> list[str]:
+    """Say what was averaged, who is not scored, and what was never drawn."""
+    rule = {
+        "leave-out": "left out where neither annotated nor drawn",
+        "right": "counted 1 where neither annotated nor drawn",
+        "wrong": "counted 0 where neither annotated nor drawn",
+    }[absent]
+    over = "the parts annotated in a face" if classes == "present" else f"all parts, {rule}"
+    within = "with" if 0 in chosen else "without"
+    notes = [f"Mean F1 is over {over}; {within} the background."]
+    several = len(counted) > 1
+    for name, counts in counted.items():
+        of = f"{name}: " if several else ""
+        annotated = counts.truth[:, 1:].any(axis=1)
+        missed = int((annotated & counts.missed).sum())
+        bare = int((~annotated & truth.rows["reason"].is_null().to_numpy()).sum())
+        if missed:
+            notes.append(
+                f"{of}{missed:,} of {truth.rows.height:,} faces have no mask: they score 0."
+            )
+        if bare:
+            notes.append(f"{of}{bare:,} of {truth.rows.height:,} are not scored: {_NOTHING}.")
+        some = (counts.truth.sum(axis=0) > 0) & (counts.drawn.sum(axis=0) == 0)
+        never = [part for k, part in chosen.items() if k and some[k]]
+        if never and not counts.missed.all():
+            notes.append(f"{of}Parts never drawn: {', '.join(never)}.")
+    return notes

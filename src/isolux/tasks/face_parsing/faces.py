@@ -1,0 +1,381 @@
+"""Faces with annotated parts and what models drew of them, one face in memory at a time.
+
+From the tables to pixels counted: for each face and part how many the truth has, how many a model
+drew, how many both. ``face_parsing`` makes F1 of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.geometry.masks import Masks
+from isolux.io.paths import inside
+from isolux.tasks._parts import (
+    Parts,
+    image_sizes,
+    known_size,
+    parts_named,
+    parts_of_cell,
+    parts_of_list,
+)
+from isolux.tasks.face_parsing.part_names import BACKGROUND, COMBINED, LABELS, Vocabulary
+from isolux.tasks.face_parsing.part_pictures import Size, read_labels, read_part
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, JoinError, SpecError, TableError, place
+from isolux.vocabulary.tables import INSTANCES, PART_MASK_FILES, check, to_polars
+
+__all__ = [
+    "Counts",
+    "Source",
+    "Truth",
+    "count_pixels",
+    "files_by_face",
+    "joined_files",
+    "judged_faces",
+    "truth_of",
+]
+
+Source = Literal["picture", "masks", "polygons", "files"]
+Drawn = dict[str, dict[int, list[tuple[str, str, int]]]]
+IntArray = npt.NDArray[np.int64]
+Bits = npt.NDArray[np.uint64]
+
+COLUMNS: dict[Source, str] = {
+    "picture": "part_mask_uri",
+    "masks": "part_masks",
+    "polygons": "segments",
+    "files": "part_mask_files",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """Where the annotated parts of faces are.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame
+        Instances with ``height`` and ``width`` of their images, and ``reason``: why a face is not
+        judged, null for the others.
+    source : {"picture", "masks", "polygons", "files"}
+    root : Path or None
+        Of pictures, one for all parts or one for each: the folder that their paths start from.
+    name : str
+        The dataset's, for errors.
+    """
+
+    rows: pl.DataFrame
+    source: Source
+    root: Path | None
+    name: str
+
+    @property
+    def column(self) -> str:
+        """The column of instances that holds the parts."""
+        return COLUMNS[self.source]
+
+    @property
+    def parts(self) -> list[str] | None:
+        """The parts that are named; of label pictures none are."""
+        if not self.rows.height:
+            return []
+        if self.source == "picture":
+            return None
+        named = parts_named(self.rows[self.column])
+        # Files are CelebAMask-HQ's: a part that nobody here has is one of its parts all the same.
+        every = self.source == "files" and set(named) <= set(LABELS)
+        return sorted({*named, *LABELS[1:]}) if every else named
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Pixels of each part: ``truth [n, K + 1]``; ``drawn`` and ``common`` of one model likewise.
+
+    ``missed [n]``: the model drew nothing of this face.
+    """
+
+    truth: IntArray
+    drawn: IntArray
+    common: IntArray
+    missed: npt.NDArray[np.bool_]
+
+
+def truth_of(
+    dataset: Dataset, rows: pl.DataFrame, source: Source | None, root: str | Path | None
+) -> Truth:
+    """Find the annotated parts: in the column asked for, else in the first that holds any.
+
+    Raises
+    ------
+    SpecError
+        No such source; nobody has parts of that kind.
+    FileError
+        The pictures are nowhere.
+    """
+    if source is not None and source not in COLUMNS:
+        raise SpecError("truth is not known", expected=" or ".join(COLUMNS), found=repr(source))
+    asked: Sequence[Source] = [source] if source else list(COLUMNS)
+    found = [s for s in asked if COLUMNS[s] in rows.columns and rows[COLUMNS[s]].count()]
+    if rows.height and not found:
+        raise SpecError(
+            "no face in the dataset has annotated parts",
+            expected="instances with " + " or ".join(COLUMNS[s] for s in asked),
+            found="nothing but nulls",
+            where=dataset.name,
+            hint="FHIBE's are loaded by release='face', its polygons by segments=True",
+        )
+    chosen = (found or ["picture"])[0]
+    sized = pl.concat([rows.drop("height", "width", strict=False), image_sizes(dataset, rows)],
+                      how="horizontal")  # fmt: skip
+    blank = [pl.lit(None).alias(c) for c in COLUMNS.values() if c not in sized.columns]
+    folder = None
+    if chosen in ("picture", "files") and rows.height:
+        folder = _root(dataset, _first_path(rows[COLUMNS[chosen]]), root, COLUMNS[chosen])
+    return Truth(sized.with_columns(blank), chosen, folder, dataset.name)
+
+
+def _first_path(cells: pl.Series) -> str:
+    held = cells.drop_nulls()
+    if held.dtype != pl.String:
+        held = held.explode().drop_nulls().struct.field("uri")
+    return str(held[0]) if len(held) else ""
+
+
+def _root(dataset: Dataset, first: str, root: str | Path | None, column: str) -> Path:
+    """Take the folder that was named, or the nearest above the dataset's files with that one."""
+    if root is not None:
+        return Path(root).expanduser()
+    for file in dataset.inputs:
+        for folder in Path(file).expanduser().resolve().parents:
+            if not Path(first).is_absolute() and (folder / first).is_file():
+                return folder
+    raise FileError(
+        "the pictures of the annotated parts are nowhere",
+        expected="root, the folder that their paths start from",
+        found=repr(first),
+        where=place(dataset.name, None, column),
+    )
+
+
+def judged_faces(dataset: Dataset) -> pl.DataFrame:
+    """Give the instances with a reason for those that are not judged."""
+    rows = INSTANCES.conform(dataset.instances)
+    flags = {"is_crowd": False, "ignore": False, "judged": True}
+    said = ("a crowd, not one person", "marked to be ignored", "takes part in matching only")
+    reason = [
+        pl.when((pl.col(flag) != usual).fill_null(value=False)).then(pl.lit(words))
+        for (flag, usual), words in zip(flags.items(), said, strict=True)
+        if flag in rows.columns
+    ]
+    none = pl.lit(None, dtype=pl.String)
+    return rows.with_columns(pl.coalesce(*reason, none).alias("reason"))
+
+
+def joined_files(predictions: object, rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Bring each file to its face: to the instance of that id, else to the one of that image."""
+    given = check(to_polars(predictions), PART_MASK_FILES, where="predictions")
+    given = given.select("model", "image_id", "part", "uri").with_row_index("file_row")
+    faces = rows.with_row_index("row").select(
+        pl.col("row").cast(pl.Int64), "image_id", "instance_id",
+    )  # fmt: skip
+    own = faces.select("row", image_id="instance_id")
+    of_image = faces.group_by("image_id").agg(pl.col("row").first(), n=pl.len())
+    joined = given.join(own, on="image_id", how="left", maintain_order="left").join(
+        of_image, on="image_id", how="left", maintain_order="left", suffix="_image"
+    )
+    unclear = joined.filter(pl.col("row").is_null() & (pl.col("n") > 1))
+    if unclear.height:
+        raise JoinError(
+            "part masks do not say which face of their image they are of",
+            expected="the id of an instance, or of an image with one face",
+            found=f"{unclear['image_id'][0]!r}, an image of {unclear['n'][0]} faces",
+            where=f"predictions, row {unclear['file_row'][0] + 1}",
+        )
+    placed = joined.with_columns(row=pl.coalesce("row", "row_image")).drop_nulls("row")
+    if given.height and rows.height and not placed.height:
+        shown = [", ".join(repr(i) for i in t["image_id"].head(3)) for t in (rows, given)]
+        raise JoinError(
+            "no part mask is of a face of the dataset",
+            expected=f"image ids such as {shown[0]}",
+            found=shown[1],
+        )
+    left = given.height - placed.height
+    note = f"{left:,} part masks are of images that the dataset has not; they were left out."
+    return placed, (note,) if left else ()
+
+
+def files_by_face(files: pl.DataFrame, models: Sequence[str]) -> Drawn:
+    """For each model and row of the faces: part, path, and row of the predictions."""
+    drawn: Drawn = {name: {} for name in models}
+    columns = files.select("model", "row", "part", "uri", "file_row")
+    for name, row, part, uri, at in columns.iter_rows():
+        drawn[name].setdefault(row, []).append((part, str(Path(uri).expanduser()), at))
+    return drawn
+
+
+def count_pixels(
+    truth: Truth,
+    drawn: Drawn,
+    words: Vocabulary,
+    *,
+    last_wins: bool,
+) -> dict[str, Counts]:
+    """Read one face after another, of every model, and count.
+
+    Parameters
+    ----------
+    truth : Truth
+    drawn : mapping
+        As ``files_by_face`` gives it.
+    words : Vocabulary
+    last_wins : bool
+        Where parts overlap, a pixel belongs to the last of them alone.
+    """
+    from isolux.tasks.face_parsing.part_kernels import finish, tally
+
+    shape = truth.rows.height, len(words.names) + 1
+    pixels = np.zeros(shape, np.int64)
+    found = {
+        model: Counts(
+            pixels,
+            np.zeros(shape, np.int64),
+            np.zeros(shape, np.int64),
+            np.ones(shape[0], dtype=np.bool_),
+        )
+        for model in drawn
+    }
+    columns = ["instance_id", "image_id", "height", "width", "reason", truth.column]
+    unused = np.zeros((2, shape[1]), np.int64)
+    for row, face in enumerate(truth.rows.select(columns).iter_rows(named=True)):
+        if not face[truth.column] or face["reason"] is not None:
+            continue
+        bits, size = _annotated(truth, row, face, words)
+        finish(bits, last_wins)
+        tally(bits, bits, pixels[row], *unused)
+        for model, of_face in drawn.items():
+            files = of_face.get(row)
+            if not files:
+                continue
+            other = _drawn(files, words, size)
+            finish(other, last_wins)
+            counts = found[model]
+            counts.missed[row] = False
+            again = np.zeros(shape[1], np.int64)
+            tally(bits, other, again, counts.drawn[row], counts.common[row])
+    return found
+
+
+def _annotated(
+    truth: Truth, row: int, face: Mapping[str, Any], words: Vocabulary
+) -> tuple[Bits, Size]:
+    """Paint the truth of one face; its size is the image's, or what its masks say."""
+    where = place(f"{truth.name}, instance {face['instance_id']!r}", row + 1, truth.column)
+    known = None if None in (face["height"], face["width"]) else (face["height"], face["width"])
+    cell = face[truth.column]
+    if truth.source == "picture":
+        path = inside(truth.root or Path(), cell)
+        numbers = read_labels(path, known, f"{path}, of {where}")
+        bits = np.zeros(numbers.size, np.uint64)
+        _paint_labels(bits, numbers, words.of_truth, f"{path}, of {where}")
+        return bits, (numbers.shape[0], numbers.shape[1])
+    if truth.source == "files":
+        return _of_files(cell, truth.root or Path(), known, words, where)
+    if truth.source == "masks":
+        parts = parts_of_list(cell, where)
+    else:
+        height, width = known_size(face["height"], face["width"], face["image_id"], where)
+        parts = parts_of_cell(cell, height, width, where)
+    return _of_parts(parts, known, words, where)
+
+
+def _of_files(
+    cell: Sequence[Mapping[str, str]],
+    root: Path,
+    known: Size | None,
+    words: Vocabulary,
+    where: str | None,
+) -> tuple[Bits, Size]:
+    """Paint the picture of each part; where no size is known, the first picture's is that."""
+    from isolux.tasks.face_parsing.part_kernels import paint
+
+    number = {name: k for k, name in enumerate(words.names, start=1)}
+    size, bits = known, np.zeros(0, np.uint64)
+    for one in cell:
+        path = inside(root, one["uri"])
+        picture = np.ascontiguousarray(read_part(path, size, f"{path}, of {where}"))
+        if not bits.size:
+            size = (picture.shape[0], picture.shape[1])
+            bits = np.zeros(picture.size, np.uint64)
+        if one["part"] != BACKGROUND:
+            paint(bits, picture.ravel(), 1 << number[one["part"]])
+    return bits, size or (1, 1)
+
+
+def _of_parts(
+    parts: Parts, known: Size | None, words: Vocabulary, where: str | None
+) -> tuple[Bits, Size]:
+    from isolux.tasks.face_parsing.part_kernels import paint_runs
+
+    masks = parts.masks
+    size = known or ((int(masks.height[0]), int(masks.width[0])) if len(masks) else (1, 1))
+    _refuse_size(masks, size, where)
+    bits = np.zeros(size[0] * size[1], np.uint64)
+    number = {name: k for k, name in enumerate(words.names, start=1)}
+    for k, name in enumerate(parts.names):
+        if name != BACKGROUND:
+            edges = masks.edges[masks.starts[k] : masks.starts[k + 1]]
+            paint_runs(bits, edges, *size, 1 << number[name])
+    return bits, size
+
+
+def _refuse_size(masks: Masks, size: Size, where: str | None) -> None:
+    differs = (masks.height != size[0]) | (masks.width != size[1])
+    if differs.any():
+        k = int(np.argmax(differs))
+        raise TableError(
+            "a mask has another size than its image",
+            expected=f"{size[0]} × {size[1]} (height × width)",
+            found=f"{masks.height[k]} × {masks.width[k]}",
+            where=where,
+        )
+
+
+def _drawn(files: Sequence[tuple[str, str, int]], words: Vocabulary, size: Size) -> Bits:
+    """Paint what one model drew of one face. A label picture counts before pictures of parts."""
+    from isolux.tasks.face_parsing.part_kernels import paint
+
+    bits = np.zeros(size[0] * size[1], np.uint64)
+    combined = [file for file in files if file[0] == COMBINED]
+    for part, path, row in combined or files:
+        where = place(path, row + 1, "uri")
+        if part == COMBINED:
+            _paint_labels(bits, read_labels(path, size, where), words.of_labels, where)
+        elif words.number_of[part]:  # the background is what no part covers
+            picture = np.ascontiguousarray(read_part(path, size, where)).ravel()
+            paint(bits, picture, 1 << words.number_of[part])
+    return bits
+
+
+def _paint_labels(
+    bits: Bits, numbers: npt.NDArray[np.uint8], means: Sequence[int], where: str | None
+) -> None:
+    from isolux.tasks.face_parsing.part_kernels import paint_labels
+
+    bit_of = np.zeros(256, np.uint64)
+    bit_of[: len(means)] = np.uint64(1) << np.array(means, np.uint64)
+    unknown = paint_labels(bits, np.ascontiguousarray(numbers).ravel(), bit_of)
+    if unknown >= 0:
+        raise FileError(
+            "a label picture holds a number that means no part",
+            expected=f"0 to {len(means) - 1}, a number for each of labels",
+            found=str(unknown),
+            where=where,
+            hint="labels names what the numbers mean, from 0",
+        )

@@ -1,0 +1,151 @@
+"""Pictures of parts from disk: one at a time, none larger than it ought to be.
+
+A part's own picture is white where the part is, as CelebAMask-HQ publishes them; a label picture
+holds a number for each pixel, as FHIBE's ``combined.png`` does.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.vocabulary.errors import FileError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = ["Size", "read_labels", "read_part"]
+
+Size = tuple[int, int]
+"""Height and width, pixels."""
+Picture = npt.NDArray[np.uint8]
+
+_LARGEST_PX = 1 << 26  # pixels of a picture whose size nothing else tells
+_LARGEST_FILE = 256 << 20  # bytes
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_DAMAGE = (
+    OSError, SyntaxError, ValueError, EOFError, zlib.error, struct.error, IndexError,
+    OverflowError,
+)  # fmt: skip
+
+
+def read_part(path: str | Path, size: Size | None, where: str | None) -> Picture:
+    """Read a part's picture: ``[height, width]``, not 0 where any colour is.
+
+    Parameters
+    ----------
+    path : str or Path
+    size : (height, width), optional
+        What the picture must measure; looked at before it is unpacked.
+    where : str, optional
+        Named in errors.
+
+    Raises
+    ------
+    FileError
+        Missing, no PNG, cut off, of another size, or of more pixels than are ever unpacked.
+    """
+    image = _opened(path, size, where)
+    if image.mode in ("1", "L"):
+        return np.asarray(image, dtype=np.uint8)
+    if image.mode.startswith("I"):
+        return np.array(np.asarray(image) != 0, dtype=np.uint8)
+    red, green, blue, alpha = (np.asarray(band) for band in image.convert("RGBA").split())
+    return np.array(((red | green | blue) != 0) & (alpha != 0), dtype=np.uint8)
+
+
+def read_labels(path: str | Path, size: Size | None, where: str | None) -> Picture:
+    """Read a label picture: ``[height, width]``, the number of each pixel; of a palette, its index.
+
+    Raises
+    ------
+    FileError
+        As ``read_part``; in colour; a number above 255.
+    """
+    image = _opened(path, size, where)
+    if image.mode in ("1", "L", "P"):
+        return np.asarray(image, dtype=np.uint8)
+    if image.mode.startswith("I"):
+        numbers = np.asarray(image)
+        if numbers.max(initial=0) <= 255:
+            return numbers.astype(np.uint8)
+        found = f"the number {numbers.max()}"
+    else:
+        red, green, blue = (np.asarray(band) for band in image.convert("RGB").split())
+        if np.array_equal(red, green) and np.array_equal(green, blue):
+            return red
+        found = "a picture in colour"
+    raise FileError(
+        "a label picture does not hold one number for each pixel",
+        expected="grey or palette, numbers up to 255",
+        found=found,
+        where=where,
+    )
+
+
+def _opened(path: str | Path, size: Size | None, where: str | None) -> Image:
+    """Look at the header, then unpack: what a file claims to hold is believed only if allowed."""
+    from PIL import Image
+
+    data = _bytes(path, where)
+    if len(data) < 24 or not data.startswith(_SIGNATURE):
+        raise FileError(
+            "this is no picture, or it is cut off",
+            expected="a PNG file",
+            found="an empty file" if not data else f"{len(data):,} bytes of something else",
+            where=where,
+        )
+    width, height = struct.unpack(">II", data[16:24])
+    if size is not None and (height, width) != size:
+        raise FileError(
+            "a mask has another size than its image",
+            expected=f"{size[0]} × {size[1]} (height × width)",
+            found=f"{height} × {width}",
+            where=where,
+        )
+    if width * height > _LARGEST_PX:
+        raise FileError(
+            "a picture is too large to be unpacked",
+            expected=f"at most {_LARGEST_PX:,} pixels",
+            found=f"{height} × {width} (height × width), in {len(data):,} bytes",
+            where=where,
+        )
+    try:
+        image = Image.open(io.BytesIO(data), formats=("PNG",))
+        image.load()
+    except _DAMAGE as error:
+        raise FileError(
+            "a picture is damaged or cut off",
+            expected="a whole PNG file",
+            found=(str(error).splitlines() or [type(error).__name__])[0][:120],
+            where=where,
+        ) from error
+    return image
+
+
+def _bytes(path: str | Path, where: str | None) -> bytes:
+    try:
+        size = Path(path).stat().st_size
+        data = Path(path).read_bytes() if size <= _LARGEST_FILE else None
+    except (OSError, ValueError) as error:
+        missing = isinstance(error, FileNotFoundError)
+        raise FileError(
+            "there is no such file" if missing else "a picture cannot be read",
+            expected="a PNG file",
+            found=None if missing else str(error)[:120],
+            where=where,
+        ) from error
+    if data is None:
+        raise FileError(
+            "a picture is too large",
+            expected=f"at most {_LARGEST_FILE >> 20} MiB",
+            found=f"{size:,} bytes",
+            where=where,
+        )
+    return data

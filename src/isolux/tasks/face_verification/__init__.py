@@ -1,0 +1,308 @@
+"""Face verification: whether two images of one person are told from images of two.
+
+Pairs with similarities, or embeddings of which pairs are made, come in; the pairs go out as
+evidence, and every rate is a function of the pairs within a group. FHIBE (Xiang et al. 2025,
+Methods) reads the true accept rate at a false accept rate of .001.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.stats.verification import threshold_at_far
+from isolux.tasks._embeddings.vectors import read_embeddings
+from isolux.tasks.face_verification.embedded import Protocol, compare, hard_rule
+from isolux.tasks.face_verification.identity import units_with_identity
+from isolux.tasks.face_verification.metrics import (
+    AT_THRESHOLD,
+    EVIDENCE,
+    FAILURE,
+    METRICS,
+    REFERENCES,
+    SUMMARIES,
+)
+from isolux.tasks.face_verification.pairs import Compared, read_pairs
+from isolux.tasks.face_verification.table import pairs_table
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.schema import to_polars
+from isolux.vocabulary.tables import SCORES
+
+__all__ = ["INFO", "score"]
+
+INFO = TaskInfo(
+    predictions="outputs",
+    title="Face verification",
+    summary="Whether two images of one person are told from images of two people.",
+    references=REFERENCES,
+    assumptions=(
+        "A pair counts for a group when both of its people are in it, each pair once.",
+        "Rates depend on which impostors were compared: hard pairs make more false matches.",
+        "A threshold set on the data is held fixed in intervals of rates at that threshold.",
+        "Below 1/FAR impostor pairs a group has no value, below 30/FAR no interval.",
+    ),
+    metrics=METRICS,
+    defaults=("tar_at_far", "false_match_rate", "false_non_match_rate", FAILURE),
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    far: float = 0.001,
+    threshold: float | None = None,
+    identity: str | None = None,
+    impostors: Literal["all", "hard"] = "all",
+    same: str | None = "pronoun",
+    near: str | None = "apparent_skin_color",
+    within: int = 1,
+    max_impostors: int | None = None,
+    max_per_group: int | None = None,
+    seed: int = 0,
+    metrics: Sequence[str] = (),
+    model: str | None = None,
+) -> Scores:
+    """Lay out pairs of people and how alike a model finds them, for rates by group.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances.
+    predictions : frame
+        Pairs: ``model, instance_id, other_id, score`` (higher is more alike; null: the comparison
+        failed). Or embeddings: ``model, instance_id, embedding``, compared by their cosine.
+    far : float
+        The false accept rate that ``tar_at_far`` is read at with each group's own threshold, and
+        that sets the common threshold where none is given.
+    threshold : float, optional
+        The similarity from which a pair is accepted, for the three rates at one threshold; none:
+        the lowest at which at most ``far`` of all impostor pairs are accepted.
+    identity : str, optional
+        The column of the instances or the attribute that names the person; none: ``subject_id``,
+        else ``cluster_id``. Where there is no ``cluster_id``, identities are the clusters.
+    impostors : {"all", "hard"}
+        Which impostor pairs of embeddings are compared; genuine pairs are, all of them. ``"hard"``:
+        people who share a value of ``same`` and lie at most ``within`` levels of ``near`` apart
+        (FHIBE, Methods); where either is unknown, none.
+    same : str, optional
+        For hard pairs: an attribute; none: anybody.
+    near : str, optional
+        For hard pairs: an attribute with whole ``number`` s; none: anybody.
+    within : int
+        Levels of ``near``: 1 is FHIBE's "no more than one of the six possible levels".
+    max_impostors : int, optional
+        Draw so many of a model's impostor pairs, by ``seed`` and the order of ids; none: all.
+    max_per_group : int, optional
+        Within each group, everyone included, draw so many genuine and so many impostor pairs, by
+        ``seed``; none: all. FHIBE samples within each subgroup; its released code takes 3,000.
+    seed : int
+        Of these draws.
+    metrics : sequence of str
+        What to measure; none: ``tar_at_far, false_match_rate, false_non_match_rate`` and
+        ``failure_rate``, which always is.
+    model : str, optional
+        What to call the model if there is no prediction to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: ``failure_rate`` of each model and unit, 0 to 1, lower is better; null with the
+        reason "in no pair". ``evidence["pairs"]``: one row per model and unit with all that it was
+        compared with, each pair once, under its smaller id: ``model, unit_id, cluster_id`` (of
+        ``unit_id``), the lists ``other_id, similarity`` (null: failed), ``genuine`` (null: an
+        identity is unknown), and ``far, threshold`` (null: too few impostor pairs to set one);
+        with ``max_per_group`` also the list ``draw`` (a group takes the lowest) and ``most``.
+        ``explode("other_id", "similarity", "genuine")`` gives one row a pair.
+
+    Raises
+    ------
+    SpecError
+        A FAR that is no share, nothing that names people, too few impostors for a rate asked for.
+    UnknownNameError, TableError, JoinError
+        Predictions that cannot be read, or that are of nobody in the dataset.
+
+    Examples
+    --------
+    Two people with two images each: every pair of one person is more alike than any of two.
+
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> people = Dataset(
+    ...     name="four images",
+    ...     info=DatasetInfo(title="Four images", summary="An example.", references=()),
+    ...     instances=pl.DataFrame(
+    ...         {
+    ...             "instance_id": ["a1", "a2", "b1", "b2"],
+    ...             "image_id": ["a1", "a2", "b1", "b2"],
+    ...             "subject_id": ["a", "a", "b", "b"],
+    ...         }
+    ...     ),
+    ... )
+    >>> space = [[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9]]
+    >>> vectors = pl.DataFrame(
+    ...     {"model": "m", "instance_id": ["a1", "a2", "b1", "b2"], "embedding": space}
+    ... )
+    >>> held = score(people, vectors, far=0.25).evidence["pairs"]
+    >>> pairs = held.explode("other_id", "similarity", "genuine")
+    >>> pairs.select("unit_id", "other_id", "genuine", pl.col("similarity").round(2)).rows()[:3]
+    [('a1', 'a2', True, 0.99), ('a1', 'b1', False, 0.0), ('a1', 'b2', False, 0.11)]
+    """
+    _refuse(far, threshold, impostors, within, (max_impostors, max_per_group))
+    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    wanted = {INFO.metric(name).name for name in asked or INFO.defaults} | {FAILURE}
+    listed = units_with_identity(dataset, identity)
+    units = listed.sort("unit_id")  # so that no draw depends on the order of rows
+    frame = to_polars(predictions)
+    if "embedding" in frame.columns:
+        shared = (same, near) if impostors == "hard" else (None, None)
+        rule = hard_rule(dataset, units["unit_id"], *shared, within)
+        compared = _of_embeddings(frame, units, Protocol(rule, max_impostors, seed), model)
+    else:
+        compared = read_pairs(frame, units, model=model)
+    thresholds, unset = _thresholds(compared, far, threshold)
+    if unset and set(asked) & set(AT_THRESHOLD):
+        raise SpecError("no common threshold can be set", expected=unset[0], where="metrics")
+    if unset and not any(at is not None for at in thresholds):
+        wanted -= set(AT_THRESHOLD)
+    draws = _draws(compared, len(units), seed) if max_per_group else []
+    return Scores(
+        units=_failures(compared, listed),
+        info=_measured(wanted),
+        evidence={
+            EVIDENCE: pairs_table(compared.pairs, units, far, thresholds, draws, max_per_group)
+        },
+        notes=(*compared.notes, *_tallies(compared, units), *unset),
+        task="face_verification",
+    )
+
+
+def _refuse(
+    far: float,
+    threshold: float | None,
+    impostors: str,
+    within: int,
+    most: tuple[int | None, int | None],
+) -> None:
+    for wrong, problem, expected, found in (
+        (not 0.0 < far < 1.0, "far is a share of impostor pairs", "above 0, below 1", far),
+        (
+            threshold is not None and not math.isfinite(threshold),
+            "threshold is a similarity",
+            "a finite number",
+            threshold,
+        ),
+        (impostors not in ("all", "hard"), "impostors is not known", "all or hard", impostors),
+        (within < 0, "within counts levels", "0 or more", within),
+        *(
+            (n is not None and n < 1, f"{name} counts pairs", "1 or more", n)
+            for name, n in zip(("max_impostors", "max_per_group"), most, strict=True)
+        ),
+    ):
+        if wrong:
+            raise SpecError(problem, expected=expected, found=repr(found))
+
+
+def _of_embeddings(
+    frame: pl.DataFrame, units: pl.DataFrame, protocol: Protocol, model: str | None
+) -> Compared:
+    found, notes = read_embeddings(frame, units["unit_id"], model=model)
+    lists, failures, more = [], [], list(notes)
+    for one in found:
+        pairs, total = compare(one, units, protocol)
+        lists.append(pairs)
+        failed = units.select(
+            pl.lit(one.model).alias("model"),
+            "unit_id",
+            value=one.reason.is_not_null().cast(pl.Float64),
+        )
+        failures.append(failed)
+        if protocol.most is not None and protocol.most < total:
+            more.append(
+                f"{one.model}: {protocol.most:,} of {total:,} impostor pairs were drawn "
+                f"(seed {protocol.seed})."
+            )
+    models = tuple(one.model for one in found)
+    return Compared(models, tuple(lists), pl.concat(failures), "", tuple(more))
+
+
+def _thresholds(
+    compared: Compared, far: float, threshold: float | None
+) -> tuple[tuple[float | None, ...], tuple[str, ...]]:
+    """Set each model's common threshold; say which models have too few impostors."""
+    if threshold is not None:
+        return (threshold,) * len(compared.pairs), ()
+    found: list[float | None] = []
+    unset = []
+    needed = math.ceil(1.0 / far * (1.0 - 1e-12))
+    for one in compared.pairs:
+        impostors = one.impostors()
+        n = len(impostors)
+        found.append(threshold_at_far(impostors, far) if n >= needed else None)
+        if n < needed and len(one.first):
+            unset.append(
+                f"{one.model}: {n:,} impostor pairs; a threshold at a false accept rate of "
+                f"{far:g} needs {needed:,}, so rates at one threshold were not measured."
+            )
+    return tuple(found), tuple(unset)
+
+
+def _draws(compared: Compared, n_units: int, seed: int) -> list[npt.NDArray[np.uint32]]:
+    """Give pairs a random order, the same for every model, of which each group takes the first."""
+    keys = [one.first.astype(np.int64) * n_units + one.second for one in compared.pairs]
+    every = keys[0] if len(keys) == 1 else np.unique(np.concatenate(keys))
+    draw = np.random.default_rng(seed).permutation(len(every)).astype(np.uint32)
+    return [draw[np.searchsorted(every, key)] for key in keys]
+
+
+def _failures(compared: Compared, units: pl.DataFrame) -> pl.DataFrame:
+    every = pl.concat(
+        [units.select(pl.lit(name).alias("model"), pl.all()) for name in compared.models]
+    )
+    rows = every.join(compared.failures, on=["model", "unit_id"], how="left", maintain_order="left")
+    return SCORES.conform(
+        rows.select(
+            "model",
+            "unit_id",
+            "cluster_id",
+            "value",
+            task=pl.lit("face_verification"),
+            metric=pl.lit(FAILURE),
+            unit_kind=pl.lit("instance"),
+            reason=pl.when(pl.col("value").is_null()).then(pl.lit(compared.missing)),
+        )
+    )
+
+
+def _measured(wanted: set[str]) -> TaskInfo:
+    """Declare the metrics that were measured and cite what they rest on."""
+    metrics = tuple(m for m in INFO.metrics if m.name in wanted)
+    of_metrics = dict.fromkeys(m.reference for m in metrics if m.reference)
+    both = {"false_match_rate", "false_non_match_rate"} <= {m.name for m in metrics}
+    cited = (*of_metrics, *(SUMMARIES if both else ()))
+    return replace(INFO, metrics=metrics, defaults=tuple(m.name for m in metrics), references=cited)
+
+
+def _tallies(compared: Compared, units: pl.DataFrame) -> tuple[str, ...]:
+    """Count pairs by kind, and those that could not be judged."""
+    notes = []
+    for one in compared.pairs:
+        if not len(one.first):
+            continue
+        unknown, failed = one.count(-1), int(np.isnan(one.similarity).sum())
+        notes.append(f"{one.model}: {one.count(1):,} genuine and {one.count(0):,} impostor pairs.")
+        notes += [f"{one.model}: {unknown:,} pairs of unknown identity were left out."] * bool(
+            unknown
+        )
+        notes += [f"{one.model}: {failed:,} comparisons failed: left out of rates."] * bool(failed)
+    nobody = units["identity"].null_count()
+    if nobody:
+        notes.append(f"{nobody:,} of {units.height:,} units have no known identity.")
+    return tuple(notes)

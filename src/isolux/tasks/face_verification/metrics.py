@@ -1,0 +1,130 @@
+"""What face verification measures: each metric's definition, direction, range and source."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from isolux.stats.statistic import PairStatistic
+from isolux.stats.verification import (
+    area,
+    equal_error_rate,
+    false_match_rate,
+    false_non_match_rate,
+    tar_at_far,
+    true_match_rate,
+)
+from isolux.vocabulary.info import Metric, Reference
+
+__all__ = ["AT_THRESHOLD", "EVIDENCE", "FAILURE", "METRICS", "REFERENCES", "SUMMARIES"]
+
+EVIDENCE = "pairs"
+"""Name of the evidence table."""
+FAILURE = "failure_rate"
+AT_THRESHOLD = ("true_match_rate", "false_match_rate", "false_non_match_rate")
+"""Metrics at one threshold for every group."""
+
+FHIBE = Reference(
+    "fhibe",
+    "Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M.,"
+    " Georgievski, T., et al. (2025). Fair human-centric image dataset for ethical AI"
+    " benchmarking. Nature.",
+    "Methods, narrow model evaluation metrics",
+    "https://fairnessbenchmark.ai.sony",
+)
+ISO = Reference(
+    "biometric-testing",
+    "ISO/IEC 19795-1:2021. Information technology: Biometric performance testing and reporting. "
+    "Part 1: Principles and framework.",
+)
+SUMMARIES = (
+    Reference(
+        "fairness-discrepancy-rate",
+        "de Freitas Pereira, T. and Marcel, S. (2022). Fairness in biometrics: a figure of merit "
+        "to assess biometric verification systems. IEEE Transactions on Biometrics, Behavior, and "
+        "Identity Science 4(1), 19-29.",
+        "the fairness discrepancy rate of both error rates",
+        "https://arxiv.org/abs/2011.02395",
+    ),
+    Reference(
+        "inequity-rate",
+        "Grother, P. (2021). Demographic differentials in face recognition algorithms. EAB virtual "
+        "event on demographic fairness in biometric systems.",
+        "the inequity rate, as given by Howard et al. (2022)",
+    ),
+    Reference(
+        "garbe",
+        "Howard, J. J., Laird, E. J., Rubin, R. E., Sirotin, Y. B., Tipton, J. L. and Vemury, A. R."
+        " (2022). Evaluating proposed fairness models for face recognition algorithms.",
+        "the Gini aggregation rate for biometric equitability",
+        "https://arxiv.org/abs/2203.05051",
+    ),
+)
+"""Cited where the two error rates at one threshold are measured: ``disparity`` sums them up."""
+
+
+def _of_pairs(
+    name: str, title: str, definition: str, statistic: PairStatistic, *, lower: bool = False
+) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        definition=definition,
+        direction="lower" if lower else "higher",
+        evidence=EVIDENCE,
+        statistic=statistic,
+        reference=FHIBE if name == "tar_at_far" else ISO,
+    )
+
+
+METRICS = (
+    _of_pairs(
+        "tar_at_far",
+        "True accept rate at a false accept rate",
+        "Share of the group's genuine pairs accepted at the threshold that accepts at most the "
+        "given share of the group's own impostor pairs.",
+        tar_at_far(),
+    ),
+    _of_pairs(
+        "true_match_rate",
+        "True match rate",
+        "Share of genuine pairs accepted at one threshold for every group.",
+        true_match_rate(),
+    ),
+    _of_pairs(
+        "false_match_rate",
+        "False match rate",
+        "Share of impostor pairs accepted at one threshold for every group.",
+        false_match_rate(),
+        lower=True,
+    ),
+    _of_pairs(
+        "false_non_match_rate",
+        "False non-match rate",
+        "Share of genuine pairs refused at one threshold for every group.",
+        false_non_match_rate(),
+        lower=True,
+    ),
+    _of_pairs(
+        "verification_auc",
+        "Area under the ROC curve of pairs",
+        "Chance that a genuine pair is more alike than an impostor pair; ties count half.",
+        area(),
+    ),
+    _of_pairs(
+        "equal_error_rate",
+        "Equal error rate",
+        "Error rate at the threshold where false matches and false non-matches are equally "
+        "frequent, on the ROC curve drawn with straight lines.",
+        equal_error_rate(),
+        lower=True,
+    ),
+    Metric(
+        name=FAILURE,
+        title="Failure rate",
+        definition="Share of a person's comparisons that gave no similarity; with embeddings, "
+        "whether the person has none.",
+        direction="lower",
+        reference=ISO,
+    ),
+)
+REFERENCES = (replace(FHIBE, place="Methods, narrow model evaluation metrics"), ISO)

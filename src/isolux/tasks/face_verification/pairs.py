@@ -1,0 +1,183 @@
+"""Pairs as predictions: two units and how alike a model finds them, each pair once.
+
+``a, b`` and ``b, a`` are one pair, and nobody is compared with himself; a pair that is given twice
+with two similarities is refused, because nothing says which one holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.tasks.face_verification.table import PairList
+from isolux.vocabulary.errors import JoinError, TableError, UnknownNameError, place
+from isolux.vocabulary.schema import to_polars
+
+__all__ = ["Compared", "read_pairs"]
+
+_NEEDED = ("model", "instance_id", "other_id", "score")
+_UNNAMED = "model"
+_ALIKE = 1e-6
+"""Similarities of one pair that differ by less are rounding: a·b and b·a on a processor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What models compared.
+
+    Parameters
+    ----------
+    models : tuple of str
+        Sorted.
+    pairs : tuple of PairList
+        One a model.
+    failures : polars.DataFrame
+        ``model, unit_id, value``: the share of a unit's comparisons that failed, for units that
+        were compared.
+    missing : str
+        Why a unit has no row there.
+    notes : tuple of str
+    """
+
+    models: tuple[str, ...]
+    pairs: tuple[PairList, ...]
+    failures: pl.DataFrame
+    missing: str
+    notes: tuple[str, ...]
+
+
+def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -> Compared:
+    """Check given pairs, and keep each once.
+
+    Parameters
+    ----------
+    predictions : frame
+        ``model, instance_id, other_id, score`` (higher is more alike; null: the comparison failed).
+    units : polars.DataFrame
+        ``unit_id, cluster_id, identity`` of the dataset, in the order of the ids.
+    model : str or None
+        What to call the model if there is no prediction to say so.
+
+    Raises
+    ------
+    UnknownNameError, TableError, JoinError
+        A column that is missing, a similarity that is no finite number, a pair with two
+        similarities, pairs of nobody in the dataset.
+    """
+    frame, unit_ids = _checked(to_polars(predictions)), units["unit_id"]
+    names = tuple(sorted(frame["model"].unique()))
+    at = frame.select(
+        pl.col("instance_id", "other_id").cast(pl.Enum(unit_ids), strict=False).to_physical()
+    )
+    ours = at["instance_id"].is_not_null() & at["other_id"].is_not_null()
+    if frame.height and len(unit_ids) and not ours.any():
+        raise JoinError(
+            "no pair is of two units of the dataset",
+            expected="instance ids such as " + _three(unit_ids),
+            found=_three(frame["instance_id"]),
+            where="predictions",
+        )
+    apart = ours & (at["instance_id"] != at["other_id"])
+    coded = frame.select("model", similarity="score").hstack(at).filter(apart)
+    identity = units["identity"].rank("dense").fill_null(0).to_numpy().astype(np.int64)
+    lists, failures = [], []
+    for name in names or (model or _UNNAMED,):
+        one, failed = _once(coded.filter(pl.col("model") == name), name, identity, unit_ids)
+        lists.append(one)
+        failures.append(failed)
+    kept = sum(len(one.first) for one in lists)
+    counts = (
+        (frame.height - int(ours.sum()), "are of units that the dataset has not: left out"),
+        (int(ours.sum()) - coded.height, "compare a unit with itself: left out"),
+        (coded.height - kept, "repeat another, in the same or the other order: left out"),
+    )
+    notes = tuple(f"{n:,} of {frame.height:,} pairs {what}." for n, what in counts if n)
+    models = tuple(one.model for one in lists)
+    return Compared(models, tuple(lists), pl.concat(failures), "in no pair", notes)
+
+
+def _once(
+    rows: pl.DataFrame, model: str, identity: npt.NDArray[np.int64], unit_ids: pl.Series
+) -> tuple[PairList, pl.DataFrame]:
+    """Keep every pair once, and count each unit's failures."""
+    n = max(len(identity), 1)
+    one, other = (rows[c].to_numpy().astype(np.int32) for c in ("instance_id", "other_id"))
+    key = np.minimum(one, other).astype(np.int64) * n + np.maximum(one, other)
+    score = rows["similarity"].to_numpy()  # null: NaN
+    if (key[1:] <= key[:-1]).any():
+        order = np.argsort(key, kind="stable")
+        key, score = key[order], score[order]
+    starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+    if len(starts) < len(key):
+        low, high = np.fmin.reduceat(score, starts), np.fmax.reduceat(score, starts)
+        key, score = key[starts], low
+        _refuse_torn(key, low, high, unit_ids)
+    first, second = (key // n).astype(np.int32), (key % n).astype(np.int32)
+    same = (identity[first] == identity[second]).astype(np.int8)
+    same[(identity[first] == 0) | (identity[second] == 0)] = -1
+    failed = np.isnan(score)
+    sides = np.concatenate([first, second])
+    compared = np.bincount(sides, minlength=n)
+    lost = np.bincount(sides[np.tile(failed, 2)], minlength=n)
+    units = np.flatnonzero(compared)
+    rate = pl.select(
+        model=pl.repeat(model, len(units), dtype=pl.String),
+        unit_id=unit_ids.gather(units),
+        value=pl.Series(lost[units] / compared[units], dtype=pl.Float64),
+    )
+    return PairList(model, first, second, score, same), rate
+
+
+def _refuse_torn(
+    key: npt.NDArray[np.int64],
+    low: npt.NDArray[np.float64],
+    high: npt.NDArray[np.float64],
+    unit_ids: pl.Series,
+) -> None:
+    size = np.maximum(np.maximum(np.abs(low), np.abs(high)), 1.0)
+    torn = np.flatnonzero(high - low > _ALIKE * size)
+    if len(torn):
+        at = int(torn[0])
+        first, second = (unit_ids[int(p)] for p in divmod(int(key[at]), len(unit_ids)))
+        raise TableError(
+            f"{len(torn)} pair(s) have two similarities",
+            expected="one similarity for two units, in whichever order they are named",
+            found=f"{low[at]:g} and {high[at]:g} for {first!r} and {second!r}",
+            where="predictions",
+        )
+
+
+def _checked(frame: pl.DataFrame) -> pl.DataFrame:
+    where = "predictions"
+    for name in _NEEDED:
+        if name not in frame.columns:
+            raise UnknownNameError("column", name, frame.columns, where=where)
+    if not frame.schema["score"].is_numeric() and frame["score"].is_not_null().any():
+        raise TableError(
+            "a similarity is a number",
+            expected="numbers; higher is more alike",
+            found=str(frame.schema["score"]),
+            where=place(where, column="score"),
+        )
+    text = pl.col("model", "instance_id", "other_id").cast(pl.String)
+    frame = frame.select(text, pl.col("score").cast(pl.Float64))
+    for bad, expected in (
+        (pl.any_horizontal(pl.col("model", "instance_id", "other_id").is_null()), "two ids"),
+        (pl.col("score").is_finite().not_(), "a finite similarity, or none"),
+    ):
+        rows = frame.select(bad.fill_null(value=False).arg_true()).to_series()
+        if len(rows):
+            raise TableError(
+                f"{len(rows)} pair(s) cannot be used",
+                expected=expected,
+                found=repr(frame.row(int(rows[0]))),
+                where=place(where, int(rows[0]) + 1),
+            )
+    return frame
+
+
+def _three(ids: pl.Series) -> str:
+    return ", ".join(repr(i) for i in ids.head(3))

@@ -1,0 +1,179 @@
+"""Visual grounding: whether the one box that a phrase gets lies on the person it speaks of.
+
+A model is given a picture and a phrase ("Which region does the text nurse describe?") and answers
+with one box. So it can only be judged where the phrase speaks of one person, and the paper says in
+two ways where that is: in pictures of one person (FACET, section 6.3.2 and appendices A.4.2 and
+A.5.1), or in pictures with no more than one person of a class (A.5.7; 7,858 images were left out
+by it). Both are options here; the results are its Table 15b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from isolux.tasks._boxes.matching import Asked, chosen, measured
+from isolux.tasks._boxes.metrics import FACET
+from isolux.tasks._boxes.scoring import settings_of
+from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics, class_recalls
+from isolux.tasks._phrases.person_classes import asked_by_class, notes_on_people, people_by_class
+from isolux.tasks._phrases.prompts import templates_of
+from isolux.tasks.grounding.one_of_phrase import Images, leave_out
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.tables import BOX_PREDICTIONS, check, to_polars
+
+__all__ = ["INFO", "score"]
+
+_FACET = replace(FACET, place="section 6.3.2, appendices A.4.2, A.5.1 and A.5.7, Table 15b")
+INFO = TaskInfo(
+    predictions="outputs",
+    title="Visual grounding",
+    summary="Whether the box that a model gives a phrase finds the person of that class.",
+    references=(_FACET,),
+    assumptions=(
+        "The model was asked for every class that somebody in an image has.",
+        "Everybody of a class is annotated: a box on somebody who is not counts as a miss.",
+        "A mean over classes compares groups that may not be of the same classes.",
+    ),
+    metrics=class_metrics("the box given for the class", _FACET),
+    defaults=DEFAULTS,
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    metrics: Sequence[str] = (),
+    images: Images = "one-of-every-class",
+    target: str | None = None,
+    prompt: str | Sequence[str] = "Which region does the text {} describe?",
+    prediction_map: Mapping[str, str] | None = None,
+    iou_thresholds: Sequence[float] = (0.5, 0.75),
+    unknown_values: Sequence[str] = UNKNOWN_VALUES,
+    model: str | None = None,
+) -> Scores:
+    """Judge for each person and each of their classes whether the class's box found them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances, with ``box_x``, ``box_y``, ``box_w``, ``box_h`` in pixels and
+        their ``classes``.
+    predictions : frame
+        Table ``BOX_PREDICTIONS``, ``label`` being the phrase or its class. Of several boxes for one
+        class in an image the highest-scoring counts, of equal ones the first; ``score`` may be
+        absent. No box: the person was missed.
+    metrics : sequence of str
+        What to measure. None: all but ``person_recall_at_iou``.
+    images : {"one-of-every-class", "one-of-class", "one-person"}
+        Who is judged. ``"one-of-every-class"``: whoever is in an image in which no class has
+        several people, as appendix A.5.7 says. ``"one-of-class"``: whoever is the only one of
+        their class in an image, be there several of another class. ``"one-person"``: who is alone
+        in an image, as appendices A.4.2 and A.5.1 say. Everybody annotated counts as being there,
+        whether scored or not.
+    target, prompt, prediction_map, unknown_values
+        As in open-vocabulary detection; the template is OFA's by default. Quotation marks in a
+        phrase make no difference.
+    iou_thresholds : sequence of float
+        Of ``recall_at_iou``, in column ``threshold``.
+    model : str, optional
+        What to call the model if there is not one prediction to say so.
+
+    Returns
+    -------
+    Scores
+        As in open-vocabulary detection. Null with the reasons "several people of one class in the
+        image", "several people of the class in the image" or "several people in the image" too;
+        the images left out are counted in the notes.
+
+    Raises
+    ------
+    SpecError, UnknownNameError, TableError, JoinError
+        As in open-vocabulary detection.
+
+    Examples
+    --------
+    Two nurses are in image 1, so that nobody can say which of them the phrase is about. In image 2
+    there is one; the surer box finds her.
+
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> people = Dataset(
+    ...     name="three nurses",
+    ...     info=DatasetInfo(title="Three nurses", summary="An example.", references=()),
+    ...     instances=pl.DataFrame(
+    ...         {
+    ...             "instance_id": ["a", "b", "c"],
+    ...             "image_id": ["1", "1", "2"],
+    ...             "classes": [["nurse"], ["nurse"], ["nurse"]],
+    ...             "box_x": [0.0, 20.0, 0.0],
+    ...             "box_y": [0.0, 0.0, 0.0],
+    ...             "box_w": [10.0, 10.0, 10.0],
+    ...             "box_h": [10.0, 10.0, 10.0],
+    ...         }
+    ...     ),
+    ... )
+    >>> boxes = pl.DataFrame(
+    ...     {
+    ...         "model": ["m", "m", "m"],
+    ...         "image_id": ["1", "2", "2"],
+    ...         "label": ["nurse", "nurse", "nurse"],
+    ...         "box_x": [0.0, 0.0, 0.0],
+    ...         "box_y": [0.0, 0.0, 0.0],
+    ...         "box_w": [10.0, 10.0, 10.0],
+    ...         "box_h": [10.0, 6.0, 10.0],
+    ...         "score": [0.9, 0.8, 0.3],
+    ...     }
+    ... )
+    >>> found = score(people, boxes, metrics=["average_recall"])
+    >>> found.units.select("unit_id", "value", "reason").rows()
+    [('a', None, 'several people of one class in the image'),
+     ('b', None, 'several people of one class in the image'),
+     ('c', 0.3, None)]
+    """
+    settings = settings_of(iou_thresholds, None, 0.5, 1, (), "one-to-one")
+    names = chosen(INFO, (metrics,) if isinstance(metrics, str) else metrics, settings)
+    templates = templates_of(prompt)
+    people, left = leave_out(people_by_class(dataset, target, unknown_values), images)
+    frame = to_polars(predictions)
+    if "score" not in frame.columns:
+        frame = frame.with_columns(score=pl.lit(1.0))
+    asked, notes = asked_by_class(
+        check(frame, BOX_PREDICTIONS, where="predictions"), people, settings,
+        templates=templates, prediction_map=prediction_map, model=model,
+    )  # fmt: skip
+    units, evidence = class_recalls("grounding", asked, names)
+    return Scores(
+        units=units,
+        info=measured(INFO, names),
+        evidence=evidence,
+        notes=(*left, *notes, *_on_boxes(asked), *notes_on_people(people)),
+    )
+
+
+def _on_boxes(asked: Sequence[Asked]) -> tuple[str, ...]:
+    """Count the boxes beyond the one of a phrase, and phrases of somebody judged without a box."""
+    notes = []
+    for one in asked:
+        whose = f" of {one.found.model}" if len(asked) > 1 else ""
+        wanted = one.people.rows.filter(pl.col("reason").is_null())
+        wanted = wanted.select("image_id", label="class")
+        given = one.found.rows.select("image_id", "label").join(
+            wanted, on=["image_id", "label"], how="semi"
+        )
+        phrases = given.unique()
+        if given.height > phrases.height:
+            notes.append(
+                f"{given.height - phrases.height:,} boxes{whose} are not the highest-scoring one of"
+                " their class in their image, and were left out."
+            )
+        silent = wanted.height - phrases.height
+        if silent:
+            notes.append(
+                f"{silent:,} of {wanted.height:,} phrases got no box{whose}: they count as missed."
+            )
+    return tuple(notes)

@@ -1,0 +1,281 @@
+"""Keypoints: how near a model's poses come to those of each person, and who has none.
+
+Poses come in, scores per person go out: similarity (OKS) and average recall over ten similarities
+as COCO has them, the share of correct keypoints (PCK), and each keypoint apart. Poses are matched
+to people one to one, all people of an image together, by similarity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from isolux.geometry.keypoints import correct_keypoints, normalised_distance, pck
+from isolux.stats.statistic import FloatArray
+from isolux.tasks._boxes.evidence import (
+    AVERAGE_PRECISION,
+    IN_GROUP,
+    PRECISION_BY_SIZE,
+    evidence_tables,
+)
+from isolux.tasks._boxes.matching import (
+    Asked,
+    Matching,
+    OtherGroups,
+    chosen,
+    measured,
+    rows_of,
+    score_rows,
+)
+from isolux.tasks._boxes.metrics import COCO, FHIBE, HOIEM, KEYPOINTS, PCK, RECALL_BY_SIZE
+from isolux.tasks._boxes.scoring import notes_of, settings_of
+from isolux.tasks._boxes.table import read_found, read_people
+from isolux.tasks.keypoints.poses import (
+    NO_POINTS,
+    SCALES,
+    Assigned,
+    Poses,
+    assign,
+    pose_pairs,
+    poses_of,
+    scale_of,
+)
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.tables import KEYPOINT_PREDICTIONS, SCORES
+
+__all__ = ["INFO", "score"]
+
+Scale = Literal["face-diagonal", "head-length", "box-diagonal"]
+_OF_SCALE = ("pck", "pck_by_keypoint")
+
+INFO = TaskInfo(
+    predictions="outputs",
+    whole_images=True,
+    title="Keypoints",
+    summary="How near a model's poses come to the annotated keypoints of each person.",
+    references=(COCO, FHIBE, PCK, HOIEM),
+    assumptions=(
+        "Only keypoints that are labelled count, the hidden ones among them included.",
+        "A person who was given no pose has none of their keypoints right.",
+        "A person without a known area is taken to be as large as their box.",
+    ),
+    metrics=(
+        *KEYPOINTS,
+        *RECALL_BY_SIZE[1:],  # COCO has no small ones: none of its small people has keypoints
+        *AVERAGE_PRECISION,
+        *PRECISION_BY_SIZE[1:],
+        *IN_GROUP,
+    ),
+    defaults=("average_recall", "oks", "pck"),
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    metrics: Sequence[str] = (),
+    person_label: str | Sequence[str] | None = None,
+    person_class: str | Sequence[str] | None = None,
+    fractions: Sequence[float] = (0.5,),
+    scale: Scale = "face-diagonal",
+    sigmas: Sequence[float] | None = None,
+    lowest_oks: float = 0.1,
+    oks_thresholds: Sequence[float] = (0.5, 0.75),
+    max_detections: int | None = None,
+    matching: Matching = "one-to-one",
+    common_count: float | None = None,
+    other_groups: OtherGroups = "ignore",
+    model: str | None = None,
+) -> Scores:
+    """Judge for each person how near the poses of one or several models come.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances, with ``keypoints_x``, ``keypoints_y`` (pixels), ``keypoints_v``
+        (0 not labelled), and if given ``keypoint_names``, ``area`` (square pixels), boxes and face
+        boxes. Crowds, those to ``ignore`` and those not ``judged`` are treated as in detection.
+    predictions : frame
+        Table ``KEYPOINT_PREDICTIONS``: ``model, image_id, label, score, keypoints_x, keypoints_y,
+        keypoints_v``. None in an image: nobody there was given a pose.
+    metrics : sequence of str
+        What to measure. None: ``average_recall``, ``oks`` and ``pck``; ``pck_by_keypoint``,
+        ``recall_at_oks`` and average precision when named.
+    person_label, person_class
+        As in detection.
+    fractions : sequence of float
+        Of ``pck``, in column ``threshold``: a keypoint is right within this share of ``scale``.
+    scale : {"face-diagonal", "head-length", "box-diagonal"}
+        The diagonal of the face's box; the head's length, as MPII takes it .6 of that diagonal; or
+        the diagonal of the person's box.
+    sigmas : sequence of float, optional
+        The spread of each keypoint, which similarity goes by; none: COCO's, for its 17.
+    lowest_oks : float
+        Poses less similar than this are nobody's: for ``oks`` and ``pck``.
+    oks_thresholds : sequence of float
+        Of ``recall_at_oks``.
+    max_detections : int, optional
+        Only the so many highest-scoring poses of each image take part. None: all; COCO's is 20.
+    matching : {"one-to-one", "best-overlap", "per-group"}
+        COCO's rule, or each person's most similar pose, however often it is used, or COCO's rule
+        for each group's people alone; as in detection.
+    common_count, other_groups
+        As in detection.
+    model : str, optional
+        What to call the model if there is not one prediction to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: table ``scores``, one row for each model, metric, ``threshold`` and person, and
+        of ``pck_by_keypoint`` for each labelled keypoint (its name in ``label``); 0 to 1, higher
+        is better. Null with the reason "no labelled keypoint"; of PCK also "no face box" (or "no
+        box"); and as in detection.
+
+    Raises
+    ------
+    SpecError, UnknownNameError, TableError, JoinError
+        A setting that cannot be used, PCK where nobody has a face box; no such metric; a pose with
+        another number of keypoints; no prediction in any image of the dataset.
+
+    Examples
+    --------
+    The face is 30 × 40 pixels. The first keypoint is off by 20 of the 25 that half its diagonal
+    allows, the second by 30, the third is not labelled.
+
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> face = dict(zip([f"face_box_{s}" for s in "xywh"], ([0.0], [0.0], [30.0], [40.0])))
+    >>> person = Dataset(
+    ...     name="one",
+    ...     info=DatasetInfo(title="One", summary="An example.", references=()),
+    ...     instances=pl.DataFrame(
+    ...         {
+    ...             "instance_id": ["a"],
+    ...             "image_id": ["1"],
+    ...             "area": [9000.0],
+    ...             "keypoints_x": [[0.0, 100.0, None]],
+    ...             "keypoints_y": [[0.0, 0.0, None]],
+    ...             "keypoints_v": [[2, 1, 0]],
+    ...             **face,
+    ...         }
+    ...     ),
+    ... )
+    >>> pose = pl.DataFrame(
+    ...     {
+    ...         "model": ["m"],
+    ...         "image_id": ["1"],
+    ...         "label": ["person"],
+    ...         "score": [0.9],
+    ...         "keypoints_x": [[20.0, 130.0, 5.0]],
+    ...         "keypoints_y": [[0.0, 0.0, 5.0]],
+    ...         "keypoints_v": [[1.0, 1.0, 1.0]],
+    ...     }
+    ... )
+    >>> scores = score(person, pose, metrics=["pck", "oks"], sigmas=(0.1, 0.1, 0.1))
+    >>> scores.units.select("metric", "threshold", pl.col("value").round(3)).rows()
+    [('oks', None, 0.43), ('pck', 0.5, 0.5)]
+    """
+    settings = settings_of(
+        oks_thresholds, None, 0.5, max_detections, (), matching,
+        common_count=common_count, other_groups=other_groups,
+    )  # fmt: skip
+    _refuse(scale, fractions, lowest_oks)
+    metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    names = chosen(INFO, metrics, settings)
+    people = read_people(dataset, person_class=person_class, by_class=False, lacking=NO_POINTS)
+    poses = poses_of(people, sigmas)
+    models, notes = read_found(
+        predictions, KEYPOINT_PREDICTIONS, people, person_label=person_label, model=model
+    )
+    lengths = scale_of(people, scale)
+    names, said = _with_scale(names, lengths, scale, named=bool(set(metrics) & set(_OF_SCALE)))
+    least = min(lowest_oks, settings.lowest_iou)
+    asked, parts = [], []
+    for found in models:
+        pairs = pose_pairs(found, people, poses, least)
+        asked.append(Asked(people, found, pairs, settings))
+        given = assign(asked[-1], poses, lowest_oks)
+        parts += _rows(asked[-1], poses, given, (scale, lengths), sorted(set(fractions)), names)
+    return Scores(
+        units=pl.concat(parts) if parts else SCORES.empty(),
+        info=measured(INFO, names),
+        evidence=evidence_tables(asked, names),
+        task="keypoints",
+        notes=(*notes, *said, *notes_of(people, settings, names)),
+    )
+
+
+def _refuse(scale: str, fractions: Sequence[float], lowest_oks: float) -> None:
+    if scale not in SCALES:
+        raise SpecError(
+            "scale is not known", expected="one of " + ", ".join(SCALES), found=repr(scale)
+        )
+    wrong = [f for f in fractions if not f > 0]
+    if wrong:
+        raise SpecError(
+            "fractions cannot be that",
+            expected="shares of the scale, above 0",
+            found=repr(wrong[0]),
+        )
+    if not 0 < lowest_oks <= 1:
+        raise SpecError(
+            "lowest_oks cannot be that", expected="above 0, at most 1", found=repr(lowest_oks)
+        )
+
+
+def _with_scale(
+    names: tuple[str, ...], lengths: FloatArray, scale: str, *, named: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Leave out PCK where there is nothing to divide by, unless it was asked for by name."""
+    kept = tuple(name for name in names if name not in _OF_SCALE)
+    if kept == names or not len(lengths) or not np.isnan(lengths).all():
+        return names, ()
+    columns, reason = SCALES[scale]
+    if named or not kept:
+        raise SpecError(
+            f"correct keypoints (PCK) cannot be counted: {reason}",
+            expected="instances with " + ", ".join(columns),
+            found="nothing but nulls",
+            hint="another scale, such as scale='box-diagonal'",
+        )
+    return kept, (f"Correct keypoints (PCK) were not counted: {reason} to measure them by.",)
+
+
+def _rows(
+    asked: Asked,
+    poses: Poses,
+    given: Assigned,
+    scaled: tuple[str, FloatArray],
+    fractions: Sequence[float],
+    names: Sequence[str],
+) -> list[pl.DataFrame]:
+    """Make the rows of one model, a frame for each metric, threshold and keypoint."""
+    scale, lengths = scaled
+    people, model = asked.people, asked.found.model
+    parts = score_rows("keypoints", asked, names)
+    if "oks" in names:
+        parts.append(rows_of("keypoints", people, model, "oks", None, given.similarity))
+    if not set(names) & set(_OF_SCALE):
+        return parts
+    distance = normalised_distance(given.points, poses.points, lengths)
+    unscaled = pl.when(pl.Series(np.isnan(lengths))).then(pl.lit(SCALES[scale][1]))
+    rows = people.rows.with_columns(reason=pl.coalesce("reason", unscaled))
+    for fraction in fractions:
+        if "pck" in names:
+            value = pck(distance, fraction)
+            judged = replace(people, rows=rows)
+            parts.append(rows_of("keypoints", judged, model, "pck", fraction, value))
+        for k, keypoint in enumerate(poses.names if "pck_by_keypoint" in names else ()):
+            at = (poses.points[:, k, 2] > 0) & people.scored.to_numpy()
+            own = rows.filter(at).with_columns(pl.lit(keypoint).alias("class"))
+            right = correct_keypoints(distance[at, k : k + 1], fraction)[:, 0]
+            judged = replace(people, rows=own)
+            parts.append(rows_of("keypoints", judged, model, "pck_by_keypoint", fraction, right))
+    return parts

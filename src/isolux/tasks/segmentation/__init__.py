@@ -1,0 +1,169 @@
+"""Segmentation: whether each person or object in a picture was found by a mask, and how exactly.
+
+As detection, with overlaps of masks in the place of boxes. Whoever has no mask is not scored; what
+a model draws over them finds nobody (FACET, section 6.3 and Table 7). FHIBE annotates parts and no
+whole people: their union is the mask, when asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+from isolux.tasks._boxes.evidence import AVERAGE_PRECISION, IN_GROUP, PRECISION_BY_SIZE
+from isolux.tasks._boxes.matching import Matching, OtherGroups
+from isolux.tasks._boxes.metrics import COCO, DETECTION, FACET, HOIEM, RECALL_BY_SIZE, WIDER
+from isolux.tasks._boxes.scoring import score_shapes, settings_of
+from isolux.tasks._boxes.table import NO_MASK
+from isolux.tasks._parts import whole_people
+from isolux.tasks.segmentation.masks import empty_masks, mask_pairs_in
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.tables import MASK_PREDICTIONS, to_polars
+
+__all__ = ["INFO", "score"]
+
+Whole = Literal["mask", "parts"]
+
+INFO = TaskInfo(
+    predictions="outputs",
+    whole_images=True,
+    title="Segmentation",
+    summary="Whether a model's masks find each person or object, at ten overlaps.",
+    references=(FACET, COCO, WIDER, HOIEM),
+    assumptions=(
+        "Everybody in an image is annotated, or covered by a crowd box.",
+        "Recall does not see false alarms: a model that draws more boxes can only gain by it.",
+        "Overlap at high thresholds also measures how the annotators drew.",
+    ),
+    metrics=(
+        *DETECTION,
+        *RECALL_BY_SIZE,
+        *AVERAGE_PRECISION,
+        *PRECISION_BY_SIZE,
+        *IN_GROUP,
+    ),
+    defaults=("average_recall", "recall_at_iou"),
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    metrics: Sequence[str] = (),
+    person_label: str | Sequence[str] | None = None,
+    person_class: str | Sequence[str] | None = None,
+    by_class: bool = False,
+    iou_thresholds: Sequence[float] = (0.5, 0.75),
+    score_threshold: float | Sequence[float] | None = None,
+    score_iou: float = 0.5,
+    max_detections: int | None = None,
+    top_k: Sequence[int] = (),
+    matching: Matching = "one-to-one",
+    common_count: float | None = None,
+    other_groups: OtherGroups = "ignore",
+    whole_from: Whole = "mask",
+    parts: Sequence[str] = (),
+    model: str | None = None,
+) -> Scores:
+    """Judge for each person whether the masks of one or several models found them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances, with ``mask_counts``, ``mask_height``, ``mask_width`` (COCO's
+        compressed run lengths) or ``mask_polygons`` (COCO's polygons as JSON text; its images then
+        have ``width`` and ``height``). Crowds, those to ``ignore`` and those not ``judged`` are
+        treated as in detection.
+    predictions : frame
+        Table ``MASK_PREDICTIONS``: ``model, image_id, label, score, mask_counts, mask_height,
+        mask_width``. None in an image: everybody there was missed.
+    metrics, person_label, person_class, by_class, iou_thresholds, score_threshold, score_iou, \
+    max_detections, top_k, matching, common_count, other_groups, model
+        As in detection; overlaps are those of masks.
+    whole_from : {"mask", "parts"}
+        A person's own mask, or the union of their parts: of ``part_masks`` (run lengths), or of
+        ``segments``, polygons of images with ``width`` and ``height``, as FHIBE has them.
+    parts : sequence of str
+        Of ``"parts"``: only these are united; none: all, bags and clothes among them (FHIBE).
+
+    Returns
+    -------
+    Scores
+        As in detection. Null with the reason "no mask" too. A mask without pixels is found by
+        nobody, as in COCO: a note counts them.
+
+    Raises
+    ------
+    SpecError, UnknownNameError, JoinError
+        As in detection; nobody has parts; parts named for people's own masks.
+    TableError
+        Run lengths that are none, or a mask of another size than that of its image.
+
+    Examples
+    --------
+    In a picture of 2 × 2 pixels she covers the left column, and the prediction one pixel of it.
+
+    >>> import polars as pl
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> size = {"mask_height": [2], "mask_width": [2]}
+    >>> people = Dataset(
+    ...     name="one",
+    ...     info=DatasetInfo(title="One", summary="An example.", references=()),
+    ...     instances=pl.DataFrame(
+    ...         {"instance_id": ["a"], "image_id": ["1"], "mask_counts": ["022"], **size}
+    ...     ),
+    ... )
+    >>> masks = pl.DataFrame(
+    ...     {
+    ...         "model": ["m"],
+    ...         "image_id": ["1"],
+    ...         "label": ["person"],
+    ...         "score": [0.9],
+    ...         "mask_counts": ["013"],
+    ...         **size,
+    ...     }
+    ... )
+    >>> score(people, masks).units.select("metric", "threshold", "value").rows()
+    [('average_recall', None, 0.1), ('recall_at_iou', 0.5, 1.0), ('recall_at_iou', 0.75, 0.0)]
+    """
+    settings = settings_of(
+        iou_thresholds, score_threshold, score_iou, max_detections, top_k, matching,
+        common_count=common_count, other_groups=other_groups,
+    )  # fmt: skip
+    people = _whole(dataset, whole_from, (parts,) if isinstance(parts, str) else parts)
+    drawn = to_polars(predictions).drop("file_row", strict=False).with_row_index("file_row")
+    scores = score_shapes(
+        ("segmentation", INFO, MASK_PREDICTIONS), people, drawn, settings,
+        mask_pairs_in(people, settings), metrics=metrics, person_label=person_label,
+        person_class=person_class, by_class=by_class, lacking=NO_MASK, model=model,
+    )  # fmt: skip
+    return replace(scores, notes=(*scores.notes, *_notes(people, whole_from, parts)))
+
+
+def _whole(dataset: Dataset, whole_from: str, parts: Sequence[str]) -> Dataset:
+    if whole_from == "parts":
+        return whole_people(dataset, parts)
+    if whole_from != "mask":
+        raise SpecError("whole_from cannot be that", expected="mask or parts", found=whole_from)
+    if parts:
+        raise SpecError(
+            "parts are named, but people's own masks count",
+            expected="whole_from='parts', or no parts",
+            found=f"parts {', '.join(parts)}",
+        )
+    return dataset
+
+
+def _notes(people: Dataset, whole_from: str, parts: Sequence[str]) -> list[str]:
+    notes = []
+    if whole_from == "parts":
+        named = ", ".join([parts] if isinstance(parts, str) else parts) or "all"
+        notes.append(f"A person's mask is the union of their parts: {named}.")
+    empty = empty_masks(people)
+    if empty:
+        notes.append(f"Masks without a pixel, which nobody can find: {empty:,}.")
+    return notes

@@ -1,0 +1,1 @@
+"""What isolux does for its user: one file or folder per public function, named as the function."""

@@ -1,0 +1,118 @@
+"""What people have in their hands, turned into the tables that rooms take."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import TableError, UnknownNameError
+from isolux.vocabulary.info import DatasetInfo, Metric, Reference, TaskInfo
+from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check, to_polars
+
+__all__ = ["FROM_MEMORY", "as_dataset", "as_scores"]
+
+FROM_MEMORY = "(in memory)"
+
+_OWN = Reference("own-data", "The auditor's own table; nothing has been published on it.")
+
+
+def as_dataset(attributes: Dataset | object) -> Dataset:
+    """Take a dataset, the long table ``attributes`` or a wide frame with ``unit_id``.
+
+    Raises
+    ------
+    UnknownNameError
+        When a wide frame has no column ``unit_id``.
+    """
+    if isinstance(attributes, Dataset):
+        return attributes
+    frame = to_polars(attributes)
+    if {"attribute", "value"} <= set(frame.columns):
+        long = (
+            frame
+            if "unit_kind" in frame.columns
+            else frame.with_columns(unit_kind=pl.lit("instance"))
+        )
+    else:
+        long = _melted(frame)
+    checked = check(long.with_columns(pl.col("unit_id").cast(pl.String)), ATTRIBUTES)
+    units = checked.select(instance_id="unit_id", image_id="unit_id").unique(maintain_order=True)
+    info = DatasetInfo(
+        title="Own table", summary="A table given in memory.", references=(_OWN,),
+        licence="the auditor's own",
+    )  # fmt: skip
+    return Dataset(FROM_MEMORY, info, INSTANCES.conform(units), checked)
+
+
+def _melted(frame: pl.DataFrame) -> pl.DataFrame:
+    if "unit_id" not in frame.columns:
+        raise UnknownNameError("column", "unit_id", frame.columns, where="attributes")
+    names = [c for c in frame.columns if c != "unit_id"]
+    parts = []
+    for name in names:
+        column = frame[name]
+        number = column.cast(pl.Float64) if column.dtype.is_numeric() else None
+        part = frame.select(
+            "unit_id",
+            unit_kind=pl.lit("instance"),
+            attribute=pl.lit(name),
+            value=pl.col(name).list.eval(pl.element().cast(pl.String))
+            if isinstance(column.dtype, pl.List)
+            else pl.col(name).cast(pl.String),
+        ).with_columns(number=number if number is not None else pl.lit(None, dtype=pl.Float64))
+        parts.append(part.explode("value") if isinstance(column.dtype, pl.List) else part)
+    return pl.concat(parts) if parts else ATTRIBUTES.empty()
+
+
+def as_scores(scores: Scores | object) -> Scores:
+    """Take scores as they come from a task, or any frame with ``unit_id`` and ``value``.
+
+    A frame's metrics are means; those that its task declares keep their direction and range, and
+    others are taken as "higher is better", bounded by 0 and 1 if their values are.
+    """
+    if isinstance(scores, Scores):
+        return replace(scores, units=check(scores.units, SCORES, where="scores"))
+    frame = to_polars(scores)
+    for name in ("unit_id", "value"):
+        if name not in frame.columns:
+            raise UnknownNameError("column", name, frame.columns, where="scores")
+    fill = {"model": "model", "task": "own", "metric": "score", "unit_kind": "instance"}
+    missing = {k: pl.lit(v) for k, v in fill.items() if k not in frame.columns}
+    frame = frame.with_columns(**missing)
+    text = ["unit_id", *(["cluster_id"] if "cluster_id" in frame.columns else [])]
+    frame = frame.with_columns(pl.col(text).cast(pl.String), pl.col("value").cast(pl.Float64))
+    units = check(SCORES.conform(frame), SCORES, where="scores")
+    if units["value"].drop_nulls().is_empty() and units.height:
+        raise TableError("nobody was scored", expected="a value for somebody", where="scores")
+    return Scores(units, _info_of(units))
+
+
+def _info_of(units: pl.DataFrame) -> TaskInfo:
+    declared: dict[str, Metric] = {}
+    for task in units["task"].unique().to_list():
+        if task in registry.names("tasks"):
+            declared |= {m.name: m for m in registry.task_info(task).metrics}
+    metrics = []
+    for name in units["metric"].unique(maintain_order=True).to_list():
+        value = units.filter(pl.col("metric") == name)["value"].drop_nulls()
+        inside = bool(((value >= 0) & (value <= 1)).all())
+        own = Metric(
+            name=name,
+            title=name.replace("_", " ").capitalize(),
+            definition="The mean of the scores that were given.",
+            direction="higher",
+            low=0.0 if inside else None,
+            high=1.0 if inside else None,
+            unit="fraction" if inside else "",
+        )
+        metrics.append(declared.get(name, own))
+    return TaskInfo(
+        title="Given scores",
+        summary="Scores that were made elsewhere.",
+        references=(_OWN,),
+        metrics=tuple(metrics),
+        defaults=tuple(m.name for m in metrics),
+    )

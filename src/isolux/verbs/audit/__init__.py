@@ -1,0 +1,230 @@
+"""An audit from end to end; read it from top to bottom.
+
+    load → read predictions → score → put into groups → measure → compare groups → say it plainly
+
+``run_audit`` starts from files, as the command line does; ``audit`` starts from scores that are
+already at hand, made by ``isolux.score`` or by anyone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.disparity.measured import measure_disparities
+from isolux.groups.measure import measure_groups
+from isolux.groups.membership import membership
+from isolux.groups.settings import check_references, groupings, references
+from isolux.io import run_directory
+from isolux.io.settings_files import read_mapping
+from isolux.people.loading import load_people
+from isolux.people.withdrawal import unnamed
+from isolux.tasks import score
+from isolux.verbs._in_memory import FROM_MEMORY, as_dataset, as_scores
+from isolux.verbs.audit.inputs import read_answers, task_options
+from isolux.verbs.audit.planted import read_planted
+from isolux.verbs.audit.protocol import with_protocol, with_tables
+from isolux.verbs.audit.record import record_of
+from isolux.verbs.explain import explain_run, first_analyses
+from isolux.vocabulary.containers import Dataset, Run, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import AuditSpec, parse_spec
+from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
+
+__all__ = ["Audit", "audit", "read_spec_file", "run_audit"]
+
+PAIRS = "pairs"
+"""Evidence that can hold millions of rows, and that no comparison of models reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """A finished audit: its tables, and how it was made.
+
+    Examples
+    --------
+    See ``audit``.
+    """
+
+    run: Run
+    spec: AuditSpec
+
+    @property
+    def group_metrics(self) -> pl.DataFrame:
+        """Every metric of every group, with intervals: table ``group_metrics``."""
+        return self.run.group_metrics
+
+    @property
+    def disparities(self) -> pl.DataFrame:
+        """Every comparison: table ``disparities``."""
+        return self.run.disparities
+
+    @property
+    def findings(self) -> pl.DataFrame:
+        """Plain sentences, what matters first: table ``findings``."""
+        return self.run.findings
+
+    def report(self, out: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the run directory with its ``report.html`` and return the report's path.
+
+        Raises
+        ------
+        OutputError
+            When the directory exists and ``overwrite`` is not set, or cannot be written.
+        """
+        from isolux.report.html import write_report
+
+        where = run_directory.save(
+            self.run,
+            out,
+            overwrite=overwrite,
+            extra=lambda folder: write_report(self.run, folder / "report.html"),
+        )
+        return where / "report.html"
+
+
+def run_audit(spec: AuditSpec) -> Audit:
+    """Audit what a spec describes, from files to findings.
+
+    Parameters
+    ----------
+    spec : AuditSpec
+        ``isolux.vocabulary.spec.parse_spec`` makes one of loose values.
+
+    Raises
+    ------
+    IsoluxError
+        Whatever is wrong with the files or the settings, named.
+    """
+    spec = with_protocol(spec)
+    _refuse_nothing_to_compare(spec)
+    dataset = load_people(spec)
+    predictions, notes, inputs = read_answers(spec, dataset)
+    planted = _planted(spec)
+    scores = score(spec.task, dataset, predictions, **task_options(spec))
+    scores = replace(scores, notes=(*notes, *scores.notes))
+    return _audited(spec, dataset, scores, inputs, planted)
+
+
+def _planted(spec: AuditSpec) -> list[dict[str, Any]] | None:
+    if spec.planted is None:
+        return None
+    return read_planted(spec.planted, task=spec.task, by=spec.by, model=spec.model_name)
+
+
+def audit(
+    scores: Scores | object,
+    attributes: Dataset | object,
+    by: str | Sequence[str],
+    *,
+    planted: Sequence[Mapping[str, Any]] | None = None,
+    **settings: Any,
+) -> Audit:
+    """Audit scores that are at hand.
+
+    Parameters
+    ----------
+    scores : Scores or frame
+        From ``isolux.score``; or any frame with ``unit_id`` and ``value`` (0 to 1, higher is
+        better, null: not scored), and if wanted ``cluster_id``, ``metric``, ``label``, ``model``.
+    attributes : Dataset or frame
+        Who is who: a dataset, the table ``attributes``, or a wide frame with ``unit_id`` and one
+        column per attribute.
+    by : str or sequence of str
+        Attributes and intersections: ``"race"``, ``["race", "race*gender"]``.
+    planted : sequence of dict, optional
+        What a synthetic population holds in truth; the report shows it beside what was found.
+    **settings
+        Fields of ``isolux.vocabulary.spec.AuditSpec``: ``min_units``, ``interval``, ``seed``, ….
+
+    Returns
+    -------
+    Audit
+        ``.group_metrics``, ``.disparities``, ``.findings``, ``.spec``, ``.report(dir)``.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> people = pl.DataFrame({"unit_id": [str(i) for i in range(400)],
+    ...     "light": ["day", "night"] * 200, "value": [1.0, 1.0, 1.0, 0.0] * 100})
+    >>> found = audit(people.select("unit_id", "value"), people.select("unit_id", "light"),
+    ...               by="light", replicates=500)
+    >>> found.group_metrics.select("group", "value").rows()
+    [('everyone', 0.75), ('day', 1.0), ('night', 0.5)]
+    """
+    values: dict[str, object] = {"data": FROM_MEMORY, "by": by, **settings}
+    dataset = as_dataset(attributes)
+    found = as_scores(scores)
+    if dataset.name != FROM_MEMORY:
+        values["data"] = dataset.name
+    tasks = found.units["task"].unique().to_list()
+    values.setdefault("task", tasks[0] if tasks else found.task or "classification")
+    spec = parse_spec(values)
+    _refuse_nothing_to_compare(spec)
+    return _audited(spec, dataset, found, dict(dataset.inputs), planted)
+
+
+def _refuse_nothing_to_compare(spec: AuditSpec) -> None:
+    if not spec.by:
+        raise SpecError(
+            "there is nothing to compare people by",
+            expected='at least one attribute or intersection, as in --by race --by "race*gender"',
+            found="none",
+        )
+
+
+def _audited(
+    spec: AuditSpec,
+    dataset: Dataset,
+    scores: Scores,
+    inputs: Mapping[str, str],
+    planted: Sequence[Mapping[str, Any]] | None = None,
+) -> Audit:
+    """Measure, compare and say it: the same for files and for memory."""
+    attributes = check(dataset.instance_attributes(), ATTRIBUTES)
+    members = membership(
+        attributes, spec.by, groupings(spec, attributes), units=scores.judged_units()
+    )
+    against = references(spec)
+    check_references(against, members.frame)
+    estimates = measure_groups(scores, members.frame, spec)
+    kept = {k: table for k, table in scores.evidence.items() if spec.keep_pairs or k != PAIRS}
+    scores = replace(scores, evidence=kept)
+    disparities = measure_disparities(estimates, spec, against)
+    notes = (*dataset.notes, *scores.notes, *members.notes, *disparities.notes)
+    notes = tuple(unnamed(notes, dataset.withdrawn))
+    record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
+        "families": {disparities.family.name: disparities.family.size},
+    }
+    if planted is not None:
+        record["planted"] = [dict(row) for row in planted]
+    run = Run(
+        record=record | {"dataset": {"name": dataset.name, **record["dataset"]}},
+        scores=scores.units,
+        attributes=attributes,
+        group_metrics=estimates.table(),
+        disparities=disparities.table,
+        findings=FINDINGS.empty(),
+        evidence=kept,
+    )
+    run = explain_run(run, first_analyses(run))
+    run = explain_run(run, spec.explain, spec.analysis_option)
+    return Audit(replace(run, record=with_tables(run, spec)), spec)
+
+
+def read_spec_file(path: str | Path) -> AuditSpec:
+    """Read an audit from a YAML file whose fields are the flags' names.
+
+    Raises
+    ------
+    FileError
+        When there is no such file or it is no YAML.
+    SpecError
+        When a field is unknown or its value cannot be used.
+    """
+    values = {key.replace("-", "_"): value for key, value in read_mapping(path).items()}
+    return parse_spec(values, where=str(path))

@@ -1,0 +1,119 @@
+"""A paper's protocol in an audit: its settings under those given, its tables after the numbers."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Run, printed
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.spec import AuditSpec, parse_spec
+
+__all__ = ["with_protocol", "with_tables"]
+
+_JOINED = ("option", "data_option", "prediction_option", "analysis_option")
+_OF_ATTRIBUTES = {"group": ":", "nested": ":", "bins": "=", "reference": "="}
+"""Settings whose items begin with an attribute, and what follows it."""
+
+
+def with_protocol(spec: AuditSpec) -> AuditSpec:
+    """Put a protocol's settings under those that the spec was given.
+
+    Parameters
+    ----------
+    spec : AuditSpec
+        ``protocol`` is PAPER:NAME (``facet:detection``) or None. What was set wins; settings of
+        plugins win name by name, and conditions of ``only`` are added to the protocol's.
+
+    Raises
+    ------
+    SpecError, UnknownNameError
+        No such paper, or no such protocol in it.
+
+    Notes
+    -----
+    Where the spec was given attributes of its own (``by``), the protocol's merges, bins and
+    references of others are left out: they would be about nobody.
+    """
+    if spec.protocol is None:
+        return spec
+    paper, name = _find(spec.protocol)
+    theirs = _about(dict(paper.PROTOCOLS[name]), spec)
+    ours = {field: getattr(spec, field) for field in spec.model_fields_set}
+    for field in _JOINED:
+        set_by_us = {item.partition("=")[0].strip() for item in ours.get(field, ())}
+        kept = [
+            item
+            for item in _listed(theirs.get(field, ()))
+            if item.partition("=")[0].strip() not in set_by_us
+        ]
+        if kept:
+            ours[field] = (*kept, *ours.get(field, ()))
+    conditions = [*_listed(theirs.get("only", ())), *ours.get("only", ())]
+    if conditions:
+        ours["only"] = tuple(dict.fromkeys(conditions))
+    return parse_spec({**theirs, **ours}, where=f"the protocol {spec.protocol}")
+
+
+def _about(theirs: dict[str, Any], spec: AuditSpec) -> dict[str, Any]:
+    """Leave out what a protocol says of attributes that are not audited."""
+    if "by" not in spec.model_fields_set:
+        return theirs
+    audited = {part for entry in spec.by for part in entry.split("*")}
+    for field, mark in _OF_ATTRIBUTES.items():
+        items = _listed(theirs.get(field, ()))
+        kept = [i for i in items if mark not in i or i.partition(mark)[0].strip() in audited]
+        if field in theirs:
+            theirs[field] = tuple(kept)
+    return theirs
+
+
+def with_tables(run: Run, spec: AuditSpec) -> dict[str, Any]:
+    """Return the record of a run by a protocol: the paper's tables and its disagreements.
+
+    ``tables`` maps a caption to ``columns`` and ``rows``, as JSON has them.
+    """
+    if spec.protocol is None:
+        return dict(run.record)
+    paper, name = _find(spec.protocol)
+    info = paper.INFO
+    said = tuple(getattr(paper, "DISAGREEMENTS", {}).get(name, ()))
+    tables = printed(paper.tables(name, run) if hasattr(paper, "tables") else {})
+    protocol = {
+        "name": spec.protocol,
+        "title": info.title,
+        "disagreements": list(said),
+        "tables": tables,
+    }
+    known = {(r["key"], r["place"]) for r in run.record["references"]}
+    cited = [
+        {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
+        for r in info.references
+        if (r.key, r.place) not in known
+    ]
+    return {
+        **run.record,
+        "protocol": protocol,
+        "references": [*run.record["references"], *cited],
+    }
+
+
+def _find(written: str) -> tuple[ModuleType, str]:
+    paper_name, colon, name = written.partition(":")
+    if not colon or not name:
+        raise SpecError(
+            "the protocol is not named",
+            expected="PAPER:PROTOCOL, such as facet:detection",
+            found=repr(written),
+            hint="papers: " + ", ".join(registry.names("papers")),
+        )
+    paper = registry.load("papers", paper_name)
+    protocols = getattr(paper, "PROTOCOLS", {})
+    if name not in protocols:
+        raise UnknownNameError("protocol", name, protocols, where=paper_name)
+    return paper, name
+
+
+def _listed(value: object) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)  # type: ignore[arg-type]

@@ -1,0 +1,99 @@
+"""How a run was made, written down: the content of ``audit.json``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import polars as pl
+
+from isolux.groups.estimates import Estimates
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.spec import AuditSpec
+
+__all__ = ["record_of"]
+
+_NOBODY = pl.DataFrame(schema={"model": pl.String})
+_VERSIONS = ("isolux", "numpy", "polars", "scipy", "numba", "vl-convert-python")
+
+
+def record_of(
+    spec: AuditSpec,
+    dataset: Dataset,
+    scores: Scores,
+    estimates: Estimates,
+    inputs: Mapping[str, str],
+    notes: Sequence[str],
+) -> dict[str, Any]:
+    """Write down what was audited, with which settings, versions and references."""
+    data = dataset.info
+    # A metric that is no mean of units' scores leaves ``units`` empty: its evidence then says.
+    tables = [t for t in (scores.units, *scores.evidence.values()) if t.height]
+    named = pl.concat([t.select(pl.col("model").cast(pl.String)) for t in tables] or [_NOBODY])
+    models = named["model"].drop_nulls().unique(maintain_order=True).to_list()
+    clustered = [t["cluster_id"] for t in tables if "cluster_id" in t.columns]
+    unclustered = all(clusters.is_null().all() for clusters in clustered)
+    used: list[Info] = [data, scores.info]
+    return {
+        "isolux": _version("isolux"),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "spec": spec.model_dump(mode="json"),
+        "dataset": {
+            "title": data.title,
+            "licence": data.licence,
+            "judgement": data.judgement,
+            "citation": [r.citation for r in data.references],
+            "terms": dict(data.terms),
+        },
+        "model": ", ".join(models),
+        "task": spec.task,
+        "metrics": [m.name for m in scores.info.metrics],
+        "measures": {
+            m.name: {"title": m.title, "unit": m.unit, "direction": m.direction}
+            for m in scores.info.metrics
+        },
+        "evidence": sorted(scores.evidence),
+        "inputs": dict(inputs),
+        "versions": {name: v for name in _VERSIONS if (v := _version(name))},
+        "seed": spec.seed,
+        "notes": list(dict.fromkeys(notes)),
+        "references": _references(used, spec),
+        "clusters": {
+            "column": None if unclustered else (spec.cluster or _cluster_word(dataset)),
+            "n_clusters": int(estimates.n_clusters[0].max(initial=0)),
+            "n_units": int(estimates.n_units[0].max(initial=0)),
+        },
+    }
+
+
+def _cluster_word(dataset: Dataset) -> str:
+    """Name what a loader took as clusters when nobody said what to take."""
+    instances = dataset.instances
+    for column in ("subject_id", "image_id", "video_id", "household_id"):
+        if column in instances.columns and instances["cluster_id"].equals(instances[column]):
+            return column.removesuffix("_id")
+    return "cluster_id"
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
+def _references(used: Sequence[Info], spec: AuditSpec) -> list[dict[str, str]]:
+    """List what ran and nothing else, each publication once."""
+    from isolux.stats.references import of_methods
+
+    found: dict[tuple[str, str], Reference] = {}
+    every = [r for info in used for r in info.references]
+    for reference in [*every, *of_methods(spec.interval, spec.correction)]:
+        found.setdefault((reference.key, reference.place), reference)
+    return [
+        {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
+        for r in found.values()
+    ]

@@ -1,0 +1,213 @@
+"""``isolux check``: a dataset's problems, before anything is measured with it.
+
+From a loaded dataset, and the files that its images name, to one table of problems. Checks are the
+plugins of ``isolux.checks``; pictures are opened once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import polars as pl
+
+from isolux.checks import PROBLEMS, Pictures, WithoutPictures, inspect, located
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, InputError, SpecError, UnknownNameError
+from isolux.vocabulary.info import CheckInfo
+from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.tables import check as check_table
+
+__all__ = ["LOADING", "Checked", "check_dataset", "check_loading"]
+
+LOADING = "loading"
+"""What the table calls a dataset that its loader refuses: there is nothing else to check then."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was looked at, and what is wrong.
+
+    Parameters
+    ----------
+    problems : polars.DataFrame
+        check, severity (error, warning), problem, unit_kind, unit_id, file, expected, found, hint;
+        errors first, then in the order of checks.
+    checks : tuple of str
+        Those that ran.
+    notes : tuple of str
+        What was not looked at, and why.
+    """
+
+    problems: pl.DataFrame
+    checks: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def failed(self, *, strict: bool = False) -> bool:
+        """Tell whether there is an error; with ``strict``, whether there is any problem."""
+        return not (self.problems if strict else self.problems.filter(severity="error")).is_empty()
+
+
+def check_dataset(
+    dataset: Dataset,
+    *,
+    only: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    pictures: bool = True,
+    root: str | Path | None = None,
+    options: Sequence[str] = (),
+) -> Checked:
+    """Look for what is wrong with a dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    only, skip : sequence of str
+        Names of checks (``isolux.vocabulary.registry.names("checks")``) to run, or to leave out.
+    pictures : bool
+        Whether to look for files and open pictures; without, only tables are checked.
+    root : str or Path, optional
+        The folder below which pictures lie. Not given: it is looked for around the annotation.
+    options : sequence of str
+        Settings of checks, ``CHECK.NAME=VALUE`` (``boxes.slack_px=2``).
+
+    Returns
+    -------
+    Checked
+
+    Raises
+    ------
+    UnknownNameError, SpecError
+        No such check or setting.
+    FileError
+        ``root`` is no folder.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> one = Dataset(
+    ...     name="one person",
+    ...     info=DatasetInfo(title="One person", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "a"], "image_id": ["1", "2"]}),
+    ... )
+    >>> found = check_dataset(one)
+    >>> found.problems.select("check", "severity", "problem", "unit_id").row(0)
+    ('ids', 'error', 'an id occurs several times', 'a')
+    >>> found.failed()
+    True
+    """
+    names = _chosen(only, skip)
+    settings = _settings(names, options)
+    notes = list(dataset.notes)
+    given = _pictures(dataset, names, root, notes, wanted=pictures)
+    ran, tables = [], [PROBLEMS.empty()]
+    for name in names:
+        needs = _info(name).needs
+        if needs != "tables" and given is None:
+            continue
+        own = {"pictures": given} if needs != "tables" else {}
+        found = registry.load("checks", name).check(dataset, **own, **settings[name])
+        tables.append(check_table(found, PROBLEMS, where=name))
+        ran.append(name)
+    problems = pl.concat(tables).sort(pl.col("severity") != "error", maintain_order=True)
+    return Checked(problems, tuple(ran), tuple(dict.fromkeys(notes)))
+
+
+def check_loading(load: Callable[[], Dataset], path: str | Path, name: str) -> Dataset | Checked:
+    """Load a dataset; one that its loader refuses is a problem of the dataset, not a mistake.
+
+    A path where nothing is, or a folder without an annotation, stays a mistake of whoever typed it.
+
+    Examples
+    --------
+    >>> def refuse() -> Dataset:
+    ...     raise InputError("an age is no number", expected="years", found="'old'", where="row 3")
+    >>> found = check_loading(refuse, ".", "table")
+    >>> found.problems.select("check", "problem", "found").row(0)
+    ('loading', 'an age is no number', "'old'")
+    """
+    try:
+        return load()
+    except InputError as error:
+        given = Path(path).expanduser()
+        if not given.exists() or (given.is_dir() and error.where in {str(given), str(path)}):
+            raise
+        row = {
+            "check": LOADING, "severity": "error", "problem": error.problem,
+            "unit_kind": "dataset", "unit_id": name, "file": error.where or str(path),
+            "expected": error.expected, "found": error.found, "hint": error.hint,
+        }  # fmt: skip
+        note = "Its loader refuses the dataset, so nothing else was checked."
+        return Checked(pl.DataFrame([row], schema=PROBLEMS.schema), (LOADING,), (note,))
+
+
+def _info(name: str) -> CheckInfo:
+    return cast("CheckInfo", registry.info("checks", name))
+
+
+def _chosen(only: Sequence[str], skip: Sequence[str]) -> list[str]:
+    known = registry.names("checks")
+    for name in (*only, *skip):
+        if name not in known:
+            raise UnknownNameError("check", name, known)
+    chosen = [name for name in known if (not only or name in only) and name not in skip]
+    if not chosen:
+        raise SpecError("no check is left to run", expected="at least one", found="all are skipped")
+    order = ("tables", "files", "pixels")
+    return sorted(chosen, key=lambda name: order.index(_info(name).needs))
+
+
+def _settings(names: Sequence[str], options: Sequence[str]) -> dict[str, dict[str, object]]:
+    items: dict[str, list[str]] = {name: [] for name in names}
+    for item in options:
+        name, dot, rest = item.partition(".")
+        if not dot or name.strip() not in items:
+            raise SpecError(
+                "--check-option belongs to no check that runs",
+                expected="CHECK.NAME=VALUE with CHECK one of " + ", ".join(items),
+                found=repr(item),
+            )
+        items[name.strip()].append(rest)
+    return {
+        name: read_options(
+            registry.load("checks", name).check, own, owner=f"the check {name}",
+            flag="--check-option", hidden=("pictures",),
+        )
+        for name, own in items.items()
+    }  # fmt: skip
+
+
+def _pictures(
+    dataset: Dataset,
+    names: Sequence[str],
+    root: str | Path | None,
+    notes: list[str],
+    *,
+    wanted: bool,
+) -> Pictures | None:
+    """Look for the files, and open them where a check needs it; None: there is nothing to see."""
+    if root is not None and not Path(root).expanduser().is_dir():
+        raise FileError("there is no such folder of pictures", where=str(root))
+    needs = {_info(name).needs for name in names} - {"tables"}
+    if not needs:
+        return None
+    if not wanted:
+        left = ", ".join(name for name in names if _info(name).needs != "tables")
+        notes.append(f"Without pictures these were not checked: {left}.")
+        return None
+    try:
+        found = located(dataset, root)
+    except WithoutPictures as why:
+        notes.append(str(why))
+        return None
+    notes.append(f"Pictures were looked for below {found.root}.")
+    without = dataset.images.height - found.rows.height
+    if without:
+        notes.append(f"{without:,} image(s) have no path, or one that is an address.")
+    if "pixels" not in needs:
+        return found
+
+    return inspect(found)

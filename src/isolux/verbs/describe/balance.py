@@ -1,0 +1,191 @@
+"""How far a dataset is from balanced: its groups' shares against uniform ones, or a target's.
+
+Part of ``description``: counts of the known groups of one attribute or intersection go in, one row
+of the table "Balance" comes out. FairFace (section 3) set out to be uniform over race and showed by
+how much other datasets are not (Figure 1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import log
+from pathlib import Path
+
+import polars as pl
+
+from isolux.io.cells import row_of
+from isolux.io.frames import read_table
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+
+__all__ = ["BALANCE", "Target", "balance_row", "read_target"]
+
+BALANCE = {
+    "attribute": pl.String,
+    "against": pl.String,
+    "groups": pl.Int64,
+    "empty groups": pl.Int64,
+    "evenness": pl.Float64,
+    "distance": pl.Float64,
+    "least represented": pl.String,
+    "least ÷ due": pl.Float64,
+    "most represented": pl.String,
+    "most ÷ due": pl.Float64,
+}
+"""Columns of the table "Balance"."""
+
+_COLUMNS = ("attribute", "value", "share")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The shares that groups should have: attribute (or ``a*b``) to group to share, sum 1."""
+
+    name: str
+    shares: Mapping[str, Mapping[str, float]]
+
+
+def read_target(path: str | Path) -> Target:
+    r"""Read a target composition.
+
+    Parameters
+    ----------
+    path : str or Path
+        A table with the columns ``attribute`` (or intersection, ``race*gender``), ``value`` (of an
+        intersection as it is shown, ``Black × Female``) and ``share``. Shares of an attribute are
+        divided by their sum, so that counts and per cent may stand there too.
+
+    Raises
+    ------
+    FileError, UnknownNameError
+        No such file; no such column.
+    TableError
+        A share that is no number or below 0, an empty cell, a value given twice, shares that are
+        all 0; with the row.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "target.csv"
+    ...     _ = file.write_text("attribute,value,share\ngender,Female,51\ngender,Male,49\n")
+    ...     read_target(file).shares["gender"]["Female"]
+    0.51
+    """
+    where = str(path)
+    table = read_table(path)
+    for name in _COLUMNS:
+        if name not in table.columns:
+            raise UnknownNameError("column", name, table.columns, where=where)
+    read = table.select(
+        pl.col("attribute", "value").cast(pl.String).str.strip_chars(),
+        share=pl.col("share").cast(pl.Float64, strict=False),
+    )
+    _refuse(
+        ~((read["share"] >= 0) & read["share"].is_finite()).fill_null(value=False),
+        table["share"],
+        where,
+    )
+    for name in ("attribute", "value"):
+        _refuse(read[name].is_null() | (read[name] == ""), table[name], where)
+    again = ~read.select(first=pl.struct("attribute", "value").is_first_distinct())["first"]
+    if again.any():
+        row = row_of(again)
+        raise TableError(
+            "a value has two shares",
+            expected="one row for each attribute and value",
+            found=f"{read['attribute'][row]} = {read['value'][row]!r}",
+            where=place(where, row + 1),
+        )
+    shares: dict[str, dict[str, float]] = {}
+    for (attribute,), rows in read.group_by("attribute", maintain_order=True):
+        total = float(rows["share"].sum())
+        if not 0.0 < total < float("inf"):
+            raise TableError(
+                f"the shares of {attribute!r} cannot be divided by their sum",
+                expected="a sum above 0",
+                found=f"{total:g}",
+                where=place(where, None, "share"),
+            )
+        parts = (rows["share"] / total).to_list()
+        shares[str(attribute)] = dict(zip(rows["value"].to_list(), parts, strict=True))
+    return Target(Path(path).name, shares)
+
+
+def _refuse(wrong: pl.Series, cells: pl.Series, where: str) -> None:
+    if wrong.any():
+        row = row_of(wrong)
+        share = cells.name == "share"
+        raise TableError(
+            "a share is no number of 0 or more" if share else f"a row has no {cells.name}",
+            expected="a number such as 0.25" if share else "text in every cell",
+            found=repr(cells[row]),
+            where=place(where, row + 1, cells.name),
+        )
+
+
+def balance_row(
+    attribute: str, counts: Mapping[str, int], target: Target | None
+) -> dict[str, object]:
+    """Hold the shares of one attribute's known groups against those they should have.
+
+    Parameters
+    ----------
+    attribute : str
+    counts : mapping of str to int
+        People in each known group, groups without anybody too. Somebody in two groups counts in
+        both, and the shares are of the sum.
+    target : Target or None
+        None, or nothing about this attribute in it: uniform.
+
+    Returns
+    -------
+    dict
+        ``evenness``: entropy over its largest value ln k, 0 (all in one group) to 1 (uniform);
+        null with one group. ``distance``: total variation distance to the target, 0 to 1: the part
+        of the people who would have to be in another group. ``least ÷ due`` and ``most ÷ due``:
+        share over target share, 1 is as it should be; null where nobody is known.
+
+    Raises
+    ------
+    SpecError
+        A target that names no group which there is.
+
+    References
+    ----------
+    Pielou (1966), The measurement of diversity in different types of biological collections,
+    Journal of Theoretical Biology 13, 131-144: evenness.
+
+    Examples
+    --------
+    >>> row = balance_row("gender", {"Female": 30, "Male": 70}, None)
+    >>> row["distance"], row["least represented"], row["least ÷ due"]
+    (0.2, 'Female', 0.6)
+    """
+    due = dict(target.shares.get(attribute, {})) if target else {}
+    if due and not set(due) & set(counts):
+        raise SpecError(
+            f"the target of {attribute!r} names no group that there is",
+            expected="some of " + ", ".join(list(counts)[:30]),
+            found=", ".join(list(due)[:10]),
+            where=target.name if target else None,
+        )
+    against = target.name if target and due else "uniform"
+    groups = list(dict.fromkeys([*counts, *due]))
+    due = due or dict.fromkeys(groups, 1.0 / len(groups) if groups else 0.0)
+    total = sum(counts.values())
+    row: dict[str, object] = dict.fromkeys(BALANCE)
+    row |= {"attribute": attribute, "against": against, "groups": len(groups)}
+    row["empty groups"] = sum(not counts.get(group) for group in groups)
+    if not total:
+        return row
+    share = {group: counts.get(group, 0) / total for group in groups}
+    if len(groups) > 1:
+        entropy = -sum(p * log(p) for p in share.values() if p > 0)
+        row["evenness"] = max(entropy, 0.0) / log(len(groups))
+    far = 0.5 * sum(abs(share[group] - due.get(group, 0.0)) for group in groups)
+    row["distance"] = round(far, 12)
+    part = {g: round(share[g] / due[g], 12) for g in groups if due.get(g, 0.0) > 0}
+    least, most = min(part, key=part.__getitem__), max(part, key=part.__getitem__)
+    row |= {"least represented": least, "least ÷ due": part[least]}
+    return row | {"most represented": most, "most ÷ due": part[most]}

@@ -1,0 +1,276 @@
+"""The tables of one dataset's description: counts by group, size, crowding and mask.
+
+Part of ``description``: people with their groups go in, tables by caption come out. Each follows a
+table or figure of FACET (Gustafson et al. 2023), named where it is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from isolux import derive
+from isolux.groups.intersections import display
+from isolux.groups.unknown import UNKNOWN
+from isolux.verbs.describe.balance import BALANCE, Target, balance_row
+from isolux.vocabulary.containers import Dataset
+
+__all__ = ["DescribedPeople", "known_rows", "named", "tables_of"]
+
+_MANY_IMAGES = 10  # people in one image from which on images are counted together
+_CROWDED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedPeople:
+    """One dataset's people (crowds aside), the groups they are in, and what is asked of them."""
+
+    dataset: Dataset
+    people: pl.DataFrame
+    attributes: pl.DataFrame
+    by: tuple[tuple[str, ...], ...]
+    groups: pl.DataFrame
+    notes: tuple[str, ...]
+
+    def of(self, names: Sequence[str]) -> pl.DataFrame:
+        """Return the memberships of one attribute or intersection."""
+        return self.groups.filter(pl.col("attribute") == "*".join(names))
+
+
+def tables_of(people: DescribedPeople, target: Target | None) -> dict[str, pl.DataFrame]:
+    """Make every table that the dataset allows, by caption, in the order in which to read them."""
+    tables = {"People, images and subjects": _sizes(people)}
+    if not people.people.height:
+        return tables
+    tables |= {f"By {named(people, names)}": _counts(people, names) for names in people.by}
+    if people.by:
+        tables["Known, unknown and missing"] = _missing(people)
+        rows = [balance_row("*".join(n), _known_counts(people, n), target) for n in people.by]
+        tables["Balance"] = pl.DataFrame(rows, schema=BALANCE)
+    tables["People per image"] = _people_per_image(people)
+    tables |= _boxes(people)
+    for names in people.by:
+        masks = _masks(people, names) if len(names) == 1 else None
+        if masks is not None:
+            tables[f"Masks by {named(people, names)}"] = masks
+    return tables
+
+
+def named(people: DescribedPeople, names: Sequence[str]) -> str:
+    """Say an attribute or intersection in the dataset's own terms, with the name to type."""
+    terms = dict(people.dataset.info.terms)
+    return " × ".join(f"{terms[n]} ({n})" if n in terms else n for n in names)
+
+
+def _head(name: str, taken: Collection[str]) -> str:
+    """Head a column with a name out of the data, which may be that of another column."""
+    return f"{name} (value)" if name in taken else name
+
+
+def _percent(part: pl.Expr, whole: int) -> pl.Expr:
+    return 100.0 * part / whole if whole else pl.lit(None, dtype=pl.Float64)
+
+
+def _sizes(people: DescribedPeople) -> pl.DataFrame:
+    rows, images = people.people, people.dataset.images
+    holding = rows["image_id"].n_unique()
+    subjects = rows["subject_id"].drop_nulls().n_unique() or None
+    alone = rows.group_by("image_id").len().filter(pl.col("len") == 1).height
+    return pl.DataFrame(
+        {
+            "people": [rows.height],
+            "subjects": pl.Series([subjects], dtype=pl.Int64),
+            "images with people": [holding],
+            "images with one person": [alone],
+            "other images": [
+                images.join(rows, on="image_id", how="anti").height if images.height else 0
+            ],
+            "people per image": pl.Series(
+                [rows.height / holding if holding else None], dtype=pl.Float64
+            ),
+        }
+    )
+
+
+def _counts(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
+    """Count an attribute's groups as FACET's Table 3 does, two attributes crossed as Table 17."""
+    if len(names) == 2:
+        return _crossed(people, names)
+    own = ["image_id", "subject_id"]
+    rows = people.of(names).join(
+        people.people.select("instance_id", *own), left_on="unit_id", right_on="instance_id"
+    )
+    n, images = people.people.height, people.people["image_id"].n_unique()
+    found = rows.group_by("values", maintain_order=True).agg(
+        pl.len().cast(pl.Int64).alias("people"),
+        pl.col("image_id").n_unique().cast(pl.Int64).alias("images"),
+        pl.col("subject_id").drop_nulls().n_unique().cast(pl.Int64).alias("subjects"),
+    )
+    counted = ["people", "images", "subjects", "dataset", "% of people", "% of images"]
+    heads = [_head(name, counted) for name in names]
+    order = {"group": people.of(names)["values"].unique(maintain_order=True)}
+    table = pl.DataFrame({"values": order["group"]}).join(
+        found, on="values", how="left", maintain_order="left"
+    )
+    table = table.select(
+        *(pl.col("values").list.get(at).alias(head) for at, head in enumerate(heads)),
+        "people",
+        _percent(pl.col("people"), n).alias("% of people"),
+        "images",
+        _percent(pl.col("images"), images).alias("% of images"),
+        "subjects",
+    )
+    return table if people.people["subject_id"].is_not_null().any() else table.drop("subjects")
+
+
+def _crossed(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
+    """Give one row a value of the first attribute, with all its people and those of the second."""
+    rows = people.of(names[:1])["group"].unique(maintain_order=True)
+    columns = people.of(names[1:])["group"].unique(maintain_order=True).to_list()
+    taken = {names[0], "people", "dataset"}
+    totals = people.of(names[:1]).group_by(pl.col("group").alias("row")).len("people")
+    crossed = people.of(names).select(
+        row=pl.col("values").list.get(0), column=pl.col("values").list.get(1)
+    )
+    # Aggregated by number, not pivoted: a value may be called as any column is.
+    counted = crossed.group_by("row").agg(
+        (pl.col("column") == value).sum().cast(pl.Int64).alias(f"n{at}")
+        for at, value in enumerate(columns)
+    )
+    table = pl.DataFrame({"row": rows}).join(totals, on="row", how="left", maintain_order="left")
+    return table.join(counted, on="row", how="left", maintain_order="left").select(
+        pl.col("row").alias(_head(names[0], ["people", "dataset"])),
+        pl.col("people").cast(pl.Int64),
+        *(
+            pl.col(f"n{at}").fill_null(0).alias(_head(value, taken))
+            for at, value in enumerate(columns)
+        ),
+    )
+
+
+def known_rows(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame:
+    """Return the memberships of one attribute or intersection whose every value is known."""
+    return people.of(names).filter(~pl.col("values").list.contains(UNKNOWN))
+
+
+def _known_counts(people: DescribedPeople, names: Sequence[str]) -> dict[str, int]:
+    """Count the known groups; of an intersection also those that nobody is in."""
+    found = dict(known_rows(people, names).group_by("group", maintain_order=True).len().rows())
+    sides = [
+        known_rows(people, (n,)).select(pl.col("group").unique(maintain_order=True).alias(n))
+        for n in names
+    ]
+    every = sides[0]
+    for side in sides[1:]:
+        every = every.join(side, how="cross")
+    return {display(values): found.get(display(values), 0) for values in every.rows()}
+
+
+def _missing(people: DescribedPeople) -> pl.DataFrame:
+    """Count who has a known value, who only unknown ones, and who no row at all."""
+    n = people.people.height
+    names = list(dict.fromkeys(name for entry in people.by for name in entry))
+    rows = []
+    for name in names:
+        of_name = people.attributes.filter(pl.col("attribute") == name)
+        known = known_rows(people, (name,))["unit_id"].n_unique()
+        missing = n - of_name["unit_id"].n_unique()
+        rows.append((name, known, n - known - missing, missing))
+    frame = pl.DataFrame(rows, schema=["attribute", "known", "unknown", "missing"], orient="row")
+    return frame.with_columns(
+        _percent(pl.col("unknown"), n).alias("% unknown"),
+        _percent(pl.col("missing"), n).alias("% missing"),
+    )
+
+
+def _people_per_image(people: DescribedPeople) -> pl.DataFrame:
+    """Count the images that hold one person, two, … (FACET, Figure 9)."""
+    sizes = people.people.group_by("image_id").len("n")
+    images = sizes.height
+    many = pl.col("n") >= _MANY_IMAGES
+    label = (
+        pl.when(many).then(pl.lit(f"{_MANY_IMAGES} or more")).otherwise(pl.col("n").cast(pl.String))
+    )
+    found = sizes.with_columns(label=label, at=pl.min_horizontal("n", pl.lit(_MANY_IMAGES)))
+    counted = found.group_by("label", "at").agg(
+        images=pl.len().cast(pl.Int64), people=pl.col("n").sum().cast(pl.Int64)
+    )
+    return counted.sort("at").select(
+        pl.col("label").alias("people in the image"),
+        "images",
+        _percent(pl.col("images"), images).alias("% of images"),
+        "people",
+    )
+
+
+def _boxes(people: DescribedPeople) -> dict[str, pl.DataFrame]:
+    """Count sizes of boxes, and their shares of the image by crowding (FACET, Figure 10)."""
+    rows = people.people
+    if "box_w" not in rows.columns or rows["box_w"].is_null().all():
+        return {}
+    plain = Dataset("boxes", people.dataset.info, rows, images=people.dataset.images)
+    found = derive.add(plain, ["box_size", "box_share"]).attributes
+    sizes = found.filter(pl.col("attribute") == "box_size").group_by("value").len("n")
+    counts = dict(sizes.rows())
+    order = [s for s in ("small", "medium", "large", None) if s is not None or s in counts]
+    tables = {
+        "Box sizes (COCO's ranges)": pl.DataFrame(
+            {
+                "size": [s or UNKNOWN for s in order],
+                "people": [counts.get(s, 0) for s in order],
+                "% of people": [100.0 * counts.get(s, 0) / rows.height for s in order],
+            }
+        )
+    }
+    shares = found.filter(pl.col("attribute") == "box_share").drop_nulls("number")
+    if shares.height:
+        tables["Box as a share of its image"] = _share_table(rows, shares)
+    return tables
+
+
+def _share_table(rows: pl.DataFrame, shares: pl.DataFrame) -> pl.DataFrame:
+    crowd = rows.select("instance_id", n=pl.len().over("image_id"))
+    tenth = (pl.col("number") * 10).floor().clip(0, 9).cast(pl.Int64)
+    found = shares.join(crowd, left_on="unit_id", right_on="instance_id").select(
+        tenth=tenth, n=pl.min_horizontal("n", pl.lit(_CROWDED))
+    )
+    tenths = pl.DataFrame({"tenth": range(10)}, schema={"tenth": pl.Int64})
+    counted = found.group_by("tenth").agg(
+        people=pl.len(), **{f"_{k}": (pl.col("n") == k).sum() for k in range(1, _CROWDED + 1)}
+    )
+    table = tenths.join(counted, on="tenth", how="left", maintain_order="left").fill_null(0)
+    total = shares.height
+    names = ["one person in the image", "two", "three", "four or more"]
+    return table.select(
+        pl.format("{} to {} %", pl.col("tenth") * 10, pl.col("tenth") * 10 + 10).alias(
+            "part of the image"
+        ),
+        pl.col("people").cast(pl.Int64),
+        _percent(pl.col("people"), total).alias("% of people"),
+        *(pl.col(f"_{k}").cast(pl.Int64).alias(name) for k, name in enumerate(names, start=1)),
+    )
+
+
+def _masks(people: DescribedPeople, names: Sequence[str]) -> pl.DataFrame | None:
+    """Count masks of people and of their parts by group (FACET, Table 18); None: there are none."""
+    rows, has = people.people, set(people.people.columns)
+    whole = [pl.col(c).is_not_null() for c in ("mask_counts", "mask_polygons") if c in has]
+    one = pl.any_horizontal(whole) if whole else pl.lit(value=False)
+    kinds = rows.select("instance_id", person=one.cast(pl.Int64))
+    if "part_masks" in has:
+        listed = rows.select("instance_id", "part_masks").explode("part_masks").drop_nulls()
+        if listed.height:
+            part = listed.select("instance_id", part=pl.col("part_masks").struct.field("part"))
+            kinds = kinds.join(
+                part.pivot(on="part", index="instance_id", values="part", aggregate_function="len"),
+                on="instance_id",
+                how="left",
+            )
+    columns = [c for c in kinds.columns if c != "instance_id"]
+    if not any(kinds[c].sum() for c in columns):
+        return None
+    found = people.of(names).join(kinds, left_on="unit_id", right_on="instance_id")
+    table = found.group_by("group", maintain_order=True).agg(pl.col(columns).sum().cast(pl.Int64))
+    return table.rename({"group": _head(names[0], [*columns, "dataset"])})

@@ -1,0 +1,163 @@
+"""Run analyses on a finished audit: its tables go in, more findings and their tables come out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Explained, Run, printed
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.tables import FINDINGS, check
+
+__all__ = ["explain_run", "explain_with_all", "first_analyses"]
+
+FIRST = "group_gaps"
+"""The analysis of every audit, whose findings are read first."""
+
+BESIDE = ("overlap_curves", "breakdown")
+"""What stands beside the disparities of a detector."""
+
+
+_ELSEWHERE = (FIRST, *BESIDE, "model_changes")  # the second is of comparisons
+
+
+STORY = (
+    "confounders",
+    "along",
+    "rank_tests",
+    "error_model",
+    "patterns",
+    "slices",
+    "tradeoffs",
+    "power",
+)
+"""The order in which to read why: what a gap survives, where scores fall, what goes with errors,
+where to look, what a threshold could do, what more data is needed. Others follow."""
+
+
+def in_order(names: Sequence[str]) -> list[str]:
+    """Put analyses in the order of the story.
+
+    Examples
+    --------
+    >>> in_order(["power", "weather", "confounders"])
+    ['confounders', 'power', 'weather']
+    """
+    place = {name: at for at, name in enumerate(STORY)}
+    return sorted(dict.fromkeys(names), key=lambda name: place.get(name, len(place)))
+
+
+def first_analyses(run: Run) -> list[str]:
+    """Name what every audit runs: its gaps, and of a detector its curves and sizes."""
+    return [FIRST, *(BESIDE if "found_at" in run.evidence else ())]
+
+
+def explain_run(run: Run, analyses: Sequence[str], options: Sequence[str] = ()) -> Run:
+    """Add what analyses say of a run to its findings, tables, notes and references.
+
+    Parameters
+    ----------
+    run : Run
+        A finished audit, in memory or read back. What an analysis said before is replaced.
+    analyses : sequence of str
+        Names that ``isolux list analyses`` shows, in the order in which to read them.
+    options : sequence of str
+        ``ANALYSIS.NAME=VALUE``; ``NAME=VALUE`` where one analysis is named.
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    UnknownNameError, SpecError
+        No such analysis or setting, or a run that lacks what the analysis reads.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    >>> explain_run(Run({}, *(t.empty() for t in tables)), ["group_gaps"]).findings.height
+    0
+    """
+    by_analysis = _options_of(analyses, options)
+    for name in dict.fromkeys(analyses):
+        plugin = registry.load("analyses", name)
+        settings = read_options(
+            plugin.explain,
+            by_analysis[name],
+            owner=f"the analysis {name}",
+            flag="--analysis-option",
+        )
+        run = _with(run, name, plugin.explain(run, **settings), by_analysis[name])
+    return run
+
+
+def explain_with_all(run: Run, options: Sequence[str] = ()) -> tuple[Run, dict[str, str]]:
+    """Run every analysis that the run allows; also say of each other one why it did not run."""
+    names = in_order([n for n in registry.names("analyses") if n not in _ELSEWHERE])
+    refused: dict[str, str] = {}
+    for name in names:
+        own = [item for item in options if item.startswith(f"{name}.")]
+        try:
+            run = explain_run(run, [name], own)
+        except SpecError as error:
+            refused[name] = "; ".join([error.problem, *([error.hint] if error.hint else [])])
+    return run, refused
+
+
+def _options_of(analyses: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {name: [] for name in analyses}
+    for item in options:
+        left = item.partition("=")[0]
+        name, dot, _ = left.partition(".")
+        if dot and name.strip() in found:
+            found[name.strip()].append(item.partition(".")[2])
+        elif len(found) == 1 and not dot:
+            found[next(iter(found))].append(item)
+        else:
+            raise SpecError(
+                "--analysis-option belongs to no analysis that runs",
+                expected="ANALYSIS.NAME=VALUE with ANALYSIS one of " + ", ".join(found or ["none"]),
+                found=repr(item),
+            )
+    return found
+
+
+def _with(run: Run, name: str, explained: Explained, options: Sequence[str]) -> Run:
+    """Put one analysis's findings after the others', and say in the record that it ran."""
+    findings = check(explained.findings, FINDINGS, where=name)
+    others = run.findings.filter(pl.col("analysis") != name)
+    together = pl.concat([FINDINGS.conform(part) for part in (others, findings)])
+    told = together["analysis"].unique(maintain_order=True).to_list()
+    order = [FIRST, *in_order([one for one in told if one != FIRST])]
+    together = together.sort(
+        pl.col("analysis").replace_strict(order, list(range(len(order))), return_dtype=pl.Int64),
+        "rank",
+        maintain_order=True,
+    )
+    record = dict(run.record)
+    info = registry.info("analyses", name)
+    said: dict[str, Any] = {"name": name, "title": info.title, "options": list(options)}
+    ran = {entry["name"]: entry for entry in record.get("analyses", ())}
+    ran[name] = said | {"assumptions": list(info.assumptions)}
+    shown = in_order([one for one in ran if one not in _ELSEWHERE])
+    record["analyses"] = [ran[one] for one in (*(n for n in ran if n in _ELSEWHERE), *shown)]
+    notes = [*record.get("notes", ()), *explained.notes]
+    record["notes"] = list(dict.fromkeys(notes))
+    cited = [
+        {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}
+        for r in info.references
+    ]
+    known = {(r["key"], r["place"]) for r in record.get("references", ())}
+    new = [r for r in cited if (r["key"], r["place"]) not in known]
+    record["references"] = [*record.get("references", ()), *new]
+    tables = {**record.get("explained", {}), name: printed(explained.tables)}
+    record["explained"] = {key: drawn for key, drawn in tables.items() if drawn}
+    ranked = together.with_columns(rank=pl.int_range(1, pl.len() + 1))
+    return replace(run, record=record, findings=ranked)

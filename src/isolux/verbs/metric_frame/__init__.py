@@ -1,0 +1,280 @@
+"""The vocabulary of fairlearn's ``MetricFrame``, with intervals and clusters.
+
+``overall``, ``by_group``, ``difference``, ``ratio``, ``group_min`` and ``group_max`` mean what they
+mean there (Weerts et al. 2023); every number has an interval beside it, and photos of one subject
+are resampled together. Metrics given by name run on isolux's sums; a function of one's own is
+called on resampled rows, as fairlearn does, and is as slow as that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from isolux.stats.design import IntArray
+from isolux.stats.intervals import Interval, percentile
+from isolux.stats.statistic import FloatArray
+from isolux.verbs.metric_frame.inputs import FrameInputs, read_inputs
+from isolux.verbs.metric_frame.measures import Measured, measure_functions, measure_names
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import IntervalMethod
+
+__all__ = ["MetricFrame", "metric_frame"]
+
+Method = Literal["between_groups", "to_overall"]
+MetricLike = str | Callable[..., float]
+
+
+def metric_frame(
+    *,
+    metrics: MetricLike | Mapping[str, MetricLike],
+    y_true: Any,
+    y_pred: Any,
+    sensitive_features: Any,
+    control_features: Any = None,
+    cluster: Any = None,
+    y_score: Any = None,
+    positive: Any = None,
+    replicates: int = 2000,
+    seed: int = 0,
+    level: float = 0.95,
+    interval: IntervalMethod = "logit-t",
+) -> MetricFrame:
+    """Evaluate metrics for everyone and for every group, with intervals.
+
+    Parameters
+    ----------
+    metrics : str, callable or mapping of str to either
+        Names of ``isolux list tasks`` (``"accuracy"``, ``"selection_rate"``,
+        ``"true_positive_rate"``, ``"false_positive_rate"``, ``"precision"``,
+        ``"balanced_accuracy"``, ``"roc_auc"``, …), or functions of ``(y_true, y_pred)``.
+    y_true, y_pred : array_like [n]
+        Truth and answer; any type whose values compare as text.
+    sensitive_features, control_features : array, list, mapping or frame of n rows
+        As in fairlearn: groups are every combination of the sensitive features, within every
+        combination of the control features.
+    cluster : array_like [n], optional
+        What was sampled independently (the subject); none: every row.
+    y_score : array_like [n], optional
+        Score of the positive class, 0 to 1, for ``roc_auc`` and ``calibration_error``.
+    positive : optional
+        The positive class; none: 1 where the classes are 0 and 1.
+    replicates : int
+        Bootstrap replicates; of functions at most 200, for they are called once a group each.
+    seed : int
+    level : float
+        Of the intervals.
+    interval : str
+        Method of the groups' intervals, as in an audit; functions always take percentiles.
+
+    Returns
+    -------
+    MetricFrame
+
+    Raises
+    ------
+    TableError
+        When the inputs differ in length.
+    SpecError
+        When a metric needs what was not given.
+
+    Examples
+    --------
+    >>> frame = metric_frame(metrics="accuracy", y_true=[0, 1] * 100, y_pred=[0, 1, 0, 0] * 50,
+    ...                      sensitive_features={"light": ["day", "day", "night", "night"] * 50})
+    >>> frame.by_group.select("light", "value").rows()
+    [('day', 1.0), ('night', 0.5)]
+    >>> frame.difference().select("metric", "value").rows()
+    [('accuracy', 0.5)]
+    """
+    named: Mapping[str, MetricLike]
+    if isinstance(metrics, Mapping):
+        named = metrics
+    else:
+        named = {metrics if isinstance(metrics, str) else _name_of(metrics): metrics}
+    if not named:
+        raise SpecError("there is no metric to measure", expected="a name or a function")
+    inputs = read_inputs(
+        y_true, y_pred, sensitive_features, control_features, cluster, y_score, positive
+    )
+    by_name = {label: m for label, m in named.items() if isinstance(m, str)}
+    functions = {label: m for label, m in named.items() if not isinstance(m, str)}
+    measured: dict[str, Measured] = {}
+    if by_name:
+        settings = {
+            "replicates": replicates, "seed": seed, "level": level, "interval": interval,
+        }  # fmt: skip
+        measured |= measure_names(inputs, by_name, settings)
+    if functions:
+        measured |= measure_functions(
+            inputs, functions, replicates=min(replicates, 200), seed=seed, level=level
+        )
+    return MetricFrame(inputs, {label: measured[label] for label in named}, level)
+
+
+def _name_of(function: Callable[..., float]) -> str:
+    return getattr(function, "__name__", "metric")
+
+
+@dataclass(frozen=True, slots=True)
+class MetricFrame:
+    """Metrics by group. Every frame has ``metric``, the control features if any, ``value``, ends.
+
+    Differences and ratios are those between the groups of one level of the control features. Their
+    intervals are simultaneous: all groups' intervals at the level at which they hold together
+    (Bonferroni), so the interval of a difference holds 0 where nothing differs.
+    """
+
+    inputs: FrameInputs
+    measured: Mapping[str, Measured]
+    level: float
+
+    @property
+    def overall(self) -> pl.DataFrame:
+        """Everyone, or everyone of each level of the control features."""
+        return self._stack(
+            lambda m: (m.overall, m.overall_ends), self.inputs.controls, n=self.inputs.n_overall
+        )
+
+    @property
+    def by_group(self) -> pl.DataFrame:
+        """Every group: its features, ``value``, ``low``, ``high`` and ``n``."""
+        return self._stack(
+            lambda m: (m.value, m.ends), self.inputs.groups, n=self.inputs.n_of_group
+        )
+
+    def difference(self, method: Method = "between_groups") -> pl.DataFrame:
+        """Return the largest difference: between groups, or of a group to everyone (absolute)."""
+        return self._extreme("difference", method)
+
+    def ratio(self, method: Method = "between_groups") -> pl.DataFrame:
+        """Return the smallest ratio: of two groups, or of a group and everyone; at most 1."""
+        return self._extreme("ratio", method)
+
+    def group_min(self) -> pl.DataFrame:
+        """Return the smallest value over the groups, and which group has it."""
+        return self._end(np.nanargmin, np.fmin)
+
+    def group_max(self) -> pl.DataFrame:
+        """Return the largest value over the groups, and which group has it."""
+        return self._end(np.nanargmax, np.fmax)
+
+    def _stack(
+        self,
+        take: Callable[[Measured], tuple[FloatArray, Interval]],
+        keys: pl.DataFrame,
+        n: FloatArray | None = None,
+    ) -> pl.DataFrame:
+        frames = []
+        for label, measured in self.measured.items():
+            value, ends = take(measured)
+            numbers: dict[str, Any] = {"value": value, "low": ends.low, "high": ends.high}
+            if n is not None:
+                numbers["n"] = n.astype(np.int64)
+            frame = pl.DataFrame(numbers).with_columns(
+                pl.col("value", "low", "high").fill_nan(None)
+            )
+            head = pl.DataFrame({"metric": [label] * frame.height})
+            parts = [head, keys, frame] if keys.width else [head, frame]
+            frames.append(pl.concat(parts, how="horizontal"))
+        return pl.concat(frames)
+
+    def _levels(self) -> list[IntArray]:
+        of_level = self.inputs.level_of_group
+        return [np.flatnonzero(of_level == k) for k in range(self.inputs.n_levels)]
+
+    def _extreme(self, kind: str, method: Method) -> pl.DataFrame:
+        if method not in ("between_groups", "to_overall"):
+            raise SpecError(
+                "differences cannot be taken so",
+                expected="between_groups or to_overall",
+                found=repr(method),
+            )
+
+        def take(measured: Measured) -> tuple[FloatArray, Interval]:
+            rows = [
+                _extreme_of(measured, groups, k, kind, method)
+                for k, groups in enumerate(self._levels())
+            ]
+            table = np.array(rows)
+            return table[:, 0], Interval(table[:, 1], table[:, 2])
+
+        return self._stack(take, self.inputs.controls)
+
+    def _end(
+        self,
+        position: Callable[[FloatArray], Any],
+        fold: np.ufunc,
+    ) -> pl.DataFrame:
+        chosen: list[str | None] = []
+
+        def take(measured: Measured) -> tuple[FloatArray, Interval]:
+            rows = []
+            for groups in self._levels():
+                value = measured.value[groups]
+                if np.isnan(value).all():
+                    rows.append((np.nan, np.nan, np.nan))
+                    chosen.append(None)
+                    continue
+                at = int(position(value))
+                chosen.append(self.inputs.group_names[int(groups[at])])
+                ends = measured.wide
+                low, high = fold.reduce(ends.low[groups]), fold.reduce(ends.high[groups])
+                rows.append((value[at], low, high))
+            table = np.array(rows)
+            return table[:, 0], Interval(table[:, 1], table[:, 2])
+
+        frame = self._stack(take, self.inputs.controls)
+        return frame.with_columns(pl.Series("group", chosen, dtype=pl.String))
+
+
+def _extreme_of(
+    measured: Measured, groups: IntArray, k: int, kind: str, method: Method
+) -> tuple[float, float, float]:
+    """Value and ends of one level's largest difference or smallest ratio."""
+    value = measured.value[groups]
+    low, high = measured.wide.low[groups], measured.wide.high[groups]
+    if np.isnan(value).all():
+        return np.nan, np.nan, np.nan
+    if method == "between_groups":
+        if kind == "difference":
+            least = np.fmax(_top(low) - _bottom(high), 0.0) if np.isfinite(low).any() else np.nan
+            most = _top(high) - _bottom(low)
+            return float(np.nanmax(value) - np.nanmin(value)), least, most
+        top, bottom = np.nanmax(value), np.nanmin(value)
+        return (
+            _divide(bottom, top),
+            _divide(_bottom(low), _top(high)),
+            min(_divide(_bottom(high), _top(low)), 1.0),
+        )
+    centre = float(measured.overall[k])
+    if kind == "difference":
+        gaps = np.abs(value - centre)
+        ends = measured.to_overall
+        a, b = ends.low[groups], ends.high[groups]
+        away = np.minimum(np.abs(a), np.abs(b))
+        nearest = np.where(a * b > 0, away, np.where(np.isnan(a), np.nan, 0.0))
+        farthest = np.maximum(np.abs(a), np.abs(b))
+        return _top(gaps), _top(nearest), _top(farthest)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = value / centre
+        folded = np.fmin(ratios, 1.0 / ratios)
+    tails = percentile(measured.ratio_replicates(groups, k), 1.0 - 2.0 * measured.tail)
+    return _bottom(folded), float(tails.low), float(tails.high)
+
+
+def _top(values: FloatArray) -> float:
+    """Return the largest value, NaN left out; NaN if there is none."""
+    return float(np.fmax.reduce(values))
+
+
+def _bottom(values: FloatArray) -> float:
+    return float(np.fmin.reduce(values))
+
+
+def _divide(a: float, b: float) -> float:
+    return float(a / b) if b else float("nan")

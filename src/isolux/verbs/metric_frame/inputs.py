@@ -1,0 +1,163 @@
+"""The loose inputs of ``metric_frame``, made into codes: levels, groups, clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.stats.design import IntArray
+from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.errors import SpecError, TableError
+from isolux.vocabulary.tables import to_polars
+
+__all__ = ["FrameInputs", "read_inputs"]
+
+
+@dataclass(frozen=True, slots=True)
+class FrameInputs:
+    """Rows as text and codes.
+
+    ``level_of_row`` numbers the combinations of control features (one level without them),
+    ``group_of_row`` those of control and sensitive features together; ``controls`` and ``groups``
+    hold their values in the order of the codes.
+    """
+
+    y_true: pl.Series
+    y_pred: pl.Series
+    y_score: pl.Series | None
+    raw_true: Any
+    raw_pred: Any
+    positive: str | None
+    cluster: pl.Series | None
+    controls: pl.DataFrame
+    groups: pl.DataFrame
+    level_of_row: IntArray
+    group_of_row: IntArray
+
+    @property
+    def n_levels(self) -> int:
+        """Number of combinations of control features."""
+        return max(self.controls.height, 1)
+
+    @property
+    def level_of_group(self) -> IntArray:
+        """The level that each group lies in."""
+        out = np.zeros(self.groups.height, dtype=np.int64)
+        out[self.group_of_row] = self.level_of_row
+        return out
+
+    @property
+    def n_of_group(self) -> FloatArray:
+        """Rows of each group."""
+        return np.bincount(self.group_of_row, minlength=self.groups.height).astype(np.float64)
+
+    @property
+    def n_overall(self) -> FloatArray:
+        """Rows of each level."""
+        return np.bincount(self.level_of_row, minlength=self.n_levels).astype(np.float64)
+
+    @property
+    def group_names(self) -> list[str]:
+        """Each group for display, its values joined by ×."""
+        return [" × ".join(str(v) for v in row) for row in self.groups.iter_rows()]
+
+
+def read_inputs(
+    y_true: Any,
+    y_pred: Any,
+    sensitive: Any,
+    control: Any,
+    cluster: Any,
+    y_score: Any,
+    positive: Any,
+) -> FrameInputs:
+    """Check that everything has as many rows, and number levels and groups in sorted order."""
+    true, pred = _series(y_true, "y_true"), _series(y_pred, "y_pred")
+    score = None if y_score is None else _series(y_score, "y_score").cast(pl.Float64)
+    clusters = None if cluster is None else _text(_series(cluster, "cluster"))
+    sensitive_frame = _features(sensitive, "sensitive_feature")
+    control_frame = None if control is None else _features(control, "control_feature")
+    sizes = {"y_true": len(true), "y_pred": len(pred), "sensitive_features": sensitive_frame.height}
+    if control_frame is not None:
+        sizes["control_features"] = control_frame.height
+    for name, one in (("cluster", clusters), ("y_score", score)):
+        if one is not None:
+            sizes[name] = len(one)
+    if len(set(sizes.values())) > 1:
+        found = ", ".join(f"{name}: {n}" for name, n in sizes.items())
+        raise TableError("the inputs differ in length", expected="one row a person", found=found)
+    if not len(true):
+        raise TableError("there is nobody to measure", expected="at least one row", found="none")
+    levels, level_of_row = _code(control_frame, len(true))
+    both = (
+        sensitive_frame
+        if control_frame is None
+        else pl.concat([control_frame, sensitive_frame], how="horizontal")
+    )
+    groups, group_of_row = _code(both, len(true))
+    return FrameInputs(
+        _text(true), _text(pred), score, y_true, y_pred, _positive(true, positive), clusters,
+        levels, groups, level_of_row, group_of_row,
+    )  # fmt: skip
+
+
+def _series(values: Any, name: str) -> pl.Series:
+    if isinstance(values, pl.Series):
+        return values.alias(name)
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise TableError(
+            f"{name} is not one value a person",
+            expected="one dimension",
+            found=f"shape {array.shape}",
+        )
+    return pl.Series(name, array.tolist(), strict=False)
+
+
+def _text(values: pl.Series) -> pl.Series:
+    if values.dtype == pl.Float64 and bool((values.drop_nulls() % 1 == 0).all()):
+        values = values.cast(pl.Int64)  # 1 and 1.0 are one class
+    if values.dtype == pl.Boolean:
+        values = values.cast(pl.Int8)
+    return values.cast(pl.String)
+
+
+def _features(values: Any, stem: str) -> pl.DataFrame:
+    if isinstance(values, pl.DataFrame):
+        return values
+    if isinstance(values, Mapping):
+        return pl.DataFrame({str(k): _series(v, str(k)) for k, v in values.items()})
+    if isinstance(values, pl.Series):
+        return values.alias(values.name or f"{stem}_0").to_frame()
+    if hasattr(values, "columns"):
+        return to_polars(values)
+    name = getattr(values, "name", None)
+    array = np.asarray(values)
+    if array.ndim == 2:
+        columns = {f"{stem}_{k}": array[:, k].tolist() for k in range(array.shape[1])}
+        return pl.DataFrame(columns, strict=False)
+    return _series(values, str(name) if name else f"{stem}_0").to_frame()
+
+
+def _code(frame: pl.DataFrame | None, n: int) -> tuple[pl.DataFrame, IntArray]:
+    if frame is None:
+        return pl.DataFrame(), np.zeros(n, dtype=np.int64)
+    if len(set(frame.columns)) < frame.width:
+        raise SpecError("two features have the same name", found=", ".join(frame.columns))
+    levels = frame.unique(maintain_order=True).sort(frame.columns, nulls_last=True)
+    coded = frame.join(
+        levels.with_row_index("_code"), on=frame.columns, how="left", nulls_equal=True,
+        maintain_order="left",
+    )  # fmt: skip
+    return levels, coded["_code"].to_numpy().astype(np.int64)
+
+
+def _positive(true: pl.Series, positive: Any) -> str | None:
+    if positive is not None:
+        return str(_text(pl.Series([positive]))[0])
+    known = set(_text(true).drop_nulls().unique().to_list())
+    return "1" if known <= {"0", "1"} and "1" in known else None

@@ -1,0 +1,213 @@
+"""What ``metric_frame`` measures: named metrics on sums, functions on resampled rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.groups.estimates import Estimates
+from isolux.groups.measure import measure_groups
+from isolux.groups.uncertainty import intervals_at
+from isolux.stats.correlation import paired_correlation
+from isolux.stats.design import IntArray
+from isolux.stats.intervals import Interval, difference_interval, percentile
+from isolux.stats.statistic import FloatArray
+from isolux.stats.weights import stream
+from isolux.tasks import score
+from isolux.verbs._in_memory import FROM_MEMORY
+from isolux.verbs.metric_frame.inputs import FrameInputs
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS
+
+__all__ = ["Measured", "measure_functions", "measure_names"]
+
+_LEVEL, _GROUP = "level", "group"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One metric: of groups ``[g]`` and of levels ``[l]``, with ends, wide ends and replicates.
+
+    ``wide`` are the groups' ends at the level at which all hold together; ``to_overall`` those of
+    group less level, likewise; ``tail`` is half of what the level leaves out.
+    """
+
+    value: FloatArray
+    ends: Interval
+    overall: FloatArray
+    overall_ends: Interval
+    wide: Interval
+    to_overall: Interval
+    replicates: FloatArray
+    overall_replicates: FloatArray
+    tail: float
+
+    def ratio_replicates(self, groups: IntArray, level: int) -> FloatArray:
+        """Smallest ratio of a group and everyone, either way round, on each replicate ``[r]``."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = self.replicates[groups] / self.overall_replicates[level][None, :]
+            return np.asarray(np.fmin(ratio, 1.0 / ratio).min(axis=0))
+
+
+def measure_names(
+    inputs: FrameInputs, metrics: Mapping[str, str], settings: Mapping[str, Any]
+) -> dict[str, Measured]:
+    """Measure metrics of the classification task."""
+    names = list(dict.fromkeys(metrics.values()))
+    scores = score(
+        "classification", _dataset(inputs), _predictions(inputs),
+        positive=inputs.positive, metrics=names,
+        **({"score_of": "positive"} if inputs.y_score is not None and inputs.positive else {}),
+    )  # fmt: skip
+    base = {"data": FROM_MEMORY, "min_units": 1, "min_clusters": 1, **settings}
+    membership = _membership(inputs)
+    narrow = measure_groups(scores, membership, AuditSpec.model_validate(base))
+    together = 1.0 - (1.0 - settings["level"]) / max(inputs.groups.height, 1)
+    wide = intervals_at(narrow, AuditSpec.model_validate({**base, "level": together}))
+    found = {}
+    for label, name in metrics.items():
+        at = [j for j, m in enumerate(narrow.measures) if m.metric == name]
+        if len(at) != 1:
+            raise SpecError(
+                f"the metric {name!r} is not one number per group",
+                expected="a metric without classes or thresholds",
+                found=f"{len(at)} of them",
+            )
+        found[label] = _from_estimates(inputs, narrow, wide, at[0], settings["level"])
+    return found
+
+
+def _dataset(inputs: FrameInputs) -> Dataset:
+    ids = pl.int_range(len(inputs.y_true), eager=True).cast(pl.String)
+    instances = pl.DataFrame({"instance_id": ids, "image_id": ids}).with_columns(
+        classes=inputs.y_true.to_frame().to_series().reshape((-1, 1)).arr.to_list(),
+        cluster_id=pl.lit(None, dtype=pl.String) if inputs.cluster is None else inputs.cluster,
+    )
+    info = DatasetInfo(title="Arrays", summary="Arrays in memory.", references=(), licence="own")
+    return Dataset(FROM_MEMORY, info, INSTANCES.conform(instances))
+
+
+def _predictions(inputs: FrameInputs) -> pl.DataFrame:
+    n = len(inputs.y_pred)
+    frame = pl.DataFrame(
+        {
+            "model": pl.repeat("model", n, eager=True),
+            "instance_id": pl.int_range(n, eager=True).cast(pl.String),
+            "label": inputs.y_pred,
+            "score": pl.repeat(None, n, dtype=pl.Float64, eager=True)
+            if inputs.y_score is None
+            else inputs.y_score,
+            "rank": pl.repeat(1, n, dtype=pl.Int64, eager=True),
+        }
+    )
+    return LABEL_PREDICTIONS.conform(frame)
+
+
+def _membership(inputs: FrameInputs) -> pl.DataFrame:
+    ids = pl.int_range(len(inputs.y_true), eager=True).cast(pl.String)
+    parts = []
+    for attribute, codes in ((_LEVEL, inputs.level_of_row), (_GROUP, inputs.group_of_row)):
+        text = pl.Series("group", codes).cast(pl.String)
+        parts.append(
+            pl.DataFrame({"group": text, "unit_id": ids}).with_columns(
+                attribute=pl.lit(attribute), values=pl.concat_list("group")
+            )
+        )
+    return pl.concat(parts).select("attribute", "group", "values", "unit_id")
+
+
+def _from_estimates(
+    inputs: FrameInputs, narrow: Estimates, wide: Interval, j: int, level: float
+) -> Measured:
+    rows = {
+        attribute: np.array(
+            sorted(
+                (int(g.name), i) for i, g in enumerate(narrow.groups) if g.attribute == attribute
+            )
+        )[:, 1]
+        for attribute in (_LEVEL, _GROUP)
+    }
+    levels, groups = rows[_LEVEL], rows[_GROUP]
+    of_level = levels[inputs.level_of_group]
+
+    def ends(of: Interval, which: IntArray) -> Interval:
+        return Interval(of.low[which, j], of.high[which, j])
+
+    drawn, whole = narrow.replicates[groups, j], narrow.replicates[of_level, j]
+    to_overall = difference_interval(
+        narrow.value[groups, j], ends(wide, groups), narrow.value[of_level, j],
+        ends(wide, of_level), paired_correlation(drawn, whole),
+    )  # fmt: skip
+    return Measured(
+        narrow.value[groups, j], ends(narrow.interval, groups), narrow.value[levels, j],
+        ends(narrow.interval, levels), ends(wide, groups), to_overall, drawn,
+        narrow.replicates[levels, j], (1.0 - level) / 2.0,
+    )  # fmt: skip
+
+
+def measure_functions(
+    inputs: FrameInputs,
+    functions: Mapping[str, Callable[..., float]],
+    *,
+    replicates: int,
+    seed: int,
+    level: float,
+) -> dict[str, Measured]:
+    """Call functions of ``(y_true, y_pred)`` on every group of resampled clusters of rows."""
+    true, pred = np.asarray(inputs.raw_true), np.asarray(inputs.raw_pred)
+    draws = _resampled_rows(inputs, replicates, seed)
+    everyone = np.arange(len(true))
+    codes = ((inputs.group_of_row, inputs.groups.height), (inputs.level_of_row, inputs.n_levels))
+    found = {}
+    for label, function in functions.items():
+        value, drawn = [], []
+        for code, count in codes:
+            value.append(_call(function, true, pred, everyone, code, count))
+            drawn.append(
+                np.stack([_call(function, true, pred, d, code, count) for d in draws], axis=1)
+            )
+        together = 1.0 - (1.0 - level) / max(inputs.groups.height, 1)
+        gap = drawn[0] - drawn[1][inputs.level_of_group]
+        found[label] = Measured(
+            value[0], percentile(drawn[0], level), value[1], percentile(drawn[1], level),
+            percentile(drawn[0], together), percentile(gap, together), drawn[0], drawn[1],
+            (1.0 - level) / 2.0,
+        )  # fmt: skip
+    return found
+
+
+def _call(
+    function: Callable[..., float],
+    true: Any,
+    pred: Any,
+    rows: IntArray,
+    code: IntArray,
+    count: int,
+) -> FloatArray:
+    out = np.full(count, np.nan)
+    own = code[rows]
+    for k in range(count):
+        members = rows[own == k]
+        if len(members):
+            out[k] = float(function(true[members], pred[members]))
+    return out
+
+
+def _resampled_rows(inputs: FrameInputs, replicates: int, seed: int) -> list[IntArray]:
+    """Draw clusters with replacement and return the rows of each draw."""
+    rng = stream(seed, "bootstrap")
+    n = len(inputs.y_true)
+    if inputs.cluster is None:
+        return list(rng.integers(0, n, size=(replicates, n)))
+    code = inputs.cluster.rank("dense").to_numpy().astype(np.int64) - 1
+    order = np.argsort(code, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(code))[:-1])
+    drawn = rng.integers(0, len(members), size=(replicates, len(members)))
+    return [np.concatenate([members[c] for c in draw]) for draw in drawn]

@@ -1,0 +1,235 @@
+"""Draw a test set in which every combination of some attributes has as many people.
+
+From a dataset to the ids of some of its people. FairFace (section 5) tests commercial services on
+7,476 faces: 89 of each of 7 races × 2 perceived genders × 6 ages from 20 up. A cell that has fewer
+people is taken whole, and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+import polars as pl
+
+from isolux.groups.membership import membership
+from isolux.groups.unknown import UNKNOWN
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import Grouping
+from isolux.vocabulary.tables import INSTANCES
+
+__all__ = ["BalancedSample", "draw_balanced"]
+
+_MOST_CELLS = 100_000
+_OWN = ("instance_id", "image_id", "subject_id")
+_TAKEN = {*_OWN, "available", "drawn", "short"}
+
+
+@dataclass(frozen=True, slots=True)
+class BalancedSample:
+    """Who was drawn, and from which cells.
+
+    Parameters
+    ----------
+    people : polars.DataFrame
+        ``instance_id``, ``image_id``, ``subject_id`` (where subjects are known), and a column for
+        each attribute; in the dataset's order.
+    cells : polars.DataFrame
+        One row a combination of values, those with nobody too: the attributes, ``available``,
+        ``drawn``, ``short`` (how many are lacking).
+    notes : tuple of str
+        Who could not be drawn, and why.
+    """
+
+    people: pl.DataFrame
+    cells: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+def draw_balanced(
+    dataset: Dataset,
+    balance: Sequence[str],
+    per_cell: int,
+    *,
+    seed: int = 0,
+    groupings: Mapping[str, Grouping] | None = None,
+    split_subjects: bool = False,
+) -> BalancedSample:
+    """Draw the same number of people from every combination of some attributes' known values.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Who may be drawn; crowds never are.
+    balance : sequence of str
+        Attributes. Who is unknown in one of them, or has two values there, is in no cell.
+    per_cell : int
+        People in each cell, 1 or more.
+    seed : int
+        The same seed, people and settings draw the same set, in whatever order the rows come.
+    groupings : mapping of str to Grouping, optional
+        By attribute: votes, bins, merges, words for unknown.
+    split_subjects : bool
+        False: a subject's people are drawn all or none, so a subject with somebody in no cell is
+        not drawn, and a cell may end short of what was there. True: people are drawn singly.
+
+    Returns
+    -------
+    BalancedSample
+
+    Raises
+    ------
+    SpecError
+        No attribute, one twice, less than one a cell, too many cells, or nobody in any of them.
+    UnknownNameError
+        No such attribute.
+
+    References
+    ----------
+    FairFace (Kärkkäinen & Joo 2021), section 5: 7,476 = 7 × 2 × 6 × 89.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> people = Dataset(
+    ...     name="three people",
+    ...     info=DatasetInfo(title="Three people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b", "c"], "image_id": ["1", "2", "3"]}),
+    ...     attributes=pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "b", "c"],
+    ...                              "attribute": "gender", "value": ["F", "M", "M"]}),
+    ... )
+    >>> found = draw_balanced(people, ["gender"], 1)
+    >>> found.cells.rows()
+    [('M', 2, 1, 0), ('F', 1, 1, 0)]
+    """
+    names = _checked(dataset, balance, per_cell)
+    people = INSTANCES.conform(dataset.instances)
+    if "is_crowd" in people.columns:
+        people = people.filter(~pl.col("is_crowd").fill_null(value=False))
+    people = people.select(_OWN).with_row_index("_row")
+    placed, values, notes = _placed(dataset, people, names, groupings or {})
+    if placed["_cell"].is_null().all():
+        raise SpecError(
+            "nobody can be drawn",
+            expected=f"people with one known value of each of {', '.join(names)}",
+            found="nobody" if not people.height else f"none among {people.height:,} people",
+            where=dataset.name,
+        )
+    drawn, said = _drawn(placed, prod(map(len, values)), per_cell, seed, split=split_subjects)
+    cells = _cells(names, values, placed, drawn, per_cell)
+    own = [c for c in _OWN if c != "subject_id" or people["subject_id"].is_not_null().any()]
+    order = drawn.sort("_row").select(*own, "_cell")
+    table = cells.drop("available", "drawn", "short").with_row_index("_cell")
+    table = table.with_columns(pl.col("_cell").cast(pl.Int64))
+    chosen = order.join(table, on="_cell", how="left", maintain_order="left")
+    return BalancedSample(chosen.drop("_cell"), cells, (*dataset.notes, *notes, *said))
+
+
+def _checked(dataset: Dataset, balance: Sequence[str], per_cell: int) -> list[str]:
+    names = [name.strip() for name in balance if name.strip()]
+    if not names or len(set(names)) < len(names):
+        raise SpecError(
+            "--balance does not name what to balance",
+            expected="different attributes, such as race,gender,age",
+            found=", ".join(balance) or "nothing",
+        )
+    if per_cell < 1:
+        raise SpecError("--per-cell is too small", expected="1 or more", found=str(per_cell))
+    for name in names:
+        dataset.values_of(name)
+    return names
+
+
+def _placed(
+    dataset: Dataset,
+    people: pl.DataFrame,
+    names: Sequence[str],
+    groupings: Mapping[str, Grouping],
+) -> tuple[pl.DataFrame, list[list[str]], list[str]]:
+    """Give each person the number of a cell, null: in none; and list each attribute's values."""
+    ids = people["instance_id"]
+    found = membership(dataset.instance_attributes(), names, groupings, units=ids).frame
+    cell, values, notes = pl.lit(0, dtype=pl.Int64), [], []
+    for at, name in enumerate(names):
+        rows = found.filter((pl.col("attribute") == name) & (pl.col("group") != UNKNOWN))
+        known = rows["group"].unique(maintain_order=True).to_list()
+        values.append(known)
+        single = rows.filter(pl.len().over("unit_id") == 1)
+        codes = single.select(
+            instance_id="unit_id",
+            **{
+                f"_{at}": pl.col("group").replace_strict(
+                    known, range(len(known)), return_dtype=pl.Int64
+                )
+            },
+        )
+        people = people.join(codes, on="instance_id", how="left", maintain_order="left")
+        cell = cell * len(known) + pl.col(f"_{at}")
+        held = rows["unit_id"].n_unique()
+        for n, why in (
+            (people.height - held, "no known value"),
+            (held - single.height, "several values"),
+        ):
+            if n:
+                notes.append(f"{n:,} of {people.height:,} people have {why} of {name}: not drawn.")
+    if prod(map(len, values)) > _MOST_CELLS:
+        raise SpecError(
+            "--balance makes too many cells",
+            expected=f"{_MOST_CELLS:,} at most",
+            found=" × ".join(f"{len(v):,} of {n}" for n, v in zip(names, values, strict=True)),
+            hint="put numbers into --bins, or balance fewer attributes",
+        )
+    return people.with_columns(_cell=cell), values, notes
+
+
+def _drawn(
+    placed: pl.DataFrame, n_cells: int, per_cell: int, seed: int, *, split: bool
+) -> tuple[pl.DataFrame, list[str]]:
+    """Draw whole clusters in random order while their people find room."""
+    from isolux.stats.whole_draws import take_whole
+
+    own = pl.concat_str(pl.lit("i"), "instance_id")
+    subject = pl.concat_str(pl.lit("s"), "subject_id")  # never the same as a person's own name
+    placed = placed.with_columns(_cluster=own if split else pl.coalesce(subject, own))
+    outside = pl.col("_cell").is_null().any().over("_cluster")
+    able = placed.filter(~outside).sort("_cluster", "instance_id")
+    notes = []
+    if not split:
+        half = placed.filter(outside & pl.col("_cell").is_not_null())["_cluster"].n_unique()
+        if half:
+            notes.append(f"{half:,} subject(s) have somebody in no cell as well: not drawn.")
+    sizes = able.group_by("_cluster", maintain_order=True).len()["len"].to_numpy()
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    order = np.random.default_rng(seed).permutation(len(sizes)).astype(np.int64)
+    room = np.full(n_cells, per_cell, dtype=np.int64)
+    taken = take_whole(order, starts, able["_cell"].to_numpy(), room)
+    return able.filter(pl.Series(np.repeat(taken, sizes), dtype=pl.Boolean)), notes
+
+
+def _cells(
+    names: Sequence[str],
+    values: Sequence[Sequence[str]],
+    placed: pl.DataFrame,
+    drawn: pl.DataFrame,
+    per_cell: int,
+) -> pl.DataFrame:
+    n = prod(map(len, values))
+    counts = [
+        np.bincount(frame["_cell"].drop_nulls().to_numpy(), minlength=n)
+        for frame in (placed, drawn)
+    ]
+    grid = np.indices([len(v) for v in values]).reshape(len(values), -1)
+    columns = {
+        f"{name} (value)" if name in _TAKEN else name: pl.Series(known, dtype=pl.String).gather(
+            grid[at]
+        )
+        for at, (name, known) in enumerate(zip(names, values, strict=True))
+    }
+    return pl.DataFrame(columns).with_columns(
+        available=pl.Series(counts[0], dtype=pl.Int64),
+        drawn=pl.Series(counts[1], dtype=pl.Int64),
+        short=pl.Series(per_cell - counts[1], dtype=pl.Int64),
+    )

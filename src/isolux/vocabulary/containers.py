@@ -1,0 +1,197 @@
+"""Tables that travel together: a dataset, a task's scores, and a finished run.
+
+They hold data and nothing else; every function that makes or uses one lives in its own room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import polars as pl
+
+from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.info import DatasetInfo, TaskInfo
+from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
+
+__all__ = ["Dataset", "Explained", "Run", "Scores", "printed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """People, their images and their attributes, as read from disk.
+
+    Parameters
+    ----------
+    name : str
+        The loader's name.
+    info : DatasetInfo
+        Citation, licence, whose judgement the labels are.
+    instances, attributes, images : polars.DataFrame
+        Tables as in ``isolux.vocabulary.tables``.
+    inputs : mapping of str to str
+        Each file read and the SHA-256 of its bytes.
+    notes : tuple of str
+        What the loader decided that the report must say.
+    withdrawn : frozenset of str
+        Ids of who withdrew and of what went with them: nothing that is written may name them.
+    root : str or None
+        The folder that ``images.uri`` start from, absolute; None: not known, so no picture can be
+        opened. ``datasets.load`` fills it.
+    """
+
+    name: str
+    info: DatasetInfo
+    instances: pl.DataFrame
+    attributes: pl.DataFrame = field(default_factory=ATTRIBUTES.empty)
+    images: pl.DataFrame = field(default_factory=IMAGES.empty)
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    withdrawn: frozenset[str] = frozenset()
+    root: str | None = None
+
+    def values_of(self, attribute: str) -> pl.DataFrame:
+        """Return the rows of one attribute, or raise UnknownNameError naming those there are."""
+        rows = self.attributes.filter(pl.col("attribute") == attribute)
+        if rows.is_empty():
+            known = self.attributes["attribute"].unique().to_list()
+            raise UnknownNameError("attribute", attribute, known, where=self.name)
+        return rows
+
+    def instance_attributes(self) -> pl.DataFrame:
+        """Return ``attributes`` with those of images and subjects spread to their instances.
+
+        Weather is an image's attribute; whoever stands in the image is judged in that weather.
+        """
+        parts = [self.attributes.filter(pl.col("unit_kind") == "instance")]
+        instances = INSTANCES.conform(self.instances)
+        for kind, column in (("image", "image_id"), ("subject", "subject_id")):
+            rows = self.attributes.filter(pl.col("unit_kind") == kind)
+            if rows.is_empty():
+                continue
+            owners = instances.select("instance_id", unit_id=column).drop_nulls()
+            spread = owners.join(rows, on="unit_id", how="inner", maintain_order="left")
+            spread = spread.drop("unit_id").rename({"instance_id": "unit_id"})
+            parts.append(
+                spread.with_columns(unit_kind=pl.lit("instance")).select(self.attributes.columns)
+            )
+        return pl.concat(parts)
+
+    def clustered_by(self, attribute: str | None) -> Dataset:
+        """Return the dataset with ``cluster_id`` taken from an instance column or an attribute.
+
+        None: rows are clusters. A unit whose cluster is unknown is a cluster of its own.
+        """
+        instances = INSTANCES.conform(self.instances)
+        if attribute is None:
+            cleared = instances.with_columns(cluster_id=pl.lit(None, dtype=pl.String))
+            return replace(self, instances=cleared)
+        if attribute in instances.columns and instances[attribute].is_not_null().any():
+            found = instances.with_columns(cluster_id=pl.col(attribute).cast(pl.String))
+            return replace(self, instances=found)
+        self.values_of(attribute)  # which names those there are
+        rows = self.instance_attributes().filter(pl.col("attribute") == attribute)
+        of_unit = rows.select(instance_id="unit_id", cluster_id=pl.col("value"))
+        joined = instances.drop("cluster_id").join(
+            of_unit.unique("instance_id", keep="first", maintain_order=True),
+            on="instance_id",
+            how="left",
+            maintain_order="left",
+        )
+        return replace(self, instances=INSTANCES.conform(joined))
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What a task measured: one row per unit and metric, and the evidence behind it.
+
+    Parameters
+    ----------
+    units : polars.DataFrame
+        Table ``scores``.
+    evidence : mapping of str to polars.DataFrame
+        What metrics that are not means need, by name; each has ``model``, ``unit_id`` and
+        ``cluster_id``.
+    info : TaskInfo
+        The task's declaration, with the metrics that were measured.
+    notes : tuple of str
+        What was left out and counted, in sentences for the report.
+    task : str
+        The task's name; empty: that of ``units``.
+    """
+
+    units: pl.DataFrame
+    info: TaskInfo
+    evidence: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    task: str = ""
+
+    def judged_units(self) -> pl.DataFrame:
+        """Return every unit that has a score or evidence: the frame ``unit_id, scored``.
+
+        ``scored`` is false for who has a reason in place of every score; quantiles of groups go
+        by the others.
+        """
+        # A false alarm is evidence, and nobody's.
+        tables = [self.units, *(t.drop_nulls("unit_id") for t in self.evidence.values())]
+        every = pl.concat([t.select("unit_id") for t in tables]).unique(maintain_order=True)
+        if self.units.is_empty():
+            return every.with_columns(scored=pl.lit(value=True))
+        valued = self.units.filter(pl.col("value").is_not_null())["unit_id"].unique()
+        return every.with_columns(scored=pl.col("unit_id").is_in(valued.implode()))
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A finished run: its record and its tables, in memory or read back from a directory.
+
+    ``record`` is the content of ``audit.json``: the resolved spec, versions, input hashes, notes,
+    and the printed tables of a paper's protocol and of the analyses that ran.
+    """
+
+    record: Mapping[str, Any]
+    scores: pl.DataFrame
+    attributes: pl.DataFrame
+    group_metrics: pl.DataFrame
+    disparities: pl.DataFrame
+    findings: pl.DataFrame
+    evidence: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What an analysis found: claims, and the tables that they were drawn from.
+
+    Parameters
+    ----------
+    findings : polars.DataFrame
+        Table ``findings``.
+    tables : mapping of str to polars.DataFrame
+        By caption, as the report prints them: cells are text, numbers or null. A few dozen rows
+        at most: they stand in ``audit.json``.
+    notes : tuple of str
+        What was left out, merged or could not be told, in sentences for the report.
+    """
+
+    findings: pl.DataFrame
+    tables: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def printed(tables: Mapping[str, pl.DataFrame]) -> dict[str, dict[str, Any]]:
+    """Turn tables into JSON, by caption: ``columns`` and ``rows``; NaN becomes null.
+
+    Examples
+    --------
+    >>> printed({"Table 1": pl.DataFrame({"model": ["m"], "gap": [float("nan")]})})
+    {'Table 1': {'columns': ['model', 'gap'], 'rows': [['m', None]]}}
+    """
+    plain = {
+        caption: table.with_columns(pl.selectors.float().fill_nan(None))
+        for caption, table in tables.items()
+    }
+    return {
+        caption: {"columns": table.columns, "rows": [list(row) for row in table.rows()]}
+        for caption, table in plain.items()
+    }

@@ -1,0 +1,164 @@
+"""What every plugin says of itself: reference, licence, unit, range, direction, assumptions.
+
+A plugin is one file with an ``INFO`` from here and one function. ``isolux list``, the report's
+references and the contract tests read nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from isolux.stats.statistic import Statistic
+
+__all__ = [
+    "AnalysisInfo",
+    "CheckInfo",
+    "DatasetInfo",
+    "DerivedInfo",
+    "Direction",
+    "Info",
+    "Metric",
+    "Reference",
+    "TaskInfo",
+]
+
+Direction = Literal["higher", "lower", "none"]
+"""Which way is better. ``"none"``: neither (a selection rate should be alike, not high)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A publication: what to cite, and where in it the method stands.
+
+    ``key`` is short and stable (``"fairface"``); ``place`` is a section, equation or table.
+    """
+
+    key: str
+    citation: str
+    place: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Info:
+    """What every plugin declares.
+
+    ``title`` is a few words, ``summary`` one sentence, ``licence`` the licence of the data or
+    method (``"Apache-2.0"`` for what is our own), ``assumptions`` what must hold for the numbers
+    to mean what they seem to.
+    """
+
+    title: str
+    summary: str
+    references: tuple[Reference, ...]
+    licence: str = "Apache-2.0"
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetInfo(Info):
+    """A dataset: whether it may train a model, whether people can withdraw, who judged.
+
+    ``training_allowed`` is None where the licence does not say; ``training_terms`` are its words,
+    or those of the publication, on training.
+    ``judgement`` is ``"self-reported"``, ``"perceived"`` (by annotators), ``"inferred"`` (by a
+    model) or ``"declared by the user"``. ``terms`` maps an attribute to the words to print for it
+    (``{"gender": "perceived gender presentation"}``).
+    """
+
+    training_allowed: bool | None = None
+    training_terms: str = ""
+    withdrawal: str = ""
+    judgement: str = "declared by the user"
+    terms: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DerivedInfo(Info):
+    """A family of attributes that are computed: each one's name, and from what, as a sentence."""
+
+    attributes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One number that a task measures.
+
+    Parameters
+    ----------
+    name : str
+        The value of the ``metric`` column.
+    title, definition : str
+        A few words for a heading; one sentence that defines it.
+    direction : {"higher", "lower", "none"}
+        Which way is better.
+    low, high : float or None
+        The range of a group's value; None where unbounded.
+    unit : str
+        ``"fraction"`` is printed as points of a hundred.
+    evidence : str or None
+        Name of the evidence table for metrics that are not the mean of a unit's scores.
+    statistic : Statistic or None
+        The function of evidence and weights; None: the weighted mean of ``scores.value``.
+    at : str
+        The words between the title and a threshold: "Recall at an overlap" *of* 0.5.
+    """
+
+    name: str
+    title: str
+    definition: str
+    direction: Direction
+    low: float | None = 0.0
+    high: float | None = 1.0
+    unit: str = "fraction"
+    evidence: str | None = None
+    statistic: Statistic | None = None
+    reference: Reference | None = None
+    at: str = "at"
+
+    def titled(self, threshold: float | None) -> str:
+        """Call it by its title and threshold: ``Recall at an overlap of 0.5``."""
+        return self.title if threshold is None else f"{self.title} {self.at} {threshold:g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskInfo(Info):
+    """A task and its metrics.
+
+    ``defaults`` are the metrics of an audit that names none; ``predictions`` is the kind of output
+    that it judges: ``"labels"`` of people, or ``"outputs"`` of any other kind (boxes, masks,
+    keypoints, embeddings), which name images or units as their format does. ``whole_images``:
+    people who are not judged still take part, as a detection may have found them.
+    """
+
+    metrics: tuple[Metric, ...]
+    defaults: tuple[str, ...] = ()
+    predictions: Literal["labels", "outputs"] = "labels"
+    whole_images: bool = False
+
+    def metric(self, name: str) -> Metric:
+        """Return the metric of that name, or raise UnknownNameError."""
+        from isolux.vocabulary.errors import UnknownNameError
+
+        for metric in self.metrics:
+            if metric.name == name:
+                return metric
+        raise UnknownNameError("metric", name, [m.name for m in self.metrics])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisInfo(Info):
+    """An analysis in ``explain/``: from a run's tables to findings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckInfo(Info):
+    """A check in ``checks/``: from a dataset to its problems.
+
+    ``needs`` says what it reads: ``"tables"`` alone, the ``"files"`` that images name, or what was
+    seen in their ``"pixels"``.
+    """
+
+    needs: Literal["tables", "files", "pixels"] = "tables"

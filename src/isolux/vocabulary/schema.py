@@ -1,0 +1,237 @@
+"""What a table is: columns with a type and a meaning; and the check that a frame is one.
+
+``isolux.vocabulary.tables`` names the tables themselves, in these words. A null is always "not
+known" or "not scored", never zero; a reason stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from isolux.vocabulary.errors import TableError, UnknownNameError, place
+
+if TYPE_CHECKING:
+    from polars._typing import PolarsDataType
+
+__all__ = ["Column", "Status", "Table", "check", "to_polars"]
+
+
+class Status(StrEnum):
+    """Whether a number may be read as it stands. A closed list.
+
+    ``boundary``: the value stands, but its interval's promise could not be kept (few subjects, or
+    a rate near 0 or 1). ``undefined``: the formula divides by nothing.
+    """
+
+    OK = "ok"
+    INSUFFICIENT_UNITS = "insufficient units"
+    INSUFFICIENT_CLUSTERS = "insufficient clusters"
+    BOUNDARY = "boundary"
+    UNDEFINED = "undefined"
+    NOT_SCORED = "not scored"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its type, what it means, and whether it may be absent or null."""
+
+    name: str
+    dtype: PolarsDataType
+    meaning: str
+    optional: bool = False
+    nullable: bool = False
+    finite: bool = True
+    allowed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table: what one row is, its columns, and the columns that together must be unique.
+
+    ``open`` tables (images, instances, evidence) may carry more columns than are named.
+    """
+
+    name: str
+    one_row: str
+    columns: tuple[Column, ...]
+    key: tuple[str, ...] = ()
+    open: bool = False
+
+    @property
+    def schema(self) -> dict[str, PolarsDataType]:
+        """Column name to polars type, in order."""
+        return {c.name: c.dtype for c in self.columns}
+
+    def empty(self) -> pl.DataFrame:
+        """Return a frame with these columns and no rows."""
+        return pl.DataFrame(schema=self.schema)
+
+    def conform(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Add absent columns as nulls, cast, and put the columns in order (extra ones last)."""
+        named = [
+            pl.col(c.name).cast(c.dtype)
+            if c.name in frame.columns
+            else pl.lit(None, dtype=c.dtype).alias(c.name)
+            for c in self.columns
+        ]
+        extra = [n for n in frame.columns if n not in self.schema] if self.open else []
+        return frame.select(*named, *extra)
+
+
+def to_polars(frame: object) -> pl.DataFrame:
+    """Take any narwhals-compatible frame (pandas, pyarrow, polars, …) and return a polars one.
+
+    A polars frame is returned as it is; nothing is ever changed in place.
+
+    Examples
+    --------
+    >>> to_polars(pl.DataFrame({"a": [1]})).shape
+    (1, 1)
+    """
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    if isinstance(frame, pl.LazyFrame):
+        return frame.collect()
+    import narwhals as nw
+
+    native: Any = frame
+    wrapped = nw.from_native(native, pass_through=True)
+    if isinstance(wrapped, nw.LazyFrame):
+        wrapped = wrapped.collect()
+    if isinstance(wrapped, nw.DataFrame):
+        return wrapped.to_polars()
+    raise TableError(
+        "this is not a table",
+        expected="a polars, pandas or pyarrow frame",
+        found=type(frame).__name__,
+    )
+
+
+def check(frame: pl.DataFrame, table: Table, *, where: object = None) -> pl.DataFrame:
+    """Return ``frame`` as that table, or say what is wrong with it and where.
+
+    Absent optional columns are added as nulls and safe casts are made (int to float). Everything
+    else is refused: a missing column, a type that does not fit, a null where none may be, NaN and
+    infinity, a word outside a closed list, a key that occurs twice.
+
+    Raises
+    ------
+    TableError
+        With file (``where``), row counted from 1, column, what was expected and what was found.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import IMAGES
+    >>> check(pl.DataFrame({"image_id": ["a", "a"]}), IMAGES, where="x.csv")
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.TableError: two rows have the same image_id
+      expected: every image_id once in images
+      found: 'a' in rows 1 and 2
+      where: x.csv, row 2, column 'image_id'
+    """
+    for column in table.columns:
+        if column.name not in frame.columns and not column.optional:
+            raise UnknownNameError("column", column.name, frame.columns, where=place(where))
+    frame = _cast(frame, table, where)
+    if not _sound(frame, table):
+        for column in table.columns:
+            _check_column(frame, table, column, where)
+    _check_key(frame, table, where)
+    return frame
+
+
+def _cast(frame: pl.DataFrame, table: Table, where: object) -> pl.DataFrame:
+    try:
+        return table.conform(frame)
+    except pl.exceptions.PolarsError as error:
+        for column in table.columns:
+            if column.name not in frame.columns:
+                continue
+            wrong = frame[column.name].cast(column.dtype, strict=False)
+            bad = (wrong.is_null() & frame[column.name].is_not_null()).arg_true()
+            if len(bad):
+                row = int(bad[0])
+                raise TableError(
+                    f"a cell of {table.name} has the wrong type",
+                    expected=f"{column.dtype} ({column.meaning})",
+                    found=repr(frame[column.name][row]),
+                    where=place(where, row + 1, column.name),
+                ) from error
+        raise TableError(
+            f"{table.name} cannot be read", found=str(error), where=place(where)
+        ) from error
+
+
+def _sound(frame: pl.DataFrame, table: Table) -> bool:
+    """Tell at little cost that every cell can be used; false where that takes a closer look.
+
+    A sum is finite only if all that is summed is. Expressions read a column that repeats one value
+    without writing that value out for every row.
+    """
+    tests = []
+    for column in table.columns:
+        values = pl.col(column.name)
+        if not (column.nullable or column.optional):
+            tests.append(values.null_count() == 0)
+        if column.dtype == pl.Float64() and column.finite:
+            tests.append(values.sum().is_finite())
+        if column.allowed:
+            tests.append(values.is_in(list(column.allowed)).all())
+    named = (test.alias(str(k)) for k, test in enumerate(tests))
+    return all(frame.select(*named).row(0)) if tests else True
+
+
+def _check_column(frame: pl.DataFrame, table: Table, column: Column, where: object) -> None:
+    values = frame[column.name]
+    absent_ok = column.nullable or column.optional
+    tests: list[tuple[pl.Series, str]] = []
+    if not absent_ok:
+        tests.append((values.is_null(), "a value in every row"))
+    if column.dtype == pl.Float64() and column.finite:
+        tests.append((values.is_finite().not_().fill_null(value=False), "a finite number, or none"))
+    if column.allowed:
+        outside = values.is_in(list(column.allowed)).not_().fill_null(value=False)
+        tests.append((outside, "one of " + ", ".join(column.allowed)))
+    for bad, expected in tests:
+        rows = bad.arg_true()
+        if len(rows):
+            row = int(rows[0])
+            raise TableError(
+                f"{len(rows)} cell(s) of {table.name} cannot be used",
+                expected=expected,
+                found=repr(values[row]),
+                where=place(where, row + 1, column.name),
+            )
+
+
+def _check_key(frame: pl.DataFrame, table: Table, where: object) -> None:
+    if not table.key or frame.height < 2:
+        return
+    keys = frame.select(table.key)
+    if keys.n_unique() == frame.height:
+        return
+    name = " + ".join(table.key)
+    first, second = _first_repeat(keys)
+    shown = keys.row(second)
+    raise TableError(
+        f"two rows have the same {name}",
+        expected=f"every {name} once in {table.name}",
+        found=f"{shown[0] if len(shown) == 1 else shown!r} in rows {first + 1} and {second + 1}"
+        if len(shown) > 1
+        else f"{shown[0]!r} in rows {first + 1} and {second + 1}",
+        where=place(where, second + 1, table.key[0] if len(table.key) == 1 else None),
+    )
+
+
+def _first_repeat(keys: pl.DataFrame) -> Sequence[int]:
+    numbered = keys.with_row_index("_row")
+    firsts = numbered.group_by(keys.columns, maintain_order=True).agg(pl.col("_row"))
+    repeated = firsts.filter(pl.col("_row").list.len() > 1)
+    rows = repeated["_row"][0]
+    return [int(rows[0]), int(rows[1])]

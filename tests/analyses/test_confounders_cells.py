@@ -1,0 +1,191 @@
+"""Average precision of cells, by hand and against a slow reading; means of cells."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isolux.analyses.confounders.cells import laid_out, means_of_cells
+from isolux.analyses.confounders.detections import Precision, boxes_of, precision_of_cells
+from isolux.analyses.confounders.groups import Sensitive, Strata, crossed
+from tests.analyses._confounded import evidence_of, slow_precision
+
+PLAIN = Precision(overlaps=(0,), normalised=False, alarms="class and value")
+
+
+def boxes(people, found):
+    """Number evidence: units p0, p1, … and clusters by image."""
+    table = evidence_of(people, found)
+    return boxes_of(
+        table.with_columns(
+            unit=pl.col("unit_id").str.strip_prefix("p").cast(pl.Int64),
+            cluster=pl.col("image_id").cast(pl.Int64),
+        )
+    )
+
+
+def layout_of(group, value, n_groups=2, n_values=2):
+    group, value = np.array(group), np.array(value)
+    known = np.flatnonzero(group >= 0)
+    tone = Sensitive("tone", tuple("abc"[:n_groups]), known, group[known])
+    names = tuple(f"v{e}" for e in range(n_values))
+    return laid_out(tone, [Strata(("size",), names, value, of_images=False)])
+
+
+def test_a_cell_by_hand():
+    """Two people of tone a (images 0 and 1), one of b (image 1); one false alarm, in image 1.
+
+    a, plain, own images: right, wrong, right: 1 up to recall 1/2, 2/3 beyond: area 5/6. With N = 3
+    (everyone) 1/2 x 1 + 1/2 x 3/4 = 7/8; with N = 1.5 (the mean of 2 and 1) 1/2 + 1/2 x .6 = .8.
+    b, found below everything, after the alarm: 1/2 plain, 3/4 with N = 3, .6 with N = 1.5.
+    """
+    people = [(0, None), (1, None), (1, None)]
+    found = [(0, None, 0.9, 0, 1), (1, None, 0.8, None, 1), (1, None, 0.7, 1, 1),
+             (1, None, 0.6, 2, 1)]  # fmt: skip
+    layout = layout_of([0, 0, 1], [0, 1, 1])
+    for how, expected in (
+        (PLAIN, [5 / 6, 1 / 2]),
+        (Precision((0,), "area", alarms="class and value"), [7 / 8, 3 / 4]),
+        (Precision((0,), "area", alarms="class and value", count="mean of peers"), [0.8, 0.6]),
+    ):
+        asked = Precision((0,), "area", how.normalised, how.alarms, how.count)
+        (cells,) = precision_of_cells(layout, boxes(people, found), 2, None, asked)
+        assert layout.of_groups(cells.value).tolist() == pytest.approx(expected), how
+        assert layout.of_groups(cells.units).tolist() == [2, 1]
+        assert layout.of_groups(cells.clusters).tolist() == [2, 1]
+
+
+def test_whose_false_alarms_count():
+    """a is in image 0, the alarm in image 1: not a's by the paper's rule, a's if every image's."""
+    people = [(0, None), (1, None)]
+    found = [(1, None, 0.9, None, 1), (0, None, 0.8, 0, 1), (1, None, 0.7, 1, 1)]
+    layout = layout_of([0, 1], [0, 1])
+    own = Precision((0,), "area", normalised=False, alarms="class and value")
+    every = Precision((0,), "area", normalised=False)
+    for how, expected in ((own, 1.0), (every, 0.5)):
+        (cells,) = precision_of_cells(layout, boxes(people, found), 2, None, how)
+        assert layout.of_groups(cells.value)[0] == expected
+
+
+@st.composite
+def scenes(draw):
+    """People in images, of two classes, tones and sizes, and boxes."""
+    image, kind = st.integers(0, 3), st.sampled_from(["car", "dog"])
+    people = draw(st.lists(st.tuples(image, kind), min_size=1, max_size=7))
+    found = []
+    for k, (i, c) in enumerate(people):
+        if draw(st.booleans()):
+            found.append((i, c, draw(st.floats(0, 1)), k, draw(st.integers(1, 3))))
+    for i, c, s in draw(st.lists(st.tuples(image, kind, st.floats(0, 1)), max_size=6)):
+        found.append((i, c, s, None, 3))
+    n = len(people)
+    group = draw(st.lists(st.integers(-1, 1), min_size=n, max_size=n))
+    value = draw(st.lists(st.integers(0, 1), min_size=n, max_size=n))
+    return people, found, group, value
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    scenes(),
+    st.sampled_from(["class and value", "every image"]),
+    st.sampled_from(["mean of peers", "everyone", None]),
+    st.booleans(),
+)
+def test_every_cell_against_a_slow_reading(scene, alarms, count, area):
+    people, found, group, value = scene
+    found = [(*row[:2], row[2] + 1e-3 * i, *row[3:]) for i, row in enumerate(found)]  # no ties
+    layout = layout_of(group, value)
+    how = Precision(
+        (0, 1), "area" if area else "101 points", count is not None, alarms, count or "everyone"
+    )
+    cells = precision_of_cells(layout, boxes(people, found), 4, None, how)
+    members = [
+        {u for u, c in zip(layout.unit.tolist(), layout.cell.tolist(), strict=True) if c == cell}
+        for cell in range(layout.n_cells)
+    ]
+    judged = set(layout.sensitive.unit.tolist())
+    ones = dict.fromkeys(range(4), 1.0)
+    labels = sorted({c for _, c in people} | {row[1] for row in found})
+    for label, own in zip(labels, cells, strict=False):
+        size = [sum(people[u][1] == label for u in inside) for inside in members]
+        for cell, inside in enumerate(members):
+            peers = [s for s, p in zip(size, layout.peers, strict=True) if p == layout.peers[cell]]
+            held = [s for s in peers if s]
+            n = {
+                None: None,
+                "everyone": sum(people[u][1] == label for u in judged),
+                "mean of peers": np.mean(held) if held else 1.0,
+            }[count]
+            expected = np.mean([
+                slow_precision(people, found, inside, label, weight=ones, n=n,
+                               by_image=alarms == "class and value", overlap=t, area=area)
+                for t in (0, 1)
+            ])  # fmt: skip
+            assert own.value[cell] == pytest.approx(expected, nan_ok=True, abs=1e-12)
+    if len(cells) > 1:  # all classes: the mean of those that a cell has somebody of
+        stacked = np.stack([own.value for own in cells[:-1]])
+        for cell in range(layout.n_cells):
+            known = stacked[:, cell][np.isfinite(stacked[:, cell])]
+            expected = known.mean() if len(known) else np.nan
+            assert cells[-1].value[cell] == pytest.approx(expected, nan_ok=True)
+
+
+def test_equal_to_plain_precision_where_n_is_the_groups_own():
+    """Two groups of as many people: N_i = N, and normalised precision is plain precision."""
+    rng = np.random.default_rng(5)
+    people = [(i // 3, None) for i in range(60)]
+    found = [(k // 3, None, float(rng.random()), k, 1) for k in range(60) if rng.random() < 0.7]
+    found += [(int(i), None, float(rng.random()), None, 1) for i in rng.integers(0, 20, 40)]
+    layout = layout_of([k % 2 for k in range(60)], [0] * 60, n_values=1)
+    plain, normal = (
+        precision_of_cells(
+            layout, boxes(people, found), 20, None,
+            Precision((0,), "101 points", normalised, "class and value", "mean of peers"),
+        )[0]
+        for normalised in (False, True)
+    )  # fmt: skip
+    assert np.array_equal(layout.of_groups(plain.value), layout.of_groups(normal.value))
+
+
+def test_replicates_are_the_statistic_of_weighted_images(monkeypatch):
+    people = [(0, None), (1, None), (2, None), (2, None)]
+    found = [(0, None, 0.9, 0, 1), (1, None, 0.8, None, 1), (2, None, 0.7, 2, 1)]
+    layout = layout_of([0, 0, 0, 1], [0, 0, 0, 0], n_values=1)
+    weights = np.array([[2.0, 1.0], [0.0, 1.0], [1.0, 1.0]])
+    law = {"multinomial": lambda rng, copies, size: weights}
+    monkeypatch.setattr("isolux.analyses.confounders.cells._WEIGHTS", law)
+    how = Precision((0,), "area", normalised=False)
+    (cells,) = precision_of_cells(layout, boxes(people, found), 3, (2, 0, "multinomial"), how)
+    # Image 0 twice, image 1 not: a's people weigh 2 + 1, the alarm nothing: precision 1, recall 1.
+    assert cells.replicates[:, 0].tolist() == pytest.approx([1.0, 1 / 3 + 1 / 3 * 2 / 3])
+    assert cells.weight[:, 0].tolist() == [3.0, 3.0]
+
+
+def test_means_of_cells_and_their_replicates():
+    layout = layout_of([0, 0, 1, -1], [0, 1, 1, 0])
+    scored = pl.DataFrame({"unit": [0, 1, 2, 3], "cluster": [0, 0, 1, 1],
+                           "value": [1.0, 0.0, 1.0, 0.0]})  # fmt: skip
+    cells = means_of_cells(layout, scored, 2, (100, 0, "multinomial"))
+    assert layout.of_groups(cells.value).tolist() == [0.5, 1.0]
+    # Person 3 is of no group, and so not at the first value either.
+    assert layout.of_values(cells.value, 0).tolist() == [1.0, 0.5]
+    both = layout.of_both(cells.value, 0)
+    assert both[0].tolist() == [1.0, 0.0]
+    assert np.isnan(both[1, 0])
+    assert layout.of_groups(cells.clusters).tolist() == [1, 1]
+    # A replicate without cluster 1 has nobody of the second group.
+    lost = cells.weight[:, 1] == 0
+    assert lost.any()
+    assert np.isnan(cells.replicates[lost, 1]).all()
+
+
+def test_crossing_keeps_unknown_out():
+    one = Strata(("size",), ("s", "l"), np.array([0, 1, -1]), of_images=False)
+    two = Strata(("light",), ("d",), np.array([0, 0, 0]), of_images=True)
+    both = crossed([one, two])
+    assert both.code.tolist() == [0, 1, -1]
+    assert both.parts == ("size", "light")
+    assert not both.of_images

@@ -1,0 +1,100 @@
+"""Contrasts of means with clusters: by hand, and beside the audit's own null test."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from isolux.analyses._contrasts import Sums, adjusted_p, cluster_sums, contrast, of_known_value
+from isolux.stats.nulls import sign_flip
+
+
+def drawn(seed=0, clusters=40, sets=3):
+    rng = np.random.default_rng(seed)
+    cluster = np.repeat(np.arange(clusters), 5)
+    value = (rng.random(len(cluster)) < 0.4).astype(float)
+    inside = rng.random((len(cluster), sets)) < 0.3
+    return value, inside, cluster, clusters
+
+
+def of(value, inside, cluster, clusters):
+    own = cluster_sums(value, inside, cluster, clusters)
+    everyone = cluster_sums(value, np.ones((len(value), 1), dtype=bool), cluster, clusters)
+    return contrast(own, everyone.less(own))
+
+
+def test_means_lift_and_counts_by_hand():
+    # Clusters of two: (1, 1), (1, 0), (0, 0); the set holds the first unit of each: 1, 1, 0.
+    value = np.array([1.0, 1, 1, 0, 0, 0])
+    inside = np.array([[True], [False]] * 3)
+    found = of(value, inside, np.array([0, 0, 1, 1, 2, 2]), 3)
+    assert (found.mean.item(), found.other.item()) == pytest.approx((2 / 3, 1 / 3))
+    assert found.ratio.item() == pytest.approx(4 / 3)
+    assert (found.n.item(), found.n_clusters.item()) == (3, 3)
+    # Clusters' parts of the difference: ((1 - 2/3) - (1 - 1/3)) / 3 = -1/9, 2/9, -1/9, and 3 / 2.
+    assert found.standard_error.item() == pytest.approx(np.sqrt(1.5 * 6 / 81))
+
+
+def test_t_is_that_of_the_audits_own_test():
+    value, inside, cluster, clusters = drawn()
+    mine = of(value, inside, cluster, clusters)
+    for k in range(inside.shape[1]):
+        own = cluster_sums(value, np.stack([inside[:, k], ~inside[:, k]], 1), cluster, clusters)
+        sums = csr_array(np.vstack([own.total.T, own.total.sum(axis=1)]))
+        counts = csr_array(np.vstack([own.count.T, own.count.sum(axis=1)]))
+        ones = np.ones(clusters, dtype=np.int64)
+        theirs = sign_flip(sums, counts, ones, np.array([[0, 1]]), np.ones((6, 1)))
+        assert mine.t[k] == pytest.approx(theirs.t[0])
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    rng = np.random.default_rng(4)
+    held = lift = 0
+    worlds = 400
+    for _ in range(worlds):
+        cluster = np.repeat(np.arange(60), 8)
+        luck = rng.beta(4, 6, 60)[cluster]
+        inside = rng.random((len(cluster), 1)) < 0.35
+        value = (rng.random(len(cluster)) < np.where(inside[:, 0], luck / 2, luck)).astype(float)
+        found = of(value, inside, cluster, 60)
+        low, high = found.interval(0.95)
+        held += low.item() <= -0.2 <= high.item()
+        low, high = found.ratio_interval(0.95)
+        share = inside.mean()
+        lift += low.item() <= 0.2 / (0.2 * share + 0.4 * (1 - share)) <= high.item()
+    # .95 with a standard error of .011
+    assert 0.915 <= held / worlds <= 0.985
+    assert 0.915 <= lift / worlds <= 0.985
+
+
+def test_p_is_adjusted_for_the_largest_of_the_family():
+    value, inside, cluster, clusters = drawn(sets=6)
+    found = of(value, inside, cluster, clusters)
+    every = np.ones(6, dtype=bool)
+    how = {"replicates": 999, "seed": 1, "one_sided": False}
+    whole = adjusted_p(found, tested=every, **how)
+    for k in range(6):
+        alone = adjusted_p(found, tested=np.arange(6) == k, **how)
+        assert np.isnan(np.delete(alone, k)).all()
+        assert alone[k] <= whole[k]
+    one_sided = adjusted_p(found, tested=every, **(how | {"one_sided": True}))
+    assert (one_sided[found.t < 0] == 1.0).all()
+    assert (one_sided[found.t > 0] <= whole[found.t > 0]).all()
+
+
+def test_what_does_not_vary_or_is_empty_is_not_tested():
+    one = np.ones((4, 1))
+    same = contrast(Sums(one, one), Sums(one, one))
+    empty = contrast(Sums(0 * one, 0 * one), Sums(one, one))
+    for found in (same, empty):
+        p = adjusted_p(found, replicates=99, seed=0, one_sided=True, tested=np.ones(1, dtype=bool))
+        assert np.isnan(p).all()
+        assert np.isnan(found.interval(0.95)).all()
+
+
+def test_whose_value_is_unknown_is_no_other():
+    # tone of the first three units, light of the first and the last; the third has both tones.
+    inside = np.array([[1, 0, 1], [0, 1, 0], [1, 1, 0], [0, 0, 1]], dtype=bool)
+    known = of_known_value(inside, ("tone", "tone", "light"))
+    assert known.astype(int).tolist() == [[1, 1, 1], [1, 1, 0], [1, 1, 0], [0, 0, 1]]

@@ -1,0 +1,516 @@
+"""What is said of a run, in which words and in which order; runs are small tables by hand."""
+
+import polars as pl
+import pytest
+
+from isolux.analyses import group_gaps
+from isolux.analyses.group_gaps import INFO, LEAD
+from isolux.stats.references import of_methods
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.tables import (
+    ATTRIBUTES,
+    DISPARITIES,
+    FINDINGS,
+    GROUP_METRICS,
+    SCORES,
+    Status,
+    check,
+)
+
+RECORD = {
+    "spec": {
+        "level": 0.95,
+        "correction": "max-t",
+        "min_units": 50,
+        "min_clusters": 10,
+        "target": "job",
+        "by": ("gender", "race", "race*gender"),
+    },
+    "dataset": {"terms": [["gender", "perceived gender presentation"]]},
+    "clusters": {"column": None},
+}
+MEASURE = {"model": "erm", "task": "classification", "metric": "accuracy", "label": None}
+MEASURE |= {"threshold": None}
+
+
+def explain(run):
+    return group_gaps.explain(run).findings
+
+
+def pair(attribute="gender", a="Female", b="Male", value=-0.1, low=-0.15, high=-0.05, **more):
+    row = {"attribute": attribute, "kind": "difference", "group_a": a, "group_b": b}
+    row |= {"value": value, "low": low, "high": high, "p_value": 0.001, "p_adjusted": 0.002}
+    row |= {"detectable": 0.06, "n_units_a": 378, "n_units_b": 1122, "n_clusters_a": 60}
+    return MEASURE | row | {"n_clusters_b": 120, "status": "ok"} | more
+
+
+def whole(kind, value=None, attribute="gender", **more):
+    row = {"attribute": attribute, "kind": kind, "value": value, "status": "ok"}
+    return MEASURE | row | more
+
+
+def group(attribute="gender", name="Female", value=0.8, n=378, **more):
+    row = {"attribute": attribute, "group": name, "values": name.split(" × ") if attribute else []}
+    row |= {"value": value, "n_units": n, "n_clusters": n // 5, "status": "ok"}
+    return MEASURE | row | more
+
+
+def small(name, n, attribute="race", **more):
+    return group(attribute, name, None, n, status="insufficient units", reason="under 50", **more)
+
+
+EVERYONE = group(None, "everyone", 0.85, 1500)
+
+
+def run_of(disparities=(), groups=(EVERYONE,), record=RECORD):
+    return Run(
+        record,
+        SCORES.empty(),
+        ATTRIBUTES.empty(),
+        GROUP_METRICS.conform(pl.DataFrame(list(groups), infer_schema_length=None)),
+        DISPARITIES.conform(pl.DataFrame(list(disparities), infer_schema_length=None))
+        if disparities
+        else DISPARITIES.empty(),
+        FINDINGS.empty(),
+    )
+
+
+def claims(*disparities, groups=(EVERYONE,), record=RECORD):
+    found = check(explain(run_of(disparities, groups, record)), FINDINGS)
+    assert found["rank"].to_list() == list(range(1, found.height + 1))
+    return found["claim"].to_list()
+
+
+def test_a_difference_says_effect_interval_n_and_p_in_this_order():
+    row = pair(value=-0.121, low=-0.163, high=-0.08)
+    (told,) = claims(row)
+    assert told == (
+        "Accuracy for Female (perceived gender presentation) is 12.1 points lower (95 % interval "
+        "8.0 to 16.3) than for Male; n = 378 and 1,122; adjusted p = 0.002."
+    )
+
+
+def test_a_finding_is_a_row_that_can_be_computed_with():
+    found = explain(run_of([pair()])).row(0, named=True)
+    assert found["analysis"] == "group_gaps"
+    assert (found["effect"], found["low"], found["high"]) == (-0.1, -0.15, -0.05)
+    assert (found["n"], found["p_adjusted"], found["status"]) == (1500, 0.002, Status.OK)
+    assert (found["group_a"], found["group_b"]) == ("Female", "Male")
+    assert (found["metric"], found["label"], found["attribute"]) == ("accuracy", None, "gender")
+    assert found["reference"] == "westfall-young-1993"
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "words"),
+    [
+        ("false_negative_rate", 0.1, "10.0 points higher (worse; 95 % interval 5.0 to 15.0)"),
+        ("false_negative_rate", -0.1, "10.0 points lower (better; 95 % interval 5.0 to 15.0)"),
+        ("recall", 0.1, "10.0 points higher (95 % interval 5.0 to 15.0)"),
+        (
+            "selection_rate",
+            -0.1,
+            "10.0 points lower (neither way is better by itself; 95 % interval 5.0 to 15.0)",
+        ),
+    ],
+)
+def test_the_metrics_direction_is_said_where_lower_alone_does_not(metric, value, words):
+    ends = {"low": -0.15, "high": -0.05} if value < 0 else {"low": 0.05, "high": 0.15}
+    assert words in claims(pair(metric=metric, value=value, **ends))[0]
+
+
+def test_an_interval_that_holds_0_is_of_how_much_lower():
+    row = pair(value=-0.03, low=-0.08, high=0.02)
+    assert "3.0 points lower (95 % interval −2.0 to 8.0)" in claims(row)[0]
+
+
+def test_class_threshold_model_and_clusters_are_named():
+    rows = [
+        pair(metric="recall", label="nurse"),
+        pair(metric="top_k_accuracy", threshold=5.0, model="arl"),
+    ]
+    groups = [EVERYONE, EVERYONE | {"model": "arl"}]
+    record = RECORD | {"clusters": {"column": "subject"}}
+    told = claims(*rows, groups=groups, record=record)
+    assert any(c.startswith("erm: Recall of nurse for Female") for c in told)
+    assert any(c.startswith("arl: Top-k accuracy at 5 for Female") for c in told)
+    assert all("n = 378 and 1,122 in 60 and 120 clusters (subject)" in c for c in told)
+
+
+def test_small_p_values_and_uncorrected_ones_are_said_as_such():
+    assert "; adjusted p < 0.001." in claims(pair(p_adjusted=0.0005))[0]
+    record = RECORD | {"spec": RECORD["spec"] | {"correction": "none"}}
+    told = claims(pair(p_adjusted=0.04), record=record)[0]
+    assert "; p = 0.040 (not adjusted for the other tests)." in told
+
+
+def test_the_level_is_the_specs():
+    record = RECORD | {"spec": RECORD["spec"] | {"level": 0.9}}
+    # Found at 1 - .9 = .1, not at .05
+    assert "(90 % interval" in claims(pair(p_adjusted=0.08), record=record)[0]
+    assert claims(pair(p_adjusted=0.08))[0].startswith("No difference")
+
+
+def test_the_pair_whose_interval_keeps_farthest_from_0_speaks():
+    rows = [
+        pair("race", "A", "B", -0.30, -0.58, -0.02),
+        pair("race", "C", "B", -0.20, -0.25, -0.15),
+        pair("race", "A", "C", -0.10, -0.40, 0.20, p_adjusted=0.9),
+    ]
+    told = claims(*rows)
+    assert len(told) == 1
+    assert told[0].startswith("Accuracy for C (race) is 20.0 points lower")
+    assert "2 of 3 pairs of groups differ by this test." in told[0]
+
+
+def test_named_groups_speak_before_the_unknown():
+    rows = [
+        pair("race", "unknown", "B", -0.30, -0.35, -0.25),
+        pair("race", "C", "B", -0.20, -0.25, -0.15),
+    ]
+    groups = [EVERYONE, *(group("race", n) for n in ("unknown", "B", "C"))]
+    assert claims(*rows, groups=groups)[0].startswith("Accuracy for C (race)")
+    # Where only the unknown differ, they do speak.
+    assert claims(rows[0], groups=groups)[0].startswith("Accuracy for unknown (race)")
+
+
+def test_what_is_known_leads_and_the_unknown_are_still_reported():
+    rows = [
+        pair("race", "unknown", "B", -0.60, -0.65, -0.55),
+        pair("race", "A", "B", -0.03, -0.08, 0.02, p_adjusted=0.7),
+        pair("gender", "Female", "Male", -0.10, -0.15, -0.05),
+        pair("light", "dim", "bright", p_adjusted=0.4),
+        pair("race*gender", "unknown × unknown", "A × Male", -0.7, -0.8, -0.6),
+    ]
+    names = {
+        "race": ("A", "B", "unknown"),
+        "gender": ("Female", "Male"),
+        "light": ("dim", "bright"),
+        "race*gender": ("unknown × unknown", "A × Male"),
+    }
+    groups = [EVERYONE, *(group(a, n) for a, own in names.items() for n in own)]
+    found = explain(run_of(rows, groups))
+    # The intersection says no more than race does.
+    assert found["attribute"].to_list() == ["gender", "light", "race", "race*gender"]
+    told = found["claim"][2]
+    assert told.startswith("Accuracy for unknown (race) is 60.0 points lower")
+    assert told.endswith(
+        "1 of 2 pairs of groups differ by this test. No two groups that are known were found to "
+        "differ; the widest gap among those is 3.0 points, A below B."
+    )
+
+
+def test_a_known_group_against_everyone_does_not_hide_that_the_unknown_differ():
+    """Everyone holds the unknown: a known group may differ from everyone for them alone."""
+    rows = [
+        pair("race", "unknown", "B", -0.60, -0.65, -0.55),
+        pair("race", "A", "everyone", 0.1, 0.05, 0.15, kind="difference_to_overall"),
+        pair("race", "A", "B", -0.01, -0.05, 0.03, p_adjusted=0.9),
+        pair("light", "dim", "bright", p_adjusted=0.4),
+    ]
+    groups = [EVERYONE, *(group("race", n) for n in ("A", "B", "unknown"))]
+    told = claims(*rows, groups=groups)
+    assert told[0].startswith("No difference in accuracy was found across light")
+    assert told[1].startswith("Accuracy for unknown (race)")
+    assert "No two groups that are known were found to differ" in told[1]
+
+
+def by_class(labels, **more):
+    return [
+        pair(metric="recall", label=label, value=-gap, low=-gap - 0.05, high=-gap + 0.05,
+             p_adjusted=p, n_units_a=70 + i, **more)
+        for i, (label, gap, p) in enumerate(labels)
+    ]  # fmt: skip
+
+
+def test_classes_are_told_together_first():
+    rows = by_class([("cook", 0.2, 0.01), ("nurse", 0.3, 0.002), ("smith", 0.1, 0.6)])
+    per_class = [EVERYONE | {"metric": "recall", "label": c, "n_units": 500} for c in
+                 ("cook", "nurse", "smith")]  # fmt: skip
+    found = explain(run_of([*rows, pair()], [EVERYONE, *per_class]))
+    first = found.row(0, named=True)
+    assert first["claim"] == (
+        "Recall differs across perceived gender presentation in 2 of 3 classes, all tests taken "
+        "together: most in nurse, where Female is 30.0 points below Male (95 % interval 25.0 to "
+        "35.0); adjusted p = 0.002. It also differs in cook (Female is 20.0 points below Male). In "
+        "the other classes no difference was found."
+    )
+    assert (first["label"], first["effect"], first["n"]) == (None, -0.3, 1500)
+    assert (first["low"], first["high"]) == (-0.35, -0.25)
+    # Then the accuracy of everyone, then classes by strength, then the class without a finding.
+    assert found.select("metric", "label").rows()[1:] == [
+        ("accuracy", None), ("recall", "nurse"), ("recall", "cook"), ("recall", "smith"),
+    ]  # fmt: skip
+
+
+def test_classes_without_a_finding_are_one_statement_and_their_own_come_last():
+    rows = by_class([("cook", 0.02, 0.6), ("nurse", 0.03, 0.8)])
+    tests = [whole("any_difference", 1.0, metric="recall", label=c, p_adjusted=p)
+             for c, p in (("cook", 0.7), ("nurse", 0.9))]  # fmt: skip
+    other = pair("light", "dim", "bright", p_adjusted=0.4)
+    found = explain(run_of([*rows, *tests, other]))
+    assert found["claim"][1 if found["metric"][0] == "accuracy" else 0] == (
+        "No difference in recall was found across perceived gender presentation in any of 2 "
+        "classes (smallest adjusted p = 0.700); the widest gap is in nurse, Female is 3.0 points "
+        "below Male. This audit could have seen (power 0.8) a difference of 6.0 points in cook; "
+        "smaller ones could be there."
+    )
+    assert found["label"].to_list()[2:] == ["cook", "nurse"]
+
+
+def test_classes_in_which_only_the_unknown_differ_are_no_difference_of_known_groups():
+    rows = [
+        *by_class([("cook", 0.3, 0.01), ("nurse", 0.3, 0.6)], attribute="race", a="unknown", b="B"),
+        *by_class([("cook", 0.05, 0.6), ("nurse", 0.04, 0.8)], attribute="race", a="A", b="B"),
+    ]
+    groups = [EVERYONE, *(group("race", n) for n in ("A", "B", "unknown"))]
+    found = explain(run_of(rows, groups))
+    assert found["claim"][0].startswith(
+        "No two known groups of race were found to differ in recall"
+    )
+    assert "the widest gap is in cook, A is 5.0 points below B" in found["claim"][0]
+    assert found["group_a"].to_list() == ["A", "unknown", "A"]
+
+
+def test_one_class_alone_speaks_for_itself():
+    assert explain(run_of(by_class([("cook", 0.2, 0.01)])))["label"].to_list() == ["cook"]
+
+
+def test_nothing_is_said_of_a_group_of_nobody():
+    """People who were not sure are left out: their value is still a group, and nobody is in it."""
+    groups = [EVERYONE, group("race", "A"), small("not sure", 0)]
+    assert claims(groups=groups) == []
+
+
+def test_a_group_that_differs_from_everyone_else_speaks_where_no_pair_does():
+    rest = pair("race", "A", "everyone", -0.1, -0.15, -0.05, kind="difference_to_overall")
+    told = claims(rest, pair("race", "A", "B", p_adjusted=0.2))
+    assert told[0].startswith("Accuracy for A (race) is 10.0 points lower")
+    assert "than for everyone; " in told[0]
+    assert told[0].endswith("The test was against everyone else; no pair of groups stands out.")
+    # A pair that differs goes before it.
+    assert "than for B" in claims(rest, pair("race", "A", "B"))[0]
+
+
+def test_the_spread_beyond_chance_is_said():
+    rows = [pair("race", "A", "B"), pair("race", "A", "C", -0.05, -0.1, 0.0, p_adjusted=0.3)]
+    told = whole("noise_corrected_sd", 0.042, "race", low=0.021, high=0.08)
+    assert claims(*rows, told)[0].endswith(
+        "Beyond chance, the groups' values spread by 4.2 points (standard deviation; 95 % interval "
+        "2.1 to 8.0)."
+    )
+    none = whole("noise_corrected_sd", 0.0, "race", low=0.0, high=0.03)
+    assert "spread no more than chance alone would make them" in claims(*rows, none)[0]
+    # Two groups have one gap; their spread would say it again.
+    assert "chance" not in claims(pair(), whole("noise_corrected_sd", 0.07))[0]
+
+
+def test_what_was_not_found_is_no_evidence_of_absence():
+    rows = [
+        pair("race", "A", "B", -0.02, -0.05, 0.01, p_adjusted=0.8, detectable=0.051),
+        pair("race", "A", "C", -0.01, -0.09, 0.07, p_adjusted=0.9, detectable=0.123),
+        whole("any_difference", 1.2, "race", p_value=0.3, p_adjusted=0.8),
+        whole("range", 0.02, "race", low=0.0, high=0.07),
+    ]
+    (told,) = claims(*rows)
+    assert told == (
+        "No difference in accuracy was found across race (adjusted p = 0.800); the widest gap is "
+        "2.0 points, A below B (95 % interval 0.0 to 7.0, not adjusted for the other tests). This "
+        "audit could have seen (power 0.8) a difference of 5.1 points between A and B, and one of "
+        "12.3 points between A and C; smaller ones could be there."
+    )
+    found = explain(run_of(rows)).row(0, named=True)
+    assert (found["effect"], found["low"], found["high"]) == (-0.02, -0.07, 0.0)
+    assert (found["n"], found["p_adjusted"]) == (1500, 0.8)
+
+
+def test_the_range_of_other_groups_is_not_lent_to_a_pair():
+    rows = [
+        pair("race", "A", "B", -0.02, -0.05, 0.01, p_adjusted=0.8),
+        whole("range", 0.3, "race", low=0.0, high=0.5),
+    ]
+    assert "the widest gap is 2.0 points, A below B. This audit" in claims(*rows)[0]
+    assert explain(run_of(rows))["low"].to_list() == [None]
+
+
+def test_what_could_have_been_seen_may_be_unknown():
+    told = claims(pair(p_adjusted=0.8, detectable=None))[0]
+    assert "How large a difference this audit could have seen is not known." in told
+
+
+def test_a_difference_as_a_whole_without_a_pair():
+    rows = [
+        pair("race", "A", "B", p_adjusted=0.07),
+        whole("any_difference", 2.9, "race", p_adjusted=0.03),
+    ]
+    told = claims(*rows)[0]
+    assert told.startswith("Accuracy differs across race (adjusted p = 0.030), but no single pair")
+    assert "the widest gap is 10.0 points, A below B" in told
+
+
+def test_groups_too_small_are_named_with_their_n():
+    groups = [EVERYONE, group("race", "A"), small("Z", 12), small("Y", 31)]
+    found = explain(run_of((), groups))
+    (told,) = found["claim"].to_list()
+    assert told == (
+        "Too few data to judge groups of race: Y (n = 31) and Z (n = 12). A group needs 50 units "
+        "and 10 clusters. How the model serves them stays open."
+    )
+    row = found.row(0, named=True)
+    assert (row["n"], row["status"], row["effect"]) == (31, "insufficient units", None)
+    assert row["attribute"] == "race"
+
+
+def test_a_group_too_small_for_some_measures_only_says_for_how_many():
+    recall = {"metric": "recall", "label": "cook"}
+    groups = [EVERYONE, EVERYONE | recall, group("race", "A", n=80), small("A", 20, **recall)]
+    told = claims(groups=groups)[0]
+    assert "of race, on some measures: A (1 of 2 measures; at most n = 20)" in told
+
+
+def test_a_class_of_the_target_among_people_of_another_is_no_news():
+    recall = {"metric": "recall", "label": "cook"}
+    nobody = small("smith", 0, "job", **recall)
+    assert claims(groups=[EVERYONE, group("job", "smith"), nobody]) == []
+    few = small("smith", 3, "job", **recall)
+    assert len(claims(groups=[EVERYONE, group("job", "smith"), few])) == 1
+
+
+def test_values_that_cannot_be_computed_are_said_apart():
+    undefined = group("race", "A", None, 80, status="undefined", reason="nobody was selected")
+    assert claims(groups=[EVERYONE, undefined]) == [
+        "No value for groups of race: A (n = 80); nobody was selected."
+    ]
+
+
+def test_many_small_groups_are_counted():
+    groups = [EVERYONE, *(small(f"g{i:02}", 40 - i) for i in range(14))]
+    told = claims(groups=groups)[0]
+    assert "g09 (n = 31) and 4 more groups." in told
+    assert "g10" not in told
+
+
+def test_a_boundary_status_is_said_with_its_reason():
+    found = explain(run_of([pair(status="boundary", reason="17 clusters")]))
+    assert found["claim"][0].endswith(
+        "Read this interval with care, it may be too narrow: 17 clusters."
+    )
+    assert found["status"].to_list() == ["boundary"]
+
+
+def test_order_found_then_small_then_not_found_then_said_again():
+    rows = [
+        pair("gender", "Female", "Male", -0.10, -0.12, -0.08),
+        pair("race", "A", "B", -0.20, -0.25, -0.15),
+        # Its lower end, 18 points, does not exceed race's 20: not shown to be more than race.
+        pair("race*gender", "A × Female", "B × Male", -0.24, -0.30, -0.18),
+        pair("light", "dim", "bright", p_adjusted=0.4),
+        # One minus the accuracy, of the same people: the same statement.
+        pair("race", "A", "B", 0.20, 0.15, 0.25, metric="false_negative_rate"),
+        pair("light*race", "dim × A", "bright × A", p_adjusted=0.4),
+    ]
+    found = explain(run_of(rows, [EVERYONE, small("Z", 12)]))
+    assert found.select("attribute", "metric").rows() == [
+        ("race", "accuracy"),
+        ("gender", "accuracy"),
+        ("race", None),
+        ("light", "accuracy"),
+        ("race*gender", "accuracy"),
+        ("race", "false_negative_rate"),
+        ("light*race", "accuracy"),
+    ]
+
+
+def test_an_intersection_that_exceeds_its_parts_leads():
+    rows = [
+        pair("race", "A", "B", -0.13, -0.15, -0.11),
+        pair("race*gender", "A × Female", "B × Male", -0.43, -0.47, -0.39),
+    ]
+    assert explain(run_of(rows))["attribute"].to_list() == ["race*gender", "race"]
+
+
+def test_worse_by_being_higher_ranks_as_worse_by_being_lower_does():
+    rows = [
+        pair("race", "A", "B", -0.2, -0.3, -0.1),
+        pair("gender", "Female", "Male", 0.4, 0.3, 0.5, metric="false_negative_rate"),
+    ]
+    assert explain(run_of(rows))["attribute"].to_list() == ["gender", "race"]
+
+
+def test_the_lead_has_some_of_each_kind():
+    many = [
+        pair(metric="recall", label=f"c{i:02}", value=-0.3 + i / 200, low=-0.4, high=-0.2 + i / 200)
+        for i in range(30)
+    ]
+    rows = [*many, pair("light", "dim", "bright", p_adjusted=0.4)]
+    found = explain(run_of(rows, [EVERYONE, small("Z", 12)]))
+    lead = found.filter(pl.col("rank") <= LEAD)
+    assert {"race", "light"} <= set(lead["attribute"])
+    # One finding for all 30 classes leads, and other kinds go before the third class.
+    assert "in 30 of 30 classes" in found["claim"][0]
+    assert found["label"].to_list()[:6] == [None, None, None, "c00", "c01", "c02"]
+    assert found["label"].drop_nulls().to_list() == [f"c{i:02}" for i in range(30)]
+    assert found.height == 33
+
+
+def test_an_empty_run_gives_an_empty_table():
+    empty = Run(
+        {}, *(t.empty() for t in (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS))
+    )
+    found = explain(empty)
+    assert found.height == 0
+    assert found.schema == pl.Schema(FINDINGS.schema)
+
+
+def test_a_run_without_groups_gives_nothing():
+    assert claims() == []
+
+
+def test_a_task_that_is_not_installed_is_called_by_its_names():
+    told = claims(
+        pair(task="gaze", metric="angular_error"),
+        groups=[EVERYONE | {"task": "gaze", "metric": "angular_error"}],
+    )
+    assert told[0].startswith("Angular error for Female")
+    assert "neither way is better by itself" in told[0]
+
+
+def test_row_order_does_not_matter_and_inputs_stay_as_they_were():
+    rows = [
+        pair("gender", "Female", "Male", -0.10, -0.12, -0.08),
+        pair("race", "A", "B", -0.20, -0.25, -0.15),
+        pair("race", "A", "C", -0.20, -0.25, -0.15),
+        pair("light", "dim", "bright", p_adjusted=0.4),
+        whole("any_difference", 2.9, "light", p_adjusted=0.4),
+    ]
+    groups = [EVERYONE, small("Z", 12), small("Y", 12), group("race", "A")]
+    run = run_of(rows, groups)
+    before = (run.disparities.clone(), run.group_metrics.clone())
+    found = explain(run)
+    assert run.disparities.equals(before[0])
+    assert run.group_metrics.equals(before[1])
+    assert explain(run_of(rows[::-1], groups[::-1])).equals(found)
+
+
+def test_what_a_group_is_called_does_not_move_its_place():
+    def ranked(a, b):
+        rows = [
+            pair("race", a, "x", -0.20, -0.25, -0.15),
+            pair("race", b, "x", -0.10, -0.15, -0.05),
+            pair("gender", value=-0.3, low=-0.35, high=-0.25),
+        ]
+        return explain(run_of(rows))["effect"].to_list()
+
+    assert ranked("A", "B") == ranked("B", "A") == ranked("×", "<script>") == [-0.3, -0.2]
+
+
+def test_the_sources_of_the_corrections_are_those_that_the_report_lists():
+    for correction in ("max-t", "holm", "bh"):
+        record = RECORD | {"spec": RECORD["spec"] | {"correction": correction}}
+        key = explain(run_of([pair()], record=record))["reference"][0]
+        assert key in {r.key for r in of_methods("logit-t", correction)}
+
+
+def test_info_cites_and_assumes():
+    assert INFO.references
+    assert all(r.citation for r in INFO.references)
+    assert INFO.assumptions

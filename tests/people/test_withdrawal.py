@@ -1,0 +1,205 @@
+"""Who withdrew is in no count, no table and no sentence; with them go the photos that show them."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import polars as pl
+import pytest
+
+from isolux.people.withdrawal import WithdrawnList, read_withdrawn, unnamed, without_withdrawn
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, SpecError, TableError
+from isolux.vocabulary.info import DatasetInfo
+from tests.cli._run import isolux
+
+INFO = DatasetInfo(title="Five faces", summary="Made up.", references=())
+
+
+def five(**settings):
+    """Three photos: anna0 and bert0 in the first, anna0 alone in the second, two others in 3."""
+    return Dataset(
+        name="five faces",
+        info=INFO,
+        instances=pl.DataFrame(
+            {
+                "instance_id": ["face-1", "face-2", "face-3", "face-4", "face-5"],
+                "image_id": ["photo-1", "photo-1", "photo-2", "photo-3", "photo-3"],
+                "subject_id": ["anna0", "bert0", "anna0", "carl0", None],
+            }
+        ),
+        attributes=pl.DataFrame(
+            [
+                ("instance", "face-1", "glasses", "no"),
+                ("instance", "face-4", "glasses", "yes"),
+                ("instance", "face-5", "badge", "b77"),
+                ("subject", "anna0", "tone", "7"),
+                ("subject", "bert0", "tone", "5"),
+                ("subject", "carl0", "tone", "3"),
+                ("image", "photo-1", "light", "dim"),
+                ("image", "photo-3", "light", "well"),
+            ],
+            schema=["unit_kind", "unit_id", "attribute", "value"],
+            orient="row",
+        ),
+        images=pl.DataFrame({"image_id": ["photo-1", "photo-2", "photo-3"]}),
+        notes=("face-1 has no eyes",),
+        **settings,
+    )
+
+
+def test_a_subject_goes_with_every_photo_and_who_else_is_in_it():
+    left = without_withdrawn(five(), WithdrawnList(frozenset({"anna0"})))
+    assert left.instances["instance_id"].to_list() == ["face-4", "face-5"]
+    assert left.images["image_id"].to_list() == ["photo-3"]
+    # bert0 has no other photo: of him nothing is left either.
+    assert set(left.attributes["unit_id"]) == {"face-4", "face-5", "carl0", "photo-3"}
+    assert left.notes == (
+        "(withdrawn) has no eyes",
+        "1 person withdrew; with them went 2 photos and 1 other person in them.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("column", "who", "stays"),
+    [
+        ("subject_id", "carl0", ["face-1", "face-2", "face-3"]),
+        ("instance_id", "face-3", ["face-1", "face-2", "face-4", "face-5"]),
+        ("image_id", "photo-1", ["face-3", "face-4", "face-5"]),
+        ("badge", "b77", ["face-1", "face-2", "face-3"]),
+    ],
+)
+def test_any_id_can_be_listed(column, who, stays):
+    left = without_withdrawn(five(), WithdrawnList(frozenset({who}), column))
+    assert left.instances["instance_id"].to_list() == stays
+
+
+def test_ids_of_nobody_are_counted_and_not_named():
+    left = without_withdrawn(five(), WithdrawnList(frozenset({"zoe00", "carl0"})))
+    assert left.notes[-1].endswith("1 id of the list names nobody here.")
+    assert "zoe00" not in left.notes[-1]
+    nobody = without_withdrawn(five(), WithdrawnList(frozenset({"zoe00"})))
+    assert nobody.instances.height == 5
+    assert nobody.notes[-1] == "0 people withdrew. 1 id of the list names nobody here."
+
+
+def test_a_person_without_a_subject_is_not_taken_for_one():
+    left = without_withdrawn(five(), WithdrawnList(frozenset({"anna0"})))
+    assert "face-5" in left.instances["instance_id"].to_list()
+
+
+def test_a_column_that_is_not_there_is_refused():
+    with pytest.raises(SpecError, match="goes by 'household_id', which this dataset has not"):
+        without_withdrawn(five(), WithdrawnList(frozenset({"h"}), "household_id"))
+
+
+def test_nobody_left_is_refused():
+    with pytest.raises(SpecError, match="nobody is left"):
+        without_withdrawn(five(), WithdrawnList(frozenset({"anna0", "carl0"})))
+
+
+def test_the_input_stays_as_it_was():
+    before = five()
+    without_withdrawn(before, WithdrawnList(frozenset({"anna0"})))
+    assert before.instances.height == 5
+    assert before.withdrawn == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "ids", "column"),
+    [
+        ("a.txt", "\ufeff s1 \n\n# gone in May\ns2\ns1\n", {"s1", "s2"}, None),
+        ("a.csv", "since,subject_id\n2025,s1\n2026,s2\n", {"s1", "s2"}, "subject_id"),
+        ("a.csv", "subject\ns1\n", {"s1"}, "subject"),
+        ("a.jsonl", '{"image_id": "7"}\n', {"7"}, "image_id"),
+    ],
+)
+def test_lists_are_read(tmp_path, name, text, ids, column):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    found = read_withdrawn(tmp_path / name)
+    assert (set(found.ids), found.column) == (ids, column)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "error", "says"),
+    [
+        ("a.txt", b"# nobody\n\n", FileError, "is empty"),
+        ("a.txt", b"\xff\xfe\x00", FileError, "is no text"),
+        ("a.csv", b"a,b\n1,2\n", TableError, "found: none of them"),
+        ("a.csv", b"subject_id,image_id\n1,2\n", TableError, "found: 2 of them"),
+        ("a.csv", b'subject_id\n""\n', TableError, "have no id"),
+    ],
+)
+def test_a_list_that_cannot_be_read_is_named(tmp_path, name, content, error, says):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(error, match=says) as caught:
+        read_withdrawn(tmp_path / name)
+    assert str(tmp_path / name) in str(caught.value)
+
+
+def test_a_missing_list_stops_everything(tmp_path):
+    with pytest.raises(FileError, match="there is no such file"):
+        read_withdrawn(tmp_path / "none.txt")
+
+
+def test_a_short_id_does_not_blot_out_numbers():
+    assert unnamed(["12 of 40 people"], frozenset({"12"})) == ["12 of 40 people"]
+
+
+def _people(path):
+    """400 people with four photos each; the answers are right for three of four."""
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "subject", "race", "truth", "answer"])
+        for person in range(400):
+            for photo in range(4):
+                race = "AB"[person % 2]
+                rows.writerow(
+                    [f"p{person:03}-{photo}", f"who{person:03}", race, "x", "xxxy"[photo]]
+                )
+
+
+def test_an_audit_records_how_many_and_not_whom(tmp_path, monkeypatch, capsys):
+    _people(tmp_path / "people.csv")
+    (tmp_path / "gone.csv").write_text("subject\nwho007\nwho123\nwho999\n")
+    (tmp_path / "answers.csv").write_text(
+        "id,answer\n" + "".join(f"p{i:03}-{j},x\n" for i in range(400) for j in range(4))
+    )
+    out = tmp_path / "run"
+    done = isolux(
+        monkeypatch, capsys,
+        "audit", f"table:{tmp_path / 'people.csv'}", "--predictions",
+        str(tmp_path / "answers.csv"), "--target", "truth", "--prediction-column", "answer",
+        "--by", "race", "--cluster", "subject", "--withdrawn", str(tmp_path / "gone.csv"),
+        "--replicates", "200", "--out", str(out),
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    record = json.loads((out / "audit.json").read_text())
+    assert any(
+        note == "8 people withdrew; with them went 8 photos. 1 id of the list names nobody here."
+        for note in record["notes"]
+    )
+    assert not any("no person in the dataset" in note for note in record["notes"])
+    for file in out.rglob("*"):
+        if file.suffix in (".json", ".html", ".csv"):
+            text = file.read_text()
+            assert "who007" not in text
+            assert "p123-" not in text
+    scores = pl.read_parquet(next(out.rglob("scores*.parquet")))
+    assert scores["unit_id"].n_unique() == 4 * 398
+    assert not scores["cluster_id"].is_in(["who007", "who123"]).any()
+
+
+def test_a_sample_never_draws_them(tmp_path, monkeypatch, capsys):
+    _people(tmp_path / "people.csv")
+    (tmp_path / "gone.txt").write_text("".join(f"p{i:03}-0\n" for i in range(399)))
+    done = isolux(
+        monkeypatch, capsys,
+        "sample", f"table:{tmp_path / 'people.csv'}", "--balance", "race", "--per-cell", "500",
+        "--withdrawn", str(tmp_path / "gone.txt"), "--out", str(tmp_path / "ids.csv"),
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    drawn = pl.read_csv(tmp_path / "ids.csv")["instance_id"].to_list()
+    assert "p399-0" in drawn or len(drawn) == 1000
+    assert not {f"p{i:03}-0" for i in range(399)} & set(drawn)

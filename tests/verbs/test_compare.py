@@ -1,0 +1,130 @@
+"""Two models on the same people: paired differences by hand, joins, rankings, size of the test."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import isolux
+from isolux.disparity.models import class_rankings
+from isolux.vocabulary.errors import JoinError, SpecError
+
+SETTINGS = {"min_units": 5, "min_clusters": 5, "replicates": 400}
+
+
+def audited(name: str, values: list[float], *, prefix: str = "", label: list[str] | None = None):
+    n = len(values)
+    ids = [f"{prefix}p{i}.jpg" for i in range(n)]
+    scores = pl.DataFrame({"unit_id": ids, "value": values, "model": [name] * n})
+    if label is not None:
+        scores = scores.with_columns(label=pl.Series(label))
+    who = pl.DataFrame({"unit_id": ids, "tone": ["a", "b"] * (n // 2)})
+    return isolux.audit(scores, who, by="tone", **SETTINGS)
+
+
+OLD = [1.0, 0.0] * 30  # group a all right, group b all wrong
+NEW = [1.0, 1.0] * 10 + [1.0, 0.0] * 20  # b gains 10 of 30
+
+
+def test_paired_differences_by_hand():
+    found = isolux.compare(audited("old", OLD), audited("new", NEW)).disparities
+    rows = found.filter(kind="model_difference").select("group_a", "value").rows()
+    assert [group for group, _ in rows] == ["everyone", "a", "b"]
+    assert [value for _, value in rows] == pytest.approx([10 / 60, 0.0, 10 / 30], abs=1e-12)
+    gap = found.filter(kind="gap_difference")
+    assert gap["value"][0] == pytest.approx(20 / 30 - 1.0)
+
+
+def test_the_sign_flip_p_is_mcnemars_exact():
+    # Ten gained, none lost: of the 2^10 ways to flip, two are as extreme: p = 2/1024 = 0.00195.
+    both = audited("old", OLD), audited("new", NEW)
+    row = isolux.compare(*both).disparities.filter(kind="model_difference", group_a="b")
+    assert row["p_value"][0] <= 3 / 401
+    slow = isolux.audit(
+        both[0].run.scores, both[0].run.attributes, by="tone",
+        min_units=5, min_clusters=5, replicates=40_000,
+    )  # fmt: skip
+    row = isolux.compare(slow, both[1]).disparities.filter(kind="model_difference", group_a="b")
+    assert row["p_value"][0] == pytest.approx(2 / 1024, abs=8e-4)
+
+
+def test_a_model_against_itself_differs_nowhere():
+    one = audited("same", NEW)
+    found = isolux.compare(one, one)
+    rows = found.disparities.filter(kind="model_difference")
+    assert rows["value"].to_list() == [0.0, 0.0, 0.0]
+    assert rows["p_value"].null_count() == 3, "nothing varies, so nothing was tested"
+    assert found.run.record["models"] == ["same (first)", "same (second)"]
+    assert found.findings["claim"][0].startswith("Score for everyone is the same")
+
+
+def test_people_meet_by_basename_when_their_folders_differ():
+    found = isolux.compare(audited("old", OLD, prefix="x/val/"), audited("new", NEW, prefix="val/"))
+    assert found.run.record["clusters"]["n_units"] == 60
+    assert "joined by basename" in found.run.record["notes"][0]
+
+
+def test_nobody_in_common_is_refused_with_ids():
+    with pytest.raises(JoinError, match="nobody in common") as caught:
+        isolux.compare(audited("old", OLD, prefix="x"), audited("new", NEW, prefix="y"))
+    assert "'xp0.jpg', 'xp1.jpg', 'xp2.jpg'" in str(caught.value)
+    assert "'yp0.jpg', 'yp1.jpg', 'yp2.jpg'" in str(caught.value)
+
+
+def test_an_unknown_way_to_join_is_refused():
+    with pytest.raises(SpecError, match="column, basename, stem"):
+        isolux.compare(audited("old", OLD), audited("new", NEW), id_from="magic")
+
+
+def test_only_people_of_both_are_compared_and_the_others_counted():
+    short = audited("new", NEW[:40])
+    found = isolux.compare(audited("old", OLD), short)
+    assert found.run.record["clusters"]["n_units"] == 40
+    assert any(n.startswith("20 people of old") for n in found.run.record["notes"])
+
+
+def test_runs_read_back_compare_like_those_in_memory(tmp_path):
+    old, new = audited("old", OLD), audited("new", NEW)
+    old.report(tmp_path / "old")
+    new.report(tmp_path / "new")
+    from_disk = isolux.compare(tmp_path / "old", tmp_path / "new")
+    assert from_disk.disparities.equals(isolux.compare(old, new).disparities)
+    page = from_disk.report(tmp_path / "both").read_text(encoding="utf-8")
+    assert "old" in page
+    assert (tmp_path / "both" / "disparities.parquet").is_file()
+
+
+def test_classes_are_ranked_by_their_gap_in_both_models():
+    # Class x: a .9, b .5 in m (gap .4), .8 and .7 in k (.1); class y: .6, .5 (.1); .9, .2 (.7).
+    cells = {("m", "x"): (0.9, 0.5), ("m", "y"): (0.6, 0.5), ("k", "x"): (0.8, 0.7),
+             ("k", "y"): (0.9, 0.2)}  # fmt: skip
+    table = pl.DataFrame(
+        [
+            {
+                "model": m,
+                "metric": "recall",
+                "label": c,
+                "attribute": "tone",
+                "group": g,
+                "value": v,
+            }
+            for (m, c), pair in cells.items()
+            for g, v in zip("ab", pair, strict=True)
+        ]
+    )
+    found = class_rankings(table, ("m", "k")).sort("label")
+    assert found.select("label", "rank_a", "rank_b", "worst_b", "best_b").rows() == [
+        ("x", 1, 2, "b", "a"), ("y", 2, 1, "b", "a"),
+    ]  # fmt: skip
+    assert found["gap_b"].to_list() == pytest.approx([0.1, 0.7])
+
+
+def test_a_class_too_small_to_judge_has_no_rank():
+    table = pl.DataFrame(
+        {
+            "model": ["m", "m", "k", "k"], "metric": "recall", "label": "x", "attribute": "tone",
+            "group": ["a", "b"] * 2, "value": [0.5, None, 0.5, 0.4],
+        }
+    )  # fmt: skip
+    found = class_rankings(table, ("m", "k"))
+    assert found.select("rank_a", "rank_b").row(0) == (None, 1)

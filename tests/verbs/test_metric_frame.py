@@ -1,0 +1,166 @@
+"""fairlearn's vocabulary with intervals: the same numbers as fairlearn's, and honest ends."""
+
+from __future__ import annotations
+
+import fairlearn.metrics as fm
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, precision_score, roc_auc_score
+
+import isolux
+from isolux.vocabulary.errors import SpecError, TableError
+
+PEERS = {
+    "accuracy": accuracy_score,
+    "selection_rate": fm.selection_rate,
+    "true_positive_rate": fm.true_positive_rate,
+    "false_positive_rate": fm.false_positive_rate,
+    "true_negative_rate": fm.true_negative_rate,
+    "false_negative_rate": fm.false_negative_rate,
+}
+NAMES = {name: name for name in PEERS}
+
+
+@st.composite
+def tables(draw):
+    """Tables in which every group of every level has both classes, so every rate is defined."""
+    groups, levels = draw(st.integers(2, 4)), draw(st.integers(1, 2))
+    n = draw(st.integers(0, 60))
+    cell = st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, groups - 1),
+                     st.integers(0, levels - 1))  # fmt: skip
+    rows = draw(st.lists(cell, min_size=n, max_size=n))
+    rows += [(t, draw(st.integers(0, 1)), g, k)
+             for t in (0, 1) for g in range(groups) for k in range(levels)]  # fmt: skip
+    return np.array(rows).T, levels
+
+
+@given(tables())
+@settings(max_examples=60)
+def test_the_numbers_are_fairlearns(drawn):
+    (true, pred, group, level), levels = drawn
+    control = {"control_features": pd.Series(level, name="level")} if levels > 1 else {}
+    features = {"sensitive_features": pd.Series(group, name="g")}
+    ours = isolux.metric_frame(metrics=NAMES, y_true=true, y_pred=pred, replicates=100,
+                               **features, **control)  # fmt: skip
+    peer = fm.MetricFrame(metrics=PEERS, y_true=true, y_pred=pred, **features, **control)
+
+    def same(frame, expected):
+        for name in PEERS:
+            mine = frame.filter(metric=name)["value"].to_numpy()
+            wanted = np.atleast_1d(np.asarray(expected[name], dtype=float))
+            np.testing.assert_allclose(mine, wanted, atol=1e-12)
+
+    same(ours.by_group, peer.by_group)
+    same(ours.overall, peer.overall)
+    same(ours.group_min(), peer.group_min())
+    same(ours.group_max(), peer.group_max())
+    for method in ("between_groups", "to_overall"):
+        same(ours.difference(method), peer.difference(method=method))
+
+
+@pytest.mark.parametrize("method", ["between_groups", "to_overall"])
+def test_ratios_are_fairlearns_where_no_rate_is_zero(method):
+    rng = np.random.default_rng(0)
+    true, group = rng.integers(0, 2, 600), rng.integers(0, 3, 600)
+    pred = np.where(rng.random(600) < 0.6 + 0.1 * group, true, 1 - true)
+    ours = isolux.metric_frame(metrics=NAMES, y_true=true, y_pred=pred, sensitive_features=group)
+    peer = fm.MetricFrame(metrics=PEERS, y_true=true, y_pred=pred, sensitive_features=group)
+    for name in PEERS:
+        row = ours.ratio(method).filter(metric=name)
+        assert row["value"][0] == pytest.approx(peer.ratio(method=method)[name], abs=1e-12)
+        assert row["low"][0] <= row["value"][0] <= row["high"][0]
+
+
+def test_statistics_that_are_not_means():
+    rng = np.random.default_rng(1)
+    true, group = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
+    score = np.clip(rng.normal(0.4 + 0.2 * true, 0.2), 0, 1)
+    pred = (score > 0.5).astype(int)
+    ours = isolux.metric_frame(
+        metrics={"balanced": "balanced_accuracy", "auc": "roc_auc", "precision": "precision"},
+        y_true=true, y_pred=pred, y_score=score, sensitive_features=group, replicates=200,
+    ).by_group  # fmt: skip
+    for g in (0, 1):
+        here = group == g
+        found = dict(ours.filter(sensitive_feature_0=g).select("metric", "value").rows())
+        assert found["balanced"] == pytest.approx(
+            balanced_accuracy_score(true[here], pred[here]), abs=1e-12
+        )
+        assert found["auc"] == pytest.approx(roc_auc_score(true[here], score[here]), abs=1e-12)
+        assert found["precision"] == pytest.approx(
+            precision_score(true[here], pred[here]), abs=1e-12
+        )
+
+
+def test_a_function_of_ones_own_gives_the_same_value_and_an_interval():
+    rng = np.random.default_rng(2)
+    true, group = rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    pred = np.where(rng.random(300) < 0.8, true, 1 - true)
+    both = isolux.metric_frame(metrics={"f": accuracy_score, "n": "accuracy"}, y_true=true,
+                               y_pred=pred, sensitive_features=group)  # fmt: skip
+    f, n = (both.by_group.filter(metric=m) for m in "fn")
+    assert f["value"].to_list() == pytest.approx(n["value"].to_list(), abs=1e-12)
+    width = [(x["high"] - x["low"]).to_numpy() for x in (f, n)]
+    np.testing.assert_allclose(width[0], width[1], rtol=0.35)
+
+
+def test_subjects_are_resampled_together():
+    """Ten equal photos of a subject say no more than one: the interval is that of subjects."""
+    rng = np.random.default_rng(3)
+    right = np.repeat(rng.random(60) < 0.7, 10)
+    true = np.ones(600, dtype=int)
+    args = {"metrics": "accuracy", "y_true": true, "y_pred": np.where(right, 1, 0),
+            "sensitive_features": np.repeat(np.arange(60) % 2, 10)}  # fmt: skip
+    rows = isolux.metric_frame(**args).by_group
+    subjects = isolux.metric_frame(**args, cluster=np.repeat(np.arange(60), 10)).by_group
+    wider = (subjects["high"] - subjects["low"]) / (rows["high"] - rows["low"])
+    assert wider.min() > 2.5  # √10 = 3.16, less what t and logit change
+
+
+def test_the_interval_of_a_difference_holds_zero_where_nothing_differs():
+    rng = np.random.default_rng(4)
+    true = np.ones(2000, dtype=int)
+    pred = (rng.random(2000) < 0.8).astype(int)
+    frame = isolux.metric_frame(metrics="accuracy", y_true=true, y_pred=pred,
+                                sensitive_features=rng.integers(0, 5, 2000))  # fmt: skip
+    row = frame.difference()
+    assert row["value"][0] > 0
+    assert row["low"][0] == 0.0
+
+
+def test_control_features_keep_levels_apart():
+    frame = isolux.metric_frame(
+        metrics="accuracy", y_true=[1] * 8, y_pred=[1, 1, 1, 0, 1, 0, 0, 0],
+        sensitive_features={"g": ["a", "a", "b", "b"] * 2},
+        control_features={"light": ["day"] * 4 + ["night"] * 4},
+    )  # fmt: skip
+    assert frame.overall.select("light", "value", "n").rows() == [
+        ("day", 0.75, 4), ("night", 0.25, 4),
+    ]  # fmt: skip
+    assert frame.difference().select("light", "value").rows() == [("day", 0.5), ("night", 0.5)]
+    assert frame.group_min().select("light", "value", "group").rows() == [
+        ("day", 0.5, "day × b"), ("night", 0.0, "night × b"),
+    ]  # fmt: skip
+
+
+def test_lengths_that_differ_are_named():
+    with pytest.raises(TableError, match="differ in length") as caught:
+        isolux.metric_frame(metrics="accuracy", y_true=[1, 0], y_pred=[1],
+                            sensitive_features=[0, 1])  # fmt: skip
+    assert "y_true: 2, y_pred: 1" in str(caught.value)
+
+
+def test_a_metric_per_class_is_refused():
+    with pytest.raises(SpecError, match="not one number per group"):
+        isolux.metric_frame(metrics="recall", y_true=["x", "y"], y_pred=["x", "y"],
+                            sensitive_features=[0, 1])  # fmt: skip
+
+
+def test_an_unknown_method_is_refused():
+    frame = isolux.metric_frame(metrics="accuracy", y_true=[1, 0], y_pred=[1, 0],
+                                sensitive_features=[0, 1])  # fmt: skip
+    with pytest.raises(SpecError, match="between_groups or to_overall"):
+        frame.difference("sideways")

@@ -1,0 +1,47 @@
+"""Messages hold what is wrong, expected, found, where and what to do, and nothing empty."""
+
+from __future__ import annotations
+
+import pytest
+
+from isolux.vocabulary import errors
+from isolux.vocabulary.errors import FileError, IsoluxError, UnknownNameError, place
+
+
+def test_every_part_has_its_line():
+    error = FileError("it is empty", expected="rows", found="none", where="a.csv", hint="fill it")
+    assert str(error).splitlines() == [
+        "it is empty",
+        "  expected: rows",
+        "  found: none",
+        "  where: a.csv",
+        "  what to do: fill it",
+    ]
+
+
+def test_parts_that_are_not_known_have_none():
+    assert str(FileError("it is empty")) == "it is empty"
+
+
+@pytest.mark.parametrize("name", [n for n in errors.__all__ if n.endswith("Error")])
+def test_one_root_catches_all_and_the_tree_shows_it(name):
+    assert issubclass(getattr(errors, name), IsoluxError)
+    assert name in (errors.__doc__ or "")
+
+
+def test_near_names_are_offered_and_long_lists_cut():
+    error = UnknownNameError("metric", "acuracy", ["accuracy", *(f"m{i}" for i in range(40))])
+    assert "there is no metric named 'acuracy'" in str(error)
+    assert "did you mean 'accuracy'?" in str(error)
+    assert str(error).count("m") < 60
+    assert "…" in str(error)
+
+
+def test_no_names_at_all():
+    assert "but there is none" in str(UnknownNameError("model", "x", []))
+
+
+def test_a_place_is_named_as_far_as_it_is_known():
+    assert place("a.csv", 3, "age") == "a.csv, row 3, column 'age'"
+    assert place(None, 3) == "row 3"
+    assert place() is None

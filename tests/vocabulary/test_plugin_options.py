@@ -1,0 +1,100 @@
+"""Settings of plugins: from NAME=VALUE to the type that a function names, or a clear refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import pytest
+
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.plugin_options import named_options, read_options
+
+
+def plugin(
+    dataset,
+    predictions,
+    *,
+    whole: bool = False,
+    cut: float = 0.5,
+    cuts: Sequence[float] = (),
+    top: int | None = None,
+    rule: Literal["all", "present"] = "all",
+    label: str | Sequence[str] | None = None,
+    names: Mapping[str, str] | None = None,
+    either: float | Sequence[float] | None = None,
+):
+    """Take what a task takes."""
+
+
+def read(*items: str):
+    return read_options(plugin, items, owner="the task made_up", flag="--option")
+
+
+@pytest.mark.parametrize(
+    ("item", "name", "value"),
+    [
+        ("whole=yes", "whole", True),
+        ("whole=false", "whole", False),
+        ("cut=1", "cut", 1.0),
+        ("cut=.75", "cut", 0.75),
+        ("cuts=.5,.75", "cuts", [0.5, 0.75]),
+        ("cuts=.5", "cuts", [0.5]),
+        ("cuts=[0.5, 0.95]", "cuts", [0.5, 0.95]),
+        ("top=100", "top", 100),
+        ("top=null", "top", None),
+        ("top=none", "top", None),
+        ("label=none", "label", "none"),
+        ("rule=present", "rule", "present"),
+        ("label=1", "label", "1"),  # a category's number is a name
+        ("label=no", "label", "no"),  # YAML would make it false
+        ("label=a, b", "label", "a, b"),  # a name may hold a comma
+        ("label=[a, b]", "label", ["a", "b"]),
+        ("names={motor: motorcycle}", "names", {"motor": "motorcycle"}),
+        ("either=0.5", "either", 0.5),
+        ("either=0.5,0.9", "either", [0.5, 0.9]),
+        ("label=a=b", "label", "a=b"),
+        ("whole = on", "whole", True),
+    ],
+)
+def test_a_value_is_read_by_the_type_of_its_parameter(item, name, value):
+    assert read(item) == {name: value}
+
+
+def test_dashes_are_underscores_as_in_flags():
+    def of(dataset, *, with_background: bool = True):
+        """Take one."""
+
+    found = read_options(of, ["with-background=no"], owner="the task", flag="--option")
+    assert found == {"with_background": False}
+
+
+def test_only_named_settings_can_be_set():
+    assert "dataset" not in named_options(plugin)
+    with pytest.raises(SpecError, match="the task made_up has no setting 'dataset'"):
+        read("dataset=x")
+
+
+@pytest.mark.parametrize(
+    ("item", "words"),
+    [
+        ("cut", "--option is not NAME=VALUE"),
+        ("=3", "--option is not NAME=VALUE"),
+        ("cuts=a", "the setting 'cuts' of the task made_up cannot be used"),
+        ("rule=some", "'all' or 'present'"),
+        ("top=2.5", "valid integer"),
+        ("whol=yes", "did you mean 'whole'?"),
+        ("names=motor=motorcycle", 'write a mapping as "names={key: value, other: value}"'),
+        ("whole=" + "[" * 9000, "cannot be used"),
+        ("names={a: !!python/object/apply:os.getcwd []}", "cannot be used"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_words(item, words):
+    with pytest.raises(SpecError) as caught:
+        read(item)
+    assert words in str(caught.value)
+
+
+def test_a_setting_named_twice_is_refused():
+    with pytest.raises(SpecError, match="names 'cut' twice"):
+        read("cut=.5", "cut=.6")

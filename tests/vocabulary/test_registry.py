@@ -1,0 +1,87 @@
+"""A plugin's name is its file's name; another package's comes by entry point."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+import isolux
+from isolux.vocabulary import registry
+from isolux.vocabulary.errors import IsoluxError, UnknownNameError
+from isolux.vocabulary.info import DatasetInfo, TaskInfo
+
+
+def test_names_are_the_files_without_a_leading_underscore():
+    folder = Path(isolux.__file__).parent / "datasets"
+    files = {f.stem for f in folder.glob("*.py") if not f.stem.startswith("_")}
+    assert set(registry.names("datasets")) >= files
+    assert "_wide" not in registry.names("datasets")
+
+
+def test_listing_imports_no_plugin():
+    code = (
+        "import sys; from isolux.vocabulary import registry; "
+        "[registry.names(r) for r in registry.ROOMS]; "
+        "assert not [m for m in sys.modules if m.startswith('isolux.tasks.')], sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_an_unknown_name_lists_those_there_are():
+    with pytest.raises(UnknownNameError, match="no task named 'clasification'") as caught:
+        registry.load("tasks", "clasification")
+    assert "did you mean 'classification'" in str(caught.value)
+
+
+def test_an_unknown_room():
+    with pytest.raises(UnknownNameError, match="no room named 'kitchens'"):
+        registry.names("kitchens")
+
+
+@pytest.fixture
+def foreign(monkeypatch):
+    """Pretend that another package declares one entry point."""
+
+    def declare(module, room="tasks"):
+        monkeypatch.setitem(sys.modules, "their_package_gaze", module)
+        point = EntryPoint("gaze", "their_package_gaze", f"isolux.{room}")
+        monkeypatch.setattr(
+            registry, "entry_points", lambda group: [point] if group == f"isolux.{room}" else []
+        )
+
+    return declare
+
+
+def test_another_packages_plugin_is_found(foreign):
+    module = ModuleType("their_package_gaze")
+    module.INFO = TaskInfo(title="Gaze", summary="Gaze.", references=(), metrics=())
+    foreign(module)
+    assert "gaze" in registry.names("tasks")
+    assert registry.load("tasks", "gaze") is module
+    assert registry.task_info("gaze").title == "Gaze"
+
+
+def test_a_plugin_without_info_is_refused(foreign):
+    foreign(ModuleType("their_package_gaze"))
+    with pytest.raises(IsoluxError, match="a module with INFO"):
+        registry.load("tasks", "gaze")
+
+
+def test_a_task_that_declares_no_metrics_is_refused(foreign):
+    module = ModuleType("their_package_gaze")
+    module.INFO = SimpleNamespace(title="no task")
+    foreign(module)
+    with pytest.raises(IsoluxError, match="declares no metrics"):
+        registry.task_info("gaze")
+
+
+def test_a_dataset_says_whose_judgement_its_labels_are():
+    info = registry.dataset_info("fairface")
+    assert isinstance(info, DatasetInfo)
+    assert info.judgement == "perceived"
+    assert dict(info.terms)["gender"] == "perceived gender presentation"

@@ -1,0 +1,64 @@
+"""Populations whose disparities are planted, hence known.
+
+``Population -> simulate -> World``: a table of people as a newcomer would have it, and the true
+rate of every group. ``Scene, Detector -> simulate_scene -> SceneWorld``: people in images, the
+boxes that a detector drew, and the true recall of every group. ``simulate_rates`` draws thousands
+of worlds at once, as sums, for laws.
+
+``WorldSettings -> draw_people -> PhotoWorld``: households whose people are photographed, with
+attributes that hang together; ``drawing/`` paints their photos,
+``layouts/`` writes them as a dataset's own files, ``predictors/`` answers as models would.
+"""
+
+from __future__ import annotations
+
+from isolux_worlds.confounded import confounded_scene
+from isolux_worlds.demo import demo_population, demo_settings
+from isolux_worlds.detector import Detector
+from isolux_worlds.photo_world import (
+    PRESETS,
+    PhotoWorld,
+    WorldSettings,
+    draw_people,
+    preset,
+    read_world,
+)
+from isolux_worlds.planted import planted_rates, planted_record
+from isolux_worlds.planted_boxes import planted_detection, planted_detection_record
+from isolux_worlds.population import Attribute, Effect, Model, Population
+from isolux_worlds.rates import RateWorlds, simulate_crossed, simulate_rates
+from isolux_worlds.scene_world import SceneWorld, simulate_scene
+from isolux_worlds.scenes import Scene, SceneAttribute
+from isolux_worlds.world import World, model_table, simulate, write_csv
+
+__all__ = [
+    "PRESETS",
+    "Attribute",
+    "Detector",
+    "Effect",
+    "Model",
+    "PhotoWorld",
+    "Population",
+    "RateWorlds",
+    "Scene",
+    "SceneAttribute",
+    "SceneWorld",
+    "World",
+    "WorldSettings",
+    "confounded_scene",
+    "demo_population",
+    "demo_settings",
+    "draw_people",
+    "model_table",
+    "planted_detection",
+    "planted_detection_record",
+    "planted_rates",
+    "planted_record",
+    "preset",
+    "read_world",
+    "simulate",
+    "simulate_crossed",
+    "simulate_rates",
+    "simulate_scene",
+    "write_csv",
+]

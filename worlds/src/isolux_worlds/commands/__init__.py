@@ -1,0 +1,1 @@
+"""The commands that isolux-worlds adds to the program ``isolux``."""

@@ -1,0 +1,124 @@
+"""``isolux synthesize``: a made-up world whose disparities are known, as a dataset's files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from isolux_worlds.synthesis import Progress
+
+__all__ = ["synthesize"]
+
+
+def synthesize(
+    world: Annotated[
+        str | None,
+        typer.Argument(help="a preset, or a YAML file of your own; none: what there is"),
+    ] = None,
+    *,
+    out: Annotated[Path | None, typer.Option(help="the directory to write")] = None,
+    layout: Annotated[
+        str, typer.Option(help="whose files: facet, fhibe, coco, bdd100k or dollarstreet")
+    ] = "facet",
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="the same seed draws the same people; none: the world's"),
+    ] = None,
+    households: Annotated[
+        int | None, typer.Option(min=1, help="how many homes, instead of the world's own number")
+    ] = None,
+    pixels: Annotated[
+        bool,
+        typer.Option("--pixels/--no-pixels", help="paint the pictures; without them: annotations"),
+    ] = True,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="replace a world that was written there")
+    ] = False,
+) -> None:
+    """Write people who never lived, models that judged them, and how wrong those truly are.
+
+    The files are those of a real dataset, so that an audit of them shows whether an audit finds
+    what is there. Without WORLD: the presets and layouts that there are.
+    """
+    from isolux.io.atomic import refuse_existing
+    from isolux.vocabulary.errors import SpecError
+    from isolux_worlds.synthesis import synthesize as write
+    from isolux_worlds.synthesis import world_named
+
+    if world is None:
+        _show_what_there_is()
+        return
+    if out is None:
+        raise SpecError(
+            "it is not said where to write",
+            expected="--out DIR",
+            hint=f"isolux synthesize {world} --out {Path(world).stem}",
+        )
+    if not overwrite:
+        refuse_existing(out, overwrite=False)
+    settings = world_named(world)
+    if households is not None:
+        settings = settings.model_copy(update={"households": households})
+    with _progress() as tell:
+        done = write(
+            settings,
+            out,
+            layout=layout,
+            seed=seed,
+            pixels=pixels,
+            overwrite=overwrite,
+            progress=tell,
+        )
+    made = done.world
+    typer.echo(
+        f"{made.photos.height:,} photos of {made.subjects.height:,} people"
+        f" ({made.people.height:,} times somebody in a photo), in {done.seconds:.1f} seconds"
+    )
+    for note in done.notes:
+        typer.echo(f"note: {note}")
+    typer.echo(f"world: {out}")
+    typer.echo(f"how to audit it: {out / 'README.txt'}")
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """Show on a terminal what is being done, and how far it is."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    bars = Bars(*columns, console=Console(stderr=True), transient=True)
+    numbers: dict[str, TaskID] = {}
+
+    def tell(what: str, done: int, of: int) -> None:
+        if what not in numbers:
+            numbers[what] = bars.add_task(what, total=of)
+        bars.update(numbers[what], completed=done)
+
+    with bars:
+        yield tell
+
+
+def _show_what_there_is() -> None:
+    from isolux.cli.screen import show_table
+    from isolux_worlds.layouts import LAYOUTS
+    from isolux_worlds.photo_world.settings import PRESETS, preset
+
+    show_table(
+        "Worlds", ["preset", "what is planted"], [[name, preset(name).about] for name in PRESETS]
+    )
+    typer.echo("")
+    rows = [[name, layout.summary] for name, layout in LAYOUTS.items()]
+    show_table("Layouts", ["layout", "what its files hold"], rows)
+    typer.echo("\nisolux synthesize biased --out biased --layout facet")

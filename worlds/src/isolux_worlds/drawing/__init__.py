@@ -1,0 +1,14 @@
+"""Pictures of a photo world: people drawn by code onto scenes, so that every pixel is known.
+
+``PhotoWorld`` → ``render`` → ``Rendered`` (pixels, whose each is, which part) → ``seen`` (people
+with boxes, masks and joints as seen) → ``encoded`` (bytes of a file). No picture of anybody was
+used: shapes, colours and proportions are in this folder.
+"""
+
+from __future__ import annotations
+
+from isolux_worlds.drawing.encode import JPEG_QUALITY, encoded
+from isolux_worlds.drawing.painting import Rendered, render
+from isolux_worlds.drawing.sight import seen
+
+__all__ = ["JPEG_QUALITY", "Rendered", "encoded", "render", "seen"]

@@ -1,0 +1,218 @@
+"""Skin and limbs along the joints: legs, torso, neck, arms, hands, tattoos.
+
+Limbs are tapered capsules; radii are shares of the head's height, those of an adult by a
+figure-drawing handbook's rule of thumb (an upper arm is as wide as a neck is half, and so on).
+"""
+
+from __future__ import annotations
+
+import math
+
+from isolux_worlds.drawing.anatomy import Figure, joined
+from isolux_worlds.drawing.canvas import Canvas, Paint, Point
+from isolux_worlds.drawing.colour import mix
+
+__all__ = [
+    "LIMBS",
+    "paint_arm_shadow",
+    "paint_arm_skin",
+    "paint_leg_skin",
+    "paint_neck",
+    "paint_shoes",
+    "paint_tattoo",
+    "paint_torso_skin",
+    "torso_outline",
+    "towards",
+]
+
+LIMBS = {
+    "shoulder": 0.175, "elbow": 0.130, "wrist": 0.088, "hip": 0.30, "knee": 0.195, "ankle": 0.115,
+}  # fmt: skip
+"""Radius at each joint, shares of the head's height."""
+
+
+def towards(a: Point, b: Point, pixels: float) -> Point:
+    """Return the place that many pixels from ``a`` towards ``b``.
+
+    Examples
+    --------
+    >>> towards((0.0, 0.0), (10.0, 0.0), 3.0)
+    (3.0, 0.0)
+    """
+    length = math.hypot(b[0] - a[0], b[1] - a[1])
+    return joined(a, b, pixels / length) if length > 0 else a
+
+
+def _round(figure: Figure) -> Paint:
+    return Paint(figure.look.skin.tone, round=0.42)
+
+
+def paint_leg_skin(canvas: Canvas, figure: Figure, side: str) -> None:
+    """Paint thigh and calf."""
+    u, j, fill = figure.u * figure.look.build, figure.joints, _round(figure)
+    hip, knee, ankle = (j[f"{side}_{n}"] for n in ("hip", "knee", "ankle"))
+    with canvas.as_part(figure.owner, f"{side}_leg_skin"):
+        canvas.capsule(hip, 0.28 * u, knee, LIMBS["knee"] * u, fill)
+        calf = joined(knee, ankle, 0.33)
+        canvas.capsule(knee, LIMBS["knee"] * u * 0.9, calf, 0.185 * u, fill)
+        canvas.capsule(calf, 0.185 * u, ankle, LIMBS["ankle"] * u, fill)
+
+
+def paint_shoes(canvas: Canvas, figure: Figure, side: str) -> None:
+    """Paint a shoe from ankle and heel to the toes, with a lighter sole."""
+    u, j, look = figure.u, figure.joints, figure.look
+    ankle, heel, toe = (j[f"{side}_{n}"] for n in ("ankle", "heel", "foot_index"))
+    fill = Paint(look.shoes, round=0.4)
+    sole = Paint(mix(look.shoes, (240.0, 238.0, 232.0), 0.6))
+    down = 0.055 * u
+    with canvas.as_part(figure.owner, f"{side}_shoe"):
+        canvas.capsule(
+            (heel[0], heel[1] + down), 0.13 * u, (toe[0], toe[1] + down), 0.125 * u, sole
+        )
+        canvas.capsule(ankle, 0.135 * u, heel, 0.14 * u, fill)
+        canvas.capsule(heel, 0.14 * u, toe, 0.125 * u, fill)
+        canvas.capsule(ankle, 0.125 * u, toe, 0.115 * u, fill)
+
+
+def torso_outline(figure: Figure, grow: float = 0.0, drop: float = 0.0) -> list[Point]:
+    """Return the body's outline from the right shoulder round to the left.
+
+    Parameters
+    ----------
+    grow : float
+        Heads by which cloth stands off.
+    drop : float
+        Heads that the outline reaches below the hips.
+    """
+    u, look, j = figure.u, figure.look, figure.joints
+    waist = 0.88 - 0.10 * look.feminine
+    spine = joined(figure.middle("shoulder"), figure.middle("hip"), 0.0)
+    low = figure.middle("hip")
+    length = max(math.hypot(low[0] - spine[0], low[1] - spine[1]), 1e-6)
+    dx, dy = (low[0] - spine[0]) / length, (low[1] - spine[1]) / length
+    sides: dict[str, list[Point]] = {}
+    for side in ("right", "left"):
+        shoulder, hip = j[f"{side}_shoulder"], j[f"{side}_hip"]
+        sign = -1.0 if side == "right" else 1.0
+        ox, oy = sign * dy, -sign * dx  # out of the body, across the spine
+        tip = (shoulder[0] + ox * 0.02 * u, shoulder[1] + oy * 0.02 * u - 0.15 * u)
+        pit = _beside(joined(shoulder, hip, 0.22), ox, oy, (0.02 + grow) * u)
+        middle = joined(shoulder, hip, 0.62)
+        centre = joined(spine, low, 0.62)
+        belly = joined(centre, middle, waist)
+        belly = _beside(belly, ox, oy, (0.20 * look.build + grow - 0.04) * u)
+        hipbone = _beside(hip, ox, oy, (0.25 * look.build + 0.04 * look.feminine + grow) * u)
+        foot = (hipbone[0] + dx * drop * u, hipbone[1] + dy * drop * u)
+        sides[side] = [tip, pit, belly, hipbone, foot]
+    return [*sides["right"], *reversed(sides["left"])]
+
+
+def _beside(place: Point, x: float, y: float, pixels: float) -> Point:
+    return place[0] + x * pixels, place[1] + y * pixels
+
+
+def paint_torso_skin(canvas: Canvas, figure: Figure) -> None:
+    """Paint chest and belly: what a garment may leave bare."""
+    outline = torso_outline(figure, -0.04)
+    across = (*outline[1], *outline[-2])
+    fill = Paint(figure.look.skin.tone, round=0.35, across=across)
+    u, shoulders = figure.u, figure.middle("shoulder")
+    with canvas.as_part(figure.owner, "body_skin"):
+        top = [(shoulders[0] + 0.2 * u, shoulders[1] - 0.3 * u),
+               (shoulders[0] - 0.2 * u, shoulders[1] - 0.3 * u)]  # fmt: skip
+        canvas.polygon([*outline, *top], fill)
+
+
+def paint_neck(canvas: Canvas, figure: Figure) -> None:
+    """Paint the neck from under the chin to between the shoulders, in the chin's shadow."""
+    u, face, look = figure.u, figure.face, figure.look
+    radius = (0.235 - 0.035 * look.feminine) * u
+    top, foot = face.at(0.0, 0.55), figure.middle("shoulder")
+    foot = (foot[0], foot[1] - 0.04 * u)
+    across = (top[0] - radius, top[1], top[0] + radius, top[1])
+    with canvas.as_part(figure.owner, "neck"):
+        outline = [
+            (top[0] - radius, top[1]), (top[0] + radius, top[1]),
+            (foot[0] + radius, foot[1] - 0.25 * u), (foot[0] + 1.5 * radius, foot[1] - 0.08 * u),
+            (foot[0], foot[1] + 0.14 * u), (foot[0] - 1.5 * radius, foot[1] - 0.08 * u),
+            (foot[0] - radius, foot[1] - 0.25 * u),
+        ]  # fmt: skip
+        canvas.polygon(outline, Paint(look.skin.tone, round=0.4, across=across))
+    with canvas.only_on(figure.owner, "neck"):
+        shade = Paint(look.skin.shadow, alpha=0.75, soft=0.35 * u)
+        canvas.ellipse(face.at(0.0, 0.98), 0.95 * face.half_width, 0.2 * u, shade)
+
+
+def paint_arm_skin(canvas: Canvas, figure: Figure, side: str) -> None:
+    """Paint upper arm, forearm and hand."""
+    u, j, fill = figure.u * figure.look.build, figure.joints, _round(figure)
+    shoulder, elbow, wrist = (j[f"{side}_{n}"] for n in ("shoulder", "elbow", "wrist"))
+    with canvas.as_part(figure.owner, f"{side}_arm_skin"):
+        canvas.capsule(shoulder, LIMBS["shoulder"] * u * 0.92, elbow, LIMBS["elbow"] * u, fill)
+        canvas.capsule(elbow, LIMBS["elbow"] * u, wrist, LIMBS["wrist"] * u, fill)
+        _hand(canvas, figure, side)
+
+
+def paint_arm_shadow(canvas: Canvas, figure: Figure, side: str) -> None:
+    """Shade the trunk beside an arm, before the arm is painted."""
+    u, j = figure.u, figure.joints
+    shoulder, elbow, wrist = (j[f"{side}_{n}"] for n in ("shoulder", "elbow", "wrist"))
+    shift = (-0.05 * u if canvas.light[0] > 0 else 0.05 * u, 0.04 * u)
+    shade = Paint((0.0, 0.0, 0.0), alpha=0.26, soft=0.16 * u)
+    with canvas.only_on(figure.owner):
+        for a, b, r in ((joined(shoulder, elbow, 0.35), elbow, 0.15), (elbow, wrist, 0.12)):
+            canvas.capsule(
+                (a[0] + shift[0], a[1] + shift[1]), r * u, (b[0] + shift[0], b[1] + shift[1]),
+                r * u, shade,
+            )  # fmt: skip
+
+
+def _hand(canvas: Canvas, figure: Figure, side: str) -> None:
+    u, j, fill = figure.u, figure.joints, _round(figure)
+    wrist, index, pinky, thumb = (j[f"{side}_{n}"] for n in ("wrist", "index", "pinky", "thumb"))
+    knuckles = joined(index, pinky, 0.5)
+    palm = joined(wrist, knuckles, 0.45)
+    canvas.capsule(wrist, 0.085 * u, palm, 0.12 * u, fill)
+    root = joined(wrist, thumb, 0.2)
+    canvas.capsule(root, 0.055 * u, thumb, 0.04 * u, fill)
+    for k in range(4):
+        tip = joined(index, pinky, k / 3)
+        tip = joined(palm, tip, 1.18 if k in {1, 2} else 1.02)
+        base = joined(palm, tip, 0.3)
+        canvas.capsule(base, 0.048 * u, tip, 0.036 * u, fill)
+
+
+def paint_tattoo(canvas: Canvas, figure: Figure) -> None:
+    """Ink on the forearm and the neck's side, on bare skin alone: a band, a star and lines."""
+    u, j = figure.u, figure.joints
+    depth = sum(figure.look.skin.tone) / 765.0
+    ink = Paint(mix((88.0, 120.0, 128.0), (34.0, 52.0, 66.0), depth), alpha=0.85)
+    side = "left" if figure.look.style < 0.5 else "right"
+    elbow, wrist = j[f"{side}_elbow"], j[f"{side}_wrist"]
+    with canvas.only_on(figure.owner, f"{side}_arm_skin"):
+        for share in (0.25, 0.34, 0.66):
+            a, b = joined(elbow, wrist, share), joined(elbow, wrist, share + 0.05)
+            canvas.capsule(a, 0.13 * u * 0.35, b, 0.13 * u * 0.35, ink)
+            canvas.line([_across(a, elbow, wrist, -0.2 * u), _across(a, elbow, wrist, 0.2 * u)],
+                        0.04 * u, ink)  # fmt: skip
+        star = joined(elbow, wrist, 0.5)
+        for k in range(5):
+            angle = 2 * math.pi * k / 5
+            tip = (star[0] + 0.1 * u * math.cos(angle), star[1] + 0.1 * u * math.sin(angle))
+            canvas.line([star, tip], 0.035 * u, ink)
+    sign = 1.0 if side == "left" else -1.0
+    with canvas.only_on(figure.owner, "neck"):
+        x, y = figure.middle("shoulder")
+        x += sign * 0.14 * u
+        for k in range(5):
+            angle = 2 * math.pi * k / 5 - 0.3
+            tip = (x + 0.06 * u * math.cos(angle), y - 0.24 * u + 0.06 * u * math.sin(angle))
+            canvas.line([(x, y - 0.24 * u), tip], 0.03 * u, ink)
+
+
+def _across(place: Point, a: Point, b: Point, pixels: float) -> Point:
+    length = max(math.hypot(b[0] - a[0], b[1] - a[1]), 1e-6)
+    return (
+        place[0] - (b[1] - a[1]) / length * pixels,
+        place[1] + (b[0] - a[0]) / length * pixels,
+    )

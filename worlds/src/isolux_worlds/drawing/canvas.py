@@ -1,0 +1,230 @@
+"""A canvas: shapes are collected in order, farthest first, then painted at once.
+
+Whoever paints appends shapes with a colour (``Canvas.ellipse``, ``capsule``, ``polygon``, ``blob``,
+``line``); ``with canvas.as_part(owner, part)`` says whose they are. A shape without an owner
+leaves the label pictures as they are: shading, shadows, lines.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux_worlds.drawing._raster import (
+    CAPSULE,
+    COLUMNS,
+    CYLINDER,
+    ELLIPSE,
+    FLAT,
+    LINEAR,
+    POLYGON,
+    RADIAL,
+    _Floats,
+    _Labels,
+    _Picture,
+    paint,
+)
+from isolux_worlds.drawing.colour import Colour
+from isolux_worlds.photo_world.tables import PARTS
+
+__all__ = ["NOBODY", "OCCLUDER", "Canvas", "Paint", "Places", "Point"]
+
+Point = tuple[float, float]
+Places = Sequence[Point] | _Floats
+"""Places as pairs, or as rows of an array [n, 2]."""
+NOBODY, OCCLUDER = 0, 255
+"""Owners that are no person."""
+_PART_NUMBER = {name: k for k, name in enumerate(PARTS, start=1)}
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """What a shape is painted with.
+
+    Parameters
+    ----------
+    colour : (red, green, blue)
+        0 to 255.
+    to : (red, green, blue), optional
+        A second colour that the first fades to ``along``.
+    along : (x0, y0, x1, y1) or (x, y, radius), optional
+        Where the first colour is pure and where the second; from a centre outwards.
+    alpha : float
+        1 hides what is below.
+    soft : float
+        Pixels over which an ellipse's or a capsule's edge fades.
+    round : float
+        How much its shade follows a light from the side; the part that faces the viewer keeps its
+        colour exactly.
+    across : (x0, y0, x1, y1), optional
+        For polygons: the shape is round like a cylinder from one edge to the other.
+    grain, grain_px : float
+        A texture's strength (0.05: ±5 %) and the size of its grains.
+    """
+
+    colour: Colour
+    to: Colour | None = None
+    along: tuple[float, ...] = ()
+    alpha: float = 1.0
+    soft: float = 0.0
+    round: float = 0.0
+    across: tuple[float, float, float, float] | None = None
+    grain: float = 0.0
+    grain_px: float = 1.0
+
+    def numbers(self) -> list[float]:
+        """Return what the kernels read, from ``soft`` to ``round``."""
+        mode, place = FLAT, (0.0, 0.0, 0.0, 0.0)
+        if self.across is not None:
+            mode, place = CYLINDER, self.across
+        elif self.to is not None and len(self.along) == 4:
+            mode, place = LINEAR, (self.along[0], self.along[1], self.along[2], self.along[3])
+        elif self.to is not None:
+            mode, place = RADIAL, (self.along[0], self.along[1], self.along[2], 0.0)
+        to = self.colour if self.to is None else self.to
+        return [self.soft, self.alpha, *self.colour, *to, float(mode), *place, self.round]
+
+
+@dataclass(slots=True)
+class Canvas:
+    """A picture of a size, its label pictures, and the shapes that wait to be painted.
+
+    Parameters
+    ----------
+    width, height : int
+        Pixels.
+    light : (x, y, z)
+        Unit vector towards the light: right, down, to the viewer.
+    haze_colour : (red, green, blue)
+        What far shapes fade to.
+    """
+
+    width: int
+    height: int
+    light: tuple[float, float, float] = (0.0, 0.0, 1.0)
+    haze_colour: Colour = (255.0, 255.0, 255.0)
+    haze: float = 0.0
+    picture: _Picture = field(init=False)
+    owner: _Labels = field(init=False)
+    part: _Labels = field(init=False)
+    body_px: npt.NDArray[np.int64] = field(init=False)
+    _touched: _Labels = field(init=False)
+    _area: _Picture = field(init=False)
+    _rows: list[float] = field(default_factory=list)
+    _points: list[_Floats] = field(default_factory=list)
+    _n_points: int = 0
+    _labels: list[float] = field(default_factory=lambda: [-1.0, 0.0])
+    _clip: list[float] = field(default_factory=lambda: [-1.0, -1.0])
+
+    def __post_init__(self) -> None:
+        size = (self.height, self.width)
+        self.picture = np.zeros((*size, 3), np.float32)
+        self.owner, self.part = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
+        self._touched, self._area = np.zeros(size, np.uint8), np.zeros(size, np.float32)
+        self.body_px = np.zeros(256, np.int64)
+
+    @contextmanager
+    def as_part(self, owner: int, part: str | None = None) -> Iterator[None]:
+        """Give the shapes inside an owner (1 the first person) and one of ``PARTS``."""
+        before = self._labels
+        self._labels = [float(owner), float(_PART_NUMBER[part]) if part else 0.0]
+        yield
+        self._labels = before
+
+    @contextmanager
+    def only_on(self, owner: int, part: str | None = None) -> Iterator[None]:
+        """Paint the shapes inside only where that owner's (part) is on top; labels stay."""
+        before = self._clip, self._labels
+        self._clip = [float(owner), float(_PART_NUMBER[part]) if part else -1.0]
+        self._labels = [-1.0, 0.0]
+        yield
+        self._clip, self._labels = before
+
+    def ellipse(
+        self, centre: Point, rx: float, ry: float, paint_with: Paint, turn: float = 0.0
+    ) -> None:
+        """Append an ellipse; ``turn`` radians, clockwise as pictures have y downwards."""
+        if rx <= 0 or ry <= 0:
+            return
+        geometry = [centre[0], centre[1], rx, ry, math.cos(turn), math.sin(turn)]
+        self._append(ELLIPSE, geometry, paint_with)
+
+    def capsule(self, a: Point, ra: float, b: Point, rb: float, paint_with: Paint) -> None:
+        """Append a limb from ``a`` to ``b`` with a radius at each end, both ends round."""
+        self._append(CAPSULE, [*a, max(ra, 0.0), *b, max(rb, 0.0)], paint_with)
+
+    def polygon(self, corners: Places, paint_with: Paint) -> None:
+        """Append a polygon with straight edges."""
+        array = np.asarray(corners, dtype=np.float64)
+        first = self._n_points
+        self._points.append(array)
+        self._n_points += len(array)
+        self._append(POLYGON, [first, self._n_points, 0.0, 0.0, 0.0, 0.0], paint_with)
+
+    def blob(self, corners: Places, paint_with: Paint, steps: int = 6) -> None:
+        """Append a closed curve through its corners (Catmull–Rom)."""
+        self.polygon(_closed_curve(np.asarray(corners, dtype=np.float64), steps), paint_with)
+
+    def line(self, places: Sequence[Point], width: float, paint_with: Paint) -> None:
+        """Append a line of that width through places, with round joints."""
+        for a, b in pairwise(places):
+            self.capsule(a, width / 2, b, width / 2, paint_with)
+
+    def curve(self, places: Places, width: float, paint_with: Paint, steps: int = 4) -> None:
+        """Append a smooth line through places: one polygon, so that alpha is even."""
+        path = _open_curve(np.asarray(places, dtype=np.float64), steps)
+        step = np.concatenate([path[1:2] - path[:1], path[2:] - path[:-2], path[-1:] - path[-2:-1]])
+        length = np.maximum(np.hypot(step[:, 0], step[:, 1]), 1e-9)
+        normal = np.column_stack([-step[:, 1] / length, step[:, 0] / length]) * (width / 2)
+        self.polygon(np.concatenate([path + normal, (path - normal)[::-1]]), paint_with)
+
+    def paint(self) -> None:
+        """Paint what was collected, then forget it."""
+        shapes = np.array(self._rows, dtype=np.float64).reshape(-1, COLUMNS)
+        points = np.concatenate(self._points) if self._points else np.zeros((0, 2))
+        paint(
+            shapes, points, self.picture, self.owner, self.part, self._touched, self.body_px,
+            np.array(self.light), np.array(self.haze_colour), self._area,
+        )  # fmt: skip
+        self._rows, self._points, self._n_points = [], [], 0
+
+    def _append(self, kind: int, geometry: list[float], paint_with: Paint) -> None:
+        self._rows += [
+            float(kind), *geometry, *paint_with.numbers(), *self._labels, *self._clip,
+            paint_with.grain, paint_with.grain_px, self.haze,
+        ]  # fmt: skip
+
+
+@cache
+def _basis(steps: int) -> _Floats:
+    """Catmull–Rom weights of four neighbours: [steps, 4]."""
+    t = np.arange(steps)[:, None] / steps
+    return 0.5 * np.concatenate(
+        [
+            -(t**3) + 2 * t**2 - t,
+            3 * t**3 - 5 * t**2 + 2,
+            -3 * t**3 + 4 * t**2 + t,
+            t**3 - t**2,
+        ],
+        axis=1,
+    )
+
+
+def _closed_curve(corners: _Floats, steps: int) -> _Floats:
+    around = np.stack([np.roll(corners, k, axis=0) for k in (1, 0, -1, -2)])  # [4, n, 2]
+    curve: _Floats = np.einsum("sk,kni->nsi", _basis(steps), around).reshape(-1, 2)
+    return curve
+
+
+def _open_curve(places: _Floats, steps: int) -> _Floats:
+    ends = np.concatenate([places[:1], places, places[-1:]])
+    around = np.stack([ends[k : len(ends) - 3 + k] for k in range(4)])
+    curve = np.einsum("sk,kni->nsi", _basis(steps), around).reshape(-1, 2)
+    return np.concatenate([curve, places[-1:]])

@@ -1,0 +1,204 @@
+"""Clothes: trousers, shorts, skirts, tops, sleeves, dresses and robes, by outfit.
+
+Cloth follows the limbs as skin does, a little wider; what hangs (a skirt, a robe) is a shape of
+its own. Patterns and trimmings are in ``clothing_details.py``.
+"""
+
+from __future__ import annotations
+
+from isolux_worlds.drawing.anatomy import Figure, joined
+from isolux_worlds.drawing.body import LIMBS, torso_outline, towards
+from isolux_worlds.drawing.canvas import Canvas, Paint, Point
+from isolux_worlds.drawing.colour import Colour, dark, rgb
+from isolux_worlds.drawing.outfits import Outfit
+
+__all__ = ["colours_of", "paint_lower", "paint_sleeve", "paint_top"]
+
+
+def colours_of(figure: Figure, outfit: Outfit) -> tuple[Colour, Colour, Colour]:
+    """Return the colours of top, trim and bottom: the outfit's, or the subject's own."""
+    look = figure.look
+    return (
+        rgb(outfit.top) if outfit.top else look.top,
+        rgb(outfit.second) if outfit.second else look.second,
+        rgb(outfit.lower) if outfit.lower else look.bottom,
+    )
+
+
+def paint_lower(canvas: Canvas, figure: Figure, outfit: Outfit) -> None:
+    """Paint trousers, shorts or a skirt over the legs."""
+    colour = colours_of(figure, outfit)[2]
+    part = "lower_clothing"
+    if outfit.whole and outfit.hem > 0.6:
+        if outfit.hem < 1.5:
+            return
+        colour = dark(colours_of(figure, outfit)[0], 0.3)
+        part = "full_body_clothing"
+    if outfit.whole and outfit.hem <= 0.6:
+        part, colour = "full_body_clothing", colours_of(figure, outfit)[0]
+    with canvas.as_part(figure.owner, part):
+        if outfit.bottom == "skirt":
+            _skirt(canvas, figure, colour)
+        else:
+            _trousers(canvas, figure, colour, short=outfit.bottom == "shorts")
+
+
+def _trousers(canvas: Canvas, figure: Figure, colour: Colour, *, short: bool) -> None:
+    u, j = figure.u * figure.look.build, figure.joints
+    fill = Paint(colour, round=0.45, grain=0.02, grain_px=max(1.0, 0.04 * u))
+    pelvis = _pelvis(figure)
+    canvas.polygon(pelvis, Paint(colour, round=0.35, across=(*pelvis[0], *pelvis[1])))
+    for side in _far_leg_first(figure):
+        hip, knee, ankle = (j[f"{side}_{n}"] for n in ("hip", "knee", "ankle"))
+        hip = joined(hip, figure.middle("hip"), 0.12)
+        canvas.capsule(hip, 0.305 * u, knee, 0.24 * u, fill)
+        if not short:
+            foot = towards(ankle, knee, -0.06 * u)
+            canvas.capsule(knee, 0.235 * u, foot, 0.185 * u, fill)
+
+
+def _far_leg_first(figure: Figure) -> tuple[str, str]:
+    j = figure.joints
+    right_lower = j["right_ankle"][1] > j["left_ankle"][1]
+    return ("left", "right") if right_lower else ("right", "left")
+
+
+def _pelvis(figure: Figure) -> list[Point]:
+    """From the waist to the crotch."""
+    outline = torso_outline(figure, 0.01)
+    right, left = outline[2], outline[-3]
+    low_right, low_left = outline[3], outline[-4]
+    middle = figure.middle("hip")
+    crotch = (middle[0], middle[1] + 0.38 * figure.u)
+    return [joined(right, low_right, 0.3), joined(left, low_left, 0.3), low_left,
+            (low_left[0], low_left[1] + 0.15 * figure.u), crotch,
+            (low_right[0], low_right[1] + 0.15 * figure.u), low_right]  # fmt: skip
+
+
+def _skirt(canvas: Canvas, figure: Figure, colour: Colour, to: float = 0.72) -> None:
+    u, j = figure.u, figure.joints
+    outline = torso_outline(figure, 0.03)
+    right, left = outline[2], outline[-3]
+    hem_right = joined(j["right_hip"], j["right_knee"], to)
+    hem_left = joined(j["left_hip"], j["left_knee"], to)
+    corners = [
+        right, left, outline[-4], (hem_left[0] + 0.42 * u, hem_left[1] + 0.05 * u),
+        (joined(hem_right, hem_left, 0.5)[0], joined(hem_right, hem_left, 0.5)[1] + 0.14 * u),
+        (hem_right[0] - 0.42 * u, hem_right[1] + 0.05 * u), outline[3],
+    ]  # fmt: skip
+    canvas.polygon(corners, Paint(colour, round=0.4, across=(*corners[-2], *corners[3])))
+    for share in (0.25, 0.5, 0.75):
+        fold = [joined(right, left, 0.35 + 0.3 * share), joined(corners[5], corners[3], share)]
+        canvas.line(fold, 0.03 * u, Paint(dark(colour, 0.35), alpha=0.5))
+
+
+def paint_top(canvas: Canvas, figure: Figure, outfit: Outfit) -> None:
+    """Paint what covers the trunk, from the shoulders to the hem."""
+    colour = colours_of(figure, outfit)[0]
+    part = "full_body_clothing" if outfit.whole else "upper_clothing"
+    with canvas.as_part(figure.owner, part):
+        if outfit.hem > 0.6:
+            _hanging(canvas, figure, outfit, colour)
+        _trunk(canvas, figure, outfit, colour)
+
+
+def _trunk(canvas: Canvas, figure: Figure, outfit: Outfit, colour: Colour) -> None:
+    outline = torso_outline(figure, 0.02, min(outfit.hem, 0.6))
+    across = (*outline[1], *outline[-2])
+    fill = Paint(colour, round=0.4, across=across, grain=0.015,
+                 grain_px=max(1.0, 0.04 * figure.u))  # fmt: skip
+    canvas.polygon([*_eased(outline, figure, outfit), *_neckline(figure, outfit)], fill)
+    u = figure.u
+    fold = Paint(dark(colour, 0.45), alpha=0.22, soft=0.06 * u)
+    with canvas.only_on(figure.owner, "full_body_clothing" if outfit.whole else "upper_clothing"):
+        for side, sign in (("right", 1), ("left", -1)):
+            pit = outline[1] if side == "right" else outline[-2]
+            canvas.capsule(
+                pit, 0.03 * u, (pit[0] + sign * 0.3 * u, pit[1] + 0.3 * u), 0.01 * u, fold
+            )
+
+
+def _eased(outline: list[Point], figure: Figure, outfit: Outfit) -> list[Point]:
+    """Narrow the shoulders to straps where there are no sleeves."""
+    right, left = outline[0], outline[-1]
+    if outfit.sleeve == 0:
+        middle = figure.middle("shoulder")
+        right, left = joined(right, middle, 0.38), joined(left, middle, 0.38)
+    return [right, *outline[1:-1], left]
+
+
+def _neckline(figure: Figure, outfit: Outfit) -> list[Point]:
+    """From the left of the neck round to its right: how much of throat and chest shows."""
+    u, (x, y) = figure.u, figure.middle("shoulder")
+    wide, deep = {
+        "crew": (0.27, 0.10), "v": (0.25, 0.50), "collar": (0.22, 0.14), "scoop": (0.33, 0.30),
+        "high": (0.24, -0.12),
+    }[outfit.neck]  # fmt: skip
+    rise = 0.35 if outfit.neck != "scoop" else 0.26
+    top = y - rise * u
+    if outfit.neck == "v":
+        return [(x + wide * u, top), (x, y + deep * u), (x - wide * u, top)]
+    return [
+        (x + wide * u, top), (x + 0.7 * wide * u, y + 0.55 * deep * u), (x, y + deep * u),
+        (x - 0.7 * wide * u, y + 0.55 * deep * u), (x - wide * u, top),
+    ]  # fmt: skip
+
+
+def _hanging(canvas: Canvas, figure: Figure, outfit: Outfit, colour: Colour) -> None:
+    """Paint a dress, a coat's skirts, a robe: from the hips to where the hem falls."""
+    u, j = figure.u, figure.joints
+    outline = torso_outline(figure, 0.03)
+    right, left = outline[2], outline[-3]
+    hems = []
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        hip, knee, ankle = (j[f"{side}_{n}"] for n in ("hip", "knee", "ankle"))
+        place = joined(hip, knee, outfit.hem) if outfit.hem <= 1 else joined(
+            knee, ankle, outfit.hem - 1)  # fmt: skip
+        flare = (0.34 + 0.12 * min(outfit.hem, 1.5)) * u
+        hems.append((place[0] + sign * flare, place[1]))
+    low = max(hems[0][1], hems[1][1]) + 0.1 * u
+    corners = [right, left, outline[-4], hems[0], ((hems[0][0] + hems[1][0]) / 2, low), hems[1],
+               outline[3]]  # fmt: skip
+    canvas.polygon(corners, Paint(colour, round=0.4, across=(*hems[1], *hems[0])))
+    crease = Paint(dark(colour, 0.4), alpha=0.4)
+    for share in (0.22, 0.42, 0.63, 0.82):
+        a = joined(outline[3], outline[-4], 0.2 + 0.6 * share)
+        canvas.line([a, joined(hems[1], hems[0], share)], 0.03 * u, crease)
+
+
+def paint_sleeve(canvas: Canvas, figure: Figure, outfit: Outfit, side: str) -> None:
+    """Paint a sleeve as far down the arm as the outfit has it; none leaves the arm bare."""
+    if outfit.sleeve == 0:
+        return
+    u, j = figure.u * figure.look.build, figure.joints
+    colour = colours_of(figure, outfit)[0]
+    fill = Paint(colour, round=0.45, grain=0.015, grain_px=max(1.0, 0.04 * u))
+    shoulder, elbow, wrist = (j[f"{side}_{n}"] for n in ("shoulder", "elbow", "wrist"))
+    r = LIMBS["shoulder"] * 1.06 * u
+    with canvas.as_part(figure.owner, "full_body_clothing" if outfit.whole else "upper_clothing"):
+        if outfit.sleeve < 1:
+            end = joined(shoulder, elbow, outfit.sleeve + 0.15)
+            canvas.capsule(shoulder, r, end, r * 1.02, fill)
+            _cut_back(canvas, figure, side, end)
+            return
+        canvas.capsule(shoulder, r, elbow, 0.16 * u, fill)
+        if outfit.sleeve >= 2:
+            loose = 0.19 if outfit.hem > 1.5 else 0.118
+            canvas.capsule(elbow, 0.16 * u, joined(elbow, wrist, 0.92), loose * u, fill)
+        else:
+            canvas.capsule(elbow, 0.16 * u, joined(elbow, wrist, 0.12), 0.15 * u, fill)
+    if outfit.sleeve >= 2:
+        cuff = joined(elbow, wrist, 0.93)
+        canvas.capsule(
+            joined(elbow, wrist, 0.9), 0.11 * u, cuff, 0.11 * u, Paint(dark(colour, 0.3), alpha=0.5)
+        )
+
+
+def _cut_back(canvas: Canvas, figure: Figure, side: str, end: Point) -> None:
+    """Close a short sleeve with a straight hem: the arm below it in front of its round end."""
+    u, j = figure.u * figure.look.build, figure.joints
+    fill = Paint(figure.look.skin.tone, round=0.42)
+    elbow = j[f"{side}_elbow"]
+    start = joined(end, elbow, 0.22)
+    with canvas.as_part(figure.owner, f"{side}_arm_skin"):
+        canvas.capsule(start, 0.15 * u, elbow, LIMBS["elbow"] * u, fill)

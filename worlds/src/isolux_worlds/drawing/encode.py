@@ -1,0 +1,58 @@
+"""Pictures as files hold them: JPEG at a named quality, and PNG."""
+
+from __future__ import annotations
+
+import io
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["JPEG_QUALITY", "encoded"]
+
+JPEG_QUALITY = 90
+"""Of written photos, as libjpeg counts; colours are kept at full width (4:4:4), so that skin tones
+at edges stay what they are."""
+
+
+def encoded(
+    pixels: npt.NDArray[np.uint8], kind: Literal["jpg", "png"] = "jpg", *,
+    quality: int = JPEG_QUALITY,
+) -> bytes:  # fmt: skip
+    r"""Return a picture's bytes.
+
+    Parameters
+    ----------
+    pixels : [h, w, 3] or [h, w] uint8
+        Colours (sRGB), or one channel (PNG alone: label pictures).
+    kind : {"jpg", "png"}
+    quality : int, 1 to 100
+        JPEG's.
+
+    Raises
+    ------
+    SpecError
+        Another kind, or a JPEG of one channel.
+
+    Examples
+    --------
+    >>> encoded(np.zeros((8, 8, 3), np.uint8), "png")[:4]
+    b'\x89PNG'
+    """
+    if kind == "png":
+        from PIL import Image
+
+        stream = io.BytesIO()
+        Image.fromarray(pixels).save(stream, "PNG", compress_level=3)
+        return stream.getvalue()
+    if kind != "jpg" or pixels.ndim != 3:
+        raise SpecError(
+            "a picture cannot be written so", expected="jpg of three channels, or png",
+            found=f"{kind} of shape {pixels.shape}",
+        )  # fmt: skip
+    import simplejpeg
+
+    whole = np.ascontiguousarray(pixels)
+    return bytes(simplejpeg.encode_jpeg(whole, quality=quality, colorsubsampling="444"))

@@ -1,0 +1,316 @@
+"""The head: skull and jaw, ears, eyes, brows, nose, lips, age lines, beard.
+
+Places are those of the face's frame (−1 to 1 across the face's box); eyes, nose and mouth stand
+where the joints say, so that key points fit what is painted.
+"""
+
+from __future__ import annotations
+
+from isolux_worlds.drawing.anatomy import Figure, joined
+from isolux_worlds.drawing.canvas import Canvas, Paint, Point
+from isolux_worlds.drawing.colour import WHITE, dark, light, mix
+
+__all__ = ["paint_head"]
+
+_DETAIL_PX, _FINE_PX = 5.0, 14.0
+"""Half a face's width from which eyes and lips are painted, and from which lids and wrinkles."""
+
+
+def paint_head(canvas: Canvas, figure: Figure) -> None:
+    """Paint a bald head with its face; hair and what is worn come after."""
+    _ears(canvas, figure)
+    _skull(canvas, figure)
+    if figure.face.half_width < _DETAIL_PX:
+        _far_features(canvas, figure)
+        return
+    _form(canvas, figure)
+    if figure.words["facial_hair"] == "yes":
+        _beard(canvas, figure)
+    _mouth(canvas, figure)
+    _nose(canvas, figure)
+    for side in ("right", "left"):
+        _eye(canvas, figure, side)
+        _brow(canvas, figure, side)
+    if figure.face.half_width >= _FINE_PX:
+        _age_lines(canvas, figure)
+
+
+def _ears(canvas: Canvas, figure: Figure) -> None:
+    face, skin = figure.face, figure.look.skin
+    for side, sign in (("right", -1.0), ("left", 1.0)):
+        _, y = face.inverse(figure.joints[f"{side}_ear"])
+        centre = face.at(1.0 * sign, y)
+        rx, ry = 0.13 * face.half_width, 0.23 * face.half_height
+        with canvas.as_part(figure.owner, f"{side}_ear"):
+            canvas.ellipse(centre, rx, ry, Paint(skin.tone, round=0.35), face.turn + 0.12 * sign)
+        inner = Paint(skin.shadow, alpha=0.55, soft=rx * 0.5)
+        canvas.ellipse(centre, rx * 0.5, ry * 0.6, inner, face.turn)
+
+
+def _skull(canvas: Canvas, figure: Figure) -> None:
+    face, look = figure.face, figure.look
+    j, chin = look.jaw, look.chin
+    half = [
+        (0.5, -1.34), (0.84, -1.04), (0.985, -0.6), (1.0, -0.15), (0.97, 0.18),
+        (0.93 * j + 0.03, 0.5), (0.70 * j, 0.78), (0.36 * j, 0.97 * chin),
+    ]  # fmt: skip
+    outline = [(0.0, -1.46), *half, (0.0, 1.01 * chin), *[(-x, y) for x, y in reversed(half)]]
+    across = (*face.at(-1.0, 0.0), *face.at(1.0, 0.0))
+    with canvas.as_part(figure.owner, "face_skin"):
+        canvas.blob(face.all(outline), Paint(look.skin.tone, round=0.38, across=across), steps=5)
+
+
+def _far_features(canvas: Canvas, figure: Figure) -> None:
+    """Paint a face of a few pixels: two dark eyes and a mouth, lightly."""
+    skin, width = figure.look.skin, figure.face.half_width
+    for side in ("right", "left"):
+        place = figure.joints[f"{side}_eye"]
+        canvas.ellipse(place, 0.2 * width, 0.13 * width, Paint(skin.line, alpha=0.75))
+    mouth = joined(figure.joints["mouth_right"], figure.joints["mouth_left"], 0.5)
+    canvas.ellipse(mouth, 0.3 * width, 0.1 * width, Paint(skin.upper_lip, alpha=0.8))
+
+
+def _form(canvas: Canvas, figure: Figure) -> None:
+    """Soft light and shade that give the face its relief."""
+    face, skin = figure.face, figure.look.skin
+    w, h = face.half_width, face.half_height
+    shade = Paint(skin.shadow, alpha=0.24, soft=0.34 * w)
+    with canvas.only_on(figure.owner, "face_skin"):
+        canvas.ellipse(face.at(0.0, 1.02), 0.62 * w, 0.16 * h, shade, face.turn)
+        for sign in (-1.0, 1.0):
+            _, y = face.inverse(figure.joints["right_eye" if sign < 0 else "left_eye"])
+            socket = face.at(0.43 * sign, y - 0.02)
+            canvas.ellipse(
+                socket, 0.27 * w, 0.17 * h, Paint(skin.shadow, alpha=0.17, soft=0.2 * w), face.turn
+            )
+            cheek = face.at(0.56 * sign, y + 0.48)
+            canvas.ellipse(
+                cheek, 0.24 * w, 0.17 * h, Paint(skin.blush, alpha=0.28, soft=0.3 * w), face.turn
+            )
+            bone = face.at(0.5 * sign, y + 0.3)
+            canvas.ellipse(
+                bone, 0.2 * w, 0.07 * h, Paint(skin.sheen, alpha=0.4, soft=0.2 * w), face.turn
+            )
+        brow = face.at(0.0, -0.72)
+        canvas.ellipse(
+            brow, 0.4 * w, 0.2 * h, Paint(skin.sheen, alpha=0.35, soft=0.4 * w), face.turn
+        )
+
+
+def _mouth(canvas: Canvas, figure: Figure) -> None:
+    face, look = figure.face, figure.look
+    rx, ry = face.inverse(figure.joints["mouth_right"])
+    lx, ly = face.inverse(figure.joints["mouth_left"])
+    x, y, half = (rx + lx) / 2, (ry + ly) / 2, abs(lx - rx) / 2
+    full = 0.062 * look.lips
+    corner = -0.012
+    upper = [
+        (x - half, y + corner), (x - 0.45 * half, y - full * 0.72), (x - 0.14 * half, y - full),
+        (x, y - full * 0.78), (x + 0.14 * half, y - full), (x + 0.45 * half, y - full * 0.72),
+        (x + half, y + corner), (x + 0.4 * half, y + 0.028), (x, y + 0.034),
+        (x - 0.4 * half, y + 0.028),
+    ]  # fmt: skip
+    lower = [
+        (x - 0.94 * half, y + 0.006), (x - 0.4 * half, y + 0.028), (x, y + 0.034),
+        (x + 0.4 * half, y + 0.028), (x + 0.94 * half, y + 0.006),
+        (x + 0.45 * half, y + 0.04 + full * 1.05), (x, y + 0.05 + full * 1.25),
+        (x - 0.45 * half, y + 0.04 + full * 1.05),
+    ]  # fmt: skip
+    with canvas.as_part(figure.owner, "lower_lip"):
+        canvas.blob(face.all(lower), Paint(look.skin.lower_lip), steps=4)
+    with canvas.as_part(figure.owner, "upper_lip"):
+        canvas.blob(face.all(upper), Paint(look.skin.upper_lip), steps=4)
+    w, h = face.half_width, face.half_height
+    if w < _FINE_PX:
+        return
+    smile = [(x - half, y + corner), (x - 0.4 * half, y + 0.026), (x, y + 0.032),
+             (x + 0.4 * half, y + 0.026), (x + half, y + corner)]  # fmt: skip
+    with canvas.as_part(figure.owner, "inner_mouth"):
+        canvas.curve(face.all(smile), max(0.9, 0.022 * h), Paint(dark(look.skin.upper_lip, 0.55)))
+    gloss = Paint(light(look.skin.lower_lip, 0.4), alpha=0.4, soft=0.06 * w)
+    with canvas.only_on(figure.owner, "lower_lip"):
+        canvas.ellipse(face.at(x, y + 0.07 + full * 0.3), 0.3 * half * w, 0.022 * h, gloss)
+    under = Paint(look.skin.shadow, alpha=0.4, soft=0.1 * w)
+    with canvas.only_on(figure.owner, "face_skin"):
+        canvas.ellipse(face.at(x, y + 0.13 + full * 1.25), 0.5 * half * w, 0.04 * h, under)
+
+
+def _nose(canvas: Canvas, figure: Figure) -> None:
+    face, look = figure.face, figure.look
+    x, y = face.inverse(figure.joints["nose"])
+    _, eye = face.inverse(figure.middle("eye"))
+    wide = 0.225 * look.nose
+    w, h = face.half_width, face.half_height
+    bridge = [
+        (x - 0.07, eye - 0.02), (x + 0.07, eye - 0.02), (x + 0.10, y - 0.2),
+        (x + wide, y + 0.03), (x + 0.6 * wide, y + 0.13), (x, y + 0.155),
+        (x - 0.6 * wide, y + 0.13), (x - wide, y + 0.03), (x - 0.10, y - 0.2),
+    ]  # fmt: skip
+    across = (*face.at(x - wide, y), *face.at(x + wide, y))
+    with canvas.as_part(figure.owner, "nose"):
+        canvas.blob(face.all(bridge), Paint(look.skin.tone, round=0.5, across=across), steps=4)
+    away = -1.0 if canvas.light[0] > 0 else 1.0
+    side = Paint(look.skin.shadow, alpha=0.5, soft=0.1 * w)
+    with canvas.only_on(figure.owner):
+        canvas.ellipse(face.at(x, y + 0.17), 0.8 * wide * w, 0.035 * h, side, face.turn)
+        flank = face.at(x + away * 0.12, (eye + y) / 2 + 0.06)
+        canvas.ellipse(flank, 0.05 * w, 0.25 * h, side, face.turn)
+        shine = Paint(look.skin.sheen, alpha=0.75, soft=0.12 * w)
+        canvas.ellipse(face.at(x, y - 0.02), 0.07 * w, 0.055 * h, shine, face.turn)
+        canvas.ellipse(face.at(x, eye + 0.2), 0.03 * w, 0.16 * h, shine, face.turn)
+        if w >= _FINE_PX:
+            hole = Paint(look.skin.line, alpha=0.85, soft=0.03 * w)
+            for sign in (-1.0, 1.0):
+                place = face.at(x + sign * 0.48 * wide, y + 0.112)
+                canvas.ellipse(place, 0.30 * wide * w, 0.024 * h, hole, face.turn - 0.2 * sign)
+                wing = [(x + sign * wide * 0.86, y - 0.03), (x + sign * wide * 1.04, y + 0.045),
+                        (x + sign * wide * 0.84, y + 0.105)]  # fmt: skip
+                canvas.curve(face.all(wing), 0.028 * w, Paint(look.skin.line, alpha=0.45))
+
+
+def _eye_outline(inner: Point, outer: Point, tall: float) -> list[Point]:
+    """Almond from the inner to the outer corner."""
+    (ix, iy), (ox, oy) = inner, outer
+    d = ox - ix
+
+    def along(t: float, up: float) -> Point:
+        return ix + d * t, iy + (oy - iy) * t + up
+
+    return [
+        inner, along(0.25, -tall * 0.8), along(0.52, -tall * 1.05), along(0.8, -tall * 0.72),
+        outer, along(0.75, tall * 0.62), along(0.45, tall * 0.78), along(0.2, tall * 0.5),
+    ]  # fmt: skip
+
+
+def _eye(canvas: Canvas, figure: Figure, side: str) -> None:
+    face, look = figure.face, figure.look
+    x, y = face.inverse(figure.joints[f"{side}_eye"])
+    sign = -1.0 if side == "right" else 1.0
+    w, h = face.half_width, face.half_height
+    size = 0.235 * look.eye
+    tall = 0.088 * look.eye
+    inner, outer = (x - sign * size, y + 0.012), (x + sign * size * 1.02, y - 0.016)
+    outline = _eye_outline(inner, outer, tall)
+    white = mix((246.0, 243.0, 238.0), look.skin.tone, 0.12)
+    with canvas.as_part(figure.owner, f"{side}_eye"):
+        canvas.blob(face.all(outline), Paint(white), steps=4)
+    centre, r = face.at(x, y - 0.006), 0.112 * look.eye * w
+    with canvas.only_on(figure.owner, f"{side}_eye"):
+        canvas.ellipse(centre, r, r, Paint(dark(look.iris, 0.35)))
+        canvas.ellipse(centre, r * 0.82, r * 0.82, Paint(look.iris, soft=0.3 * r))
+        canvas.ellipse(centre, r * 0.45, r * 0.45, Paint((12.0, 10.0, 10.0)))
+        shadow = Paint(dark(look.skin.shadow, 0.5), alpha=0.4, soft=0.06 * h)
+        canvas.ellipse(face.at(x, y - tall), size * w, 0.035 * h, shadow, face.turn)
+    if w < _FINE_PX:
+        lid = [inner, (x, y - tall), outer]
+        canvas.curve(face.all(lid), max(0.8, 0.05 * w), Paint(look.skin.line, alpha=0.8))
+        return
+    glint = Paint(WHITE, alpha=0.9)
+    canvas.ellipse((centre[0] + 0.3 * r, centre[1] - 0.35 * r), 0.2 * r, 0.2 * r, glint)
+    _lids(canvas, figure, outline, sign)
+
+
+def _lids(canvas: Canvas, figure: Figure, outline: list[Point], sign: float) -> None:
+    face, look = figure.face, figure.look
+    w = face.half_width
+    ink = dark(look.skin.line, 0.55)
+    upper, lower = outline[:5], [outline[k] for k in (4, 5, 6, 7, 0)]
+    heavy = (0.036 + 0.028 * look.feminine) * w
+    canvas.curve(face.all(upper), heavy, Paint(ink, alpha=0.95))
+    canvas.curve(face.all(lower), 0.016 * w, Paint(look.skin.line, alpha=0.5))
+    crease = [(x, y - 0.06) for x, y in upper[1:4]]
+    canvas.curve(face.all(crease), 0.02 * w, Paint(look.skin.line, alpha=0.45))
+    if look.feminine >= 0.5:
+        corner = outline[4]
+        wing = [outline[3], corner, (corner[0] + sign * 0.05, corner[1] - 0.05)]
+        canvas.curve(face.all(wing), 0.03 * w, Paint(ink, alpha=0.8))
+
+
+def _brow(canvas: Canvas, figure: Figure, side: str) -> None:
+    face, look = figure.face, figure.look
+    x, y = face.inverse(figure.joints[f"{side}_eye"])
+    s = -1.0 if side == "right" else 1.0
+    y -= 0.245
+    thick = 0.042 * look.brow * (1.0 - 0.25 * look.feminine)
+    arch = 0.05 + 0.03 * look.feminine
+    outline = [
+        (x - s * 0.25, y - thick * 0.2), (x - s * 0.23, y - thick - 0.4 * arch),
+        (x + s * 0.06, y - arch - thick), (x + s * 0.32, y + 0.015),
+        (x + s * 0.05, y - arch + thick), (x - s * 0.2, y + thick * 0.9),
+    ]  # fmt: skip
+    hair = dark(look.hair, 0.25) if sum(look.hair) > 180 else look.hair
+    with canvas.as_part(figure.owner, f"{side}_eyebrow"):
+        canvas.blob(face.all(outline), Paint(hair, alpha=0.92), steps=3)
+
+
+def _age_lines(canvas: Canvas, figure: Figure) -> None:
+    """Lines beside the mouth, under the eyes, on the brow: none before 30, more with the years."""
+    face, look = figure.face, figure.look
+    depth = min(1.0, max(0.0, (look.age - 32) / 45.0))
+    if depth == 0.0:
+        return
+    w = face.half_width
+    line = Paint(look.skin.line, alpha=0.10 + 0.38 * depth)
+    _, mouth = face.inverse(figure.joints["mouth_right"])
+    _, eye = face.inverse(figure.middle("eye"))
+    nose_x, nose_y = face.inverse(figure.joints["nose"])
+    with canvas.only_on(figure.owner, "face_skin"):
+        for s in (-1.0, 1.0):
+            fold = [(nose_x + 0.27 * s, nose_y + 0.06), (0.40 * s, mouth - 0.1),
+                    (0.45 * s, mouth + 0.06)]  # fmt: skip
+            canvas.curve(face.all(fold), 0.03 * w, line)
+            bag = [(0.24 * s, eye + 0.13), (0.44 * s, eye + 0.18), (0.62 * s, eye + 0.12)]
+            canvas.curve(face.all(bag), 0.022 * w, line)
+            if look.age >= 50:
+                for k in range(3):
+                    foot = [(0.78 * s, eye - 0.02 + 0.03 * k),
+                            (0.89 * s, eye - 0.08 + 0.08 * k)]  # fmt: skip
+                    canvas.curve(face.all(foot), 0.016 * w, line)
+        for k in range(3 if look.age >= 60 else 1 if look.age >= 45 else 0):
+            y = -0.62 - 0.13 * k
+            brow = [(-0.42, y + 0.02), (-0.15, y - 0.01), (0.15, y + 0.01), (0.42, y + 0.01)]
+            canvas.curve(face.all(brow), 0.018 * w, line)
+
+
+def _beard(canvas: Canvas, figure: Figure) -> None:
+    """Paint a full beard, a goatee or a moustache, by the subject."""
+    face, look = figure.face, figure.look
+    mx, mouth = face.inverse(joined(*_corners(figure), 0.5))
+    _, nose = face.inverse(figure.joints["nose"])
+    w, h, chin, j = face.half_width, face.half_height, look.chin, look.jaw
+    hair = Paint(look.hair, grain=0.16, grain_px=max(1.0, 0.035 * w))
+    kind = 0 if look.beard < 0.5 else 1 if look.beard < 0.8 else 2
+    top = nose + 0.185
+    moustache = [
+        (mx, top), (mx + 0.16, top - 0.005), (mx + 0.40, mouth + 0.03), (mx + 0.36, mouth + 0.07),
+        (mx + 0.14, mouth - 0.035), (mx, mouth - 0.04), (mx - 0.14, mouth - 0.035),
+        (mx - 0.36, mouth + 0.07), (mx - 0.40, mouth + 0.03), (mx - 0.16, top - 0.005),
+    ]  # fmt: skip
+    with canvas.as_part(figure.owner, "facial_hair"):
+        if kind == 0:
+            half = [
+                (1.005, -0.05), (1.0, 0.22), (0.95 * j + 0.04, 0.55), (0.74 * j, 0.86),
+                (0.4 * j, 1.06 * chin),
+            ]  # fmt: skip
+            cheek = [(0.28, mouth - 0.1), (0.58, mouth - 0.14), (0.86, 0.2)]
+            left = [(-x, y) for x, y in reversed(half)]
+            outline = [
+                *half, (0.0, 1.13 * chin), *left, *[(-x, y) for x, y in reversed(cheek)],
+                (0.0, mouth - 0.08), *cheek,
+            ]  # fmt: skip
+            canvas.blob(face.all(outline), hair, steps=4)
+        elif kind == 1:
+            patch = [
+                (mx - 0.3, mouth + 0.06), (mx - 0.27, mouth + 0.25), (mx - 0.2, chin),
+                (mx, chin * 1.07), (mx + 0.2, chin), (mx + 0.27, mouth + 0.25),
+                (mx + 0.3, mouth + 0.06), (mx, mouth + 0.12),
+            ]  # fmt: skip
+            canvas.blob(face.all(patch), hair, steps=4)
+        canvas.blob(face.all(moustache), hair, steps=3)
+    gleam = Paint(light(look.hair, 0.35), alpha=0.25, soft=0.2 * w)
+    with canvas.only_on(figure.owner, "facial_hair"):
+        canvas.ellipse(face.at(mx, mouth + 0.3), 0.3 * w, 0.08 * h, gleam)
+
+
+def _corners(figure: Figure) -> tuple[Point, Point]:
+    return figure.joints["mouth_right"], figure.joints["mouth_left"]

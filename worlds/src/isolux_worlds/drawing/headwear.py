@@ -1,0 +1,153 @@
+"""What is worn on the head and before the face: cap, headscarf, glasses, face mask."""
+
+from __future__ import annotations
+
+from isolux_worlds.drawing.anatomy import Figure
+from isolux_worlds.drawing.canvas import Canvas, Paint
+from isolux_worlds.drawing.colour import Colour, dark, light
+
+__all__ = ["paint_back_headwear", "paint_headwear", "paint_mask", "paint_spectacles"]
+
+
+def paint_back_headwear(canvas: Canvas, figure: Figure) -> None:
+    """Paint the part of a headscarf that lies behind neck and shoulders."""
+    if figure.words["headwear"] != "headscarf":
+        return
+    colour = dark(_cloth(figure), 0.25)
+    with canvas.as_part(figure.owner, "headwear"):
+        canvas.blob(
+            figure.face.all([(-1.1, -1.0), (1.1, -1.0), (1.25, 0.3), (1.3, 1.3), (0.0, 1.75),
+                             (-1.3, 1.3), (-1.25, 0.3)]), Paint(colour), steps=5,
+        )  # fmt: skip
+
+
+def paint_headwear(canvas: Canvas, figure: Figure) -> None:
+    """Paint a cap or a headscarf, if one is worn."""
+    worn = figure.words["headwear"]
+    if worn == "none":
+        return
+    with canvas.as_part(figure.owner, "headwear"):
+        if worn == "cap":
+            _cap(canvas, figure)
+        else:
+            _scarf(canvas, figure)
+
+
+def _cloth(figure: Figure) -> Colour:
+    return figure.look.second
+
+
+def _cap(canvas: Canvas, figure: Figure) -> None:
+    face, colour, w = figure.face, _cloth(figure), figure.face.half_width
+    across = (*face.at(-1.12, 0.0), *face.at(1.12, 0.0))
+    dome = [
+        (-1.12, -0.62), (-1.13, -1.0), (-0.86, -1.5), (-0.4, -1.75), (0.0, -1.8), (0.4, -1.75),
+        (0.86, -1.5), (1.13, -1.0), (1.12, -0.62), (0.6, -0.76), (0.0, -0.8), (-0.6, -0.76),
+    ]  # fmt: skip
+    canvas.blob(face.all(dome), Paint(colour, round=0.5, across=across, grain=0.04,
+                                      grain_px=max(1.0, 0.05 * w)), steps=5)  # fmt: skip
+    seam = Paint(dark(colour, 0.35), alpha=0.6)
+    for x in (-0.45, 0.0, 0.45):
+        canvas.curve(face.all([(0.0, -1.78), (x * 1.2, -1.35), (x * 1.5, -0.78)]), 0.025 * w, seam)
+    canvas.ellipse(face.at(0.0, -1.79), 0.09 * w, 0.06 * w, Paint(dark(colour, 0.2)))
+    brim = [
+        (-1.02, -0.72), (-0.5, -0.9), (0.0, -0.93), (0.5, -0.9), (1.02, -0.72), (0.86, -0.5),
+        (0.0, -0.42), (-0.86, -0.5),
+    ]  # fmt: skip
+    canvas.blob(face.all(brim), Paint(dark(colour, 0.22), round=0.4, across=across), steps=5)
+    canvas.curve(face.all([(-0.84, -0.51), (0.0, -0.44), (0.84, -0.51)]), 0.03 * w,
+                 Paint(light(colour, 0.3), alpha=0.6))  # fmt: skip
+    shade = Paint(figure.look.skin.shadow, alpha=0.4, soft=0.2 * w)
+    with canvas.only_on(figure.owner, "face_skin"):
+        canvas.ellipse(face.at(0.0, -0.38), 0.85 * w, 0.12 * w, shade, face.turn)
+
+
+def _scarf(canvas: Canvas, figure: Figure) -> None:
+    """Paint a scarf round the head and under the chin."""
+    face, colour, w = figure.face, _cloth(figure), figure.face.half_width
+    across = (*face.at(-1.25, 0.0), *face.at(1.25, 0.0))
+    fill = Paint(colour, round=0.45, across=across, grain=0.03, grain_px=max(1.0, 0.06 * w))
+    outer = [
+        (-1.16, -0.2), (-1.13, -0.95), (-0.72, -1.55), (0.0, -1.75), (0.72, -1.55), (1.13, -0.95),
+        (1.16, -0.2), (1.12, 0.6), (1.28, 1.35), (0.75, 1.75), (0.0, 1.85), (-0.75, 1.75),
+        (-1.28, 1.35), (-1.12, 0.6),
+    ]  # fmt: skip
+    opening = [
+        (-0.86, -0.2), (-0.84, 0.35), (-0.55, 0.85), (0.0, 1.05), (0.55, 0.85), (0.84, 0.35),
+        (0.86, -0.2), (0.72, -0.72), (0.0, -0.92), (-0.72, -0.72), (-0.86, -0.2),
+    ]  # fmt: skip
+    # One outline with a slit: round the outside, then round the face the other way.
+    outline = [*outer, outer[0], *opening]
+    canvas.polygon(face.all(outline), fill)
+    fold = Paint(dark(colour, 0.35), alpha=0.5)
+    for path in (
+        [(-1.0, 0.5), (-0.3, 1.25), (0.6, 1.45)], [(-1.1, 0.8), (-0.4, 1.5), (0.5, 1.65)],
+        [(0.95, -0.6), (1.02, 0.2), (0.85, 0.85)], [(-0.6, -1.35), (0.0, -1.25), (0.7, -1.3)],
+    ):  # fmt: skip
+        canvas.curve(face.all(path), 0.04 * w, fold)
+    canvas.curve(face.all(opening[:6]), 0.05 * w, Paint(light(colour, 0.25), alpha=0.6))
+
+
+def paint_spectacles(canvas: Canvas, figure: Figure) -> None:
+    """Paint glasses, if they are worn: rims, bridge, temples and faint lenses."""
+    if figure.words["eyewear"] != "glasses":
+        return
+    face, w, h = figure.face, figure.face.half_width, figure.face.half_height
+    rim = Paint((28.0, 24.0, 24.0) if figure.look.style < 0.6 else (96.0, 62.0, 40.0))
+    thick = max(1.2, 0.06 * w)
+    places = {}
+    for side in ("right", "left"):
+        x, y = face.inverse(figure.joints[f"{side}_eye"])
+        places[side] = (x, y)
+        rx, ry = 0.345 * w, 0.20 * h
+        centre = face.at(x, y + 0.02)
+        lens = Paint((214.0, 232.0, 242.0), alpha=0.16)
+        canvas.ellipse(centre, rx, ry, lens, face.turn)
+        with canvas.as_part(figure.owner, "eyewear"):
+            _ring(canvas, figure, (x, y + 0.02), thick, rim)
+    with canvas.as_part(figure.owner, "eyewear"):
+        (rx0, ry0), (lx0, ly0) = places["right"], places["left"]
+        bridge = [(rx0 + 0.32, ry0 - 0.02), ((rx0 + lx0) / 2, (ry0 + ly0) / 2 - 0.06),
+                  (lx0 - 0.32, ly0 - 0.02)]  # fmt: skip
+        canvas.curve(face.all(bridge), thick, rim)
+        for x, y, s in ((rx0, ry0, -1.0), (lx0, ly0, 1.0)):
+            canvas.line([face.at(x + s * 0.33, y - 0.02), face.at(s * 1.0, y - 0.06)], thick, rim)
+
+
+def _ring(
+    canvas: Canvas, figure: Figure, centre: tuple[float, float], thick: float, rim: Paint
+) -> None:
+    x, y = centre
+    around = [
+        (x - 0.345, y - 0.06), (x - 0.24, y - 0.19), (x, y - 0.21), (x + 0.24, y - 0.19),
+        (x + 0.345, y - 0.06), (x + 0.28, y + 0.13), (x, y + 0.205), (x - 0.28, y + 0.13),
+        (x - 0.345, y - 0.06),
+    ]  # fmt: skip
+    canvas.curve(figure.face.all(around), thick, rim, steps=3)
+
+
+def paint_mask(canvas: Canvas, figure: Figure) -> None:
+    """Paint a face mask over nose, mouth and chin, with its ear loops."""
+    if figure.words["mask"] != "mask":
+        return
+    face, w = figure.face, figure.face.half_width
+    _, nose = face.inverse(figure.joints["nose"])
+    colour: Colour = (158.0, 198.0, 214.0) if figure.look.style < 0.7 else (58.0, 60.0, 66.0)
+    across = (*face.at(-0.95, 0.0), *face.at(0.95, 0.0))
+    top, j = nose - 0.10, figure.look.jaw
+    outline = [
+        (0.0, top - 0.05), (0.42, top + 0.06), (0.93, top + 0.2), (0.88 * j + 0.06, 0.62),
+        (0.52 * j, 0.98), (0.0, 1.07), (-0.52 * j, 0.98), (-0.88 * j - 0.06, 0.62),
+        (-0.93, top + 0.2), (-0.42, top + 0.06),
+    ]  # fmt: skip
+    with canvas.as_part(figure.owner, "face_mask"):
+        canvas.blob(face.all(outline), Paint(colour, round=0.4, across=across), steps=4)
+        for s in (-1.0, 1.0):
+            for y in (top + 0.24, 0.6):
+                canvas.line([face.at(s * 0.9, y), face.at(s * 1.03, 0.06)], 0.03 * w,
+                            Paint((235.0, 238.0, 240.0)))  # fmt: skip
+    with canvas.only_on(figure.owner, "face_mask"):
+        for k in range(3):
+            y = nose + 0.28 + 0.16 * k
+            canvas.curve(face.all([(-0.8, y), (0.0, y + 0.05), (0.8, y)]), 0.03 * w,
+                         Paint(dark(colour, 0.25), alpha=0.7))  # fmt: skip

@@ -1,0 +1,143 @@
+"""How a subject looks in all their photos: features that no attribute names, drawn once.
+
+Jaw, nose, lips, iris, brows, build and colours of clothes hang on nothing but the subject's own
+random stream: not on skin tone, so that no face is a type. Hair length, brows and the waist hang
+softly on perceived gender presentation, as annotators read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from isolux_worlds._draw import stream
+from isolux_worlds.drawing.colour import Colour, mix, rgb
+from isolux_worlds.photo_world.vocabulary import MONK_TONES
+
+__all__ = ["Look", "Skin", "look_of", "skin_of"]
+
+_IRIS = ("#5b3a1e", "#3e2815", "#6d4c26", "#7a6a35", "#5d7048", "#5d7f95", "#6d8a9c", "#727b80")
+_HAIR: Mapping[str, tuple[str, ...]] = {
+    "black": ("#1c1817", "#241d1b", "#17171a"),
+    "brown": ("#4f3422", "#6a4429", "#3f2a1d"),
+    "blonde": ("#d6b06a", "#c79a55", "#e3c684"),
+    "red": ("#a2461f", "#b65628", "#8c3a1e"),
+    "grey": ("#9c9a97", "#b9b6b2", "#85837f"),
+    "colored": ("#7b3fa0", "#2f7fb5", "#d1498b", "#2c9c7c"),
+}
+_CLOTH = (
+    "#c0433c", "#2f6690", "#3a7d5d", "#d9a441", "#7a4f8a", "#d97d54", "#4a5a6a", "#e8e2d5",
+    "#3b3f46", "#8fb0c4", "#b8647a", "#6d8b4f", "#f0c9b0", "#24476b", "#9a3b4e", "#5fa8a0",
+)  # fmt: skip
+_TROUSERS = ("#2c3e57", "#3c3f45", "#4b5a70", "#6b5d4d", "#23262b", "#57606a", "#85775f")
+_SHOES = ("#26221f", "#5a3e2b", "#e6e3dd", "#3a4350", "#7d2f2f")
+
+
+@dataclass(frozen=True, slots=True)
+class Skin:
+    """A Monk tone and the colours that go with it."""
+
+    tone: Colour
+    shadow: Colour
+    sheen: Colour
+    blush: Colour
+    upper_lip: Colour
+    lower_lip: Colour
+    line: Colour
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Features of a subject; lengths are shares of the usual one, 0 to 1 where a style is chosen.
+
+    ``length`` is that of the hair: 0 cropped, 1 past the shoulders.
+    """
+
+    skin: Skin
+    hair: Colour
+    feminine: float
+    age: int
+    length: float
+    jaw: float
+    chin: float
+    nose: float
+    lips: float
+    eye: float
+    brow: float
+    build: float
+    iris: Colour
+    parting: float
+    style: float
+    beard: float
+    top: Colour
+    second: Colour
+    bottom: Colour
+    shoes: Colour
+
+
+def skin_of(tone: str) -> Skin:
+    """Return the colours of one of the ten Monk tones.
+
+    Examples
+    --------
+    >>> skin_of("1").tone
+    (246.0, 237.0, 228.0)
+    """
+    base = rgb(MONK_TONES[tone])
+    depth = 1.0 - (0.3 * base[0] + 0.59 * base[1] + 0.11 * base[2]) / 255.0  # 0 light, 1 dark
+    return Skin(
+        tone=base,
+        shadow=mix(base, mix((120.0, 62.0, 40.0), (6.0, 3.0, 2.0), depth), 0.42),
+        sheen=mix(base, (255.0, 240.0, 222.0), 0.08 + 0.32 * depth),
+        blush=mix(base, (205.0, 78.0, 70.0), 0.30),
+        upper_lip=mix(base, mix((168.0, 62.0, 66.0), (120.0, 52.0, 56.0), depth), 0.62),
+        lower_lip=mix(base, mix((196.0, 88.0, 90.0), (158.0, 78.0, 80.0), depth), 0.62),
+        line=mix(base, mix((92.0, 48.0, 32.0), (0.0, 0.0, 0.0), depth), 0.62),
+    )
+
+
+def look_of(words: Mapping[str, str], age: int, seed: int, subject: str) -> Look:
+    """Return how a subject looks: the same in every photo.
+
+    Parameters
+    ----------
+    words : mapping of str to str
+        Attribute to value.
+    age : int
+        Years.
+    seed, subject
+        They name the random stream.
+    """
+    rng = stream(seed, "look", subject)
+    u = rng.random(24)
+    feminine = {"feminine": 1.0, "masculine": 0.0}.get(words["perceived_gender_presentation"], 0.5)
+    hair = _pick(_HAIR[words["hair_color"]], u[0])
+    greying = min(0.45, max(0.0, (age - 48) / 70)) if words["hair_color"] != "colored" else 0.0
+    return Look(
+        skin=skin_of(words["skin_tone"]),
+        hair=mix(hair, (196.0, 194.0, 190.0), greying),
+        feminine=feminine,
+        age=age,
+        length=float(np.clip(0.14 + 0.72 * feminine + 0.28 * (u[1] - 0.5), 0.02, 1.0)),
+        jaw=0.84 + 0.16 * u[2] - 0.06 * feminine,
+        chin=0.97 + 0.07 * u[3],
+        nose=0.82 + 0.45 * u[4],
+        lips=0.75 + 0.5 * u[5] + 0.1 * feminine,
+        eye=0.92 + 0.18 * u[6],
+        brow=0.75 + 0.5 * u[7] + 0.25 * (1 - feminine),
+        build=0.9 + 0.28 * u[8],
+        iris=_pick(_IRIS, u[9]),
+        parting=1.0 if u[10] < 0.5 else -1.0,
+        style=float(u[11]),
+        beard=float(u[12]),
+        top=_pick(_CLOTH, u[13]),
+        second=_pick(_CLOTH, u[14]),
+        bottom=_pick(_TROUSERS, u[15]),
+        shoes=_pick(_SHOES, u[16]),
+    )
+
+
+def _pick(colours: tuple[str, ...], at: float) -> Colour:
+    return rgb(colours[int(at * len(colours))])

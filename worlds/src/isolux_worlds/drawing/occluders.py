@@ -1,0 +1,218 @@
+"""Things that stand before people: bush, pole, table, wall, parked car.
+
+``occlusion`` says how much is hidden: ``partial`` a part of the body (from below, or a strip down
+it), ``heavy`` most of it. Which thing it is hangs on the scene. An occluder's pixels belong to the
+owner 255, so that masks, boxes and joints know what is hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from isolux_worlds.drawing.anatomy import Figure
+from isolux_worlds.drawing.canvas import OCCLUDER, Paint
+from isolux_worlds.drawing.colour import Colour, dark, light, mix
+from isolux_worlds.drawing.setting import Setting
+
+__all__ = ["paint_occluder"]
+
+_BY_SCENE: Mapping[str, tuple[str, ...]] = {
+    "city_street": ("car", "pole", "wall"), "residential": ("bush", "wall", "car"),
+    "park": ("bush", "trunk"), "highway": ("car", "pole"), "home": ("table", "cupboard"),
+    "shop": ("table", "cupboard"),
+}  # fmt: skip
+_FROM_BELOW = {"partial": 0.36, "heavy": 0.70}
+"""Of a body's height in the photo, hidden by what stands on the ground."""
+_ACROSS = {"partial": 0.46, "heavy": 0.78}
+"""Of a body's breadth, hidden by what is upright."""
+
+
+_SIDES = ("right", "left")
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where an occluder goes: from x0 to x1, from its top down to its foot."""
+
+    s: Setting
+    x0: float
+    x1: float
+    top: float
+    foot: float
+
+    @property
+    def wide(self) -> float:
+        return self.x1 - self.x0
+
+    @property
+    def tall(self) -> float:
+        return self.foot - self.top
+
+
+def paint_occluder(s: Setting, figure: Figure) -> None:
+    """Paint the thing in front of somebody whose ``occlusion`` is not ``none``."""
+    amount = figure.words["occlusion"]
+    if amount == "none":
+        return
+    # The person's own stream: what hides them must not hang on how many stars the sky has.
+    s = replace(s, rng=figure.rng)
+    kinds = _BY_SCENE[s.scene]
+    kind = kinds[int(s.rng.integers(len(kinds)))]
+    left = s.uniform(0.0, 1.0) < 0.5
+    x, y, w, h = _body_box(s, figure)
+    foot = y + h + 0.02 * s.height
+    if y + h > 0.99 * s.height:  # cut by the border: so is what stands before it
+        foot = s.height + 0.25 * h
+    if kind in {"pole", "trunk", "cupboard"}:
+        wide = _ACROSS[amount] * w
+        x0 = x - 0.06 * w if left else x + 1.06 * w - wide
+        place = _Place(s, x0, x0 + wide, y - 0.06 * h, foot)
+    else:
+        top = y + h * (1.0 - _FROM_BELOW[amount])
+        place = _Place(s, x - 0.22 * w, x + 1.22 * w, top, foot)
+    with s.canvas.as_part(OCCLUDER):
+        _PAINTERS[kind](place)
+
+
+def _body_box(s: Setting, figure: Figure) -> tuple[float, float, float, float]:
+    """Box of shoulders, hips, knees and head inside the photo: raised arms would misplace it."""
+    names = [f"{side}_{n}" for side in _SIDES for n in ("shoulder", "hip", "knee", "ankle")]
+    places = [figure.joints[n] for n in names]
+    always = [figure.joints[f"{side}_shoulder"] for side in _SIDES]
+    xs = [x for x, y in places if y < s.height] + [x for x, _ in always]
+    ys = [y for _, y in places]
+    x0, x1 = max(0.0, min(xs) - 0.3 * figure.u), min(s.width, max(xs) + 0.3 * figure.u)
+    y0 = max(0.0, figure.face.at(0.0, -1.5)[1])
+    y1 = min(s.height, max(ys) + 0.3 * figure.u)
+    return x0, y0, max(x1 - x0, 4.0), max(y1 - y0, 4.0)
+
+
+def _bush(p: _Place) -> None:
+    leaf = p.s.one_of("#4a7337", "#5b8440", "#3f6534")
+    if p.s.weather == "snowy":
+        leaf = mix(leaf, p.s.tint("#eef2f6"), 0.6)
+    grain = max(2.0, 0.028 * p.wide)
+    r = 0.2 * p.wide
+    fill = Paint(leaf, grain=0.25, grain_px=grain)
+    p.s.canvas.polygon([(p.x0, p.top + r), (p.x1, p.top + r), (p.x1 + 0.3 * r, p.foot),
+                        (p.x0 - 0.3 * r, p.foot)], fill)  # fmt: skip
+    for k in range(6):
+        x = p.x0 + (k + 0.1) / 5.2 * p.wide
+        y = p.top + r * (0.75 + 0.3 * (k % 2))
+        shade = dark(leaf, 0.12 * (k % 3))
+        p.s.canvas.ellipse((x, y), r, r, Paint(shade, grain=0.25, grain_px=grain, round=0.25))
+    for x, y in p.s.rng.uniform(0, 1, (24, 2)).tolist():
+        place = (p.x0 + x * p.wide, p.top + r + y * max(p.tall - r, 1.0))
+        p.s.canvas.ellipse(
+            place, 0.05 * p.wide, 0.03 * p.wide, Paint(light(leaf, 0.16), alpha=0.5), x * 3
+        )
+
+
+def _pole(p: _Place) -> None:
+    steel = p.s.one_of("#6b7178", "#87735d", "#4d5a52")
+    fill = Paint(steel, round=0.5, across=(p.x0, 0.0, p.x1, 0.0))
+    p.s.rectangle(p.x0, -4.0, p.x1, p.foot, fill)
+    band = Paint(p.s.tint("#d8b040"))
+    for up in (0.3, 0.42):
+        y = p.top + up * p.tall
+        p.s.rectangle(p.x0, y, p.x1, y + 0.03 * p.tall, band)
+
+
+def _trunk(p: _Place) -> None:
+    bark = p.s.tint("#6a4f38")
+    fill = Paint(bark, round=0.5, across=(p.x0, 0.0, p.x1, 0.0), grain=0.2,
+                 grain_px=max(2.0, 0.12 * p.wide))  # fmt: skip
+    flare = 0.12 * p.wide
+    p.s.canvas.polygon([(p.x0, -4.0), (p.x1, -4.0), (p.x1, p.foot - 0.15 * p.tall),
+                        (p.x1 + flare, p.foot), (p.x0 - flare, p.foot),
+                        (p.x0, p.foot - 0.15 * p.tall)], fill)  # fmt: skip
+    for k in range(4):
+        x = p.x0 + (k + 0.5) / 4 * p.wide
+        p.s.canvas.line([(x, 0.0), (x + 0.04 * p.wide, 0.5 * p.foot), (x, p.foot)], 0.03 * p.wide,
+                        Paint(dark(bark, 0.4), alpha=0.6))  # fmt: skip
+
+
+def _wall(p: _Place) -> None:
+    brick = p.s.one_of("#9c5a45", "#a38a70", "#8a8d8f")
+    p.s.rectangle(p.x0, p.top, p.x1, p.foot, Paint(brick, grain=0.08, grain_px=3.0))
+    mortar = Paint(light(brick, 0.35), alpha=0.7)
+    row = max(7.0, 0.1 * p.tall)
+    count = int(p.tall / row)
+    for k in range(count + 1):
+        y = p.top + k * row
+        p.s.canvas.line([(p.x0, y), (p.x1, y)], 1.5, mortar)
+        for n in range(6):
+            x = p.x0 + (n + 0.5 * (k % 2)) / 5.5 * p.wide
+            if x < p.x1 and y + row <= p.foot:
+                p.s.canvas.line([(x, y), (x, y + row)], 1.5, mortar)
+    p.s.rectangle(p.x0 - 3, p.top - 0.05 * p.tall, p.x1 + 3, p.top + 2, Paint(light(brick, 0.3)))
+
+
+def _table(p: _Place) -> None:
+    wood = p.s.one_of("#8a5c3a", "#a5784e", "#5e4432")
+    cloth = p.s.one_of("#d8d2c4", "#a8453c", "#44627a")
+    p.s.rectangle(p.x0, p.top, p.x1, p.foot, Paint(cloth, grain=0.03, grain_px=3.0))
+    for k in range(7):
+        x = p.x0 + (k + 0.5) / 7 * p.wide
+        p.s.canvas.line(
+            [(x, p.top + 0.1 * p.tall), (x, p.foot)], 2.0, Paint(dark(cloth, 0.25), alpha=0.5)
+        )
+    p.s.rectangle(p.x0 - 0.04 * p.wide, p.top, p.x1 + 0.04 * p.wide, p.top + 0.1 * p.tall,
+                  Paint(light(wood, 0.12)))  # fmt: skip
+
+
+def _cupboard(p: _Place) -> None:
+    wood = p.s.one_of("#7d5a3e", "#b59a78", "#5c6a6e")
+    top = max(-4.0, p.top)
+    p.s.rectangle(p.x0, top, p.x1, p.foot, Paint(wood, grain=0.06, grain_px=4.0))
+    edge = Paint(dark(wood, 0.35))
+    for k in (0.0, 0.5, 1.0):
+        x = p.x0 + k * p.wide
+        p.s.canvas.line([(x, top), (x, p.foot)], 2.5, edge)
+    p.s.canvas.line([(p.x0, top), (p.x1, top)], 4.0, edge)
+    for k in (0.44, 0.56):
+        p.s.canvas.ellipse((p.x0 + k * p.wide, (top + p.foot) / 2), 3.0, 3.0,
+                           Paint((208.0, 186.0, 120.0)))  # fmt: skip
+
+
+def _car(p: _Place) -> None:
+    """Paint a parked car from the side: body, roof with windows, wheels."""
+    paint: Colour = p.s.one_of("#a33a34", "#3a5a80", "#d5d6d4", "#2f3338", "#5d7a5c", "#c99a3a")
+    long = max(p.wide * 1.9, 1.7 * p.tall)
+    middle = (p.x0 + p.x1) / 2
+    x0, x1 = middle - long / 2, middle + long / 2
+    belt = p.top + 0.40 * p.tall
+    body = [
+        (x0, belt + 0.1 * p.tall),
+        (x0 + 0.06 * long, belt),
+        (x1 - 0.05 * long, belt),
+        (x1, belt + 0.14 * p.tall),
+        (x1, p.foot - 0.1 * p.tall),
+        (x0, p.foot - 0.1 * p.tall),
+    ]
+    roof = [(x0 + 0.12 * long, belt + 2), (x0 + 0.24 * long, p.top), (x1 - 0.27 * long, p.top),
+            (x1 - 0.13 * long, belt + 2)]  # fmt: skip
+    p.s.canvas.polygon(roof, Paint(paint))
+    glass = mix(p.s.tint("#2e3c48"), p.s.sky[1], 0.25)
+    p.s.canvas.polygon([(x0 + 0.16 * long, belt), (x0 + 0.26 * long, p.top + 0.06 * p.tall),
+                        (x1 - 0.29 * long, p.top + 0.06 * p.tall), (x1 - 0.17 * long, belt)],
+                       Paint(glass))  # fmt: skip
+    p.s.canvas.line([(middle, p.top), (middle, belt)], 0.02 * long, Paint(paint))
+    p.s.canvas.polygon(body, Paint(light(paint, 0.12), to=dark(paint, 0.25),
+                                   along=(0, belt, 0, p.foot)))  # fmt: skip
+    for k in (0.2, 0.8):
+        wheel = (x0 + k * long, p.foot - 0.12 * p.tall)
+        r = min(0.085 * long, 0.24 * p.tall)
+        p.s.canvas.ellipse(wheel, r, r, Paint((28.0, 28.0, 30.0)))
+        p.s.canvas.ellipse(wheel, 0.55 * r, 0.55 * r, Paint(p.s.tint("#a9adb2"), round=0.5))
+    lamp = (255.0, 236.0, 180.0) if p.s.night else p.s.tint("#f1ead2")
+    p.s.canvas.ellipse(
+        (x1 - 0.02 * long, belt + 0.2 * p.tall), 0.02 * long, 0.05 * p.tall, Paint(lamp)
+    )
+
+
+_PAINTERS: Mapping[str, Callable[[_Place], None]] = {
+    "bush": _bush, "pole": _pole, "trunk": _trunk, "wall": _wall, "table": _table,
+    "cupboard": _cupboard, "car": _car,
+}  # fmt: skip

@@ -1,0 +1,212 @@
+"""Photos of a world, pixel by pixel, with the pictures that say whose each pixel is.
+
+``PhotoWorld`` (tables) → ``render`` → ``Rendered``, one photo at a time. A photo is painted from
+back to front: the scene, haze, then everybody by their layer, each with what stands before them,
+then rain or snow; at last the light of the place and the sensor (``light.py``). Each photo has
+random streams of its own, named by the world's seed, the photo and the person: any part of a
+world renders the same, alone or beside others, in one thread or in several.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux_worlds._draw import stream
+from isolux_worlds.drawing.anatomy import Figure, figure_of, words_of
+from isolux_worlds.drawing.backgrounds import paint_background
+from isolux_worlds.drawing.canvas import OCCLUDER, Canvas, Paint
+from isolux_worlds.drawing.light import expose, light_of, soften
+from isolux_worlds.drawing.occluders import paint_occluder
+from isolux_worlds.drawing.person import paint_person
+from isolux_worlds.drawing.setting import Setting
+from isolux_worlds.drawing.weather import (
+    haze_colour,
+    haze_of,
+    paint_falling,
+    paint_fog_and_puddles,
+)
+from isolux_worlds.photo_world.tables import PhotoWorld
+
+__all__ = ["Rendered", "render"]
+
+_MOST_PEOPLE = OCCLUDER - 1
+_AT_ONCE = 64
+"""Photos whose people are taken from the table at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A photo and who is where in it.
+
+    Parameters
+    ----------
+    image_id : str
+    pixels : [h, w, 3] uint8
+        sRGB.
+    owner : [h, w] uint8
+        0 nobody; k the k-th person of the photo in the order of ``world.people``; 255 an occluder.
+    part : [h, w] uint8
+        What of them: the place in ``PARTS``, from 1; 0 where it is no part of anybody. A prop has
+        the owner 0.
+    body_px : [people] int
+        Pixels of the photo that each person's body covers, hidden by others or not.
+    """
+
+    image_id: str
+    pixels: npt.NDArray[np.uint8]
+    owner: npt.NDArray[np.uint8]
+    part: npt.NDArray[np.uint8]
+    body_px: npt.NDArray[np.int64]
+
+
+def render(
+    world: PhotoWorld, image_ids: Iterable[str] | None = None, *, workers: int | None = None
+) -> Iterator[Rendered]:
+    """Paint photos of a world, one after another.
+
+    Parameters
+    ----------
+    world : PhotoWorld
+        As ``draw_people`` gives it.
+    image_ids : iterable of str, optional
+        Which photos, in this order; all in the order of ``world.photos`` without it.
+    workers : int, optional
+        Threads that paint at the same time: as many as there are cores without it, four at most.
+        The pixels do not hang on it.
+
+    Yields
+    ------
+    Rendered
+
+    Raises
+    ------
+    UnknownNameError
+        A photo that the world has not.
+    SpecError
+        More than 254 people in a photo.
+
+    Examples
+    --------
+    >>> from isolux_worlds.photo_world.people import draw_people
+    >>> from isolux_worlds.photo_world.settings import preset
+    >>> world = draw_people(preset("fair"), seed=1)
+    >>> photo = next(render(world))
+    >>> photo.pixels.shape, str(photo.pixels.dtype)
+    ((480, 640, 3), 'uint8')
+    """
+    photos = {row["image_id"]: row for row in world.photos.iter_rows(named=True)}
+    wanted = list(photos) if image_ids is None else list(image_ids)
+    for name in wanted:
+        if name not in photos:
+            raise UnknownNameError("photo", name, list(photos))
+    rows = _rows_by_image(world.people, wanted)
+    threads = min(4, os.cpu_count() or 1) if workers is None else workers
+    return _in_order(_jobs(world, [photos[name] for name in wanted], rows), threads)
+
+
+_Row = Mapping[str, Any]
+_Job = tuple[_Row, list[_Row], int]
+
+
+def _jobs(
+    world: PhotoWorld, photos: list[dict[str, Any]], rows: Mapping[str, list[int]]
+) -> Iterator[_Job]:
+    """Photos with their people, taken from the table some at a time."""
+    for first in range(0, len(photos), _AT_ONCE):
+        some = photos[first : first + _AT_ONCE]
+        which = [rows.get(photo["image_id"], []) for photo in some]
+        people = iter(world.people[[k for own in which for k in own]].to_dicts())
+        for photo, own in zip(some, which, strict=True):
+            yield photo, [next(people) for _ in own], world.seed
+
+
+def _rows_by_image(people: pl.DataFrame, wanted: list[str]) -> dict[str, list[int]]:
+    of_image = (
+        people.select("image_id")
+        .with_row_index("row")
+        .filter(pl.col("image_id").is_in(wanted))
+        .group_by("image_id", maintain_order=True)
+        .agg("row")
+    )
+    return dict(of_image.iter_rows())
+
+
+def _in_order(jobs: Iterator[_Job], workers: int) -> Iterator[Rendered]:
+    if workers <= 1:
+        yield from (_photo(*job) for job in jobs)
+        return
+    waiting: deque[Future[Rendered]] = deque()
+    with ThreadPoolExecutor(workers) as pool:
+        for job in jobs:
+            waiting.append(pool.submit(_photo, *job))
+            if len(waiting) > 2 * workers:  # no more photos in memory than that
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _photo(photo: _Row, people: list[_Row], seed: int) -> Rendered:
+    name = str(photo["image_id"])
+    if len(people) > _MOST_PEOPLE:
+        raise SpecError(
+            "too many people in one photo to paint", expected=f"at most {_MOST_PEOPLE}",
+            found=str(len(people)), where=f"photo {name}",
+        )  # fmt: skip
+    words = words_of(photo)
+    light = light_of(words["lighting"], words["time_of_day"], stream(seed, "light", name))
+    canvas = Canvas(int(photo["width"]), int(photo["height"]), light=light.direction)
+    setting = Setting(
+        canvas, words["scene"], words["time_of_day"], words["weather"],
+        stream(seed, "background", name),
+    )  # fmt: skip
+    canvas.haze_colour = haze_colour(setting)
+    paint_background(setting)
+    paint_fog_and_puddles(setting)
+    canvas.paint()
+    soften(canvas.picture, max(1, canvas.height // 300))
+    figures = [
+        figure_of({**photo, **row}, owner, seed) for owner, row in enumerate(people, start=1)
+    ]
+    order = sorted(range(len(figures)), key=lambda k: (people[k]["layer"], k))
+    for k in order:
+        _one(setting, figures[k])
+    canvas.haze = 0.0
+    paint_falling(setting)
+    canvas.paint()
+    pixels = expose(canvas.picture, light, zlib.crc32(f"{seed}/{name}".encode()))
+    return Rendered(name, pixels, canvas.owner, canvas.part, canvas.body_px[1 : len(figures) + 1])
+
+
+def _one(setting: Setting, figure: Figure) -> None:
+    """Somebody, the shadow under them, and what stands in front of them."""
+    canvas = setting.canvas
+    canvas.haze = haze_of(setting, 7.6 * figure.u / setting.height)
+    _ground_shadow(setting, figure)
+    paint_person(canvas, figure)
+    paint_occluder(setting, figure)
+
+
+def _ground_shadow(setting: Setting, figure: Figure) -> None:
+    """Paint a soft shadow at the feet, away from the light; long when the sun is low."""
+    u, canvas = figure.u, setting.canvas
+    x, y = figure.middle("heel")
+    reach = {"daytime": 0.9, "dawn_dusk": 1.9, "night": 0.8}[setting.time_of_day]
+    strength = 0.34 if setting.weather == "clear" or setting.indoors else 0.2
+    away = -1.0 if canvas.light[0] > 0 else 1.0
+    spread = abs(figure.joints["left_heel"][0] - figure.joints["right_heel"][0]) / 2
+    shade = Paint((12.0, 14.0, 22.0), alpha=strength, soft=0.35 * u)
+    canvas.ellipse((x + away * 0.6 * reach * u, y + 0.12 * u), spread + reach * u, 0.26 * u, shade)
+    for side in ("right", "left"):
+        foot = figure.joints[f"{side}_heel"]
+        canvas.ellipse((foot[0], foot[1] + 0.14 * u), 0.36 * u, 0.12 * u, shade)

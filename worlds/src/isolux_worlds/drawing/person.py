@@ -1,0 +1,59 @@
+"""One person from back to front: what is behind them, body, clothes, head, what they hold."""
+
+from __future__ import annotations
+
+from isolux_worlds.drawing.anatomy import Figure
+from isolux_worlds.drawing.body import (
+    paint_arm_shadow,
+    paint_arm_skin,
+    paint_leg_skin,
+    paint_neck,
+    paint_shoes,
+    paint_tattoo,
+    paint_torso_skin,
+)
+from isolux_worlds.drawing.canvas import Canvas
+from isolux_worlds.drawing.clothing import paint_lower, paint_sleeve, paint_top
+from isolux_worlds.drawing.clothing_details import paint_details
+from isolux_worlds.drawing.face import paint_head
+from isolux_worlds.drawing.hair import paint_back_hair, paint_hair
+from isolux_worlds.drawing.headwear import (
+    paint_back_headwear,
+    paint_headwear,
+    paint_mask,
+    paint_spectacles,
+)
+from isolux_worlds.drawing.outfits import OUTFITS
+from isolux_worlds.drawing.props import paint_prop, paint_prop_behind, paint_seat
+
+__all__ = ["paint_person"]
+
+
+def paint_person(canvas: Canvas, figure: Figure) -> None:
+    """Append everything of somebody to a canvas, farthest first."""
+    outfit = OUTFITS[figure.words["occupation"]]
+    if figure.words["pose"] == "sitting":
+        paint_seat(canvas, figure)
+    paint_prop_behind(canvas, figure, outfit.prop)
+    paint_back_hair(canvas, figure)
+    paint_back_headwear(canvas, figure)
+    for side in ("right", "left"):
+        paint_leg_skin(canvas, figure, side)
+        paint_shoes(canvas, figure, side)
+    paint_torso_skin(canvas, figure)
+    paint_lower(canvas, figure, outfit)
+    paint_neck(canvas, figure)
+    paint_top(canvas, figure, outfit)
+    paint_details(canvas, figure, outfit)
+    for side in ("right", "left"):
+        paint_arm_shadow(canvas, figure, side)
+        paint_arm_skin(canvas, figure, side)
+        paint_sleeve(canvas, figure, outfit, side)
+    if figure.words["tattoo"] == "yes":
+        paint_tattoo(canvas, figure)
+    paint_head(canvas, figure)
+    paint_hair(canvas, figure)
+    paint_mask(canvas, figure)
+    paint_spectacles(canvas, figure)
+    paint_headwear(canvas, figure)
+    paint_prop(canvas, figure, outfit.prop)

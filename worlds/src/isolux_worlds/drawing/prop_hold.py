@@ -1,0 +1,64 @@
+"""Where a prop goes, and the simple solids that props are made of."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from isolux_worlds.drawing.anatomy import Figure, joined
+from isolux_worlds.drawing.canvas import Canvas, Paint, Point
+from isolux_worlds.drawing.colour import Colour
+
+__all__ = ["BRASS", "INK", "STEEL", "WOOD", "Hold", "stick"]
+
+WOOD: Colour = (150.0, 100.0, 58.0)
+STEEL: Colour = (172.0, 178.0, 186.0)
+BRASS: Colour = (214.0, 172.0, 72.0)
+INK: Colour = (34.0, 34.0, 38.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Where a prop goes: both hands, the unit, and the canvas."""
+
+    canvas: Canvas
+    figure: Figure
+    u: float
+
+    def hand(self, side: str) -> Point:
+        """Return the middle of a hand."""
+        j = self.figure.joints
+        return joined(j[f"{side}_wrist"], j[f"{side}_index"], 0.7)
+
+    def chest(self, down: float) -> Point:
+        """Return a place between the shoulders (0) and the hips (1)."""
+        return joined(self.figure.middle("shoulder"), self.figure.middle("hip"), down)
+
+    def off(self, place: Point, x: float, y: float) -> Point:
+        """Return the place that many heads to the right and down."""
+        return place[0] + x * self.u, place[1] + y * self.u
+
+    def rod(self, a: Point, b: Point, wide: float, colour: Colour) -> None:
+        """Paint a rod from ``a`` to ``b``, so many heads wide."""
+        self.canvas.capsule(a, wide * self.u / 2, b, wide * self.u / 2, Paint(colour, round=0.6))
+
+    def disc(self, place: Point, r: float, colour: Colour, flat: float = 1.0) -> None:
+        """Paint a ball or a disc."""
+        self.canvas.ellipse(place, r * self.u, r * flat * self.u, Paint(colour, round=0.55))
+
+    def slab(self, place: Point, w: float, h: float, colour: Colour, turn: float = 0.0) -> None:
+        """Paint a rectangle of half a width and half a height, turned by radians."""
+        c, s = math.cos(turn), math.sin(turn)
+        corners = [
+            self.off(place, x * c - y * s, x * s + y * c)
+            for x, y in ((-w, -h), (w, -h), (w, h), (-w, h))
+        ]
+        self.canvas.polygon(corners, Paint(colour, round=0.2, across=(*corners[0], *corners[1])))
+
+
+def stick(h: Hold, side: str, up: Point, wide: float, colour: Colour) -> Point:
+    """Paint a stick in a hand, and return its upper end."""
+    hand = h.hand(side)
+    top = h.off(hand, *up)
+    h.rod(h.off(hand, -0.15 * up[0], -0.15 * up[1]), top, wide, colour)
+    return top

@@ -1,0 +1,54 @@
+"""What people hold or have beside them: one painter for each word of ``Outfit.prop``.
+
+A prop hides what is behind it and belongs to nobody: its pixels have the owner 0 and the part
+``prop``. It hangs on the joints of the hands, so that it goes with the pose.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+from isolux_worlds.drawing.anatomy import Figure
+from isolux_worlds.drawing.canvas import NOBODY, Canvas
+from isolux_worlds.drawing.colour import dark
+from isolux_worlds.drawing.prop_hold import WOOD, Hold
+from isolux_worlds.drawing.props_sport import CARRIED, SPORT
+from isolux_worlds.drawing.props_stage import STAGE
+from isolux_worlds.drawing.props_work import WORK
+
+__all__ = ["BEHIND", "FRONT", "paint_prop", "paint_prop_behind", "paint_seat"]
+
+FRONT = {**SPORT, **STAGE, **WORK}
+"""What is in the hands or before the body."""
+BEHIND = CARRIED
+"""What hangs behind it."""
+
+
+def paint_prop_behind(canvas: Canvas, figure: Figure, prop: str) -> None:
+    """Paint a prop that stands or hangs behind somebody (a backpack); call it first."""
+    if prop in BEHIND:
+        with _nobodys(canvas):
+            BEHIND[prop](Hold(canvas, figure, figure.u))
+
+
+def paint_prop(canvas: Canvas, figure: Figure, prop: str) -> None:
+    """Paint a prop in the hands or before the body; call it after the arms."""
+    if prop in FRONT:
+        with _nobodys(canvas):
+            FRONT[prop](Hold(canvas, figure, figure.u))
+
+
+def paint_seat(canvas: Canvas, figure: Figure) -> None:
+    """Paint a bench under somebody who sits; call it before the body."""
+    h = Hold(canvas, figure, figure.u)
+    x, y = figure.middle("hip")
+    _, floor = figure.middle("heel")
+    with canvas.as_part(NOBODY):
+        for s in (-1.0, 1.0):
+            h.rod((x + 0.95 * s * h.u, y), (x + 1.0 * s * h.u, floor), 0.16, dark(WOOD, 0.35))
+        h.slab((x, y + 0.2 * h.u), 1.3, 0.13, WOOD)
+        h.slab((x, y + 0.36 * h.u), 1.3, 0.05, dark(WOOD, 0.3))
+
+
+def _nobodys(canvas: Canvas) -> AbstractContextManager[None]:
+    return canvas.as_part(NOBODY, "prop")

@@ -1,0 +1,192 @@
+"""Props of sport and the open air: balls, rackets, helmets that are carried, ropes, packs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from isolux_worlds.drawing.anatomy import joined
+from isolux_worlds.drawing.canvas import Paint
+from isolux_worlds.drawing.colour import Colour, dark, light
+from isolux_worlds.drawing.prop_hold import INK, WOOD, Hold
+
+__all__ = ["CARRIED", "SPORT"]
+
+
+def _ball(h: Hold, colour: Colour, line: Colour, r: float) -> None:
+    place = h.off(h.hand("left"), 0.0, 0.06)
+    h.disc(place, r, colour)
+    for k in (-1.0, 0.0, 1.0):
+        arc = [h.off(place, -0.9 * r, k * 0.35 * r), h.off(place, 0.0, k * 0.75 * r),
+               h.off(place, 0.9 * r, k * 0.35 * r)]  # fmt: skip
+        h.canvas.curve(arc, 0.03 * h.u, Paint(line))
+    h.canvas.line([h.off(place, 0, -0.97 * r), h.off(place, 0, 0.97 * r)], 0.03 * h.u, Paint(line))
+
+
+def _basketball(h: Hold) -> None:
+    _ball(h, (214.0, 112.0, 46.0), (50.0, 30.0, 20.0), 0.5)
+
+
+def _football(h: Hold) -> None:
+    place = h.off(h.hand("left"), 0.0, 0.05)
+    h.disc(place, 0.46, (244.0, 244.0, 242.0))
+    for k in range(6):
+        a = 2 * math.pi * k / 5
+        at = place if k == 5 else h.off(place, 0.33 * math.cos(a), 0.33 * math.sin(a))
+        h.disc(at, 0.12, (28.0, 28.0, 32.0))
+
+
+def _racket(h: Hold) -> None:
+    hand = h.hand("right")
+    top = h.off(hand, -0.35, -1.15)
+    h.rod(h.off(hand, 0.06, 0.22), joined(hand, top, 0.55), 0.1, (50.0, 50.0, 56.0))
+    h.disc(top, 0.5, (206.0, 60.0, 52.0), 1.15)
+    h.disc(top, 0.42, (236.0, 240.0, 236.0), 1.15)
+    for k in range(-3, 4):
+        grid = Paint((150.0, 158.0, 156.0), alpha=0.8)
+        h.canvas.line([h.off(top, 0.11 * k, -0.42), h.off(top, 0.11 * k, 0.42)], 0.012 * h.u, grid)
+        h.canvas.line([h.off(top, -0.38, 0.12 * k), h.off(top, 0.38, 0.12 * k)], 0.012 * h.u, grid)
+
+
+def _bat(h: Hold) -> None:
+    hand = h.hand("right")
+    h.canvas.capsule(h.off(hand, 0.03, 0.2), 0.045 * h.u, h.off(hand, -0.5, -1.45), 0.13 * h.u,
+                     Paint((206.0, 160.0, 98.0), round=0.5))  # fmt: skip
+
+
+def _paddle(h: Hold) -> None:
+    hand = h.hand("right")
+    h.rod(h.off(hand, 0.25, -1.7), h.off(hand, -0.2, 1.4), 0.09, WOOD)
+    h.rod(h.off(hand, -0.2, 1.4), h.off(hand, -0.28, 2.0), 0.36, (226.0, 150.0, 60.0))
+
+
+def _skateboard(h: Hold) -> None:
+    hand = h.off(h.hand("left"), 0.1, 0.2)
+    h.rod(h.off(hand, -0.05, -1.0), h.off(hand, 0.1, 1.0), 0.42, (196.0, 140.0, 84.0))
+    for y in (-0.62, 0.66):
+        h.disc(h.off(hand, 0.2, y), 0.12, (232.0, 226.0, 206.0))
+        h.disc(h.off(hand, -0.14, y), 0.12, (232.0, 226.0, 206.0))
+
+
+def _held_helmet(h: Hold, colour: Colour, visor: Colour | None) -> None:
+    place = h.off(h.hand("left"), 0.05, 0.15)
+    h.disc(place, 0.58, colour, 0.95)
+    if visor is not None:
+        h.canvas.blob(
+            [
+                h.off(place, -0.42, -0.16),
+                h.off(place, 0.0, -0.3),
+                h.off(place, 0.42, -0.16),
+                h.off(place, 0.36, 0.18),
+                h.off(place, 0.0, 0.26),
+                h.off(place, -0.36, 0.18),
+            ],
+            Paint(
+                visor,
+                to=light(visor, 0.5),
+                along=(*h.off(place, -0.4, 0.3), *h.off(place, 0.3, -0.3)),
+            ),
+        )
+    else:
+        h.disc(h.off(place, 0.0, 0.34), 0.72, dark(colour, 0.12), 0.16)
+
+
+def _helmet(h: Hold) -> None:
+    _held_helmet(h, (176.0, 40.0, 44.0), (26.0, 30.0, 38.0))
+
+
+def _space_helmet(h: Hold) -> None:
+    _held_helmet(h, (236.0, 238.0, 240.0), (190.0, 140.0, 54.0))
+
+
+def _hard_hat(h: Hold) -> None:
+    _held_helmet(h, (240.0, 196.0, 52.0), None)
+
+
+def _riding_helmet(h: Hold) -> None:
+    _held_helmet(h, (38.0, 34.0, 36.0), None)
+    h.rod(h.hand("right"), h.off(h.hand("right"), -0.25, 1.1), 0.05, dark(WOOD, 0.4))
+
+
+def _rope(h: Hold) -> None:
+    hand = h.off(h.hand("left"), 0.0, 0.35)
+    for k in range(4):
+        r = 0.42 - 0.05 * k
+        ring = [h.off(hand, r * math.cos(a / 5 * math.pi), 1.1 * r * math.sin(a / 5 * math.pi))
+                for a in range(11)]  # fmt: skip
+        h.canvas.curve(ring, 0.075 * h.u, Paint((236.0 - 30 * (k % 2), 120.0 + 60 * (k % 2), 60.0)))
+
+
+def _pompoms(h: Hold) -> None:
+    for side in ("right", "left"):
+        hand = h.hand(side)
+        for k in range(14):
+            a = 2 * math.pi * k / 14
+            colour = ((214.0, 56.0, 50.0), (246.0, 226.0, 120.0))[k % 2]
+            tip = h.off(hand, 0.5 * math.cos(a), 0.5 * math.sin(a))
+            h.rod(hand, tip, 0.11, colour)
+
+
+def _ribbon(h: Hold) -> None:
+    hand = h.hand("right")
+    path = [h.off(hand, -0.1, -0.5)]
+    path += [h.off(hand, -0.4 - 0.22 * k, -0.5 + 0.45 * (-1) ** k) for k in range(6)]
+    h.canvas.curve(path, 0.08 * h.u, Paint((226.0, 74.0, 120.0)), steps=8)
+    h.rod(hand, h.off(hand, -0.1, -0.5), 0.05, INK)
+
+
+def _hoop(h: Hold) -> None:
+    hand = h.off(h.hand("right"), -0.75, 0.0)
+    ring = [h.off(hand, 0.85 * math.cos(a / 8 * math.pi), 0.95 * math.sin(a / 8 * math.pi))
+            for a in range(17)]  # fmt: skip
+    h.canvas.curve(ring, 0.09 * h.u, Paint((240.0, 150.0, 40.0)))
+
+
+def _buoy(h: Hold) -> None:
+    hand = h.off(h.hand("left"), 0.0, 0.45)
+    ring = [h.off(hand, 0.5 * math.cos(a / 8 * math.pi), 0.5 * math.sin(a / 8 * math.pi))
+            for a in range(17)]  # fmt: skip
+    h.canvas.curve(ring, 0.24 * h.u, Paint((236.0, 92.0, 44.0)))
+    for k in range(4):
+        a = math.pi / 4 + math.pi / 2 * k
+        h.disc(h.off(hand, 0.5 * math.cos(a), 0.5 * math.sin(a)), 0.13, (246.0, 244.0, 238.0))
+
+
+def _backpack(h: Hold) -> None:
+    x, y = h.chest(0.32)
+    u = h.u
+    place = (x, y)
+    h.slab(place, 1.05, 0.95, (196.0, 92.0, 48.0))
+    h.rod((x - 0.9 * u, y - 0.98 * u), (x + 0.9 * u, y - 0.98 * u), 0.36, (84.0, 104.0, 76.0))
+
+
+def _field_pack(h: Hold) -> None:
+    place = h.chest(0.34)
+    h.slab(place, 1.02, 0.85, (88.0, 92.0, 58.0))
+    h.slab(h.off(place, 0.0, -0.75), 0.9, 0.14, (66.0, 68.0, 44.0))
+
+
+SPORT: Mapping[str, Callable[[Hold], None]] = {
+    "basketball": _basketball,
+    "football": _football,
+    "racket": _racket,
+    "helmet": _helmet,
+    "space_helmet": _space_helmet,
+    "hard_hat": _hard_hat,
+    "riding_helmet": _riding_helmet,
+    "skateboard": _skateboard,
+    "bat": _bat,
+    "paddle": _paddle,
+    "rope": _rope,
+    "pompoms": _pompoms,
+    "ribbon": _ribbon,
+    "hoop": _hoop,
+    "buoy": _buoy,
+}
+"""Word of an outfit to its painter."""
+
+CARRIED: Mapping[str, Callable[[Hold], None]] = {
+    "backpack": _backpack,
+    "field_pack": _field_pack,
+}
+"""What hangs behind the body."""

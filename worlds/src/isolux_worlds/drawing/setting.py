@@ -1,0 +1,119 @@
+"""What a scene is painted with: the canvas, the horizon, and colours by time of day and weather.
+
+People stand on a ground that rises to the horizon (``photo_world/placing.py`` puts feet there):
+it is at the same height in every photo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from isolux_worlds.drawing.canvas import Canvas, Paint, Point
+from isolux_worlds.drawing.colour import Colour, mix, rgb
+
+__all__ = ["HORIZON", "INDOORS", "Setting"]
+
+HORIZON = 0.58
+"""Of the photo's height, from above."""
+INDOORS = frozenset({"home", "shop"})
+
+_SKY: Mapping[str, tuple[str, str]] = {
+    "daytime": ("#4f8fd0", "#cfe4f2"), "dawn_dusk": ("#5b5f97", "#f3a871"),
+    "night": ("#0b1026", "#27335a"),
+}  # fmt: skip
+_CLOUDED: Mapping[str, tuple[str, float]] = {
+    "clear": ("#ffffff", 0.0), "overcast": ("#b9c0c6", 0.80), "rainy": ("#8b959e", 0.85),
+    "snowy": ("#d3d9de", 0.85), "foggy": ("#cdd2d4", 0.90),
+}  # fmt: skip
+_DUSK_TINT: Mapping[str, tuple[str, float]] = {
+    "daytime": ("#ffffff", 0.0), "dawn_dusk": ("#7a4a52", 0.22), "night": ("#0a0f22", 0.62),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Where a photo was taken, ready to be painted.
+
+    Parameters
+    ----------
+    canvas : Canvas
+    scene, time_of_day, weather : str
+        Values of those attributes.
+    rng : Generator
+        The random stream of this background.
+    """
+
+    canvas: Canvas
+    scene: str
+    time_of_day: str
+    weather: str
+    rng: np.random.Generator
+
+    @property
+    def width(self) -> float:
+        """Pixels."""
+        return float(self.canvas.width)
+
+    @property
+    def height(self) -> float:
+        """Pixels."""
+        return float(self.canvas.height)
+
+    @property
+    def horizon(self) -> float:
+        """The horizon's y in pixels."""
+        return HORIZON * self.height
+
+    @property
+    def night(self) -> bool:
+        """Return whether lamps are lit."""
+        return self.time_of_day == "night"
+
+    @property
+    def indoors(self) -> bool:
+        """Return whether there is a roof."""
+        return self.scene in INDOORS
+
+    @property
+    def sky(self) -> tuple[Colour, Colour]:
+        """Colours of the sky above and at the horizon."""
+        top, low = (rgb(c) for c in _SKY[self.time_of_day])
+        cloud, share = _CLOUDED[self.weather]
+        grey = self.tint(rgb(cloud))
+        return mix(top, grey, share), mix(low, grey, share * 0.85)
+
+    def tint(self, colour: Colour | str) -> Colour:
+        """Return a colour as it looks at this time of day and in this weather."""
+        base = rgb(colour) if isinstance(colour, str) else colour
+        shade, share = _DUSK_TINT[self.time_of_day]
+        base = mix(base, rgb(shade), share)
+        if self.weather in {"overcast", "rainy"} and not self.indoors:
+            grey = sum(base) / 3
+            base = mix(base, (grey * 0.9, grey * 0.93, grey * 0.97), 0.35)
+        return base
+
+    def ground(self, colour: str) -> Colour:
+        """Return a ground's colour: white under snow, darker when wet."""
+        base = self.tint(colour)
+        if self.weather == "snowy":
+            return mix(base, self.tint("#f0f4f8"), 0.85)
+        return mix(base, (30.0, 34.0, 40.0), 0.25) if self.weather == "rainy" else base
+
+    def rectangle(self, x0: float, y0: float, x1: float, y1: float, paint_with: Paint) -> None:
+        """Paint a rectangle."""
+        self.canvas.polygon([(x0, y0), (x1, y0), (x1, y1), (x0, y1)], paint_with)
+
+    def at(self, x: float, y: float) -> Point:
+        """Return the pixel of parts of width and height."""
+        return x * self.width, y * self.height
+
+    def uniform(self, low: float, high: float) -> float:
+        """Draw a number."""
+        return float(self.rng.uniform(low, high))
+
+    def one_of(self, *colours: str) -> Colour:
+        """Draw a colour, as it looks now."""
+        return self.tint(colours[int(self.rng.integers(len(colours)))])

@@ -1,0 +1,106 @@
+"""Annotators who look at a made-up world: votes for skin tones, and labels with mistakes.
+
+A world plants how often an annotator is wrong. Each annotator of a skin tone names two tones next
+to one another, the one they see and a neighbour, as FACET's do. Directions differ among the three,
+so that without mistakes the true tone has more votes than any other, but for the ends of the
+scale: everyone who sees tone 1 names 1 and 2, who sees tone 10 names 9 and 10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux_worlds._draw import FloatArray, IntArray
+from isolux_worlds.photo_world.tables import PhotoWorld
+
+__all__ = ["error_of", "labelled", "tone_votes"]
+
+
+def error_of(world: PhotoWorld, people: pl.DataFrame) -> FloatArray:
+    """Give the chance that an annotator is wrong about each of these people: ``[people]``.
+
+    The first of the settings' ``errors`` that fits counts, else ``error``.
+    """
+    settings = world.settings.annotators
+    error = np.full(people.height, settings.error, dtype=np.float64)
+    for special in reversed(settings.errors):
+        fits = np.ones(people.height, dtype=bool)
+        for name, values in special.where.items():
+            fits &= people[name].is_in(list(values)).fill_null(value=False).to_numpy()
+        error[fits] = special.error
+    return error
+
+
+def tone_votes(
+    tones: IntArray,
+    *,
+    annotators: int,
+    error: float | FloatArray,
+    random: np.random.Generator,
+    scale: int = 10,
+) -> IntArray:
+    """Count the votes for each tone: ``[people, scale]``, every row sums to 2 × annotators.
+
+    Parameters
+    ----------
+    tones : [people] int
+        The true tone of each, 1 to ``scale``.
+    error : float or [people] float
+        Chance that an annotator sees another tone than the true one, any of them alike.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> tone_votes(np.array([4]), annotators=3, error=0.0, random=random)[0, 2:5].tolist()
+    [1, 3, 2]
+    """
+    n = len(tones)
+    wrong = random.random((n, annotators)) < np.reshape(error, (-1, 1))
+    other = 1 + (tones[:, None] - 1 + random.integers(1, scale, (n, annotators))) % scale
+    seen = np.where(wrong, other, tones[:, None])
+    # Up, down, up, … from a start of their own: never all the same way.
+    turn = random.integers(0, 2, (n, 1)) + np.arange(annotators)[None, :]
+    step = np.where(turn % 2, 1, -1)
+    step = np.where(seen == 1, 1, np.where(seen == scale, -1, step))
+    votes = np.zeros((n, scale), dtype=np.int64)
+    rows = np.repeat(np.arange(n), annotators)
+    np.add.at(votes, (rows, (seen - 1).ravel()), 1)
+    np.add.at(votes, (rows, (seen - 1 + step).ravel()), 1)
+    return votes
+
+
+def labelled(
+    values: pl.Series,
+    known: Sequence[str],
+    *,
+    annotators: int,
+    error: float | FloatArray,
+    random: np.random.Generator,
+) -> pl.Series:
+    """Give the label that more than half of the annotators chose; null where no label did.
+
+    An annotator errs with the chance ``error`` and then takes any other of ``known`` alike. A
+    value that is none of ``known`` cannot be told: null.
+
+    Examples
+    --------
+    >>> random = np.random.default_rng(0)
+    >>> values = pl.Series(["yes", "no", "perhaps"])
+    >>> labelled(values, ("no", "yes"), annotators=3, error=0.0, random=random).to_list()
+    ['yes', 'no', None]
+    """
+    places = {value: i for i, value in enumerate(known)}
+    true = values.replace_strict(places, default=-1, return_dtype=pl.Int64).to_numpy()  # [n]
+    n, k = len(true), len(known)
+    wrong = random.random((n, annotators)) < np.reshape(error, (-1, 1))
+    shift = random.integers(1, max(k, 2), (n, annotators))
+    chosen = np.where(wrong, (true[:, None] + shift) % k, true[:, None])
+    counts: npt.NDArray[np.int64] = (chosen[:, :, None] == np.arange(k)).sum(axis=1)  # [n, k]
+    best = counts.argmax(axis=1)
+    sure = (2 * counts[np.arange(n), best] > annotators) & (true >= 0)
+    words = pl.Series(list(known), dtype=pl.String).gather(best)
+    return words.set(pl.Series(~sure), None).alias(values.name)

@@ -1,0 +1,149 @@
+"""What layouts take and give: pictures one at a time, a world as it was seen, its names in files.
+
+``PhotoWorld, Picture, Picture, … -> save_pictures -> PhotoWorld as seen -> annotation files``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.vocabulary.errors import SpecError
+from isolux_worlds.photo_world.tables import PhotoWorld
+
+__all__ = ["Ids", "Picture", "Written", "as_png", "save_pictures", "write_bytes", "write_json"]
+
+Pixels = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """One photo as it was painted.
+
+    Parameters
+    ----------
+    image_id : str
+    pixels : [height, width, 3] uint8
+    owner : [height, width] uint8
+        0 nobody, k the k-th person of ``people``, 255 something in front.
+    part : [height, width] uint8
+        0 none, k ``PARTS[k - 1]``.
+    people : polars.DataFrame
+        The rows of ``world.people`` of this photo with what is seen of them.
+    """
+
+    image_id: str
+    pixels: Pixels
+    owner: Pixels
+    part: Pixels
+    people: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """How a layout's loader names photos and people.
+
+    Parameters
+    ----------
+    images : polars.DataFrame
+        ``image_id`` (the world's), ``native`` (the loader's), ``number`` (in COCO's results).
+    people : polars.DataFrame
+        ``person_id`` (the world's), ``native`` (the loader's ``instance_id``), ``native_image``.
+        Of a layout that judges photos, not people: no rows.
+    """
+
+    images: pl.DataFrame
+    people: pl.DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a layout wrote: the files, relative to its root, and the world as it was seen."""
+
+    files: tuple[str, ...]
+    world: PhotoWorld
+    notes: tuple[str, ...] = ()
+
+
+def save_pictures(
+    world: PhotoWorld,
+    root: Path,
+    pictures: Iterator[Picture] | None,
+    paths: Mapping[str, str],
+    each: Callable[[Picture], None] | None = None,
+) -> PhotoWorld:
+    """Write each picture as it comes, and return the world with its people as seen.
+
+    One picture is held at a time. Without pictures the world comes back as it was.
+
+    Parameters
+    ----------
+    paths : mapping of str to str
+        ``image_id`` to the file below ``root``; its suffix says how it is encoded.
+    each : callable, optional
+        What else is to be written of each picture.
+
+    Raises
+    ------
+    SpecError
+        A photo of the world has no picture.
+    """
+    if pictures is None:
+        return world
+    from isolux_worlds.drawing import encoded
+
+    seen: list[pl.DataFrame] = []
+    drawn: set[str] = set()
+    for picture in pictures:
+        path = paths[picture.image_id]
+        jpeg = path.endswith(".jpg")
+        write_bytes(root, path, encoded(picture.pixels) if jpeg else as_png(picture.pixels))
+        if each is not None:
+            each(picture)
+        seen.append(picture.people)
+        drawn.add(picture.image_id)
+    missing = world.photos.filter(~pl.col("image_id").is_in(list(drawn)))
+    if missing.height:
+        raise SpecError(
+            f"{missing.height:,} photo(s) of the world have no picture",
+            expected="one for each photo",
+            found=f"none of {missing['image_id'][0]!r}",
+        )
+    people = pl.concat(seen, how="diagonal_relaxed") if seen else world.people
+    order = world.people.select("person_id")
+    people = order.join(people, on="person_id", how="left", maintain_order="left")
+    return replace(world, people=people)
+
+
+def as_png(pixels: Pixels) -> bytes:
+    """Encode a picture or a mask without loss, for speed rather than size."""
+    import io
+    import zlib
+
+    from PIL import Image
+
+    stream = io.BytesIO()
+    Image.fromarray(pixels).save(stream, format="PNG", compress_level=1, compress_type=zlib.Z_RLE)
+    return stream.getvalue()
+
+
+def write_bytes(root: Path, path: str, data: bytes) -> str:
+    """Write a file below ``root``, its folders too; return ``path``.
+
+    The folder above is written whole or not at all (``io.atomic``), so a file need not be.
+    """
+    target = root / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(data)
+    return path
+
+
+def write_json(root: Path, path: str, parts: Mapping[str, pl.DataFrame]) -> str:
+    """Write a JSON object of lists: each frame's rows as objects, under its name."""
+    lists = [f'"{name}":{frame.write_json()}' for name, frame in parts.items()]
+    return write_bytes(root, path, ("{" + ",\n".join(lists) + "}").encode())

@@ -1,0 +1,232 @@
+"""A made-up world as BDD100K's files: frames of a street, boxes of who is on it, places.
+
+``labels/det_20/det_val.json`` (weather, scene, time of day; pedestrians and riders),
+``images/100k/val``, and ``info/100k/val/<video>.json`` with where a video was taken. A household's
+photos are the frames of one video, so that what was sampled stays one cluster.
+``districts/districts.geojson`` and ``districts/income.csv`` are the tables by which REVISE brings
+incomes to places. Yu et al. (2020); Wang et al. (2022).
+
+BDD100K has no scene for homes, shops and parks (``undefined``), and says nothing of who people
+are: ``people.csv`` beside the data does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from isolux_worlds._draw import stream
+from isolux_worlds.layouts._fhibe_columns import uuid_of
+from isolux_worlds.layouts._written import Ids, Picture, Written, save_pictures, write_bytes
+from isolux_worlds.photo_world.tables import PhotoWorld
+
+__all__ = ["RIDERS", "ids", "write"]
+
+RIDERS = ("horseman", "motorcyclist", "skateboarder")
+"""Occupations of who rides; everybody else is a pedestrian."""
+
+_SCENES = {"city_street": "city street", "residential": "residential", "highway": "highway"}
+_TIMES = {"daytime": "daytime", "dawn_dusk": "dawn/dusk", "night": "night"}
+_WEATHER = ("rainy", "snowy", "clear", "overcast", "foggy")
+_EDGE_PX = 0.75  # a box this near to the frame's edge is cut off by it
+
+_CORNER = (40.5, -74.3)  # of the made-up districts: latitude, longitude
+_CELL = 0.02  # degrees
+_PER_ROW = 20
+_THIRDS = ("low", "middle", "high")
+
+
+def ids(world: PhotoWorld) -> Ids:
+    """Name frames ``<video>-<number>.jpg`` and boxes ``<frame>#<place in its labels>``."""
+    frames = _frames(world)
+    people = (
+        world.people.select("person_id", "image_id")
+        .with_columns(place=pl.int_range(pl.len()).over("image_id"))
+        .join(frames, on="image_id", how="left", maintain_order="left")
+    )
+    return Ids(
+        frames.with_row_index("number", offset=1).select(
+            "image_id", native="name", number="number"
+        ),
+        people.select("person_id", native=pl.format("{}#{}", "name", "place"), native_image="name"),
+    )
+
+
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
+    """Write the world as BDD100K; see ``facet.write``."""
+    frames = _frames(world)
+    paths = {
+        image: f"images/100k/val/{name}" for image, name in frames.select("image_id", "name").rows()
+    }
+    world = save_pictures(world, root, pictures, paths)
+    districts = _districts(world)
+    data = _frame_rows(world, frames).write_json().encode()
+    files = [
+        write_bytes(root, "labels/det_20/det_val.json", data),
+        *_write_places(world, districts, root),
+        *_write_districts(districts, root),
+        *(paths.values() if pictures is not None else ()),
+    ]
+    return Written(tuple(files), world)
+
+
+def _frames(world: PhotoWorld) -> pl.DataFrame:
+    """Name every photo: its video is its household's, its number counts the video's frames."""
+    homes = world.photos["household_id"].unique(maintain_order=True).to_list()
+    short = [uuid_of(world.seed, "video", home).replace("-", "") for home in homes]
+    videos = pl.DataFrame(
+        {"household_id": homes, "video": [f"{name[:8]}-{name[8:16]}" for name in short]},
+        schema={"household_id": pl.String, "video": pl.String},
+    )
+    return (
+        world.photos.select("image_id", "household_id")
+        .join(videos, on="household_id", how="left", maintain_order="left")
+        .with_columns(index=pl.int_range(pl.len()).over("household_id"))
+        .with_columns(
+            name=pl.format("{}-{}.jpg", "video", (pl.col("index") + 1).cast(pl.String).str.zfill(7))
+        )
+    )
+
+
+def _frame_rows(world: PhotoWorld, frames: pl.DataFrame) -> pl.DataFrame:
+    """Make an object of each frame, as Scalabel writes it."""
+    sized = world.people.join(
+        world.photos.select("image_id", "width", "height"),
+        on="image_id",
+        how="left",
+        maintain_order="left",
+    )
+    right, lower = pl.col("box_x") + pl.col("box_w"), pl.col("box_y") + pl.col("box_h")
+    # Scalabel counts the last pixel in: the width is x2 - x1 + 1.
+    box = pl.struct(
+        x1=pl.col("box_x").round(2),
+        y1=pl.col("box_y").round(2),
+        x2=(right - 1).round(2),
+        y2=(lower - 1).round(2),
+    )
+    edge = (
+        (pl.col("box_x") < _EDGE_PX)
+        | (pl.col("box_y") < _EDGE_PX)
+        | (right > pl.col("width") - _EDGE_PX)
+        | (lower > pl.col("height") - _EDGE_PX)
+    )
+    rides = _known(sized, "occupation").is_in(list(RIDERS)).fill_null(value=False)
+    hidden = (_known(sized, "occlusion") != "none").fill_null(value=False)
+    marks = pl.struct(occluded=hidden, truncated=edge, trafficLightColor=pl.lit("NA"))
+    labels = (
+        sized.select(
+            "image_id",
+            label=pl.struct(
+                id=pl.col("person_id").cast(pl.String),
+                category=pl.when(rides).then(pl.lit("rider")).otherwise(pl.lit("pedestrian")),
+                attributes=marks,
+                box2d=box,
+            ),
+        )
+        .group_by("image_id", maintain_order=True)
+        .agg(labels="label")
+    )
+    photos = world.photos.join(frames, on="image_id", how="left", maintain_order="left")
+    return photos.join(labels, on="image_id", how="left", maintain_order="left").select(
+        "name",
+        videoName="video",
+        frameIndex="index",
+        timestamp=pl.lit(10_000),
+        size=pl.struct("width", "height"),
+        attributes=pl.struct(
+            weather=_words(photos, "weather", {word: word for word in _WEATHER}),
+            scene=_words(photos, "scene", _SCENES),
+            timeofday=_words(photos, "time_of_day", _TIMES),
+        ),
+        labels="labels",
+    )
+
+
+def _known(rows: pl.DataFrame, name: str) -> pl.Expr:
+    return pl.col(name) if name in rows.columns else pl.lit(None, dtype=pl.String)
+
+
+def _words(rows: pl.DataFrame, name: str, words: dict[str, str]) -> pl.Expr:
+    return _known(rows, name).replace_strict(words, default="undefined", return_dtype=pl.String)
+
+
+def _districts(world: PhotoWorld) -> pl.DataFrame:
+    """Give each household a district: who lives in one place and earns alike.
+
+    A place is the world's attribute ``district``, or the country; its homes are parted where the
+    incomes of all homes fall into thirds. Districts are squares side by side, and a video was
+    taken anywhere in its own, so that place and income are found again, and nothing else is.
+    """
+    homes = world.households
+    place = "district" if "district" in homes.columns else "country"
+    rank = pl.col("income").rank("ordinal").cast(pl.Int64)
+    third = 3 * (rank - 1) // pl.col("income").count().cast(pl.Int64)
+    named = homes.with_columns(
+        area=pl.format(
+            "{}, {} incomes",
+            place,
+            third.replace_strict(dict(enumerate(_THIRDS)), default="unknown"),
+        )
+    )
+    areas = named["area"].unique().sort()
+    number = pl.DataFrame({"area": areas}).with_row_index("number")
+    random = stream(world.seed, "places", "bdd100k")
+    within = random.uniform(0.1, 0.9, (homes.height, 2))
+    cells = named.join(number, on="area", how="left", maintain_order="left").with_columns(
+        pl.col("number").cast(pl.Int64)
+    )
+    row, column = cells["number"].to_numpy() // _PER_ROW, cells["number"].to_numpy() % _PER_ROW
+    return cells.select(
+        "household_id",
+        "area",
+        "income",
+        "number",
+        postalCode=(10_000 + pl.col("number")).cast(pl.String),
+        latitude=pl.Series(np.round(_CORNER[0] + _CELL * (row + within[:, 0]), 6)),
+        longitude=pl.Series(np.round(_CORNER[1] + _CELL * (column + within[:, 1]), 6)),
+    )
+
+
+def _write_places(world: PhotoWorld, districts: pl.DataFrame, root: Path) -> list[str]:
+    """Write where each video was taken."""
+    frames = _frames(world).unique("household_id", maintain_order=True)
+    placed = frames.join(districts, on="household_id", how="left", maintain_order="left")
+    files = []
+    for video, latitude, longitude in placed.select("video", "latitude", "longitude").rows():
+        spot = {"latitude": latitude, "longitude": longitude, "speed": 0.0, "timestamp": 0}
+        info = {"filename": f"{video}.mov", "locations": [spot], "gps": [spot]}
+        path = f"info/100k/val/{video}.json"
+        files.append(write_bytes(root, path, msgspec.json.encode(info)))
+    return files
+
+
+def _write_districts(districts: pl.DataFrame, root: Path) -> tuple[str, str]:
+    """Write the districts' squares, and their median incomes in US dollars a year."""
+    table = (
+        districts.group_by("postalCode", "area", "number")
+        .agg(median_income=(12 * pl.col("income").median()).round(2))
+        .sort("number")
+    )
+    features = []
+    for code, area, number in table.select("postalCode", "area", "number").rows():
+        south = round(_CORNER[0] + _CELL * (number // _PER_ROW), 6)
+        west = round(_CORNER[1] + _CELL * (number % _PER_ROW), 6)
+        north, east = round(south + _CELL, 6), round(west + _CELL, 6)
+        ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+        features.append(
+            {
+                "type": "Feature",
+                "properties": {"postalCode": code, "name": area},
+                "geometry": {"type": "Polygon", "coordinates": [ring]},
+            }
+        )
+    shapes = {"type": "FeatureCollection", "features": features}
+    incomes = table.select("postalCode", "median_income", "area").write_csv()
+    return (
+        write_bytes(root, "districts/districts.geojson", msgspec.json.encode(shapes)),
+        write_bytes(root, "districts/income.csv", incomes.encode()),
+    )

@@ -1,0 +1,157 @@
+"""A made-up world as COCO's files: people with boxes, masks and 17 joints, and captions.
+
+``annotations/instances_val2017.json``, ``person_keypoints_val2017.json`` and
+``captions_val2017.json``, photos in ``val2017``. COCO says nothing of who people are: the world's
+attributes, its own ones too, stand as ``attributes`` of each annotation, as CVAT exports them.
+Lin et al. (2014); https://cocodataset.org/#format-data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from isolux.geometry.keypoints import COCO_KEYPOINTS
+from isolux.geometry.masks import masks_from_counts
+from isolux_worlds.layouts._written import Ids, Picture, Written, save_pictures, write_json
+from isolux_worlds.photo_world.tables import JOINTS, PEOPLE, PhotoWorld
+
+__all__ = ["ids", "write"]
+
+_SPLIT = "val2017"
+_PLACES = [JOINTS.index(name.replace(" ", "_")) for name in COCO_KEYPOINTS]
+_SKELETON = [
+    [16, 14], [14, 12], [17, 15], [15, 13], [12, 13], [6, 12], [7, 13], [6, 7], [6, 8], [7, 9],
+    [8, 10], [9, 11], [2, 3], [1, 2], [1, 3], [2, 4], [3, 5], [4, 6], [5, 7],
+]  # fmt: skip
+
+
+def ids(world: PhotoWorld) -> Ids:
+    """Give photos numbers from 1; people keep theirs."""
+    images = world.photos.select(
+        "image_id",
+        native=pl.int_range(1, pl.len() + 1).cast(pl.String),
+        number=pl.int_range(1, pl.len() + 1),
+    )
+    people = world.people.select("person_id", "image_id").join(
+        images, on="image_id", how="left", maintain_order="left"
+    )
+    return Ids(
+        images,
+        people.select(
+            "person_id", native=pl.col("person_id").cast(pl.String), native_image="native"
+        ),
+    )
+
+
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
+    """Write the world as COCO; see ``facet.write``. Before rendering there are no masks."""
+    names = ids(world)
+    files = names.images.with_columns(file_name=pl.format("{}.jpg", pl.col("native").str.zfill(12)))
+    paths = {
+        image: f"{_SPLIT}/{name}" for image, name in files.select("image_id", "file_name").rows()
+    }
+    world = save_pictures(world, root, pictures, paths)
+    images = world.photos.join(files, on="image_id", how="left", maintain_order="left").select(
+        "width", "height", "file_name", "caption", license=pl.lit(1), id="number"
+    )
+    people = world.people.join(
+        world.photos.select("image_id", "width", "height").join(files, on="image_id"),
+        on="image_id",
+        how="left",
+        maintain_order="left",
+    )
+    listed = images.drop("caption")
+    licences = pl.DataFrame({"id": [1], "name": ["made up: nobody is shown"], "url": [""]})
+    plain = pl.DataFrame({"supercategory": ["person"], "id": [1], "name": ["person"]})
+    joints = plain.with_columns(
+        keypoints=pl.lit([name.replace(" ", "_") for name in COCO_KEYPOINTS]),
+        skeleton=pl.Series([_SKELETON], dtype=pl.List(pl.List(pl.Int64))),
+    )
+    annotations = _annotations(people)
+    captions = images.select(
+        pl.int_range(1, pl.len() + 1).alias("id"), pl.col("id").alias("image_id"), "caption"
+    )
+    common = {"licenses": licences, "images": listed}
+    keypoints = annotations.hstack(_keypoints(people))
+    return Written(
+        (
+            write_json(
+                root,
+                f"annotations/instances_{_SPLIT}.json",
+                {**common, "annotations": annotations, "categories": plain},
+            ),
+            write_json(
+                root,
+                f"annotations/person_keypoints_{_SPLIT}.json",
+                {**common, "annotations": keypoints, "categories": joints},
+            ),
+            write_json(
+                root, f"annotations/captions_{_SPLIT}.json", {**common, "annotations": captions}
+            ),
+            *(paths.values() if pictures is not None else ()),
+        ),
+        world,
+    )
+
+
+def _annotations(people: pl.DataFrame) -> pl.DataFrame:
+    """Make an annotation of each person; the area is the mask's, before rendering the box's."""
+    sides = [pl.col(f"box_{side}").round(2) for side in "xywh"]
+    columns = {
+        "id": pl.col("person_id"),
+        "image_id": pl.col("number"),
+        "category_id": pl.lit(1),
+        "bbox": pl.concat_list(sides),
+        "area": (pl.col("box_w") * pl.col("box_h")).round(2),
+        "iscrowd": pl.lit(0),
+        "attributes": pl.struct(_attribute_names(people)),
+    }
+    if "mask_counts" in people.columns:
+        seen = people["mask_counts"].is_not_null()
+        area = np.zeros(people.height)
+        known = people.filter(seen)
+        area[seen.to_numpy()] = masks_from_counts(
+            known["mask_counts"], known["height"].to_numpy(), known["width"].to_numpy()
+        ).area_px
+        columns["area"] = pl.lit(pl.Series(area))
+        mask = pl.struct(size=pl.concat_list("height", "width"), counts="mask_counts")
+        columns["segmentation"] = pl.when(pl.col("mask_counts").is_not_null()).then(mask)
+    return people.select(**columns)
+
+
+def _attribute_names(people: pl.DataFrame) -> list[str]:
+    """List what is said of people: every attribute of the world, their age and their subject."""
+    fixed = {column.name for column in PEOPLE.columns} - {"subject_id", "age"}
+    added = {"width", "height", "native", "number", "file_name"}
+    return [name for name in people.columns if name not in fixed | added]
+
+
+def _keypoints(people: pl.DataFrame) -> pl.DataFrame:
+    """Write COCO's 17 joints flat: x, y, and 0 outside the photo, 1 hidden, 2 seen."""
+    x, y = (_points(people, f"joints_{c}").round(2) for c in "xy")
+    if "joints_v" in people.columns:
+        v = _points(people, "joints_v")
+    else:
+        wide, high = (people[side].to_numpy()[:, None] for side in ("width", "height"))
+        v = np.where((x >= 0) & (x < wide) & (y >= 0) & (y < high), 2.0, 0.0)
+    there = v > 0
+    flat = np.stack([np.where(there, x, 0.0), np.where(there, y, 0.0), v], axis=2)
+    return pl.DataFrame(
+        {
+            "num_keypoints": there.sum(axis=1),
+            "keypoints": pl.Series(flat.reshape(people.height, -1), dtype=_FLAT),
+        }
+    ).with_columns(pl.col("keypoints").arr.to_list())
+
+
+_FLAT = pl.Array(pl.Float64, 3 * len(COCO_KEYPOINTS))
+
+
+def _points(people: pl.DataFrame, name: str) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """Take one number of each of the 17 joints: ``[people, 17]``; null: NaN."""
+    whole = people[name].explode().cast(pl.Float64).to_numpy().reshape(-1, len(JOINTS))
+    return whole[:, _PLACES]

@@ -1,0 +1,198 @@
+"""A made-up world as Dollar Street's two releases: what a photo shows, in whose home.
+
+MLCommons' ``images_v2.csv`` with ``assets``, its parts with ImageNet classes, and the list
+``metadata_full_dollar_street.json`` that Fairness Indicators reads. Dollar Street judges things,
+not people: a photo's topics are its scene and what the people in it use. Homes without an income
+are left out. De Vries et al. (2019); Gaviria Rojas et al. (2022).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import polars as pl
+
+from isolux_worlds.layouts._fhibe_columns import uuid_of
+from isolux_worlds.layouts._written import Ids, Picture, Written, save_pictures, write_bytes
+from isolux_worlds.photo_world.tables import PhotoWorld
+
+__all__ = ["SCENE_TOPICS", "TOPICS", "ids", "write"]
+
+TOPICS: Mapping[str, tuple[str, str, int]] = {
+    "Street view": ("street_view", "street sign", 919),
+    "Home": ("homes", "mobile home", 660),
+    "Fruit trees": ("fruit_trees", "park bench", 703),
+    "Car": ("cars", "sports car", 817),
+    "Living room": ("living_rooms", "studio couch", 831),
+    "Vegetables": ("vegetables", "grocery store", 582),
+    "Instrument": ("instruments", "acoustic guitar", 402),
+    "Computer": ("computers", "desktop computer", 527),
+    "Moped/motorcycle": ("motorcycles", "moped", 665),
+    "Tools": ("tools", "hammer", 587),
+    "Vegetable plot": ("vegetable_plots", "shovel", 792),
+    "Plates": ("plates", "plate", 923),
+}
+"""MLCommons' topic: the other release's label, and an ImageNet class by name and number."""
+
+SCENE_TOPICS: Mapping[str, str] = {
+    "city_street": "Street view",
+    "residential": "Home",
+    "park": "Fruit trees",
+    "highway": "Car",
+    "home": "Living room",
+    "shop": "Vegetables",
+}
+"""Scene to topic. Dollar Street has none for parks and shops: what is to be seen there stands."""
+
+_OF_OCCUPATION: Mapping[str, str] = {
+    **dict.fromkeys(("drummer", "flutist", "guitarist", "trumpeter"), "Instrument"),
+    **dict.fromkeys(("computer_user", "disk_jockey"), "Computer"),
+    "motorcyclist": "Moped/motorcycle",
+    **dict.fromkeys(("carpenter", "craftsman", "electrician", "machinist", "repairman"), "Tools"),
+    **dict.fromkeys(("farmer", "gardener"), "Vegetable plot"),
+    **dict.fromkeys(("bartender", "waiter"), "Plates"),
+}
+_REGIONS = {"af": "Africa", "am": "The Americas", "as": "Asia", "eu": "Europe"}
+_TEST = 3  # every third photo is one of the test part
+
+
+def ids(world: PhotoWorld) -> Ids:
+    """Name photos by 24 hexadecimal digits; nobody is judged."""
+    photos = _photos(world)
+    images = photos.with_row_index("number", offset=1).select(
+        "image_id", native="id", number="number"
+    )
+    nobody = {"person_id": pl.Int64, "native": pl.String, "native_image": pl.String}
+    return Ids(images, pl.DataFrame(schema=nobody))
+
+
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
+    """Write the world as Dollar Street; see ``facet.write``."""
+    photos = _photos(world)
+    paths = {image: f"assets/{one}.jpg" for image, one in photos.select("image_id", "id").rows()}
+    kept = set(paths)
+    shown = None if pictures is None else (p for p in pictures if p.image_id in kept)
+    missing = world.photos.height - photos.height
+    if missing:
+        world = _only(world, photos)
+    world = save_pictures(world, root, shown, paths)
+    table = _table(photos)
+    tested = pl.int_range(pl.len()) % _TEST == 0
+    files = [
+        _write_csv(root, "images_v2.csv", table),
+        _write_csv(root, "images_v2_imagenet_test.csv", table.filter(tested)),
+        _write_csv(root, "images_v2_imagenet_train.csv", table.filter(~tested)),
+        write_bytes(
+            root, "metadata_full_dollar_street.json", _addresses(photos).write_json().encode()
+        ),
+        *(paths.values() if pictures is not None else ()),
+    ]
+    note = f"{missing:,} photo(s) of homes without an income are left out: Dollar Street has none."
+    return Written(tuple(files), world, (note,) if missing else ())
+
+
+def _only(world: PhotoWorld, photos: pl.DataFrame) -> PhotoWorld:
+    from dataclasses import replace
+
+    return replace(
+        world,
+        photos=world.photos.join(photos, on="image_id", how="semi", maintain_order="left"),
+        people=world.people.join(photos, on="image_id", how="semi", maintain_order="left"),
+    )
+
+
+def _photos(world: PhotoWorld) -> pl.DataFrame:
+    """Describe each photo: whose home, which topics."""
+    homes = world.households.filter(pl.col("income") > 0).select(
+        "household_id", "country", "country_code", "region", "income", "latitude", "longitude"
+    )
+    scene = pl.col("scene") if "scene" in world.photos.columns else pl.lit("home")
+    photos = world.photos.select(
+        "image_id",
+        "household_id",
+        topic=scene.replace_strict(dict(SCENE_TOPICS), default="Home", return_dtype=pl.String),
+    ).join(homes, on="household_id", how="inner", maintain_order="left")
+    used = _used(world)
+    names = photos["image_id"].to_list()
+    short = [uuid_of(world.seed, "dollarstreet", name) for name in names]
+    listed = photos.join(used, on="image_id", how="left", maintain_order="left").with_columns(
+        topics=pl.concat_list("topic", pl.col("used").fill_null([])).list.unique(
+            maintain_order=True
+        ),
+        uuid=pl.Series(short, dtype=pl.String),
+        id=pl.Series([one.replace("-", "")[:24] for one in short], dtype=pl.String),
+    )
+    return listed.drop("topic", "used")
+
+
+def _used(world: PhotoWorld) -> pl.DataFrame:
+    """List what the people of each photo use."""
+    if "occupation" not in world.people.columns:
+        return pl.DataFrame(schema={"image_id": pl.String, "used": pl.List(pl.String)})
+    return (
+        world.people.select(
+            "image_id",
+            used=pl.col("occupation").replace_strict(
+                dict(_OF_OCCUPATION), default=None, return_dtype=pl.String
+            ),
+        )
+        .drop_nulls()
+        .unique(maintain_order=True)
+        .group_by("image_id", maintain_order=True)
+        .agg("used")
+    )
+
+
+def _of_topics(place: int) -> pl.Expr:
+    """Bring a photo's topics to labels (0), ImageNet's words (1) or numbers (2), as text."""
+    words = {topic: str(found[place]) for topic, found in TOPICS.items()}
+    return pl.col("topics").list.eval(pl.element().replace_strict(words, return_dtype=pl.String))
+
+
+def _table(photos: pl.DataFrame) -> pl.DataFrame:
+    """Make MLCommons' table; lists stand as JSON, those of ImageNet as Python prints them."""
+    return photos.select(
+        "id",
+        pl.col("country").alias("country.name"),
+        pl.col("country_code").alias("country.id"),
+        pl.col("region").alias("region.id"),
+        pl.lit("image").alias("type"),
+        pl.format("assets/{}.jpg", "id").alias("imageRelPath"),
+        pl.format('["{}"]', pl.col("topics").list.join('","')).alias("topics"),
+        pl.col("household_id").alias("place"),
+        "income",
+        pl.format("['{}']", _of_topics(1).list.join("', '")).alias("imagenet_synonyms"),
+        pl.format("[{}]", _of_topics(2).list.join(", ")).alias("imagenet_sysnet_id"),
+    )
+
+
+def _addresses(photos: pl.DataFrame) -> pl.DataFrame:
+    """Make the release with addresses: a row for each label of each photo."""
+    place = pl.format(
+        "{}%20{}",
+        pl.col("country").str.replace_all(" ", "%20"),
+        pl.col("household_id").str.strip_prefix("h").str.strip_chars_start("0"),
+    )
+    url = pl.format(
+        "http://static.dollarstreet.org/media/{}/image/{}/480x480-{}.jpg", place, "uuid", "uuid"
+    )
+    return (
+        photos.with_columns(url=url, label=_of_topics(0))
+        .explode("label")
+        .select(
+            _id=pl.format("{}-{}", "id", "label"),
+            id="id",
+            label="label",
+            country="country",
+            region=pl.col("region").replace_strict(_REGIONS, return_dtype=pl.String),
+            income="income",
+            url="url",
+            lat="latitude",
+            lng="longitude",
+        )
+    )
+
+
+def _write_csv(root: Path, path: str, table: pl.DataFrame) -> str:
+    return write_bytes(root, path, table.write_csv().encode())

@@ -1,0 +1,33 @@
+"""A rendered world: households, their people and photos, every probability of which is known.
+
+``settings.py`` reads a world, ``people.py`` draws it, ``response.py`` says how often a simulated
+model is right about whom, ``planted.py`` gives the exact truth of every group. Pixels, native
+layouts and simulated models' files are made beside, in ``drawing``, ``layouts`` and ``predictors``.
+"""
+
+from __future__ import annotations
+
+from isolux_worlds.photo_world.people import draw_people
+from isolux_worlds.photo_world.response import rates, right
+from isolux_worlds.photo_world.settings import (
+    PRESETS,
+    WorldSettings,
+    parse_world,
+    preset,
+    read_world,
+    world_text,
+)
+from isolux_worlds.photo_world.tables import PhotoWorld
+
+__all__ = [
+    "PRESETS",
+    "PhotoWorld",
+    "WorldSettings",
+    "draw_people",
+    "parse_world",
+    "preset",
+    "rates",
+    "read_world",
+    "right",
+    "world_text",
+]

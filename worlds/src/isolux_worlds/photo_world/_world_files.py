@@ -1,0 +1,119 @@
+"""From a world's YAML text to plain lists and mappings, and never anything more.
+
+``yaml.safe_load`` alone would take the word ``no`` as false, keep the last of two equal keys
+without a word, and let ten lines of anchors stand for billions of values. Here words stay words,
+a key that stands twice is refused, and so are anchors.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from isolux.vocabulary.errors import FileError, SpecError
+
+__all__ = ["LARGEST_BYTES", "read_yaml_file", "read_yaml_text"]
+
+LARGEST_BYTES = 256 * 1024
+"""A world is a page of text; a larger file is something else."""
+
+_BOOL, _TEXT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:str"
+
+
+def read_yaml_file(path: str | Path) -> dict[str, Any]:
+    """Read a YAML file that holds one mapping.
+
+    Raises
+    ------
+    FileError
+        No such file, too large, not UTF-8 or not YAML, with the line.
+    SpecError
+        It holds something else than a mapping, a key twice, or an anchor.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(LARGEST_BYTES + 1)
+        text = content.decode("utf-8-sig")
+    except FileNotFoundError as error:
+        raise FileError("there is no such file", where=str(path)) from error
+    except (OSError, ValueError) as error:
+        raise FileError("the file cannot be read", found=str(error), where=str(path)) from error
+    if len(content) > LARGEST_BYTES:
+        raise FileError(
+            "the file is too large to be a world",
+            expected=f"at most {LARGEST_BYTES:,} bytes",
+            where=str(path),
+        )
+    return read_yaml_text(text, where=str(path))
+
+
+def read_yaml_text(text: str, *, where: str | None = None) -> dict[str, Any]:
+    """Read YAML text that holds one mapping; errors as in ``read_yaml_file``.
+
+    Examples
+    --------
+    >>> read_yaml_text("facial_hair: {no: 0.8, yes: 0.2}")
+    {'facial_hair': {'no': 0.8, 'yes': 0.2}}
+    """
+    import yaml
+
+    try:
+        loader = yaml.SafeLoader(text)
+        try:
+            root = loader.get_single_node()
+            if root is not None:
+                _check_nodes(root, where)
+            found = None if root is None else loader.construct_document(root)
+        finally:
+            loader.dispose()
+    except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
+        first = " ".join(str(error).split())[:300]
+        raise FileError("the file is not valid YAML", found=first, where=where) from error
+    if not isinstance(found, dict):
+        raise SpecError(
+            "the file holds no world",
+            expected="lines such as `name: fair`",
+            found="an empty file" if found is None else type(found).__name__,
+            where=where,
+        )
+    return {str(key): value for key, value in found.items()}
+
+
+def _check_nodes(root: Any, where: str | None) -> None:
+    """Walk every node once: refuse anchors and double keys, and keep words as words."""
+    seen: set[int] = set()
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            raise SpecError(
+                "a world is written without anchors",
+                expected="every value where it is meant",
+                found="an alias such as *name",
+                where=_line(node, where),
+            )
+        seen.add(id(node))
+        if node.id == "mapping":
+            _check_keys(node, where)
+            waiting += [part for pair in node.value for part in pair]
+        elif node.id == "sequence":
+            waiting += node.value
+        elif node.tag == _BOOL and node.value.lower() not in ("true", "false"):
+            node.tag = _TEXT
+
+
+def _check_keys(node: Any, where: str | None) -> None:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        if key.id == "scalar" and key.value in seen:
+            raise SpecError(
+                f"the key {key.value[:80]!r} stands twice",
+                expected="every key once",
+                where=_line(key, where),
+            )
+        seen.add(str(key.value))
+
+
+def _line(node: Any, where: str | None) -> str:
+    line = f"line {node.start_mark.line + 1}"
+    return f"{where}, {line}" if where else line

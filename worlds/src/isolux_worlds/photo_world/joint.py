@@ -1,0 +1,225 @@
+"""The joint distribution of a world's attributes: a Bayesian network, and draws from it.
+
+``network`` makes nodes of the settings: the world's attributes in their order, then whatever else
+the painter draws, with its usual shares. ``draw_codes`` draws each attribute once for whoever has
+it (a home, a photo, a subject, somebody in a photo). Given the attributes before it, a value hangs
+on nothing else, so that people's rows have exactly the network's distribution: how many photos,
+subjects and people there are is drawn without looking at anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux_worlds._draw import FloatArray, IntArray, stream
+from isolux_worlds.photo_world.places import PLACE_VALUES
+from isolux_worlds.photo_world.vocabulary import DRAWN, Level
+
+if TYPE_CHECKING:
+    from isolux_worlds.photo_world.settings import WorldSettings
+
+__all__ = [
+    "CodeArray",
+    "Node",
+    "Rule",
+    "Tree",
+    "ancestors",
+    "draw_codes",
+    "hits",
+    "network",
+    "rule_numbers",
+]
+
+CodeArray = npt.NDArray[np.int16]
+"""Places of values in an attribute's list."""
+
+BoolArray = npt.NDArray[np.bool_]
+Where = Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Shares that hold where a condition does."""
+
+    where: Where
+    shares: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An attribute: who has it, its values, their shares, and the rules that replace those.
+
+    The first rule that holds counts. ``named``: the world names it, and does not leave it to the
+    painter's usual shares.
+    """
+
+    name: str
+    level: Level
+    values: tuple[str, ...]
+    shares: FloatArray
+    rules: tuple[Rule, ...] = ()
+    named: bool = True
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The attributes that its rules ask about."""
+        return tuple(dict.fromkeys(name for rule in self.rules for name in rule.where))
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Who belongs to whom, as row numbers: people, their photos and subjects, and the homes.
+
+    Parameters
+    ----------
+    households, images, subjects, people : int
+        How many there are.
+    household_of_image, household_of_subject : [images], [subjects] int
+    image_of_person, subject_of_person : [people] int
+    """
+
+    households: int
+    household_of_image: IntArray
+    household_of_subject: IntArray
+    image_of_person: IntArray
+    subject_of_person: IntArray
+
+    def count(self, level: Level) -> int:
+        """How many there are at a level."""
+        return {
+            "household": self.households,
+            "image": len(self.household_of_image),
+            "subject": len(self.household_of_subject),
+            "person": len(self.image_of_person),
+        }[level]
+
+    def up(self, codes: CodeArray, owner: Level, level: Level) -> CodeArray:
+        """Hand the values of those above down to a level: a home's to its photos."""
+        if owner == level:
+            return codes
+        if level == "person":
+            if owner == "image":
+                return codes[self.image_of_person]
+            if owner == "subject":
+                return codes[self.subject_of_person]
+            return codes[self.household_of_image[self.image_of_person]]
+        of = self.household_of_image if level == "image" else self.household_of_subject
+        return codes[of]
+
+
+def network(settings: WorldSettings) -> tuple[Node, ...]:
+    """List a world's attributes: its own in their order, then what else the painter draws.
+
+    The settings are taken as sound (``WorldSettings`` is, once made).
+
+    Examples
+    --------
+    >>> from isolux_worlds.photo_world.settings import WorldSettings
+    >>> nodes = network(WorldSettings(name="plain", attributes={"lighting": {}}))
+    >>> nodes[0].name, nodes[0].values[:2], nodes[1].name
+    ('lighting', ('well_lit', 'dimly_lit'), 'scene')
+    """
+    nodes = []
+    for name, given in settings.attributes.items():
+        usual = DRAWN.get(name)
+        shares: Mapping[str, float] = given.shares or (usual.shares if usual else {})
+        if not shares:
+            shares = dict.fromkeys(PLACE_VALUES[name], 1.0)
+        values = tuple(shares)
+        rules = tuple(Rule(rule.where, _row(values, rule.shares)) for rule in given.given)
+        level = given.level or (usual.level if usual else "household")
+        nodes.append(Node(name, level, values, _row(values, shares), rules))
+    for name, drawn in DRAWN.items():
+        if name not in settings.attributes:
+            values = tuple(drawn.shares)
+            nodes.append(Node(name, drawn.level, values, _row(values, drawn.shares), named=False))
+    return tuple(nodes)
+
+
+def hits(
+    where: Where,
+    values: Mapping[str, tuple[str, ...]],
+    codes: Mapping[str, npt.NDArray[np.integer]],
+) -> BoolArray:
+    """Tell for whom a condition holds: everybody's value of each attribute is among those named.
+
+    Parameters
+    ----------
+    where : mapping of str to sequence of str
+    values : mapping of str to tuple of str
+        Attribute to its values, in order.
+    codes : mapping of str to int array
+        Attribute to the place of each one's value; the arrays broadcast together.
+    """
+    held: BoolArray = np.ones((), dtype=np.bool_)
+    for name, meant in where.items():
+        concerned = np.array([value in meant for value in values[name]], dtype=np.bool_)
+        held = np.asarray(held & concerned[codes[name]])
+    return held
+
+
+def rule_numbers(
+    node: Node,
+    values: Mapping[str, tuple[str, ...]],
+    codes: Mapping[str, npt.NDArray[np.integer]],
+    shape: tuple[int, ...],
+) -> npt.NDArray[np.int64]:
+    """Give the number of the rule that counts for each: the first that holds; -1: none does."""
+    which = np.full(shape, -1, dtype=np.int64)
+    for number in range(len(node.rules) - 1, -1, -1):
+        held = np.broadcast_to(hits(node.rules[number].where, values, codes), shape)
+        which[held] = number
+    return which
+
+
+def ancestors(nodes: Sequence[Node], names: Iterable[str]) -> list[Node]:
+    """List these attributes and all that they hang on, in the network's order."""
+    wanted = set(names)
+    for node in reversed(nodes):  # what something hangs on comes before it
+        if node.name in wanted:
+            wanted |= set(node.parents)
+    return [node for node in nodes if node.name in wanted]
+
+
+def draw_codes(nodes: Sequence[Node], tree: Tree, seed: int) -> dict[str, CodeArray]:
+    """Draw every attribute for whoever has it; each has a random stream of its own name.
+
+    Returns
+    -------
+    dict of str to int array
+        Attribute to the places of values, one for each home, photo, subject or person.
+    """
+    drawn: dict[str, CodeArray] = {}
+    level = {node.name: node.level for node in nodes}
+    values = {node.name: node.values for node in nodes}
+    for node in nodes:
+        n = tree.count(node.level)
+        uniform = stream(seed, "attribute", node.name).random(n)
+        codes = _quantiles(node.shares, uniform)
+        if node.rules:
+            above = {p: tree.up(drawn[p], level[p], node.level) for p in node.parents}
+            which = rule_numbers(node, values, above, (n,))
+            for number, rule in enumerate(node.rules):
+                concerned = which == number
+                codes[concerned] = _quantiles(rule.shares, uniform[concerned])
+        drawn[node.name] = codes
+    return drawn
+
+
+def _quantiles(shares: FloatArray, uniform: FloatArray) -> CodeArray:
+    """Invert the distribution function; values of share 0 are never drawn."""
+    steps = np.cumsum(shares)
+    last = int(np.flatnonzero(shares)[-1])
+    found = np.searchsorted(steps[:last], uniform, side="right")
+    return found.astype(np.int16)
+
+
+def _row(values: tuple[str, ...], shares: Mapping[str, float]) -> FloatArray:
+    """Shares in the order of the values, of sum 1 exactly but for rounding."""
+    row = np.array([shares.get(value, 0.0) for value in values], dtype=np.float64)
+    return np.asarray(row / row.sum())

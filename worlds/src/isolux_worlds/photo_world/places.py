@@ -1,0 +1,166 @@
+"""Where homes are, and what they earn: countries' approximate centres, and incomes by group.
+
+Regions are Dollar Street's four. Incomes of a group are a log-normal cut off at the group's ends:
+the least and the most that Dollar Street's homes have, and between them the borders of the
+buckets round(ln(income) / 3) of Fairness Indicators.
+
+References
+----------
+.. [1] Gaviria Rojas, W. et al. (2022). The Dollar Street Dataset. NeurIPS Datasets and Benchmarks.
+.. [2] Goyal, P. et al. (2022). Fairness Indicators for Systematic Assessments of Visual Feature
+   Extractors. FAccT, section 3.2.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from isolux_worlds._draw import FloatArray, IntArray, stream
+
+__all__ = ["COUNTRIES", "INCOMES", "PLACE_VALUES", "REGIONS", "Country", "draw_incomes", "located"]
+
+
+@dataclass(frozen=True, slots=True)
+class Country:
+    """A country, its two letters, its region, and about where its middle lies, degrees."""
+
+    name: str
+    code: str
+    region: str
+    latitude: float
+    longitude: float
+
+
+COUNTRIES = (
+    Country("Burkina Faso", "bf", "af", 12.2, -1.6),
+    Country("Cameroon", "cm", "af", 5.7, 12.7),
+    Country("Egypt", "eg", "af", 26.8, 30.0),
+    Country("Ethiopia", "et", "af", 9.1, 39.6),
+    Country("Ghana", "gh", "af", 7.9, -1.0),
+    Country("Kenya", "ke", "af", 0.5, 37.9),
+    Country("Malawi", "mw", "af", -13.3, 34.3),
+    Country("Nigeria", "ng", "af", 9.1, 8.1),
+    Country("Rwanda", "rw", "af", -2.0, 29.9),
+    Country("South Africa", "za", "af", -29.0, 25.1),
+    Country("Tunisia", "tn", "af", 34.1, 9.6),
+    Country("Argentina", "ar", "am", -35.4, -65.2),
+    Country("Bolivia", "bo", "am", -16.7, -64.7),
+    Country("Brazil", "br", "am", -10.8, -53.1),
+    Country("Canada", "ca", "am", 56.1, -106.3),
+    Country("Colombia", "co", "am", 3.9, -73.1),
+    Country("Guatemala", "gt", "am", 15.7, -90.4),
+    Country("Haiti", "ht", "am", 18.9, -72.7),
+    Country("Mexico", "mx", "am", 23.9, -102.5),
+    Country("Peru", "pe", "am", -9.2, -74.4),
+    Country("United States", "us", "am", 39.8, -98.6),
+    Country("Bangladesh", "bd", "as", 23.8, 90.3),
+    Country("Cambodia", "kh", "as", 12.7, 104.9),
+    Country("China", "cn", "as", 36.6, 103.8),
+    Country("India", "in", "as", 22.9, 79.6),
+    Country("Indonesia", "id", "as", -2.2, 117.2),
+    Country("Jordan", "jo", "as", 31.3, 36.8),
+    Country("Nepal", "np", "as", 28.2, 83.9),
+    Country("Pakistan", "pk", "as", 29.9, 69.3),
+    Country("Philippines", "ph", "as", 11.8, 122.9),
+    Country("South Korea", "kr", "as", 36.4, 127.8),
+    Country("Vietnam", "vn", "as", 16.6, 106.3),
+    Country("Denmark", "dk", "eu", 56.0, 10.0),
+    Country("France", "fr", "eu", 46.6, 2.5),
+    Country("Italy", "it", "eu", 42.8, 12.1),
+    Country("Netherlands", "nl", "eu", 52.1, 5.3),
+    Country("Romania", "ro", "eu", 45.9, 25.0),
+    Country("Serbia", "rs", "eu", 44.2, 20.8),
+    Country("Spain", "es", "eu", 40.2, -3.6),
+    Country("Sweden", "se", "eu", 62.8, 16.7),
+    Country("Ukraine", "ua", "eu", 49.0, 31.4),
+)
+"""Real countries: names and letters of ISO 3166, centres to about a degree."""
+
+REGIONS = ("af", "am", "as", "eu")
+"""Africa, the Americas, Asia, Europe."""
+
+_ENDS = (27.0, 10_098.0)  # US dollars a month: all of Dollar Street's homes lie between
+_BORDERS = (math.exp(4.5), math.exp(7.5))
+INCOMES: Mapping[str, tuple[float, float]] = {
+    "low": (_ENDS[0], _BORDERS[0]),
+    "middle": _BORDERS,
+    "high": (_BORDERS[1], _ENDS[1]),
+}
+"""US dollars a month of each income group, ends included."""
+
+PLACE_VALUES: Mapping[str, tuple[str, ...]] = {
+    "income_group": tuple(INCOMES),
+    "region": REGIONS,
+    "country": tuple(country.name for country in COUNTRIES),
+}
+"""What a world may plant about its homes, and the values that these attributes may have."""
+
+_MEDIAN, _SPREAD = 320.0, 1.3  # of the log-normal, before it is cut: US dollars; of the logarithm
+_DEGREES = 0.5  # homes lie about their country's centre: standard deviation
+
+
+def draw_incomes(groups: IntArray | None, homes: int, seed: int) -> FloatArray:
+    """Draw monthly incomes, US dollars.
+
+    Parameters
+    ----------
+    groups : [homes] int, optional
+        Place of each home's group in ``INCOMES``; none: anywhere between the ends.
+    homes, seed : int
+
+    Examples
+    --------
+    >>> draw_incomes(np.array([0, 1, 2]), 3, seed=1).round(0).tolist()
+    [82.0, 126.0, 3233.0]
+    """
+    from scipy.special import ndtr, ndtri
+
+    ends = np.array([_ENDS, *INCOMES.values()])
+    below, above = ndtr((np.log(ends) - math.log(_MEDIAN)) / _SPREAD).T
+    row = np.zeros(homes, dtype=np.int64) if groups is None else groups.astype(np.int64) + 1
+    uniform = stream(seed, "income").random(homes)
+    between = below[row] + uniform * (above[row] - below[row])
+    drawn = np.exp(math.log(_MEDIAN) + _SPREAD * ndtri(between))
+    return np.asarray(np.round(np.clip(drawn, np.ceil(ends[row, 0]), np.floor(ends[row, 1])), 2))
+
+
+def located(
+    homes: int,
+    seed: int,
+    *,
+    region: tuple[tuple[str, ...], IntArray] | None = None,
+    country: tuple[tuple[str, ...], IntArray] | None = None,
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Draw each home's country and its place in it.
+
+    Parameters
+    ----------
+    homes, seed : int
+    region, country : (values, [homes] int), optional
+        What the world plants: an attribute's values and the place of each home's value.
+
+    Returns
+    -------
+    (country, latitude, longitude)
+        ``[homes]``: the place in ``COUNTRIES``, and degrees.
+    """
+    rng = stream(seed, "place")
+    uniform = rng.random(homes)
+    if country is not None:
+        names = [c.name for c in COUNTRIES]
+        which = np.array([names.index(name) for name in country[0]])[country[1]]
+    elif region is not None:
+        which = np.zeros(homes, dtype=np.int64)
+        for number, name in enumerate(region[0]):
+            those = np.array([i for i, c in enumerate(COUNTRIES) if c.region == name])
+            here = region[1] == number
+            which[here] = those[(uniform[here] * len(those)).astype(np.int64)]
+    else:
+        which = (uniform * len(COUNTRIES)).astype(np.int64)
+    centre = np.array([(c.latitude, c.longitude) for c in COUNTRIES])[which]
+    spot = centre + np.clip(rng.standard_normal((homes, 2)), -3, 3) * _DEGREES
+    return which, spot[:, 0].round(5), spot[:, 1].round(5)

@@ -1,0 +1,247 @@
+"""Where people stand in a photo: how large, how far to the side, who is in front of whom.
+
+``view`` says what of somebody is in the photo: all of them (``full``); head to hips, the border
+cutting them there (``torso``); head and shoulders (``face``). ``distance`` says how large that is.
+Nearer people are larger, stand lower, and cover those behind.
+
+The photo's width is parted among its people. Nobody's shoulders reach over a neighbour's head, so
+that of two people neither covers the other whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux_worlds._draw import FloatArray, IntArray
+from isolux_worlds.photo_world.poses import (
+    FLESH,
+    HIPS_TO_TOP,
+    SHOULDERS_TO_TOP,
+    Figures,
+)
+from isolux_worlds.photo_world.tables import JOINTS
+
+__all__ = ["LEAST_PX", "Placed", "placed"]
+
+LEAST_PX = 8.0
+"""No box is narrower or lower than this."""
+
+_NOSE, _RIGHT_EAR, _LEFT_EAR = (JOINTS.index(n) for n in ("nose", "right_ear", "left_ear"))
+_RIGHT_SHOULDER, _LEFT_SHOULDER = (JOINTS.index(f"{s}_shoulder") for s in ("right", "left"))
+_BELOW_SHOULDERS = 0.06
+_REACH = 0.16  # half the breadth of shoulders and what is around them
+_FRACTIONS: Mapping[str, Mapping[str, tuple[float, float]]] = {
+    "full": {"near": (0.74, 0.92), "middle": (0.50, 0.68), "far": (0.30, 0.44)},
+    "torso": {"near": (0.76, 0.90), "middle": (0.58, 0.70), "far": (0.42, 0.52)},
+    "face": {"near": (0.74, 0.86), "middle": (0.54, 0.66), "far": (0.38, 0.48)},
+}
+"""What is in the photo of somebody, in parts of the photo's height."""
+_SPANS = {"full": 1.0, "torso": HIPS_TO_TOP, "face": SHOULDERS_TO_TOP + _BELOW_SHOULDERS}
+_OWN_PART = 0.65  # of a place: what stands out of its middle; two neighbours' heads are .7 apart
+_MARGIN = 0.015
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Everybody's joints and boxes in pixels, and who is in front.
+
+    Parameters
+    ----------
+    joints_x, joints_y : [people, 33]
+    box, face : [people, 4]
+        x, y, width, height; inside the photo, of 8 pixels or more.
+    layer : [people] int
+        0 is the farthest of a photo.
+    """
+
+    joints_x: npt.NDArray[np.float32]
+    joints_y: npt.NDArray[np.float32]
+    box: FloatArray
+    face: FloatArray
+    layer: IntArray
+
+
+def placed(
+    body: Figures,
+    *,
+    view: tuple[tuple[str, ...], IntArray],
+    distance: tuple[tuple[str, ...], IntArray],
+    image: IntArray,
+    stature: FloatArray,
+    size: tuple[int, int],
+    rng: np.random.Generator,
+) -> Placed:
+    """Put bodies into photos.
+
+    Parameters
+    ----------
+    body : Figures
+    view, distance : (values, [people] int)
+        The attribute's values, and the place of each one's.
+    image : [people] int
+        Each one's photo, rising.
+    stature : [people] float
+        How tall they are; 1 is usual.
+    size : (width, height)
+        Of all photos, pixels.
+    rng : numpy.random.Generator
+    """
+    width, height = size
+    crowd = np.bincount(image)[image]
+    left, right = _reach(body, view)
+    scale = _scale(body, view, distance, (left, right), stature, width / crowd, size, rng)
+    nose = _across((left * scale, right * scale), image, crowd, width, rng)
+    x0 = nose - body.x[_NOSE] * scale
+    y0 = _down(body, view, scale, height, rng)
+    joints_x = (body.x * scale.astype(np.float32) + x0.astype(np.float32)).T
+    joints_y = (body.y * scale.astype(np.float32) + y0.astype(np.float32)).T
+    order = np.lexsort((scale, image))
+    starts = np.flatnonzero(np.diff(image, prepend=-1))
+    layer = np.empty(len(image), dtype=np.int64)
+    layer[order] = np.arange(len(image)) - starts[image]
+    return Placed(
+        np.ascontiguousarray(joints_x),
+        np.ascontiguousarray(joints_y),
+        _clipped(_body_ends(body), scale, x0, y0, size),
+        _clipped(_face_ends(body), scale, x0, y0, size),
+        layer,
+    )
+
+
+def _is(attribute: tuple[tuple[str, ...], IntArray], value: str) -> npt.NDArray[np.bool_]:
+    values, codes = attribute
+    return codes == values.index(value) if value in values else np.zeros(len(codes), np.bool_)
+
+
+def _reach(body: Figures, view: tuple[tuple[str, ...], IntArray]) -> tuple[FloatArray, FloatArray]:
+    """How far people reach to the left and right of their nose, in statures.
+
+    Only who is in the photo whole has to have room for the arms.
+    """
+    nose = body.x[_NOSE]
+    full = _is(view, "full")
+    left = np.where(full, nose - body.x.min(axis=0) + FLESH, _REACH)
+    right = np.where(full, body.x.max(axis=0) - nose + FLESH, _REACH)
+    return left.astype(np.float64), right.astype(np.float64)
+
+
+def _scale(
+    body: Figures,
+    view: tuple[tuple[str, ...], IntArray],
+    distance: tuple[tuple[str, ...], IntArray],
+    reach: tuple[FloatArray, FloatArray],
+    stature: FloatArray,
+    room: FloatArray,
+    size: tuple[int, int],
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Pixels of a stature: as the distance says, but with room for everybody."""
+    width, height = size
+    ends = np.array([[_FRACTIONS[v][d] for d in distance[0]] for v in view[0]], dtype=np.float64)[
+        view[1], distance[1]
+    ]
+    share = ends[:, 0] + rng.random(len(room)) * (ends[:, 1] - ends[:, 0])
+    span = np.array([_SPANS[v] for v in view[0]])[view[1]]
+    widest = np.maximum(*reach)
+    most = np.minimum(_OWN_PART * room / np.maximum(widest, _REACH), 0.48 * width / widest)
+    wanted = share * height / span * stature
+    # Cut borders let heads be large: those of one photo shrink together, so that near stays near.
+    largest = height / span
+    together = wanted * np.minimum(1.0, most / largest)
+    high = (body.y.max(axis=0) - body.top_y.clip(max=body.y.min(axis=0)) + 2 * FLESH).astype(float)
+    fitting = np.minimum(np.minimum(wanted, most), (1 - 2 * _MARGIN) * height / high)
+    return np.asarray(np.where(_is(view, "full"), fitting, together), dtype=np.float64)
+
+
+def _across(
+    reach: tuple[FloatArray, FloatArray],
+    image: IntArray,
+    crowd: IntArray,
+    width: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Place noses (x): about the middles of places dealt at random, as far in as reach asks."""
+    n = len(image)
+    order = np.lexsort((rng.random(n), image))
+    starts = np.flatnonzero(np.diff(image, prepend=-1))
+    slot = np.empty(n, dtype=np.int64)
+    slot[order] = np.arange(n) - starts[image]
+    room = width / crowd
+    spread = np.where(crowd == 1, 0.2, 0.08)
+    nose = (slot + 0.5 + rng.uniform(-1, 1, n) * spread) * room
+    least = np.minimum(reach[0] + _MARGIN * width / 2, width / 2)
+    most = np.maximum(width - reach[1] - _MARGIN * width / 2, width / 2)
+    return np.asarray(np.clip(nose, least, most))
+
+
+def _down(
+    body: Figures,
+    view: tuple[tuple[str, ...], IntArray],
+    scale: FloatArray,
+    height: int,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Place hips (y): feet on a ground that rises with distance, or the border where it cuts."""
+    feet = body.y.max(axis=0) + FLESH
+    head = np.minimum(body.top_y, body.y.min(axis=0)) - FLESH
+    ground = (0.58 + rng.uniform(-0.01, 0.01, len(scale))) * height + 0.40 * scale
+    lowest = (1 - _MARGIN) * height
+    ground = np.clip(ground, np.minimum(_MARGIN * height + (feet - head) * scale, lowest), lowest)
+    shoulders = (body.y[_RIGHT_SHOULDER] + body.y[_LEFT_SHOULDER]) / 2
+    hips: FloatArray = np.select(
+        [_is(view, "torso"), _is(view, "face")],
+        [height + 0.01 * scale, height - (shoulders + _BELOW_SHOULDERS) * scale],
+        ground - feet * scale,
+    )
+    return hips
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """A box about a body's own zero, in statures."""
+
+    left: npt.NDArray[np.float32]
+    right: npt.NDArray[np.float32]
+    top: npt.NDArray[np.float32]
+    bottom: npt.NDArray[np.float32]
+
+
+def _body_ends(body: Figures) -> _Ends:
+    return _Ends(
+        body.x.min(axis=0) - FLESH,
+        body.x.max(axis=0) + FLESH,
+        np.minimum(body.top_y, body.y.min(axis=0) - FLESH),
+        body.y.max(axis=0) + FLESH,
+    )
+
+
+def _face_ends(body: Figures) -> _Ends:
+    right, left = body.x[_RIGHT_EAR], body.x[_LEFT_EAR]
+    sides = np.minimum(right, left), np.maximum(right, left)
+    return _Ends(*sides, body.face_top, body.face_bottom)
+
+
+def _clipped(
+    ends: _Ends,
+    scale: FloatArray,
+    x0: FloatArray,
+    y0: FloatArray,
+    size: tuple[int, int],
+) -> FloatArray:
+    """Boxes inside the photo, widened about their middle where they are too small."""
+    found = []
+    for low, high, start, length in (
+        (ends.left, ends.right, x0, size[0]),
+        (ends.top, ends.bottom, y0, size[1]),
+    ):
+        a = np.clip(low * scale + start, 0, length)
+        b = np.clip(high * scale + start, 0, length)
+        middle, extent = (a + b) / 2, np.maximum(b - a, LEAST_PX)
+        a = np.clip(middle - extent / 2, 0, length - extent)
+        found.append((np.floor(a * 100) / 100, np.floor(extent * 100) / 100))
+    (x, w), (y, h) = found
+    return np.stack([x, y, w, h], axis=1)

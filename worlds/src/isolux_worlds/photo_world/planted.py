@@ -1,0 +1,274 @@
+"""The exact truth of every group of a world, by enumeration of its network.
+
+Only attributes that matter are laid out: those that a model's effects and a grouping name, and
+what they hang on. Each combination of their values is a cell with a probability and a chance to be
+right; a group's rate is its cells' mean. Nothing is drawn: the answer is the world's, not a
+sample's. People are counted as often as they are in photos.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux_worlds._draw import FloatArray, IntArray
+from isolux_worlds.photo_world.joint import Node, ancestors, network, rule_numbers
+from isolux_worlds.photo_world.response import chance
+
+if TYPE_CHECKING:
+    from isolux_worlds.photo_world.settings import ModelSettings, WorldSettings
+
+__all__ = ["MOST_CELLS", "planted", "planted_controlled", "planted_record"]
+
+MOST_CELLS = 10_000_000
+"""Combinations of values that are laid out, at most: some 300 MB."""
+
+_SAME = 1e-12
+"""Rates that differ by less differ by rounding."""
+
+_TRUTH = ("metric", "label", "attribute", "kind", "group_a", "group_b", "value", "note")
+_SCHEMA = {
+    "model": pl.String(),
+    "attribute": pl.String(),
+    "group": pl.String(),
+    "values": pl.List(pl.String()),
+    "share": pl.Float64(),
+    "value": pl.Float64(),
+    "difference": pl.Float64(),
+}
+
+
+def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame:
+    """Give a model's true rate for everyone, every group and every intersection of ``by``.
+
+    Parameters
+    ----------
+    settings : WorldSettings
+    model : str or ModelSettings
+        One of the world's, by name, or any other whose effects its attributes allow.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model``; ``attribute`` (null: everyone); ``group`` (display); ``values`` (list);
+        ``share`` (of people in photos, 0 to 1; groups of nobody are left out); ``value`` (chance
+        that the model is right about one of them, 0 to 1, higher is better); ``difference`` (to
+        everyone's, same unit).
+
+    Raises
+    ------
+    SpecError
+        More than ``MOST_CELLS`` combinations of values.
+    UnknownNameError
+        No such model, attribute or value.
+
+    Examples
+    --------
+    Nothing shows along one attribute, and much where two of them meet:
+
+    >>> from isolux_worlds.photo_world.settings import preset
+    >>> truth = planted(preset("masked"), "aurora")
+    >>> both = "skin_tone*perceived_gender_presentation"
+    >>> truth.filter(attribute="skin_tone")["difference"].abs().max() < 1e-12
+    True
+    >>> truth.filter(attribute=both)["value"].round(3).unique().sort().to_list()
+    [0.631, 0.85]
+    """
+    own = settings.model_named(model) if isinstance(model, str) else model
+    nodes = network(settings)
+    _check_model(own, nodes)
+    cells = _cells(nodes, own, ())
+    everyone = float((cells.share * cells.rate).sum())
+    rows: list[tuple[object, ...]] = [(own.name, None, "everyone", [], 1.0, everyone, 0.0)]
+    for entry in settings.groupings:
+        names = entry.split("*")
+        share, rate = _by(_cells(nodes, own, names), names)
+        values = product(*(_named(nodes, name).values for name in names))
+        for group, held, value in zip(values, share.ravel(), rate.ravel(), strict=True):
+            if held > 0:
+                told = float(value)
+                rows.append(
+                    (own.name, entry, " × ".join(group), list(group), float(held), told,
+                     told - everyone)
+                )  # fmt: skip
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+
+
+def planted_record(
+    settings: WorldSettings, model: str | ModelSettings, metric: str = "accuracy"
+) -> list[dict[str, object]]:
+    """Say what was planted for one model, as a run's record keeps it for the report.
+
+    One truth for each attribute and intersection of ``by``: the difference between the two groups
+    that lie farthest apart, and 0 where nothing was planted.
+
+    Parameters
+    ----------
+    settings : WorldSettings
+    model : str or ModelSettings
+    metric : str
+        The metric whose value in a group is the share of people that the model is right about.
+
+    Returns
+    -------
+    list of dict
+        ``metric``, ``label`` (None), ``attribute``, ``kind`` ("difference"), ``group_a`` (the
+        lower), ``group_b``, ``value`` (a − b, 0 to −1), ``note``.
+
+    Examples
+    --------
+    >>> from isolux_worlds.photo_world.settings import preset
+    >>> {row["value"] for row in planted_record(preset("fair"), "aurora")}
+    {0.0}
+    """
+    truth = planted(settings, model).drop_nulls("attribute")
+    rounded = pl.col("value").round(12)
+    ends = truth.group_by("attribute", maintain_order=True).agg(
+        group_a=pl.col("group").get(rounded.arg_min()),
+        group_b=pl.col("group").get(rounded.arg_max()),
+        first=pl.col("group").get(0),
+        second=pl.col("group").get(1, null_on_oob=True),
+        value=(pl.col("value").min() - pl.col("value").max()).round(12),
+    )
+    same = pl.col("value").abs() < _SAME
+    told = ends.with_columns(
+        metric=pl.lit(metric),
+        label=pl.lit(None, dtype=pl.String),
+        kind=pl.lit("difference"),
+        group_a=pl.when(same).then("first").otherwise("group_a"),
+        group_b=pl.when(same).then("second").otherwise("group_b"),
+        value=pl.when(same).then(0.0).otherwise("value"),
+        note=pl.when(same).then(pl.lit("nothing was planted here")).otherwise(pl.lit("")),
+    )
+    return told.drop_nulls("group_b").select(*_TRUTH).to_dicts()
+
+
+def planted_controlled(
+    settings: WorldSettings, model: str | ModelSettings, attribute: str, control: str
+) -> pl.DataFrame:
+    """Give the groups' true rates at one common mix of another attribute: everyone's.
+
+    Parameters
+    ----------
+    settings : WorldSettings
+    model : str or ModelSettings
+    attribute, control : str
+        Attributes of the world; what the groups are, and what is held at everyone's mix (direct
+        standardisation, as ``stats.confounding.standardised``).
+
+    Returns
+    -------
+    polars.DataFrame
+        ``group``; ``value`` (0 to 1, higher is better; null: nobody of the group has a value of
+        the control that others have).
+
+    Examples
+    --------
+    >>> from isolux_worlds.photo_world.settings import preset
+    >>> at_equal_light = planted_controlled(preset("confounded"), "aurora", "skin_tone", "lighting")
+    >>> values = at_equal_light["value"]
+    >>> values.max() - values.min() < 1e-12
+    True
+    """
+    own = settings.model_named(model) if isinstance(model, str) else model
+    nodes = network(settings)
+    _check_model(own, nodes)
+    names = [attribute, control]
+    groups, _ = (_named(nodes, name).values for name in names)
+    if attribute == control:
+        raise SpecError(
+            "an attribute cannot be held at one mix of itself",
+            expected="two attributes",
+            found=repr(attribute),
+        )
+    share, rate = _by(_cells(nodes, own, names), names)
+    mix = share.sum(axis=0)
+    lacking = ((share == 0) & (mix > 0)).any(axis=1)
+    value = np.where(mix > 0, mix * np.nan_to_num(rate), 0.0).sum(axis=1)
+    told = [None if no else float(v) for no, v in zip(lacking, value, strict=True)]
+    return pl.DataFrame({"group": groups, "value": pl.Series(told, dtype=pl.Float64)})
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Combinations of values, one axis for each attribute; shares sum to 1."""
+
+    names: tuple[str, ...]
+    share: FloatArray
+    rate: FloatArray
+
+
+def _cells(nodes: Sequence[Node], model: ModelSettings, grouped: Iterable[str]) -> _Cells:
+    asked = {name for effect in model.effects for name in effect.where} | set(grouped)
+    held = ancestors(nodes, asked)
+    lengths = tuple(len(node.values) for node in held)
+    total = 1
+    for length in lengths:
+        total *= length
+    if total > MOST_CELLS:
+        raise SpecError(
+            "there are too many combinations of values to list",
+            expected=f"at most {MOST_CELLS:,}",
+            found=f"{total:,} of {', '.join(node.name for node in held)}",
+            hint="intersect fewer attributes, or let fewer hang on one another",
+        )
+    places = {
+        node.name: np.arange(length).reshape([-1 if j == i else 1 for j in range(len(held))])
+        for i, (node, length) in enumerate(zip(held, lengths, strict=True))
+    }
+    values = {node.name: node.values for node in held}
+    share = np.ones([1] * len(held))
+    for node in held:
+        share = share * _conditional(node, values, places)
+    rate = chance(model, values, places)
+    names = tuple(node.name for node in held)
+    return _Cells(names, np.broadcast_to(share, lengths), np.broadcast_to(rate, lengths))
+
+
+def _conditional(
+    node: Node, values: dict[str, tuple[str, ...]], places: dict[str, IntArray]
+) -> FloatArray:
+    """P(value | what it hangs on), with an axis of its own and one for each of those."""
+    own = places[node.name]
+    above = {name: places[name] for name in node.parents}
+    shape = np.broadcast_shapes(*(a.shape for a in above.values()), (1,) * own.ndim)
+    which = rule_numbers(node, values, above, shape)
+    rows = np.stack([*(rule.shares for rule in node.rules), node.shares])  # the last: no rule holds
+    return np.asarray(rows[which, own])
+
+
+def _by(cells: _Cells, names: list[str]) -> tuple[FloatArray, FloatArray]:
+    """Share and rate of each combination of these attributes' values: one axis for each.
+
+    NaN: nobody.
+    """
+    kept = [cells.names.index(name) for name in names]
+    others = tuple(i for i in range(len(cells.names)) if i not in kept)
+    order = np.argsort(np.argsort(kept))  # axes that are left, in the order asked for
+    share = cells.share.sum(axis=others).transpose(order)
+    total = (cells.share * cells.rate).sum(axis=others).transpose(order)
+    rate = np.divide(total, share, out=np.full(share.shape, np.nan), where=share > 0)
+    return share, rate
+
+
+def _named(nodes: Sequence[Node], name: str) -> Node:
+    for node in nodes:
+        if node.name == name:
+            return node
+    raise UnknownNameError("attribute", name, [node.name for node in nodes])
+
+
+def _check_model(model: ModelSettings, nodes: Sequence[Node]) -> None:
+    """Refuse a model from elsewhere whose effects name what the world has not."""
+    for effect in model.effects:
+        for name, values in effect.where.items():
+            known = _named(nodes, name).values
+            for value in values:
+                if value not in known:
+                    raise UnknownNameError("value", value, known, where=name)

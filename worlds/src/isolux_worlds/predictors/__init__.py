@@ -1,0 +1,171 @@
+"""Simulated models: who is right is planted, and each task's answers are made of that.
+
+``dataset, who is right -> a model's output``, in the tables and formats that real models' output
+comes in, so that an audit of it can be held against the truth. A dataset is any that a loader gives
+(a photo world's own files among them): a simulated model can be planted in your data too, before a
+real one is judged on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux_worlds.predictors.boxes import detected, grounded, named
+from isolux_worlds.predictors.embeddings import encoded, recognised
+from isolux_worlds.predictors.files import write_answers
+from isolux_worlds.predictors.keypoints import posed
+from isolux_worlds.predictors.labels import classified
+from isolux_worlds.predictors.masks import segmented
+from isolux_worlds.predictors.pictures import parsed, restored
+from isolux_worlds.predictors.simulated import Simulated, people_and_right
+
+__all__ = [
+    "PREDICTORS",
+    "Predictor",
+    "Simulated",
+    "people_and_right",
+    "simulate_answers",
+    "write_answers",
+    "write_simulated",
+]
+
+Answer = Callable[[Dataset, pl.DataFrame, Simulated], pl.DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """How one task's answers are simulated, and what of them is known exactly.
+
+    Parameters
+    ----------
+    answers : callable or None
+        ``(dataset, right, model) -> predictions``; None: pictures are written instead.
+    metric : str
+        The metric whose value in a group tells the share of ``right`` there.
+    threshold : float or None
+        Of that metric.
+    exact : bool
+        True: its expected value in every group is the share of ``right``. False: it rises with it.
+    needs : str
+        What the dataset must hold.
+    """
+
+    answers: Answer | None
+    metric: str
+    threshold: float | None
+    exact: bool
+    needs: Literal["classes", "boxes", "masks", "keypoints", "subjects", "pictures", "parts"]
+
+
+PREDICTORS: Mapping[str, Predictor] = {
+    "classification": Predictor(classified, "accuracy", None, exact=True, needs="classes"),
+    "detection": Predictor(detected, "recall_at_iou", 0.5, exact=True, needs="boxes"),
+    "face_detection": Predictor(detected, "recall_at_iou", 0.5, exact=True, needs="boxes"),
+    "open_vocabulary": Predictor(named, "person_recall_at_iou", 0.5, exact=True, needs="classes"),
+    "grounding": Predictor(grounded, "person_recall_at_iou", 0.5, exact=True, needs="classes"),
+    "segmentation": Predictor(segmented, "recall_at_iou", 0.5, exact=True, needs="masks"),
+    "keypoints": Predictor(posed, "recall_at_oks", 0.5, exact=True, needs="keypoints"),
+    "face_verification": Predictor(recognised, "tar_at_far", 0.001, exact=False, needs="subjects"),
+    "retrieval": Predictor(encoded, "precision_at_k", 10.0, exact=False, needs="classes"),
+    "reconstruction": Predictor(None, "psnr", None, exact=False, needs="pictures"),
+    "super_resolution": Predictor(None, "psnr", None, exact=False, needs="pictures"),
+    "face_parsing": Predictor(None, "mean_f1", None, exact=False, needs="parts"),
+}
+"""Every task of the house and how its answers are simulated."""
+
+
+def simulate_answers(
+    task: str, dataset: Dataset, right: pl.DataFrame, model: Simulated
+) -> pl.DataFrame:
+    """Simulate a model's answers to a task.
+
+    Parameters
+    ----------
+    task : str
+        One of ``PREDICTORS`` whose answers are a table.
+    dataset : Dataset
+    right : polars.DataFrame
+        ``instance_id`` and ``right`` (Boolean): whom the model serves.
+    model : Simulated
+
+    Returns
+    -------
+    polars.DataFrame
+        Predictions of the task's kind.
+
+    Raises
+    ------
+    UnknownNameError
+        No such task.
+    SpecError, TableError
+        Its answers are pictures; the dataset lacks what it needs; somebody is not said of.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> two = Dataset(
+    ...     name="two people",
+    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1", "2"],
+    ...                             "classes": [["nurse"], ["guard"]]}),
+    ... )
+    >>> right = pl.DataFrame({"instance_id": ["a", "b"], "right": [True, False]})
+    >>> simulate_answers("classification", two, right, Simulated(name="m"))["label"].to_list()
+    ['nurse', 'nurse']
+    """
+    answers = _predictor(task).answers
+    if answers is None:
+        raise SpecError(
+            f"the answers to {task} are pictures", hint="write them with write_simulated"
+        )
+    return answers(dataset, right, model)
+
+
+def write_simulated(
+    task: str,
+    dataset: Dataset,
+    right: pl.DataFrame,
+    model: Simulated,
+    folder: str | Path,
+    *,
+    root: str | Path | None = None,
+) -> Path:
+    """Write a simulated model's answers to a task as files that an audit reads.
+
+    Parameters
+    ----------
+    task, dataset, right, model
+        As in ``simulate_answers``; any task of ``PREDICTORS``.
+    folder : str or Path
+        It exists; written are ``<task>.csv``, ``.json``, ``.parquet``, ``.npy``, or a folder of
+        pictures ``<task>``.
+    root : str or Path, optional
+        Where the dataset's pictures are; needed by tasks whose answers are pictures.
+
+    Returns
+    -------
+    Path
+        What ``isolux audit --predictions`` takes.
+    """
+    predictor, folder = _predictor(task), Path(folder)
+    if predictor.answers is not None:
+        return write_answers(predictor.answers(dataset, right, model), folder, task)
+    if root is None:
+        raise SpecError(f"simulated answers to {task} need the originals", expected="root")
+    made = folder / task
+    made.mkdir()
+    drawn = parsed if predictor.needs == "parts" else restored
+    return drawn(dataset, right, model, made, root=root)
+
+
+def _predictor(task: str) -> Predictor:
+    if task not in PREDICTORS:
+        raise UnknownNameError("task", task, PREDICTORS)
+    return PREDICTORS[task]

@@ -1,0 +1,75 @@
+"""Poses as a simulated model gives them: near the true ones for whom it finds."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux_worlds.predictors.simulated import Simulated, people_and_right
+
+__all__ = ["posed"]
+
+_POINTS = ("keypoints_x", "keypoints_y", "keypoints_v")
+_BOX = ("box_x", "box_y", "box_w", "box_h")
+_PER_JITTER = 0.01
+
+
+def posed(
+    dataset: Dataset, right: pl.DataFrame, model: Simulated, *, label: str = "person"
+) -> pl.DataFrame:
+    """Give a pose to whom a model finds.
+
+    Each keypoint lies off by a normal error whose standard deviation is ``jitter`` / 100 of the
+    square root of the person's box: small beside COCO's own sigmas, so that a found pose is one
+    under every threshold that a person would set. Who is not found has no pose.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Instances with ``keypoints_x``, ``keypoints_y``, ``keypoints_v``, and boxes.
+    right : polars.DataFrame
+        ``instance_id``, ``right``.
+    model : Simulated
+    label : str
+        What every pose is called.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``predictions (keypoints)``; ``keypoints_v`` is 2 where a keypoint is labelled.
+
+    Raises
+    ------
+    SpecError
+        Nobody has keypoints.
+    """
+    people = people_and_right(dataset, right)
+    if not set(_POINTS) <= set(people.columns) or not people[_POINTS[0]].list.len().sum():
+        raise SpecError("nobody has keypoints that could be found", expected=", ".join(_POINTS))
+    score = model.confidence(np.ones(people.height), "keypoints")
+    rng = model.stream("keypoints")
+    side = pl.lit(1.0)
+    if set(_BOX) <= set(people.columns):
+        side = (pl.col("box_w") * pl.col("box_h")).sqrt().fill_null(1.0)
+    every = people.with_columns(score=score, _side=side).with_row_index("_row")
+    labelled = every.filter(pl.col("keypoints_x").list.len() > 0)
+    long = labelled.select("_row", "_side", "right", *_POINTS).explode(list(_POINTS))
+    spread = _PER_JITTER * model.jitter * long["_side"].to_numpy().astype(np.float64)
+    moved = long.with_columns(
+        pl.col("keypoints_x").fill_null(0.0) + spread * rng.standard_normal(long.height),
+        pl.col("keypoints_y").fill_null(0.0) + spread * rng.standard_normal(long.height),
+        keypoints_v=pl.when(pl.col("keypoints_v").fill_null(0) > 0).then(2.0).otherwise(0.0),
+    )
+    poses = moved.filter("right").group_by("_row", maintain_order=True).agg(*_POINTS)
+    kept = labelled.drop(_POINTS).join(poses, on="_row", maintain_order="left")
+    boxes = [name for name in _BOX if name in kept.columns]
+    return kept.select(
+        pl.lit(model.name).alias("model"),
+        "image_id",
+        pl.lit(label).alias("label"),
+        *boxes,
+        "score",
+        *_POINTS,
+    )

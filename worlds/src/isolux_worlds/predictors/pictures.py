@@ -1,0 +1,130 @@
+"""Pictures as simulated models make them: faces restored with noise, faces parsed into parts.
+
+They need the originals' pixels, and write a picture for each person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.io.images import Pixels, read_image
+from isolux.io.paths import inside
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux_worlds.predictors.simulated import Simulated, people_and_right
+
+__all__ = ["parsed", "restored"]
+
+_WORSE = 4.0
+_LEAST = 0.02
+_PER_JITTER = 0.1
+_COMBINED = "combined.png"
+
+
+def restored(
+    dataset: Dataset, right: pl.DataFrame, model: Simulated, folder: Path, *, root: str | Path
+) -> Path:
+    """Write each person's picture with noise: little where the model is right, four times as much.
+
+    The noise is normal, its standard deviation ``jitter`` of full white (at least .02), so that a
+    right picture's PSNR is about −20 log10(jitter) decibels and a wrong one's 12 below.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its images' ``uri`` lead to the originals, below ``root``.
+    right : polars.DataFrame
+        ``instance_id``, ``right``.
+    model : Simulated
+    folder : Path
+        Written to: ``<instance_id>.png``.
+    root : str or Path
+
+    Returns
+    -------
+    Path
+        The folder, for the format ``image_files``.
+
+    Raises
+    ------
+    SpecError
+        The dataset does not say where its pictures are.
+    FileError
+        A picture is missing or damaged.
+    """
+    from PIL import Image
+
+    sigma = max(model.jitter, _LEAST)
+    for name, is_right, uri in _rows(dataset, right, "uri"):
+        original = read_image(inside(root, uri))
+        rng = model.stream("pictures", name)
+        noise = rng.standard_normal(original.shape, dtype=np.float32)
+        noise *= 255 * sigma * (1.0 if is_right else _WORSE)
+        drawn = np.clip(original + noise, 0, 255).round().astype(np.uint8)
+        Image.fromarray(drawn).save(_target(folder, f"{name}.png"))
+    return folder
+
+
+def parsed(
+    dataset: Dataset, right: pl.DataFrame, model: Simulated, folder: Path, *, root: str | Path
+) -> Path:
+    """Write each face's parts as a label picture: a little off if right, half the picture if not.
+
+    A little is a tenth of ``jitter`` of the picture's width, and a pixel at least.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Faces with ``part_mask_uri``, a picture with the number of each pixel's part.
+    right, model, folder, root
+        As in ``restored``; written are ``<instance_id>/combined.png``.
+
+    Returns
+    -------
+    Path
+        The folder, for the format ``part_masks``.
+    """
+    from PIL import Image
+
+    for name, is_right, uri in _rows(dataset, right, "part_mask_uri"):
+        with Image.open(inside(root, uri)) as picture:
+            labels = np.array(picture.convert("L") if picture.mode != "P" else picture)
+        width = labels.shape[1]
+        off = max(1, round(_PER_JITTER * model.jitter * width)) if is_right else width // 2
+        Image.fromarray(_rolled(labels, off)).save(_target(folder, f"{name}/{_COMBINED}"))
+    return folder
+
+
+def _rolled(labels: npt.NDArray[np.uint8], columns: int) -> Pixels:
+    """Move the parts to the right; what they leave is background."""
+    moved = np.zeros_like(labels)
+    moved[:, columns:] = labels[:, : labels.shape[1] - columns]
+    return moved
+
+
+def _rows(dataset: Dataset, right: pl.DataFrame, column: str) -> Iterator[tuple[str, bool, str]]:
+    people = people_and_right(dataset, right)
+    if column == "uri" and "uri" in dataset.images.columns:
+        uris = dataset.images.select("image_id", _uri="uri")
+        people = people.join(uris, on="image_id", how="left", maintain_order="left")
+    elif column in people.columns:
+        people = people.with_columns(_uri=column)
+    if "_uri" not in people.columns or people["_uri"].is_null().all():
+        raise SpecError(
+            "a simulated model needs the pictures that it answers to",
+            expected=f"{column!r} of the dataset's people",
+            found="none",
+            where=dataset.name,
+        )
+    yield from people.drop_nulls("_uri").select("instance_id", "right", "_uri").iter_rows()
+
+
+def _target(folder: Path, name: str) -> Path:
+    target = inside(folder, name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return target

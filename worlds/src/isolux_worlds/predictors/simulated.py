@@ -1,0 +1,99 @@
+"""A simulated model: what it is called, how well it fits, what it makes up, its seed.
+
+Who is answered rightly is decided elsewhere (``photo_world/response.py``, or any table of yours);
+a predictor turns that into the output that a real model would have handed in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError, TableError
+from isolux.vocabulary.tables import INSTANCES
+from isolux_worlds._draw import FloatArray, stream
+
+__all__ = ["Simulated", "people_and_right"]
+
+_SURE, _UNSURE = (6.0, 2.0), (4.0, 3.0)  # Beta shapes of confidences: no claim is planted of them
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulated:
+    """A model that never was.
+
+    Parameters
+    ----------
+    name : str
+        The value of ``model`` in its predictions.
+    jitter : float, 0 to below .5
+        How far right answers are from perfect: of boxes and masks the mean of 1 − IoU; of
+        keypoints their standard deviation as a share of √area, a hundredth of this; of embeddings
+        the noise beside a unit vector; of pictures the noise's share of full white.
+    false_alarms : float
+        Mean number of boxes or masks of nobody in each image.
+    seed : int
+    """
+
+    name: str
+    jitter: float = 0.1
+    false_alarms: float = 0.5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        tests = (
+            ("jitter", 0 <= self.jitter < 0.5, "0 or more and less than .5"),
+            ("false_alarms", self.false_alarms >= 0, "0 or more an image"),
+        )
+        for name, good, expected in tests:
+            if not good:
+                raise SpecError(
+                    f"{name} of {self.name!r} is out of range",
+                    expected=expected,
+                    found=repr(getattr(self, name)),
+                )
+
+    def stream(self, *names: str) -> np.random.Generator:
+        """Random numbers of that name, the same for the same model and seed."""
+        return stream(self.seed, "predictor", self.name, *names)
+
+    def confidence(self, right: FloatArray, *names: str) -> FloatArray:
+        """Draw a confidence of each answer, 0 to 1: surer where it is right."""
+        rng = self.stream("confidence", *names)
+        sure, unsure = rng.beta(*_SURE, len(right)), rng.beta(*_UNSURE, len(right))
+        return np.where(right, sure, unsure).round(4)
+
+
+def people_and_right(dataset: Dataset, right: pl.DataFrame) -> pl.DataFrame:
+    """Lay who is answered rightly beside the dataset's people, as the column ``right``.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    right : polars.DataFrame
+        ``instance_id`` and ``right`` (Boolean), a row for every instance.
+
+    Raises
+    ------
+    TableError
+        Somebody has no row, or null.
+    """
+    rows = INSTANCES.conform(dataset.instances)
+    joined = rows.join(
+        right.select(pl.col("instance_id").cast(pl.String), pl.col("right").cast(pl.Boolean)),
+        on="instance_id",
+        how="left",
+        maintain_order="left",
+        validate="1:1",
+    )
+    unsaid = joined.filter(pl.col("right").is_null())["instance_id"]
+    if len(unsaid):
+        raise TableError(
+            "it is not said of everybody whether the model is right",
+            expected="a row for each of the dataset's instances",
+            found=f"none for {len(unsaid):,} of them, such as {unsaid[0]!r}",
+        )
+    return joined
