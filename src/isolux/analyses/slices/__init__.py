@@ -27,7 +27,7 @@ from isolux.analyses._features import Features, items_of, kinds_of, without
 from isolux.analyses._found import settings_of
 from isolux.analyses._judged import Judged, Worse, compared, judged_of
 from isolux.analyses._words import Words, level_of, number, size, words_of
-from isolux.analyses.slices.search import Search, Suggested, asked, search
+from isolux.analyses.slices.searching import Search, Suggested, asked, search
 from isolux.stats.multiplicity import holm
 from isolux.stats.slices import LONGEST
 from isolux.vocabulary.containers import Explained, Run

@@ -25,7 +25,7 @@ from isolux.datasets.fiftyone.fields import Columns, columns_of, list_column, te
 from isolux.datasets.fiftyone.files import Export, Item, field_of, items_of, read_export
 from isolux.datasets.fiftyone.masks import Boxed, to_columns, unpacked
 from isolux.datasets.fiftyone.points import points_beside, points_of_items
-from isolux.datasets.fiftyone.save import RESERVED, save
+from isolux.datasets.fiftyone.saving import RESERVED, save
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
 from isolux.vocabulary.info import DatasetInfo, Reference

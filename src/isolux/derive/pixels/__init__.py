@@ -30,7 +30,7 @@ import polars as pl
 from isolux.derive._colour import LINEAR, TO_XYZ, lightness_of_luminance
 from isolux.derive._picture_rows import boxes_of, rows_with_reason
 from isolux.derive._pictures import OTHER_SIZE, Measured, Seen, measure_pictures
-from isolux.derive.pixels.person_masks import PersonMasks, person_masks
+from isolux.derive.pixels.people_masks import PersonMasks, person_masks
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
 from isolux.vocabulary.tables import INSTANCES

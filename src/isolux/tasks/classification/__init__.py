@@ -22,8 +22,8 @@ from isolux.tasks.classification.answers import read_answers
 from isolux.tasks.classification.choice import choose, missing_inputs, refuse_settings
 from isolux.tasks.classification.class_merge import LabelMap, old_to_new
 from isolux.tasks.classification.confidence import Confidence, ScoreOf, read_confidence
+from isolux.tasks.classification.counts import tallies
 from isolux.tasks.classification.rates import POSITIVE_RATES, Judged, judge, score_rows
-from isolux.tasks.classification.tallies import tallies
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
