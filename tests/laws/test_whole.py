@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.disparity import measures as formula
+from isolux.disparity import formulas as formula
 from isolux.disparity.measured import measure_disparities
 from isolux.stats.intervals import percentile
 from isolux.vocabulary.spec import AuditSpec

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity.family import adjust
-from isolux.disparity.measures import value_range
+from isolux.disparity.formulas import value_range
 from isolux.disparity.rows import Rows, rows_of, table_of
 from isolux.groups.estimates import Estimates
 from isolux.stats.correlation import paired_correlation

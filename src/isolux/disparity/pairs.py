@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from isolux.disparity.family import Family, Tested, correlation
-from isolux.disparity.measures import difference, log_ratio, ratio
+from isolux.disparity.formulas import difference, log_ratio, ratio
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray

@@ -22,7 +22,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from isolux.disparity.measures import difference, ratio, ratio_min_max, value_range
+from isolux.disparity.formulas import difference, ratio, ratio_min_max, value_range
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import SpecError
 

@@ -118,9 +118,10 @@ class PairRow:
 
 @dataclass(frozen=True, slots=True)
 class NamedMeasure:
-    """A disparity by its own name (``demographic_parity_difference``), with its interval."""
+    """A disparity by its measure's title, what that is in words, and its interval."""
 
     name: str
+    summary: str
     of: str
     unit: str
     value: float | None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from isolux.disparity.measures import (
+from isolux.disparity.formulas import (
     best,
     difference,
     epsilon,
