@@ -12,7 +12,7 @@ from isolux.groups.measure import measure_groups
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from tests._scored import ACCURACY, ERROR, members, scored
 
 SIZE = 40
@@ -22,7 +22,7 @@ GROUPS = [g for g in RATES for _ in range(SIZE)]
 
 
 def _measured(metric=ACCURACY, references=None, groups=GROUPS, values=VALUES, **more):
-    spec = AuditSpec(data="x", **{"min_units": 1, "replicates": 500, **more})
+    spec = Comparing(**{"min_units": 1, "replicates": 500, **more})
     estimates = measure_groups(scored(values, metric=metric), members(g=groups), spec)
     return estimates, measure_disparities(estimates, spec, references)
 
@@ -140,7 +140,7 @@ def test_equalized_odds_is_the_larger_range_of_the_two():
     true = scored([1.0] * 30 + [0.0] * 10 + [1.0] * 20 + [0.0] * 20, metric=RATE_METRICS[0])
     false = scored([1.0] * 5 + [0.0] * 35 + [1.0] * 25 + [0.0] * 15, metric=RATE_METRICS[1])
     both = Scores(pl.concat([true.units, false.units]), info)
-    spec = AuditSpec(data="x", min_units=1, replicates=300)
+    spec = Comparing(min_units=1, replicates=300)
     estimates = measure_groups(both, members(g=["a"] * 40 + ["b"] * 40), spec)
     table = measure_disparities(estimates, spec).table
     odds = _row(table, "equalized_odds_difference")

@@ -13,11 +13,11 @@ from isolux.stats.statistic import MEAN, RankStatistic, SumStatistic
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import GROUP_METRICS, check
 from tests._scored import ACCURACY, members, scored
 
-SMALL = AuditSpec(data="x", min_units=1, min_clusters=1, replicates=500)
+SMALL = Comparing(min_units=1, min_clusters=1, replicates=500)
 
 
 def _rows(scores, membership, spec=SMALL):
@@ -65,7 +65,7 @@ def test_the_standard_error_is_the_clusters_not_the_rows():
     # 40 subjects of five equal photos: the error of 40 observations, not of 200.
     values = np.repeat(np.arange(40) % 2, 5).astype(float)
     clusters = [f"s{k}" for k in np.repeat(np.arange(40), 5)]
-    spec = AuditSpec(data="x", replicates=20_000)
+    spec = Comparing(replicates=20_000)
     row = _rows(scored(values, clusters), members(g=["a"] * 200), spec).row(0, named=True)
     assert row["standard_error"] == pytest.approx(np.sqrt(0.25 / 39), rel=0.02)
     half = stats.t.ppf(0.975, 39) * row["standard_error"] / 0.25
@@ -78,7 +78,7 @@ def test_the_standard_error_is_the_clusters_not_the_rows():
 @pytest.mark.parametrize("name", ["wilson", "clopper-pearson"])
 def test_closed_intervals_use_the_design_effect_of_the_standard_error(name):
     values, clusters, group = _people()
-    spec = AuditSpec(data="x", interval=name)
+    spec = Comparing(interval=name)
     row = _rows(scored(values, clusters), members(g=group), spec).row(1, named=True)
     p, n = row["value"], row["n_units"]
     effect = max(row["standard_error"] ** 2 / (p * (1 - p) / n), 1.0)
@@ -121,7 +121,7 @@ def test_statuses_and_reasons(case):
     n, each, more, status, has_value, has_interval, reason = case
     values = np.tile([1.0, 0.0, 0.0], n * each)[: n * each]
     clusters = [f"s{k}" for k in np.repeat(np.arange(n), each)]
-    spec = AuditSpec(data="x", replicates=200, **more)
+    spec = Comparing(replicates=200, **more)
     row = _rows(scored(values, clusters), members(g=["a"] * (n * each)), spec).row(1, named=True)
     assert row["status"] == status
     assert (row["value"] is not None) is has_value

@@ -149,6 +149,6 @@ def test_an_attribute_can_be_looked_up_and_so_can_the_target():
 
 def test_the_demonstration_is_an_audit_that_can_be_written_down():
     spec = parse_spec({"data": "table:people.csv", **demo_settings("borealis")})
-    assert spec.prediction_column == "prediction_borealis"
-    assert spec.group[-1] == "perceived_skin_tone:darker=8,9,10"
-    assert spec.by == demo_population().groupings()
+    assert spec.predictions.prediction_column == "prediction_borealis"
+    assert spec.groups.group[-1] == "perceived_skin_tone:darker=8,9,10"
+    assert spec.groups.by == demo_population().groupings()

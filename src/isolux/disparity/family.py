@@ -37,7 +37,7 @@ from isolux.stats.nulls import REST, NullTest, centred_bootstrap, cluster_permut
 from isolux.stats.shuffling import parts_clusters, shuffle
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 
 __all__ = ["Family", "Tested", "adjust", "standard_error_of_difference", "test_family"]
 
@@ -87,13 +87,13 @@ class Family:
     name: str
 
 
-def test_family(estimates: Estimates, spec: AuditSpec, references: dict[str, str]) -> Family:
+def test_family(estimates: Estimates, spec: Comparing, references: dict[str, str]) -> Family:
     """Run every test and adjust over the family.
 
     Parameters
     ----------
     estimates : Estimates
-    spec : AuditSpec
+    spec : Comparing
         Correction, level, replicates, seed.
     references : dict of str to str
         Attributes compared with one group only, and that group.
@@ -164,7 +164,7 @@ def _within(contrasts: IntArray, members: IntArray, rows: IntArray) -> IntArray:
     return np.column_stack([first, second])
 
 
-def _permuted(estimates: Estimates, plans: Plans, spec: AuditSpec) -> dict[tuple[str, int], Tested]:
+def _permuted(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple[str, int], Tested]:
     """Shuffle clusters, once for all attributes that have the same domain."""
     attributes = list(dict.fromkeys(a for a, j in plans if _is_mean(estimates, j)))
     parting = [a for a, parts in _parting(estimates, attributes).items() if parts]
@@ -191,7 +191,7 @@ def _permuted(estimates: Estimates, plans: Plans, spec: AuditSpec) -> dict[tuple
     return results
 
 
-def _flipped(estimates: Estimates, plans: Plans, spec: AuditSpec) -> dict[tuple[str, int], Tested]:
+def _flipped(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple[str, int], Tested]:
     """Flip signs of clusters for attributes that vary within them or whose groups overlap."""
     attributes = list(dict.fromkeys(a for a, j in plans if _is_mean(estimates, j)))
     varying = {a for a, parts in _parting(estimates, attributes).items() if not parts}
@@ -256,7 +256,7 @@ def correlation(estimates: Estimates, j: int, first: IntArray, second: IntArray)
 
 
 def _adjust(
-    tested: dict[tuple[str, int], Tested], null_max: FloatArray, spec: AuditSpec
+    tested: dict[tuple[str, int], Tested], null_max: FloatArray, spec: Comparing
 ) -> dict[tuple[str, int], Tested]:
     if not tested:
         return tested
@@ -278,7 +278,7 @@ def adjust(t: FloatArray, p: FloatArray, null_max: FloatArray, correction: str) 
     return by_name[correction](p) if correction in by_name else p
 
 
-def _critical(null_max: FloatArray, size: int, spec: AuditSpec) -> float:
+def _critical(null_max: FloatArray, size: int, spec: Comparing) -> float:
     from scipy.special import ndtri
 
     alpha = 1.0 - spec.level

@@ -22,7 +22,7 @@ from isolux.stats.nulls import NullTest, centred_bootstrap, sign_flip
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
 from isolux.vocabulary import registry
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import COMPARISONS, GROUP_METRICS, Status
 
 __all__ = ["ModelComparison", "class_rankings", "compare_models"]
@@ -48,7 +48,7 @@ class _Change:
 
 
 def compare_models(
-    estimates: Estimates, spec: AuditSpec, models: tuple[str, str]
+    estimates: Estimates, spec: Comparing, models: tuple[str, str]
 ) -> ModelComparison:
     """Compare the second model with the first, for everyone and every group.
 
@@ -56,7 +56,7 @@ def compare_models(
     ----------
     estimates : Estimates
         Of both models' scores on the same people.
-    spec : AuditSpec
+    spec : Comparing
     models : (str, str)
 
     Returns
@@ -91,7 +91,7 @@ def _pairs(estimates: Estimates, models: tuple[str, str]) -> list[tuple[int, int
     return found
 
 
-def _change(estimates: Estimates, spec: AuditSpec, a: int, b: int) -> _Change:
+def _change(estimates: Estimates, spec: Comparing, a: int, b: int) -> _Change:
     judged = estimates.judged()
     groups = np.flatnonzero(judged[:, a] & judged[:, b])
     mean_a, mean_b = estimates.measures[a].mean, estimates.measures[b].mean
@@ -132,7 +132,7 @@ def _spread(estimates: Estimates, groups: IntArray, a: int, b: int) -> FloatArra
     return np.asarray(np.nanstd(drawn, axis=1, ddof=1) * grown)
 
 
-def _adjusted(changes: list[_Change], null_max: FloatArray, spec: AuditSpec) -> list[FloatArray]:
+def _adjusted(changes: list[_Change], null_max: FloatArray, spec: Comparing) -> list[FloatArray]:
     if not changes:
         return []
     t = np.concatenate([c.null.t for c in changes])
@@ -143,7 +143,7 @@ def _adjusted(changes: list[_Change], null_max: FloatArray, spec: AuditSpec) -> 
 
 def _rows(
     estimates: Estimates,
-    spec: AuditSpec,
+    spec: Comparing,
     change: _Change,
     p_adjusted: FloatArray,
     critical: float,
@@ -172,7 +172,7 @@ def _rows(
     return frames
 
 
-def _ends(estimates: Estimates, groups: IntArray, a: int, b: int, spec: AuditSpec) -> Interval:
+def _ends(estimates: Estimates, groups: IntArray, a: int, b: int, spec: Comparing) -> Interval:
     drawn = [estimates.replicates[groups, j] for j in (b, a)]
     if spec.interval == "percentile":
         return percentile(drawn[0] - drawn[1], spec.level)
@@ -186,7 +186,7 @@ def _ends(estimates: Estimates, groups: IntArray, a: int, b: int, spec: AuditSpe
     )
 
 
-def _gaps(estimates: Estimates, spec: AuditSpec, change: _Change) -> list[Rows]:
+def _gaps(estimates: Estimates, spec: Comparing, change: _Change) -> list[Rows]:
     """Return how much larger or smaller each attribute's range is under the second model."""
     frames = []
     for attribute in estimates.domain_of:

@@ -17,7 +17,7 @@ from isolux.stats.detectable import smallest_detectable, smallest_detectable_rat
 from isolux.stats.intervals import Interval, difference_interval, log_ratio_interval, percentile
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
 __all__ = ["pair_rows", "unjudged_rows"]
@@ -25,7 +25,7 @@ __all__ = ["pair_rows", "unjudged_rows"]
 _MOVER = "MOVER"
 
 
-def pair_rows(estimates: Estimates, family: Family, spec: AuditSpec) -> list[Rows]:
+def pair_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
     """Return the rows of all tested pairs, and of each group against everyone."""
     frames = []
     for (attribute, j), tested in family.tested.items():
@@ -61,7 +61,7 @@ def _worse_first(
 def _rows(
     estimates: Estimates,
     family: Family,
-    spec: AuditSpec,
+    spec: Comparing,
     key: tuple[str, int],
     kind: str,
     first: IntArray,
@@ -86,7 +86,7 @@ def _rows(
 def _numbers(
     estimates: Estimates,
     family: Family,
-    spec: AuditSpec,
+    spec: Comparing,
     j: int,
     kind: str,
     first: IntArray,
@@ -129,7 +129,7 @@ def _numbers(
     return log_ratio(a, b, spec.log_base), Interval(logs.low / base, logs.high / base), least
 
 
-def _method_name(estimates: Estimates, j: int, spec: AuditSpec) -> str:
+def _method_name(estimates: Estimates, j: int, spec: Comparing) -> str:
     if spec.interval == "percentile":
         return "percentile"
     return f"{estimates.method[0, j].split(',')[0]}, {_MOVER}"

@@ -38,13 +38,13 @@ from isolux.stats.nulls import REST
 from isolux.stats.shuffling import parts_clusters
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import Direction
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
 __all__ = ["odds_rows", "range_interval", "whole_rows"]
 
 
-def whole_rows(estimates: Estimates, family: Family, spec: AuditSpec) -> list[Rows]:
+def whole_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
     """Return the whole-attribute rows of every attribute and metric."""
     frames = []
     judged, plain = estimates.judged(), measures()
@@ -68,7 +68,7 @@ class _Whole:
         self,
         estimates: Estimates,
         family: Family,
-        spec: AuditSpec,
+        spec: Comparing,
         attribute: str,
         j: int,
         tested: Tested,
@@ -212,7 +212,7 @@ class _Whole:
 
 
 def range_interval(
-    estimates: Estimates, tested: Tested, j: int, spec: AuditSpec, *, log: bool
+    estimates: Estimates, tested: Tested, j: int, spec: Comparing, *, log: bool
 ) -> tuple[float, float]:
     """Bound the largest difference (or log ratio) between any two groups, all pairs at once.
 

@@ -21,7 +21,7 @@ from isolux.stats.intervals import (
 )
 from isolux.stats.resampling import jackknife_acceleration
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
 __all__ = ["intervals", "intervals_at", "standard_error", "statuses"]
@@ -40,7 +40,7 @@ def standard_error(replicates: FloatArray, clusters: IntArray) -> FloatArray:
         )
 
 
-def intervals_at(estimates: Estimates, spec: AuditSpec) -> Interval:
+def intervals_at(estimates: Estimates, spec: Statistics) -> Interval:
     """Make the intervals of finished estimates again, at another level or by another method."""
     ends, _ = intervals(
         estimates.design,
@@ -61,7 +61,7 @@ def intervals(
     replicates: FloatArray,
     se: FloatArray,
     clusters: IntArray,
-    spec: AuditSpec,
+    spec: Statistics,
 ) -> tuple[Interval, npt.NDArray[np.str_]]:
     """Make each cell's interval ``[g, m]``, and name the method that made it."""
     low, high = np.full(value.shape, np.nan), np.full(value.shape, np.nan)
@@ -89,7 +89,7 @@ def intervals(
     return Interval(low, high), method
 
 
-def _method(measure: Measure, spec: AuditSpec) -> str:
+def _method(measure: Measure, spec: Statistics) -> str:
     """Name the method that this measure can take: the one asked for, or the nearest to it."""
     if spec.interval == "bca":
         return "bca" if measure.columns is not None else "percentile"
@@ -138,7 +138,7 @@ def statuses(
     n_units: IntArray,
     n_clusters: IntArray,
     interval: Interval,
-    spec: AuditSpec,
+    spec: Statistics,
 ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
     """Give each cell one status, the gravest that applies, and the sentence behind it."""
     status = np.full(value.shape, Status.OK.value, dtype=object)

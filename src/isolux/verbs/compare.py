@@ -24,7 +24,7 @@ from isolux.verbs.audit import Audit
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import JoinError, SpecError
-from isolux.vocabulary.spec import AuditSpec, parse_spec
+from isolux.vocabulary.spec import AuditSpec, recorded_spec
 from isolux.vocabulary.tables import FINDINGS
 
 __all__ = ["Comparison", "compare"]
@@ -111,11 +111,11 @@ def compare(
     units_b, how = _rename(first, second, id_from)
     scores = _together(first, second, names, units_b)
     members = membership(
-        first.attributes, spec.by, groupings(spec, first.attributes),
+        first.attributes, spec.groups.by, groupings(spec.groups, first.attributes),
         units=scores.judged_units(),
     )  # fmt: skip
-    estimates = measure_groups(scores, members.frame, spec)
-    compared = compare_models(estimates, spec, names)
+    estimates = measure_groups(scores, members.frame, spec.statistics)
+    compared = compare_models(estimates, spec.comparing, names)
     run = Run(
         record=_record(first, second, spec, names, scores.notes, how, compared.family, estimates),
         scores=scores.units,
@@ -146,8 +146,7 @@ def _shared_spec(first: Run, second: Run) -> AuditSpec:
             expected="two models on one task",
             found=f"{tasks[0]} and {tasks[1]}",
         )
-    known = {k: v for k, v in first.record["spec"].items() if k in AuditSpec.model_fields}
-    return parse_spec(known)
+    return recorded_spec(first.record)
 
 
 def _names(first: Run, second: Run) -> tuple[str, str]:
@@ -271,12 +270,12 @@ def _record(
     return {
         **{k: first.record.get(k) for k in ("isolux", "dataset", "task", "versions", "references")},
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "spec": spec.model_dump(mode="json"),
+        "spec": spec.flat(),
         "model": " and ".join(names),
         "models": list(names),
         "metrics": list(dict.fromkeys(m.metric for m in estimates.measures)),
         "inputs": inputs,
-        "seed": spec.seed,
+        "seed": spec.statistics.seed,
         "notes": notes,
         "clusters": {
             **first.record.get("clusters", {}),

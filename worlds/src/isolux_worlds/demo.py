@@ -84,7 +84,7 @@ def _borealis() -> Model:
 
 
 def demo_settings(model: str = "aurora") -> dict[str, object]:
-    """Return the audit's settings (fields of ``AuditSpec``, ``data`` left to the caller).
+    """Return the audit's settings (flat names of ``AuditSpec``, ``data`` left to the caller).
 
     They fit the table that ``write_csv(world, path)`` writes with all models in it, and name the
     metrics whose true values are known; nothing is planted about the confidences. ``model_name``

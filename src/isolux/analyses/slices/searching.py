@@ -26,7 +26,7 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import MEMBERSHIP, SCORES
 
 __all__ = ["Search", "Suggested", "asked", "held_out_rows", "search"]
@@ -81,7 +81,7 @@ def held_out_rows(cluster: IntArray, share: float, seed: int) -> _BoolArray:
 
 
 def search(
-    judged: Judged, items: Features, metric: Metric, how: Search, spec: AuditSpec
+    judged: Judged, items: Features, metric: Metric, how: Search, spec: Comparing
 ) -> Suggested:
     """Let one half of the clusters suggest its worst slices.
 
@@ -125,7 +125,7 @@ def search(
 
 
 def asked(
-    judged: Judged, suggested: Suggested, metric: Metric, task: str, spec: AuditSpec
+    judged: Judged, suggested: Suggested, metric: Metric, task: str, spec: Comparing
 ) -> pl.DataFrame:
     """Ask the other half: each slice against everyone else there.
 

@@ -14,7 +14,7 @@ import polars as pl
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.spec import parse_spec
+from isolux.vocabulary.spec import recorded_spec
 from isolux.vocabulary.tables import Status
 
 __all__ = ["scores_by_group", "verification_by_group"]
@@ -89,10 +89,10 @@ def _clusters(run: Run) -> str:
 def _medians(run: Run) -> pl.DataFrame:
     """Compute the median score of every group: the key, ``attribute, group, median``."""
     scored = run.scores.filter(pl.col("value").is_not_null())
-    spec = parse_spec(dict(run.record["spec"]))
+    settings = recorded_spec(run.record).groups
     people = run.scores.select("unit_id").unique(maintain_order=True)
     members = membership(
-        run.attributes, spec.by, groupings(spec, run.attributes), units=people
+        run.attributes, settings.by, groupings(settings, run.attributes), units=people
     ).frame.select("attribute", "group", "unit_id")
     return (
         scored.select(*_KEY, "unit_id", "value")

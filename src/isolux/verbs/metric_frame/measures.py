@@ -23,7 +23,7 @@ from isolux.verbs.metric_frame.inputs import FrameInputs
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS
 
 __all__ = ["Measured", "measure_functions", "measure_names"]
@@ -66,11 +66,11 @@ def measure_names(
         positive=inputs.positive, metrics=names,
         **({"score_of": "positive"} if inputs.y_score is not None and inputs.positive else {}),
     )  # fmt: skip
-    base = {"data": FROM_MEMORY, "min_units": 1, "min_clusters": 1, **settings}
+    base = {"min_units": 1, "min_clusters": 1, **settings}
     membership = _membership(inputs)
-    narrow = measure_groups(scores, membership, AuditSpec.model_validate(base))
+    narrow = measure_groups(scores, membership, Statistics.model_validate(base))
     together = 1.0 - (1.0 - settings["level"]) / max(inputs.groups.height, 1)
-    wide = intervals_at(narrow, AuditSpec.model_validate({**base, "level": together}))
+    wide = intervals_at(narrow, Statistics.model_validate({**base, "level": together}))
     found = {}
     for label, name in metrics.items():
         at = [j for j, m in enumerate(narrow.measures) if m.metric == name]
