@@ -12,6 +12,7 @@ import polars as pl
 from isolux.groups.estimates import Estimates
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.notes import by_severity
 from isolux.vocabulary.spec import AuditSpec
 
 __all__ = ["record_of"]
@@ -37,6 +38,7 @@ def record_of(
     clustered = [t["cluster_id"] for t in tables if "cluster_id" in t.columns]
     unclustered = all(clusters.is_null().all() for clusters in clustered)
     used: list[Info] = [data, scores.info]
+    warnings, plain = by_severity(notes)
     return {
         "isolux": _version("isolux"),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -59,7 +61,8 @@ def record_of(
         "inputs": dict(inputs),
         "versions": {name: v for name in _VERSIONS if (v := _version(name))},
         "seed": spec.seed,
-        "notes": list(dict.fromkeys(notes)),
+        "warnings": warnings,
+        "notes": plain,
         "references": _references(used, spec),
         "clusters": {
             "column": None if unclustered else (spec.cluster or _cluster_word(dataset)),
