@@ -153,8 +153,8 @@ def foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Caution]:
             continue
         # Lower ranks may hold the truth's classes where the first answers do not.
         lower = ranked.join(mine.select("unit", "prediction"), on="unit")
-        lower = lower.filter(pl.col("label") != pl.col("prediction"))["label"]
-        met = bool(lower.is_in(true["label"].implode()).any())
+        others = lower.filter(pl.col("label") != pl.col("prediction"))["label"]
+        met = bool(others.is_in(true["label"].implode()).any())
         never = true.join(given, on="label", how="anti")["label"].to_list()
         share = n / mine.height if not met else min(n / mine.height, 1 - _FEW)
         _refuse_foreign(str(model), true, given, foreign, never, share)
