@@ -142,6 +142,7 @@ def load(
             instances, are_paths=bool(image) or named in IMAGE_PATHS, root=root, where=where
         ),
         inputs={where: sha256_file(path)},
+        ids_are_rows=identity.column is None,
         notes=tuple(notes),
     )
     return clustered(dataset, frame, cluster, where)
