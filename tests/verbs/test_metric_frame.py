@@ -37,6 +37,7 @@ def tables(draw):
     return np.array(rows).T, levels
 
 
+@pytest.mark.filterwarnings("ignore:.*answer.* of 'model'")  # some agree by chance alone
 @given(tables())
 @settings(max_examples=60)
 def test_the_numbers_are_fairlearns(drawn):
@@ -164,3 +165,21 @@ def test_an_unknown_method_is_refused():
                                 sensitive_features=[0, 1])  # fmt: skip
     with pytest.raises(SpecError, match="between_groups or to_overall"):
         frame.difference("sideways")
+
+
+def test_a_missing_answer_beside_whole_numbers_leaves_the_others_right():
+    truth = [0, 1] * 50
+    given = [float("nan")] * 10 + [float(t) for t in truth[10:]]
+    with pytest.warns(UserWarning, match="10 of 100 answers are missing"):
+        frame = isolux.metric_frame(
+            metrics="accuracy", y_true=truth, y_pred=given, sensitive_features=["a", "b"] * 50
+        )
+    assert frame.overall["value"].to_list() == [0.9]
+
+
+def test_answers_of_another_vocabulary_are_refused():
+    with pytest.raises(TableError, match="label_map"):
+        isolux.metric_frame(
+            metrics="accuracy", y_true=["M", "F"] * 50, y_pred=["m", "f"] * 50,
+            sensitive_features=["a", "b"] * 50,
+        )  # fmt: skip

@@ -383,5 +383,6 @@ class Summary:
     versions: tuple[tuple[str, str], ...]
     families: tuple[tuple[str, int], ...]
     notes: tuple[str, ...]
+    warnings: tuple[str, ...]
     references: tuple[ReferenceRow, ...]
     limits: tuple[str, ...]

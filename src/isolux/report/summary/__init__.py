@@ -105,6 +105,7 @@ def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tupl
         versions=tuple(sorted(dict(record.get("versions") or {}).items())),
         families=tuple(dict(record.get("families") or {}).items()),
         notes=tuple(record.get("notes") or ()),
+        warnings=tuple(record.get("warnings") or ()),
         references=_references(record.get("references") or ()),
         limits=limits_of(audited, ()),
     )

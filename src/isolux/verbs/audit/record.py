@@ -12,6 +12,7 @@ import polars as pl
 from isolux.groups.estimates import Estimates
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.notes import by_severity
 from isolux.vocabulary.spec import AuditSpec
 
 __all__ = ["record_of"]
@@ -37,6 +38,7 @@ def record_of(
     clustered = [t["cluster_id"] for t in tables if "cluster_id" in t.columns]
     unclustered = all(clusters.is_null().all() for clusters in clustered)
     used: list[Info] = [data, scores.info]
+    warnings, plain = by_severity(notes)
     return {
         "isolux": _version("isolux"),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -55,11 +57,13 @@ def record_of(
             m.name: {"title": m.title, "unit": m.unit, "direction": m.direction}
             for m in scores.info.metrics
         },
+        "ids": "row numbers" if dataset.ids_are_rows else "declared",
         "evidence": sorted(scores.evidence),
         "inputs": dict(inputs),
         "versions": {name: v for name in _VERSIONS if (v := _version(name))},
         "seed": spec.statistics.seed,
-        "notes": list(dict.fromkeys(notes)),
+        "warnings": warnings,
+        "notes": plain,
         "references": _references(used, spec),
         "clusters": {
             "column": None if unclustered else (spec.people.cluster or _cluster_word(dataset)),

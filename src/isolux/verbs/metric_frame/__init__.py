@@ -53,7 +53,8 @@ def metric_frame(
         ``"true_positive_rate"``, ``"false_positive_rate"``, ``"precision"``,
         ``"balanced_accuracy"``, ``"roc_auc"``, …), or functions of ``(y_true, y_pred)``.
     y_true, y_pred : array_like [n]
-        Truth and answer; any type whose values compare as text.
+        Truth and answer, of any type; 1, 1.0 and True are one class. A missing truth (None, NaN)
+        leaves its row out, a missing answer is a mistake, of which a warning tells.
     sensitive_features, control_features : array, list, mapping or frame of n rows
         As in fairlearn: groups are every combination of the sensitive features, within every
         combination of the control features.

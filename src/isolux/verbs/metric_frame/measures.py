@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,9 +21,10 @@ from isolux.stats.weights import stream
 from isolux.tasks import score
 from isolux.verbs._in_memory import FROM_MEMORY
 from isolux.verbs.metric_frame.inputs import FrameInputs
-from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.notes import by_severity
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS
 
@@ -66,6 +68,7 @@ def measure_names(
         positive=inputs.positive, metrics=names,
         **({"score_of": "positive"} if inputs.y_score is not None and inputs.positive else {}),
     )  # fmt: skip
+    _warn(scores, inputs)
     base = {"min_units": 1, "min_clusters": 1, **settings}
     membership = _membership(inputs)
     narrow = measure_groups(scores, membership, Statistics.model_validate(base))
@@ -82,6 +85,18 @@ def measure_names(
             )
         found[label] = _from_estimates(inputs, narrow, wide, at[0], settings["level"])
     return found
+
+
+def _warn(scores: Scores, inputs: FrameInputs) -> None:
+    """Say what must be known before the numbers: there is no report to say it first."""
+    cautions, _ = by_severity(scores.notes)
+    missing = inputs.y_pred.null_count()
+    if missing:
+        cautions.append(
+            f"{missing:,} of {len(inputs.y_pred):,} answers are missing, and count as mistakes"
+        )
+    for text in cautions:
+        warnings.warn(text, UserWarning, stacklevel=4)
 
 
 def _dataset(inputs: FrameInputs) -> Dataset:

@@ -20,16 +20,17 @@ from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
 from isolux.io import run_directory
+from isolux.io.ids import IdFrom
 from isolux.verbs.audit import Audit
+from isolux.verbs.compare.joining import same_people
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
-from isolux.vocabulary.errors import JoinError, SpecError
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.notes import Caution, by_severity
 from isolux.vocabulary.spec import AuditSpec, recorded_spec
 from isolux.vocabulary.tables import FINDINGS
 
 __all__ = ["Comparison", "compare"]
-
-_WAYS = ("column", "basename", "stem")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,11 @@ class Comparison:
 
 
 def compare(
-    a: Audit | Run | str | Path, b: Audit | Run | str | Path, *, id_from: str | None = None
+    a: Audit | Run | str | Path,
+    b: Audit | Run | str | Path,
+    *,
+    id_from: IdFrom | None = None,
+    allow_disagreement: float = 0.0,
 ) -> Comparison:
     """Compare two models that were audited on the same people.
 
@@ -77,7 +82,11 @@ def compare(
         Two audits of one task by the same attributes. The first one's settings and attributes
         are used for both.
     id_from : {"column", "basename", "stem"}, optional
-        What the two name people by; none: the first of these under which they meet.
+        The part of the ids by which the two name people; not given: the whole id. The number of
+        a row is no id.
+    allow_disagreement : float
+        Share of those who meet, 0 to 1, that may have another truth, group or file name in the
+        second run; the first one's are used.
 
     Returns
     -------
@@ -88,7 +97,8 @@ def compare(
     Raises
     ------
     JoinError
-        When the two have nobody in common.
+        When the two have nobody in common, name their people by row numbers of different files,
+        or do not agree on the truth or the groups of those who meet.
     SpecError
         When they are of different tasks.
 
@@ -108,8 +118,8 @@ def compare(
     first, second = _run(a), _run(b)
     spec = _shared_spec(first, second)
     names = _names(first, second)
-    units_b, how = _rename(first, second, id_from)
-    scores = _together(first, second, names, units_b)
+    same = same_people(first, second, spec, id_from, allow_disagreement)
+    scores = _together(first, second, names, same.units)
     members = membership(
         first.attributes, spec.groups.by, groupings(spec.groups, first.attributes),
         units=scores.judged_units(),
@@ -117,7 +127,9 @@ def compare(
     estimates = measure_groups(scores, members.frame, spec.statistics)
     compared = compare_models(estimates, spec.comparing, names)
     run = Run(
-        record=_record(first, second, spec, names, scores.notes, how, compared.family, estimates),
+        record=_record(
+            first, second, spec, names, (*same.notes, *scores.notes), compared.family, estimates
+        ),
         scores=scores.units,
         attributes=first.attributes,
         group_metrics=estimates.table(),
@@ -163,39 +175,6 @@ def _one_model(run: Run) -> str:
             found=", ".join(map(str, names)) or "none",
         )
     return str(names[0])
-
-
-def _keyed(ids: pl.Series, way: str) -> pl.Series:
-    if way == "column":
-        return ids
-    base = ids.str.replace_all("\\", "/", literal=True).str.split("/").list.last()
-    return base if way == "basename" else base.str.replace(r"\.[^.]*$", "")
-
-
-def _rename(first: Run, second: Run, id_from: str | None) -> tuple[pl.DataFrame, str]:
-    """Map the second run's unit ids to the first's: the frame ``unit_id, as_first``."""
-    if id_from is not None and id_from not in _WAYS:
-        raise SpecError("people cannot be joined so", expected=", ".join(_WAYS), found=id_from)
-    ids_a = first.scores["unit_id"].unique(maintain_order=True)
-    ids_b = second.scores["unit_id"].unique(maintain_order=True)
-    for way in (id_from,) if id_from else _WAYS:
-        a = pl.DataFrame({"as_first": ids_a, "key": _keyed(ids_a, way)})
-        b = pl.DataFrame({"unit_id": ids_b, "key": _keyed(ids_b, way)})
-        if a["key"].n_unique() < a.height or b["key"].n_unique() < b.height:
-            continue
-        met = b.join(a, on="key", how="inner", maintain_order="left")
-        if met.height:
-            return met.select("unit_id", "as_first"), way
-    raise JoinError(
-        "the two runs have nobody in common",
-        expected="the same people in both",
-        found=f"{_some(ids_a)} in the first, {_some(ids_b)} in the second",
-        hint="--id-from basename or stem compares the last part of a path",
-    )
-
-
-def _some(ids: pl.Series) -> str:
-    return ", ".join(repr(i) for i in ids.head(3).to_list()) or "nobody"
 
 
 def _together(first: Run, second: Run, names: tuple[str, str], units_b: pl.DataFrame) -> Scores:
@@ -251,20 +230,21 @@ def _record(
     second: Run,
     spec: AuditSpec,
     names: Sequence[str],
-    left_out: tuple[str, ...],
-    how: str,
+    said: tuple[str, ...],
     family: tuple[str, int],
     estimates: Any,
 ) -> dict[str, Any]:
     n = round(float(estimates.design.totals()[0, 0]))
     alone = [run.scores["unit_id"].n_unique() - n for run in (first, second)]
-    notes = [f"People were joined by {how}: {n:,} are in both runs."]
+    notes: list[str] = list(said)
     notes += [
         f"{count:,} people of {name} are not scored by both models and were left out."
         for name, count in zip(names, alone, strict=True)
         if count
     ]
-    notes += left_out
+    for name, run in zip(names, (first, second), strict=True):
+        notes += [Caution(f"{name}: {text}") for text in run.record.get("warnings") or ()]
+    warnings, plain = by_severity(notes)
     inputs = {f"{n}: {k}": v for n, r in zip(names, (first, second), strict=True)
               for k, v in r.record.get("inputs", {}).items()}  # fmt: skip
     return {
@@ -276,7 +256,8 @@ def _record(
         "metrics": list(dict.fromkeys(m.metric for m in estimates.measures)),
         "inputs": inputs,
         "seed": spec.statistics.seed,
-        "notes": notes,
+        "warnings": warnings,
+        "notes": plain,
         "clusters": {
             **first.record.get("clusters", {}),
             "n_clusters": estimates.design.n_clusters,

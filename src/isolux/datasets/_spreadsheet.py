@@ -10,10 +10,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 
-__all__ = ["original_range"]
+import polars as pl
+
+from isolux.io.cells import as_text, row_of
+from isolux.vocabulary.errors import TableError, place
+
+__all__ = ["original_range", "with_ranges"]
 
 _MONTHS = (
     ("jan", "gen", "ene", "ian"),
@@ -29,6 +34,7 @@ _MONTHS = (
     ("nov",),
     ("dec", "dez", "dic"),
 )
+_RANGE = r"^\s*\d{1,3}\s*[-–]\s*\d{1,3}\s*$"
 _EPOCH = date(1899, 12, 30)  # day 0 of spreadsheets' serial numbers since 1 March 1900
 _APART = r"[-./ ]+"
 _DAY_MONTH = re.compile(rf"(\d{{1,2}})\.?{_APART}([a-z]{{3,10}})\.?(?:{_APART}(\d{{2}}|\d{{4}}))?")
@@ -65,6 +71,72 @@ def original_range(cell: str, ranges: Iterable[str]) -> str | None:
         and (int(ends[1]), int(ends[2])) in readings
     ]
     return fitting[0] if len(fitting) == 1 else None
+
+
+def with_ranges(
+    frame: pl.DataFrame, columns: Sequence[str], *, repair: bool, where: str
+) -> tuple[pl.DataFrame, list[str]]:
+    """Find columns of ranges in which a spreadsheet turned some into dates; mend them or refuse.
+
+    A column of dates alone is none of ranges and stays as it is.
+
+    Returns
+    -------
+    frame : polars.DataFrame
+        With the ranges as they were.
+    notes : list of str
+        What was repaired, and how often.
+
+    Raises
+    ------
+    TableError
+        Damaged cells, where ``repair`` was not asked for.
+    """
+    notes: list[str] = []
+    for name in columns:
+        if frame.schema[name] != pl.String:
+            continue
+        values = as_text(frame[name]).unique().drop_nulls()
+        ranges = values.str.contains(_RANGE)
+        if not ranges.any() or ranges.all():
+            continue
+        damaged = {
+            value: one
+            for value in values.filter(~ranges)
+            if (one := _only_range(value)) is not None
+        }
+        if damaged and not repair:
+            _refuse_damaged(frame[name], damaged, where)
+        for value, one in damaged.items():
+            count = int((frame[name] == value).sum())
+            notes.append(
+                f"{count:,} cell(s) of {name!r} said {value!r}, as a spreadsheet writes a date, and"
+                f" were repaired to {one!r}."
+            )
+        frame = frame.with_columns(pl.col(name).replace(damaged)) if damaged else frame
+    return frame, notes
+
+
+def _only_range(cell: str) -> str | None:
+    """Return the one rising range that a cell can have been: ``9-Mar`` was ``3-9``."""
+    if not re.search(r"[A-Za-z]{3}", cell):
+        return None
+    rising = {(low, high) for low, high in _readings(cell) if low < high}
+    return "{}-{}".format(*next(iter(rising))) if len(rising) == 1 else None
+
+
+def _refuse_damaged(cells: pl.Series, damaged: dict[str, str], where: str) -> None:
+    hit = cells.is_in(list(damaged)).fill_null(value=False)
+    row = row_of(hit)
+    was = ", ".join(f"{value!r} for {one}" for value, one in list(damaged.items())[:4])
+    raise TableError(
+        "a spreadsheet seems to have turned ranges into dates",
+        expected="ranges such as 3-9 throughout",
+        found=f"{cells[row]!r}; in all {hit.sum():,} cell(s): {was}",
+        where=place(where, row + 1, cells.name),
+        hint="take the original file, or have them turned back with --repair-ages"
+        " (repair_ages=True)",
+    )
 
 
 def _readings(cell: str) -> set[tuple[int, int]]:
