@@ -13,7 +13,8 @@ import polars as pl
 
 from isolux.geometry.masks import masks_from_bitmaps, masks_to_coco
 from isolux_worlds.layouts import Picture
-from isolux_worlds.photo_world.tables import PARTS, PhotoWorld
+from isolux_worlds.photo_world.tables import PARTS
+from isolux_worlds.photo_world.world import PhotoWorld
 
 NOBODY, OCCLUDER = 0, 255
 

@@ -36,7 +36,7 @@ from isolux_worlds.drawing.weather import (
     paint_falling,
     paint_fog_and_puddles,
 )
-from isolux_worlds.photo_world.tables import PhotoWorld
+from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["Rendered", "render"]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from isolux_worlds.layouts import bdd100k, coco, dollarstreet, facet, fhibe
-from isolux_worlds.layouts._audits import AUDITS, Audits, Native, Way
 from isolux_worlds.layouts._written import Ids, Picture, Written
-from isolux_worlds.photo_world.tables import PhotoWorld
+from isolux_worlds.layouts.audits import AUDITS, Audits, Native, Way
+from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["LAYOUTS", "Audits", "Ids", "Layout", "Native", "Picture", "Way", "Written"]
 
