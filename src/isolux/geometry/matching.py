@@ -108,25 +108,6 @@ class Matches:
             return np.zeros_like(matched)
         return np.asarray(matched & self.truth_ignored[self.candidate_truth])
 
-    def detection_truth(self) -> npt.NDArray[np.int32]:
-        """Return, for every detection, the row of the person matched, or -1: ``[n, T]``."""
-        dense = np.full((self.n_detections, len(self.thresholds)), -1, np.int32)
-        dense[self.candidate] = self.candidate_truth
-        return dense
-
-    def detection_ignored(self, outside: BoolArray | None = None) -> BoolArray:
-        """Return which detections are neither right nor wrong: ``[n, T]``.
-
-        Those matched to an ignored person; and, where ``outside [n]`` is true (an area outside the
-        range looked at), those that matched nobody.
-        """
-        dense = np.zeros((self.n_detections, len(self.thresholds)), np.bool_)
-        if outside is not None:
-            dense |= outside[:, None]
-            dense[self.candidate] &= self.candidate_truth < 0
-        dense[self.candidate] |= self.candidate_ignored
-        return dense
-
 
 @dataclass(frozen=True, slots=True)
 class BestOverlaps:
@@ -193,10 +174,9 @@ def match(
     >>> people = Truths(np.array([0]))
     >>> boxes = np.array([[0.0, 0, 10, 10], [0, 0, 10, 8]]), np.array([[0.0, 0, 10, 10]])
     >>> pairs = box_pairs_xywh(found, people, *boxes)
-    >>> match(
-    ...     pairs, found, people, max_detections=100, thresholds=(0.5, 0.9)
-    ... ).detection_truth().tolist()
-    [[-1, 0], [0, -1]]
+    >>> matches = match(pairs, found, people, max_detections=100, thresholds=(0.5, 0.9))
+    >>> matches.truth_detection.tolist()
+    [[1, 0]]
     """
     _check_tables(pairs, detections, truths)
     cutoffs = _cutoffs(thresholds, pairs.lowest_iou)

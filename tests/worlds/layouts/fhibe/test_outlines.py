@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from isolux.geometry.masks import masks_from_bitmaps, masks_from_coco
+from isolux.geometry.masks import masks_from_coco
 from isolux_worlds.layouts.fhibe.outlines import outlines, outlines_of_bitmap
+from tests._masks import masks_from_bitmaps
 
 PICTURES = arrays.arrays(bool, st.tuples(st.integers(1, 12), st.integers(1, 12)))
 

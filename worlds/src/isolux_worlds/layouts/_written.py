@@ -28,7 +28,8 @@ __all__ = [
     "write_json",
 ]
 
-_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "isolux_worlds")
+# What the first worlds were made with: another name would rename every photo of every world.
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "isolux.synthetic")
 
 Pixels = npt.NDArray[np.uint8]
 

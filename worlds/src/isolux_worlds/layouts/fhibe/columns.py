@@ -10,7 +10,7 @@ import polars as pl
 
 from isolux_worlds.layouts._written import uuid_of
 
-__all__ = ["BODY", "FACE", "LISTS", "as_cells", "with_annotators"]
+__all__ = ["BODY", "FACE", "as_cells", "with_annotators"]
 
 _QA = "_QAannotator_id"
 _QUESTIONS = (
@@ -40,9 +40,6 @@ FACE = (*_SHARED, "CelebA", "multiple_subjects")
 """The 75 columns of the aligned faces."""
 BODY = (*_SHARED, "person_bbox", "face_bbox", "face_bbox_annotator_id", "face_bbox" + _QA)
 """The 77 columns of the whole photos."""
-
-LISTS = ("keypoints", "segments", "CelebA", "person_bbox", "face_bbox", "other_face")
-"""Columns whose cells are built as text from the start."""
 
 
 def with_annotators(rows: pl.DataFrame, columns: tuple[str, ...]) -> pl.DataFrame:
