@@ -77,21 +77,35 @@ def _of_images(people: MaskedPeople) -> list[pl.DataFrame]:
     other = (pl.col("mask_height") != pl.col("height")) | (pl.col("mask_width") != pl.col("width"))
     return [
         problems_of(
-            "masks", people.damaged, "a mask cannot be read", severity="error",
-            unit_kind="instance", unit_id="instance_id", expected="COCO's run lengths or polygons",
+            "masks",
+            people.damaged,
+            "a mask cannot be read",
+            severity="error",
+            unit_kind="instance",
+            unit_id="instance_id",
+            expected="COCO's run lengths or polygons",
             found=pl.col("said"),
         ),
         problems_of(
-            "masks", rows.filter(other), "a mask has another size than its image",
-            severity="error", unit_kind="instance", unit_id="instance_id",
+            "masks",
+            rows.filter(other),
+            "a mask has another size than its image",
+            severity="error",
+            unit_kind="instance",
+            unit_id="instance_id",
             expected=pl.format("{} × {} pixels", "width", "height"),
             found=pl.format("{} × {}", "mask_width", "mask_height"),
         ),
         problems_of(
-            "masks", rows.filter(area=0), "a mask has no pixel", severity="warning",
-            unit_kind="instance", unit_id="instance_id", expected="a pixel or more",
+            "masks",
+            rows.filter(area=0),
+            "a mask has no pixel",
+            severity="warning",
+            unit_kind="instance",
+            unit_id="instance_id",
+            expected="a pixel or more",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _of_boxes(people: MaskedPeople, least_overlap: float) -> list[pl.DataFrame]:
@@ -99,10 +113,16 @@ def _of_boxes(people: MaskedPeople, least_overlap: float) -> list[pl.DataFrame]:
         return []
     tight = people.masks.box_xywh
     rows = people.rows.select(
-        "instance_id", "box_x", "box_y", "box_w", "box_h",
-        **{f"tight_{side}": pl.Series(np.ascontiguousarray(tight[:, i]))
-           for i, side in enumerate("xywh")},
-    )  # fmt: skip
+        "instance_id",
+        "box_x",
+        "box_y",
+        "box_w",
+        "box_h",
+        **{
+            f"tight_{side}": pl.Series(np.ascontiguousarray(tight[:, i]))
+            for i, side in enumerate("xywh")
+        },
+    )
     rows = rows.filter(pl.Series(people.masks.area_px > 0)).drop_nulls()
 
     def common(at: str, length: str) -> pl.Expr:
@@ -119,15 +139,23 @@ def _of_boxes(people: MaskedPeople, least_overlap: float) -> list[pl.DataFrame]:
     )
     return [
         problems_of(
-            "masks", rows.filter(overlap=0.0), "a mask does not touch its person's box",
-            severity="error", unit_kind="instance", unit_id="instance_id", found=words,
+            "masks",
+            rows.filter(overlap=0.0),
+            "a mask does not touch its person's box",
+            severity="error",
+            unit_kind="instance",
+            unit_id="instance_id",
+            found=words,
             expected=f"an overlap of {least_overlap:g} or more",
         ),
         problems_of(
             "masks",
             rows.filter((pl.col("overlap") > 0) & (pl.col("overlap") < least_overlap)),
-            "a mask and its person's box are of different parts", severity="warning",
-            unit_kind="instance", unit_id="instance_id", found=words,
+            "a mask and its person's box are of different parts",
+            severity="warning",
+            unit_kind="instance",
+            unit_id="instance_id",
+            found=words,
             expected=f"an overlap of {least_overlap:g} or more",
         ),
-    ]  # fmt: skip
+    ]

@@ -82,10 +82,16 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     return together(
         *(
             problems_of(
-                "metadata", pictures.rows.filter(pl.col(column)), problem, severity=severity,
-                unit_kind="image", unit_id="image_id", file="uri", expected="nothing of the kind",
+                "metadata",
+                pictures.rows.filter(pl.col(column)),
+                problem,
+                severity=severity,
+                unit_kind="image",
+                unit_id="image_id",
+                file="uri",
+                expected="nothing of the kind",
                 hint="strip metadata before the pictures are passed on (exiftool -all=)",
             )
             for column, (problem, severity) in _TOLD.items()
         )
-    )  # fmt: skip
+    )

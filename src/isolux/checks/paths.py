@@ -68,11 +68,17 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     return together(
         *(
             problems_of(
-                "paths", pictures.rows.filter(place=place), problem, severity="error",
-                unit_kind="image", unit_id="image_id", file="uri",
+                "paths",
+                pictures.rows.filter(place=place),
+                problem,
+                severity="error",
+                unit_kind="image",
+                unit_id="image_id",
+                file="uri",
                 expected="a path below the dataset's folder",
-                found=pl.col("uri").str.slice(0, 120), hint=hint,
+                found=pl.col("uri").str.slice(0, 120),
+                hint=hint,
             )
             for place, (problem, hint) in _PROBLEMS.items()
         )
-    )  # fmt: skip
+    )

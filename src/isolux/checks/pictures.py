@@ -87,12 +87,19 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     rows = pictures.rows
     parts = [
         problems_of(
-            "pictures", rows.filter(trouble=trouble), problem, severity=severity,
-            unit_kind="image", unit_id="image_id", file="uri", expected=expected,
-            found=pl.col("said"), hint=hint,
+            "pictures",
+            rows.filter(trouble=trouble),
+            problem,
+            severity=severity,
+            unit_kind="image",
+            unit_id="image_id",
+            file="uri",
+            expected=expected,
+            found=pl.col("said"),
+            hint=hint,
         )
         for trouble, (problem, severity, expected, hint) in _TROUBLES.items()
-    ]  # fmt: skip
+    ]
     several = rows.filter(pl.col("frames") > 1)
     known = rows.filter(pl.col("format").is_in(list(_SUFFIXES))).with_columns(
         suffix=pl.col("uri").str.extract(r"(?s)\.([^./\\]*)$").str.to_lowercase(),
@@ -102,14 +109,25 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     return together(
         *parts,
         problems_of(
-            "pictures", several, "the picture holds several frames", severity="warning",
-            unit_kind="image", unit_id="image_id", file="uri", expected="one frame",
+            "pictures",
+            several,
+            "the picture holds several frames",
+            severity="warning",
+            unit_kind="image",
+            unit_id="image_id",
+            file="uri",
+            expected="one frame",
             found=pl.format("{} frames; the first is read", "frames"),
         ),
         problems_of(
-            "pictures", wrong, "the extension names another format", severity="warning",
-            unit_kind="image", unit_id="image_id", file="uri",
+            "pictures",
+            wrong,
+            "the extension names another format",
+            severity="warning",
+            unit_kind="image",
+            unit_id="image_id",
+            file="uri",
             expected=pl.format(".{}", pl.col("wanted").list.join(" or .")),
             found=pl.format(".{}", pl.col("suffix").fill_null("")),
         ),
-    )  # fmt: skip
+    )

@@ -82,15 +82,27 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     shown = pl.format("{} × {}", "wide", "high")
     return together(
         problems_of(
-            "sizes", seen.filter(~unturned), "the picture has another size than its annotation",
-            severity="error", unit_kind="image", unit_id="image_id", file="uri",
-            expected=wanted, found=shown,
+            "sizes",
+            seen.filter(~unturned),
+            "the picture has another size than its annotation",
+            severity="error",
+            unit_kind="image",
+            unit_id="image_id",
+            file="uri",
+            expected=wanted,
+            found=shown,
             hint="take the pictures that were annotated, or scale the annotation",
         ),
         problems_of(
-            "sizes", seen.filter(unturned), "the annotation is of the picture before EXIF turns it",
-            severity="warning", unit_kind="image", unit_id="image_id", file="uri",
-            expected=wanted, found=pl.format("{}, turned as its EXIF says", shown),
+            "sizes",
+            seen.filter(unturned),
+            "the annotation is of the picture before EXIF turns it",
+            severity="warning",
+            unit_kind="image",
+            unit_id="image_id",
+            file="uri",
+            expected=wanted,
+            found=pl.format("{}, turned as its EXIF says", shown),
             hint="read the pictures without turning them, or turn the boxes",
         ),
-    )  # fmt: skip
+    )

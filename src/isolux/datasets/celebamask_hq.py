@@ -313,9 +313,11 @@ def _with_masks(
         return faces.with_columns(part_mask_files=pl.lit(None, dtype=empty))
     files = listed_files(folder)
     inputs[str(folder)] = sha256_listing(folder)
-    masks = files.to_frame("file").with_columns(
-        pl.col("file").str.extract_groups(_MASK).alias("said")
-    ).unnest("said")  # fmt: skip
+    masks = (
+        files.to_frame("file")
+        .with_columns(pl.col("file").str.extract_groups(_MASK).alias("said"))
+        .unnest("said")
+    )
     others = masks["part"].null_count()
     if others:
         notes.append(f"{others:,} file(s) below {_MASKS} are no masks and are passed over.")
@@ -330,9 +332,11 @@ def _with_masks(
         )
     order = pl.col("part").cast(pl.Enum(PARTS))
     uri = pl.format("{}/{}", pl.lit(_MASKS), "file")
-    parts = masks.sort("number", order).group_by("number", maintain_order=True).agg(
-        part_mask_files=pl.struct("part", uri=uri)
-    )  # fmt: skip
+    parts = (
+        masks.sort("number", order)
+        .group_by("number", maintain_order=True)
+        .agg(part_mask_files=pl.struct("part", uri=uri))
+    )
     found = faces.join(parts, on="number", how="left", maintain_order="left")
     _count(found, "part_mask_files", "mask", notes)
     return found

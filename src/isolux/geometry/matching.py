@@ -251,9 +251,16 @@ def limit_detections(pairs: Pairs, detections: Detections, max_detections: int) 
     label = np.empty(0, np.int64) if detections.label is None else _int64(detections.label)
     candidate, image = _int64(pairs.detection[first]), _int64(pairs.image[first])
     beyond = beyond_limit(
-        candidate, image, rows.starts, rows.order, rows.in_order,
-        detections.score, label, detections.label is not None, max_detections,
-    )  # fmt: skip
+        candidate,
+        image,
+        rows.starts,
+        rows.order,
+        rows.in_order,
+        detections.score,
+        label,
+        detections.label is not None,
+        max_detections,
+    )
     if not beyond.any():
         return pairs
     return pairs.where(np.repeat(~beyond, np.diff(np.append(first, len(pairs)))))
@@ -306,9 +313,18 @@ def _greedy(
     image_starts = np.append(_begins(image), len(image))
     starts, score = np.append(starts, len(pairs)), detections.score[candidate]
     greedy(
-        image_starts, starts, _int64(pairs.truth), pairs.iou, score, candidate,
-        ignore, truths.is_crowd, np.minimum(cutoffs, CERTAIN), candidate_truth, truth_detection,
-    )  # fmt: skip
+        image_starts,
+        starts,
+        _int64(pairs.truth),
+        pairs.iou,
+        score,
+        candidate,
+        ignore,
+        truths.is_crowd,
+        np.minimum(cutoffs, CERTAIN),
+        candidate_truth,
+        truth_detection,
+    )
     return Matches(cutoffs, candidate, candidate_truth, truth_detection, ignore, len(detections))
 
 

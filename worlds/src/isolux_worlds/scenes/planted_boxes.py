@@ -181,8 +181,11 @@ def _cells(scene: Scene, detector: Detector, entry: str | None) -> _Cells:
     """
     named = set(entry.split("*") if entry else ())
     effects: tuple[Effect, ...] = (
-        *scene.size_effects, *scene.occlusion_effects, *detector.effects, *detector.overlap_effects
-    )  # fmt: skip
+        *scene.size_effects,
+        *scene.occlusion_effects,
+        *detector.effects,
+        *detector.overlap_effects,
+    )
     named |= {n for effect in effects for n in effect.where}
     held = [a for a in scene.attributes if a.name in named]
     edges = _edges()

@@ -32,12 +32,18 @@ def commands(
             if by:
                 answers = _answers(stage, model.name, way.task)
                 words = [
-                    f"{name}:data/{way.path}".rstrip("/"), "--task", way.task,
-                    "--predictions", answers, *_metric(way.task, model.name),
+                    f"{name}:data/{way.path}".rstrip("/"),
+                    "--task",
+                    way.task,
+                    "--predictions",
+                    answers,
+                    *_metric(way.task, model.name),
                     *layout.audits.options,
-                    *(option.format(data="data") for option in way.options), *by,
-                    "--out", f"runs/{model.name}-{way.task}",
-                ]  # fmt: skip
+                    *(option.format(data="data") for option in way.options),
+                    *by,
+                    "--out",
+                    f"runs/{model.name}-{way.task}",
+                ]
                 found.append(words)
         found.append(_of_table(settings, model.name))
     return tuple("isolux audit " + " ".join(map(shlex.quote, words)) for words in found)

@@ -135,10 +135,17 @@ def annotation_table(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
             "class2"
         ),
         pl.concat_str(
-            pl.lit('{"x": '), box[0], pl.lit(', "y": '), box[1],
-            pl.lit(', "width": '), box[2], pl.lit(', "height": '), box[3], pl.lit("}"),
+            pl.lit('{"x": '),
+            box[0],
+            pl.lit(', "y": '),
+            box[1],
+            pl.lit(', "width": '),
+            box[2],
+            pl.lit(', "height": '),
+            box[3],
+            pl.lit("}"),
         ).alias("bounding_box"),
-    )  # fmt: skip
+    )
     parts = [head]
     parts += [
         _tones(world, people)

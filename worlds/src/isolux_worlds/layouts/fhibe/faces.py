@@ -86,9 +86,7 @@ def _alignment(person: Mapping[str, Any]) -> npt.NDArray[np.float64]:
     turn = math.atan2(across[1], across[0]) if abs(across[0]) > 1e-6 else 0.0
     if abs(turn) > math.pi / 2:  # seen from behind: keep it upright
         turn -= math.copysign(math.pi, turn)
-    centre = (
-        person["face_x"] + person["face_w"] / 2.0, person["face_y"] + person["face_h"] / 2.0
-    )  # fmt: skip
+    centre = (person["face_x"] + person["face_w"] / 2.0, person["face_y"] + person["face_h"] / 2.0)
     scale = _MARGIN * max(person["face_w"], person["face_h"], 1.0) / SIDE_PX
     cos, sin = scale * math.cos(turn), scale * math.sin(turn)
     half = SIDE_PX / 2.0

@@ -59,10 +59,9 @@ def keypoint_cells(people: pl.DataFrame) -> pl.Series:
     The third number is 1 for a joint that is seen. Before rendering nothing hides a joint.
     """
     hidden = pl.col("joints_v") if "joints_v" in people.columns else None
-    inside = (
-        pl.col("x").is_between(0, pl.col("width"), closed="left")
-        & pl.col("y").is_between(0, pl.col("height"), closed="left")
-    )  # fmt: skip
+    inside = pl.col("x").is_between(0, pl.col("width"), closed="left") & pl.col("y").is_between(
+        0, pl.col("height"), closed="left"
+    )
     chosen = ["person_id", "width", "height", "joints_x", "joints_y"]
     if hidden is not None:
         chosen.append("joints_v")

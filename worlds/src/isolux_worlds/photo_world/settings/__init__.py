@@ -159,6 +159,14 @@ def world_text(settings: WorldSettings) -> str:
 
 
 def _settings_names() -> list[str]:
-    kinds = (WorldSettings, AttributeSettings, Conditional, ImageSettings, AnnotatorSettings,
-             ErrorSettings, ModelSettings, EffectSettings)  # fmt: skip
+    kinds = (
+        WorldSettings,
+        AttributeSettings,
+        Conditional,
+        ImageSettings,
+        AnnotatorSettings,
+        ErrorSettings,
+        ModelSettings,
+        EffectSettings,
+    )
     return [name for kind in kinds for name in kind.model_fields]
