@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._problems import problems_of, together
+from isolux.checks._problems import problems_of_people, together
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
@@ -115,13 +115,11 @@ def _of_boxes(boxes: pl.DataFrame, kind: str, slack_px: float) -> list[pl.DataFr
         "[{}, {}, {}, {}]", *(side.cast(pl.String).fill_null("null") for side in sides)
     )
     return [
-        problems_of(
+        problems_of_people(
             "boxes",
             boxes.filter(test.fill_null(value=False)),
             f"a {kind} {problem}",
             severity="error" if severity == "error" else "warning",
-            unit_kind="instance",
-            unit_id="instance_id",
             expected=image if wanted is None else wanted,
             found=shown,
         )

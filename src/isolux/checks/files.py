@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.checks._pictures import Pictures
-from isolux.checks._problems import problems_of, together
+from isolux.checks._problems import problems_of, problems_of_pictures, together
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 
@@ -83,14 +83,11 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
             hint=hint,
         )
     return together(
-        problems_of(
+        problems_of_pictures(
             "files",
             missing,
             "the file is missing",
             severity="error",
-            unit_kind="image",
-            unit_id="image_id",
-            file="uri",
             expected="a picture",
             found=pl.when(place="missing").then(pl.lit("nothing")).otherwise(pl.lit("a folder")),
             hint=hint,

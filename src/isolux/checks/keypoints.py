@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.checks._people_masks import MaskedPeople, masked_people
-from isolux.checks._problems import problems_of, together
+from isolux.checks._problems import problems_of_people, together
 from isolux.geometry.masks import Masks
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -91,13 +91,11 @@ def check(dataset: Dataset, *, slack_px: float = 1.0, mask_slack_px: float = 4.0
     )
     alike = people.join(unlike.select("instance_id"), on="instance_id", how="anti")
     return together(
-        problems_of(
+        problems_of_people(
             "keypoints",
             unlike,
             "the lists of keypoints have unlike lengths",
             severity="error",
-            unit_kind="instance",
-            unit_id="instance_id",
             expected="as many x as y, v and names",
             found=pl.format(
                 ", ".join("{}" for _ in lists),
@@ -130,13 +128,11 @@ def _in_images(people: pl.DataFrame, dataset: Dataset, slack_px: float) -> list[
     )
     inside = pl.format("inside {} × {} pixels", "width", "height")
     return [
-        problems_of(
+        problems_of_people(
             "keypoints",
             _by_person(points.filter(test)),
             problem,
             severity="error",
-            unit_kind="instance",
-            unit_id="instance_id",
             expected=wanted or inside,
             found=pl.format(
                 "{} keypoint(s), such as ({}, {})",
@@ -181,13 +177,11 @@ def _in_mask(block: MaskedPeople, slack_px: float, left_out: set[str]) -> pl.Dat
     )
     seen = points.group_by("mask").agg(visible=pl.len())
     outside = _by_person(points.filter(pl.Series(~inside))).join(seen, on="mask")
-    return problems_of(
+    return problems_of_people(
         "keypoints",
         outside,
         "visible keypoints lie outside their person's mask",
         severity="warning",
-        unit_kind="instance",
-        unit_id="instance_id",
         expected=f"every visible keypoint within {slack_px:g} pixels of the mask",
         found=pl.format("{} of {}, such as ({}, {})", "n", "visible", "keypoints_x", "keypoints_y"),
     )

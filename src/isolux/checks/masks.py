@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from isolux.checks._people_masks import MaskedPeople, masked_people
-from isolux.checks._problems import problems_of, together
+from isolux.checks._problems import problems_of_people, together
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
@@ -76,33 +76,27 @@ def _of_images(people: MaskedPeople) -> list[pl.DataFrame]:
     rows = people.rows.with_columns(area=pl.Series(people.masks.area_px))
     other = (pl.col("mask_height") != pl.col("height")) | (pl.col("mask_width") != pl.col("width"))
     return [
-        problems_of(
+        problems_of_people(
             "masks",
             people.damaged,
             "a mask cannot be read",
             severity="error",
-            unit_kind="instance",
-            unit_id="instance_id",
             expected="COCO's run lengths or polygons",
             found=pl.col("said"),
         ),
-        problems_of(
+        problems_of_people(
             "masks",
             rows.filter(other),
             "a mask has another size than its image",
             severity="error",
-            unit_kind="instance",
-            unit_id="instance_id",
             expected=pl.format("{} × {} pixels", "width", "height"),
             found=pl.format("{} × {}", "mask_width", "mask_height"),
         ),
-        problems_of(
+        problems_of_people(
             "masks",
             rows.filter(area=0),
             "a mask has no pixel",
             severity="warning",
-            unit_kind="instance",
-            unit_id="instance_id",
             expected="a pixel or more",
         ),
     ]
@@ -138,23 +132,19 @@ def _of_boxes(people: MaskedPeople, least_overlap: float) -> list[pl.DataFrame]:
         *(f"{kind}_{side}" for kind in ("tight", "box") for side in "xywh"),
     )
     return [
-        problems_of(
+        problems_of_people(
             "masks",
             rows.filter(overlap=0.0),
             "a mask does not touch its person's box",
             severity="error",
-            unit_kind="instance",
-            unit_id="instance_id",
             found=words,
             expected=f"an overlap of {least_overlap:g} or more",
         ),
-        problems_of(
+        problems_of_people(
             "masks",
             rows.filter((pl.col("overlap") > 0) & (pl.col("overlap") < least_overlap)),
             "a mask and its person's box are of different parts",
             severity="warning",
-            unit_kind="instance",
-            unit_id="instance_id",
             found=words,
             expected=f"an overlap of {least_overlap:g} or more",
         ),

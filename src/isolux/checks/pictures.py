@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.checks._pictures import Pictures
-from isolux.checks._problems import Severity, problems_of, together
+from isolux.checks._problems import Severity, problems_of_pictures, together
 from isolux.io.images import LARGEST_PIXELS
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
@@ -86,14 +86,11 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     del dataset  # its images' files are in pictures
     rows = pictures.rows
     parts = [
-        problems_of(
+        problems_of_pictures(
             "pictures",
             rows.filter(trouble=trouble),
             problem,
             severity=severity,
-            unit_kind="image",
-            unit_id="image_id",
-            file="uri",
             expected=expected,
             found=pl.col("said"),
             hint=hint,
@@ -108,25 +105,19 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     wrong = known.filter(~pl.col("wanted").list.contains(pl.col("suffix")).fill_null(value=False))
     return together(
         *parts,
-        problems_of(
+        problems_of_pictures(
             "pictures",
             several,
             "the picture holds several frames",
             severity="warning",
-            unit_kind="image",
-            unit_id="image_id",
-            file="uri",
             expected="one frame",
             found=pl.format("{} frames; the first is read", "frames"),
         ),
-        problems_of(
+        problems_of_pictures(
             "pictures",
             wrong,
             "the extension names another format",
             severity="warning",
-            unit_kind="image",
-            unit_id="image_id",
-            file="uri",
             expected=pl.format(".{}", pl.col("wanted").list.join(" or .")),
             found=pl.format(".{}", pl.col("suffix").fill_null("")),
         ),

@@ -30,7 +30,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.derive._colour import lab_of_light
-from isolux.derive._picture_rows import rows_with_reason
+from isolux.derive._picture_rows import rows_of_columns
 from isolux.derive._pictures import Seen, measure_pictures
 from isolux.derive.skin_tone.pixels import Skin
 from isolux.derive.skin_tone.regions import faces_of
@@ -176,18 +176,13 @@ def derive(dataset: Dataset) -> pl.DataFrame:
 
     measured = measure_pictures(dataset, people, measure, 3, "skin tone")
     reason = np.where(measured.reason == None, why, measured.reason)  # noqa: E711
-    parts: list[tuple[str, int, pl.Expr | None]] = [
-        ("ita", 0, None),
-        ("ita_class", 0, _class(pl.col("_number"))),
-        ("ita_peak", 1, None),
-        ("skin_share", 2, None),
+    parts = [
+        ("ita", 0, None, reason),
+        ("ita_class", 0, _class(pl.col("_number")), reason),
+        ("ita_peak", 1, None, reason),
+        ("skin_share", 2, None, reason),
     ]
-    return pl.concat(
-        rows_with_reason(
-            people, name, measured.values[:, k], reason, value=word, only_words=word is not None
-        )
-        for name, k, word in parts
-    )
+    return rows_of_columns(people, measured.values, parts)
 
 
 def ita_of_light(light: FloatArray) -> FloatArray:
