@@ -79,6 +79,26 @@ def test_tau_is_paule_mandels_with_pooled_variances():
     assert row["value"] < _row(measured.table, "standard_deviation")["value"]
 
 
+def test_tau_takes_the_unbiased_variance_of_few_units():
+    # A replicate redraws a group's c units, whose own variance divides by c; the variance that is
+    # expected of new units divides by c - 1. With 10 units that is a ninth more.
+    right = {"a": (3, 10), "b": (9, 12), "c": (19, 20)}
+    values = [v for k, n in right.values() for v in [1.0] * k + [0.0] * (n - k)]
+    groups = [g for g, (_, n) in right.items() for _ in range(n)]
+    estimates, measured = _measured(groups=groups, values=values)
+    row = _row(measured.table, "noise_corrected_sd")
+    rows = measured.family.tested["g", 0].members
+    rates, drawn = estimates.value[rows, 0], estimates.replicates[rows, 0]
+    assert rates.tolist() == [0.3, 0.75, 0.95]
+    c = np.array([10.0, 12.0, 20.0])
+    unbiased = np.cov(drawn) * np.sqrt(np.outer(c / (c - 1), c / (c - 1)))
+    found = noise_corrected_sd(rates, pooled_covariance(unbiased, c), degrees_of_freedom=c - 1)
+    assert row["value"] == pytest.approx(found.tau, rel=1e-12)
+    biased = pooled_covariance(np.cov(drawn), c)
+    plain = noise_corrected_sd(rates, biased, degrees_of_freedom=c - 1)
+    assert plain.tau > 1.001 * found.tau
+
+
 def test_the_range_lies_within_the_pairs_and_reaches_their_p():
     table = _measured()[1].table
     row = _row(table, "range")

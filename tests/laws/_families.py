@@ -9,7 +9,7 @@ from isolux.disparity.family import test_family as run_family
 from isolux.stats.multiplicity import holm
 from isolux.vocabulary.spec import Comparing
 from isolux_worlds._draw import subject_rate
-from isolux_worlds.rates import simulate_crossed
+from isolux_worlds.populations.rates import simulate_crossed
 from tests.laws._worlds import RECALL, Estimates, a_mean, crossed_entries, estimates_of
 
 ATTRIBUTES, GROUPS, SUBJECTS, PHOTOS = 10, 3, 90, 10  # 30 subjects a group

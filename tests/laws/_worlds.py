@@ -22,7 +22,7 @@ from isolux.stats.resampling import Columns, replicate_sums
 from isolux.stats.statistic import MEAN
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import Bootstrap, Comparing
-from isolux_worlds.rates import RateWorlds
+from isolux_worlds.populations.rates import RateWorlds
 
 ACCURACY = Metric(name="accuracy", title="Accuracy", definition="share right", direction="higher")
 RECALL = Metric(name="recall", title="Recall", definition="share found", direction="higher")

@@ -10,7 +10,7 @@ from isolux.disparity.whole import _Whole
 from isolux.stats.dispersion import noise_corrected_sd
 from isolux.stats.nulls import NullTest
 from isolux.vocabulary.spec import Comparing
-from isolux_worlds.rates import simulate_rates
+from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._worlds import one_attribute, with_bootstrap
 

@@ -11,7 +11,7 @@ from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Reference, TaskInfo
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import MEMBERSHIP, SCORES, check
-from isolux_worlds.rates import RateWorlds, simulate_rates
+from isolux_worlds.populations.rates import RateWorlds, simulate_rates
 from tests.laws._worlds import ACCURACY, one_attribute, with_bootstrap
 
 pytestmark = pytest.mark.law

@@ -9,7 +9,7 @@ from isolux.disparity.family import standard_error_of_difference
 from isolux.disparity.family import test_family as run_family
 from isolux.stats.detectable import smallest_detectable
 from isolux.vocabulary.spec import Comparing
-from isolux_worlds.rates import simulate_rates
+from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._worlds import one_attribute, with_bootstrap
 

@@ -10,7 +10,7 @@ from isolux.disparity import formulas as formula
 from isolux.disparity.measured import measure_disparities
 from isolux.stats.intervals import percentile
 from isolux.vocabulary.spec import Comparing
-from isolux_worlds.rates import simulate_rates
+from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._worlds import one_attribute, with_bootstrap
 

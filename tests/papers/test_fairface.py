@@ -11,7 +11,6 @@ from isolux.papers.fairface import (
     GENDERS,
     INFO,
     RACE_7_TO_4,
-    RACE_7_TO_6,
     RACES,
     RACES_LEFT_OUT_OF_4,
     accuracy_by_race_gender,
@@ -160,12 +159,11 @@ def test_merges_cover_the_datasets_labels_once():
     fairface = load("datasets", "fairface")
     assert set(RACES.values()) == set(fairface.RACES)
     assert set(GENDERS.values()) == set(fairface.GENDERS)
-    for merge, labels in ((RACE_7_TO_6, fairface.RACES), (AGE_9_TO_4, fairface.AGES)):
-        merged = [v for values in merge.values() for v in values]
-        assert sorted(merged) == sorted(labels)
+    merged = [v for values in AGE_9_TO_4.values() for v in values]
+    assert sorted(merged) == sorted(fairface.AGES)
     four = [v for values in RACE_7_TO_4.values() for v in values]
     assert sorted([*four, *RACES_LEFT_OUT_OF_4]) == sorted(fairface.RACES)
-    assert (len(RACE_7_TO_4), len(RACE_7_TO_6), len(AGE_9_TO_4)) == (4, 6, 4)
+    assert (len(RACE_7_TO_4), len(AGE_9_TO_4)) == (4, 4)
 
 
 def test_protocols_are_audits():

@@ -75,6 +75,27 @@ def test_ratios_are_fairlearns_where_no_rate_is_zero(method):
         assert row["low"][0] <= row["value"][0] <= row["high"][0]
 
 
+def test_fairlearns_named_measures_are_extremes_of_rates():
+    rng = np.random.default_rng(3)
+    true, group = rng.integers(0, 2, 500), rng.integers(0, 4, 500)
+    pred = np.where(rng.random(500) < 0.55 + 0.1 * group, true, 1 - true)
+    frame = isolux.metric_frame(metrics=NAMES, y_true=true, y_pred=pred, sensitive_features=group)
+    gaps = dict(frame.difference().select("metric", "value").iter_rows())
+    shares = dict(frame.ratio().select("metric", "value").iter_rows())
+    odds = ("true_positive_rate", "false_positive_rate")
+    ours = {
+        "demographic_parity_difference": gaps["selection_rate"],
+        "demographic_parity_ratio": shares["selection_rate"],
+        "equal_opportunity_difference": gaps["true_positive_rate"],
+        "equal_opportunity_ratio": shares["true_positive_rate"],
+        "equalized_odds_difference": max(gaps[rate] for rate in odds),
+        "equalized_odds_ratio": min(shares[rate] for rate in odds),
+    }
+    for name, value in ours.items():
+        peer = getattr(fm, name)(true, pred, sensitive_features=group)
+        assert value == pytest.approx(peer, abs=1e-12), name
+
+
 def test_statistics_that_are_not_means():
     rng = np.random.default_rng(1)
     true, group = rng.integers(0, 2, 400), rng.integers(0, 2, 400)

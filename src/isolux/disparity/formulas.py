@@ -9,7 +9,8 @@ are never negative.
 
 Range, standard deviation and the like are never negative and grow with noise alone: read them
 beside ``stats.dispersion.noise_corrected_sd`` and the test of any difference. Fairlearn's
-measures are in ``parity.py``.
+named measures are these of one rate: its ``demographic_parity_difference`` is the range of
+selection rates.
 
 References
 ----------

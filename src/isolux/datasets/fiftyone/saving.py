@@ -119,9 +119,13 @@ def save(
     metadata = {
         "name": dataset.name,
         "media_type": "image",
-        "info": {"title": dataset.info.title, "licence": dataset.info.licence,
-                 "keypoint_names": _point_names(people), "notes": notes},
-    }  # fmt: skip
+        "info": {
+            "title": dataset.info.title,
+            "licence": dataset.info.licence,
+            "keypoint_names": _point_names(people),
+            "notes": notes,
+        },
+    }
     with staged_directory(path) as stage:
         write_text(stage / "metadata.json", json.dumps(metadata, indent=2) + "\n")
         # Python writes a keypoint that is not there as NaN, which is how FiftyOne reads it.
@@ -330,8 +334,13 @@ def _points(people: pl.DataFrame, pictures: pl.DataFrame) -> dict[str, list[dict
             [math.nan, math.nan] if x is None or y is None else [x / width, y / height]
             for x, y in zip(xs, ys, strict=True)
         ]
-        label = {"_cls": "Keypoint", "label": _label(classes), "points": points,
-                 "visibility": seen, "instance_id": own}  # fmt: skip
+        label = {
+            "_cls": "Keypoint",
+            "label": _label(classes),
+            "points": points,
+            "visibility": seen,
+            "instance_id": own,
+        }
         found.setdefault(image, []).append(label)
     return found
 

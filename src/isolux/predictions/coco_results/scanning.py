@@ -67,9 +67,15 @@ class _Rows:
         self._make_room(window, at)
         start = self.filled
         self.filled, at, why, self.fields = scan_rows(
-            window.data, at, self.wholes.reshape(-1), self.numbers.reshape(-1),
-            self.counts, self.points, self.state, (start, start + _ROWS, self.fields),
-        )  # fmt: skip
+            window.data,
+            at,
+            self.wholes.reshape(-1),
+            self.numbers.reshape(-1),
+            self.counts,
+            self.points,
+            self.state,
+            (start, start + _ROWS, self.fields),
+        )
         if self.filled > start:
             self.pieces.append(_Piece(start, self.filled, self._texts(self.filled - start)))
         return at, why
@@ -210,7 +216,7 @@ def scan(window: Window, *, general: bool = False) -> pl.DataFrame:
 
 def _general(window: Window, at: int, row: int) -> tuple[pl.DataFrame, int, int]:
     """Read the next rows by msgspec: the rows, where it stopped, and why."""
-    from isolux.predictions._scan.kernels import rows_end
+    from isolux.predictions._scan.braces import rows_end
 
     if at < window.end and window.data[at] != ord("{"):
         raise FileError(

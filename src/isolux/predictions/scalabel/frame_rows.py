@@ -125,7 +125,7 @@ class _File:
 
     def _frames(self, path: str, done: int) -> list[Frame]:
         """Decode the next frames; stop at the comma or bracket behind them."""
-        from isolux.predictions._scan.kernels import rows_end
+        from isolux.predictions._scan.braces import rows_end
 
         window = self.window
         if self.byte() and self.byte() != b"{":
@@ -164,7 +164,7 @@ class _File:
 
     def _value(self) -> bytes:
         """Pass over a value, and return it if it is short."""
-        from isolux.predictions._scan.kernels import object_end
+        from isolux.predictions._scan.braces import object_end
 
         window = self.window
         if self.byte() in (b"{", b"["):

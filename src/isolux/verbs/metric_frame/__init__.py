@@ -83,6 +83,18 @@ def metric_frame(
     SpecError
         When a metric needs what was not given.
 
+    Notes
+    -----
+    Fairlearn's named measures are differences and ratios of one rate, or the worse of two:
+
+    - ``demographic_parity_difference``, ``_ratio``: those of ``"selection_rate"``;
+    - ``equal_opportunity_difference``, ``_ratio``: those of ``"true_positive_rate"``;
+    - ``equalized_odds_difference``: the largest ``value`` of the differences of
+      ``"true_positive_rate"`` and ``"false_positive_rate"``;
+    - ``equalized_odds_ratio``: the smallest of their ratios.
+
+    An audit of a task with two classes reports them under these names.
+
     Examples
     --------
     >>> frame = metric_frame(metrics="accuracy", y_true=[0, 1] * 100, y_pred=[0, 1, 0, 0] * 50,
