@@ -28,7 +28,7 @@ def test_an_unknown_dataset_names_near_ones(people):
 def test_an_unknown_option_lists_those_there_are(people):
     with pytest.raises(
         SpecError,
-        match=r"(?s)'table' has no option 'clusters'.*id, image, cluster, .*did you mean 'cluster'",
+        match=r"(?s)'table' has no option 'clusters'.*id, image, .*did you mean 'cluster'",
     ):
         datasets.load("table", people, clusters="race")
 
@@ -43,7 +43,6 @@ def test_options_are_the_loaders_own():
     assert datasets.options("table") == (
         "id",
         "image",
-        "cluster",
         "columns",
         "numeric",
         "separator",
