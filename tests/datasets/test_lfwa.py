@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import savemat
 
+from isolux.datasets._clusters import chosen
 from isolux.datasets._mat import files as _mat_files
 from isolux.datasets.lfwa import INFO, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
@@ -132,9 +133,9 @@ def test_minus_one_is_no_as_in_celeba(tmp_path):
 
 def test_clusters(tmp_path):
     written(tmp_path, old())
-    assert load(tmp_path, cluster="image").instances["cluster_id"].null_count() == 3
+    assert chosen(load(tmp_path), "image").instances["cluster_id"].null_count() == 3
     with pytest.raises(UnknownNameError, match="no cluster named 'photo'"):
-        load(tmp_path, cluster="photo")
+        chosen(load(tmp_path), "photo")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import scipy.io
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.datasets._clusters import chosen
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.widerface import INFO, load
 from isolux.vocabulary.errors import (
@@ -100,8 +101,8 @@ def mats(tmp_path):
     (tmp_path / "ground_truth").mkdir()
     (tmp_path / "ground_truth" / "wider_face_val.mat").write_bytes(mat())
     lists = {"easy": {"a": [1]}, "medium": {"a": [1]}, "hard": {"a": [2, 1], "b": [1]}}
-    for level, chosen in lists.items():
-        (tmp_path / "ground_truth" / f"wider_{level}_val.mat").write_bytes(mat(chosen))
+    for level, images in lists.items():
+        (tmp_path / "ground_truth" / f"wider_{level}_val.mat").write_bytes(mat(images))
     return tmp_path
 
 
@@ -201,9 +202,9 @@ def test_those_who_were_not_sure_may_be_left_out(folder):
 
 
 def test_clusters_may_be_events(folder):
-    found = load(folder, cluster="event").instances["cluster_id"].to_list()
+    found = chosen(load(folder), "event").instances["cluster_id"].to_list()
     assert found == ["0--Parade", "0--Parade", "9--Press"]
-    assert load(folder, cluster="face").instances["cluster_id"].null_count() == 3
+    assert chosen(load(folder), "face").instances["cluster_id"].null_count() == 3
 
 
 def test_further_columns_are_documented(mats):

@@ -66,12 +66,14 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     split: Literal["all", "train", "val", "test"] = "all",
     pictures: Literal["aligned", "wild"] = "aligned",
     attributes: Sequence[str] | None = None,
 ) -> Dataset:
     r"""Load CelebA.
+
+    ``cluster`` of ``isolux.load`` may be ``subject`` (where not given and identities are at
+    hand), ``image``, an attribute.
 
     Parameters
     ----------
@@ -79,9 +81,6 @@ def load(
         A folder with ``list_attr_celeba.txt`` and perhaps ``identity_CelebA.txt``,
         ``list_eval_partition.txt``, ``list_bbox_celeba.txt`` (also in folders of theirs); or the
         first of them, beside which the others are looked for.
-    cluster : str, optional
-        What was sampled independently: ``subject`` (where not given and identities are at hand),
-        ``image``, an attribute.
     split : {"all", "train", "val", "test"}
         The part to load; needs the partition unless all are loaded.
     pictures : {"aligned", "wild"}
@@ -142,7 +141,7 @@ def load(
     )
     named = instances["subject_id"].is_not_null().any()
     words = {"subject": "subject_id", "image": None, "face": None, "row": None}
-    return clustered_as(dataset, cluster, default="subject" if named else None, names=words)
+    return clustered_as(dataset, default="subject" if named else None, names=words)
 
 
 def _refuse_settings(split: str, pictures: str) -> None:

@@ -70,7 +70,6 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     split: str | None = None,
     table: str | Path | None = None,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
@@ -79,14 +78,14 @@ def load(
 ) -> Dataset:
     r"""Load pictures from folders.
 
+    ``cluster`` of ``isolux.load`` may be ``subject_id`` or another column of the table. Not
+    given: pictures are clusters.
+
     Parameters
     ----------
     path : str or Path
         The folder whose folders are classes, or are parts (``train``, ``test``, …) with classes
         inside; or a text file with the path of a picture a line.
-    cluster : str, optional
-        What was sampled independently: ``subject_id`` or another column of the table. Not given:
-        pictures are clusters.
     split : str, optional
         The part to load; ``all`` for every part. Must be given where folders are parts.
     table : str or Path, optional
@@ -165,7 +164,7 @@ def load(
         inputs=inputs,
         notes=tuple(notes),
     )
-    return clustered_as(dataset, cluster, default=None, names={"image": None, "row": None})
+    return clustered_as(dataset, default=None, names={"image": None, "row": None})
 
 
 @dataclass(frozen=True, slots=True)

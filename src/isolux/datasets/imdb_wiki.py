@@ -68,7 +68,6 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     source: Literal["imdb", "wiki"] = "imdb",
     keep: Literal["usable", "all"] = "usable",
     min_face_score: float | None = None,
@@ -78,13 +77,13 @@ def load(
 ) -> Dataset:
     r"""Load IMDB-WIKI.
 
+    ``cluster`` of ``isolux.load`` may be ``subject`` (where not given and celebrities have ids,
+    as in IMDb's file), ``image``, an attribute.
+
     Parameters
     ----------
     path : str or Path
         The folder with ``imdb.mat`` or ``wiki.mat``; or one of them.
-    cluster : str, optional
-        What was sampled independently: ``subject`` (where not given and celebrities have ids, as
-        in IMDb's file), ``image``, an attribute.
     source : {"imdb", "wiki"}
         Which of the two; a file that is named ``wiki.mat`` says so itself.
     keep : {"usable", "all"}
@@ -159,7 +158,7 @@ def load(
     )
     named = instances["subject_id"].is_not_null().any()
     words = {"subject": "subject_id", "image": None, "face": None, "row": None}
-    return clustered_as(dataset, cluster, default="subject" if named else None, names=words)
+    return clustered_as(dataset, default="subject" if named else None, names=words)
 
 
 def _refuse_settings(source: str, keep: str, ages: str, sample: float | None) -> None:

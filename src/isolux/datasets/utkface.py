@@ -66,18 +66,17 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     malformed: Literal["leave out", "refuse"] = "leave out",
 ) -> Dataset:
     r"""Load UTKFace from its file names.
+
+    ``cluster`` of ``isolux.load`` may be an attribute. Not given: faces are clusters.
 
     Parameters
     ----------
     path : str or Path
         The folder of pictures (those in folders below it too), or a text file with a name a line.
         The dataset has no splits of its own: give each part's folder or list.
-    cluster : str, optional
-        What was sampled independently: an attribute. Not given: faces are clusters.
     malformed : {"leave out", "refuse"}
         What becomes of a picture whose name does not say age, gender and race. The notes list
         those that are left out.
@@ -127,7 +126,7 @@ def load(
         inputs={where: listed.digest},
         notes=named.notes,
     )
-    return clustered_as(dataset, cluster, default=None, names={"face": None, "row": None})
+    return clustered_as(dataset, default=None, names={"face": None, "row": None})
 
 
 @dataclass(frozen=True, slots=True)

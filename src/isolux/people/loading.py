@@ -47,16 +47,16 @@ def load_people(
             found=repr(people.data),
             hint="`isolux list datasets` shows the names",
         )
+    cluster, items = _cluster_of(people)
     named = {
         "id": people.id,
-        "cluster": people.cluster,
         "separator": people.separator,
         "repair_ages": people.repair_ages or None,
     }
     options: dict[str, Any] = {k: value for k, value in named.items() if value is not None}
     loader = registry.load("datasets", name).load
     options |= read_options(
-        loader, people.data_option, owner=f"the dataset {name}", flag="--data-option",
+        loader, items, owner=f"the dataset {name}", flag="--data-option",
         hidden=options,
     )  # fmt: skip
     _refuse_unknown_attributes(people.derive)
@@ -65,18 +65,31 @@ def load_people(
         *people.derive,
         *(condition.attribute for condition in parse_conditions(people.only)),
     ]
-    cluster = options.get("cluster")
-    if cluster in derive.names():
-        wanted.append(str(options.pop("cluster")))
-    dataset = load(name, path, images=people.images, **options)
+    computed = cluster in derive.names()
+    if computed:
+        wanted.append(str(cluster))
+    dataset = load(
+        name, path, cluster=None if computed else cluster, images=people.images, **options
+    )
     if people.withdrawn is not None:
         dataset = without_withdrawn(dataset, read_withdrawn(people.withdrawn))
     dataset = derive.add(dataset, wanted)
-    if cluster in derive.names():
+    if computed:
         dataset = dataset.clustered_by(cluster)
     if not whole_images:
         dataset = only_judged(dataset)
     return keep_only(dataset, people.only, whole_images=whole_images)
+
+
+def _cluster_of(people: People) -> tuple[str | None, list[str]]:
+    """Take the cluster, which older commands give as a setting of the dataset's own."""
+    named = [item for item in people.data_option if item.partition("=")[0].strip() == "cluster"]
+    others = [item for item in people.data_option if item not in named]
+    said = [people.cluster] if people.cluster is not None else []
+    said += [item.partition("=")[2].strip() for item in named]
+    if len(said) > 1:
+        raise SpecError("the cluster is named twice", expected="--cluster", found=repr(named[-1]))
+    return (said[0] if said else None), others
 
 
 def _refuse_unknown_attributes(names: Sequence[str]) -> None:

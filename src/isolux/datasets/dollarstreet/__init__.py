@@ -75,21 +75,20 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     household: Literal["country and income", "place"] = "country and income",
     classes: Literal["own", "imagenet1k", "imagenet21k", "imagenet21k-alibaba"] = "own",
     split: Literal["train", "test"] | None = None,
 ) -> Dataset:
     r"""Load Dollar Street, either release.
 
+    ``cluster`` of ``isolux.load`` may be ``household`` (where not given), ``country``, ``row``,
+    or another attribute.
+
     Parameters
     ----------
     path : str or Path
         The table (``images_v2.csv``, ``metadata_full_dollar_street.json``, the factors'
         ``metadata.csv``), or a folder that holds it.
-    cluster : str, optional
-        What was sampled independently: ``household`` (where not given), ``country``, ``row``, or
-        another attribute.
     household : {"country and income", "place"}
         What tells homes apart, as neither release has a sure name for them: the same country and
         income, or the place (MLCommons' column; the folder in a photo's address). They differ by
@@ -156,7 +155,7 @@ def load(
         notes=(*read.notes, *_notes(photos, household)),
     )
     known = {"household": "household_id", "image": "image_id", "row": None}
-    return clustered_as(dataset, cluster, default="household", names=known)
+    return clustered_as(dataset, default="household", names=known)
 
 
 def _refuse_settings(household: str, classes: str, split: str | None) -> None:

@@ -65,15 +65,15 @@ INFO = DatasetInfo(
 )
 
 
-def load(path: str | Path, *, cluster: str | None = None, masks: bool = True) -> Dataset:
+def load(path: str | Path, *, masks: bool = True) -> Dataset:
     r"""Load FACET.
+
+    ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``person``, or a column.
 
     Parameters
     ----------
     path : str or Path
         The folder with ``annotations.csv`` (itself or in ``annotations/``), or that file.
-    cluster : str, optional
-        What was sampled independently: ``image`` (where not given), ``person``, or a column.
     masks : bool
         Read ``coco_masks.json`` if it is there.
 
@@ -131,9 +131,7 @@ def load(path: str | Path, *, cluster: str | None = None, masks: bool = True) ->
         inputs=inputs,
         notes=(*attributes.notes, *extra.notes, *box_notes(instances, images)),
     )
-    return clustered_as(
-        dataset, cluster, default="image", names={"image": "image_id", "person": None}
-    )
+    return clustered_as(dataset, default="image", names={"image": "image_id", "person": None})
 
 
 def _people(table: pl.DataFrame, where: str) -> pl.DataFrame:

@@ -79,7 +79,6 @@ _JSON = {"body": "main_annos_*.json", "face": "faces_crop_and_align_annos_*.json
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     release: Literal["body", "face"] = "body",
     source: Literal["csv", "json"] | None = None,
     segments: bool = False,
@@ -88,13 +87,13 @@ def load(
 ) -> Dataset:
     r"""Load FHIBE.
 
+    ``cluster`` of ``isolux.load`` may be ``subject`` (where not given), ``image``, ``row``, or
+    a column.
+
     Parameters
     ----------
     path : str or Path
         The unpacked release, a folder in it, or its CSV.
-    cluster : str, optional
-        What was sampled independently: ``subject`` (where not given), ``image``, ``row``, or a
-        column.
     release : {"body", "face"}
         Whole photos, a row for each person in each; or aligned faces of 512 pixels.
     source : {"csv", "json"}, optional
@@ -157,7 +156,7 @@ def load(
         notes=(*withdrawn, *box_notes(instances, images)),
     )
     names = {"subject": "subject_id", "image": "image_id", "row": None}
-    return clustered_as(dataset, cluster, default="subject", names=names)
+    return clustered_as(dataset, default="subject", names=names)
 
 
 def _refuse_settings(release: str, source: str | None, box: str, keypoint_set: str) -> None:

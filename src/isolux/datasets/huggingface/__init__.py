@@ -19,11 +19,11 @@ from isolux.datasets._files import file_in, read_file
 from isolux.datasets._json import decode
 from isolux.datasets._wide import (
     attributes_of,
-    clustered,
     identify,
     image_column,
     images_of,
     instances_of,
+    with_columns_to_choose,
 )
 from isolux.datasets.huggingface.hub import fetched, is_address
 from isolux.io.cells import is_plain, row_of
@@ -69,7 +69,6 @@ def load(
     columns: Mapping[str, str] | None = None,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     image: str | None = None,
-    cluster: str | None = None,
     separator: str | None = None,
 ) -> Dataset:
     r"""Load such a data set from disk, or from their hub.
@@ -87,9 +86,9 @@ def load(
     columns : mapping of str to str, optional
         The attributes to load, each with the column it is in (``{"gender": "sex"}``). An
         attribute ``subject_id`` names the person. Not given: every column, by its own name.
-    id, image, cluster : str, optional
-        The columns that identify a row, name its image, and say what was sampled independently;
-        by their names after ``columns``, as for a table.
+    id, image : str, optional
+        The columns that identify a row and name its image, by their names after ``columns``, as
+        for a table.
     separator : str, optional
         What parts several values in one cell. Lists need none.
 
@@ -138,7 +137,7 @@ def load(
         inputs={str(file): sha256_file(file) for file in (*found.files, *found.beside)},
         notes=(*([identity.note] if identity.note else []), *notes),
     )
-    return clustered(dataset, frame, cluster, where)
+    return with_columns_to_choose(dataset, frame, where)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,7 +70,6 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     split: Literal["train", "val", "test"] = "test",
     sizes: str | Path | None = None,
     min_side: float = 0.0,
@@ -84,13 +83,13 @@ def load(
     Fairness Indicators (appendix B.2) takes ``min_side=100`` of the test split. FHIBE's comparison
     takes ``unknown="leave out", young="leave out"`` of it.
 
+    ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``row``, or an attribute.
+
     Parameters
     ----------
     path : str or Path
         The CSV (or Fairness Indicators' JSON list), or the folder that holds the CSV and perhaps
         ``open_images_extended_miap_images_<split>.lst``.
-    cluster : str, optional
-        What was sampled independently: ``image`` (where not given), ``row``, or an attribute.
     split : {"train", "val", "test"}
         As in the files' names.
     sizes : str or Path, optional
@@ -164,7 +163,7 @@ def load(
         notes=(*read.notes, *kept.notes, *box_notes(instances, images)),
     )
     names = {"image": "image_id", "row": None}
-    return clustered_as(dataset, cluster, default="image", names=names)
+    return clustered_as(dataset, default="image", names=names)
 
 
 @dataclass(frozen=True, slots=True)

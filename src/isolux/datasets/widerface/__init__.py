@@ -75,12 +75,13 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     split: str = "val",
     judge: Literal["annotated", "all"] = "annotated",
     not_sure: Literal["keep", "leave out"] = "keep",
 ) -> Dataset:
     r"""Load WIDER FACE, with its demographics where they lie beside it.
+
+    ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``event``, ``face``.
 
     Parameters
     ----------
@@ -88,8 +89,6 @@ def load(
         A folder with ``wider_face_val.mat`` or ``wider_face_val_bbx_gt.txt``, and perhaps
         ``demographics_val.csv``, ``wider_easy_val.mat``, ``wider_medium_val.mat``,
         ``wider_hard_val.mat`` (also in folders of theirs); or one of the first two.
-    cluster : str, optional
-        What was sampled independently: ``image`` (where not given), ``event``, ``face``.
     split : str
         ``val`` or ``train``, as in the files' names.
     judge : {"annotated", "all"}
@@ -146,9 +145,7 @@ def load(
         inputs=inputs,
         notes=(*_negative_note(read), *marked.notes, *box_notes(instances, images)),
     )
-    return clustered_as(
-        dataset, cluster, default="image", names={"image": "image_id", "face": None}
-    )
+    return clustered_as(dataset, default="image", names={"image": "image_id", "face": None})
 
 
 def _refuse_settings(judge: str, not_sure: str) -> None:
