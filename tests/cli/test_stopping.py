@@ -26,7 +26,7 @@ def started(program: str, *args: object) -> subprocess.Popen[str]:
 STAGED = """
 import sys, time
 import isolux.cli.app
-def work(**_):
+def work(*_, **__):
     from isolux.io import staged_directory
     with staged_directory(sys.argv[1]) as stage:
         (stage / "scores.parquet").write_text("people")
