@@ -11,6 +11,7 @@ import typer
 from isolux.cli._help import Command
 from isolux.cli.audit import audit_command
 from isolux.cli.check import check
+from isolux.cli.clean import clean
 from isolux.cli.compare import compare
 from isolux.cli.convert import convert
 from isolux.cli.describe import describe
@@ -32,6 +33,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "describe": describe,
     "sample": sample,
     "check": check,
+    "clean": clean,
 }
 _OF_WORLDS = ("demo", "synthesize")
 _ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}

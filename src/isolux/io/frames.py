@@ -18,6 +18,7 @@ from pathlib import Path
 import polars as pl
 
 from isolux.io.delimited import read_delimited
+from isolux.io.panics import panics_unprinted
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, UnknownNameError, place
 
@@ -234,7 +235,8 @@ def _binary(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataF
     if path.stat().st_size == 0:
         raise FileError("the file is empty", expected=f"a {name} table", where=str(path))
     try:
-        return read()
+        with panics_unprinted():
+            return read()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         raise FileError(
             f"this is no {name} file, or it is damaged",
@@ -248,7 +250,8 @@ def _read_jsonlines(path: Path) -> pl.DataFrame:
     if not data or data.isspace():
         raise FileError("the file is empty", expected="a JSON object a line", where=str(path))
     try:
-        frame = pl.read_ndjson(data, infer_schema_length=None)
+        with panics_unprinted():
+            frame = pl.read_ndjson(data, infer_schema_length=None)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
         _find_bad_line(data, str(path))
         raise FileError(

@@ -16,9 +16,11 @@ import polars as pl
 
 from isolux.io.atomic import RUN_MARK, staged_directory, write_parquet, write_text
 from isolux.io.frames import FORMATS
+from isolux.io.panics import panics_unprinted
 from isolux.io.paths import plain_name
+from isolux.io.stages import is_stage, sweep
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import FileError
+from isolux.vocabulary.errors import DrawingError, FileError
 from isolux.vocabulary.tables import (
     ATTRIBUTES,
     COMPARISONS,
@@ -63,7 +65,8 @@ def save(
         Replace a run that is there already.
     extra : callable, optional
         Called with the directory before it gets its name; what it writes there (``report.html``)
-        belongs to the run, and if it fails there is no run.
+        belongs to the run, and if it fails there is no run. Figures alone may fail: then the run
+        is written without them, and the error says so.
 
     Returns
     -------
@@ -74,9 +77,12 @@ def save(
     ------
     OutputError
         When the directory exists and may not be replaced, or cannot be written.
+    DrawingError
+        When the run was written but its figures could not be drawn.
     TableError
         When a table of the run is not as ``isolux.vocabulary.tables`` declares it.
     """
+    undrawn: DrawingError | None = None
     with staged_directory(path, overwrite=overwrite) as stage:
         for name, table in _TABLES.items():
             frame = getattr(run, name)
@@ -85,8 +91,20 @@ def save(
         for name, frame in run.evidence.items():
             write_parquet(stage / "evidence" / f"{plain_name(name)}.parquet", frame)
         write_text(stage / RUN_MARK, _json(run.record))
-        if extra is not None:
-            extra(stage)
+        try:
+            if extra is not None:
+                extra(stage)
+        except DrawingError as error:
+            undrawn = error
+    if undrawn is not None:
+        raise DrawingError(
+            undrawn.problem,
+            expected=undrawn.expected,
+            found=undrawn.found,
+            where=str(path),
+            hint=f"the run's tables are written whole; {undrawn.hint}, "
+            f"then `isolux report {path}` makes its page",
+        ) from undrawn
     return Path(path)
 
 
@@ -98,7 +116,7 @@ def carry_over(run: str | Path, stage: Path) -> None:
     """
     own = {f"{name}.parquet" for name in _TABLES} | {"evidence", RUN_MARK, *_PAGES}
     for found in sorted(Path(run).iterdir()):
-        if found.name in own or found.is_symlink():
+        if found.name in own or found.is_symlink() or is_stage(found.name):
             continue
         if found.is_dir():
             shutil.copytree(found, stage / found.name, symlinks=True)
@@ -122,6 +140,7 @@ def load(path: str | Path) -> Run:
         When a table is not as ``isolux.vocabulary.tables`` declares it.
     """
     root = Path(path).expanduser()
+    sweep(root, inside=(root / RUN_MARK).is_file())
     record = _read_record(root)
     tables = {}
     for name, table in _TABLES.items():
@@ -153,7 +172,8 @@ def _kind(table: Table, frame: pl.DataFrame) -> Table:
 
 def _read(file: Path) -> pl.DataFrame:
     try:
-        return pl.read_parquet(file, glob=False)
+        with panics_unprinted():
+            return pl.read_parquet(file, glob=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise FileError(
             "a table of this run is damaged",

@@ -17,6 +17,7 @@ import polars as pl
 from isolux.io.frames import FORMATS, format_of
 from isolux.io.image_tables import holds_images, holds_values
 from isolux.io.images import IMAGE_SUFFIXES
+from isolux.io.panics import panics_unprinted
 from isolux.io.tar import is_tar, tar_files
 from isolux.predictions._detections import kind_of_columns, read_detections
 from isolux.predictions._pair_tables import holds_pairs, read_pairs
@@ -186,10 +187,11 @@ def _refuse_unknown(options: dict[str, Any], known: tuple[str, ...], form: str) 
 def _columns_of(path: Path, form: str) -> list[str]:
     """Name the columns of a table by its head; none where that fails, for the reader to say why."""
     try:
-        if form == "parquet":
-            return list(pl.read_parquet_schema(path))
-        if form == "arrow":
-            return list(pl.read_ipc_schema(path))
+        with panics_unprinted():
+            if form == "parquet":
+                return list(pl.read_parquet_schema(path))
+            if form == "arrow":
+                return list(pl.read_ipc_schema(path))
         with open_bytes(path) as stream:
             line = stream.readline(_HEAD).decode("utf-8-sig")
         if form == "jsonlines":

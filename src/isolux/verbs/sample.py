@@ -25,6 +25,7 @@ __all__ = ["BalancedSample", "draw_balanced"]
 
 _MOST_CELLS = 100_000
 _OWN = ("instance_id", "image_id", "subject_id")
+_MOST = 1_000_000_000_000  # people of a cell: more than ever lived, and fits a column of numbers
 _TAKEN = {*_OWN, "available", "drawn", "short"}
 
 
@@ -138,6 +139,12 @@ def _checked(dataset: Dataset, balance: Sequence[str], per_cell: int) -> list[st
         )
     if per_cell < 1:
         raise SpecError("--per-cell is too small", expected="1 or more", found=str(per_cell))
+    if per_cell > _MOST:
+        raise SpecError(
+            "--per-cell is more people than there are",
+            expected=f"at most {_MOST:,}",
+            found=str(per_cell),
+        )
     for name in names:
         dataset.values_of(name)
     return names
