@@ -19,8 +19,8 @@ from isolux.report import figures, wording
 from isolux.report._lines import lowered
 from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
+from isolux.report.summary import FINDINGS_LEAD, summarise
 from isolux.report.summary import answer as _answer
-from isolux.report.summary import summarise
 from isolux.vocabulary.containers import Run
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ CLASS_ROWS_SHOWN = 60
 """Rows printed of a table with a row for each class and group."""
 LINES_SHOWN = 20
 """Lines whose measures of spread are printed for one attribute; all are in disparities.parquet."""
+FOLDED_FROM = 12
+"""A table of more groups is folded: ten skin tones with lighter and darker stay in sight."""
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -170,6 +172,8 @@ def _environment() -> Environment:
     environment.tests["p_column"] = lambda name: "p" in str(name).replace("_", " ").split()
     environment.tests["search_p"] = lambda claim: " p = " in claim or " p < " in claim
     environment.globals |= {
+        "FINDINGS_LEAD": FINDINGS_LEAD,
+        "FOLDED_FROM": FOLDED_FROM,
         "SHAPE": wording.SHAPE,
         "STATUS_WORDS": wording.STATUS_WORDS,
         "interval": wording.interval,

@@ -6,7 +6,7 @@ that stands whole or not at all::
     DIR/world.yaml       the world, which draws the same one again
     DIR/planted.json     the true rate of every group, model by model
     DIR/people.csv       everybody and all that is known of them, under the ids of the data
-    DIR/data/            the layout's own files
+    DIR/data/            the layout's own files, and SYNTHETIC.txt, which audits look for
     DIR/predictions/     a folder for each model
     DIR/README.txt       the commands that audit it
 """
@@ -23,6 +23,7 @@ from pathlib import Path
 from isolux.io.atomic import staged_directory
 from isolux.vocabulary.errors import OutputError, UnknownNameError
 from isolux_worlds.layouts import LAYOUTS, Picture
+from isolux_worlds.marker import write_marker
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import PRESETS, WorldSettings, preset, read_world
 from isolux_worlds.photo_world.world import PhotoWorld
@@ -149,6 +150,7 @@ def synthesize(
         (stage / "data").mkdir()
         pictures = _pictures(drawn, tell) if pixels else None
         written = chosen.write(drawn, stage / "data", pictures)
+        write_marker(stage / "data", "`isolux synthesize`")
         world = written.world
         people_table(world, chosen).write_csv(stage / "people.csv")
         for model in found.models:
