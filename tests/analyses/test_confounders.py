@@ -46,7 +46,9 @@ def test_a_gap_that_size_explains_whole():
     Everyone: small 40 / 100 = .4, large .8; proxies .72 and .48 again. Within each value nothing
     is left: Δ is the dispersion as it stands, the standardised gap 0.
     """
-    found = confounders.explain(made(SIZE_ONLY), explanatory=["size"], min_cell=10)
+    found = confounders.explain(
+        made(SIZE_ONLY), explanatory=["size"], min_cell=10, roles={"size": "before"}
+    )
     check(found.findings, FINDINGS)
     row = table(found, "Explanatory").row(0, named=True)
     sd = 0.24 / 2**0.5
@@ -101,7 +103,9 @@ def test_a_gap_that_control_makes_larger():
     """
     cells = [(80, "a", "small", 40), (20, "a", "large", 18),
              (20, "b", "small", 6), (80, "b", "large", 56)]  # fmt: skip
-    found = confounders.explain(made(cells), explanatory=["size"], min_cell=10)
+    found = confounders.explain(
+        made(cells), explanatory=["size"], min_cell=10, roles={"size": "before"}
+    )
     row = table(found, "Explanatory").row(0, named=True)
     assert row["verdict"] == "persists after control"
     gap = table(found, "Gaps").row(0, named=True)

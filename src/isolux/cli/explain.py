@@ -17,6 +17,13 @@ def explain(
         list[str] | None,
         typer.Option(help="what to run, one of `isolux list analyses`; none: all that fit"),
     ] = None,
+    role: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="what an attribute is to the gap, for confounders, as light=mediator: before, "
+            "mediator, after or unknown"
+        ),
+    ] = None,
     analysis_option: Annotated[
         list[str] | None,
         typer.Option(help="a setting of an analysis, ANALYSIS.NAME=VALUE"),
@@ -34,16 +41,17 @@ def explain(
     from isolux.io import run_directory
     from isolux.io.atomic import refuse_existing
     from isolux.report.html import write_report
-    from isolux.verbs.explain import explain_run, explain_with_all
+    from isolux.verbs.explain import explain_run, explain_with_all, role_options
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
     loaded = run_directory.load(run)
     refused: dict[str, str] = {}
+    options = [*(analysis_option or []), *role_options(role or [], analysis)]
     if analysis:
-        explained = explain_run(loaded, analysis, analysis_option or [])
+        explained = explain_run(loaded, analysis, options)
     else:
-        explained, refused = explain_with_all(loaded, analysis_option or [])
+        explained, refused = explain_with_all(loaded, options)
 
     def fill(folder: Path) -> None:
         run_directory.carry_over(run, folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,10 +15,12 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.tables import FINDINGS, check
 
-__all__ = ["explain_run", "explain_with_all", "first_analyses"]
+__all__ = ["explain_run", "explain_with_all", "first_analyses", "role_options"]
 
 FIRST = "group_gaps"
 """The analysis of every audit, whose findings are read first."""
+
+_WITH_ROLES = "confounders"
 
 BESIDE = ("overlap_curves", "breakdown")
 """What stands beside the disparities of a detector."""
@@ -96,6 +99,48 @@ def explain_run(run: Run, analyses: Sequence[str], options: Sequence[str] = ()) 
         )
         run = _with(run, name, plugin.explain(run, **settings), by_analysis[name])
     return run
+
+
+def role_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[str]:
+    """Turn ``--role light=mediator`` into the setting of the analysis that reads roles.
+
+    Parameters
+    ----------
+    role : sequence of str
+        ``ATTRIBUTE=ROLE``.
+    analyses : sequence of str or None
+        What runs; none: all that fit.
+
+    Raises
+    ------
+    SpecError
+        No ``=``, an attribute named twice, or an analysis that reads roles does not run.
+
+    Examples
+    --------
+    >>> role_options(["light=mediator", "hour=before"], None)
+    ['confounders.roles={"light": "mediator", "hour": "before"}']
+    """
+    if not role:
+        return []
+    if analyses is not None and _WITH_ROLES not in analyses:
+        raise SpecError(
+            f"--role belongs to the analysis {_WITH_ROLES}, which does not run",
+            expected=f"{_WITH_ROLES} among the analyses",
+            found=", ".join(analyses) or "none",
+            where="--role",
+        )
+    roles: dict[str, str] = {}
+    for item in role:
+        name, equals, said = (part.strip() for part in item.rpartition("="))
+        if not equals or not name or not said:
+            raise SpecError(
+                "--role is not ATTRIBUTE=ROLE", expected="such as light=mediator", found=repr(item)
+            )
+        if name in roles:
+            raise SpecError(f"--role names {name!r} twice", found=repr(item), where="--role")
+        roles[name] = said
+    return [f"{_WITH_ROLES}.roles={json.dumps(roles, ensure_ascii=False)}"]
 
 
 def explain_with_all(run: Run, options: Sequence[str] = ()) -> tuple[Run, dict[str, str]]:

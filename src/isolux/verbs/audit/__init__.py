@@ -29,7 +29,7 @@ from isolux.verbs.audit.inputs import read_answers, resolved, task_options
 from isolux.verbs.audit.planted import read_planted
 from isolux.verbs.audit.protocol import with_protocol, with_tables
 from isolux.verbs.audit.record import record_of
-from isolux.verbs.explain import explain_run, first_analyses
+from isolux.verbs.explain import explain_run, first_analyses, role_options
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import AuditSpec, parse_spec
@@ -218,7 +218,8 @@ def _audited(
         evidence=kept,
     )
     run = explain_run(run, first_analyses(run))
-    run = explain_run(run, spec.explain.analyses, spec.explain.analysis_option)
+    said = role_options(spec.explain.role, spec.explain.analyses)
+    run = explain_run(run, spec.explain.analyses, [*spec.explain.analysis_option, *said])
     return Audit(replace(run, record=with_tables(run, spec)), spec)
 
 
