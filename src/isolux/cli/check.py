@@ -32,6 +32,13 @@ def check(
     strict: Annotated[
         bool, typer.Option("--strict", help="warnings set the exit code too")
     ] = False,
+    withdrawn: Annotated[
+        str | None, typer.Option(help="file with the ids of people who withdrew: left out")
+    ] = None,
+    allow_unmatched: Annotated[
+        bool,
+        typer.Option("--allow-unmatched", help="go on where an id of --withdrawn names no one"),
+    ] = False,
     check_option: Annotated[
         list[str] | None, typer.Option(help="a check's setting: boxes.slack_px=2")
     ] = None,
@@ -54,7 +61,7 @@ def check(
     _refuse_out(out)
     spec = parse_spec(
         {"data": data, "data_option": data_option or (), "id": id,
-         "separator": separator}
+         "separator": separator, "withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
     )  # fmt: skip
     name, _, path = data.partition(":")
     loaded = check_loading(lambda: load_people(spec.people, whole_images=True), path, name)

@@ -24,11 +24,21 @@ def compare(
     allow_disagreement: Annotated[
         float, typer.Option(help="share of people whose truth or group may differ between runs")
     ] = 0.0,
+    withdrawn: Annotated[
+        str | None, typer.Option(help="file with the ids of people who withdrew: left out")
+    ] = None,
+    allow_unmatched: Annotated[
+        bool,
+        typer.Option("--allow-unmatched", help="go on where an id of --withdrawn names no one"),
+    ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite/--no-overwrite", help="replace that directory")
     ] = False,
 ) -> None:
-    """Say which groups gained and which lost from the first model to the second."""
+    """Say which groups gained and which lost from the first model to the second.
+
+    Only people who are in both runs are compared: who withdrew in either is in neither.
+    """
     from isolux.cli.screen import show_audit
     from isolux.io.atomic import refuse_existing
     from isolux.verbs.compare import compare as compare_runs
@@ -36,7 +46,14 @@ def compare(
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
     part: Any = id_from  # checked where it is used
-    found = compare_runs(first, second, id_from=part, allow_disagreement=allow_disagreement)
+    found = compare_runs(
+        first,
+        second,
+        id_from=part,
+        allow_disagreement=allow_disagreement,
+        withdrawn=withdrawn,
+        allow_unmatched=allow_unmatched,
+    )
     report = found.report(out, overwrite=overwrite) if out is not None else None
     show_audit(found.run, report)
     _show_rankings(found.rankings, found.run.record["models"])

@@ -30,6 +30,10 @@ def describe(
     withdrawn: Annotated[
         str | None, typer.Option(help="file with the ids of people who withdrew: never counted")
     ] = None,
+    allow_unmatched: Annotated[
+        bool,
+        typer.Option("--allow-unmatched", help="go on where an id of --withdrawn names no one"),
+    ] = False,
     images: Annotated[
         str | None, typer.Option(help="the folder of the pictures, for --derive luminance and ita")
     ] = None,
@@ -87,7 +91,8 @@ def describe(
     said = {
         "by": by or (), "derive": derive or (), "bins": bins or (), "votes": votes,
         "group": group or (), "data_option": data_option or (), "id": id, "cluster": cluster,
-        "separator": separator, "withdrawn": withdrawn, "images": images,
+        "separator": separator, "withdrawn": withdrawn, "allow_unmatched": allow_unmatched,
+        "images": images,
     }  # fmt: skip
     specs = {name: parse_spec({"data": text, **said}) for name, text in _names(data).items()}
     texts = _one_each(captions, list(specs), "--captions")

@@ -36,6 +36,13 @@ def export(
         Path | None, typer.Option(help="the folder of the pictures, which the export then names")
     ] = None,
     masks: Annotated[bool, typer.Option("--masks/--no-masks", help="write masks")] = True,
+    withdrawn: Annotated[
+        str | None, typer.Option(help="file with the ids of people who withdrew: left out")
+    ] = None,
+    allow_unmatched: Annotated[
+        bool,
+        typer.Option("--allow-unmatched", help="go on where an id of --withdrawn names no one"),
+    ] = False,
     data_option: Annotated[
         list[str] | None, typer.Option(help="of NAME:PATH: a setting of the dataset's, NAME=VALUE")
     ] = None,
@@ -46,13 +53,17 @@ def export(
     field, so that one can sort by it and filter by group. Pictures stay where they are.
     """
     from isolux.io.atomic import refuse_existing
+    from isolux.people.loading import load_people
+    from isolux.vocabulary.spec import parse_spec
 
     saver = _saver(to)
+    consent = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
     refuse_existing(out, overwrite=False)
     if Path(data).expanduser().is_dir():
-        dataset, scores = _of_run(data, data_option or [])
+        dataset, scores = _of_run(data, data_option or [], consent)
     else:
-        dataset, scores = _of_data(data, data_option or []), None
+        said = {"data": data, "data_option": data_option or [], **consent}
+        dataset, scores = load_people(parse_spec(said).people), None
     folder = saver(dataset, out, images=images, scores=scores, masks=masks)
     people = dataset.instances
     made = f"{people.height:,} people of {people['image_id'].n_unique():,} images"
@@ -74,14 +85,7 @@ def _saver(name: str) -> Any:
     return registry.load("datasets", name).save
 
 
-def _of_data(data: str, options: list[str]) -> Dataset:
-    from isolux.people.loading import load_people
-    from isolux.vocabulary.spec import parse_spec
-
-    return load_people(parse_spec({"data": data, "data_option": options}).people)
-
-
-def _of_run(path: str, options: list[str]) -> tuple[Dataset, pl.DataFrame]:
+def _of_run(path: str, options: list[str], consent: dict[str, Any]) -> tuple[Dataset, pl.DataFrame]:
     """Load a run's people again, with its computed attributes, and its scores of people."""
     import polars as pl
 
@@ -101,15 +105,21 @@ def _of_run(path: str, options: list[str]) -> tuple[Dataset, pl.DataFrame]:
             found=repr(said.get("data")),
             where=path,
         )
-    dataset = judged_people(recorded_spec(run.record))
+    spec = recorded_spec(run.record)
+    if consent["withdrawn"] is not None:
+        spec = spec.model_copy(update={"people": spec.people.model_copy(update=consent)})
+    dataset = judged_people(spec)
     scores = run.scores.filter(pl.col("unit_kind") == "instance")
-    # Whoever has withdrawn is in none of a run's tables, and so is not in what is shown either.
+    # Whoever had withdrawn is in none of a run's tables; whoever has since is not in the dataset.
     tables = [scores, *(t for t in run.evidence.values() if "unit_id" in t.columns)]
     judged = pl.concat([t.select("unit_id") for t in tables])["unit_id"].unique()
     people = dataset.instances.filter(pl.col("instance_id").is_in(judged.implode()))
     seen = people["image_id"].unique().implode()
     known = dataset.attributes["attribute"].unique().implode()
     computed = run.attributes.filter(~pl.col("attribute").is_in(known))
+    kept = people["instance_id"].implode()
+    computed = computed.filter(pl.col("unit_id").is_in(kept))
+    scores = scores.filter(pl.col("unit_id").is_in(kept))
     shown = replace(
         dataset,
         instances=people,

@@ -23,6 +23,10 @@ def sample(
     withdrawn: Annotated[
         str | None, typer.Option(help="file with the ids of people who withdrew: never drawn")
     ] = None,
+    allow_unmatched: Annotated[
+        bool,
+        typer.Option("--allow-unmatched", help="go on where an id of --withdrawn names no one"),
+    ] = False,
     only: Annotated[list[str] | None, typer.Option(help='who may be drawn: "age>=20"')] = None,
     bins: Annotated[
         list[str] | None, typer.Option(help='"age=edges:18,30,45" or "income=quantile:4"')
@@ -54,7 +58,8 @@ def sample(
     names = [name.strip() for text in balance for name in text.split(",") if name.strip()]
     spec = parse_spec(
         {"data": data, "by": names, "bins": bins or (), "votes": votes, "id": id,
-         "data_option": data_option or (), "separator": separator, "withdrawn": withdrawn}
+         "data_option": data_option or (), "separator": separator, "withdrawn": withdrawn,
+         "allow_unmatched": allow_unmatched}
     )  # fmt: skip
     dataset = load_only(spec, only or [])
     known = set(dataset.attributes["attribute"].unique())

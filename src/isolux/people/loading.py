@@ -72,7 +72,9 @@ def load_people(
         name, path, cluster=None if computed else cluster, images=people.images, **options
     )
     if people.withdrawn is not None:
-        dataset = without_withdrawn(dataset, read_withdrawn(people.withdrawn))
+        dataset = without_withdrawn(
+            dataset, read_withdrawn(people.withdrawn), allow_unmatched=people.allow_unmatched
+        )
     dataset = derive.add(dataset, wanted)
     if computed:
         dataset = dataset.clustered_by(cluster)

@@ -183,7 +183,8 @@ def _worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> pl.Da
     return (
         members.select("attribute", "group", "unit_id")
         .join(scores, on="unit_id", maintain_order="left")
-        .join(people, on="unit_id", maintain_order="left")
+        # Whoever has left the dataset since is in no picture, no count and no list of ids.
+        .join(people, on="unit_id", how="inner", maintain_order="left")
         .with_columns(
             _sense=pl.col("value") if not falling else -pl.col("value"),
         )

@@ -21,8 +21,8 @@ from isolux.groups.membership import membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.io import run_directory
 from isolux.io.settings_files import read_mapping
+from isolux.people.blotting import unnamed
 from isolux.people.loading import judged_people
-from isolux.people.withdrawal import unnamed
 from isolux.tasks import score
 from isolux.verbs._in_memory import FROM_MEMORY, as_dataset, as_scores
 from isolux.verbs.audit.inputs import read_answers, resolved, task_options

@@ -79,7 +79,9 @@ def _of_who_stayed(answers: pl.DataFrame, dataset: Dataset, id_from: IdFrom) -> 
         return answers
     gone = reduced(pl.Series(sorted(dataset.withdrawn)), id_from)
     whose = reduced(answers["instance_id"], id_from)
-    return answers.filter(~whose.is_in(gone.implode()))
+    # An id may be of several kinds: a subject 7 who withdrew is not the photo 7 of somebody else.
+    stays = reduced(dataset.instances["instance_id"].cast(pl.String), id_from)
+    return answers.filter(~whose.is_in(gone.implode()) | whose.is_in(stays.implode()))
 
 
 def _outputs(settings: Predictions, task: str) -> pl.DataFrame:

@@ -21,6 +21,7 @@ from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
 from isolux.io import run_directory
 from isolux.io.ids import IdFrom
+from isolux.people.withdrawal import read_withdrawn, runs_without
 from isolux.verbs.audit import Audit
 from isolux.verbs.compare.joining import same_people
 from isolux.vocabulary import registry
@@ -73,6 +74,8 @@ def compare(
     *,
     id_from: IdFrom | None = None,
     allow_disagreement: float = 0.0,
+    withdrawn: str | Path | None = None,
+    allow_unmatched: bool = False,
 ) -> Comparison:
     """Compare two models that were audited on the same people.
 
@@ -87,6 +90,11 @@ def compare(
     allow_disagreement : float
         Share of those who meet, 0 to 1, that may have another truth, group or file name in the
         second run; the first one's are used.
+    withdrawn : str or Path, optional
+        A file with the ids of people who withdrew: left out of both. Whoever had withdrawn when one
+        of the runs was made is in neither's part of the comparison anyway.
+    allow_unmatched : bool
+        Go on where an id of that file names no one in either run.
 
     Returns
     -------
@@ -116,10 +124,14 @@ def compare(
     [('everyone', 0.0), ('day', -0.5), ('night', 0.5)]
     """
     first, second = _run(a), _run(b)
+    if withdrawn is not None:
+        listed = read_withdrawn(withdrawn)
+        first, second = runs_without((first, second), listed, allow_unmatched=allow_unmatched)
     spec = _shared_spec(first, second)
     names = _names(first, second)
     same = same_people(first, second, spec, id_from, allow_disagreement)
     scores = _together(first, second, names, same.units)
+    compared_units = scores.judged_units()["unit_id"]  # whoever withdrew from one is not of them
     members = membership(
         first.attributes, spec.groups.by, groupings(spec.groups, first.attributes),
         units=scores.judged_units(),
@@ -131,7 +143,7 @@ def compare(
             first, second, spec, names, (*same.notes, *scores.notes), compared.family, estimates
         ),
         scores=scores.units,
-        attributes=first.attributes,
+        attributes=first.attributes.filter(pl.col("unit_id").is_in(compared_units.implode())),
         group_metrics=estimates.table(),
         disparities=compared.table,
         findings=FINDINGS.empty(),
