@@ -219,7 +219,7 @@ def test_odd_json_is_refused(tmp_path):
 
 def test_a_list_of_200_kb_is_not_parsed(tmp_path):
     text = FACTORS.replace("['sofas']", '"' + "[" * 200_000 + '"')
-    with pytest.raises(TableError, match="a cell is no list of labels"):
+    with pytest.raises(TableError, match="a cell is not a list of labels"):
         load(factors(tmp_path, text))
 
 

@@ -261,12 +261,12 @@ def test_empty_cells_are_no_votes_and_are_said(folder):
 @pytest.mark.parametrize(
     ("cell", "value", "words"),
     [
-        ("bounding_box", "", "a cell is no box.*row 2, column 'bounding_box'"),
-        ("bounding_box", '{"x": 1, "y": 2, "width": 3}', "a cell is no box.*row 2"),
-        ("bounding_box", "[1, 2, 3, 4]", "a cell is no box.*row 2"),
-        ("bounding_box", '{"x": 1, "y"', "a cell is no box.*row 2"),
+        ("bounding_box", "", "a cell is not a box.*row 2, column 'bounding_box'"),
+        ("bounding_box", '{"x": 1, "y": 2, "width": 3}', "a cell is not a box.*row 2"),
+        ("bounding_box", "[1, 2, 3, 4]", "a cell is not a box.*row 2"),
+        ("bounding_box", '{"x": 1, "y"', "a cell is not a box.*row 2"),
         ("bounding_box", '{"x": 1, "y": 2, "width": -3, "height": 4}', "negative width.*row 2"),
-        ("bounding_box", '{"x": 1, "y": NaN, "width": 3, "height": 4}', "is no box.*row 2"),
+        ("bounding_box", '{"x": 1, "y": NaN, "width": 3, "height": 4}', "is not a box.*row 2"),
         ("skin_tone_4", "4", "no count of votes.*0 to 3.*'4'.*row 2, column 'skin_tone_4'"),
         ("skin_tone_4", "x", "not numbers.*'x'.*row 2, column 'skin_tone_4'"),
         ("skin_tone_na", "-1", "no count of votes.*row 2"),

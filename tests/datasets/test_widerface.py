@@ -273,12 +273,12 @@ def bad_boxes(shape):
     ("changes", "words"),
     [
         ({"blur_label_list": None}, "has no blur_label_list"),
-        ({"blur_label_list": np.zeros((2, 1))}, "blur_label_list is no cell array"),
+        ({"blur_label_list": np.zeros((2, 1))}, "blur_label_list is not a cell array"),
         ({"face_bbx_list": bad_boxes((2, 3))}, r"not a matrix of 4 column.*\(2, 3\).*row 1"),
         ({"face_bbx_list": bad_boxes((1, 4))}, "another number of blur labels.*expected: 1"),
         ({"face_bbx_list": cells([cells([np.zeros((2, 4))])])}, "does not go with file_list"),
         ({"event_list": cells(["0--Parade"])}, "events and files do not go together"),
-        ({"event_list": cells([np.ones((2, 2)), "b"])}, "a name is no text"),
+        ({"event_list": cells([np.ones((2, 2)), "b"])}, "a name is not text"),
         ({"face_bbx_list": bad_boxes((2, 4)) * np.nan}, "no usable numbers"),
     ],
 )

@@ -46,7 +46,7 @@ _FEW = 4096  # rows that the general reader takes together
 
 
 class _Rows:
-    """All rows read so far: numbers in long arrays, and what is no number piece by piece.
+    """All rows read so far: numbers in long arrays, and what is not a number piece by piece.
 
     Pages of arrays that nothing was written to take no memory, so that the arrays may be longer
     than they need to be, and the columns are parts of them: no number is copied.
@@ -108,7 +108,7 @@ class _Rows:
             )
 
     def _texts(self, rows: int) -> dict[str, pl.Series]:
-        """Copy what is no number out of the scanner's hands."""
+        """Copy what is not a number out of the scanner's hands."""
         found = {}
         if self.fields & _MASK:
             text = self.counts[: self.state[0] - 1].tobytes().decode("ascii")
@@ -220,7 +220,7 @@ def _general(window: Window, at: int, row: int) -> tuple[pl.DataFrame, int, int]
 
     if at < window.end and window.data[at] != ord("{"):
         raise FileError(
-            "an item of the list is no object",
+            "an item of the list is not an object",
             expected='{"image_id": …}',
             found=repr(window.text(at, at + 20).decode("utf-8", "replace"))
             + f" at byte {window.base + at}",
@@ -251,7 +251,7 @@ def _opened(window: Window) -> int:
             return -1
         return at
     raise FileError(
-        "this is no list of results",
+        "this is not a list of results",
         expected='[{"image_id": 1, "category_id": 1, "bbox": [x, y, width, height],'
         ' "score": 0.9}, …]',
         found=repr(window.text(at, at + 40).decode("utf-8", "replace")),
