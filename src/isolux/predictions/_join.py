@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from isolux.io.ids import ID_FROM, IdFrom, reduced
-from isolux.predictions._short import shortened
+from isolux.predictions._id_parts import shortened
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError
 

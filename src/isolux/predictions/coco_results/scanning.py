@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.predictions._scan.rows import decode_rows, raise_damage
+from isolux.predictions._scan.damage import raise_damage
 from isolux.predictions._scan.window import CUT, END, FULL, UNUSUAL, Window
+from isolux.predictions.coco_results.rows import decode_rows
 from isolux.vocabulary.errors import FileError
 
 __all__ = ["COLUMNS", "scan"]
@@ -28,7 +29,7 @@ COLUMNS: dict[str, Any] = {
     "mask_width": pl.Int64(),
     "keypoints": pl.List(pl.Float64()),
 }
-_MASK, _POINTS = 16, 32  # of the fields' numbers in _coco_kernels
+_MASK, _POINTS = 16, 32  # of the fields' numbers in kernels.py
 _FIELD_OF = {
     "image_id": 1, "label": 2, **dict.fromkeys(("box_x", "box_y", "box_w", "box_h"), 4),
     "score": 8, "mask_height": _MASK, "mask_width": _MASK,
@@ -62,7 +63,7 @@ class _Rows:
 
     def scan(self, window: Window, at: int) -> tuple[int, int]:
         """Read the next rows by the scanner: where it stopped, and why."""
-        from isolux.predictions._scan.kernels import scan_rows
+        from isolux.predictions.coco_results.kernels import scan_rows
 
         self._make_room(window, at)
         start = self.filled
