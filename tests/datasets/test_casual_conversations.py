@@ -299,7 +299,7 @@ def relabelled(subject="0208", **label):
     ("content", "words"),
     [
         (relabelled(age="old"), "not numbers.*'old'.*row 1, column 'age'"),
-        (relabelled("1140", age="-4"), "no number of years.*0 to 120.*'-4'.*row 2"),
+        (relabelled("1140", age="-4"), "not a number of years.*0 to 120.*'-4'.*row 2"),
         (relabelled("1140", age="nan"), None),
         (relabelled(skin_type="7"), "no Fitzpatrick type.*'7'.*row 1"),
         (relabelled(skin_type="type x"), "no Fitzpatrick type.*'type x'.*row 1"),

@@ -175,7 +175,7 @@ def test_lists_beside_it_are_checked_too(folder):
     file.write_text(PARTITION)
     boxes = folder / "Anno" / "list_bbox_celeba.txt"
     boxes.write_text(BOXES.replace("226", "wide"))
-    with pytest.raises(TableError, match=r"(?s)width is no whole number.*'wide'.*row 1"):
+    with pytest.raises(TableError, match=r"(?s)width is not a whole number.*'wide'.*row 1"):
         load(folder, pictures="wild")
     boxes.write_text(BOXES.replace("226", "-226"))
     with pytest.raises(TableError, match=r"(?s)negative width.*row 1"):

@@ -136,7 +136,7 @@ def test_attributes_that_are_no_plain_values_are_counted_and_not_read(tmp_path, 
         "category", "supercategory",
     ]  # fmt: skip
     [note] = dataset.notes
-    assert note.startswith("1 annotation(s) have attributes that are no object of plain values")
+    assert note.startswith("1 annotation(s) have attributes that are not an object of plain values")
     assert "row 2" in note
 
 
@@ -259,7 +259,7 @@ def test_odd_boxes_are_counted(tmp_path):
         ("annotations", 2, "segmentation", {"size": [3, 4], "counts": [-1, 13]}, "fill.*row 3"),
         ("annotations", 2, "segmentation", {"size": [3, 4], "counts": ["a"]}, "cannot be read"),
         ("images", 1, "id", 7, "two rows have the same id.*row 2, column 'images.id'"),
-        ("images", 1, "width", -1, "no number of pixels.*-1.*row 2, column 'images.width'"),
+        ("images", 1, "width", -1, "not a number of pixels.*-1.*row 2, column 'images.width'"),
         ("categories", 1, "name", None, "got `null`.*row 2, column 'categories.name'"),
     ],
 )  # fmt: skip

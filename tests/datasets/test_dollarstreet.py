@@ -174,10 +174,10 @@ def test_it_says_what_it_is():
         ("1963.25", "inf", TableError, "a cell holds no income.*'inf'.*row 3"),
         ("1963.25", "", TableError, "a cell holds no income.*None.*row 3"),
         (",Africa,", ",Afrika,", TableError, "no region of Dollar Street.*'Afrika'.*row 3"),
-        ("['sofas']", "['sofas'", TableError, r"no list of labels.*row 2, column 'label'"),
-        ("['sofas']", "print('a')", TableError, r"no list of labels.*row 2, column 'label'"),
-        ("['sofas']", "[['sofas']]", TableError, r"no list of labels.*row 2, column 'label'"),
-        ("['sofas']", "{1}", TableError, r"no list of labels.*row 2, column 'label'"),
+        ("['sofas']", "['sofas'", TableError, r"not a list of labels.*row 2, column 'label'"),
+        ("['sofas']", "print('a')", TableError, r"not a list of labels.*row 2, column 'label'"),
+        ("['sofas']", "[['sofas']]", TableError, r"not a list of labels.*row 2, column 'label'"),
+        ("['sofas']", "{1}", TableError, r"not a list of labels.*row 2, column 'label'"),
         ("b/2.jpg", "a/1.jpg", None, ""),
         ("region", "area", UnknownNameError, "no column named 'region'"),
         ("Peru,http://x.org/media/Peru%201/image/b/2", "Chad,http://x.org/media/Peru%201/image/a/1",
@@ -219,7 +219,7 @@ def test_odd_json_is_refused(tmp_path):
 
 def test_a_list_of_200_kb_is_not_parsed(tmp_path):
     text = FACTORS.replace("['sofas']", '"' + "[" * 200_000 + '"')
-    with pytest.raises(TableError, match="a cell is no list of labels"):
+    with pytest.raises(TableError, match="a cell is not a list of labels"):
         load(factors(tmp_path, text))
 
 

@@ -355,7 +355,7 @@ def test_further_columns_are_documented(release):
         ("natural_skin_color", "6. [0, 0, 0]", "not one of FHIBE's six.*row 2"),
         ("subject_id", None, "a row has no subject_id.*row 2"),
         ("image_id", "i2", None),
-        ("image_width", 0, "no number of pixels.*row 2, column 'image_width'"),
+        ("image_width", 0, "not a number of pixels.*row 2, column 'image_width'"),
     ],
 )
 def test_what_is_wrong_is_named_with_row_and_column(tmp_path, cell, value, words):

@@ -307,6 +307,6 @@ def test_without_their_library_the_extra_is_named(monkeypatch):
 @pytest.mark.parametrize("address", ["hub://", "hub://a/b/c", "hub://../x/..", "hub:owner"])
 def test_what_is_no_address_is_refused_before_anything_is_asked(monkeypatch, tmp_path, address):
     asked = hub(monkeypatch, tmp_path)
-    with pytest.raises(FileError, match="no address of the hub"):
+    with pytest.raises(FileError, match="not an address of the hub"):
         load(address)
     assert asked == []

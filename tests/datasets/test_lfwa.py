@@ -149,7 +149,7 @@ def test_clusters(tmp_path):
         ({"names": [NAMES[0], NAMES[1], NAMES[0]]}, r"listed twice.*row 3"),
         ({"names": [NAMES[0], "..\\a.jpg", NAMES[2]]}, r"leads out.*row 2"),
         ({"names": [NAMES[0], "a.jpg", NAMES[2]]}, r"not named by person and file.*row 2"),
-        ({"names": [NAMES[0], np.eye(2), NAMES[2]]}, r"a cell of name is no text.*row 2"),
+        ({"names": [NAMES[0], np.eye(2), NAMES[2]]}, r"a cell of name is not text.*row 2"),
         ({"attributes": ["Male", "Male "]}, r"no name of its own"),
         ({"attributes": ["Male", ""]}, r"no name of its own"),
     ],
@@ -166,7 +166,7 @@ def test_missing_variables_and_objects_are_named(tmp_path):
         load(written(tmp_path, stream.getvalue()))
     stream = io.BytesIO()
     savemat(stream, {"name": {"a": 1}, "label": np.array(LABEL), "AttrName": cells(ATTRIBUTES)})
-    with pytest.raises(TableError, match="name is no cell array"):
+    with pytest.raises(TableError, match="name is not a cell array"):
         load(written(tmp_path, stream.getvalue()))
 
 

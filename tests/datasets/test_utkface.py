@@ -99,7 +99,7 @@ def test_many_faulty_names_are_counted(tmp_path):
 
 def test_what_is_no_picture_is_passed_over_and_said(tmp_path):
     dataset = load(folder_of(tmp_path, GOOD, "Thumbs.db", "part1/.DS_Store"))
-    assert dataset.notes == ("2 file(s) are no pictures and are passed over.",)
+    assert dataset.notes == ("2 file(s) are not pictures and are passed over.",)
 
 
 def test_photos_that_are_there_twice_are_said(tmp_path):

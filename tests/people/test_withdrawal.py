@@ -194,7 +194,7 @@ def test_lists_are_read(tmp_path, name, text, ids, column):
     ("name", "content", "error", "says"),
     [
         ("a.txt", b"# nobody\n\n", FileError, "is empty"),
-        ("a.txt", b"\xff\xfe\x00", FileError, "is no text"),
+        ("a.txt", b"\xff\xfe\x00", FileError, "is not text"),
         ("a.csv", b"a,b\n1,2\n", TableError, "found: none of them"),
         ("a.csv", b"subject_id,image_id\n1,2\n", TableError, "found: 2 of them"),
         ("a.csv", b'subject_id\n""\n', TableError, "have no id"),

@@ -81,7 +81,7 @@ def test_a_metric_that_is_not_there():
         ("top_k_accuracy", "top_k, such as top_k=(5,)"),
         ("detection_rate", "a column `detected`, or empty answers, in the predictions"),
         ("recall_on_detected", "a column `detected`, or empty answers, in the predictions"),
-        ("calibration_error", "a score beside each answer; the predictions have none"),
+        ("calibration_error", "a score for each answer; the predictions have none"),
     ],
 )
 def test_a_metric_asked_for_says_what_it_lacks(metric, lacks):

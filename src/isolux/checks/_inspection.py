@@ -133,7 +133,7 @@ def _header(image: Any) -> dict[str, Any]:
 
 
 def _told_by_exif(image: Any) -> dict[str, Any]:
-    """Say which private things are there; their values are read by nobody."""
+    """Say which private things are there; their values are never read."""
     try:
         exif = image.getexif()
         inner = {**exif, **exif.get_ifd(_EXIF)}

@@ -1,4 +1,4 @@
-"""People's masks as runs of foreground, a block of people at a time; damaged ones beside them."""
+"""People's masks as runs of foreground, a block of people at a time; damaged ones are listed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def masked_people(dataset: Dataset) -> Iterator[MaskedPeople]:
 
 
 def _read(block: pl.DataFrame) -> MaskedPeople:
-    """Read a block at once; one by one only if somebody's mask is damaged."""
+    """Read a block at once; one by one only if a mask is damaged."""
     block = block.with_columns(
         mask_height=pl.coalesce("mask_height", "height"),
         mask_width=pl.coalesce("mask_width", "width"),

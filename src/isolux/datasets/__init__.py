@@ -48,7 +48,7 @@ def load(
     purpose : {"evaluation", "training"}
         What it is for. A dataset for evaluation alone is not loaded for training.
     images : str or Path, optional
-        The folder that its pictures' paths start from. Not given: looked for beside the files that
+        The folder that its pictures' paths start from. Default: looked for near the files that
         the loader reads and in three folders above them; no picture is opened here.
     **settings
         The loader's options (see ``options``). One that is None is left to the loader.
@@ -100,7 +100,7 @@ def load(
 
 
 def options(name: str) -> tuple[str, ...]:
-    """List the options that a dataset's loader takes beside its path.
+    """List the options that a dataset's loader takes in addition to its path.
 
     Examples
     --------

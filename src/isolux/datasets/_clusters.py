@@ -32,7 +32,7 @@ def clustered_as(
     default : str or None
         The key of ``names`` to take where the user names nothing; None: rows are clusters.
     names : mapping of str to str or None
-        The field's word (``"frame"``) to a column (``"image_id"``); None: rows are clusters.
+        The field's word (``"frame"``) to a column (``"image_id"``). Default: rows are clusters.
     notes : mapping of str to str, optional
         What the report must say where that word is chosen.
     """

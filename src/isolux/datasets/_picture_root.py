@@ -1,6 +1,6 @@
-"""The folder that pictures' paths start from: the one that was named, or found beside the labels.
+"""The folder that pictures' paths start from: the one that was named, or found near the labels.
 
-Loaders read annotation and open no picture; their ``images.uri`` are relative. Whoever needs
+Loaders read annotation and open no picture; their ``images.uri`` are relative. Code that needs
 pixels later (``derive``) finds them by ``Dataset.root``, which is filled here and nowhere else.
 """
 
@@ -39,7 +39,7 @@ def picture_root(
     -------
     str or None
         ``given``, absolute; else the folder of a file that the loader read, or one of three above
-        it, whichever holds one of the first five pictures; None: none does.
+        it, whichever holds one of the first five pictures; None where none does.
 
     Raises
     ------

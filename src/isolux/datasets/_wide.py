@@ -1,7 +1,7 @@
 """From a wide frame, one row a person, to the tables instances, attributes and images.
 
 What every dataset that lies in one table needs: which column identifies a row, several values in
-a cell, numbers beside their text, clusters.
+a cell, numbers with their text, clusters.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ IMAGE_PATHS = ("file", "filename", "path", "image", "uri")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What identifies each row: the column (None: its number), the ids, and why."""
+    """What identifies each row: the column (default: its number), the ids, and why."""
 
     column: str | None
     ids: pl.Series

@@ -1,6 +1,6 @@
 """CelebA: 202,599 photographs of 10,177 celebrities, forty yes-or-no attributes of each.
 
-Liu et al. (2015). Reads ``list_attr_celeba.txt`` and, where they lie beside it, the identities
+Liu et al. (2015). Reads ``list_attr_celeba.txt`` and, where they are in its folder, the identities
 (CelebA gives them on request), the partition and the boxes. No picture is opened.
 """
 
@@ -80,7 +80,7 @@ def load(
     path : str or Path
         A folder with ``list_attr_celeba.txt`` and perhaps ``identity_CelebA.txt``,
         ``list_eval_partition.txt``, ``list_bbox_celeba.txt`` (also in folders of theirs); or the
-        first of them, beside which the others are looked for.
+        first of them; the others are looked for in its folder.
     split : {"all", "train", "val", "test"}
         The part to load; needs the partition unless all are loaded.
     pictures : {"aligned", "wild"}
@@ -159,7 +159,7 @@ _Read = Callable[[bytes, str], pl.DataFrame]
 
 
 def _beside(root: Path, name: str, read: _Read, inputs: dict[str, str]) -> pl.DataFrame | None:
-    """Read another list of the same pictures; None: it is not there."""
+    """Read another list of the same pictures; None where it is not there."""
     file = optional_file(root, (name, f"**/{name}"))
     if file is None:
         return None

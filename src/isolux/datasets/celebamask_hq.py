@@ -316,7 +316,7 @@ def _with_masks(
     )
     others = masks["part"].null_count()
     if others:
-        notes.append(f"{others:,} file(s) below {_MASKS} are no masks and are passed over.")
+        notes.append(f"{others:,} file(s) below {_MASKS} are not masks and are passed over.")
     masks = masks.drop_nulls("part")
     twice = masks.select(pl.struct("number", "part").is_duplicated()).to_series()
     if twice.any():

@@ -1,7 +1,7 @@
 """Pictures in folders that are named after their classes, as torchvision and others read them.
 
 ``nurse/1.jpg`` is a nurse. Folders of parts (``train/nurse/1.jpg``) are told apart from classes; a
-table beside the pictures (Hugging Face calls it ``metadata.csv``) may hold attributes of the
+table next to the pictures (Hugging Face calls it ``metadata.csv``) may hold attributes of the
 people. No picture is opened. Paszke et al. (2019).
 """
 
@@ -176,7 +176,7 @@ class _Found:
 def _pictures(files: pl.Series, where: str, split: str | None) -> _Found:
     """Keep the pictures, and tell class and part by their folders: ``file, class, split``."""
     suffix = rf"(?i)({'|'.join(IMAGE_SUFFIXES)})$".replace(".", r"\.")
-    # Finder and Windows leave files of theirs beside pictures, "._1.jpg" among them.
+    # Finder and Windows leave files of theirs next to pictures, "._1.jpg" among them.
     hidden = files.str.contains(r"(^|/)(\.[^/]*|__MACOSX)(/|$)")
     pictures = files.filter(files.str.contains(suffix) & ~hidden)
     if pictures.is_empty():
@@ -187,7 +187,7 @@ def _pictures(files: pl.Series, where: str, split: str | None) -> _Found:
             where=where,
         )
     others = len(files) - len(pictures) - int(files.is_in(_TABLES).sum())
-    notes = [f"{others:,} file(s) are no pictures and are passed over."] if others else []
+    notes = [f"{others:,} file(s) are not pictures and are passed over."] if others else []
     frame = (
         pictures.alias("file").to_frame().with_columns(pl.col("file").str.split("/").alias("steps"))
     )
@@ -196,7 +196,7 @@ def _pictures(files: pl.Series, where: str, split: str | None) -> _Found:
         frame = _of_parts(frame, folders.to_list(), split, where)
     elif split is not None:
         raise FileError(
-            "the pictures' folders are no parts",
+            "the pictures' folders are not parts",
             expected=" or ".join(PART_FOLDERS) + ", all of them",
             found=", ".join(map(repr, folders.head(_SHOWN))) or "no folder",
             where=where,

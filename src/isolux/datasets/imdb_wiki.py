@@ -1,6 +1,6 @@
 """IMDB-WIKI: half a million photographs of celebrities with birthdays, hence ages.
 
-Rothe, Timofte and Van Gool (2018). Reads ``imdb.mat`` or ``wiki.mat`` (MATLAB 5). Nobody looked at
+Rothe, Timofte and Van Gool (2018). Reads ``imdb.mat`` or ``wiki.mat`` (MATLAB 5). No one looked at
 the pictures: gender and birthday come from the person's page and the year from the caption, so a
 face may be someone else's. No picture is opened.
 """
@@ -182,7 +182,7 @@ def _read(data: bytes, where: str, key: str, ages: str) -> pl.DataFrame:
     whole = read_mat5(data, where, (key,))[key]
     if whole.dtype.names is None or whole.size != 1:
         raise TableError(
-            f"{key} is no structure of fields",
+            f"{key} is not a structure of fields",
             found=f"{whole.dtype} {whole.shape}"[:80],
             where=place(where, column=key),
         )

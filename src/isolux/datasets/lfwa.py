@@ -1,8 +1,8 @@
 """LFWA+: 13,000 photographs of Labeled Faces in the Wild with forty or 73 attributes.
 
 Liu et al. (2015) on the photographs of Huang et al. (2007). Reads ``lfw_att_40.mat`` (MATLAB 7.3,
-through h5py; or saved again in an older version, without it) and the parts beside it. No picture
-is opened.
+through h5py; or saved again in an older version, without it) and the parts in its folder. No
+picture is opened.
 """
 
 from __future__ import annotations

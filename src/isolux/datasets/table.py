@@ -88,7 +88,7 @@ def load(
     root : str or Path, optional
         The folder that image paths must lie in.
     repair_ages : bool
-        Turn ranges that a spreadsheet took for dates (``9-Mar`` beside ``10-19``) back; otherwise
+        Turn ranges that a spreadsheet took for dates (``9-Mar`` among ``10-19``) back; otherwise
         they are refused.
     format : str, optional
         ``csv``, ``tsv``, ``parquet``, ``jsonlines`` or ``arrow``; by suffix where not given.

@@ -1,8 +1,8 @@
 """UTKFace: faces whose file names say age, gender and race.
 
-Zhang, Song and Qi (2017). There is no table: ``26_1_0_20170117180555824.jpg.chip.jpg`` is a woman
-of 26 whom the codes call White. Reads a folder of such files, or a list of their names; no picture
-is opened. A few published names lack a field; they are listed and left out.
+Zhang, Song and Qi (2017). There is no table: ``26_1_0_20170117180555824.jpg.chip.jpg`` is a
+woman of 26 whom the codes call White. Reads a folder of such files, or a list of their names; no
+picture is opened. A few published names lack a field; they are listed and left out.
 """
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ def _notes(bad: pl.DataFrame, others: int) -> list[str]:
             f" race: {listed}{more}."
         )
     if others:
-        notes.append(f"{others:,} file(s) are no pictures and are passed over.")
+        notes.append(f"{others:,} file(s) are not pictures and are passed over.")
     return notes
 
 

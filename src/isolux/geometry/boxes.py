@@ -186,7 +186,7 @@ def check_boxes_xywh(
     zero_area: Literal["allow", "refuse"] = "allow",
     file: object | None = None,
 ) -> None:
-    """Refuse boxes ``[n, 4]`` that are no boxes, naming the first faulty row (counted from 1).
+    """Refuse boxes ``[n, 4]`` that cannot be boxes, naming the first faulty row (counted from 1).
 
     Refused: a coordinate that is not finite, a negative width or height, and, if asked, a width or
     height of zero. Outside the image is no fault: annotators and models draw past the edge.

@@ -109,7 +109,7 @@ def staged_directory(
     Raises
     ------
     OutputError
-        When ``path`` exists, is no run, or cannot be written (full disk, no permission).
+        When ``path`` exists, is not a run, or cannot be written (full disk, no permission).
 
     Examples
     --------
@@ -199,7 +199,7 @@ def _replaceable(folder: Path, marks: Sequence[str]) -> bool:
 
 def _swap(stage: Path, target: Path, *, overwrite: bool, marks: Sequence[str], what: str) -> None:
     """Put the stage in the target's place; what stood there is then the stage, to be removed."""
-    # Looked at again: an audit takes minutes, and somebody may have put files there meanwhile.
+    # Looked at again: an audit takes minutes, and files may have been put there meanwhile.
     refuse_existing(target, overwrite=overwrite, marks=marks, what=what)
     if not target.exists():
         try:
@@ -289,7 +289,7 @@ def _dump(path: Path, data: bytes) -> None:
 
 @contextmanager
 def _in_plain_words(target: Path) -> Iterator[None]:
-    """Say what the system's error means for whoever chose ``target``.
+    """Say what the system's error means for the user who chose ``target``.
 
     An error about a file elsewhere is not about writing here and goes on as it is.
     """

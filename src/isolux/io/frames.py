@@ -1,6 +1,6 @@
 """Tables from outside files: CSV and TSV (also gzipped), Parquet, JSON lines, Arrow IPC.
 
-Every room that reads a table reads it here, so that a file's faults are found and told in one
+Every room that reads a table reads it here, so that a file's faults are found and named in one
 place. CSV cells stay text (an id of 007 keeps its zeros); ``isolux.io.cells`` turns those into
 numbers that a caller asks for. JSON arrays and lists in Parquet stay lists.
 """
@@ -26,7 +26,7 @@ __all__ = ["FORMATS", "LARGEST", "format_of", "read_table"]
 
 LARGEST = 4 << 30
 """Bytes of text, unpacked, beyond which a table is refused: it is read whole."""
-_RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB nobody is harmed
+_RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB do no harm
 _CELLS = 1_000_000_000
 
 FORMATS: dict[str, tuple[str, ...]] = {
@@ -265,7 +265,7 @@ def _read_jsonlines(path: Path) -> pl.DataFrame:
 
 
 def _find_bad_line(data: bytes, where: str) -> None:
-    """Raise for the first line that is no JSON object. Runs only once reading has failed."""
+    """Raise for the first line that is not a JSON object. Runs only once reading has failed."""
     for number, line in enumerate(data.splitlines(), start=1):
         if not line.strip():
             continue
@@ -277,7 +277,7 @@ def _find_bad_line(data: bytes, where: str) -> None:
             ) from error
         if not isinstance(read, dict):
             raise FileError(
-                "a line is no JSON object",
+                "a line is not a JSON object",
                 expected='one object a line: {"id": "1", "label": "nurse"}',
                 found=line[:60].decode("utf-8", "replace"),
                 where=place(where, number),

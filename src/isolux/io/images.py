@@ -136,7 +136,7 @@ def decode_image(data: bytes, where: str, *, exif_orientation: bool = True) -> P
     >>> decode_image(b"no picture", "a.png")
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.FileError: this is no picture, or it is damaged
+    isolux.vocabulary.errors.FileError: this is not a picture, or it is damaged
       expected: PNG, JPEG, WEBP, BMP or TIFF
       found: cannot identify image file
       where: a.png
@@ -181,7 +181,7 @@ def _decoded(data: bytes, where: str, *, turn: bool, longest_px: int | None) -> 
         raise _bomb("more", where) from error
     except _DAMAGE as error:
         raise FileError(
-            "this is no picture, or it is damaged",
+            "this is not a picture, or it is damaged",
             expected=", ".join(_FORMATS[:-1]) + f" or {_FORMATS[-1]}",
             found=_said(error),
             where=where,
@@ -196,7 +196,7 @@ def _factor(size: tuple[int, int], longest_px: int | None) -> int:
 
 
 def _unpacked_by_turbo(data: bytes, image: Image, factor: int) -> Pixels | None:
-    """Unpack a plain JPEG; None: for Pillow to judge."""
+    """Unpack a plain JPEG; None where Pillow has to judge."""
     if image.format not in ("JPEG", "MPO"):
         return None
     import simplejpeg

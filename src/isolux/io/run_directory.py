@@ -109,9 +109,9 @@ def save(
 
 
 def carry_over(run: str | Path, stage: Path) -> None:
-    """Copy what a user, or ``isolux demo``, laid beside a run's own files into its successor.
+    """Copy what a user, or ``isolux demo``, laid among a run's own files into its successor.
 
-    Links are left, and so is ``gallery.html``: a picture of somebody who has withdrawn must not
+    Links are left, and so is ``gallery.html``: a picture of a person who has withdrawn must not
     live on because a run was written anew.
     """
     own = {f"{name}.parquet" for name in _TABLES} | {"evidence", RUN_MARK, *_PAGES}
@@ -135,7 +135,7 @@ def load(path: str | Path) -> Run:
     Raises
     ------
     FileError
-        When there is no such directory, it is no run, or a table is missing or damaged.
+        When there is no such directory, it is not a run, or a table is missing or damaged.
     TableError
         When a table is not as ``isolux.vocabulary.tables`` declares it.
     """
@@ -150,7 +150,7 @@ def load(path: str | Path) -> Run:
                 f"this run has no {name} table",
                 expected=file.name,
                 where=str(root),
-                hint="a run is whole or it is none: make it again",
+                hint="a run that is not whole cannot be used: make it again",
             )
         frame = _read(file)
         tables[name] = check(frame, _kind(table, frame), where=file)
@@ -197,7 +197,7 @@ def _read_record(root: Path) -> dict[str, Any]:
     if not file.is_file():
         runs = sorted(p.parent.name for p in root.glob(f"*/{RUN_MARK}"))
         raise FileError(
-            "this directory is no run of isolux",
+            "this directory is not a run of isolux",
             expected=f"{RUN_MARK} in it",
             where=str(root),
             hint=f"there are runs inside it: {', '.join(runs[:5])}" if runs else None,
@@ -222,7 +222,7 @@ def _read_record(root: Path) -> dict[str, Any]:
 
 
 def _json(record: Mapping[str, Any]) -> str:
-    # NaN is no JSON: a record that holds one could not be read elsewhere, so it fails here.
+    # NaN is not JSON: a record that holds one could not be read elsewhere, so it fails here.
     return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False, default=_plain) + "\n"
 
 

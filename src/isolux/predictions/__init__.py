@@ -68,7 +68,7 @@ def read_predictions(
         Scores are divided by it; they must then lie from 0 to 1 (a rounding excess of up to
         1e-6 is cut off).
     detected : str, optional
-        A column that is 0, false, no or empty where the model found nobody.
+        A column that is 0, false, no or empty for people whom the model did not detect.
     separator : str, optional
         What parts several values in one cell. Lists need none.
     model : str, optional
@@ -87,7 +87,7 @@ def read_predictions(
     FileError, UnknownNameError
         A file that cannot be read; a column that is not there, with near names.
     TableError
-        A score that is no finite number from 0 to 1; several answers that cannot be ranked;
+        A score that is not a finite number from 0 to 1; several answers that cannot be ranked;
         scores and answers of unequal number.
     JoinError
         When ``id_from`` makes one id of two.

@@ -45,7 +45,7 @@ Some parsers that were trained on it number them in another order.
 """
 
 _FURTHER = ("background", "combined")
-"""What FHIBE's folders hold beside the parts: what none covers, and all labels in one picture."""
+"""What FHIBE's folders hold in addition to the parts: what none covers, and all labels."""
 
 
 def read(
@@ -60,7 +60,7 @@ def read(
     model : str, optional
         The model's name; not given: the folder's.
     parts : sequence of str
-        The names of parts, beside ``background`` and ``combined`` (a picture with the number of
+        The names of parts, other than ``background`` and ``combined`` (a picture with the number of
         each pixel's part); the longest that a file's name ends in is the one.
 
     Returns

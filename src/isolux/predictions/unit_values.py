@@ -71,8 +71,8 @@ def read(
     UnknownNameError
         No column of ids or of values, with near names.
     TableError
-        A cell that is no number, one infinite that is no PSNR, an id that occurs twice; with the
-        row from 1.
+        A cell that is not a number, an infinite value of another metric than PSNR, an id that
+        occurs twice; with the row from 1.
 
     Examples
     --------

@@ -198,7 +198,7 @@ def _whole(rows: Iterable[Any], name: str, where: str, of: str) -> pl.Series:
     bad = next((i for i, v in enumerate(values) if v is not None and not 0 < v < 2**31), None)
     if bad is not None:
         raise TableError(
-            f"an image's {name} is no number of pixels",
+            f"an image's {name} is not a number of pixels",
             expected="a whole number from 1",
             found=str(values[bad])[:40],
             where=place(where, bad + 1, f"{of}.{name}"),

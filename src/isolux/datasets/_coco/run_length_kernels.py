@@ -11,7 +11,7 @@ __all__ = ["total_runs"]
 
 @njit(cache=True)
 def total_runs(data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Add up the runs of each mask; -1 where its text is no run lengths.
+    """Add up the runs of each mask; -1 where its text does not hold run lengths.
 
     ``data`` holds the characters of all masks, ``bounds`` [N + 1] where each begins.
     """

@@ -190,7 +190,7 @@ def _refuse_other_sizes(
 
 
 def totals(counts: pl.Series) -> npt.NDArray[np.int64]:
-    """Add up the runs of each compressed mask; -1 where the text is no run lengths.
+    """Add up the runs of each compressed mask; -1 where the text does not hold run lengths.
 
     The format: five bits a character from '0' on, the sixth says that more follow, the highest of
     the last is the sign; from the fourth run on, the difference to the run two before.

@@ -112,7 +112,7 @@ def load(
         ``age_group`` (Fairness Indicators' bins), ``gender``, ``skin_type`` (``1`` to ``6`` in
         both versions); version 1 ``lighting`` (``dark``, ``bright``); version 2 ``skin_tone``
         (``1`` to ``10``), confidences, ``country``, ``state_region``, ``native_language``. Null
-        where it was not told.
+        where it is not known.
 
     Raises
     ------

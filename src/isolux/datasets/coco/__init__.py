@@ -2,7 +2,7 @@
 
 Reads an annotation file (``instances_val2017.json``, ``person_keypoints_val2017.json``): one
 instance for each annotation, its image, its category as class. No image is opened. COCO says
-nothing of who people are; labels of skin and gender come from other tables
+nothing about who people are; labels of skin and gender come from other tables
 (``coco_caption_bias``).
 """
 

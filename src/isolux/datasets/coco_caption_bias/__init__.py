@@ -127,7 +127,7 @@ def load(
     FileError
         No such table, or none of COCO's where one was named.
     TableError, UnknownNameError
-        A table without ids, an id that is no whole number or occurs twice, with its row.
+        A table without ids, an id that is not a whole number or occurs twice, with its row.
     JoinError
         Not one id of a table is COCO's.
 

@@ -2,7 +2,7 @@
 
 Gapminder's pictures of 54 to 63 countries, in two releases: the one that Fairness Indicators and
 Meta's studies of factors use (addresses of photos, labels), and MLCommons' (topics and ImageNet
-classes). Photos of one home are alike, so the home is what was sampled. Nobody is judged here:
+classes). Photos of one home are alike, so the home is what was sampled. No person is judged here:
 what may differ between homes is whether a thing is recognised.
 """
 
@@ -67,7 +67,7 @@ INFO = DatasetInfo(
     assumptions=(
         "homes are independent of one another, photos of one home are not",
         "the model that is judged was not trained on these photos (Fairness Indicators, 3.2)",
-        "homes were chosen by photographers; they are no sample of a country's homes",
+        "homes were chosen by photographers; they are not a sample of a country's homes",
     ),
 )
 
@@ -113,7 +113,7 @@ def load(
     Raises
     ------
     FileError, TableError, UnknownNameError
-        A damaged file, a region that is none, an income that is no number above 0, a list that
+        A damaged file, an unknown region, an income that is not a number above 0, a list that
         cannot be read, a photo of two homes; with the row.
 
     Examples

@@ -118,7 +118,7 @@ def load(
     Raises
     ------
     FileError, TableError, UnknownNameError
-        A row that is too short or long, a cell that is no literal, an age below 18, a keypoint
+        A row that is too short or long, a cell that is not a literal, an age below 18, a keypoint
         that FHIBE does not have; with row and column.
 
     Examples
@@ -262,7 +262,7 @@ def _combined(cells: pl.Series, where: str) -> pl.Series:
             paths.append(next((str(p) for p in found if str(p).endswith("combined.png")), None))
         except (ValueError, TypeError) as error:
             raise TableError(
-                "a cell is no list of mask files",
+                "a cell is not a list of mask files",
                 found=repr(cell)[:80],
                 where=place(where, row, "CelebA"),
             ) from error
@@ -278,7 +278,7 @@ def _images(rows: pl.DataFrame, where: str) -> pl.DataFrame:
         odd = ~((values >= 1) & (values < 2**31) & (values == values.round())).fill_null(value=True)
         if odd.any():
             raise TableError(
-                f"an image's {name} is no number of pixels",
+                f"an image's {name} is not a number of pixels",
                 found=repr(values[row_of(odd)]),
                 where=place(where, row_of(odd) + 1, f"image_{name}"),
             )

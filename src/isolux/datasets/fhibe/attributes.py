@@ -28,7 +28,7 @@ def attributes_of(rows: pl.DataFrame, people: pl.DataFrame, where: str) -> pl.Da
     Raises
     ------
     TableError
-        A cell that is no list, an age below 18, a skin colour that is not one of six; with row
+        A cell that is not a list, an age below 18, a skin colour that is not one of six; with row
         and column.
     """
     ids = people["instance_id"]

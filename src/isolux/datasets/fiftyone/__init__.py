@@ -102,7 +102,7 @@ def load(
     FileError
         No such file, no JSON or JSON that is cut off (with the byte).
     TableError, UnknownNameError
-        With the sample's row: a box that is none, or in a picture whose size nobody knows, a mask
+        With the sample's row: a box that is not one, or in a picture of unknown size, a mask
         that cannot be read, an id that occurs twice, a path that leads out of the folder. No such
         field; several that could be meant.
 
@@ -271,7 +271,7 @@ def _id_of(item: Item, image: str) -> str:
 
 
 def _boxes(items: Sequence[Item], images: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Turn relative boxes into pixels; no columns where nobody has a box."""
+    """Turn relative boxes into pixels; no columns where no one has a box."""
     boxes = [item.label.get("bounding_box") for item in items]
     if all(box is None for box in boxes):
         return pl.DataFrame()

@@ -1,7 +1,7 @@
 """Data sets in Hugging Face's formats: Parquet, what ``save_to_disk`` wrote, or of their hub.
 
 Lhoest et al. (2021). On disk their library is not needed: shards are Arrow or Parquet, and the
-names of classes stand beside them. Pictures inside a table are not decoded. Nothing is fetched
+names of classes stand in the metadata. Pictures inside a table are not decoded. Nothing is fetched
 unless the address begins with ``hub://`` (``hub.py``).
 """
 
@@ -96,7 +96,7 @@ def load(
     -------
     Dataset
         ``attributes``: a row for each value; numbers of classes by the classes' names, -1 null. A
-        picture in a cell is known by its file's name. ``notes`` say what is no attribute.
+        picture in a cell is known by its file's name. ``notes`` say what is not an attribute.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def load(
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Shards in their order, files read beside them, and what is said of the columns."""
+    """Shards in their order, further files that were read, and what is said of the columns."""
 
     files: tuple[Path, ...]
     beside: tuple[Path, ...]
@@ -247,7 +247,7 @@ def _features(file: Path) -> Mapping[str, Any]:
 
 
 def _features_inside(file: Path) -> Mapping[str, Any]:
-    """Read the columns' description from a Parquet file's own; Arrow files keep it beside."""
+    """Read the columns' description from a Parquet file's own; Arrow's is in a file next to it."""
     if file.suffix.lower() not in (".parquet", ".pq"):
         return {}
     try:

@@ -103,7 +103,7 @@ def load(
     young : {"keep", "leave out"}
         Leave out people who are perceived as young.
     leave_out_by : {"box", "image"}
-        Leave out the person alone, or everybody in an image in which one of them is left out
+        Leave out the person alone, or everyone in an image in which one of them is left out
         (FHIBE's text speaks of images, its counts could be either).
     left_out : {"go", "stay"}
         Who is left out is not loaded; or stays, not ``judged``, to take part in matching.
@@ -114,7 +114,7 @@ def load(
         ``instances``: a box, ``<image>#<place among the image's boxes from 0>``, in pixels where
         sizes are known; ``is_crowd`` and ``ignore`` for a group; ``judged``. ``attributes``:
         ``gender_presentation``, ``age_presentation`` (``Unknown`` is a value), ``is_occluded``,
-        ``is_truncated``, ``is_group_of``, ``is_depiction_of``, ``is_inside_of`` (null: not told).
+        ``is_truncated``, ``is_group_of``, ``is_depiction_of``, ``is_inside_of`` (null: not known).
 
     Raises
     ------
@@ -290,7 +290,7 @@ def _kept(boxes: pl.DataFrame, rule: _Rule) -> _Kept:
         f"{n:,} as {reason}" for reason, n in flags.sum().row(0, named=True).items() if n
     )
     says = "are left out" if rule.left_out == "go" else "take part in matching and are not judged"
-    whole = ", with everybody in their images" if rule.by == "image" else ""
+    whole = ", with everyone in their images" if rule.by == "image" else ""
     note = f"{left:,} of {marked.height:,} boxes {says}: {counts} (a box may have several){whole}."
     return _Kept(marked.filter("judged") if rule.left_out == "go" else marked, (note,))
 

@@ -1,6 +1,6 @@
 """WIDER FACE with demographics: faces in crowds, and what annotators perceived of those in view.
 
-Reads WIDER FACE's ground truth (Yang et al. 2016; MATLAB or text) and, beside it, perceived
+Reads WIDER FACE's ground truth (Yang et al. 2016; MATLAB or text) and, if given, perceived
 gender, age and Fitzpatrick skin type of a part of its faces. Every face takes part in matching;
 where demographics are at hand only faces that have them are judged.
 """
@@ -79,7 +79,7 @@ def load(
     judge: Literal["annotated", "all"] = "annotated",
     not_sure: Literal["keep", "leave out"] = "keep",
 ) -> Dataset:
-    r"""Load WIDER FACE, with its demographics where they lie beside it.
+    r"""Load WIDER FACE, with its demographics where they lie next to it.
 
     ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``event``, ``face``.
 
@@ -219,7 +219,9 @@ def _demographics(
         if column not in table.columns:
             raise UnknownNameError("column", column, table.columns, where=where)
     index = as_text(table["face"]).cast(pl.Int64, strict=False)
-    _refuse(index.is_null(), table["face"], "a face's place is no whole number", "0, 1, …", where)
+    _refuse(
+        index.is_null(), table["face"], "a face's place is not a whole number", "0, 1, …", where
+    )
     ids = table.select(
         instance_id=pl.format("{}_{}", pl.col("file").str.strip_prefix("images/"), index)
     )["instance_id"]

@@ -211,7 +211,7 @@ def _light(number: pl.Expr) -> pl.Expr:
 def _reason_of_person(
     found: Measured, boxes: FloatArray, masks: PersonMasks
 ) -> npt.NDArray[np.object_]:
-    """Say why nothing was measured of a person whose picture is there; None: another reason."""
+    """Say why nothing was measured of a person whose picture is there, if that is the reason."""
     reason = found.reason.copy()
     unseen = reason != None  # noqa: E711  (element by element)
     reason[~unseen & np.isnan(boxes).any(axis=1) & ~masks.has] = _NO_BOX

@@ -9,7 +9,7 @@ bins, moves less in small faces and is not thrown from one half of a face to the
 It measures light that reached a camera, not skin. In half the light the same skin is up to a class
 or two darker, and warm light draws every skin towards 0, as b* grows; FairFace says so ("skin color
 is heavily affected by illumination and light conditions") and annotates race instead. Read it
-beside ``luminance`` and never as what somebody is. ``docs/methods/pixels.md`` shows how far it
+next to ``luminance`` and never as what a person is. ``docs/methods/pixels.md`` shows how far it
 moves.
 
 The formula's arctan jumps from −90 to 90 where b* passes 0: a dark skin in bluish light would be

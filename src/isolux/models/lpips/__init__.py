@@ -2,7 +2,7 @@
 
 The tasks reconstruction and super-resolution call it. The network's 13 convolutions and LPIPS'
 five linear layers are run here with PyTorch alone: the authors' package ``lpips`` gives the linear
-layers' weights, and is not imported, for it imports torchvision, which fails beside PyTorch on
+layers' weights, and is not imported, for it imports torchvision, which fails with PyTorch on
 machines without CUDA. A test holds the distance equal to that package's own.
 
 Nothing is downloaded. VGG-16's weights are a file of torchvision's that is on the machine already.
@@ -50,9 +50,9 @@ INFO = Info(
         ),
     ),
     licence="BSD-2-Clause (the linear layers' weights, in the package lpips); VGG-16's weights have"
-    " the terms of whoever gave them",
+    " the terms of those who trained them",
     assumptions=(
-        "what looks alike to VGG-16, trained on ImageNet, looks alike to people, whoever is shown",
+        "what looks alike to VGG-16, trained on ImageNet, looks alike to people, whoever is in it",
         "the linear layers were fitted to torchvision's weights of VGG-16, and to no others",
     ),
 )

@@ -75,7 +75,7 @@ def read(
     polars.DataFrame
         Table ``BOX_PREDICTIONS``, ``MASK_PREDICTIONS`` or ``KEYPOINT_PREDICTIONS``: pixels;
         score as in the file (higher is surer). In the order of the file, duplicates kept. An
-        empty list gives no rows: everybody was missed.
+        empty list gives no rows: everyone was missed.
 
     Raises
     ------

@@ -125,7 +125,7 @@ def _labels_of(some: list[Frame], before: int, categories: Categories) -> pl.Dat
 
 
 def _scores(values: list[float | str | None]) -> pl.Series:
-    """Read scores; null where there is none or the text is no number."""
+    """Read scores; null where there is none or the text is not a number."""
     if not any(isinstance(value, str) for value in values):
         return pl.Series(values, dtype=pl.Float64)
     text = pl.Series([None if v is None else str(v) for v in values], dtype=pl.String)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from isolux.predictions._scan.rows import raise_damage
+from isolux.predictions._scan.damage import raise_damage
 from isolux.predictions._scan.window import CUT, UNUSUAL, Window
 from isolux.vocabulary.errors import FileError, TableError
 

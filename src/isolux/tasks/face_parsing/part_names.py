@@ -46,7 +46,7 @@ def vocabulary_of(
     Parameters
     ----------
     known : sequence of str or None
-        The dataset's parts; none: those that ``labels`` name.
+        The dataset's parts. Default: those that ``labels`` name.
     given : sequence of str
         The parts that the model's files name.
     labels : sequence of str

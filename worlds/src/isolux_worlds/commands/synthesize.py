@@ -1,4 +1,4 @@
-"""``isolux synthesize``: a made-up world whose disparities are known, as a dataset's files."""
+"""``isolux synthesize``: a synthetic world whose disparities are known, as a dataset's files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["synthesize"]
 def synthesize(
     world: Annotated[
         str | None,
-        typer.Argument(help="a preset, or a YAML file of your own; none: what there is"),
+        typer.Argument(help="a preset, or a YAML file of your own; without it, what there is"),
     ] = None,
     *,
     out: Annotated[Path | None, typer.Option(help="the directory to write")] = None,
@@ -27,7 +27,7 @@ def synthesize(
     ] = "facet",
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="the same seed draws the same people; none: the world's"),
+        typer.Option(min=0, help="the same seed draws the same people (default: the world's)"),
     ] = None,
     households: Annotated[
         int | None, typer.Option(min=1, help="how many homes, instead of the world's own number")
@@ -77,7 +77,7 @@ def synthesize(
     made = done.world
     typer.echo(
         f"{made.photos.height:,} photos of {made.subjects.height:,} people"
-        f" ({made.people.height:,} times somebody in a photo), in {done.seconds:.1f} seconds"
+        f" ({made.people.height:,} people in photos), in {done.seconds:.1f} seconds"
     )
     for note in done.notes:
         typer.echo(f"note: {note}")

@@ -88,7 +88,7 @@ def demo_settings(model: str = "aurora") -> dict[str, object]:
 
     They fit the table that ``write_csv(world, path)`` writes with all models in it, and name the
     metrics whose true values are known; nothing is planted about the confidences. ``model_name``
-    tells analyses which columns hold what models said, so that they explain nobody by them.
+    tells analyses which columns hold what models said, so that nothing is explained by them.
 
     Examples
     --------

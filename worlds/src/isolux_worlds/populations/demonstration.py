@@ -1,6 +1,6 @@
-"""The demonstration: a made-up population, audited as a newcomer's own table would be.
+"""The demonstration: a synthetic population, audited as a newcomer's own table would be.
 
-What was planted is known exactly, so the report can show it beside what was found.
+What was planted is known exactly, so the report can show it next to what was found.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PEOPLE = "people.csv"
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A finished demonstration and the table of made-up people that it audited."""
+    """A finished demonstration and the table of synthetic people that it audited."""
 
     audit: Audit
     people: str
@@ -61,7 +61,7 @@ def demonstrate(*, seed: int = 0, model: str = "aurora") -> Demonstration:
     seed : int
         Of the population and of the audit.
     model : {"aurora", "borealis"}
-        Which of the two made-up models to audit.
+        Which of the two synthetic models to audit.
     """
     population = demo_population()
     with tempfile.TemporaryDirectory(prefix="isolux-demo-") as folder:

@@ -108,7 +108,7 @@ def _skip(data: _Bytes, at: int) -> int:
 
 @compiled
 def _whole(data: _Bytes, at: int) -> tuple[int, int]:
-    """Read a whole number of at most 18 digits; the next byte is -1 where it is none."""
+    """Read a whole number of at most 18 digits; the next byte is -1 where it is not one."""
     negative = data[at] == 45
     if negative:
         at += 1
@@ -127,8 +127,8 @@ def _numbers(
 ) -> tuple[int, int]:
     """Read a list of numbers into every ``step``-th of ``out`` from ``used`` to ``limit``.
 
-    Returns the byte after it and how far ``out`` was used; the byte is -1 where that is no list of
-    numbers, or a longer one.
+    Returns the byte after it and how far ``out`` was used; the byte is -1 where that is not a list
+    of numbers, or a longer one.
     """
     if data[at] != _OPEN:
         return -1, used
