@@ -1,5 +1,7 @@
-"""A tiny made-up input for each plugin that reads one. A new plugin adds its own here.
+"""A tiny synthetic input for each plugin that reads one. A new plugin adds its own here.
 
+Another package gives its samples by an entry point ``isolux.samples``: a module with any of
+``TASKS``, ``DATASETS``, ``FORMATS``, ``OUTPUTS``, ``ANALYSES`` and ``MODELS``, as they are here.
 People are numbered, three classes are guessed with one mistake in four, no two scores tie (ties
 may depend on input order where a reference does, so the row-order contract leaves them out).
 """
@@ -13,14 +15,17 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from PIL import Image
 
 from isolux.io.image_tables import IMAGE_FILES, UNIT_VALUES
+from isolux.predictions._outputs import reads_labels
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import (
@@ -32,6 +37,7 @@ from isolux.vocabulary.tables import (
     PART_MASK_FILES,
     Table,
 )
+from tests.contracts._plugins import Plugin
 
 N = 24
 CLASSES = ("drummer", "guard", "nurse")
@@ -616,3 +622,46 @@ OUTPUTS: dict[str, tuple[Table, Callable[[Path], Path]]] = {
     "widerface_text": (BOX_PREDICTIONS, _widerface_text),
 }
 """Formats of other things than labels: the table that each gives, and who writes N rows of it."""
+
+MODELS: dict[str, Callable[[Path], str]] = {}
+"""Families of models: who writes a tiny model's files into a folder, and gives what to load."""
+
+for _point in entry_points(group="isolux.samples"):
+    _theirs = _point.load()
+    for _name in ("TASKS", "DATASETS", "FORMATS", "OUTPUTS", "MODELS"):
+        globals()[_name].update(getattr(_theirs, _name, {}))
+
+
+def sample_of(plugin: Plugin, table: str, what: str) -> Any:
+    """Look a plugin's sample up; without one, fail with a sentence that says what to add where."""
+    known = globals()[table]
+    if plugin.name not in known:
+        pytest.fail(
+            f"{plugin} has no sample: add {what} to {table} in tests/contracts/_samples.py,"
+            f" as {table}[{plugin.name!r}]"
+        )
+    return known[plugin.name]
+
+
+def task_sample(plugin: Plugin) -> TaskSample:
+    """Make a task's dataset, predictions and options."""
+    return sample_of(plugin, "TASKS", "a function that gives a TaskSample")()
+
+
+def dataset_file(plugin: Plugin, folder: Path) -> Path:
+    """Write a copy of a dataset, and give the path to load."""
+    return sample_of(plugin, "DATASETS", "a function that writes a synthetic copy")(folder)
+
+
+def outputs_of(plugin: Plugin) -> tuple[Table, Callable[[Path], Path]]:
+    """Say which table a format of other things than labels gives, and who writes a file of it."""
+    return sample_of(plugin, "OUTPUTS", "a table and a function that writes N rows of it")
+
+
+def answers_file(plugin: Plugin, folder: Path) -> Path:
+    """Write a file of a format of predictions, and give its path."""
+    if not reads_labels(plugin.module):
+        return outputs_of(plugin)[1](folder)
+    path = folder / f"net.{plugin.name}"
+    sample_of(plugin, "FORMATS", "a function that writes the sample's answers to a path")(path)
+    return path

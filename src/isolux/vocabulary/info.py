@@ -18,6 +18,7 @@ __all__ = [
     "DatasetInfo",
     "DerivedInfo",
     "Direction",
+    "FormatInfo",
     "Info",
     "MeasureInfo",
     "Metric",
@@ -81,6 +82,21 @@ class DerivedInfo(Info):
     """A family of attributes that are computed: each one's name, and from what, as a sentence."""
 
     attributes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatInfo(Info):
+    """A format of model output: how a file of it may be called.
+
+    ``suffixes`` are the ends of its files' names, in lower case (``".json"``). ``folders``: it may
+    be a folder or a tar archive. ``columns``: it may be a table (CSV, TSV, Parquet, JSON lines,
+    Arrow) with columns of its own. What the name allows is then looked at: the plugin's ``misfit``
+    takes a ``Seen`` and says why it is none of this format, or None.
+    """
+
+    suffixes: tuple[str, ...] = ()
+    folders: bool = False
+    columns: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ from isolux.vocabulary.info import (
     CheckInfo,
     DatasetInfo,
     DerivedInfo,
+    FormatInfo,
     Info,
     MeasureInfo,
     TaskInfo,
@@ -57,7 +58,7 @@ ROOMS: dict[str, str] = {
 
 CONTRACTS: dict[str, tuple[type[Info], str | None]] = {
     "datasets": (DatasetInfo, "load"),
-    "predictions": (Info, "read"),
+    "predictions": (FormatInfo, "read"),
     "models": (Info, "load"),
     "derive": (DerivedInfo, "derive"),
     "checks": (CheckInfo, "check"),
