@@ -1,7 +1,7 @@
 """A tiny synthetic input for each plugin that reads one. A new plugin adds its own here.
 
 Another package gives its samples by an entry point ``isolux.samples``: a module with any of
-``TASKS``, ``DATASETS``, ``FORMATS``, ``OUTPUTS``, ``ANALYSES`` and ``MODELS``, as they are here.
+``TASKS``, ``DATASETS``, ``FORMATS``, ``OUTPUTS``, ``ANALYSES``, ``CHECKS`` and ``MODELS``, as here.
 People are numbered, three classes are guessed with one mistake in four, no two scores tie (ties
 may depend on input order where a reference does, so the row-order contract leaves them out).
 """
@@ -26,7 +26,7 @@ from PIL import Image
 
 from isolux.io.image_tables import IMAGE_FILES, UNIT_VALUES
 from isolux.predictions._outputs import reads_labels
-from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import (
     ATTRIBUTES,
@@ -37,6 +37,8 @@ from isolux.vocabulary.tables import (
     PART_MASK_FILES,
     Table,
 )
+from tests.checks._dataset import picture, with_files
+from tests.contracts import _runs
 from tests.contracts._plugins import Plugin
 
 N = 24
@@ -623,12 +625,66 @@ OUTPUTS: dict[str, tuple[Table, Callable[[Path], Path]]] = {
 }
 """Formats of other things than labels: the table that each gives, and who writes N rows of it."""
 
+
+@dataclass(frozen=True)
+class AnalysisSample:
+    """A run, an analysis's options for it, and words that its findings or tables must hold."""
+
+    run: Callable[[], Run]
+    finds: tuple[str, ...]
+    options: tuple[str, ...] = ()
+
+
+_EXPLAINED = "confounders.sensitive=tone", "confounders.explanatory=light,setting"
+
+ANALYSES: dict[str, AnalysisSample] = {
+    "along": AnalysisSample(_runs.labels, ("size", "Accuracy")),
+    "breakdown": AnalysisSample(_runs.boxes, ("dim", "street"), ("breakdown.by=setting",)),
+    "confounders": AnalysisSample(_runs.labels, ("tone", "dark", "light"), _EXPLAINED),
+    "error_model": AnalysisSample(_runs.labels, ("light", "setting")),
+    "group_gaps": AnalysisSample(_runs.labels, ("dim", "bright", "points lower")),
+    "model_changes": AnalysisSample(_runs.comparison, ("newer", "dim")),
+    "overlap_curves": AnalysisSample(_runs.boxes, ("dim", "bright")),
+    "patterns": AnalysisSample(_runs.labels, ("with light dim", "tone dark")),
+    "power": AnalysisSample(_runs.labels, ("tone", "clusters")),
+    "rank_tests": AnalysisSample(_runs.labels, ("dim", "light")),
+    "slices": AnalysisSample(_runs.labels, ("light: dim",)),
+    "tradeoffs": AnalysisSample(_runs.labels, ("light", "threshold")),
+}
+"""Each analysis on a run in which dim light is to blame (``_runs``)."""
+
+
+def _missing(folder: Path) -> tuple[Dataset, Path]:
+    picture(1).save(folder / "a.jpg")
+    return with_files(folder, ["a.jpg", "gone.jpg"]), folder
+
+
+def _owned(folder: Path) -> tuple[Dataset, Path]:
+    exif = Image.Exif()
+    exif[0x013B] = "Ada"
+    picture(1).save(folder / "a.jpg", exif=exif)
+    return with_files(folder, ["a.jpg"]), folder
+
+
+def _unreadable(folder: Path) -> tuple[Dataset, Path]:
+    (folder / "a.jpg").write_text("no picture")
+    return with_files(folder, ["a.jpg"]), folder
+
+
+CHECKS: dict[str, Callable[[Path], tuple[Dataset, Path]]] = {
+    "files": _missing,
+    "metadata": _owned,
+    "pictures": _unreadable,
+}
+"""Checks that find nothing wrong in ``test_checks``' own dataset: one in which they do, and the
+folder of its pictures."""
+
 MODELS: dict[str, Callable[[Path], str]] = {}
 """Families of models: who writes a tiny model's files into a folder, and gives what to load."""
 
 for _point in entry_points(group="isolux.samples"):
     _theirs = _point.load()
-    for _name in ("TASKS", "DATASETS", "FORMATS", "OUTPUTS", "MODELS"):
+    for _name in ("TASKS", "DATASETS", "FORMATS", "OUTPUTS", "ANALYSES", "CHECKS", "MODELS"):
         globals()[_name].update(getattr(_theirs, _name, {}))
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "Info",
     "MeasureInfo",
     "Metric",
+    "ModelInfo",
     "Reference",
     "TaskInfo",
 ]
@@ -199,6 +200,17 @@ class MeasureInfo(Info):
     interval: Literal["percentile", "largest difference", "largest log ratio"] = "percentile"
     nonnegative: bool = False
     metrics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo(Info):
+    """A family of models in ``models/``: what its models answer.
+
+    ``predicts`` names a table of predictions; ``"distances"``: of two pictures, how unlike they
+    are (LPIPS), which no task judges by itself.
+    """
+
+    predicts: Literal["labels", "boxes", "masks", "keypoints", "embeddings", "distances"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

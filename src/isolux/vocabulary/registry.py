@@ -30,6 +30,7 @@ from isolux.vocabulary.info import (
     FormatInfo,
     Info,
     MeasureInfo,
+    ModelInfo,
     TaskInfo,
 )
 
@@ -59,7 +60,7 @@ ROOMS: dict[str, str] = {
 CONTRACTS: dict[str, tuple[type[Info], str | None]] = {
     "datasets": (DatasetInfo, "load"),
     "predictions": (FormatInfo, "read"),
-    "models": (Info, "load"),
+    "models": (ModelInfo, "load"),
     "derive": (DerivedInfo, "derive"),
     "checks": (CheckInfo, "check"),
     "tasks": (TaskInfo, "score"),
