@@ -37,7 +37,7 @@ from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 from tests.cli._run import isolux
 from tests.contracts import _hostile as hostile
 from tests.contracts._plugins import PLUGINS, Plugin
-from tests.contracts._samples import DATASETS, FORMATS, OUTPUTS
+from tests.contracts._samples import answers_file, dataset_file
 
 READERS = [p for p in PLUGINS if p.room in {"datasets", "predictions"}]
 KINDS = sorted(hostile.MUTATIONS | hostile.OF_TEXT)
@@ -66,13 +66,8 @@ def in_time() -> Iterator[None]:
 
 
 def sample(plugin: Plugin, folder: Path) -> Path:
-    if plugin.room == "datasets":
-        return DATASETS[plugin.name](folder)
-    if plugin.name in OUTPUTS:
-        return OUTPUTS[plugin.name][1](folder)
-    path = folder / f"net.{plugin.name}"
-    FORMATS[plugin.name](path)
-    return path
+    write = dataset_file if plugin.room == "datasets" else answers_file
+    return write(plugin, folder)
 
 
 def read(plugin: Plugin, path: Path) -> object:

@@ -1,8 +1,13 @@
-"""Formats of model output: one file each, with ``INFO`` and ``read(path, ...)``.
+"""Formats of model output: one file each, ``INFO``, ``misfit(seen)`` and ``read(path, ...)``.
 
 From what a model said to the table predictions, one row an answer. ``read_predictions`` reads
 labels from a file of their own, ``read_outputs`` any kind of output, ``from_attributes`` takes
 answers that stand in the dataset's table, and ``join`` brings predictions to the dataset's ids.
+
+To add a format, write ``predictions/<name>.py``: ``INFO`` (a ``FormatInfo``) says what its files
+are called, ``misfit(seen: Seen) -> str | None`` says why a file of such a name is none of its own
+(None: it is), and ``read(path, *, model=None, …)`` gives one of the tables of predictions. A format
+of labels takes the named arguments of ``read_predictions``.
 """
 
 from __future__ import annotations
@@ -12,17 +17,19 @@ from typing import cast
 
 import polars as pl
 
-from isolux.io.frames import format_of
 from isolux.io.ids import IdFrom
 from isolux.predictions._attributes import from_attributes
 from isolux.predictions._image_ids import with_own_image_ids
 from isolux.predictions._join import join
-from isolux.predictions._outputs import output_format, read_outputs, reads_labels
+from isolux.predictions._outputs import read_outputs, reads_labels
+from isolux.predictions._recognise import output_format
+from isolux.predictions._seen import Seen, table_format
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 
 __all__ = [
+    "Seen",
     "from_attributes",
     "join",
     "output_format",
@@ -74,7 +81,7 @@ def read_predictions(
     model : str, optional
         The model's name; not given: the column ``model``, else the file's name.
     format : str, optional
-        One of ``isolux list formats``; by suffix where not given.
+        One of ``isolux list formats``; by the name and what the file holds where not given.
 
     Returns
     -------
@@ -101,7 +108,7 @@ def read_predictions(
     ...     read_predictions(file, column="gender", score="sure", scale=100).rows()
     [('net', 'val/1.jpg', 'Male', 0.93, 1, None)]
     """
-    chosen = format or format_of(path)
+    chosen = format or table_format(Path(path)) or output_format(path)
     plugin = registry.load("predictions", chosen)
     if not reads_labels(plugin):
         raise SpecError(

@@ -7,6 +7,7 @@ as they are, for the reader does not know the image.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -56,7 +57,7 @@ def model_name(path: str | Path) -> str:
     return (name[: -len(endings[-1])] if endings else name) or name
 
 
-def kind_of_columns(columns: list[str]) -> Kind | None:
+def kind_of_columns(columns: Sequence[str]) -> Kind | None:
     """Tell the most that these columns are enough for: keypoints, masks, boxes, or none of them.
 
     A file with boxes, masks or poses and without scores was meant as detections all the same: the

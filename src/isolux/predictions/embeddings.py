@@ -16,11 +16,12 @@ from isolux.io.cells import row_of
 from isolux.io.frames import FORMATS, read_table
 from isolux.io.ids import ID_COLUMNS, ids_of
 from isolux.predictions._detections import model_name
+from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import FormatInfo, Reference
 from isolux.vocabulary.tables import EMBEDDINGS, check
 
-INFO = Info(
+INFO = FormatInfo(
     title="Embeddings",
     summary="Vectors as a NumPy array with a file of ids, or as a column of lists in"
     " Parquet, Arrow or JSON lines.",
@@ -36,9 +37,12 @@ INFO = Info(
         "row k of the array is of line k of the ids",
         "single precision is enough: vectors are kept in it",
     ),
+    suffixes=(".npy",),
+    columns=True,
 )
 
 _COLUMNS = ("embedding", "embeddings", "vector", "feature", "features")
+_MAGIC = b"\x93NUMPY"
 _BESIDE = ("{}.ids.txt", "{}_ids.txt", "{}.ids.csv", "{}_ids.csv", "{}.ids.npy", "{}_ids.npy")
 
 
@@ -264,3 +268,19 @@ def _refuse_infinite(finite: npt.NDArray[np.bool_], where: str) -> None:
             where=place(where, row + 1),
             hint="leave out those whom the model gave no vector: they count as not answered",
         )
+
+
+def misfit(seen: Seen) -> str | None:
+    r"""Say why these are no embeddings; None: they are.
+
+    Examples
+    --------
+    >>> misfit(Seen(Path("net.npy"), "file", b"\x93NUMPY\x01\x00"))
+    >>> misfit(Seen(Path("net.csv"), "table", columns=("id", "label")))
+    "it has no column 'embedding', 'embeddings', 'vector', 'feature' or 'features'"
+    """
+    if seen.kind == "table":
+        *first, last = map(repr, _COLUMNS)
+        found = any(name in seen.columns for name in _COLUMNS)
+        return None if found else f"it has no column {', '.join(first)} or {last}"
+    return None if seen.head.startswith(_MAGIC) else "it does not begin as a NumPy array does"

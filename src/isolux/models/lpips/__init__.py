@@ -22,11 +22,11 @@ import numpy.typing as npt
 from isolux.io.hashing import sha256_file
 from isolux.models.lpips.torch_weights import import_torch, read_state
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import ModelInfo, Reference
 
 __all__ = ["INFO", "LearnedDistance", "load"]
 
-INFO = Info(
+INFO = ModelInfo(
     title="LPIPS (VGG-16)",
     summary="A learned distance between two pictures, from the features of VGG-16: 0 or more, lower"
     " is more alike.",
@@ -55,6 +55,7 @@ INFO = Info(
         "what looks alike to VGG-16, trained on ImageNet, looks alike to people, whoever is in it",
         "the linear layers were fitted to torchvision's weights of VGG-16, and to no others",
     ),
+    predicts="distances",
 )
 
 _BLOCKS = ((0, 2), (5, 7), (10, 12, 14), (17, 19, 21), (24, 26, 28))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 from isolux.report.figures.apart import addresses_are_limited, draw_apart
@@ -62,13 +63,25 @@ def field(name: str, kind: str = "quantitative", **more: object) -> Spec:
     return {"field": name, "type": kind, **more}
 
 
+_WITHOUT = (
+    f'<svg font-family="{FONT}" width="560" height="60" viewBox="0 0 560 60">'
+    '<text x="10" y="26" font-size="14">This figure is not drawn: the package vl-convert-python'
+    '</text><text x="10" y="46" font-size="14">is not installed here. Its numbers stand in the'
+    " tables; pip install 'isolux[figures]' draws it.</text></svg>"
+)
+
+
 def to_svg(spec: Mapping[str, Any], *, enlarged: float = 1.0) -> str:
     """Draw a chart as an ``<svg>`` element without ids, scripts, links or roles of its own.
 
     ``enlarged`` sets the size at which a wide screen shows it; a narrow one scales it down.
 
+    Without vl-convert (the extra ``figures``) it says so in the figure's place.
+
     The page names the figure (``role="img"``), so vega's own roles would only be read twice.
     """
+    if find_spec("vl_convert") is None:
+        return _WITHOUT
     svg = _slim(_drawn(spec))
     return _SIZE.sub(
         lambda size: (
