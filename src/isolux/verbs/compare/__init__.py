@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import polars as pl
 
@@ -82,11 +82,11 @@ def compare(
         Two audits of one task by the same attributes. The first one's settings and attributes
         are used for both.
     id_from : {"column", "basename", "stem"}, optional
-        The part of the ids by which the two name people; not given: the whole id. The number of
-        a row is no id.
+        The part of the ids by which the two name people; default: the whole id. The number of a
+        row is no id.
     allow_disagreement : float
-        Share of those who meet, 0 to 1, that may have another truth, group or file name in the
-        second run; the first one's are used.
+        Share of people whose truth or group may differ between the runs, 0 to 1; the first one's
+        are used.
 
     Returns
     -------
