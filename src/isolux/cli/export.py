@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from isolux.vocabulary.containers import Dataset
 
-__all__ = ["export"]
+__all__ = ["export", "made"]
 
 _LOOK = """to look at them:
   pip install fiftyone
@@ -23,34 +24,39 @@ _LOOK = """to look at them:
 
 
 def export(
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN", help="a run directory, whose scores come along; or NAME:PATH"
-        ),
-    ],
+    data: str,
     *,
-    out: Annotated[Path, typer.Option(help="the folder to make")],
-    to: Annotated[str, typer.Option(help="the format: fiftyone")] = "fiftyone",
-    images: Annotated[
-        Path | None, typer.Option(help="the folder of the pictures, which the export then names")
-    ] = None,
-    masks: Annotated[bool, typer.Option("--masks/--no-masks", help="write masks")] = True,
-    withdrawn: Annotated[
-        str | None, typer.Option(help="file with the ids of people who withdrew: left out")
-    ] = None,
-    allow_unmatched: Annotated[
-        bool,
-        typer.Option("--allow-unmatched", help="go on where an id of --withdrawn names no one"),
-    ] = False,
-    data_option: Annotated[
-        list[str] | None, typer.Option(help="of NAME:PATH: a setting of the dataset's, NAME=VALUE")
-    ] = None,
+    out: Path,
+    to: str = "fiftyone",
+    images: Path | None = None,
+    masks: bool = True,
+    withdrawn: str | None = None,
+    allow_unmatched: bool = False,
+    data_option: Sequence[str] = (),
 ) -> None:
     """Write people, with their groups and what a model scored on each, for FiftyOne to show.
 
     Of a run: everybody who was judged, their attributes (computed ones too), and each score as a
     field, so that one can sort by it and filter by group. Pictures stay where they are.
+
+    Parameters
+    ----------
+    data : str
+        A run directory, whose scores come along; or NAME:PATH.
+    out : Path
+        The folder to make.
+    to : str
+        The format: fiftyone.
+    images : Path, optional
+        The folder of the pictures, which the export then names.
+    masks : bool
+        Write masks.
+    withdrawn : str, optional
+        File with the ids of people who withdrew: left out.
+    allow_unmatched : bool
+        Go on where an id of that file names no one.
+    data_option : sequence of str
+        Of NAME:PATH, a setting of the dataset's, NAME=VALUE.
     """
     from isolux.io.atomic import refuse_existing
     from isolux.people.loading import load_people
@@ -60,9 +66,9 @@ def export(
     consent = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
     refuse_existing(out, overwrite=False)
     if Path(data).expanduser().is_dir():
-        dataset, scores = _of_run(data, data_option or [], consent)
+        dataset, scores = _of_run(data, list(data_option), consent)
     else:
-        said = {"data": data, "data_option": data_option or [], **consent}
+        said = {"data": data, "data_option": list(data_option), **consent}
         dataset, scores = load_people(parse_spec(said).people), None
     folder = saver(dataset, out, images=images, scores=scores, masks=masks)
     people = dataset.instances
@@ -74,6 +80,13 @@ def export(
     typer.echo(f"{to}: {folder}")
     if to == "fiftyone":
         typer.echo(_LOOK.format(folder=folder))
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(export)
 
 
 def _saver(name: str) -> Any:
@@ -110,16 +123,13 @@ def _of_run(path: str, options: list[str], consent: dict[str, Any]) -> tuple[Dat
         spec = spec.model_copy(update={"people": spec.people.model_copy(update=consent)})
     dataset = judged_people(spec)
     scores = run.scores.filter(pl.col("unit_kind") == "instance")
-    # Whoever had withdrawn is in none of a run's tables; whoever has since is not in the dataset.
+    # Whoever has withdrawn is in none of a run's tables, and so is not in what is shown either.
     tables = [scores, *(t for t in run.evidence.values() if "unit_id" in t.columns)]
     judged = pl.concat([t.select("unit_id") for t in tables])["unit_id"].unique()
     people = dataset.instances.filter(pl.col("instance_id").is_in(judged.implode()))
     seen = people["image_id"].unique().implode()
     known = dataset.attributes["attribute"].unique().implode()
     computed = run.attributes.filter(~pl.col("attribute").is_in(known))
-    kept = people["instance_id"].implode()
-    computed = computed.filter(pl.col("unit_id").is_in(kept))
-    scores = scores.filter(pl.col("unit_id").is_in(kept))
     shown = replace(
         dataset,
         instances=people,

@@ -246,7 +246,7 @@ def _lines(path: Path) -> list[str]:
         raise FileError("there is no such file", where=str(path)) from error
     except UnicodeDecodeError as error:
         raise FileError(
-            "this list is no text", expected="UTF-8", found=error.reason, where=str(path)
+            "this list is not text", expected="UTF-8", found=error.reason, where=str(path)
         ) from error
     except (OSError, ValueError) as error:
         found = getattr(error, "strerror", None) or str(error)
