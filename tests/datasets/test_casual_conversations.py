@@ -311,7 +311,7 @@ def relabelled(subject="0208", **label):
         ([{"video_name": "a.mp4"}], "missing required field `subject_id`.*row 1"),
         ([V2[0], {"name": "a"}], "neither a video nor a picture.*row 2"),
         ([V2[0], V2[0]], "a video occurs twice.*row 2"),
-        ([{**V2[0], "subject_id": ""}], "a video is of nobody.*row 1"),
+        ([{**V2[0], "subject_id": ""}], "a video has no subject.*row 1"),
         ([{**V2[0], "monk_skin_tone": {"scale": "scale 11"}}], "Monk's scale.*'scale 11'.*row 1"),
         ([{**V2[0], "monk_skin_tone": "scale 5"}], "got `str`.*row 1, column 'monk_skin_tone'"),
         ([LIST[0], LIST[0]], "a video occurs twice.*row 2"),

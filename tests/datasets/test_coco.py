@@ -136,7 +136,7 @@ def test_attributes_that_are_no_plain_values_are_counted_and_not_read(tmp_path, 
         "category", "supercategory",
     ]  # fmt: skip
     [note] = dataset.notes
-    assert note.startswith("1 annotation(s) have attributes that are not an object of plain values")
+    assert note.startswith("1 annotation(s) have attributes that are not an object of values")
     assert "row 2" in note
 
 

@@ -245,11 +245,11 @@ def test_slices_of_a_group_are_one_cluster(tmp_path):
         ((*FIRST, "bounding_box"), [0, 0, 10**400, 1], r"finite"),
         ((*FIRST, "instance_id"), "64c0ffee0000000000000012", r"two rows have the same"),
         ((*FIRST, "mask"), {"$binary": {"base64": "!!"}}, r"a mask cannot be read.*row 1"),
-        ((*FIRST, "mask"), 7, r"a mask cannot be read.*not text"),
+        ((*FIRST, "mask"), 7, r"a mask cannot be read.*no text"),
         ((*FIRST, "mask"), packed(np.zeros(4)), r"an array of float64, 1 dimensions"),
         ((*FIRST, "mask"), packed(np.array([[print]]), allow_pickle=True), r"an array of object"),
         (("poses", "keypoints", 0, "points"), [[0.5]], r"keypoints cannot be read.*row 1"),
-        (("poses", "keypoints", 0, "points"), [["a", 1]], r"a keypoint is no pair"),
+        (("poses", "keypoints", 0, "points"), [["a", 1]], r"a keypoint is not a pair"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_sample(tmp_path, path, value, message):

@@ -155,7 +155,7 @@ def test_what_is_no_run_directory_is_said(tmp_path):
     (tmp_path / "people.csv").write_text("a\n1\n")
     with pytest.raises(FileError, match=r"(?s)no run directory here.*a file.*audit the table"):
         load(tmp_path / "people.csv")
-    with pytest.raises(FileError, match=r"(?s)no run of isolux.*audit\.json in it"):
+    with pytest.raises(FileError, match=r"(?s)not a run of isolux.*audit\.json in it"):
         load(tmp_path)
 
 

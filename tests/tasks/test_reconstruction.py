@@ -380,9 +380,7 @@ def test_who_is_not_scored_is_counted_with_the_reason():
 
 def test_strangers_are_counted():
     found = score(people(["a"]), given({"a": 0.1, "q": 0.2}))
-    assert (
-        "1 of 2 predictions have ids that are not in the dataset and were left out." in found.notes
-    )
+    assert "1 of 2 predictions have ids outside the dataset and were left out." in found.notes
 
 
 def test_tar_members_are_in_memory_one_at_a_time(folder):

@@ -38,7 +38,7 @@ SEEN: dict[str, pl.DataType] = {
 
 _ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
 _UPWARDS = 4  # FHIBE's table lies three folders below the release's root
-_TRIED = 50
+_TRIED = 50  # pictures looked for in each folder, from which the fullest is chosen
 _BELOW = 40  # folders near the annotations that are tried: COCO's val2017/
 
 

@@ -25,7 +25,7 @@ _IDS = ("image_id", "ImageID", "id", "file", "filename", "file_name", "path")
 _WIDTHS = ("width", "Width")
 _HEIGHTS = ("height", "Height")
 _TURNED = (5, 6, 7, 8)  # EXIF orientations that swap the sides
-_ORIENTATION = 0x0112
+_ORIENTATION = 0x0112  # EXIF's tag for how a picture must be turned to be seen upright
 _DAMAGE = (OSError, SyntaxError, ValueError, KeyError, TypeError, EOFError, struct.error)
 
 

@@ -43,7 +43,7 @@ PART_FOLDERS = ("train", "training", "val", "valid", "validation", "dev", "test"
 _TABLES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 _FILES = ("file_name", "file", "filename", "path", "image", "id")
 _OWN = ("class", "split")
-_SHOWN = 8
+_SHOWN = 8  # names in a message: a longer list would hide its sentence
 
 INFO = DatasetInfo(
     title="folders of pictures",

@@ -33,7 +33,7 @@ __all__ = ["INFO", "load"]
 _NUMBERS = ("dob", "photo_taken", "gender", "face_score", "second_face_score")
 _EPOCH = 719_529  # MATLAB's number of 1 January 1970: it counts days from a year 0
 _FIRST_DAY, _LAST_DAY = 367.0, 803_000.0  # 1 January of the year 1; in the year 2198
-_AGES = (0, 100)
+_AGES = (0, 100)  # years; dates that give others are mistakes
 Numbers = npt.NDArray[np.float64]
 
 INFO = DatasetInfo(
@@ -275,7 +275,7 @@ def _derived(frame: pl.DataFrame, ages: str, where: str) -> pl.DataFrame:
     # Some birthdays are not known to the page and stand as 0 or before the year 1.
     told = day.is_finite() & day.is_between(_FIRST_DAY, _LAST_DAY)
     date = pl.when(told).then(day.floor() - _EPOCH).cast(pl.Int32).cast(pl.Date)
-    taken = pl.when(year.is_between(1800, 2200)).then(year)
+    taken = pl.when(year.is_between(1800, 2200)).then(year)  # years before photography are slips
     found = frame.with_columns(born=date, photo_year=taken)
     month, of_month = (pl.col("born").dt.month(), pl.col("born").dt.day())
     had_birthday = month.cast(pl.Int32) * 100 + of_month <= 701  # months are of 8 bits

@@ -29,7 +29,7 @@ __all__ = ["LONGEST_PX", "OTHER_SIZE", "Measure", "Measured", "Seen", "measure_p
 LONGEST_PX = 1600
 """A picture is halved (by 2, 4 or 8) as long as its longer side stays as long as this."""
 
-_AT_ONCE = 64
+_AT_ONCE = 64  # pictures decoded ahead, so that a large dataset takes little memory
 _WORKERS = max(1, min(4, os.cpu_count() or 1))
 _ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
 _OPTION = "name the folder that holds them: --images FOLDER (images=…)"

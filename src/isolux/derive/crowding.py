@@ -85,7 +85,7 @@ def _highest_overlap(people: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np
             Truths(image[use]),
             boxes[use],
             boxes[use],
-            lowest_iou=1e-9,
+            lowest_iou=1e-9,  # any overlap at all
         )
         others = pairs.detection != pairs.truth
         np.maximum.at(highest, use[pairs.detection[others]], pairs.iou[others])

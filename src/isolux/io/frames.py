@@ -27,7 +27,7 @@ __all__ = ["FORMATS", "LARGEST", "format_of", "read_table"]
 LARGEST = 4 << 30
 """Bytes of text, unpacked, beyond which a table is refused: it is read whole."""
 _RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB do no harm
-_CELLS = 1_000_000_000
+_CELLS = 1_000_000_000  # rows times columns: a larger table would not fit most memories
 
 FORMATS: dict[str, tuple[str, ...]] = {
     "csv": (".csv", ".csv.gz"),

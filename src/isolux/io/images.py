@@ -43,10 +43,10 @@ IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff")
 LARGEST_PIXELS = 89_478_485
 """What Pillow takes for a bomb: 256 MiB of RGB. A photograph of 50 megapixels is below it."""
 
-_LARGEST_BYTES = 1 << 29
-_ORIENTATION = 0x0112
+_LARGEST_BYTES = 1 << 29  # of a file: a larger one could exhaust the memory
+_ORIENTATION = 0x0112  # EXIF's tag for how a picture must be turned to be seen upright
 _TURBO = ("YCbCr", "Gray")
-_FACTORS = (8, 4, 2)
+_FACTORS = (8, 4, 2)  # by which libjpeg can shrink a picture while it unpacks it
 _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 _DAMAGE = (

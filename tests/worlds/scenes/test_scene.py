@@ -104,5 +104,5 @@ def test_confounded_scenes_do_what_they_say(matters):
 
 
 def test_a_word_that_nobody_planted():
-    with pytest.raises(SpecError, match=r"(?s)nobody planted that.*nothing, size.*'light'"):
+    with pytest.raises(SpecError, match=r"(?s)that cannot be planted.*nothing, size.*'light'"):
         confounded_scene("light")

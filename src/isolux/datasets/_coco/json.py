@@ -195,6 +195,7 @@ def _flags(rows: Iterable[Any], name: str) -> pl.Series:
 
 def _whole(rows: Iterable[Any], name: str, where: str, of: str) -> pl.Series:
     values = list(map(attrgetter(name), rows))
+    # COCO's tools keep sides in 32 bits with a sign.
     bad = next((i for i, v in enumerate(values) if v is not None and not 0 < v < 2**31), None)
     if bad is not None:
         raise TableError(

@@ -23,7 +23,8 @@ __all__ = ["Variables", "read_mat5", "read_variables", "texts_of_cells"]
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _HEADER = 128  # bytes of text and version before the first variable
-_COMPRESSED = 15
+_COMPRESSED = 15  # miCOMPRESSED, a variable packed by zlib
+# of one variable: a hundred times what IMDB-WIKI has, and few enough for memory
 _CELLS = 50_000_000
 _RATIO, _ALWAYS = 200, 64 << 20  # numbers pack to a tenth; up to 64 MiB do no harm
 _LONGEST = 4_096  # characters of one text

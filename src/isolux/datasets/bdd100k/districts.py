@@ -120,6 +120,7 @@ def _edges(geometry: _Geometry | None, where: str, row: int) -> FloatArray | Non
 def _ring(ring: Sequence[Sequence[float]], where: str, row: int) -> FloatArray:
     good = len(ring) >= 4 and all(len(position) in (2, 3) for position in ring)
     points = np.array([position[:2] for position in ring], np.float64) if good else None
+    # degrees of longitude and latitude, in GeoJSON's order
     if points is None or not (np.abs(points) <= (180.0, 90.0)).all():
         raise TableError(
             "a district's outline cannot be used",

@@ -215,7 +215,7 @@ def _texts(values: Sequence[_ID | None]) -> pl.Series:
 def _judged(rows: pl.DataFrame, where: str) -> list[pl.Series]:
     """Read ages, Fitzpatrick's types and, where they are, Monk's tones."""
     ages = as_numbers(rows["age"], where=where, column="age", unknown=UNKNOWN_VALUES).fill_nan(None)
-    bad = ~ages.is_between(0, 120).fill_null(value=True)
+    bad = ~ages.is_between(0, 120).fill_null(value=True)  # no one has lived much longer
     _refuse(bad, rows["age"], "an age is not a number of years", "0 to 120", where)
     types = rows["skin_type"].str.strip_chars().str.to_lowercase().str.strip_prefix("type ")
     types = _unless_unknown(types).replace(_ROMAN).alias("skin_type")

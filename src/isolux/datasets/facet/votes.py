@@ -38,7 +38,7 @@ FLAGS = {
 }
 """Attribute that is there or not to the spellings of its column."""
 
-_ANNOTATORS = 3
+_ANNOTATORS = 3  # FACET asked three annotators about each person
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,7 @@ def _regions(values: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
 def _ages(cells: pl.Series, ids: pl.Series, where: str) -> pl.DataFrame:
     """Write ``age`` in years, and ``age_group`` by the authors' bins."""
     years = as_numbers(cells, where=where, column="age")
+    # FHIBE photographed adults only; no one has lived for 130 years.
     odd = ~years.is_between(AGE_BINS[0][0], 130).fill_null(value=True)
     if odd.any():
         row = row_of(odd)

@@ -142,6 +142,7 @@ def _part(value: Any, side: int | None, where: str | None) -> float | None:
     if value is None:
         return None
     number = float("nan")
+    # A picture a thousand times as wide is still no billion pixels wide.
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:
         number = round(float(value) * (side or 0), 6)
     if not math.isfinite(number):

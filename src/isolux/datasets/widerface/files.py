@@ -210,6 +210,7 @@ def _per_image(
                 found=f"{numbers.dtype} {numbers.shape}",
                 where=place(where, row, name),
             )
+        # No picture is a billion pixels wide.
         if not np.isfinite(numbers).all() or (np.abs(numbers) > 1e9).any():
             raise TableError(f"{name} holds no usable numbers", where=place(where, row, name))
         lists.append(numbers.astype(np.int64))

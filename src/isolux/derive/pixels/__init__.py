@@ -193,6 +193,7 @@ def _measured(seen: Seen, boxes: FloatArray, masks: PersonMasks) -> FloatArray:
 def _tables() -> tuple[Map, Map]:
     """Light of each stored value by channel, and L* of 4,097 luminances, the last twice."""
     linear = LINEAR[None, :] * TO_XYZ[1][:, None]
+    # 4,096 steps are finer than the 256 stored values; the last twice, to read between two.
     steps = np.append(np.linspace(0.0, 1.0, 4097), 1.0)
     return linear.astype(np.float32), lightness_of_luminance(steps).astype(np.float32)
 

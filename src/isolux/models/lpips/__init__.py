@@ -60,10 +60,11 @@ INFO = ModelInfo(
 
 _BLOCKS = ((0, 2), (5, 7), (10, 12, 14), (17, 19, 21), (24, 26, 28))
 """VGG-16's convolutions by torchvision's numbers; a block ends where LPIPS looks."""
-_CHANNELS = (64, 128, 256, 512, 512)
+_CHANNELS = (64, 128, 256, 512, 512)  # of each block's features
+# as in the authors' code: ImageNet's mean and deviation of pixels from −1 to 1
 _SHIFT, _SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
 _TINY = 1e-10  # as in the authors' code: a pixel without features is divided by it
-_BATCH = 8
+_BATCH = 8  # pairs of pictures at once: their features take some hundred megabytes
 _OFFICIAL = "397923af"  # torchvision puts the first digits of the SHA-256 into the file's name
 _FILE = f"vgg16-{_OFFICIAL}.pth"
 _INSTEAD = "; or leave LPIPS out (--metric psnr), or read a table of values computed elsewhere"

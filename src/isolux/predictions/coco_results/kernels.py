@@ -116,6 +116,7 @@ def _whole(data: _Bytes, at: int) -> tuple[int, int]:
     at, value = read_digits(data, at, np.uint64(0))
     digits = at - begin
     more = data[at] == 46 or data[at] | 32 == 101
+    # 18 digits always fit 63 bits; JSON forbids leading zeros.
     if digits == 0 or digits > 18 or more or (data[begin] == 48 and digits > 1):
         return 0, -1
     return (-_int(value) if negative else _int(value)), at

@@ -121,6 +121,7 @@ def _ids(values: list[_Value], at: _Place, field: str, *, required: bool) -> pl.
 
 def _id(value: float | str) -> str:
     """Write an id as text; ``42.0``, which pandas makes of 42, as ``42``."""
+    # From 2^53 on a float skips whole numbers, so two ids could become one.
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return str(value)
@@ -199,6 +200,7 @@ _S = pl.String()
 
 def _usable(mask: _RunLengths) -> bool:
     height, width = mask.size
+    # Run lengths are kept in 32 bits with a sign.
     if not (height > 0 and width > 0 and height * width < 2**31):
         return False
     if isinstance(mask.counts, str):

@@ -102,6 +102,7 @@ class _Rows:
         room = self.wholes.shape[1]
         if self.filled + _ROWS > room:
             left = window.size - window.base - at
+            # a little more than the rows so far suggest
             guess = int(1.05 * self.filled * left / max(1, window.base + at))
             room = max(self.filled + _ROWS + guess, 2 * room)
             self.wholes, self.numbers = (

@@ -173,6 +173,7 @@ class _File:
             found = _TOKEN.match(window.text(self.at, window.end))
             stop = self.at + found.end() if found else -1
         if stop < 0:
+            # a value outside of frames that is longer than this is damage, not data
             if window.whole or window.end - self.at > 1 << 20:
                 self._damage()
             self._move()

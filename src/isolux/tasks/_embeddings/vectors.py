@@ -124,7 +124,7 @@ def _checked(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     bare = named.select((pl.col("model").is_null() | pl.col("instance_id").is_null()).arg_true())
     if bare.height:
         raise TableError(
-            "an embedding's id is not in the dataset",
+            "an embedding has no model or no id",
             expected="a model and an instance_id in every row",
             where=place(where, int(bare.item(0, 0)) + 1),
         )

@@ -19,7 +19,7 @@ from isolux.vocabulary.errors import SpecError
 __all__ = ["Labelled", "labels_to_classes", "templates_of"]
 
 _SLOT = "{}"
-_SHOWN = 8
+_SHOWN = 8  # labels in a message: a longer list would hide its sentence
 
 
 @dataclass(frozen=True, slots=True)

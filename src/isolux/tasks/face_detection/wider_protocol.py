@@ -41,7 +41,7 @@ __all__ = ["LEVELS", "WIDER_METRICS", "score_by_wider"]
 LEVELS = ("easy", "medium", "hard")
 """WIDER FACE's lists of faces to be found: easy is part of medium, medium of hard."""
 
-_STEPS = 1000
+_STEPS = 1000  # score thresholds, as in WIDER FACE's evaluation code
 _REFERENCE = replace(WIDER, place="section 5, and the evaluation code (wider_eval.m)")
 _AREA = average_precision_at((0,), reading="area")
 _PRECISION, _RECALL = "wider_average_precision", "wider_recall"

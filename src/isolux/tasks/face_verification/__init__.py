@@ -243,6 +243,7 @@ def _thresholds(
         return (threshold,) * len(compared.pairs), ()
     found: list[float | None] = []
     unset = []
+    # 1 / .001 may come out above 1000 in binary, and would ask for one impostor too many.
     needed = math.ceil(1.0 / far * (1.0 - 1e-12))
     for one in compared.pairs:
         impostors = one.impostors()

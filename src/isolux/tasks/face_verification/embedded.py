@@ -75,7 +75,7 @@ def hard_rule(
     if same is not None:
         rows = _of_units(dataset, unit_ids, same).drop_nulls("value")
         names = rows["value"].unique().sort()
-        if len(names) > 64:
+        if len(names) > 64:  # a bit each of one word
             raise SpecError(
                 f"{same!r} has too many values to share",
                 expected="at most 64",

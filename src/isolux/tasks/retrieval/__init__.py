@@ -33,7 +33,7 @@ from isolux.vocabulary.tables import INSTANCES, SCORES
 
 __all__ = ["INFO", "score"]
 
-_KS = (10, 50)
+_KS = (10, 50)  # Fairness Indicators' similarity search looks at 10 and 50 neighbours
 
 GOYAL = Reference(
     "fairness-indicators",

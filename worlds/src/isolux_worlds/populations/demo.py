@@ -93,7 +93,7 @@ def demo_settings(model: str = "aurora") -> dict[str, object]:
     Examples
     --------
     >>> from isolux.vocabulary.spec import parse_spec
-    >>> parse_spec({"data": "table:people.csv", **demo_settings()}).cluster
+    >>> parse_spec({"data": "table:people.csv", **demo_settings()}).people.cluster
     'subject'
     """
     population = demo_population()
