@@ -31,7 +31,7 @@ _MOST_VALUES = 30
 class Sensitive:
     """A sensitive attribute: its groups, and who is in each.
 
-    ``unit [n]`` and ``group [n]`` are memberships; somebody may be in several groups. Who is of
+    ``unit [n]`` and ``group [n]`` are memberships; a person may be in several groups. Who is of
     unknown value is in none.
     """
 
@@ -73,7 +73,7 @@ def sensitive_of(
     units : polars.Series
         Every unit that was judged.
     names : sequence of str
-        None: the single attributes of ``by``.
+        Default: the single attributes of ``by``.
 
     Raises
     ------
