@@ -160,7 +160,7 @@ def judged_of(
 
 
 def low_of(judged: Judged, words: Words, *, quantile: float, threshold: float | None) -> Low | None:
-    """Say who performs low; None where everybody has the same score.
+    """Say who performs low; None where all people have the same score.
 
     Scores of two values: the worse one. Else: beyond ``threshold``, or the worst ``quantile`` of
     the units. Scores that tie at the quantile are all low or all not, whichever share is nearer.
@@ -184,7 +184,7 @@ def low_of(judged: Judged, words: Words, *, quantile: float, threshold: float | 
         low = good < sign * threshold
         if low.all() or not low.any():
             raise SpecError(
-                f"everybody is on one side of {threshold:g}",
+                f"all people are on one side of {threshold:g}",
                 expected=f"between {judged.value.min():g} and {judged.value.max():g}",
                 found=f"{threshold:g}",
                 where="low_threshold",

@@ -1,7 +1,7 @@
 """The worst misses of each group as pictures: a page of its own, never part of the report.
 
 Off unless asked for. Pictures of people may be shown only where the dataset's licence says so, or
-where somebody who answers for it states that they may; and whoever withdraws their consent must
+where the user states that they may; and a person who withdraws their consent must
 not live on in a report: the page is one file that can be deleted, says whom it shows, and is made
 from the dataset as it is now, so that people who have left it are not shown.
 """
@@ -160,7 +160,7 @@ def _refuse_unless_permitted(info: DatasetInfo, *, may_show: bool) -> None:
         "this dataset's licence does not say that its pictures may be shown",
         expected="a licence such as CC BY, or your own statement that you may show them",
         found=f"{said}; {info.withdrawal}" if info.withdrawal else said,
-        hint="if you may, say so with --i-may-show-these-images; delete the page when somebody "
+        hint="if you may, say so with --i-may-show-these-images; delete the page when a person "
         "withdraws",
     )
 
@@ -185,7 +185,7 @@ def _worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> pl.Da
     return (
         members.select("attribute", "group", "unit_id")
         .join(scores, on="unit_id", maintain_order="left")
-        # Whoever has left the dataset since is in no picture, no count and no list of ids.
+        # A person who has left the dataset since is in no picture, no count and no list of ids.
         .join(people, on="unit_id", how="inner", maintain_order="left")
         .with_columns(
             _sense=pl.col("value") if not falling else -pl.col("value"),

@@ -107,7 +107,7 @@ def binned_numbers(
     held = np.unique(code[code >= 0])
     if len(held) < 2:
         raise SpecError(
-            f"{name!r} cannot be parted: everybody who was judged is in one bin",
+            f"{name!r} cannot be divided: all people who were judged are in one bin",
             expected="two bins or more with people in them",
             found=f"{known.n_unique():,} different numbers, edges {', '.join(map(str, edges))}",
             where="--analysis-option along.bins",

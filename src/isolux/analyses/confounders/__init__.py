@@ -38,7 +38,7 @@ What a gap at an equal mix may be read as depends on the attribute's *role* (``r
 data can tell: before group and score, a mediator (a darker image of darker skin is a part of the
 effect), or after the score, where an equal mix makes a gap of nothing. Without a role a gap at an
 equal mix is claimed only where the gap as it stands is shown too, and no sentence says more than
-what goes with what. Beside each such gap stands how strong something not annotated would have to
+what goes with what. With each such gap comes how strong something not annotated would have to
 be to take it away (``stats/sensitivity.py``).
 
 References
@@ -156,7 +156,7 @@ INFO = AnalysisInfo(
             "wide bins of a number leave differences within them."
         ),
         (
-            "What comes before what is said by whoever asks (roles, or a graph); data cannot tell "
+            "What comes before what is said by the user (roles, or a graph); data cannot tell "
             "it. Without it nothing is read as more than what goes with what."
         ),
         "Clusters are independent of one another.",

@@ -257,7 +257,7 @@ def _of_the_judged(run: Run, rows: pl.DataFrame, units: pl.Series, rule: str) ->
 
 
 def _of_images(run: Run, code: IntArray, units: pl.Series) -> bool:
-    """Tell whether everybody in an image has the same value, where the run knows images."""
+    """Tell whether all people in an image have the same value, where the run knows images."""
     tables = [t for t in run.evidence.values() if {"image_id", "unit_id"} <= set(t.columns)]
     if not tables:
         return False

@@ -63,7 +63,7 @@ INFO = AnalysisInfo(
         ),
     ),
     assumptions=(
-        "Scores of one model are of one scale for everybody.",
+        "Scores of one model are of one scale for all people.",
         "Intervals of curves hold at one point at a time, not for the curve.",
         "People who are left out are judged in another way, whose errors are not counted here.",
         (
@@ -120,7 +120,7 @@ def explain(
     Raises
     ------
     SpecError
-        A run without scores, or with one and the same for everybody; settings out of range.
+        A run without scores, or with one and the same for all people; settings out of range.
 
     Examples
     --------

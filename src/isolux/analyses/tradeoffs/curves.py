@@ -2,7 +2,7 @@
 
 A score orders people; a threshold parts them. Two readings: where each group's threshold would have
 to lie for its positives to fare as everyone's do, and who remains when the least sure are left to
-somebody else. Every replicate resamples clusters once, for everyone and for every group.
+another judge. Every replicate resamples clusters once, for everyone and for every group.
 """
 
 from __future__ import annotations
