@@ -66,7 +66,10 @@ def test_without_a_name_every_analysis_that_fits_runs(run, monkeypatch, capsys):
     [
         (("--analysis", "powr"), "did you mean 'power'?"),
         (("--analysis", "power", "--analysis-option", "target=1"), "did you mean 'targets'?"),
-        (("--analysis", "power", "--analysis-option", "targets=0"), "a target is no difference"),
+        (
+            ("--analysis", "power", "--analysis-option", "targets=0"),
+            "a target has to be a difference",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_and_nothing_changes(run, monkeypatch, capsys, args, words):

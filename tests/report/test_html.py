@@ -267,7 +267,7 @@ def test_pairs_of_a_class_and_a_group_that_hold_nobody_are_counted_not_listed():
         ("class 0", "a"), ("class 1", "b"), ("class 2", "c"),
     ]  # fmt: skip
     assert (shown.total, shown.empty) == (3, 6)
-    assert "6 pairs of a class and a group hold nobody" in parse(render(summary)).text
+    assert "6 pairs of a class and a group have no people" in parse(render(summary)).text
 
 
 @pytest.mark.parametrize(("ink", "paper"), [("ink", None), ("muted", None), ("accent", None)])

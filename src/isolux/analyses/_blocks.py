@@ -78,8 +78,8 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
 def unjudged_of(group_metrics: pl.DataFrame) -> pl.DataFrame:
     """List the groups without a value, with in how many of their measures that is so.
 
-    A group in which there is nobody is left out of that measure: nobody is served badly there.
-    Groups by the truth hold nobody of another class, and a value that is left out has nobody.
+    A group without people is left out of that measure: there is nothing to judge.
+    Groups by the truth have no people of another class, and a value that is left out has none.
 
     Returns
     -------

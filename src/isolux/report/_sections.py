@@ -271,7 +271,7 @@ def _verdict(
 ) -> Verdict:
     (key, main), *others = tables.items()
     judged = [row for row in main.rows if row.estimate.judged]
-    # People of whom nobody knows the value are no group that a model serves worst.
+    # People whose value is unknown are not a group that a model can serve worst.
     named = [row for row in judged if UNKNOWN not in row.values] or judged
     sign = -1.0 if main.line.direction == "lower" else 1.0
     ranked = sorted(named, key=lambda row: sign * (row.estimate.value or 0.0))
@@ -303,7 +303,7 @@ def _verdict(
 
 
 def _unlike(tables: Sequence[LineTable]) -> list[LineTable]:
-    """Leave out lines that say what an earlier one says: who was missed, beside who was found."""
+    """Leave out lines that repeat an earlier one: people missed after people found."""
     seen: set[tuple[float, ...]] = set()
     kept = []
     for table in tables:

@@ -333,7 +333,7 @@ class ReferenceRow:
 
 @dataclass(frozen=True, slots=True)
 class PlantedRow:
-    """A truth planted in synthetic data beside what the audit found."""
+    """A planted truth of synthetic data, with what the audit found."""
 
     what: str
     unit: str

@@ -1,7 +1,7 @@
-"""The worst misses of each group as pictures: a page of its own, beside the report and never in it.
+"""The worst misses of each group as pictures: a page of its own, never part of the report.
 
 Off unless asked for. Pictures of people may be shown only where the dataset's licence says so, or
-where somebody who answers for it states that they may; and whoever withdraws their consent must
+where the user states that they may; and a person who withdraws their consent must
 not live on in a report: the page is one file that can be deleted, says whom it shows, and is made
 from the dataset as it is now, so that people who have left it are not shown.
 """
@@ -91,7 +91,7 @@ def write_gallery(
     run : Run
         A finished audit; its first metric decides who fared worst, equal ones by the larger box.
     dataset : Dataset
-        The people, read again: whoever is no longer among them is not shown.
+        The people, read again: a person who is no longer among them is not shown.
     path : str or Path
         The page to write: one file, and nothing besides.
     images : str or Path
@@ -99,7 +99,7 @@ def write_gallery(
     per_group : int
         Pictures of each group, at most.
     may_show : bool
-        Somebody states that these pictures may be shown, whatever the licence says.
+        The user states that these pictures may be shown, whatever the licence says.
 
     Returns
     -------
@@ -108,21 +108,23 @@ def write_gallery(
     Raises
     ------
     SpecError
-        The licence does not permit it and nobody stated that they may; nothing to show.
+        The licence does not permit it and the user did not state that they may; nothing to show.
     FileError
         There is no such folder. A picture that is missing or damaged is left out and counted.
     OutputError
         The page cannot be written.
     """
     if per_group < 1:
-        raise SpecError("a gallery of nobody", expected="1 or more a group", found=str(per_group))
+        raise SpecError(
+            "a gallery without people", expected="1 or more a group", found=str(per_group)
+        )
     _refuse_unless_permitted(dataset.info, may_show=may_show)
     root = Path(images).expanduser()
     if not root.is_dir():
         raise FileError("there is no such folder of images", where=str(root))
     base, context = summarise_record(run)
     if not context.lines:
-        raise SpecError("nothing was scored, so there is nobody to show", expected="a metric")
+        raise SpecError("nothing was scored, so there are no people to show", expected="a metric")
     key, line = next(iter(context.lines.items()))
     worst = _worst(run, dataset, dict(zip(("model", "task", "metric"), key, strict=False)), line)
     drawn = _Drawn(root)
@@ -158,7 +160,7 @@ def _refuse_unless_permitted(info: DatasetInfo, *, may_show: bool) -> None:
         "this dataset's licence does not say that its pictures may be shown",
         expected="a licence such as CC BY, or your own statement that you may show them",
         found=f"{said}; {info.withdrawal}" if info.withdrawal else said,
-        hint="if you may, say so with --i-may-show-these-images; delete the page when somebody "
+        hint="if you may, say so with --i-may-show-these-images; delete the page when a person "
         "withdraws",
     )
 
@@ -183,7 +185,7 @@ def _worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> pl.Da
     return (
         members.select("attribute", "group", "unit_id")
         .join(scores, on="unit_id", maintain_order="left")
-        # Whoever has left the dataset since is in no picture, no count and no list of ids.
+        # A person who has left the dataset since is in no picture, no count and no list of ids.
         .join(people, on="unit_id", how="inner", maintain_order="left")
         .with_columns(
             _sense=pl.col("value") if not falling else -pl.col("value"),
@@ -238,7 +240,7 @@ class _Drawn:
 
 
 def _thumbnail(pixels: Any, box: Sequence[float | None]) -> Image:
-    """Cut out the person with some of what is around, and draw the box: white beside black."""
+    """Cut out the person with some of what is around, and draw the box: white next to black."""
     from PIL import Image, ImageDraw
 
     image = Image.fromarray(pixels)
@@ -272,7 +274,7 @@ def _data(image: Image) -> str:
 def _changed(run: Run, dataset: Dataset) -> list[str]:
     before = dict(run.record.get("inputs") or {})
     if any(before.get(file, digest) != digest for file, digest in dataset.inputs.items()):
-        return ["The dataset has changed since the audit; whoever has left it is not shown."]
+        return ["The dataset has changed since the audit; people who have left it are not shown."]
     return []
 
 

@@ -1,6 +1,6 @@
 """The report as one HTML file: it works offline, asks the network for nothing, and prints.
 
-``render`` turns a ``Summary`` into text, ``write_report`` writes it beside the run's tables. All
+``render`` turns a ``Summary`` into text, ``write_report`` writes it into the run's folder. All
 values pass through autoescaping templates. Should a name ever get through, the page's own policy
 still forbids it to do anything: no request, and no script or style but the two that are hashed.
 """
@@ -190,7 +190,7 @@ def _printable(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of one table that are printed, how many there are, and how many hold nobody."""
+    """The rows of one table that are printed, how many there are, and how many have no people."""
 
     rows: list[tuple[LineTable, GroupRow]]
     total: int
@@ -200,7 +200,7 @@ class Rows:
 def rows_shown(block: Block) -> Rows:
     """Choose the rows of a long table: those furthest from everyone, in the table's own order.
 
-    Class by class most groups hold nobody of most classes: those rows are only counted.
+    Class by class most groups have no people of most classes: those rows are only counted.
     """
     every = [(table, row) for table in block.tables for row in table.rows]
     several = len(block.tables) > 1

@@ -10,12 +10,12 @@ evidence.
 
 Average precision is read with normalised precision. The paper's own reading (``icon2:detection``)
 takes for N the mean count over the groups compared, and for a group's false alarms those of images
-that hold somebody of the class and the group. Any other metric of the house is a value per cell
+that hold a person of the class and the group. Any other metric of isolux is a value per cell
 like it.
 
 Where the paper stops, and what is done here:
 
-- N made equal while false alarms still grow with the group favours whoever is fewer: where a model
+- N made equal while false alarms still grow with the group favours the smaller group: where a model
   serves all alike, the paper's reading finds the smaller group better served. By default all groups
   therefore meet the same false alarms and one N, everyone's count.
 - A dispersion is never below 0, so it is no test: three groups that do not differ disperse too. The
@@ -23,11 +23,11 @@ Where the paper stops, and what is done here:
   groups differ at all the audit has tested already: where that very gap stands in its
   ``disparities``, its adjusted p holds here too, or one report would have two of one gap.
 - Where groups overlap in part only, the gap at an equal mix is of those who can be compared. So is
-  then the gap as it stands beside it, and who is left out is counted.
+  then the gap as it stands, for comparison; the people who are left out are counted.
 - The printed tables use the standard deviation with ddof 1, equation 5 says population variance;
   both are settings. The 1 point is held against the standard deviation in either case.
 - Dispersion within few people is large by noise alone, which hides what control does. So every cell
-  needs a minimum, and the gap at an equal mix (direct standardisation) stands beside Δ, with an
+  needs a minimum, and the gap at an equal mix (direct standardisation) is given with Δ, with an
   interval that holds what was planted (``docs/methods/confounders.md``).
 - Values of one attribute may still differ in another: several are crossed. A regression on all of
   them is the check.
@@ -38,7 +38,7 @@ What a gap at an equal mix may be read as depends on the attribute's *role* (``r
 data can tell: before group and score, a mediator (a darker image of darker skin is a part of the
 effect), or after the score, where an equal mix makes a gap of nothing. Without a role a gap at an
 equal mix is claimed only where the gap as it stands is shown too, and no sentence says more than
-what goes with what. Beside each such gap stands how strong something not annotated would have to
+what goes with what. With each such gap comes how strong something not annotated would have to
 be to take it away (``stats/sensitivity.py``).
 
 References
@@ -156,7 +156,7 @@ INFO = AnalysisInfo(
             "wide bins of a number leave differences within them."
         ),
         (
-            "What comes before what is said by whoever asks (roles, or a graph); data cannot tell "
+            "What comes before what is said by the user (roles, or a graph); data cannot tell "
             "it. Without it nothing is read as more than what goes with what."
         ),
         "Clusters are independent of one another.",
@@ -221,13 +221,14 @@ def explain(
     run : Run
         Its scores, evidence, attributes and record are read.
     sensitive : sequence of str
-        Attributes whose gaps are asked about. None: the single attributes of the audit's ``by``.
+        Attributes whose gaps are asked about. Default: the single attributes of the audit's ``by``.
         People of unknown value are left out.
     explanatory : sequence of str
-        Attributes that may explain them. None: those that have a role or stand in the graph, else
-        those that were computed (``--derive``). People of unknown value are a value of their own.
+        Attributes that may explain them. Default: those that have a role or stand in the graph,
+        else those that were computed (``--derive``). People of unknown value are a value of
+        their own.
     together : sequence of str
-        Explanatory attributes that are also crossed. None: the first three that came ``before``,
+        Explanatory attributes that are also crossed. Default: the first three that came ``before``,
         where there are two, else the first three of ``explanatory``.
     roles : mapping of str to {"before", "mediator", "after", "unknown"}
         What an explanatory attribute is to group and score: it came before both (a confounder);
@@ -240,30 +241,30 @@ def explain(
     adjust_after : bool
         Hold alike what came after all the same; the gap is then printed as what it is.
     metric : sequence of str
-        None: normalised average precision where the run has it, else the audit's first metric. Of
-        average precision each class is a metric, and their mean.
+        Default: normalised average precision where the run has it, else the audit's first metric.
+        Of average precision each class is a metric, and their mean.
     bins : mapping of str to str
         Explanatory number to its bins: ``quantile:K``, ``edges:A,B``, or a rule for incomes
         (``groups/income.py``).
     quantiles : int
         Bins of numbers that ``bins`` does not name.
     dispersion, ddof : {"standard deviation", "variance"}, {0, 1}
-        Of groups; ddof None: the audit's.
+        Of groups; ``ddof`` by default the audit's.
     probable : float
         Standard deviation of ProxyAP above which an attribute is a probable explanation, in the
         metric's unit: the paper's 1 point.
     min_cell : int
         Fewest people of each group at a value that is controlled for, and of two groups at one
-        where they are compared at an equal mix. None: the audit's ``min_units``; but 5 people for
-        gaps at an equal mix of metrics that are means of people's scores (why so few, and what was
-        measured: ``facts``). In either case of 5 clusters, or as many as people.
+        where they are compared at an equal mix. Default: the audit's ``min_units``; but 5 people
+        for gaps at an equal mix of metrics that are means of people's scores (why so few, and
+        what was measured: ``facts``). In either case of 5 clusters, or as many as people.
     normalised : bool
         Normalised precision for every average precision; false: for metrics that are normalised.
     ap : {"101 points", "area"}
         How precision is averaged over recall: at COCO's 101 recalls, or the area under the same
-        interpolated curve. The other one stands beside it.
+        interpolated curve. The other one is given with it.
     false_alarms : {"every image", "class and value"}
-        A group's false alarms: all, or those of images that hold somebody of the class and group
+        A group's false alarms: all, or those of images that hold a person of the class and group
         (the paper's).
     count : {"everyone", "mean of peers"}
         N of normalised precision: everyone of the class, or the mean over the groups (or values)
@@ -272,7 +273,7 @@ def explain(
     regression : bool
         Whether metrics that are means of people's scores are also adjusted by regression.
     replicates : int
-        Of the cluster bootstrap, 100 or more. None: the audit's.
+        Of the cluster bootstrap, 100 or more. Default: the audit's.
 
     Returns
     -------

@@ -237,7 +237,7 @@ def case_of(
     """Work out gaps, intervals and ranks, and take the gaps into the family of tests.
 
     ``standing`` is of each explanatory attribute; ``tested`` of ``audited``: the audit's own
-    tests; None: there are none.
+    tests; None where there are none.
     """
     of_groups = layout.of_groups(cells.clusters)[facts.judged].astype(np.float64)
     clusters = (

@@ -130,7 +130,7 @@ def _equal_mix(case: Case, adjust: Adjust) -> Iterable[Row]:
         yield {
             **_named(case),
             "group": worse,
-            "beside": other,
+            "other group": other,
             "equal mix of": strata.name,
             "gap as it stands": _round(raw.value),
             "its p_adjusted": _round(number_of(own)),

@@ -29,7 +29,7 @@ _ALONE = "not adjusted for the other tests"
 
 
 def nothing_sentence(case: Case, words: Words, p: float | None) -> str:
-    """Say that there is nothing to explain, as far as one can see."""
+    """Say that nothing to explain was found."""
     title = words.title(case.layout.sensitive.name)
     what = lowered(words.measure(case.row))
     if case.pair is None:
@@ -214,7 +214,7 @@ def _regression(case: Case, s: int, words: Words) -> str:
 
 
 def agreement(case: Case, s: int) -> bool | None:
-    """Whether the regression's gap lies in the stratified gap's interval; None: no answer."""
+    """Whether the regression's gap lies in the stratified interval; None without an answer."""
     found, left = case.regression.get(s), case.gap_of(case.level[s])
     if found is None or found.reason or left.low is None or left.high is None:
         return None
@@ -242,8 +242,10 @@ def _advice(case: Case, s: int) -> str:
     if case.standing[s].reading in ("unknown", "after"):
         return told.strip()  # what would narrow the gap depends on the role
     if strata.of_images:
-        return told + "Collecting images with a like mix for all groups would show what is left."
-    return told + "A model that is stronger there, or data with a like mix, would narrow the gap."
+        return told + "Collecting images with a similar mix for all groups would show what is left."
+    return (
+        told + "A model that is stronger there, or data with a similar mix, would narrow the gap."
+    )
 
 
 def _level(value: float, case: Case) -> str:

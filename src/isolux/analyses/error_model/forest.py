@@ -44,7 +44,7 @@ def _learn(part: str) -> ModuleType:
 class Forest:
     """Settings of a random forest; ``features`` is the share of columns tried at a split.
 
-    ``min_leaf`` None: the square root of the number of units, at least ten.
+    ``min_leaf`` by default: the square root of the number of units, at least ten.
     """
 
     trees: int = 100

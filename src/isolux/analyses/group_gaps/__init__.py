@@ -20,7 +20,7 @@ group's wild estimate does not lead.
 
 Of a metric that is measured class by class one finding speaks for all classes (in how many groups
 differ, and in which most) and stands where its worst class would; the classes come later. Nothing
-is said of a group in which there is nobody.
+is said of a group without people.
 """
 
 from __future__ import annotations

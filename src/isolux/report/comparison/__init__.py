@@ -33,7 +33,7 @@ __all__ = [
 Way = Literal["gained", "lost", "higher", "lower", "no change found", "not judged"]
 CHANGES_SHOWN = 60
 TABLES_SHOWN = 8
-"""Beyond so many classes only the largest changes of classes are printed."""
+"""With more classes than this, only the largest changes of classes are printed."""
 
 
 @dataclass(frozen=True, slots=True)

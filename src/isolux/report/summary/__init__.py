@@ -151,7 +151,7 @@ def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tupl
 def _with_views(
     sections: Sequence[AttributeSection], record: Mapping[str, Any]
 ) -> tuple[AttributeSection, ...]:
-    """Put a detector's curves and its people's sizes beside each attribute."""
+    """Add a detector's curves and its people's sizes to each attribute."""
     if not sections:
         return ()
     model = sections[0].main.line.model

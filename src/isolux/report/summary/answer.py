@@ -43,7 +43,7 @@ def answer_of(sections: Sequence[AttributeSection], audited: Audited) -> str:
 def leading(sections: Sequence[AttributeSection]) -> AttributeSection | None:
     """Choose the attribute that leads: a single one, of large groups, surely apart.
 
-    None: the groups of no attribute differ.
+    None where the groups of no attribute differ.
     """
 
     def order(section: AttributeSection) -> tuple[bool, bool, int, float]:

@@ -33,10 +33,10 @@ def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[s
     """List what the audit cannot say, for this run in particular."""
     asked = listed([brief(s.title, _TITLE) for s in sections])
     looked = (
-        "A model may serve people differently along lines that nobody recorded."
+        "A model may serve people differently along lines that were not recorded."
         if not sections
         else f"It looked at these attributes and no others: {asked}. A model may serve people "
-        "differently along lines that nobody recorded."
+        "differently along lines that were not recorded."
     )
     told = [MEASURES, looked, NOT_FOUND, NO_CAUSE, _whose_labels(audited), COARSE]
     small = sum(s.verdict.n_groups - s.verdict.n_judged for s in sections)
@@ -47,7 +47,7 @@ def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[s
         )
     if audited.cluster is None:
         told.append(
-            "Rows were taken as independent, for no cluster column was named. If several rows "
+            "Rows were taken as independent, because no cluster column was named. If several rows "
             "show one person, the intervals are too narrow and the p-values too small."
         )
     if any(s.verdict.outcome == "differ" for s in sections):

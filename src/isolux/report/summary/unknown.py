@@ -1,6 +1,6 @@
 """How far people whose value is unknown could move the difference that leads an attribute.
 
-They belong to neither group of the pair, yet in truth they belong somewhere: whoever reads the
+They belong to neither group of the pair, yet in truth they belong somewhere: a reader of the
 difference should know how much rests on leaving them out. The bounds are those of the worst case
 (Horowitz & Manski 1995, Econometrica 63(2):281-302): nothing is assumed of who they are.
 """
