@@ -43,6 +43,12 @@ def export(
         bool,
         typer.Option("--allow-unmatched", help="go on where an id of --withdrawn names no one"),
     ] = False,
+    publish_min: Annotated[
+        int,
+        typer.Option(
+            help="withhold attributes of people whom fewer resemble in all; 0: nothing is withheld"
+        ),
+    ] = 0,
     data_option: Annotated[
         list[str] | None, typer.Option(help="of NAME:PATH: a setting of the dataset's, NAME=VALUE")
     ] = None,
@@ -54,6 +60,7 @@ def export(
     """
     from isolux.io.atomic import refuse_existing
     from isolux.people.loading import load_people
+    from isolux.verbs.publish import without_small_groups
     from isolux.vocabulary.spec import parse_spec
 
     saver = _saver(to)
@@ -64,6 +71,8 @@ def export(
     else:
         said = {"data": data, "data_option": data_option or [], **consent}
         dataset, scores = load_people(parse_spec(said).people), None
+    if publish_min:
+        dataset = without_small_groups(dataset, publish_min)
     folder = saver(dataset, out, images=images, scores=scores, masks=masks)
     people = dataset.instances
     made = f"{people.height:,} people of {people['image_id'].n_unique():,} images"

@@ -19,6 +19,12 @@ def report(
     out: Annotated[
         str | None, typer.Option(help="where to write the page; none: report.html in the run")
     ] = None,
+    publish_min: Annotated[
+        int,
+        typer.Option(
+            help="hide groups of fewer people, and what would give them away; 0: nothing is hidden"
+        ),
+    ] = 0,
     gallery: Annotated[
         int | None,
         typer.Option(help="also write gallery.html beside it: so many worst misses of each group"),
@@ -36,13 +42,21 @@ def report(
 ) -> None:
     """Render the report of a finished run again, from its tables alone.
 
-    With --gallery, pictures of the people whom the model served worst, in a file of its own that
-    can be deleted when somebody withdraws their consent.
+    A page that leaves the house: --publish-min 10 --out FILE, which hides small groups. With
+    --gallery, pictures of the people whom the model served worst, in a file of its own that can be
+    deleted when somebody withdraws their consent.
     """
     from isolux.io import run_directory
     from isolux.report.html import write_report
+    from isolux.verbs.publish import publish
     from isolux.vocabulary.errors import SpecError
 
+    if publish_min and gallery is not None:
+        raise SpecError(
+            "a gallery shows single people, whatever --publish-min hides",
+            expected="--publish-min or --gallery",
+            found="both",
+        )
     if (gallery is None) != (images is None):
         raise SpecError(
             "a gallery needs a number of pictures and where they are",
@@ -51,7 +65,7 @@ def report(
         )
     loaded = run_directory.load(run)
     path = Path(out) if out is not None else Path(run) / "report.html"
-    write_report(loaded, path)
+    write_report(publish(loaded, publish_min) if publish_min else loaded, path)
     typer.echo(f"report: {path}")
     if gallery is not None and images is not None:
         _write_gallery(loaded, path, images, gallery, may_show=i_may_show_these_images)

@@ -50,6 +50,7 @@ def sample(
     """
     from isolux.cli._people import groupings_over, load_only, show_wide
     from isolux.io.atomic import write_text
+    from isolux.io.csv_text import csv_text
     from isolux.verbs.sample import draw_balanced
     from isolux.vocabulary.spec import parse_spec
 
@@ -75,7 +76,7 @@ def sample(
         typer.echo(f"note: {note}")
     few = f", {short.height:,} of them short" if short.height else ""
     typer.echo(f"{drawn.people.height:,} people of {drawn.cells.height:,} cells{few}")
-    typer.echo(f"ids: {write_text(out, drawn.people.write_csv())}")
+    typer.echo(f"ids: {write_text(out, csv_text(drawn.people))}")
 
 
 def _refuse_purpose(purpose: str, data: str) -> None:
