@@ -102,7 +102,9 @@ def _count(n: int, what: str) -> str:
 
 def _written(problems: pl.DataFrame, out: Path) -> str:
     if out.suffix.lower() == ".csv":
-        return problems.write_csv()
+        from isolux.io.csv_text import csv_text
+
+        return csv_text(problems)
     import json
 
     return json.dumps(problems.to_dicts(), ensure_ascii=False, indent=1) + "\n"

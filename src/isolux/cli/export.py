@@ -32,6 +32,7 @@ def export(
     masks: bool = True,
     withdrawn: str | None = None,
     allow_unmatched: bool = False,
+    publish_min: int = 0,
     data_option: Sequence[str] = (),
 ) -> None:
     """Write people, with their groups and what a model scored on each, for FiftyOne to show.
@@ -55,11 +56,14 @@ def export(
         File with the ids of people who withdrew: left out.
     allow_unmatched : bool
         Go on where an id of that file names no one.
+    publish_min : int
+        Withhold attributes of people whom fewer resemble in all; 0: nothing is withheld.
     data_option : sequence of str
         Of NAME:PATH, a setting of the dataset's, NAME=VALUE.
     """
     from isolux.io.atomic import refuse_existing
     from isolux.people.loading import load_people
+    from isolux.verbs.publish import without_small_groups
     from isolux.vocabulary.spec import parse_spec
 
     saver = _saver(to)
@@ -70,6 +74,8 @@ def export(
     else:
         said = {"data": data, "data_option": list(data_option), **consent}
         dataset, scores = load_people(parse_spec(said).people), None
+    if publish_min:
+        dataset = without_small_groups(dataset, publish_min)
     folder = saver(dataset, out, images=images, scores=scores, masks=masks)
     people = dataset.instances
     made = f"{people.height:,} people of {people['image_id'].n_unique():,} images"

@@ -18,13 +18,15 @@ def report(
     run: str,
     *,
     out: str | None = None,
+    publish_min: int = 0,
     gallery: int | None = None,
     images: str | None = None,
     i_may_show_these_images: bool = False,
 ) -> None:
     """Render the report of a finished run again, from its tables alone.
 
-    With --gallery, pictures of the people whom the model served worst, in a file of its own that
+    A page that others will read: --publish-min 10 --out FILE, which hides small groups. With
+    --gallery, pictures of the people whom the model served worst, in a file of its own that
     can be deleted when a person withdraws consent.
 
     Parameters
@@ -33,6 +35,8 @@ def report(
         A run directory, as `isolux audit --out` wrote it.
     out : str, optional
         Where to write the page; default: report.html in the run.
+    publish_min : int
+        Hide groups of fewer people, and what would give them away; 0: nothing is hidden.
     gallery : int, optional
         Also write gallery.html beside it, with this many of the worst misses of each group.
     images : str, optional
@@ -42,8 +46,15 @@ def report(
     """
     from isolux.io import run_directory
     from isolux.report.html import write_report
+    from isolux.verbs.publish import publish
     from isolux.vocabulary.errors import SpecError
 
+    if publish_min and gallery is not None:
+        raise SpecError(
+            "a gallery shows single people, whatever --publish-min hides",
+            expected="--publish-min or --gallery",
+            found="both",
+        )
     if (gallery is None) != (images is None):
         raise SpecError(
             "a gallery needs a number of pictures and where they are",
@@ -52,7 +63,7 @@ def report(
         )
     loaded = run_directory.load(run)
     path = Path(out) if out is not None else Path(run) / "report.html"
-    write_report(loaded, path)
+    write_report(publish(loaded, publish_min) if publish_min else loaded, path)
     typer.echo(f"report: {path}")
     if gallery is not None and images is not None:
         _write_gallery(loaded, path, images, gallery, may_show=i_may_show_these_images)

@@ -27,6 +27,7 @@ def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
     """
     from isolux.cli.screen import show_wide
     from isolux.io.atomic import write_text
+    from isolux.io.csv_text import csv_text
     from isolux.verbs.sample import sample as drawn_of
 
     _refuse_out(out, data, overwrite=overwrite)
@@ -39,7 +40,7 @@ def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
         typer.echo(f"note: {note}")
     few = f", {short.height:,} of them short" if short.height else ""
     typer.echo(f"{drawn.people.height:,} people of {drawn.cells.height:,} cells{few}")
-    typer.echo(f"ids: {write_text(out, drawn.people.write_csv())}")
+    typer.echo(f"ids: {write_text(out, csv_text(drawn.people))}")
 
 
 def made() -> Callable[..., None]:

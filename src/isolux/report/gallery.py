@@ -23,6 +23,7 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.io import write_text
 from isolux.io.images import read_image
 from isolux.io.paths import inside
+from isolux.io.record_paths import unrooted
 from isolux.report.document import Line
 from isolux.report.html import page
 from isolux.report.summary import summarise_record
@@ -273,7 +274,8 @@ def _data(image: Image) -> str:
 
 def _changed(run: Run, dataset: Dataset) -> list[str]:
     before = dict(run.record.get("inputs") or {})
-    if any(before.get(file, digest) != digest for file, digest in dataset.inputs.items()):
+    now = {**unrooted(dict(dataset.inputs)), **dataset.inputs}  # as either kind of record names it
+    if any(before.get(file, digest) != digest for file, digest in now.items()):
         return ["The dataset has changed since the audit; people who have left it are not shown."]
     return []
 

@@ -20,6 +20,7 @@ from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.io import run_directory
+from isolux.io.record_paths import unrooted
 from isolux.io.settings_files import read_mapping
 from isolux.people.blotting import unnamed
 from isolux.people.loading import judged_people
@@ -220,7 +221,10 @@ def _audited(
     run = explain_run(run, first_analyses(run))
     said = role_options(spec.explain.role, spec.explain.analyses)
     run = explain_run(run, spec.explain.analyses, [*spec.explain.analysis_option, *said])
-    return Audit(replace(run, record=with_tables(run, spec)), spec)
+    record = with_tables(run, spec)
+    if spec.report.paths == "relative":
+        record = unrooted(record)
+    return Audit(replace(run, record=record), spec)
 
 
 def read_spec_file(path: str | Path) -> AuditSpec:

@@ -21,6 +21,7 @@ from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
 from isolux.io import run_directory
 from isolux.io.ids import IdFrom
+from isolux.io.record_paths import unrooted
 from isolux.people.withdrawal import read_withdrawn, runs_without
 from isolux.verbs.audit import Audit
 from isolux.verbs.compare.joining import same_people
@@ -138,10 +139,11 @@ def compare(
     )  # fmt: skip
     estimates = measure_groups(scores, members.frame, spec.statistics)
     compared = compare_models(estimates, spec.comparing, names)
+    record = _record(
+        first, second, spec, names, (*same.notes, *scores.notes), compared.family, estimates
+    )
     run = Run(
-        record=_record(
-            first, second, spec, names, (*same.notes, *scores.notes), compared.family, estimates
-        ),
+        record=unrooted(record) if spec.report.paths == "relative" else record,
         scores=scores.units,
         attributes=first.attributes.filter(pl.col("unit_id").is_in(compared_units.implode())),
         group_metrics=estimates.table(),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isolux.io import run_directory
+from isolux.io.record_paths import unrooted
 from isolux.verbs.audit import Audit, run_audit
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import parse_spec
@@ -43,7 +44,7 @@ class Demonstration:
         record = dict(self.run.record)
         record["spec"] = {**record["spec"], "data": data, "out": str(out)}
         record["inputs"] = {str(Path(out) / _PEOPLE): h for h in record["inputs"].values()}
-        run = replace(self.run, record=record)
+        run = replace(self.run, record=unrooted(record))
 
         def fill(folder: Path) -> None:
             (folder / _PEOPLE).write_text(self.people, encoding="utf-8")

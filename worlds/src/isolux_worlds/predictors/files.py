@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from isolux.io.atomic import write_parquet, write_text
+from isolux.io.csv_text import csv_text
 from isolux.vocabulary.errors import SpecError
 
 __all__ = ["write_answers"]
@@ -43,7 +44,7 @@ def write_answers(frame: pl.DataFrame, folder: str | Path, name: str) -> Path:
     folder, columns = Path(folder), set(frame.columns)
     if {"instance_id", "label", "rank"} <= columns:
         table = frame.select(id="instance_id", label="label", score="score")
-        return write_text(folder / f"{name}.csv", table.write_csv())
+        return write_text(folder / f"{name}.csv", csv_text(table))
     if "embedding" in columns:
         return _write_array(frame, folder, name)
     if "image_id" not in columns:
