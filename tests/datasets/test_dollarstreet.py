@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets._clusters import chosen
+from isolux.datasets import by_cluster
 from isolux.datasets.dollarstreet import BUCKETS, INFO, load
 from isolux.groups.income import income_groups
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
@@ -103,11 +103,11 @@ def test_a_home_is_a_cluster(tmp_path):
     dataset = load(factors(tmp_path))
     assert dataset.instances["cluster_id"].to_list() == ["Peru, 80.5"] * 2 + ["Chad, 1963.25"]
     assert dataset.instances["household_id"].equals(dataset.instances["cluster_id"])
-    by_country = chosen(load(factors(tmp_path)), "country").instances["cluster_id"]
+    by_country = by_cluster(load(factors(tmp_path)), "country").instances["cluster_id"]
     assert by_country.to_list() == ["Peru", "Peru", "Chad"]
-    assert chosen(load(factors(tmp_path)), "row").instances["cluster_id"].null_count() == 3
+    assert by_cluster(load(factors(tmp_path)), "row").instances["cluster_id"].null_count() == 3
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'city'.*household"):
-        chosen(load(factors(tmp_path)), "city")
+        by_cluster(load(factors(tmp_path)), "city")
 
 
 def test_homes_of_one_income_may_be_told_apart_by_their_place(tmp_path):

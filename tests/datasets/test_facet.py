@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets._clusters import chosen
+from isolux.datasets import by_cluster
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.facet import INFO, load
 from isolux.predictions import with_own_image_ids
@@ -246,9 +246,9 @@ def test_further_columns_are_documented(folder):
 
 
 def test_people_may_be_clusters(folder):
-    assert chosen(load(folder), "person").instances["cluster_id"].null_count() == 3
+    assert by_cluster(load(folder), "person").instances["cluster_id"].null_count() == 3
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'photo'.*image"):
-        chosen(load(folder), "photo")
+        by_cluster(load(folder), "photo")
 
 
 def test_empty_cells_are_no_votes_and_are_said(folder):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.datasets._clusters import chosen
+from isolux.datasets import by_cluster
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.fhibe import INFO, NESTED, load, part_polygons
 from isolux.datasets.fhibe.words import KEYPOINTS
@@ -112,9 +112,13 @@ def test_rows_are_people_in_photos_and_people_are_clusters(release):
     assert rows["image_id"].to_list() == ["i1", "i1", "i2"]
     assert rows["subject_id"].to_list() == rows["cluster_id"].to_list() == ["s1", "s2", "s1"]
     assert rows["is_primary"].to_list() == [True, False, True]
-    assert chosen(load(release), "image").instances["cluster_id"].to_list() == ["i1", "i1", "i2"]
+    assert by_cluster(load(release), "image").instances["cluster_id"].to_list() == [
+        "i1",
+        "i1",
+        "i2",
+    ]
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'photo'.*subject"):
-        chosen(load(release), "photo")
+        by_cluster(load(release), "photo")
 
 
 def test_boxes_are_of_people_and_of_faces(release):

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from isolux.datasets import coco
-from isolux.datasets._clusters import chosen
+from isolux.datasets import by_cluster, coco
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.fiftyone import INFO, load, save
 from isolux.vocabulary.containers import Dataset
@@ -226,7 +225,7 @@ def test_slices_of_a_group_are_one_cluster(tmp_path):
         sample["group"] = {"_cls": "Group", "_id": {"$oid": "a1"}, "name": name}
     read = load(written(tmp_path, file), label_field="ground_truth")
     assert read.instances["cluster_id"].unique().to_list() == ["a1"]
-    rows = chosen(load(tmp_path, label_field="ground_truth"), "image").instances
+    rows = by_cluster(load(tmp_path, label_field="ground_truth"), "image").instances
     assert rows["cluster_id"].equals(rows["image_id"].alias("cluster_id"))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import savemat
 
-from isolux.datasets._clusters import chosen
+from isolux.datasets import by_cluster
 from isolux.datasets._mat import files as _mat_files
 from isolux.datasets.lfwa import INFO, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
@@ -133,9 +133,9 @@ def test_minus_one_is_no_as_in_celeba(tmp_path):
 
 def test_clusters(tmp_path):
     written(tmp_path, old())
-    assert chosen(load(tmp_path), "image").instances["cluster_id"].null_count() == 3
+    assert by_cluster(load(tmp_path), "image").instances["cluster_id"].null_count() == 3
     with pytest.raises(UnknownNameError, match="no cluster named 'photo'"):
-        chosen(load(tmp_path), "photo")
+        by_cluster(load(tmp_path), "photo")
 
 
 @pytest.mark.parametrize(

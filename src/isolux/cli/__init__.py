@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import sys
 
 from isolux.cli.memory import too_few_addresses, too_little_memory
 from isolux.cli.stopping import Stopped, listening, stopped_by, stopped_text
@@ -73,8 +74,6 @@ def _run() -> int:
 
 def _program() -> object:
     """Read the arguments and run the command that they name."""
-    import sys
-
     from isolux.cli._help import ALL
     from isolux.cli.app import program
 
@@ -84,8 +83,6 @@ def _program() -> object:
 
 
 def _discard_stages() -> None:
-    import sys
-
     stages = sys.modules.get("isolux.io.stages")
     if stages is not None and hasattr(stages, "discard_all"):
         stages.discard_all()
@@ -99,6 +96,10 @@ def _code_of(error: BaseException) -> int:
         return _say(f"isolux: {error}", REFUSED)
     if isinstance(error, (KeyboardInterrupt, EOFError)) or type(error).__name__ == "Abort":
         return _say("isolux: interrupted; nothing was left half-written", INTERRUPTED)
+    if (flag := getattr(error, "option_name", None)) and sys.argv[1:2] == ["audit"]:
+        from isolux.cli.audit import unknown_flag
+
+        return _say(f"isolux: {unknown_flag(sys.argv[2:], str(flag))}", REFUSED)
     # click's UsageError shows itself; SystemExit and click's Exit only have a code.
     code = getattr(error, "code" if isinstance(error, SystemExit) else "exit_code", None)
     if callable(show := getattr(error, "show", None)):

@@ -2,42 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
     from isolux.io.stages import Left
 
-__all__ = ["clean"]
+__all__ = ["clean", "made"]
 
 
-def clean(
-    folders: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[FOLDER]…", help="where to look, and below; default: here"),
-    ] = None,
-    *,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="name what would be removed, and remove nothing")
-    ] = False,
-) -> None:
+def clean(folders: list[str] | None = None, *, dry_run: bool = False) -> None:
     """Remove the hidden unfinished results (.NAME.new-…) of commands that were killed.
 
     An old run whose successor was never finished is put back. What a living process still writes
     stays. Each later command on the same path does this for that path by itself.
+
+    Parameters
+    ----------
+    folders : list of str
+        Where to look, and below; default: here.
+    dry_run : bool
+        Name what would be removed, and remove nothing.
     """
     from isolux.io.stages import left_below
 
     found = 0
-    for folder in folders or [Path()]:
+    for folder in map(Path, folders or ["."]):
         _refuse_no_folder(folder)
         for left in left_below(folder.expanduser(), dry=dry_run):
             found += 1
             typer.echo(_said(left, dry=dry_run))
     if not found:
         typer.echo("nothing was left behind")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(clean)
 
 
 def _said(left: Left, *, dry: bool) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from isolux.vocabulary.containers import Dataset
 
-__all__ = ["export"]
+__all__ = ["export", "made"]
 
 _LOOK = """to look at them:
   pip install fiftyone
@@ -23,34 +24,39 @@ _LOOK = """to look at them:
 
 
 def export(
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN", help="a run directory, whose scores come along; or NAME:PATH"
-        ),
-    ],
+    data: str,
     *,
-    out: Annotated[Path, typer.Option(help="the folder to make")],
-    to: Annotated[str, typer.Option(help="the format: fiftyone")] = "fiftyone",
-    images: Annotated[
-        Path | None, typer.Option(help="the folder of the pictures, which the export then names")
-    ] = None,
-    masks: Annotated[bool, typer.Option("--masks/--no-masks", help="write masks")] = True,
-    withdrawn: Annotated[
-        str | None, typer.Option(help="file with the ids of people who withdrew: left out")
-    ] = None,
-    allow_unmatched: Annotated[
-        bool,
-        typer.Option("--allow-unmatched", help="go on where an id of --withdrawn names no one"),
-    ] = False,
-    data_option: Annotated[
-        list[str] | None, typer.Option(help="of NAME:PATH: a setting of the dataset's, NAME=VALUE")
-    ] = None,
+    out: Path,
+    to: str = "fiftyone",
+    images: Path | None = None,
+    masks: bool = True,
+    data_option: Sequence[str] = (),
+    withdrawn: str | None = None,
+    allow_unmatched: bool = False,
 ) -> None:
     """Write people, with their groups and what a model scored on each, for FiftyOne to show.
 
     Of a run: everybody who was judged, their attributes (computed ones too), and each score as a
     field, so that one can sort by it and filter by group. Pictures stay where they are.
+
+    Parameters
+    ----------
+    data : str
+        A run directory, whose scores come along; or NAME:PATH.
+    out : Path
+        The folder to make.
+    to : str
+        The format: fiftyone.
+    images : Path, optional
+        The folder of the pictures, which the export then names.
+    masks : bool
+        Write masks.
+    data_option : sequence of str
+        Of NAME:PATH, a setting of the dataset's, NAME=VALUE.
+    withdrawn : str, optional
+        File with the ids of people who withdrew: they are left out.
+    allow_unmatched : bool
+        Go on where an id of --withdrawn names no one.
     """
     from isolux.io.atomic import refuse_existing
     from isolux.people.loading import load_people
@@ -60,9 +66,9 @@ def export(
     consent = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
     refuse_existing(out, overwrite=False)
     if Path(data).expanduser().is_dir():
-        dataset, scores = _of_run(data, data_option or [], consent)
+        dataset, scores = _of_run(data, list(data_option), consent)
     else:
-        said = {"data": data, "data_option": data_option or [], **consent}
+        said = {"data": data, "data_option": data_option, **consent}
         dataset, scores = load_people(parse_spec(said).people), None
     folder = saver(dataset, out, images=images, scores=scores, masks=masks)
     people = dataset.instances
@@ -74,6 +80,13 @@ def export(
     typer.echo(f"{to}: {folder}")
     if to == "fiftyone":
         typer.echo(_LOOK.format(folder=folder))
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(export)
 
 
 def _saver(name: str) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from isolux.datasets._clusters import chosen
+from isolux.datasets._clusters import by_cluster
 from isolux.datasets._picture_root import picture_root
 from isolux.datasets._purpose import refuse_training
 from isolux.vocabulary import registry
@@ -19,7 +19,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
 
-__all__ = ["Purpose", "load", "options", "refuse_training"]
+__all__ = ["Purpose", "by_cluster", "load", "options", "refuse_training"]
 
 Purpose = Literal["evaluation", "training"]
 """What a dataset is loaded for."""
@@ -93,7 +93,7 @@ def load(
                 hint=f"did you mean {near[0]!r}?" if near else None,
             )
     loaded = cast("Dataset", registry.load("datasets", name).load(path, **given))
-    dataset = chosen(loaded, cluster)
+    dataset = by_cluster(loaded, cluster)
     told = given.get("root")  # a table's, to whom it need not exist
     asked = told if images is None and told is not None and Path(told).is_dir() else images
     return replace(dataset, root=picture_root(dataset.images, dataset.inputs, asked))

@@ -1,7 +1,7 @@
 """What was sampled independently: a dataset's own default, or what a user names.
 
 A loader says which words it knows and which of them is the default (``clustered_as``); what a user
-asks for is applied once, when the dataset is loaded (``chosen``).
+asks for is applied once, when the dataset is loaded (``by_cluster``).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from isolux.io.cells import first_of
 from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import UnknownNameError
 
-__all__ = ["chosen", "clustered_as"]
+__all__ = ["by_cluster", "clustered_as"]
 
 
 def clustered_as(
@@ -34,13 +34,13 @@ def clustered_as(
     names : mapping of str to str or None
         The field's word (``"frame"``) to a column (``"image_id"``). Default: rows are clusters.
     notes : mapping of str to str, optional
-        What the report must say where that word is chosen.
+        What the report must say where that word is by_cluster.
     """
     known = replace(dataset, clusters=Clusters(names, notes or {}))
     return known.clustered_by(None) if default is None else _by_word(known, default)
 
 
-def chosen(dataset: Dataset, cluster: str | None) -> Dataset:
+def by_cluster(dataset: Dataset, cluster: str | None) -> Dataset:
     """Return the dataset clustered as a user asks; None: as its loader did.
 
     Parameters

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from isolux import derive
 from isolux.datasets import load
+from isolux.io.frames import FORMATS
 from isolux.people.only import keep_only, only_judged, parse_conditions
 from isolux.people.withdrawal import read_withdrawn, without_withdrawn
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.errors import InputError, SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.spec import AuditSpec, People
 
-__all__ = ["judged_people", "load_people"]
+__all__ = ["judged_people", "known_attributes", "load_people"]
 
 
 def judged_people(spec: AuditSpec) -> Dataset:
@@ -39,14 +41,7 @@ def load_people(
     whole_images : bool
         True: people who are not judged stay, as a task of whole images needs them.
     """
-    name, colon, path = people.data.partition(":")
-    if not colon or not path:
-        raise SpecError(
-            "the data to audit are not named",
-            expected="NAME:PATH, such as table:people.csv",
-            found=repr(people.data),
-            hint="`isolux list datasets` shows the names",
-        )
+    name, path = _place(people.data)
     cluster, items = _cluster_of(people)
     named = {
         "id": people.id,
@@ -59,7 +54,7 @@ def load_people(
         loader, items, owner=f"the dataset {name}", flag="--data-option",
         hidden=options,
     )  # fmt: skip
-    _refuse_unknown_attributes(people.derive)
+    known_attributes(people.derive)
     wanted = [
         *attributes,
         *people.derive,
@@ -68,9 +63,9 @@ def load_people(
     computed = cluster in derive.names()
     if computed:
         wanted.append(str(cluster))
-    dataset = load(
-        name, path, cluster=None if computed else cluster, images=people.images, **options
-    )
+    own = None if computed else cluster
+    with _told_of_tables(name, path):
+        dataset = load(name, path, cluster=own, images=people.images, **options)
     if people.withdrawn is not None:
         dataset = without_withdrawn(
             dataset, read_withdrawn(people.withdrawn), allow_unmatched=people.allow_unmatched
@@ -81,6 +76,41 @@ def load_people(
     if not whole_images:
         dataset = only_judged(dataset)
     return keep_only(dataset, people.only, whole_images=whole_images)
+
+
+def _place(data: str) -> tuple[str, str]:
+    """Part NAME:PATH; a file's format in the place of the name is taken for a table's."""
+    name, colon, path = data.partition(":")
+    if not colon or not path:
+        raise SpecError(
+            "the data are not named",
+            expected="NAME:PATH, such as table:people.csv",
+            found=repr(data),
+            hint=f"table:{data} reads a table; `isolux list datasets` shows the other names",
+        )
+    if name in FORMATS and name not in registry.names("datasets"):
+        raise SpecError(
+            f"{name!r} is a format of tables, not a dataset",
+            expected="NAME:PATH with NAME one of `isolux list datasets`",
+            found=repr(data),
+            hint=f"table:{path} reads it",
+        )
+    return name, path
+
+
+@contextmanager
+def _told_of_tables(name: str, path: str) -> Iterator[None]:
+    """Add to a loader's error that a file of this suffix may be a table of one's own."""
+    try:
+        yield
+    except InputError as error:
+        tables = path.lower().endswith(tuple(s for known in FORMATS.values() for s in known))
+        if name == "table" or not tables or error.hint:
+            raise
+        raise type(error)(
+            error.problem, expected=error.expected, found=error.found, where=error.where,
+            hint=f"if it is a table of your own, table:{path} reads it",
+        ) from error  # fmt: skip
 
 
 def _cluster_of(people: People) -> tuple[str | None, list[str]]:
@@ -94,7 +124,14 @@ def _cluster_of(people: People) -> tuple[str | None, list[str]]:
     return (said[0] if said else None), others
 
 
-def _refuse_unknown_attributes(names: Sequence[str]) -> None:
+def known_attributes(names: Sequence[str]) -> None:
+    """Refuse an attribute that cannot be computed.
+
+    Raises
+    ------
+    UnknownNameError
+        With those that can.
+    """
     known = derive.names()
     for name in names:
         if name not in known:

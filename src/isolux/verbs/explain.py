@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
 
 import polars as pl
 
+from isolux.io import run_directory
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run, printed
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.tables import FINDINGS, check
 
-__all__ = ["explain_run", "explain_with_all", "first_analyses", "role_options"]
+__all__ = [
+    "Explanation",
+    "explain",
+    "explain_run",
+    "explain_with_all",
+    "first_analyses",
+    "role_options",
+]
 
 FIRST = "group_gaps"
 """The analysis of every audit, whose findings are read first."""
@@ -58,6 +67,90 @@ def in_order(names: Sequence[str]) -> list[str]:
 def first_analyses(run: Run) -> list[str]:
     """Name what every audit runs: its gaps, and of a detector its curves and sizes."""
     return [FIRST, *(BESIDE if "found_at" in run.evidence else ())]
+
+
+class _HasRun(Protocol):
+    """An audit or a comparison: whatever holds a finished run."""
+
+    @property
+    def run(self) -> Run: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A run with what analyses say of it.
+
+    ``run.findings`` holds the claims; ``refused`` says of each analysis that could not run why.
+    """
+
+    run: Run
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def findings(self) -> pl.DataFrame:
+        """Plain sentences, what matters first: table ``findings``."""
+        return self.run.findings
+
+    def report(self, out: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the run directory with its ``report.html`` and return the report's path."""
+        from isolux.report.html import write_report
+
+        where = run_directory.save(
+            self.run,
+            out,
+            overwrite=overwrite,
+            extra=lambda folder: write_report(self.run, folder / "report.html"),
+        )
+        return where / "report.html"
+
+
+def explain(
+    run: Run | _HasRun | str | Path,
+    *,
+    analysis: Sequence[str] = (),
+    analysis_option: Sequence[str] = (),
+    role: Sequence[str] = (),
+) -> Explanation:
+    """Say why groups differ: confounders, error models, patterns, slices, power.
+
+    Parameters
+    ----------
+    run : Audit, Run, str or Path
+        A finished audit, or its run directory. It stays as it is.
+    analysis : sequence of str
+        What to run, one of `isolux list analyses`; default: all that fit.
+    analysis_option : sequence of str
+        A setting of an analysis, ANALYSIS.NAME=VALUE.
+    role : sequence of str
+        What an attribute is to the gap, for confounders, as light=mediator: before, mediator,
+        after or unknown.
+
+    Returns
+    -------
+    Explanation
+        ``.findings``, ``.run``, ``.refused``, ``.report(out)``.
+
+    Raises
+    ------
+    UnknownNameError, SpecError
+        No such analysis or setting, or a run that lacks what an analysis named reads.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    >>> run = Run({}, *(t.empty() for t in tables))
+    >>> explain(run, analysis=["group_gaps"]).findings.height
+    0
+    """
+    if isinstance(run, str | Path):
+        loaded = run_directory.load(run)
+    else:
+        loaded = run if isinstance(run, Run) else run.run
+    options = [*analysis_option, *role_options(role, analysis or None)]
+    if analysis:
+        return Explanation(explain_run(loaded, analysis, options))
+    return Explanation(*explain_with_all(loaded, options))
 
 
 def explain_run(run: Run, analyses: Sequence[str], options: Sequence[str] = ()) -> Run:

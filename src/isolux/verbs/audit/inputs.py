@@ -15,8 +15,8 @@ from isolux.predictions import (
     from_attributes,
     join,
     output_format,
+    read_labels,
     read_outputs,
-    read_predictions,
     with_own_image_ids,
 )
 from isolux.vocabulary import registry
@@ -61,7 +61,7 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
                 found="neither",
             )
         return from_attributes(dataset, settings.prediction_column, **common), (), inputs
-    answers = read_predictions(
+    answers = read_labels(
         settings.file,
         id=settings.prediction_id,
         column=settings.prediction_column,

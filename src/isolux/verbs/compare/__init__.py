@@ -85,16 +85,16 @@ def compare(
         Two audits of one task by the same attributes. The first one's settings and attributes
         are used for both.
     id_from : {"column", "basename", "stem"}, optional
-        The part of the ids by which the two name people; not given: the whole id. The number of
-        a row is no id.
+        The part of the ids by which the two name people; default: the whole id. The number of a
+        row is no id.
     allow_disagreement : float
-        Share of those who meet, 0 to 1, that may have another truth, group or file name in the
-        second run; the first one's are used.
+        Share of people whose truth or group may differ between the runs, 0 to 1; the first one's
+        are used.
     withdrawn : str or Path, optional
-        A file with the ids of people who withdrew: left out of both. Whoever had withdrawn when one
-        of the runs was made is in neither's part of the comparison anyway.
+        File with the ids of people who withdrew: they are left out of both runs. Whoever had
+        withdrawn when one of the runs was made is in neither's part of the comparison anyway.
     allow_unmatched : bool
-        Go on where an id of that file names no one in either run.
+        Go on where an id of ``withdrawn`` names no one.
 
     Returns
     -------

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from isolux_worlds.synthesis import Progress
+    from isolux_worlds.synthesis import Progress, Synthesized
 
-__all__ = ["synthesize"]
+__all__ = ["synthesize", "written"]
 
 
 def synthesize(
@@ -45,10 +45,7 @@ def synthesize(
     The files are those of a real dataset, so that an audit of them shows whether an audit finds
     what is there. Without WORLD: the presets and layouts that there are.
     """
-    from isolux.io.atomic import refuse_existing
     from isolux.vocabulary.errors import SpecError
-    from isolux_worlds.synthesis import synthesize as write
-    from isolux_worlds.synthesis import world_named
 
     if world is None:
         _show_what_there_is()
@@ -59,21 +56,11 @@ def synthesize(
             expected="--out DIR",
             hint=f"isolux synthesize {world} --out {Path(world).stem}",
         )
-    if not overwrite:
-        refuse_existing(out, overwrite=False)
-    settings = world_named(world)
-    if households is not None:
-        settings = settings.model_copy(update={"households": households})
     with _progress() as tell:
-        done = write(
-            settings,
-            out,
-            layout=layout,
-            seed=seed,
-            pixels=pixels,
-            overwrite=overwrite,
-            progress=tell,
-        )
+        done = written(
+            world, out=out, layout=layout, seed=seed, households=households, pixels=pixels,
+            overwrite=overwrite, progress=tell,
+        )  # fmt: skip
     made = done.world
     typer.echo(
         f"{made.photos.height:,} photos of {made.subjects.height:,} people"
@@ -83,6 +70,33 @@ def synthesize(
         typer.echo(f"note: {note}")
     typer.echo(f"world: {out}")
     typer.echo(f"how to audit it: {out / 'README.txt'}")
+
+
+def written(
+    world: str | Path,
+    *,
+    out: Path,
+    layout: str = "facet",
+    seed: int | None = None,
+    households: int | None = None,
+    pixels: bool = True,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Synthesized:
+    """Write a world by its name or file; ``isolux.synthesize`` calls this."""
+    from isolux.io.atomic import refuse_existing
+    from isolux_worlds.synthesis import synthesize as write
+    from isolux_worlds.synthesis import world_named
+
+    if not overwrite:
+        refuse_existing(out, overwrite=False)
+    settings = world_named(world)
+    if households is not None:
+        settings = settings.model_copy(update={"households": households})
+    return write(
+        settings, out, layout=layout, seed=seed, pixels=pixels, overwrite=overwrite,
+        progress=progress,
+    )  # fmt: skip
 
 
 @contextmanager
