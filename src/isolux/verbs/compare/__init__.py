@@ -89,13 +89,13 @@ def compare(
         The part of the ids by which the two name people; default: the whole id. The number of a
         row is no id.
     allow_disagreement : float
-        Share of people whose truth, group or file name may differ between the runs, 0 to 1; the
-        first one's are used.
+        Share of people whose truth or group may differ between the runs, 0 to 1; the first one's
+        are used.
     withdrawn : str or Path, optional
-        A file with the ids of people who withdrew: left out of both. People who had withdrawn when
-        one of the runs was made are left out of the comparison anyway.
+        File with the ids of people who withdrew: they are left out of both runs. Whoever had
+        withdrawn when one of the runs was made is in neither's part of the comparison anyway.
     allow_unmatched : bool
-        Go on where an id of that file names no one in either run.
+        Go on where an id of ``withdrawn`` names no one.
 
     Returns
     -------
