@@ -76,7 +76,7 @@ def _mark_rarer_classes(
     judged: Judged,
     entries: tuple[IntArray, IntArray],
     cells: tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]],
-    spec: AuditSpec,
+    spec: Statistics,
 ) -> None:
     """Mark where a ranking of two classes rests on too few of either."""
     group_of, unit_of = entries

@@ -119,7 +119,7 @@ class PairMeasures:
         return Interval(low, high)
 
     def mark(
-        self, status: npt.NDArray[np.object_], reason: npt.NDArray[np.object_], spec: AuditSpec
+        self, status: npt.NDArray[np.object_], reason: npt.NDArray[np.object_], spec: Statistics
     ) -> None:
         """Say which groups have too few pairs of a kind, and how many they need."""
         for j, own in self.rarest.items():
