@@ -71,6 +71,14 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
     >>> score("classification", people, answers, metrics=["accuracy"]).units["value"].to_list()
     [1.0, 1.0, 0.0]
     """
+    if not isinstance(dataset, Dataset):
+        raise SpecError(
+            "people to be judged are a Dataset",
+            expected="what isolux.load returns",
+            found=type(dataset).__name__,
+            hint="arrays and frames in memory go to isolux.metric_frame, or as scores to"
+            " isolux.audit(scores, people, by=…)",
+        )
     plugin = registry.load("tasks", task)
     parameters = inspect.signature(plugin.score).parameters
     open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
