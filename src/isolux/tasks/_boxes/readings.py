@@ -33,6 +33,7 @@ _PICTURES = 300
 _ROOM = 0.05  # more overlap, on average, than chance or another reading leaves open
 _CLEAR = 0.3  # the average overlap from which a reading is believed
 _OUTSIDE = 0.2
+_EMPTY = 0.25
 
 
 def _xywh(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> BoxColumns:
@@ -171,7 +172,7 @@ def examined(
     JoinError
         Predictions that overlap the people of the next picture better than those of their own.
     """
-    notes = _on_scores(found) + _on_edges(found, people)
+    notes = _on_scores(found) + _on_edges(found, people) + _on_empty(found, people)
     look = _look(found, people)
     if look is None:
         return notes
@@ -282,6 +283,20 @@ def _on_scores(found: Found) -> list[Caution]:
         Caution(
             f"Scores of {found.model!r} run from {score.min():g} to {score.max():g}, not from 0 to"
             " 1: their order counts as it is, and a score threshold is on that scale."
+        )
+    ]
+
+
+def _on_empty(found: Found, people: People) -> list[Caution]:
+    """Caution where a model gave nothing at all in many pictures with people."""
+    peopled = np.unique(people.truths.image[people.scored.to_numpy()])
+    empty = int((~np.isin(peopled, found.detections.image)).sum())
+    if len(peopled) < _FEWEST or empty < _EMPTY * len(peopled):
+        return []
+    return [
+        Caution(
+            f"{empty:,} of {len(peopled):,} pictures with people have no prediction of"
+            f" {found.model!r} at all, and everyone in them counts as missed. Is the file whole?"
         )
     ]
 

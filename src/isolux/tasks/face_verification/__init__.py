@@ -34,6 +34,7 @@ from isolux.tasks.face_verification.table import pairs_table
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
 from isolux.vocabulary.tables import SCORES
 
@@ -257,6 +258,14 @@ def _of_embeddings(
             value=one.reason.is_not_null().cast(pl.Float64),
         )
         failures.append(failed)
+        lost = int(one.reason.is_not_null().sum())
+        if units.height >= 20 and lost >= 0.1 * units.height:
+            more.append(
+                Caution(
+                    f"{lost:,} of {units.height:,} people have no embedding of {one.model!r}: rates"
+                    " are about the others alone. Is the file whole?"
+                )
+            )
         if protocol.most is not None and protocol.most < total:
             more.append(
                 f"{one.model}: {protocol.most:,} of {total:,} impostor pairs were drawn "
