@@ -21,6 +21,7 @@ from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
 from isolux.io import run_directory
 from isolux.io.ids import IdFrom
+from isolux.io.paths import as_path
 from isolux.io.record_paths import unrooted
 from isolux.people.withdrawal import read_withdrawn, runs_without
 from isolux.verbs.audit import Audit
@@ -161,7 +162,11 @@ def compare(
 def _run(source: Audit | Run | str | Path) -> Run:
     if isinstance(source, Audit):
         return source.run
-    return source if isinstance(source, Run) else run_directory.load(source)
+    if isinstance(source, Run):
+        return source
+    return run_directory.load(
+        as_path(source, "a run", instead="isolux.audit makes one of a table in memory")
+    )
 
 
 def _shared_spec(first: Run, second: Run) -> AuditSpec:
