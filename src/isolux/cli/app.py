@@ -49,7 +49,8 @@ def program(args: Sequence[str], *, everything: bool = False) -> typer.Typer:
         made = module.made() if asked == name else _named(getattr(module, name))
         app.command(name, cls=Command)(made)
     app.command("list", cls=Command)(listing)
-    _add_commands_of_others(app)
+    if asked not in {"audit", "list", *_COMMANDS}:  # our own need nothing of other packages
+        _add_commands_of_others(app)
     return app
 
 

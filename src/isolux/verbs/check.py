@@ -16,6 +16,7 @@ import polars as pl
 from isolux.checks import PROBLEMS, Pictures, WithoutPictures, inspect, located
 from isolux.people.held import held_people
 from isolux.people.loading import load_people
+from isolux.people.withdrawal import read_withdrawn, without_withdrawn
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, InputError, SpecError, UnknownNameError
@@ -119,7 +120,12 @@ def check(
     """
     consent: dict[str, Any] = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
     if isinstance(data, Dataset):
-        loaded: Dataset | Checked = held_people(data, **consent)
+        listed = None if withdrawn is None else read_withdrawn(withdrawn)
+        loaded: Dataset | Checked = (
+            data
+            if listed is None
+            else without_withdrawn(data, listed, allow_unmatched=allow_unmatched)
+        )
     else:
         said = {"data_option": data_option, "id": id, "separator": separator, **consent}
         people = parse_spec({"data": str(data), **said}).people
