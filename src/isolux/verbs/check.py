@@ -14,7 +14,6 @@ from typing import Any, cast
 import polars as pl
 
 from isolux.checks import PROBLEMS, Pictures, WithoutPictures, inspect, located
-from isolux.people.held import held_people
 from isolux.people.loading import load_people
 from isolux.people.withdrawal import read_withdrawn, without_withdrawn
 from isolux.vocabulary import registry
