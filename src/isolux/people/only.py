@@ -172,12 +172,13 @@ def _on_ranges(condition: Condition, attributes: pl.DataFrame) -> list[str]:
     torn = [v for v, one in failing.items() if not one.passes(_OPPOSITE[relation], number)]
     notes: list[str] = []
     if torn:
+        lowest = min(ranges[v].low for v in torn)
+        highest = max(ranges[v].high for v in torn)
+        edge = f">={lowest:g}" if relation in (">", ">=") else f"<={highest:g}"
         notes.append(
             Caution(
                 f"--only {asked} keeps a range only if all of it passes: {listed(torn)} lie on both"
-                " sides and were left out. Name the values to keep, as in"
-                f' --only "{condition.attribute}={",".join(torn)}", or move the number to the edge'
-                " of a range."
+                f' sides and were left out. --only "{condition.attribute}{edge}" keeps them.'
             )
         )
     whole = [v for v in failing if v not in torn]

@@ -86,6 +86,11 @@ def read_predictions(
     ...     read_predictions(file, column="gender", score="sure", scale=100).rows()
     [('net', 'val/1.jpg', 'Male', 0.93, 1, None)]
     """
+    as_path(
+        path,
+        "a file of answers",
+        instead="a table in memory goes to isolux.score as it is: model, instance_id, label, rank",
+    )
     return read_outputs(path, format=format, model=model, **settings)
 
 
@@ -158,11 +163,6 @@ def read_labels(
     ...     read_labels(file, column="gender", score="sure", scale=100).rows()
     [('net', 'val/1.jpg', 'Male', 0.93, 1, None)]
     """
-    as_path(
-        path,
-        "a file of answers",
-        instead="a table in memory goes to isolux.score as it is: model, instance_id, label, rank",
-    )
     chosen = format or table_format(Path(path)) or output_format(path)
     plugin = registry.load("predictions", chosen)
     if not reads_labels(plugin):
