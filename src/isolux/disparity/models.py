@@ -18,7 +18,7 @@ from isolux.stats.intervals import Interval, difference_interval, percentile
 from isolux.stats.multiplicity import (
     critical_value,
 )
-from isolux.stats.nulls import NullTest, centred_bootstrap, sign_flip
+from isolux.stats.nulls import NullTest, sign_flip
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
 from isolux.vocabulary import registry

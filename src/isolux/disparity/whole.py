@@ -16,24 +16,19 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity import measures as formula
-from isolux.disparity.family import PERMUTATION, SIGN_FLIP, Family, Tested
+from isolux.disparity.family import Family, Tested
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.estimates import Estimates
-from isolux.stats.correlation import correlation_matrix
-from isolux.stats.design import IntArray
+from isolux.stats.design import IntArray, parts_clusters
 from isolux.stats.detectable import two_sided_critical
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
 from isolux.stats.intervals import (
-    Interval,
     difference_interval,
     log_ratio_interval,
-    logit_t,
     percentile,
-    student_t,
 )
 from isolux.stats.multiplicity import critical_value, reached
 from isolux.stats.nulls import REST
-from isolux.stats.shuffling import parts_clusters
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import Direction
 from isolux.vocabulary.spec import AuditSpec
@@ -147,8 +142,6 @@ class _Whole:
 
     def _shares_no_cluster(self) -> bool:
         """Tell whether variances may be pooled: tau calls noise a difference near 1 otherwise."""
-        if self.tested.test in (PERMUTATION, SIGN_FLIP):  # the choice of null has asked already
-            return self.tested.test == PERMUTATION
         estimates = self.estimates
         domain = estimates.domain_of[self.attribute]
         return parts_clusters(estimates.design, estimates.members(self.attribute), domain)
@@ -229,14 +222,11 @@ def range_interval(
 ) -> tuple[float, float]:
     """Bound the largest difference (or log ratio) between any two groups, all pairs at once.
 
-    The critical |t| of the attribute's largest pair is turned into the level at which a single
-    interval has that half-width; every group's interval is made at that level, every pair's by
-    MOVER; the range then lies between the largest lower and the largest upper end. Where the test
-    of any difference finds none, the lower end is 0: near 0 and 1 the test keeps its level, the
-    intervals do not. None where a group has no interval of its own.
+    Every pair's interval reaches as far as the largest of all pairs' deviates does in 95 of 100
+    worlds in which nothing differs; the range then lies between the largest lower and the largest
+    upper end, and its lower end is 0 where the test of any difference finds none. None where a
+    group has no interval of its own.
     """
-    from scipy.special import ndtr
-
     members = tested.members
     if np.isnan(estimates.interval.low[members, j]).any():
         return math.nan, math.nan
@@ -247,21 +237,14 @@ def range_interval(
     strongest = float(np.nanmax(np.abs(tested.null.t[pairs])))
     found_any = strongest * (1.0 - 1e-10) > critical  # a tie by rounding is no finding
     if tested.referenced:  # only pairs with the reference were drawn; the range is over all
-        n_pairs = len(tested.members) * (len(tested.members) - 1) // 2
+        n_pairs = len(members) * (len(members) - 1) // 2
         critical = max(critical, float(two_sided_critical(1.0 - spec.level, n_pairs)))
-    level = min(max(2.0 * float(ndtr(critical)) - 1.0, spec.level), 1.0 - 1e-12)
-    value = estimates.value[members, j]
-    se = estimates.standard_error[members, j]
-    clusters = estimates.n_clusters[members, j].astype(float)
-    make = logit_t if estimates.measures[j].fraction else student_t
-    ends = make(value, se, clusters, level)
+    z = max(critical, float(two_sided_critical(1.0 - spec.level)))
     first, second = _both_ways(len(members))
-    rho = correlation_matrix(estimates.replicates[members, j])[first, second]
+    apart = tested.compared.pairs(members[first], members[second])
+    one, two = apart.ends(z)
     join = log_ratio_interval if log else difference_interval
-    found = join(
-        value[first], Interval(ends.low[first], ends.high[first]),
-        value[second], Interval(ends.low[second], ends.high[second]), rho,
-    )  # fmt: skip
+    found = join(apart.a, one, apart.b, two, apart.correlation(z))
     if not np.isfinite(found.low).any():
         return math.nan, math.nan
     low = max(float(np.nanmax(found.low)), 0.0) if found_any else 0.0

@@ -27,7 +27,7 @@ __all__ = [
 
 Unknown = Literal["keep", "drop", "both"]
 Absent = Literal["refuse", "note"]
-IntervalMethod = Literal["logit-t", "percentile", "bca", "wilson", "clopper-pearson"]
+IntervalMethod = Literal["score", "logit-t", "percentile", "bca", "wilson", "clopper-pearson"]
 Correction = Literal["max-t", "holm", "bonferroni", "bh", "none"]
 
 UNKNOWN_VALUES = (
@@ -76,7 +76,7 @@ class Bootstrap(_Frozen):
     replicates: Annotated[int, Field(ge=100)] = 2000
     seed: int = 0
     weights: Literal["poisson", "multinomial"] = "multinomial"
-    interval: IntervalMethod = "logit-t"
+    interval: IntervalMethod = "score"
     level: Annotated[float, Field(gt=0.5, lt=1.0)] = 0.95
 
 
@@ -186,7 +186,7 @@ class AuditSpec(_Frozen):
     )
     min_units: int = Field(50, ge=1, description="smallest group that is judged, in units")
     min_clusters: int = Field(10, ge=1, description="smallest group that is judged, in clusters")
-    interval: IntervalMethod = Field("logit-t", description="how intervals are made")
+    interval: IntervalMethod = Field("score", description="how intervals are made")
     level: float = Field(0.95, gt=0.5, lt=1.0, description="the intervals' level")
     replicates: int = Field(2000, ge=100, description="bootstrap and null replicates")
     weights: Literal["poisson", "multinomial"] = Field(
