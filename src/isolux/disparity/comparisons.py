@@ -1,11 +1,11 @@
 """Which two groups are compared how: the ``Difference`` of any two groups of one attribute.
 
-One object for each attribute and metric: the interval of a pair, its p-value and what could have been
-detected are all read from it, so they cannot contradict one another.
+One object for each attribute and metric: the interval of a pair, its p-value and what could have
+been detected are all read from it, so they cannot contradict one another.
 
-"Everyone else" is everybody who was scored and is not in the group. A group's difference to everyone
-is its difference to everyone else, times the share of the others, to the last digit; so is its
-interval. Metrics that are no means have no such identity and are held to everyone.
+"Everyone else" is everybody who was scored and is not in the group. A group's difference to
+everyone is its difference to everyone else, times the share of the others, to the last digit; so is
+its interval. Metrics that are no means have no such identity and are held to everyone.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.uncertainty import means_of
 from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import Design, IntArray
-from isolux.stats.differences import Difference, of_means, of_replicates
+from isolux.stats.differences import Difference, of_means, of_replicates, paired_means
 from isolux.stats.intervals import logit_reach, student_reach
 from isolux.stats.joint_law import products
-from isolux.stats.shares import ClusterMeans, cluster_means
+from isolux.stats.shares import ClusterMeans, cluster_means, joined
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["Comparisons", "MeanComparisons", "compare_groups", "effective_clusters"]
@@ -49,14 +49,16 @@ def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
     rows = np.append(0, estimates.members(attribute))
     if estimates.measures[j].mean is None:
         return _ReplicateComparisons(estimates, rows, j)
-    return MeanComparisons.of(estimates.design, estimates.measures[j], rows)
+    domain = estimates.domain_of[attribute]
+    return MeanComparisons.of(estimates.design, estimates.measures[j], rows, domain)
 
 
 @dataclass(frozen=True, slots=True)
 class MeanComparisons:
     """Means: everything comes from what clusters add; ``rows [k]`` rise, the first is everyone.
 
-    ``square``, ``cross`` and ``count`` ``[k, k]`` are sums over clusters of s s', s n' and n n'.
+    ``square``, ``cross`` and ``count`` ``[k, k]`` are sums over clusters of s s', s n' and n n';
+    ``overlap`` tells whether rows are in several groups.
     """
 
     design: Design
@@ -66,17 +68,27 @@ class MeanComparisons:
     square: FloatArray
     cross: FloatArray
     count: FloatArray
+    overlap: bool
 
     @classmethod
-    def of(cls, design: Design, measure: Measure, rows: IntArray) -> MeanComparisons:
-        """Reduce the clusters of some rows of a design, the first of them everyone."""
+    def of(
+        cls, design: Design, measure: Measure, rows: IntArray, domain: int
+    ) -> MeanComparisons:
+        """Reduce the clusters of some rows of a design, the first of them everyone.
+
+        ``domain`` is the row that unites the others: whoever counts in two of them makes them
+        overlap.
+        """
         from scipy.sparse import csr_array, vstack
 
         assert measure.mean is not None  # noqa: S101 - callers ask of means only
         stacked = csr_array(vstack([design.rows(rows, column) for column in measure.mean]))
         every, k = products(stacked, design.copies), len(rows)
         means = means_of(design, measure, rows)
-        return cls(design, measure, rows, means, every[:k, :k], every[:k, k:], every[k:, k:])
+        united = float((design.rows(domain, measure.mean[1]) @ design.copies).sum())
+        overlap = bool(means.units[1:].sum() > united + 0.5)
+        parts = every[:k, :k], every[:k, k:], every[k:, k:]
+        return cls(design, measure, rows, means, *parts, overlap)
 
     def _at(self, rows: IntArray) -> IntArray:
         order = np.argsort(self.rows, kind="stable")
@@ -87,7 +99,10 @@ class MeanComparisons:
         i, k = self._at(first), self._at(second)
         a, b = self.means.at(i), self.means.at(k)
         moments = self.square[i, k], self.cross[i, k], self.cross[k, i], self.count[i, k]
-        return of_means(a, b, _covariance(a, b, *moments), moments[3] / (a.units * b.units))
+        covariance = _covariance(a, b, *moments)
+        if self.overlap:  # how many rows are in both, only their residuals tell
+            return paired_means(a, b, covariance)
+        return of_means(a, b, covariance, moments[3] / (a.units * b.units))
 
     def rests(self, first: IntArray) -> Difference:
         """Compare groups with everyone else."""
@@ -126,9 +141,7 @@ class MeanComparisons:
                 matrix.eliminate_zeros()
             rho, shares = self.means.correlation, self.means.shares
             parts.append(cluster_means(sums, counts, self.design.copies, rho, shares=shares))
-        names = ("value", "units", "variance", "freedom", "size", "rare")
-        joined = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-        return ClusterMeans(*joined, self.means.correlation, self.means.shares)
+        return joined(parts)
 
 
 def _covariance(
@@ -179,4 +192,4 @@ def effective_clusters(estimates: Estimates) -> FloatArray:
     held = design.rows(np.arange(len(estimates.groups)), 0)
     copies = design.copies.astype(np.float64)
     total, square = held @ copies, held.power(2) @ copies
-    return np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)
+    return np.asarray(np.divide(total**2, square, out=np.zeros_like(total), where=square > 0))

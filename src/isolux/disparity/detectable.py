@@ -1,10 +1,10 @@
 """The smallest difference that a comparison would have found, with power .8.
 
-A difference is planted: the pair's pooled value less (or, where less is better, plus) d against the
-pooled value itself. Found is what lies further from 0 than the interval reaches at the family's
-critical deviate. With the interval's own reach at the planted values and 0.84 of the standard errors
-that they would have, d is where both add up to d. Near 0 and 1 this is not what a standard error at
-the observed values says: a share of .95 has .05 to fall by the other way.
+A difference is planted: the pair's pooled value less (or, where less is better, plus) d against
+the pooled value itself. Found is what lies further from 0 than the interval reaches at the family's
+critical deviate. With the interval's own reach at the planted values and 0.84 of the standard
+errors that they would have, d is where both add up to d. Near 0 and 1 this is not what a standard
+error at the observed values says.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ upper end among the pairs then bound the true range with at least the level's co
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -19,6 +20,7 @@ from isolux.disparity import measures as formula
 from isolux.disparity.family import Family, Tested
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.estimates import Estimates
+from isolux.groups.unknown import UNKNOWN
 from isolux.stats.design import IntArray, parts_clusters
 from isolux.stats.detectable import two_sided_critical
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
@@ -34,7 +36,7 @@ from isolux.vocabulary.info import Direction
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import Status
 
-__all__ = ["odds_rows", "range_interval", "whole_rows"]
+__all__ = ["among", "both_ways", "odds_rows", "range_interval", "whole_rows"]
 
 _CRITERIA = {
     "selection_rate": ("demographic_parity_difference", "demographic_parity_ratio"),
@@ -71,8 +73,9 @@ class _Whole:
         tested: Tested,
     ) -> None:
         self.estimates, self.family, self.spec = estimates, family, spec
-        self.attribute, self.j, self.tested = attribute, j, tested
-        self.members = tested.members
+        self.attribute, self.j = attribute, j
+        self.tested = _of_known(estimates, tested)
+        self.members = self.tested.members
         self.value = estimates.value[self.members, j]
         self.drawn = estimates.replicates[self.members, j]
         sign = estimates.measures[j].sign
@@ -217,6 +220,19 @@ class _Whole:
         )
 
 
+def _of_known(estimates: Estimates, tested: Tested) -> Tested:
+    """Leave out people whose value nobody knows, where two groups are left: they are no group.
+
+    Range, spread, worst group and test then speak of the same groups. The pairs with "unknown"
+    stand in rows of their own.
+    """
+    known = [g for g in tested.members if UNKNOWN not in estimates.groups[g].values]
+    if len(known) < 2 or len(known) == len(tested.members):
+        return tested
+    kept = among(tested, np.array(known, dtype=np.int64))
+    return kept if (kept.contrasts[:, 1] != REST).any() else tested
+
+
 def range_interval(
     estimates: Estimates, tested: Tested, j: int, spec: AuditSpec, *, log: bool
 ) -> tuple[float, float]:
@@ -240,8 +256,7 @@ def range_interval(
         n_pairs = len(members) * (len(members) - 1) // 2
         critical = max(critical, float(two_sided_critical(1.0 - spec.level, n_pairs)))
     z = max(critical, float(two_sided_critical(1.0 - spec.level)))
-    first, second = _both_ways(len(members))
-    apart = tested.compared.pairs(members[first], members[second])
+    apart = tested.compared.pairs(*both_ways(members))
     one, two = apart.ends(z)
     join = log_ratio_interval if log else difference_interval
     found = join(apart.a, one, apart.b, two, apart.correlation(z))
@@ -251,9 +266,34 @@ def range_interval(
     return low, float(np.nanmax(found.high))
 
 
-def _both_ways(n: int) -> tuple[IntArray, IntArray]:
-    first, second = np.nonzero(~np.eye(n, dtype=bool))
-    return first, second
+def both_ways(members: IntArray) -> tuple[IntArray, IntArray]:
+    """List all ordered pairs of groups.
+
+    Examples
+    --------
+    >>> first, second = both_ways(np.array([3, 5]))
+    >>> first.tolist(), second.tolist()
+    ([3, 5], [5, 3])
+    """
+    first, second = np.nonzero(~np.eye(len(members), dtype=bool))
+    return members[first], members[second]
+
+
+def among(tested: Tested, members: IntArray) -> Tested:
+    """Keep the contrasts of some groups. The null of all pairs then errs on the side of caution."""
+    place = np.full(len(tested.members), -1)
+    place[np.isin(tested.members, members)] = np.arange(len(members))
+    first, second = tested.contrasts.T
+    with_rest = second == REST
+    moved = np.where(with_rest, REST, place[np.where(with_rest, 0, second)])
+    kept = (place[first] >= 0) & (with_rest | (moved >= 0))
+    return replace(
+        tested,
+        members=members,
+        contrasts=np.column_stack([place[first], moved])[kept],
+        null=replace(tested.null, t=tested.null.t[kept], p_value=tested.null.p_value[kept]),
+        adjusted=tested.adjusted[kept] if len(tested.adjusted) else tested.adjusted,
+    )
 
 
 def _undefined(estimates: Estimates, j: int, attribute: str, few: int) -> Rows:

@@ -122,7 +122,7 @@ def build_design(
 
 
 def _kinds(columns: csr_array, group_of: IntArray, unit_of: IntArray) -> tuple[IntArray, IntArray]:
-    """Number units that add the same to the same groups alike; and give an example of each kind."""
+    """Give units that add the same to the same groups one number, and find one of each kind."""
     n_units = columns.shape[0]
     entries = columns.tocoo()
     mixed = _mix(entries.col.astype(np.uint64) + np.uint64(1))
@@ -146,7 +146,7 @@ def _laid_out(
     cluster_of: IntArray,
     first: IntArray,
 ) -> csr_array:
-    """Sum the columns of each group by cluster, for these clusters: kinds, times how many of each."""
+    """Sum the columns of each group by cluster: kinds, times how many of each."""
     from scipy.sparse import coo_array, csr_array
 
     (group_of, unit_of), (kind_of, example) = entries, kinds

@@ -1,18 +1,18 @@
 """Differences of two groups: one interval, and the test that agrees with it.
 
-The interval of a - b is put together from the two groups' own (MOVER, ``stats/intervals.py``) at any
-reach z, and the test asks at which z it would just touch 0. So a p-value of .05 or less and a 95 %
-interval without 0 are one and the same statement.
+The interval of a - b is put together from the two groups' own (MOVER, ``stats/intervals.py``) at
+any reach z, and the test asks at which z it would just touch 0. So a p-value of .05 or less and a
+95 % interval without 0 are one and the same statement.
 
-Groups that share clusters are correlated. The correlation that MOVER takes is the one that gives the
-difference the larger of two variances: that of the clusters' own residuals, and that of everyone's
-correlation within clusters.
+Groups that share clusters are correlated. The correlation that MOVER takes is the one that gives
+the difference the larger of two variances: that of the clusters' own residuals, and that of
+everyone's correlation within clusters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,7 +20,15 @@ from isolux.stats.intervals import Interval, difference_interval
 from isolux.stats.shares import ClusterMeans, quantile
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Difference", "deviates", "of_means", "of_replicates", "quantile", "two_sided"]
+__all__ = [
+    "Difference",
+    "deviates",
+    "of_means",
+    "of_replicates",
+    "paired_means",
+    "quantile",
+    "two_sided",
+]
 
 _FURTHEST = 8.0
 """Beyond 8 standard errors (p = 1e-15) nobody asks how far."""
@@ -141,19 +149,46 @@ def of_means(
         def ends(z: float) -> tuple[Interval, Interval]:
             return a.score_interval(z), b.score_interval(z)
 
-        def correlation(z: float) -> FloatArray:
-            return _of_shares(a, b, covariance, shared, z)
+        def correlation(_: float) -> FloatArray:
+            return _of_shares(a, b, covariance, shared, _)
     else:
         fixed = _ratio(covariance, np.sqrt(a.variance * b.variance))
 
         def ends(z: float) -> tuple[Interval, Interval]:
             return _student(a, z), _student(b, z)
 
-        def correlation(z: float) -> FloatArray:
+        def correlation(_: float) -> FloatArray:
             return fixed
 
     freedom = _welch(a.variance, a.freedom, b.variance, b.freedom)
     return Difference(a.value, b.value, ends, correlation, np.sqrt(variance), freedom, (a, b))
+
+
+def paired_means(a: ClusterMeans, b: ClusterMeans, covariance: FloatArray) -> Difference:
+    """Compare two means of the same rows, two models' on the same people, say.
+
+    Nothing but their own clusters tells how two models' mistakes hang together, so everyone's
+    correlation within clusters does not enter the correlation here.
+
+    Parameters
+    ----------
+    a, b : ClusterMeans
+        Of h groups each, row by row the same people.
+    covariance : [h] float
+        Of the two values, by the clusters' residuals.
+    """
+    found = of_means(a, b, covariance, np.zeros_like(covariance))
+    if not a.shares:
+        return found
+
+    def correlation(z: float) -> FloatArray:
+        with np.errstate(invalid="ignore"):
+            one, two = a.binomial() * a.design_effect(z), b.binomial() * b.design_effect(z)
+            tied = covariance * np.sqrt(a.growth(z) * b.growth(z))
+        flat = (a.variance <= _FLAT) | (b.variance <= _FLAT)
+        return np.asarray(np.where(flat, 0.0, _ratio(tied, np.sqrt(one * two))))
+
+    return replace(found, correlation=correlation)
 
 
 def _student(group: ClusterMeans, z: float) -> Interval:
@@ -212,7 +247,7 @@ def _welch(
     """Degrees of freedom of a sum of two variances (Welch and Satterthwaite)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         found = (one + two) ** 2 / (one**2 / free_one + two**2 / free_two)
-    return np.nan_to_num(found, nan=1.0)
+    return np.asarray(np.nan_to_num(found, nan=1.0))
 
 
 def _ratio(x: FloatArray, y: FloatArray) -> FloatArray:

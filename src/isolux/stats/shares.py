@@ -1,4 +1,4 @@
-"""Shares of 0/1 answers that come in clusters: intervals that hold wherever clusters leave any hope.
+"""Shares of 0/1 answers that come in clusters: intervals that hold wherever clusters give hope.
 
 Wilson's score interval, with n divided by a design effect. Where a group's own clusters are few, or
 it is all but flawless, its own design effect is too small as often as too large, so the largest of
@@ -27,6 +27,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -40,7 +41,14 @@ from isolux.stats.statistic import FloatArray
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["ClusterMeans", "are_shares", "cluster_means", "pooled_correlation", "quantile"]
+__all__ = [
+    "ClusterMeans",
+    "are_shares",
+    "cluster_means",
+    "joined",
+    "pooled_correlation",
+    "quantile",
+]
 
 _GUESS = 0.2
 """Correlation assumed when clusters are weighed to estimate it: one big cluster must not decide."""
@@ -85,8 +93,10 @@ class ClusterMeans:
 
     def at(self, rows: IntArray) -> ClusterMeans:
         """Return some of the groups."""
-        arrays = (self.value, self.units, self.variance, self.freedom, self.size, self.rare)
-        return ClusterMeans(*(array[rows] for array in arrays), self.correlation, self.shares)
+        return ClusterMeans(
+            self.value[rows], self.units[rows], self.variance[rows], self.freedom[rows],
+            self.size[rows], self.rare[rows], self.correlation, self.shares,
+        )  # fmt: skip
 
     def binomial(self) -> FloatArray:
         """Variance that independent rows would have."""
@@ -119,7 +129,8 @@ class ClusterMeans:
         41 of 60 in rows that are independent, as in the textbook:
 
         >>> one = np.ones(1)
-        >>> group = ClusterMeans(one * 41 / 60, 60 * one, 0.0037 * one, 59 * one, one, 19 * one, 0.0)
+        >>> share, units = one * 41 / 60, 60 * one
+        >>> group = ClusterMeans(share, units, 0.0037 * one, 59 * one, one, 19 * one, 0.0)
         >>> ends = group.score_interval(1.959964)
         >>> ends.low.round(4).item(), ends.high.round(4).item()
         (0.5577, 0.7869)
@@ -136,6 +147,18 @@ class ClusterMeans:
         high = np.where(p >= 1.0, 1.0, np.minimum(centre + half, 1.0))
         none = np.isnan(p)
         return Interval(np.where(none, np.nan, low), np.where(none, np.nan, high))
+
+
+def joined(parts: Sequence[ClusterMeans]) -> ClusterMeans:
+    """Stack groups of one metric; at least one part."""
+
+    def stack(name: str) -> FloatArray:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    return ClusterMeans(
+        stack("value"), stack("units"), stack("variance"), stack("freedom"), stack("size"),
+        stack("rare"), parts[0].correlation, parts[0].shares,
+    )  # fmt: skip
 
 
 def quantile(z: FloatArray | float, freedom: FloatArray) -> FloatArray:
@@ -186,7 +209,7 @@ def cluster_means(
     g = sums.shape[0]
 
     def total(x: FloatArray) -> FloatArray:
-        return np.bincount(rows, weights=x, minlength=g)
+        return np.bincount(rows, weights=x, minlength=g).astype(np.float64)
 
     units = total(c * n)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -206,14 +229,13 @@ def _freedom(
     share: FloatArray,
     lift: FloatArray,
     units: FloatArray,
-    total: object,
+    total: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
     """Satterthwaite's degrees of freedom of CR2 for independent rows, in closed form.
 
     With ``a = k n``, ``b = k n / N`` and ``k² = 1 / (1 - n / N)`` the residuals' covariance is
     ``diag(k² n) - a b' - b a' + N b b'``; its trace squared over the trace of its square.
     """
-    assert callable(total)  # noqa: S101 - a sum by group
     k = np.sqrt(lift)
     a, b, d = k * n, k * share, lift * n
     aa, ab, bb = total(c * a * a), total(c * a * b), total(c * b * b)
@@ -222,7 +244,7 @@ def _freedom(
     square = total(c * (d * d + 2.0 * d * inner)) + 2.0 * units * total(c * d * b * b)
     square += 2.0 * aa * bb + 2.0 * ab**2 - 4.0 * units * ab * bb + units**2 * bb**2
     found = np.divide(trace**2, square, out=np.ones_like(trace), where=square > 0.0)
-    return np.maximum(np.nan_to_num(found, nan=1.0), 1.0)
+    return np.asarray(np.maximum(np.nan_to_num(found, nan=1.0), 1.0))
 
 
 def _entries(
