@@ -35,18 +35,20 @@ from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
+from isolux.people.loading import judged_people
 from isolux.report.html import write_report
 from isolux.vocabulary.spec import parse_spec
 from isolux.tasks import score
 mark("import")
 spec = parse_spec(json.loads(sys.argv[1]))
-people = inputs.load_people(spec); mark("load")
+people = judged_people(spec); mark("load")
 answers, _, _ = inputs.read_answers(spec, people)
-scores = score(spec.task, people, answers, **inputs.task_options(spec)); mark("score")
-who = membership(people.attributes, spec.by, groupings(spec, people.attributes),
+scores = score(spec.task.name, people, answers, **inputs.task_options(spec)); mark("score")
+who = membership(people.attributes, spec.groups.by,
+                 groupings(spec.groups, people.attributes),
                  units=scores.judged_units()); mark("groups")
-found = measure_groups(scores, who.frame, spec); mark("replicates and intervals")
-measure_disparities(found, spec, {}); mark("tests and disparities")
+found = measure_groups(scores, who.frame, spec.statistics); mark("replicates and intervals")
+measure_disparities(found, spec.comparing, {}); mark("tests and disparities")
 done = pipeline.run_audit(spec)
 whole = time.process_time() - at; at = time.process_time()
 spent["findings and record"] = round(max(whole - sum(list(spent.values())[1:]), 0.0), 3)

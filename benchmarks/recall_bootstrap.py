@@ -20,10 +20,10 @@ from benchmarks._facet_scale import BY, make
 from benchmarks.detection_groups import SHARES, best, growth
 from isolux.groups import membership
 from isolux.groups.measure import group_means, measure_groups
-from isolux.vocabulary.spec import parse_spec
+from isolux.vocabulary.spec import Statistics
 
 REPLICATES = 2_000
-SPEC = parse_spec({"data": "made:up", "task": "detection", "by": BY, "replicates": REPLICATES})
+SPEC = Statistics(replicates=REPLICATES)
 
 
 def main() -> None:

@@ -6,8 +6,8 @@ import isolux
 from isolux.tasks import score
 from isolux.vocabulary.containers import Run, Scores
 from isolux_worlds import Detector, Effect, Scene
-from isolux_worlds.scene_world import simulate_scene
-from isolux_worlds.scenes import SceneAttribute
+from isolux_worlds.scenes.scene import SceneAttribute
+from isolux_worlds.scenes.scene_world import simulate_scene
 
 TONES = SceneAttribute(name="tone", shares={"a": 0.5, "b": 0.3, "c": 0.2})
 

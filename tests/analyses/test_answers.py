@@ -8,14 +8,14 @@ import pytest
 
 from isolux.analyses._answers import answer_columns
 from isolux.io import run_directory
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Predictions
 from tests.cli._run import isolux
 
 DEMO = ["tone", "job", "prediction_aurora", "score_aurora", "prediction_borealis", "score_borealis"]
 
 
 def found(columns, **settings):
-    return answer_columns(AuditSpec(data="table:people.csv", **settings), columns)
+    return answer_columns(Predictions(**settings), columns)
 
 
 def test_all_models_answers_and_scores_are_found_by_one_models_name():

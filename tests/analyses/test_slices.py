@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from isolux.analyses.slices import CAPTION, explain
-from isolux.analyses.slices.search import held_out_rows
+from isolux.analyses.slices.searching import held_out_rows
 from isolux.verbs.explain import explain_run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import COMPARISONS, FINDINGS, check

@@ -17,11 +17,11 @@ from isolux.verbs.explain import explain_run
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import COMPARISONS, FINDINGS, check
 from tests.analyses._scene import scene_run
 
-SPEC = AuditSpec(data="x", replicates=200, min_units=1, min_clusters=1)
+SPEC = Comparing(replicates=200, min_units=1, min_clusters=1)
 
 
 def small(seed, n=60):

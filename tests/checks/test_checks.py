@@ -7,8 +7,9 @@ import pytest
 from PIL import Image
 
 from isolux.checks import boxes, ids, keypoints, masks, splits, values
-from isolux.geometry.masks import masks_from_bitmaps, masks_to_coco
+from isolux.geometry.masks import masks_to_coco
 from isolux.vocabulary.errors import SpecError
+from tests._masks import masks_from_bitmaps
 from tests.checks._dataset import dataset
 
 SIZE = {"image_id": ["i0"], "width": [64], "height": [48]}

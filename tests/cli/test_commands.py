@@ -9,22 +9,28 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.cli.audit import audit
-from isolux.vocabulary.spec import AuditSpec
+from isolux.cli.audit import audit_command
+from isolux.vocabulary import registry
+from isolux.vocabulary.spec import FLAT, declared, flat_name, task_parameters
 from tests.cli._run import isolux as run
 
 
-def test_every_flag_has_a_field_and_every_field_a_flag():
-    flags = set(inspect.signature(audit).parameters)
-    assert flags == set(AuditSpec.model_fields)
+@pytest.mark.parametrize("task", registry.names("tasks"))
+def test_every_setting_has_a_flag_and_every_flag_a_setting(task):
+    flags = set(inspect.signature(audit_command(["--task", task], everything=True)).parameters)
+    own = {flat_name(name) for name in task_parameters(task)}
+    assert flags == {*FLAT, "protocol", "option", *(n for n in own if "." not in n)}
 
 
-def test_every_field_is_explained():
-    assert [n for n, f in AuditSpec.model_fields.items() if not f.description] == []
+@pytest.mark.parametrize("task", registry.names("tasks"))
+def test_every_setting_is_explained(task):
+    said = {**{n: declared(n).description for n in FLAT},
+            **{n: option.description for n, option in task_parameters(task).items()}}  # fmt: skip
+    assert [name for name, text in said.items() if not text] == []
 
 
 def test_help_shows_the_flags_of_the_readme(monkeypatch, capsys):
-    ran = run(monkeypatch, capsys, "audit", "--help")
+    ran = run(monkeypatch, capsys, "audit", "--help-all")
     assert ran.code == 0
     for flag in (
         "--prediction-column",

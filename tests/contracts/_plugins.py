@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from isolux.vocabulary import registry
-from isolux.vocabulary.info import AnalysisInfo, CheckInfo, DatasetInfo, DerivedInfo, Info, TaskInfo
+from isolux.vocabulary.info import Info
 
 
 @dataclass(frozen=True)
@@ -17,18 +17,12 @@ class Room:
 
     info: type[Info]
     function: str | None
-    by_place: int = 0
+    by_place: int
 
 
 ROOMS = {
-    "datasets": Room(DatasetInfo, "load", 1),
-    "predictions": Room(Info, "read", 1),
-    "models": Room(Info, "load", 1),
-    "derive": Room(DerivedInfo, "derive", 1),
-    "checks": Room(CheckInfo, "check", 1),
-    "tasks": Room(TaskInfo, "score", 2),
-    "analyses": Room(AnalysisInfo, "explain", 1),
-    "papers": Room(Info, None),
+    room: Room(info, function, {"tasks": 2, "papers": 0}.get(room, 1))
+    for room, (info, function) in registry.CONTRACTS.items()
 }
 
 

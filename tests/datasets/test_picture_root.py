@@ -69,8 +69,8 @@ def test_the_command_line_names_it(tmp_path):
     picture(tmp_path)
     (tmp_path / "elsewhere").mkdir()
     spec = audit_of(labels(tmp_path))
-    assert load_people(spec).root == str(tmp_path.resolve())
-    named = load_people(spec.model_copy(update={"images": str(tmp_path / "elsewhere")}))
+    assert load_people(spec.people).root == str(tmp_path.resolve())
+    named = load_people(spec.people.model_copy(update={"images": str(tmp_path / "elsewhere")}))
     assert named.root == str((tmp_path / "elsewhere").resolve())
     with pytest.raises(FileError, match="no such folder"):
-        load_people(spec.model_copy(update={"images": str(tmp_path / "nowhere")}))
+        load_people(spec.people.model_copy(update={"images": str(tmp_path / "nowhere")}))

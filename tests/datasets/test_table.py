@@ -270,7 +270,7 @@ def test_image_paths_that_leave_the_root_are_refused(tmp_path, cell):
 
 def test_names_that_look_like_markup_are_only_text(tmp_path):
     dataset = load(written(tmp_path, 'id,<script>\n1,"<b>&\n"\n'))
-    assert values(dataset, "<script>") == [("1", "<b>&\n", None)]
+    assert values(dataset, "<script>") == [("1", "<b>&", None)]
 
 
 def test_a_file_that_is_none_is_said(tmp_path):
@@ -302,3 +302,31 @@ def test_any_text_gives_a_dataset_or_our_own_error(
         dataset = load(path, separator=separator, cluster=cluster, root=root)
         assert dataset.instances["instance_id"].is_unique().all()
         assert set(dataset.attributes["unit_id"]) <= set(dataset.instances["instance_id"])
+
+
+AGES = "id,age\na, 10-19\nb,10-19 \nc,9-Mar\nd,0-2\ne,9-Mar\n"
+
+
+def test_ranges_that_a_spreadsheet_took_for_dates_are_refused(tmp_path):
+    with pytest.raises(TableError, match="turned ranges into dates") as caught:
+        load(written(tmp_path, AGES))
+    assert "in all 2 cell(s): '9-Mar' for 3-9" in str(caught.value)
+    assert "--repair-ages" in str(caught.value)
+
+
+def test_they_are_turned_back_where_asked_for_and_blanks_around_labels_go(tmp_path):
+    dataset = load(written(tmp_path, AGES), repair_ages=True)
+    assert dataset.values_of("age")["value"].to_list() == ["10-19", "10-19", "3-9", "0-2", "3-9"]
+    (note,) = dataset.notes
+    assert note.startswith("2 cell(s) of 'age' said '9-Mar', as a spreadsheet writes a date")
+    assert note.endswith("were repaired to '3-9'.")
+
+
+def test_a_column_of_dates_stays_one(tmp_path):
+    dataset = load(written(tmp_path, "id,day\na,9-Mar\nb,19-Oct\n"))
+    assert dataset.values_of("day")["value"].to_list() == ["9-Mar", "19-Oct"]
+
+
+def test_whole_numbers_that_pandas_wrote_with_a_decimal_are_whole(tmp_path):
+    dataset = load(written(tmp_path, "id,smiles\na,1.0\nb,0.0\nc,\n"))
+    assert dataset.values_of("smiles")["value"].to_list() == ["1", "0", None]

@@ -8,10 +8,10 @@ import pytest
 
 from isolux import derive
 from isolux.derive import crowding, framing, occlusion, size
-from isolux.geometry.boxes import iou_xywh
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
+from tests.geometry._coco import every_iou
 
 INFO = DatasetInfo(title="People in boxes", summary="Made up.", references=())
 # Image 1 is 200 x 100. a: 20 x 20; b: 40 x 50 at the left border; c: overlaps b by 20 x 50.
@@ -95,7 +95,7 @@ def test_the_highest_overlap_is_that_of_all_pairs():
         instance_id=pl.Series([f"p{i:02}" for i in range(n)]),
         image_id=pl.Series([str(i) for i in image]),
     )
-    overlap = iou_xywh(boxes, boxes)
+    overlap = every_iou(boxes, boxes)
     overlap[(image[:, None] != image[None, :]) | np.eye(n, dtype=bool)] = 0.0
     found = crowding.derive(Dataset(name="x", info=INFO, instances=frame))
     got = found.filter(attribute="highest_overlap")["number"].to_numpy()

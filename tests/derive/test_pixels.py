@@ -178,7 +178,8 @@ def test_large_pictures_are_halved_and_boxes_with_them(tmp_path, form):
 
 def _column(x, shape):
     """Run lengths of one column of a picture, as COCO compresses them."""
-    from isolux.geometry.masks import masks_from_bitmaps, masks_to_coco
+    from isolux.geometry.masks import masks_to_coco
+    from tests._masks import masks_from_bitmaps
 
     drawn = np.zeros((1, *shape[:2]), dtype=np.uint8)
     drawn[0, :, x] = 1

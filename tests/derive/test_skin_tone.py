@@ -15,8 +15,8 @@ from PIL import Image
 
 from isolux import derive
 from isolux.derive import skin_tone
-from isolux.derive._colour import LINEAR, lab_of_srgb, lightness_of_luminance
-from isolux.derive.skin_tone import ita_of_skin
+from isolux.derive._colour import LINEAR, lab_of_light, lightness_of_luminance
+from isolux.derive.skin_tone import ita_of_light
 from isolux.derive.skin_tone.pixels import skin_in_box, skin_in_mask
 from isolux.vocabulary.errors import SpecError
 from tests._shared import CHECKOUT
@@ -24,6 +24,10 @@ from tests.derive._cielab import MONK, ita, lab, rgb_of
 from tests.derive._pictured import of, pictured
 
 PAGE = CHECKOUT / "docs" / "methods" / "pixels.md"
+
+
+def ita_of_skin(rgb):
+    return ita_of_light(LINEAR[rgb])
 
 
 def picture(rgb, size=(90, 90)):
@@ -103,7 +107,7 @@ def test_the_page_prints_these_angles():
 @settings(max_examples=300, deadline=None)
 @given(st.tuples(*[st.integers(0, 255)] * 3))
 def test_every_colour_agrees_with_a_second_cielab(rgb):
-    found = lab_of_srgb(np.array(rgb, dtype=np.uint8))
+    found = lab_of_light(LINEAR[np.array(rgb, dtype=np.uint8)])
     assert found == pytest.approx(lab(rgb), abs=0.02)
     luminance = np.array([((lab(rgb)[0] + 16) / 116) ** 3])
     if lab(rgb)[0] > 8:
@@ -112,7 +116,7 @@ def test_every_colour_agrees_with_a_second_cielab(rgb):
 
 def test_greys_have_no_colour():
     greys = np.repeat(np.arange(256, dtype=np.uint8)[:, None], 3, axis=1)
-    assert np.abs(lab_of_srgb(greys)[:, 1:]).max() < 1e-9
+    assert np.abs(lab_of_light(LINEAR[greys])[:, 1:]).max() < 1e-9
 
 
 # Tungsten light on a camera that is set for daylight, mildly: a third more red, a third less blue.

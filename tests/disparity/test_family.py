@@ -13,7 +13,7 @@ from isolux.stats.multiplicity import bonferroni, holm, max_t
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import SumStatistic
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from tests._scored import members, scored
 
 # Eight subjects of two photos, four to a group.
@@ -25,7 +25,7 @@ WITHIN = ["dark", "light"] * 8
 
 
 def _spec(**more):
-    return AuditSpec(data="x", **{"min_units": 1, "min_clusters": 1, "replicates": 2000, **more})
+    return Comparing(**{"min_units": 1, "min_clusters": 1, "replicates": 2000, **more})
 
 
 def _family(membership, references=None, scores=None, **more):

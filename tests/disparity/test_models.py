@@ -10,7 +10,7 @@ import pytest
 
 from isolux.disparity.models import class_rankings, compare_models
 from isolux.groups.measure import measure_groups
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import COMPARISONS, check
 from tests._scored import members, scored, stacked
 
@@ -23,7 +23,7 @@ Y[:2], Y[60:70] = 0.0, 1.0
 
 
 def _compare(x=X, y=Y, clusters=None, **more):
-    spec = AuditSpec(data="d", **{"min_units": 1, "replicates": 1000, **more})
+    spec = Comparing(**{"min_units": 1, "replicates": 1000, **more})
     scores = stacked(scored(x, clusters, model="x"), scored(y, clusters, model="y"))
     estimates = measure_groups(scores, members(g=GROUP), spec)
     return estimates, compare_models(estimates, spec, ("x", "y"))
@@ -90,7 +90,7 @@ def test_clusters_that_change_together_count_once():
 
 
 def test_swapping_the_models_mirrors_everything():
-    spec = AuditSpec(data="d", min_units=1, replicates=1000)
+    spec = Comparing(min_units=1, replicates=1000)
     estimates, found = _compare()
     back = compare_models(estimates, spec, ("y", "x"))
     one, two = _rows(found)["g", "b"], _rows(back)["g", "b"]
@@ -103,7 +103,7 @@ def test_swapping_the_models_mirrors_everything():
 
 def test_models_that_share_no_metric_have_nothing_to_compare():
     estimates, _ = _compare()
-    spec = AuditSpec(data="d", replicates=100)
+    spec = Comparing(replicates=100)
     found = compare_models(estimates, spec, ("x", "no such model"))
     assert found.table.is_empty()
     assert found.table.schema == pl.Schema(COMPARISONS.schema)

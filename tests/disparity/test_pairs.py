@@ -10,7 +10,7 @@ from isolux.disparity.detectable import least_detectable
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.stats.intervals import Interval, difference_interval, log_ratio_interval
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import DISPARITIES, check
 from tests._scored import ACCURACY, ERROR, SELECTION, members, scored
 
@@ -21,7 +21,7 @@ GROUPS = [g for g in RATES for _ in range(SIZE)]
 
 
 def _measured(metric=ACCURACY, references=None, groups=GROUPS, values=VALUES, **more):
-    spec = AuditSpec(data="x", **{"min_units": 1, "replicates": 500, **more})
+    spec = Comparing(**{"min_units": 1, "replicates": 500, **more})
     estimates = measure_groups(scored(values, metric=metric), members(g=groups), spec)
     return estimates, measure_disparities(estimates, spec, references)
 

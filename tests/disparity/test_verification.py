@@ -17,7 +17,7 @@ from isolux.tasks.face_verification import score
 from isolux.verbs.audit import audit
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import DISPARITIES, INSTANCES, MEMBERSHIP, check
 
 INFO = DatasetInfo(title="Made up", summary="Faces that a test made up.", references=())
@@ -53,7 +53,7 @@ def judged(answers: dict[str, tuple[list[int], list[int]]], far: float = 0.1) ->
 
 
 def summaries(scores: Scores, members: pl.DataFrame, **settings: object) -> dict[str, dict]:
-    spec = AuditSpec(data="x", **{"min_units": 1, "min_clusters": 1, "replicates": 200, **settings})
+    spec = Comparing(**{"min_units": 1, "min_clusters": 1, "replicates": 200, **settings})
     found = measure_disparities(measure_groups(scores, members, spec), spec)
     rows = check(found.table, DISPARITIES).filter(pl.col("metric") == BOTH)
     assert rows["kind"].to_list() == KINDS * (rows.height // 3)

@@ -12,7 +12,7 @@ from isolux.groups.measure import measure_groups
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from tests._scored import ACCURACY, ERROR, members, scored
 
 SIZE = 40
@@ -22,7 +22,7 @@ GROUPS = [g for g in RATES for _ in range(SIZE)]
 
 
 def _measured(metric=ACCURACY, references=None, groups=GROUPS, values=VALUES, **more):
-    spec = AuditSpec(data="x", **{"min_units": 1, "replicates": 500, **more})
+    spec = Comparing(**{"min_units": 1, "replicates": 500, **more})
     estimates = measure_groups(scored(values, metric=metric), members(g=groups), spec)
     return estimates, measure_disparities(estimates, spec, references)
 
@@ -77,6 +77,26 @@ def test_tau_is_paule_mandels_with_pooled_variances():
     assert row["value"] == pytest.approx(found.tau, rel=0.02)
     assert (row["low"], row["high"]) == pytest.approx((found.low, found.high), rel=0.05)
     assert row["value"] < _row(measured.table, "standard_deviation")["value"]
+
+
+def test_tau_takes_the_unbiased_variance_of_few_units():
+    # A replicate redraws a group's c units, whose own variance divides by c; the variance that is
+    # expected of new units divides by c - 1. With 10 units that is a ninth more.
+    right = {"a": (3, 10), "b": (9, 12), "c": (19, 20)}
+    values = [v for k, n in right.values() for v in [1.0] * k + [0.0] * (n - k)]
+    groups = [g for g, (_, n) in right.items() for _ in range(n)]
+    estimates, measured = _measured(groups=groups, values=values)
+    row = _row(measured.table, "noise_corrected_sd")
+    rows = measured.family.tested["g", 0].members
+    rates, drawn = estimates.value[rows, 0], estimates.replicates[rows, 0]
+    assert rates.tolist() == [0.3, 0.75, 0.95]
+    c = np.array([10.0, 12.0, 20.0])
+    unbiased = np.cov(drawn) * np.sqrt(np.outer(c / (c - 1), c / (c - 1)))
+    found = noise_corrected_sd(rates, pooled_covariance(unbiased, c), degrees_of_freedom=c - 1)
+    assert row["value"] == pytest.approx(found.tau, rel=1e-12)
+    biased = pooled_covariance(np.cov(drawn), c)
+    plain = noise_corrected_sd(rates, biased, degrees_of_freedom=c - 1)
+    assert plain.tau > 1.001 * found.tau
 
 
 def test_the_range_lies_within_the_pairs_and_reaches_their_p():
@@ -140,7 +160,7 @@ def test_equalized_odds_is_the_larger_range_of_the_two():
     true = scored([1.0] * 30 + [0.0] * 10 + [1.0] * 20 + [0.0] * 20, metric=RATE_METRICS[0])
     false = scored([1.0] * 5 + [0.0] * 35 + [1.0] * 25 + [0.0] * 15, metric=RATE_METRICS[1])
     both = Scores(pl.concat([true.units, false.units]), info)
-    spec = AuditSpec(data="x", min_units=1, replicates=300)
+    spec = Comparing(min_units=1, replicates=300)
     estimates = measure_groups(both, members(g=["a"] * 40 + ["b"] * 40), spec)
     table = measure_disparities(estimates, spec).table
     odds = _row(table, "equalized_odds_difference")

@@ -13,11 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary import registry
+from isolux.vocabulary.spec import FLAT, flat_name, task_parameters
 from tests.docs import _pages as pages
 from tests.docs._people import write_people
 
-FLAGS = {"--" + field.replace("_", "-") for field in AuditSpec.model_fields} | {"--help"}
+OF_TASKS = [flat_name(n) for task in registry.names("tasks") for n in task_parameters(task)]
+FLAGS = {"--" + name.replace("_", "-") for name in [*FLAT, "protocol", "option", *OF_TASKS]} | {
+    "--help", "--help-all",
+}  # fmt: skip
 
 
 def _program(blocks: list[pages.Block]) -> str:

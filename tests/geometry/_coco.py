@@ -10,6 +10,7 @@ import numpy as np
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
+from isolux.geometry.boxes import pairs_iou_xywh
 from isolux.geometry.matching import (
     AREA_RANGES_PX,
     IOU_THRESHOLDS,
@@ -19,6 +20,36 @@ from isolux.geometry.matching import (
     outside_range,
     ranks_in_image,
 )
+
+
+def every_iou(detections, truths, *, crowd=None, pixel_inclusive=False):
+    """Overlap of every box with every box, ``[n, m]``, row by row of ``pairs_iou_xywh``."""
+    n, m = len(detections), len(truths)
+    crowds = None if crowd is None else np.tile(crowd, n)
+    pairs = np.repeat(detections, m, axis=0), np.tile(truths, (n, 1))
+    found = pairs_iou_xywh(*pairs, crowd=crowds, pixel_inclusive=pixel_inclusive)
+    return found.reshape(n, m)
+
+
+def detection_truth(found):
+    """The row of the person whom each detection is matched to, or -1: ``[n, T]``."""
+    dense = np.full((found.n_detections, len(found.thresholds)), -1)
+    dense[found.candidate] = found.candidate_truth
+    return dense
+
+
+def detection_ignored(found, outside=None):
+    """Which detections are neither right nor wrong: ``[n, T]``.
+
+    Those matched to an ignored person; and, where ``outside [n]`` is true (an area outside the
+    range looked at), those that matched no one.
+    """
+    dense = np.zeros((found.n_detections, len(found.thresholds)), bool)
+    if outside is not None:
+        dense |= outside[:, None]
+        dense[found.candidate] &= found.candidate_truth < 0
+    dense[found.candidate] |= found.candidate_ignored
+    return dense
 
 
 class _Evaluation(COCOeval):
@@ -116,7 +147,7 @@ def assert_same_matches(case, run, pairs, *, by_label=True):
         outside_truth, outside = (outside_range(area, low, high) for area in areas)
         truths = case.truth_table(by_label=by_label, also_ignored=outside_truth)
         found = match(pairs, detections, truths, max_detections=p.maxDets[-1])
-        by_detection, ignored = found.detection_truth(), found.detection_ignored(outside)
+        by_detection, ignored = detection_truth(found), detection_ignored(found, outside)
         n_cats = len(p.catIds) if by_label else 1
         for k in range(n_cats):
             for i in range(len(p.imgIds)):
@@ -168,7 +199,7 @@ def _precision_recall(case, pairs, area_range, limit):
     )
     truths = case.truth_table(also_ignored=outside_truth)
     found = match(pairs, detections, truths, max_detections=100)  # truncated below, by rank
-    matched, ignored = found.detection_truth() >= 0, found.detection_ignored(outside)
+    matched, ignored = detection_truth(found) >= 0, detection_ignored(found, outside)
     rank = ranks_in_image(detections)
     precision = np.full((len(IOU_THRESHOLDS), 101, case.n_labels), np.nan)
     recall = np.full((len(IOU_THRESHOLDS), case.n_labels), np.nan)

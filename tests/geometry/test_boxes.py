@@ -10,20 +10,16 @@ from pycocotools import mask as coco_mask
 
 from isolux.geometry.boxes import (
     BoxColumns,
-    box_area_xywh,
-    box_cxcywh_to_xywh,
     box_diagonal_xywh,
     box_pairs_xywh,
-    box_xywh_to_cxcywh,
     box_xywh_to_xyxy,
     box_xyxy_to_xywh,
     check_boxes_xywh,
-    clip_xywh,
-    iou_xywh,
     pairs_iou_xywh,
 )
 from isolux.geometry.matching import Detections, Truths
 from isolux.vocabulary.errors import SpecError, TableError
+from tests.geometry._coco import every_iou
 
 
 def boxes(most=8, smallest=0):
@@ -37,7 +33,7 @@ def boxes(most=8, smallest=0):
 def test_overlap_equals_pycocotools_to_the_last_bit(d, t, bits):
     crowd = np.array([bool(bits >> k & 1) for k in range(len(t))], dtype=bool)
     expected = np.asarray(coco_mask.iou(d, t, crowd.astype(np.uint8))).reshape(len(d), len(t))
-    assert np.array_equal(iou_xywh(d, t, crowd=crowd), expected)
+    assert np.array_equal(every_iou(d, t, crowd=crowd), expected)
 
 
 @given(boxes(), boxes(), st.booleans(), st.sampled_from([0.05, 0.5, 1.0]), st.randoms())
@@ -46,7 +42,7 @@ def test_pairs_are_the_entries_of_the_matrix_that_reach_the_lowest(d, t, inclusi
     detections = Detections(draw(len(d), 3), np.zeros(len(d)), draw(len(d), 2))
     truths = Truths(draw(len(t), 3), crowd=draw(len(t), 2) > 0, label=draw(len(t), 2))
     pairs = box_pairs_xywh(detections, truths, d, t, lowest_iou=lowest, pixel_inclusive=inclusive)
-    full = iou_xywh(d, t, crowd=truths.crowd, pixel_inclusive=inclusive)
+    full = every_iou(d, t, crowd=truths.crowd, pixel_inclusive=inclusive)
     together = (detections.image[:, None] == truths.image) & (
         detections.label[:, None] == truths.label
     )
@@ -61,17 +57,17 @@ def test_pairs_are_the_entries_of_the_matrix_that_reach_the_lowest(d, t, inclusi
 def test_one_pixel_more_in_the_conversion_or_in_the_overlap_is_the_same():
     # WIDER FACE: overlap of 11 × 11 and 11 × 11 pixels shifted by 5: 6 × 11 shared of 176.
     corners = np.array([[0.0, 0, 10, 10]]), np.array([[5.0, 0, 15, 10]])
-    inside = iou_xywh(*(box_xyxy_to_xywh(c) for c in corners), pixel_inclusive=True)
-    before = iou_xywh(*(box_xyxy_to_xywh(c, pixel_inclusive=True) for c in corners))
+    inside = every_iou(*(box_xyxy_to_xywh(c) for c in corners), pixel_inclusive=True)
+    before = every_iou(*(box_xyxy_to_xywh(c, pixel_inclusive=True) for c in corners))
     assert inside[0, 0] == before[0, 0] == 66 / 176
-    assert iou_xywh(*(box_xyxy_to_xywh(c) for c in corners))[0, 0] == 50 / 150
+    assert every_iou(*(box_xyxy_to_xywh(c) for c in corners))[0, 0] == 50 / 150
 
 
 def test_a_box_without_area_overlaps_nothing_but_is_one_pixel_thick_when_inclusive():
     line, square = np.array([[2.0, 2, 0, 4]]), np.array([[0.0, 0, 10, 10]])
-    assert iou_xywh(line, line)[0, 0] == 0
-    assert iou_xywh(line, square)[0, 0] == 0
-    assert iou_xywh(line, square, pixel_inclusive=True)[0, 0] == 5 / 121
+    assert every_iou(line, line)[0, 0] == 0
+    assert every_iou(line, square)[0, 0] == 0
+    assert every_iou(line, square, pixel_inclusive=True)[0, 0] == 5 / 121
 
 
 @pytest.mark.parametrize("inclusive", [False, True])
@@ -84,7 +80,7 @@ def test_a_box_that_is_none_overlaps_nothing(faulty, inclusive):
     one_image = Detections(np.array([0]), np.ones(1)), Truths(np.array([0]))
     for a, b in ((faulty, good), (good, faulty), (faulty, faulty)):
         with np.errstate(invalid="ignore"):
-            assert not iou_xywh(a, b, pixel_inclusive=inclusive)[0, 0] > 0
+            assert not every_iou(a, b, pixel_inclusive=inclusive)[0, 0] > 0
         options = {"lowest_iou": 1e-9, "pixel_inclusive": inclusive}
         assert len(box_pairs_xywh(*one_image, a, b, **options)) == 0
 
@@ -94,7 +90,6 @@ def test_conversions_come_back(xywh, inclusive):
     xyxy = box_xywh_to_xyxy(xywh, pixel_inclusive=inclusive)
     there_and_back = box_xyxy_to_xywh(xyxy, pixel_inclusive=inclusive)
     np.testing.assert_allclose(there_and_back, xywh, atol=1e-12)
-    np.testing.assert_allclose(box_cxcywh_to_xywh(box_xywh_to_cxcywh(xywh)), xywh, atol=1e-12)
 
 
 def test_conversions_by_hand():
@@ -105,31 +100,7 @@ def test_conversions_by_hand():
     assert box_xyxy_to_xywh(np.array([10.0, 20, 39, 59]), pixel_inclusive=True).tolist() == [
         *(10, 20, 30, 40)
     ]
-    assert box_xywh_to_cxcywh(box).tolist() == [[25, 40, 30, 40]]
     assert box_diagonal_xywh(box).tolist() == [50]
-
-
-def test_areas_by_hand():
-    sides = np.array([[0.0, 0, 3, 4], [9, 9, 0, 4], [0, 0, -2, -2]])
-    assert box_area_xywh(sides).tolist() == [12, 0, 0]
-    assert box_area_xywh(sides, pixel_inclusive=True).tolist() == [20, 5, 0]
-
-
-def test_clipping_keeps_what_is_inside():
-    # An image 100 wide and 80 high: over the left edge, over the bottom, wholly to the right.
-    given_boxes = np.array([[-5.0, 10, 20, 10], [10, 70, 5, 30], [120, 10, 5, 5]])
-    assert clip_xywh(given_boxes, 100, 80).tolist() == [
-        [0, 10, 15, 10],
-        [10, 70, 5, 10],
-        [100, 10, 0, 5],
-    ]
-    assert clip_xywh(given_boxes[:1], np.array([7]), np.array([15])).tolist() == [[0, 10, 7, 5]]
-
-
-@given(boxes())
-def test_aligned_pairs_are_the_diagonal(d):
-    shifted = d + np.array([1, 0, 0, 0.5])
-    assert np.array_equal(pairs_iou_xywh(d, shifted), np.diag(iou_xywh(d, shifted)))
 
 
 def test_columns_of_a_frame_go_in_as_they_are():
@@ -180,14 +151,13 @@ def test_too_few_boxes_or_numbers_are_refused():
     with pytest.raises(SpecError, match="not as many boxes as rows"):
         box_pairs_xywh(*sides, np.ones((2, 4)), np.ones((1, 4)))
     with pytest.raises(SpecError, match="four numbers each"):
-        iou_xywh(np.ones((1, 3)), np.ones((1, 4)))
+        pairs_iou_xywh(np.ones((1, 3)), np.ones((1, 4)))
 
 
 def test_inputs_are_unchanged():
     d = np.array([[0.0, 0, -1, 5], [3, 3, 4, 4]])
     before = d.copy()
-    for function in (box_xywh_to_xyxy, box_xyxy_to_xywh, box_xywh_to_cxcywh, box_area_xywh):
+    for function in (box_xywh_to_xyxy, box_xyxy_to_xywh, box_diagonal_xywh):
         function(d)
-    clip_xywh(d, 5, 5)
-    iou_xywh(d, d)
+    pairs_iou_xywh(d, d)
     assert np.array_equal(d, before)

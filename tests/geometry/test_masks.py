@@ -9,19 +9,27 @@ from hypothesis.extra import numpy as hnp
 from pycocotools import mask as coco_mask
 
 from isolux.geometry.masks import (
-    iou_masks,
     mask_pairs,
-    masks_from_bitmaps,
     masks_from_coco,
     masks_from_counts,
     masks_to_coco,
     pairs_common_px,
+    pairs_iou_masks,
     union_of_parts,
 )
 from isolux.geometry.matching import Detections, Truths
 from isolux.vocabulary.errors import SpecError, TableError
+from tests._masks import masks_from_bitmaps
 
 FOUR_BY_THREE = np.array([4]), np.array([3])
+
+
+def iou_masks(detections, truths, *, crowd=None):
+    """Overlap of every mask with every mask of one image: ``[n, m]``."""
+    n, m = len(detections), len(truths)
+    rows, columns = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
+    crowds = None if crowd is None else np.asarray(crowd)[columns]
+    return pairs_iou_masks(detections, rows, truths, columns, crowd=crowds).reshape(n, m)
 
 
 def bitmaps(least=0, most=6):

@@ -16,6 +16,7 @@ from isolux.geometry.matching import (
     ranks_in_image,
 )
 from isolux.vocabulary.errors import SpecError, TableError
+from tests.geometry._coco import detection_ignored, detection_truth
 
 
 def pairs_of(rows, n_detections, n_truths, lowest=0.5):
@@ -34,7 +35,7 @@ def test_the_surer_detection_takes_its_best_person_and_the_other_what_is_left():
     # at .5, nobody at .75.
     pairs = pairs_of([(0, 0, 0.9), (0, 1, 0.55), (1, 0, 0.8), (1, 1, 0.6)], 2, 2)
     found = match(pairs, *one_image([0.6, 0.9], 2), max_detections=None, thresholds=(0.5, 0.75))
-    assert found.detection_truth().tolist() == [[1, -1], [0, 0]]
+    assert detection_truth(found).tolist() == [[1, -1], [0, 0]]
     assert found.truth_detection.tolist() == [[1, 1], [0, -1]]
     assert found.truth_found.tolist() == [[True, True], [True, False]]
 
@@ -42,7 +43,7 @@ def test_the_surer_detection_takes_its_best_person_and_the_other_what_is_left():
 def test_equal_scores_keep_their_order_and_of_equal_overlaps_the_last_is_taken():
     pairs = pairs_of([(0, 0, 0.7), (0, 1, 0.7), (1, 0, 0.7), (1, 1, 0.7)], 2, 2)
     found = match(pairs, *one_image([0.5, 0.5], 2), max_detections=None, thresholds=(0.5,))
-    assert found.detection_truth().tolist() == [[1], [0]]
+    assert detection_truth(found).tolist() == [[1], [0]]
 
 
 def test_many_equal_scores_keep_their_order():
@@ -61,8 +62,8 @@ def test_an_ignored_person_is_taken_last_and_a_crowd_again_and_again():
     flags = {"ignore": np.array([True, False, False]), "crowd": np.array([False, False, True])}
     sides = one_image([0.9, 0.8, 0.7, 0.6, 0.5], 3, **flags)
     found = match(pairs_of(rows, 5, 3), *sides, max_detections=None, thresholds=(0.5,))
-    assert found.detection_truth().ravel().tolist() == [1, 0, 2, 2, -1]
-    assert found.detection_ignored().ravel().tolist() == [False, True, True, True, False]
+    assert detection_truth(found).ravel().tolist() == [1, 0, 2, 2, -1]
+    assert detection_ignored(found).ravel().tolist() == [False, True, True, True, False]
     assert found.truth_detection.ravel().tolist() == [1, 0, 3]
     assert found.truth_ignored.tolist() == [True, False, True]
 
@@ -79,7 +80,7 @@ def test_a_detection_outside_the_range_is_ignored_unless_it_found_someone():
         pairs, *one_image([0.9, 0.8, 0.7], 1), max_detections=None, thresholds=(0.5, 0.95)
     )
     outside = np.array([True, True, False])
-    assert found.detection_ignored(outside).tolist() == [[False, True], [True, True], [False] * 2]
+    assert detection_ignored(found, outside).tolist() == [[False, True], [True, True], [False] * 2]
 
 
 def test_only_the_surest_of_an_image_or_of_its_class_take_part():
@@ -135,12 +136,12 @@ def test_a_match_against_one_group_is_a_match_without_the_others(tangle):
     assert np.array_equal(removed.truth_detection[group], ignored.truth_detection[group])
     assert (removed.truth_detection[~group] == -1).all()
     assert (removed.truth_ignored == ~group).all()
-    assert not removed.detection_ignored().any()
+    assert not detection_ignored(removed).any()
     if kept:
         alone = match(pairs_of(kept, n, m), *sides, max_detections=None)
         assert np.array_equal(removed.truth_detection, alone.truth_detection)
-    took_other = ~group[ignored.detection_truth()] & (ignored.detection_truth() >= 0)
-    assert np.array_equal(ignored.detection_ignored(), took_other)
+    took_other = ~group[detection_truth(ignored)] & (detection_truth(ignored) >= 0)
+    assert np.array_equal(detection_ignored(ignored), took_other)
 
 
 @given(tangles())
@@ -161,9 +162,9 @@ def test_best_overlap_finds_everyone_whom_a_one_to_one_match_finds(tangle):
 def test_nobody_found_is_no_error():
     empty = Pairs(*(np.empty(0, int),) * 3, np.empty(0), 0.5, 2, 3)
     found = match(empty, *one_image([0.5, 0.6], 3), max_detections=1)
-    assert found.detection_truth().shape == (2, 10)
+    assert detection_truth(found).shape == (2, 10)
     assert not found.truth_found.any()
-    assert found.detection_ignored(np.array([True, False])).sum() == 10
+    assert detection_ignored(found, np.array([True, False])).sum() == 10
     assert match_best_overlap(empty).truth_iou.tolist() == [0, 0, 0]
     nothing = Pairs(*(np.empty(0, int),) * 3, np.empty(0), 0.5, 0, 0)
     assert match(nothing, *one_image([], 0), max_detections=100).truth_found.shape == (0, 10)

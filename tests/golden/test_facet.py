@@ -8,7 +8,7 @@ one decimal, so it may be off by .05, and a difference of two by .1. Each contra
 import polars as pl
 import pytest
 
-from isolux.disparity.measures import difference
+from isolux.disparity.formulas import difference
 from isolux.papers.facet import (
     DISAGREEMENTS,
     largest_differences,

@@ -14,11 +14,11 @@ from polars.testing import assert_frame_equal
 from isolux.groups.measure import group_means, measure_groups
 from isolux.groups.measure.entries import entries_of
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import GROUP_METRICS, check
 from tests._scored import ACCURACY, ERROR, members, scored, stacked
 
-SPEC = AuditSpec(data="x", min_units=2, min_clusters=2, replicates=100)
+SPEC = Comparing(min_units=2, min_clusters=2, replicates=100)
 SAME = ["model", "metric", "threshold", "attribute", "group", "values", "n_units", "n_clusters"]
 
 

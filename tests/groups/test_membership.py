@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isolux.groups import membership
-from isolux.vocabulary.errors import JoinError, TableError, UnknownNameError
+from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.spec import Grouping
 from isolux.vocabulary.tables import MEMBERSHIP, check
 
@@ -241,3 +241,18 @@ def test_fifty_thousand_units_by_twenty_attributes_take_little_time():
     found = membership(table, [f"a{i}" for i in range(k)], units=ids)
     assert time.process_time() - start < 8.0
     assert found.frame["unit_id"].n_unique() == n
+
+
+def test_groups_that_differ_by_case_alone_are_refused_with_their_sizes():
+    rows = pl.DataFrame(
+        {"unit_kind": "instance", "unit_id": ["a", "b", "c"], "attribute": "gender",
+         "value": ["Male", "male", "Male"]}
+    )  # fmt: skip
+    with pytest.raises(SpecError, match="differ by case or blanks alone") as caught:
+        membership(rows, ["gender"])
+    assert "'Male' (2), 'male' (1)" in str(caught.value)
+    hint = '--group "gender:Male=Male,male"'
+    assert hint in str(caught.value)
+    merged = Grouping(attribute="gender", merge={"Male": ("Male", "male")})
+    found = membership(rows, ["gender"], {"gender": merged}).frame
+    assert found["group"].to_list() == ["Male"] * 3

@@ -5,7 +5,7 @@ import pytest
 
 from isolux.groups import check_references, groupings, membership, references
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import UNKNOWN_VALUES, AuditSpec, Grouping
+from isolux.vocabulary.spec import UNKNOWN_VALUES, Grouping, Groups
 
 
 def attributes_of(**values):
@@ -29,7 +29,7 @@ TABLE = attributes_of(
 
 
 def spec(**fields):
-    return AuditSpec(data="table:people.csv", **fields)
+    return Groups(**fields)
 
 
 def test_every_attribute_that_by_uses_has_a_grouping_with_the_audits_settings():
@@ -185,30 +185,26 @@ def test_settings_reach_the_membership_table():
     audit = spec(
         by=("tone*gender",),
         group=("lighter=1,2,3", "tone:darker=9"),
-        reference=("tone*gender=lighter*F",),
     )
     frame = membership(TABLE, audit.by, groupings(audit, TABLE)).frame
     assert frame.select("group", "unit_id").rows() == [
         ("lighter × F", "u0"), ("lighter × F", "u2"), ("lighter × M", "u1"), ("darker × M", "u3"),
     ]  # fmt: skip
-    assert references(audit) == {"tone*gender": "lighter × F"}
-    check_references(references(audit), frame)
+    against = references(audit, ["tone*gender=lighter*F"])
+    assert against == {"tone*gender": "lighter × F"}
+    check_references(against, frame)
 
 
 def test_references_name_a_group_of_an_attribute_or_an_intersection():
     found = references(
-        spec(
-            by=("race", "race * gender", "income"),
-            reference=("race=White", "race*gender=White * Female", "income=<=5"),
-        )
+        spec(by=("race", "race * gender", "income")),
+        ("race=White", "race*gender=White * Female", "income=<=5"),
     )
     assert found == {"race": "White", "race*gender": "White × Female", "income": "<=5"}
 
 
 def test_references_hold_with_and_without_unknown():
-    found = references(
-        spec(by=("race*gender",), reference=("race*gender=White*Female",), unknown="both")
-    )
+    found = references(spec(by=("race*gender",), unknown="both"), ["race*gender=White*Female"])
     assert found == {
         "race*gender": "White × Female",
         "race (known)*gender (known)": "White × Female",
@@ -235,13 +231,13 @@ def test_references_hold_with_and_without_unknown():
 )
 def test_a_reference_that_cannot_be_used_is_refused(text, problem, expected, found):
     with pytest.raises(SpecError) as error:
-        references(spec(by=("race", "race*gender"), reference=(text,)))
+        references(spec(by=("race", "race*gender")), [text])
     assert str(error.value) == f"{problem}\n  expected: {expected}\n  found: {found}"
 
 
 def test_two_references_for_one_attribute_are_refused():
     with pytest.raises(SpecError, match="'race' has two references"):
-        references(spec(by=("race",), reference=("race=White", "race=Black")))
+        references(spec(by=("race",)), ["race=White", "race=Black"])
 
 
 def test_a_reference_that_nobody_is_in_is_refused_with_the_nearest():

@@ -17,7 +17,7 @@ from isolux.stats.intervals import (
     percentile,
 )
 from isolux.stats.resampling import jackknife_acceleration
-from isolux_worlds.rates import simulate_rates
+from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._worlds import Batch, bootstrap
 
 LEVEL = 0.95

@@ -7,9 +7,9 @@ import numpy as np
 from isolux.disparity.family import Tested
 from isolux.disparity.family import test_family as run_family
 from isolux.stats.multiplicity import holm
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux_worlds._draw import subject_rate
-from isolux_worlds.rates import simulate_crossed
+from isolux_worlds.populations.rates import simulate_crossed
 from tests.laws._worlds import RECALL, Estimates, a_mean, crossed_entries, estimates_of
 
 ATTRIBUTES, GROUPS, SUBJECTS, PHOTOS = 10, 3, 90, 10  # 30 subjects a group
@@ -24,7 +24,7 @@ def false_claims(kind: str, *, rate: float, icc: float, worlds: int, replicates:
     name = ""
     for number in range(worlds):
         estimates = _WORLDS[kind](rng, rate, icc)
-        spec = AuditSpec(data="x", replicates=replicates, seed=1000 * seed + number)
+        spec = Comparing(replicates=replicates, seed=1000 * seed + number)
         family = run_family(estimates, spec, {})
         adjusted = np.concatenate([x.adjusted for x in family.tested.values()])
         p = np.concatenate([x.null.p_value for x in family.tested.values()])

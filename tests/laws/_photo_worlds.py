@@ -19,7 +19,7 @@ from isolux_worlds.photo_world.people import draw_codes_only
 from isolux_worlds.photo_world.planted import planted
 from isolux_worlds.photo_world.response import chance, correlated
 from isolux_worlds.photo_world.settings import preset
-from isolux_worlds.rates import RateWorlds
+from isolux_worlds.populations.rates import RateWorlds
 from tests.laws._worlds import bootstrap
 
 LEVEL = 0.95

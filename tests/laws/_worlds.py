@@ -21,8 +21,8 @@ from isolux.stats.intervals import Interval
 from isolux.stats.resampling import Columns, replicate_sums
 from isolux.stats.statistic import MEAN
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import AuditSpec, Bootstrap
-from isolux_worlds.rates import RateWorlds
+from isolux.vocabulary.spec import Bootstrap, Comparing
+from isolux_worlds.populations.rates import RateWorlds
 
 ACCURACY = Metric(name="accuracy", title="Accuracy", definition="share right", direction="higher")
 RECALL = Metric(name="recall", title="Recall", definition="share found", direction="higher")
@@ -128,10 +128,10 @@ def estimates_of(
     )  # fmt: skip
 
 
-def with_bootstrap(estimates: Estimates, spec: AuditSpec) -> Estimates:
+def with_bootstrap(estimates: Estimates, spec: Comparing) -> Estimates:
     """Add replicates, standard errors and intervals, by the product's own functions."""
     measures = estimates.measures
-    drawn = replicate_sums(estimates.design, [m.columns for m in measures], spec.bootstrap())
+    drawn = replicate_sums(estimates.design, [m.columns for m in measures], spec)
     drawn = drawn[: len(estimates.groups)]
     se = standard_error(drawn, estimates.n_clusters)
     interval, method = intervals(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isolux.stats.intervals import Interval, difference_interval, logit_t
-from isolux_worlds.rates import simulate_rates
+from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._figures import record, scaled
 from tests.laws._worlds import bootstrap
 

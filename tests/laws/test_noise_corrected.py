@@ -9,8 +9,8 @@ from isolux.disparity import family as families
 from isolux.disparity.whole import _Whole
 from isolux.stats.dispersion import noise_corrected_sd
 from isolux.stats.nulls import NullTest
-from isolux.vocabulary.spec import AuditSpec
-from isolux_worlds.rates import simulate_rates
+from isolux.vocabulary.spec import Comparing
+from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._worlds import one_attribute, with_bootstrap
 
@@ -28,7 +28,7 @@ CELLS = [
 ]
 
 
-def _tau(estimates, spec: AuditSpec) -> dict[str, float]:
+def _tau(estimates, spec: Comparing) -> dict[str, float]:
     nothing = np.zeros(0)
     members = estimates.members("a")
     tested = families.Tested(members, np.zeros((0, 2), np.int64), NullTest(*[nothing] * 4), "none")
@@ -52,7 +52,7 @@ def _cell(groups: int, size: int, rate: float, tau: float, *, shared: bool) -> d
             rng, groups=groups, subjects_per_group=size, photos=10, rates=rates.tolist(), icc=0.3,
             within_cluster=shared, worlds=1,
         )  # fmt: skip
-        spec = AuditSpec(data="x", replicates=REPLICATES, seed=world)
+        spec = Comparing(replicates=REPLICATES, seed=world)
         one = one_attribute(made.photos[0], made.successes[0], shared=shared)
         row = _tau(with_bootstrap(one, spec), spec)
         value.append(row["value"])

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux.disparity.models import compare_models
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux_worlds._draw import subject_rate
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
@@ -36,7 +36,7 @@ def test_paired_changes_are_covered_and_claims_are_rare(rates):
     rng = np.random.default_rng([int(100 * r) for r in rates])
     held, claimed, wider = [], [], []
     for world in range(WORLDS):
-        spec = AuditSpec(data="x", replicates=REPLICATES, seed=world)
+        spec = Comparing(replicates=REPLICATES, seed=world)
         estimates = with_bootstrap(_world(rng, rates, 0.3), spec)
         rows = compare_models(estimates, spec, ("a", "b")).table.filter(
             pl.col("kind") == "model_difference"

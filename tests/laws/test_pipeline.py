@@ -9,9 +9,9 @@ import pytest
 from isolux.groups.measure import measure_groups
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.info import Reference, TaskInfo
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import MEMBERSHIP, SCORES, check
-from isolux_worlds.rates import RateWorlds, simulate_rates
+from isolux_worlds.populations.rates import RateWorlds, simulate_rates
 from tests.laws._worlds import ACCURACY, one_attribute, with_bootstrap
 
 pytestmark = pytest.mark.law
@@ -59,7 +59,7 @@ def _made(subjects: int, seed: int = 0) -> RateWorlds:
 @pytest.mark.parametrize("method", ["logit-t", "percentile", "bca", "wilson", "clopper-pearson"])
 def test_the_pipeline_gives_the_kernels_interval(method):
     made = _made(30)
-    spec = AuditSpec(data="x", replicates=500, seed=4, interval=method)
+    spec = Comparing(replicates=500, seed=4, interval=method)
     ours = measure_groups(*tables(made), spec)
     kernel = with_bootstrap(one_attribute(made.photos[0], made.successes[0], shared=False), spec)
     np.testing.assert_allclose(ours.value, kernel.value, atol=1e-15)
@@ -71,7 +71,7 @@ def test_the_pipeline_gives_the_kernels_interval(method):
 
 @pytest.mark.parametrize("subjects", [9, 10])
 def test_below_ten_subjects_there_is_no_interval(subjects):
-    spec = AuditSpec(data="x", replicates=200, min_units=1, min_clusters=1)
+    spec = Comparing(replicates=200, min_units=1, min_clusters=1)
     rows = (
         measure_groups(*tables(_made(subjects)), spec)
         .table()
@@ -80,7 +80,7 @@ def test_below_ten_subjects_there_is_no_interval(subjects):
     assert rows["value"].null_count() == 0
     assert rows["status"].to_list() == ["boundary"] * 2
     assert rows["low"].null_count() == rows["high"].null_count() == (2 if subjects < 10 else 0)
-    by_default = measure_groups(*tables(_made(subjects)), AuditSpec(data="x", replicates=200))
+    by_default = measure_groups(*tables(_made(subjects)), Comparing(replicates=200))
     word = "insufficient clusters" if subjects < 10 else "boundary"
     assert by_default.table()["status"].to_list()[1:] == [word] * 2
     assert by_default.table()["value"].null_count() == 0

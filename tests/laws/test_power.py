@@ -8,8 +8,8 @@ import pytest
 from isolux.disparity.family import standard_error_of_difference
 from isolux.disparity.family import test_family as run_family
 from isolux.stats.detectable import smallest_detectable
-from isolux.vocabulary.spec import AuditSpec
-from isolux_worlds.rates import simulate_rates
+from isolux.vocabulary.spec import Comparing
+from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._worlds import one_attribute, with_bootstrap
 
@@ -36,7 +36,7 @@ def _draw(rng, groups, sizes, rates, worlds, *, shared):
 
 def _power(groups: int, sizes: int | tuple[int, ...], *, shared: bool) -> dict[str, object]:
     rng = np.random.default_rng([groups, int(np.sum(sizes)), int(shared)])
-    spec = AuditSpec(data="x", replicates=REPLICATES)
+    spec = Comparing(replicates=REPLICATES)
     least = []
     for world in _draw(rng, groups, sizes, 0.7, scaled(100, 20), shared=shared):
         estimates = with_bootstrap(world, spec)

@@ -415,25 +415,25 @@ def test_a_protocol_is_an_audits_settings_and_says_where_the_paper_disagrees(nam
     spec = protocol(name, "facet:annotations")
     settings = {"data": "facet:annotations", "protocol": f"facet:{name}", **PROTOCOLS[name]}
     assert spec == parse_spec(settings)
-    assert spec.votes == "any+unknown"
+    assert spec.groups.votes == "any+unknown"
     assert all(sentence.endswith(".") for sentence in DISAGREEMENTS[name])
     assert len(DISAGREEMENTS[name]) > 3
 
 
 def test_each_protocol_has_the_papers_sizes_and_limits():
-    sizes = {name: protocol(name, "facet:x").min_units for name in PROTOCOLS}
+    sizes = {name: protocol(name, "facet:x").statistics.min_units for name in PROTOCOLS}
     assert sizes == {
         "classification": 50, "detection": 50, "segmentation": 1, "segmentation_boxes": 1,
         "open_vocabulary": 1, "grounding": 1,
     }  # fmt: skip
-    limits = {name: protocol(name, "facet:x").max_detections for name in PROTOCOLS}
+    limits = {name: protocol(name, "facet:x").task.get("max_detections") for name in PROTOCOLS}
     assert limits.pop("open_vocabulary") == 100
     assert set(limits.values()) == {None}
 
 
 def test_a_users_settings_go_before_the_protocols():
     spec = protocol("detection", "facet:x", by="lighting", min_units=10)
-    assert (spec.by, spec.min_units) == (("lighting",), 10)
+    assert (spec.groups.by, spec.statistics.min_units) == (("lighting",), 10)
 
 
 def test_a_setting_that_does_not_exist_is_named():

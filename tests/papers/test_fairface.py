@@ -11,7 +11,6 @@ from isolux.papers.fairface import (
     GENDERS,
     INFO,
     RACE_7_TO_4,
-    RACE_7_TO_6,
     RACES,
     RACES_LEFT_OUT_OF_4,
     accuracy_by_race_gender,
@@ -160,20 +159,20 @@ def test_merges_cover_the_datasets_labels_once():
     fairface = load("datasets", "fairface")
     assert set(RACES.values()) == set(fairface.RACES)
     assert set(GENDERS.values()) == set(fairface.GENDERS)
-    for merge, labels in ((RACE_7_TO_6, fairface.RACES), (AGE_9_TO_4, fairface.AGES)):
-        merged = [v for values in merge.values() for v in values]
-        assert sorted(merged) == sorted(labels)
+    merged = [v for values in AGE_9_TO_4.values() for v in values]
+    assert sorted(merged) == sorted(fairface.AGES)
     four = [v for values in RACE_7_TO_4.values() for v in values]
     assert sorted([*four, *RACES_LEFT_OUT_OF_4]) == sorted(fairface.RACES)
-    assert (len(RACE_7_TO_4), len(RACE_7_TO_6), len(AGE_9_TO_4)) == (4, 6, 4)
+    assert (len(RACE_7_TO_4), len(AGE_9_TO_4)) == (4, 4)
 
 
 def test_protocols_are_audits():
     spec = protocol("gender", "fairface:labels.csv", prediction_column="predicted_gender")
-    assert (spec.target, spec.metric, spec.ddof, spec.log_base) == ("gender", ("accuracy",), 1, 10)
+    assert (spec.task.get("target"), spec.task.metrics) == ("gender", ("accuracy",))
+    assert (spec.disparity.ddof, spec.disparity.log_base) == (1, 10)
     services = protocol("services", "fairface:labels.csv")
-    assert services.undetected == "both"
-    assert set(services.metric) == {"accuracy", "accuracy_on_detected", "detection_rate"}
+    assert services.task.get("undetected") == "both"
+    assert set(services.task.metrics) == {"accuracy", "accuracy_on_detected", "detection_rate"}
 
 
 def test_the_protocol_groups_ages_as_the_paper_does():
@@ -182,11 +181,11 @@ def test_the_protocol_groups_ages_as_the_paper_does():
         {"attribute": ["race", "gender", *["age"] * 9], "value": ["White", "Male", *ages]}
     ).with_columns(unit_kind=pl.lit("instance"), unit_id=pl.lit("1"))
     spec = protocol("gender", "fairface:labels.csv")
-    assert groupings(spec, ATTRIBUTES.conform(people))["age"].merge == AGE_9_TO_4
+    assert groupings(spec.groups, ATTRIBUTES.conform(people))["age"].merge == AGE_9_TO_4
 
 
 def test_settings_go_before_the_protocols_own():
-    assert protocol("gender", "fairface:labels.csv", by="race").by == ("race",)
+    assert protocol("gender", "fairface:labels.csv", by="race").groups.by == ("race",)
     with pytest.raises(SpecError, match="no setting 'bye'"):
         protocol("gender", "fairface:labels.csv", bye="race")
 

@@ -193,7 +193,7 @@ def test_wider_face_leaves_those_out_of_whom_annotators_were_not_sure(tmp_path):
 
 def test_the_filter_of_wider_face_leaves_as_many_faces_as_the_paper_says():
     spec = protocol("face_detection_on_widerface", "widerface:here")
-    options = dict(o.split("=") for o in spec.data_option)
+    options = dict(o.split("=") for o in spec.people.data_option)
     faces = load_dataset("widerface", shared_data("widerface"), **options).instances.filter(
         "judged"
     )
@@ -209,7 +209,7 @@ def test_facet_is_judged_by_the_same_metric(tmp_path, name):
     made = run_audit(protocol(
         name, f"facet:{root}", predictions=str(file), person_label="1", **SMALL
     ))  # fmt: skip
-    assert made.spec.votes == FACET["detection"]["votes"]  # as FACET itself counts people
+    assert made.spec.groups.votes == FACET["detection"]["votes"]  # as FACET itself counts people
     found = tables(name, made.run)
     table = table_of(found, "Perceived gender presentation")
     for group in ("masc", "fem"):
@@ -258,18 +258,17 @@ def test_intersections_are_laid_out_too(folder, people):
 def test_every_protocol_names_what_its_task_and_dataset_take(name):
     spec = protocol(name, "fhibe:here")
     dataset = name.partition("_on_")[2] or "fhibe"
-    task = load("tasks", spec.task)
-    for item in spec.option:
-        assert item.partition("=")[0] in named_options(task.score)
-    for item in spec.data_option:
+    task = load("tasks", spec.task.name)
+    assert set(spec.task.settings) <= set(named_options(task.score))
+    for item in spec.people.data_option:
         assert item.partition("=")[0] in named_options(load("datasets", dataset).load)
     known = [metric.name for metric in task.INFO.metrics]
-    assert set(spec.metric) <= set(known)
-    assert spec.min_clusters == 10
+    assert set(spec.task.metrics) <= set(known)
+    assert spec.statistics.min_clusters == 10
     assert len(DISAGREEMENTS[name]) >= 5
     assert all(text.endswith(".") for text in DISAGREEMENTS[name])
     assert set(DISAGREEMENTS) == set(PROTOCOLS)
-    assert parse_spec({"data": "fhibe:here", **PROTOCOLS[name]}).by == spec.by
+    assert parse_spec({"data": "fhibe:here", **PROTOCOLS[name]}).groups == spec.groups
 
 
 def test_options_that_disagreements_name_exist():

@@ -34,10 +34,11 @@ def run() -> Run:
 
 def test_the_protocol_is_an_audit():
     spec = protocol("detection", "bdd100k:labels", by=("tone",))
-    assert spec.by == ("tone",)
+    assert spec.groups.by == ("tone",)
     assert spec.protocol == "icon2:detection"
-    assert (spec.ddof, spec.max_detections, spec.explain) == (1, 100, ("confounders",))
-    assert "confounders.false_alarms=class and value" in spec.analysis_option
+    assert (spec.disparity.ddof, spec.task.get("max_detections")) == (1, 100)
+    assert spec.explain.analyses == ("confounders",)
+    assert "confounders.false_alarms=class and value" in spec.explain.analysis_option
     assert set(DISAGREEMENTS) == set(PROTOCOLS)
     assert INFO.references[0].key == "icon2"
 

@@ -19,7 +19,7 @@ from polars.testing import assert_frame_equal
 from isolux.predictions import coco_results
 from isolux.predictions._scan.numbers import GIVEN_UP, NO_NUMBER, READ, read_number
 from isolux.predictions._scan.window import Window
-from isolux.predictions.coco_results import scan as _coco_scan
+from isolux.predictions.coco_results import scanning as _coco_scan
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError
 from isolux.vocabulary.tables import BOX_PREDICTIONS, KEYPOINT_PREDICTIONS, MASK_PREDICTIONS, check
 from tests._shared import shared_data

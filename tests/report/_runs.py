@@ -100,7 +100,7 @@ def record(**changed: Any) -> dict[str, Any]:
     return {
         "isolux": "0.1.0",
         "created": "2026-11-21T08:30:00+00:00",
-        "spec": spec.model_dump(mode="json"),
+        "spec": spec.flat(),
         "dataset": {
             "name": "fairface",
             "title": "FairFace, validation",

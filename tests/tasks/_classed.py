@@ -10,17 +10,17 @@ import polars as pl
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Groups, Statistics
 from isolux.vocabulary.tables import ATTRIBUTES
 from tests.geometry._coco import Case, evaluated
 
 
 def by_group(dataset, scores, metric, label=None, threshold=None, by="group"):
     """Group to value and number of people of one metric, with no minimum size."""
-    spec = AuditSpec(data="x:y", by=(by,), min_units=1, min_clusters=1, replicates=100)
+    spec = Statistics(min_units=1, min_clusters=1, replicates=100)
     attributes = dataset.instance_attributes()
     members = membership(
-        attributes, spec.by, groupings(spec, attributes), units=scores.judged_units()
+        attributes, [by], groupings(Groups(by=by), attributes), units=scores.judged_units()
     ).frame
     rows = (
         measure_groups(scores, members, spec)

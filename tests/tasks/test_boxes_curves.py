@@ -9,7 +9,7 @@ import pytest
 
 from isolux.tasks import score
 from isolux_worlds import Detector, Scene
-from isolux_worlds.scene_world import simulate_scene
+from isolux_worlds.scenes.scene_world import simulate_scene
 
 
 @pytest.fixture(scope="module")

@@ -70,7 +70,7 @@ def test_people_of_several_groups_are_matched_in_each():
         pl.concat([dataset.attributes, more]), dataset.images,
     )  # fmt: skip
     scores = detection.score(dataset, boxes(("1", BOX, 0.9)), matching="per-group")
-    rows = table(dataset, scores, replicates=100, votes="any")
+    rows = table(dataset, scores, replicates=100)
     found = dict(rows.filter(pl.col("metric") == IN_GROUP[0]).select("group", "value").iter_rows())
     assert found == {"everyone": 0.5, "X": 0.5, "Y": 1.0}
 
@@ -155,7 +155,7 @@ def test_n_is_drawn_anew_on_every_replicate():
     from isolux.stats.precision_recall import average_precision, average_precision_at
     from isolux.stats.resampling import replicate_rankings
     from isolux.stats.weights import blocks, multinomial
-    from isolux.vocabulary.spec import AuditSpec
+    from isolux.vocabulary.spec import Bootstrap
 
     rng = np.random.default_rng(4)
     people = {f"p{i}": (f"{i:02}", BOX, {}) for i in range(24)}
@@ -169,7 +169,7 @@ def test_n_is_drawn_anew_on_every_replicate():
     number = units["unit_id"].str.slice(1).cast(pl.Int64).to_numpy()
     groups = [number < 6, number >= 6]
     rankings = [seen.within(inside) for inside in groups]
-    bootstrap = AuditSpec(data="x:y", by=("g",), replicates=300).bootstrap()
+    bootstrap = Bootstrap(replicates=300)
     peers = [np.array([0, 1])] * 2
     statistic = average_precision_at((0,), normalised=True)
     value, found = replicate_rankings([(statistic, None)], rankings, peers, 24, bootstrap)

@@ -260,8 +260,8 @@ def test_several_models_are_judged_each_against_everyone():
 
 def test_classes_that_only_one_side_knows_are_noted():
     scores = score(
-        people({"a": "x", "b": "y", "c": "y"}),
-        answers({"a": "q", "b": "q", "c": "p"}),
+        people({"a": "x", "b": "y", "c": "y", "d": "z"}),
+        answers({"a": "q", "b": "q", "c": "p", "d": "z"}),
         target="job",
     )
     assert "Answers never seen as truth: q (2), p (1)." in scores.notes
@@ -269,10 +269,12 @@ def test_classes_that_only_one_side_knows_are_noted():
 
 
 def test_a_long_list_of_classes_is_cut():
-    truth = people({str(i): "x" for i in range(13)})
-    scores = score(truth, answers({str(i): f"c{i:02}" for i in range(13)}), target="job")
-    assert scores.notes[0].startswith("Answers never seen as truth: c00 (1), c01 (1)")
-    assert scores.notes[0].endswith("c09 (1) and 3 more.")
+    truth = people({str(i): "x" for i in range(16)})
+    said = {str(i): f"c{i:02}" if i < 13 else "x" for i in range(16)}
+    scores = score(truth, answers(said), target="job")
+    told = next(n for n in scores.notes if n.startswith("Answers never seen"))
+    assert told.startswith("Answers never seen as truth: c00 (1), c01 (1)")
+    assert told.endswith("c09 (1) and 3 more.")
 
 
 def test_predictions_for_strangers_are_noted():

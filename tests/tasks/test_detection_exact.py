@@ -17,7 +17,7 @@ from isolux.predictions import read_outputs
 from isolux.stats.precision_recall import average_precision_at
 from isolux.tasks.detection import score
 from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Groups, Statistics
 from tests._shared import shared_data
 from tests.geometry._coco import Case, evaluated
 from tests.geometry.test_against_pycocotools import box_cases
@@ -28,10 +28,10 @@ AP = ("average_precision", "average_precision_50", "average_precision_75")
 
 def table(dataset, scores, by=("group",), **options):
     """Group metrics with no minimum size."""
-    spec = AuditSpec(data="x:y", by=by, min_units=1, min_clusters=1, **options)
+    spec = Statistics(min_units=1, min_clusters=1, **options)
     attributes = dataset.instance_attributes()
     members = membership(
-        attributes, by, groupings(spec, attributes), units=scores.judged_units()
+        attributes, by, groupings(Groups(by=by), attributes), units=scores.judged_units()
     ).frame
     return measure_groups(scores, members, spec).table()
 

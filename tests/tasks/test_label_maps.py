@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 from isolux.tasks.classification import score
+from isolux.vocabulary.errors import SpecError
 from tests.tasks._people import answers, people, values
 
 
@@ -30,13 +31,13 @@ def test_merged_answers_are_one_answer():
 
 
 @pytest.mark.parametrize("target", ["job", None])
-def test_a_merge_of_a_class_that_is_not_there_is_noted(target):
+def test_a_merge_of_a_class_that_is_not_there_is_refused(target):
     dataset = people({"a": "x"})
     dataset = replace(dataset, instances=dataset.instances.with_columns(classes=pl.lit(["x"])))
     merge = {"new": ("x", "q", "typo")}
-    scores = score(dataset, answers({"a": "q"}), target=target, label_map=merge)
-    assert values(scores, "accuracy") == {"a": 1.0}
-    assert scores.notes == ("Merged classes that nobody has and no answer names: typo.",)
+    with pytest.raises(SpecError, match="neither true of anyone nor answered: 'typo'") as caught:
+        score(dataset, answers({"a": "q"}), target=target, label_map=merge)
+    assert "labels that occur: 'q', 'x'" in str(caught.value)
 
 
 def test_a_single_old_class_need_not_be_a_list():

@@ -19,7 +19,7 @@ from isolux.tasks.retrieval.search import nearest
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Groups, Statistics
 from isolux.vocabulary.tables import INSTANCES
 
 INFO = DatasetInfo(title="Made up", summary="People that a test made up.", references=())
@@ -229,9 +229,9 @@ def test_groups_and_intervals_come_from_the_mean_of_the_queries():
         }
     )
     found = score(made, vectors(rng.standard_normal((120, 8)).tolist()), top_k=(10,))
-    spec = AuditSpec(data="x", by=("light",), replicates=200)
-    members = membership(attributes, spec.by, groupings(spec, attributes)).frame
-    rows = measure_groups(found, members, spec).table()
+    groups = Groups(by=("light",))
+    members = membership(attributes, groups.by, groupings(groups, attributes)).frame
+    rows = measure_groups(found, members, Statistics(replicates=200)).table()
     value = found.units["value"].to_numpy()
     assert rows["group"].to_list() == ["everyone", "day", "night"]
     assert rows["value"].to_list() == pytest.approx(

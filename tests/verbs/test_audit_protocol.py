@@ -76,9 +76,11 @@ def test_a_spec_without_protocol_is_as_it_was():
 
 def test_what_we_set_wins_and_conditions_add_up(study):
     spec = with_protocol(spec_of("x.csv", min_units=7, option=["top_k=3"], only=["tone=a"]))
-    assert (spec.min_units, spec.by, spec.target) == (7, ("tone",), "job")
-    assert spec.option == ("undetected=mistake", "top_k=3")
-    assert spec.only == ("age>=20", "tone=a")
+    assert (spec.statistics.min_units, spec.groups.by) == (7, ("tone",))
+    assert spec.task.settings["target"] == "job"
+    assert spec.task.settings["undetected"] == "mistake"
+    assert spec.task.settings["top_k"] == [3]
+    assert spec.people.only == ("age>=20", "tone=a")
     assert with_protocol(spec) == spec  # once more changes nothing
 
 
@@ -91,9 +93,9 @@ def test_our_own_attributes_leave_out_what_is_about_others(study, monkeypatch):
     }
     monkeypatch.setitem(PAPER.PROTOCOLS, "nurses", PAPER.PROTOCOLS["nurses"] | about)
     spec = with_protocol(spec_of("x.csv", by=["age*income"]))
-    assert (spec.group, spec.bins) == (("age:old=60",), about["bins"])
-    assert (spec.reference, spec.nested) == ((), ())
-    assert with_protocol(spec_of("x.csv")).reference == ("tone=light",)
+    assert (spec.groups.group, spec.groups.bins) == (("age:old=60",), about["bins"])
+    assert (spec.disparity.reference, spec.groups.nested) == ((), ())
+    assert with_protocol(spec_of("x.csv")).disparity.reference == ("tone=light",)
 
 
 def test_the_audit_holds_the_papers_table(study, people):

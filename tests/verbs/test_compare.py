@@ -7,7 +7,9 @@ import pytest
 
 import isolux
 from isolux.disparity.models import class_rankings
+from isolux.verbs.audit import run_audit
 from isolux.vocabulary.errors import JoinError, SpecError
+from isolux.vocabulary.spec import parse_spec
 
 SETTINGS = {"min_units": 5, "min_clusters": 5, "replicates": 400}
 
@@ -59,7 +61,11 @@ def test_a_model_against_itself_differs_nowhere():
 
 
 def test_people_meet_by_basename_when_their_folders_differ():
-    found = isolux.compare(audited("old", OLD, prefix="x/val/"), audited("new", NEW, prefix="val/"))
+    both = audited("old", OLD, prefix="x/val/"), audited("new", NEW, prefix="val/")
+    with pytest.raises(JoinError, match="nobody in common") as caught:
+        isolux.compare(*both)
+    assert "--id-from basename (id_from='basename') would match 60" in str(caught.value)
+    found = isolux.compare(*both, id_from="basename")
     assert found.run.record["clusters"]["n_units"] == 60
     assert "joined by basename" in found.run.record["notes"][0]
 
@@ -128,3 +134,57 @@ def test_a_class_too_small_to_judge_has_no_rank():
     )  # fmt: skip
     found = class_rankings(table, ("m", "k"))
     assert found.select("rank_a", "rank_b").row(0) == (None, 1)
+
+
+def test_other_people_under_the_same_ids_are_refused_with_examples():
+    mine, other = audited("old", OLD), audited("new", NEW)
+    who = pl.DataFrame({"unit_id": [f"p{i}.jpg" for i in range(60)], "tone": ["b", "a"] * 30})
+    other = isolux.audit(other.run.scores, who, by="tone", **SETTINGS)
+    with pytest.raises(JoinError, match="60 of 60 people who meet by their ids") as caught:
+        isolux.compare(mine, other)
+    assert "'p0.jpg' is 'a' in the first run and 'b'" in str(caught.value)
+    found = isolux.compare(mine, other, allow_disagreement=1.0)
+    assert found.run.record["warnings"][0].startswith("60 of 60 people have another 'tone'")
+
+
+def tables(folder, *names, columns=("said",)):
+    """Audits of tables without ids: the people of the second are those of the first, shuffled."""
+    truth = ["x", "y", "x", "x"] * 30
+    said = [t if i % 5 else "y" for i, t in enumerate(truth)]
+    people = pl.DataFrame({"tone": ["a", "b"] * 60, "truth": truth, "said": said, "new": truth})
+    runs = []
+    for k, (name, column) in enumerate(zip(names, columns, strict=True)):
+        people.sample(fraction=1, shuffle=bool(k), seed=k).write_csv(folder / name)
+        spec = {"data": f"table:{folder / name}", "by": "tone", "target": "truth"}
+        spec |= {"prediction_column": column, "id_from": "column", **SETTINGS}
+        runs.append(run_audit(parse_spec(spec)))
+    return runs
+
+
+def test_the_order_of_rows_is_no_id(tmp_path):
+    with pytest.raises(JoinError, match="no id, only the number of their row") as caught:
+        isolux.compare(*tables(tmp_path, "a.csv", "b.csv", columns=("said", "said")))
+    assert "--id COLUMN" in str(caught.value)
+
+
+def test_rows_of_one_file_are_the_same_rows(tmp_path):
+    (first,) = tables(tmp_path, "a.csv")
+    spec = first.spec.model_copy(update={"prediction_column": "new"})
+    found = isolux.compare(first, run_audit(spec))
+    assert found.run.record["clusters"]["n_units"] == 120
+
+
+def test_a_runs_warnings_stand_in_the_comparison(tmp_path):
+    truth = ["x", "y"] * 60
+    people = pl.DataFrame({"id": range(120), "tone": ["a", "b"] * 60, "truth": truth})
+    people = people.with_columns(said=pl.col("truth"), same=pl.lit("x"))
+    people.write_csv(tmp_path / "a.csv")
+    spec = {"data": f"table:{tmp_path / 'a.csv'}", "by": "tone", "target": "truth", **SETTINGS}
+    runs = [run_audit(parse_spec({**spec, "prediction_column": c})) for c in ("said", "same")]
+    found = isolux.compare(*runs)
+    assert found.run.record["warnings"] == [
+        "same: Every answer of 'same' is 'x': it tells nobody apart."
+    ]
+    page = found.report(tmp_path / "both").read_text(encoding="utf-8")
+    first_screen = page[page.index("<header>") : page.index("</header>")]
+    assert "it tells nobody apart" in first_screen

@@ -37,6 +37,7 @@ def tables(draw):
     return np.array(rows).T, levels
 
 
+@pytest.mark.filterwarnings("ignore:.*answer.* of 'model'")  # some agree by chance alone
 @given(tables())
 @settings(max_examples=60)
 def test_the_numbers_are_fairlearns(drawn):
@@ -72,6 +73,27 @@ def test_ratios_are_fairlearns_where_no_rate_is_zero(method):
         row = ours.ratio(method).filter(metric=name)
         assert row["value"][0] == pytest.approx(peer.ratio(method=method)[name], abs=1e-12)
         assert row["low"][0] <= row["value"][0] <= row["high"][0]
+
+
+def test_fairlearns_named_measures_are_extremes_of_rates():
+    rng = np.random.default_rng(3)
+    true, group = rng.integers(0, 2, 500), rng.integers(0, 4, 500)
+    pred = np.where(rng.random(500) < 0.55 + 0.1 * group, true, 1 - true)
+    frame = isolux.metric_frame(metrics=NAMES, y_true=true, y_pred=pred, sensitive_features=group)
+    gaps = dict(frame.difference().select("metric", "value").iter_rows())
+    shares = dict(frame.ratio().select("metric", "value").iter_rows())
+    odds = ("true_positive_rate", "false_positive_rate")
+    ours = {
+        "demographic_parity_difference": gaps["selection_rate"],
+        "demographic_parity_ratio": shares["selection_rate"],
+        "equal_opportunity_difference": gaps["true_positive_rate"],
+        "equal_opportunity_ratio": shares["true_positive_rate"],
+        "equalized_odds_difference": max(gaps[rate] for rate in odds),
+        "equalized_odds_ratio": min(shares[rate] for rate in odds),
+    }
+    for name, value in ours.items():
+        peer = getattr(fm, name)(true, pred, sensitive_features=group)
+        assert value == pytest.approx(peer, abs=1e-12), name
 
 
 def test_statistics_that_are_not_means():
@@ -164,3 +186,21 @@ def test_an_unknown_method_is_refused():
                                 sensitive_features=[0, 1])  # fmt: skip
     with pytest.raises(SpecError, match="between_groups or to_overall"):
         frame.difference("sideways")
+
+
+def test_a_missing_answer_beside_whole_numbers_leaves_the_others_right():
+    truth = [0, 1] * 50
+    given = [float("nan")] * 10 + [float(t) for t in truth[10:]]
+    with pytest.warns(UserWarning, match="10 of 100 answers are missing"):
+        frame = isolux.metric_frame(
+            metrics="accuracy", y_true=truth, y_pred=given, sensitive_features=["a", "b"] * 50
+        )
+    assert frame.overall["value"].to_list() == [0.9]
+
+
+def test_answers_of_another_vocabulary_are_refused():
+    with pytest.raises(TableError, match="label_map"):
+        isolux.metric_frame(
+            metrics="accuracy", y_true=["M", "F"] * 50, y_pred=["m", "f"] * 50,
+            sensitive_features=["a", "b"] * 50,
+        )  # fmt: skip

@@ -82,7 +82,7 @@ def test_only_named_settings_can_be_set():
         ("=3", "--option is not NAME=VALUE"),
         ("cuts=a", "the setting 'cuts' of the task made_up cannot be used"),
         ("rule=some", "'all' or 'present'"),
-        ("top=2.5", "valid integer"),
+        ("top=2.5", "a whole number, or none"),
         ("whol=yes", "did you mean 'whole'?"),
         ("names=motor=motorcycle", 'write a mapping as "names={key: value, other: value}"'),
         ("whole=" + "[" * 9000, "cannot be used"),

@@ -13,7 +13,7 @@ import pytest
 import isolux
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import IsoluxError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo, TaskInfo
+from isolux.vocabulary.info import DatasetInfo, MeasureInfo, TaskInfo
 
 
 def test_names_are_the_files_without_a_leading_underscore():
@@ -60,6 +60,7 @@ def foreign(monkeypatch):
 def test_another_packages_plugin_is_found(foreign):
     module = ModuleType("their_package_gaze")
     module.INFO = TaskInfo(title="Gaze", summary="Gaze.", references=(), metrics=())
+    module.score = lambda dataset, predictions: None
     foreign(module)
     assert "gaze" in registry.names("tasks")
     assert registry.load("tasks", "gaze") is module
@@ -75,9 +76,32 @@ def test_a_plugin_without_info_is_refused(foreign):
 def test_a_task_that_declares_no_metrics_is_refused(foreign):
     module = ModuleType("their_package_gaze")
     module.INFO = SimpleNamespace(title="no task")
+    module.score = lambda dataset, predictions: None
     foreign(module)
-    with pytest.raises(IsoluxError, match="declares no metrics"):
+    with pytest.raises(IsoluxError, match=r"(?s)without INFO: TaskInfo.*their_package_gaze"):
         registry.task_info("gaze")
+
+
+def test_a_plugin_without_its_function_is_refused(foreign):
+    module = ModuleType("their_package_gaze")
+    module.INFO = MeasureInfo(title="Gaze", summary="Gaze.", references=())
+    foreign(module, room="measures")
+    with pytest.raises(IsoluxError, match=r"(?s)disparity measure 'gaze'.*without measure\("):
+        registry.load("measures", "gaze")
+
+
+def test_a_plugin_that_cannot_be_imported_is_named(monkeypatch):
+    point = EntryPoint("gaze", "their_package_gone.gaze", "isolux.tasks")
+    monkeypatch.setattr(registry, "entry_points", lambda group: [point])
+    with pytest.raises(IsoluxError, match=r"(?s)cannot be imported.*No module named.*gone.gaze"):
+        registry.load("tasks", "gaze")
+
+
+def test_two_packages_cannot_share_a_name(monkeypatch):
+    points = [EntryPoint("gaze", f"package_{k}.gaze", "isolux.tasks") for k in "ab"]
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    with pytest.raises(IsoluxError, match=r"(?s)two packages name.*package_a.*package_b"):
+        registry.load("tasks", "gaze")
 
 
 def test_a_dataset_says_whose_judgement_its_labels_are():

@@ -11,12 +11,13 @@ from isolux.vocabulary.spec import AuditSpec, parse_merges, parse_spec
 
 def test_one_item_of_a_file_is_a_list_of_one():
     spec = parse_spec({"data": "table:x", "by": "race", "metric": "accuracy", "top_k": 5})
-    assert (spec.by, spec.metric, spec.top_k) == (("race",), ("accuracy",), (5,))
+    assert (spec.groups.by, spec.task.metrics) == (("race",), ("accuracy",))
+    assert spec.task.settings["top_k"] == [5]
 
 
 def test_a_spec_cannot_be_changed():
     with pytest.raises(ValidationError, match="frozen"):
-        parse_spec({"data": "table:x"}).seed = 3
+        parse_spec({"data": "table:x"}).statistics.seed = 3
 
 
 def test_a_spec_survives_json():

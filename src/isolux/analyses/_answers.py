@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Predictions
 
 __all__ = ["answer_columns"]
 
 _NAMED = ("prediction_column", "score_column", "detected_column")
 
 
-def answer_columns(spec: AuditSpec, known: Iterable[str]) -> tuple[str, ...]:
+def answer_columns(answers: Predictions, known: Iterable[str]) -> tuple[str, ...]:
     """Find the columns of answers: those that the settings name, and other models' like them.
 
     Another model's column is called as this model's is, with another name in the place of
@@ -27,19 +27,19 @@ def answer_columns(spec: AuditSpec, known: Iterable[str]) -> tuple[str, ...]:
 
     Parameters
     ----------
-    spec : AuditSpec
+    answers : Predictions
     known : iterable of str
         All columns.
 
     Examples
     --------
-    >>> spec = AuditSpec(data="table:a.csv", prediction_column="said_a", model_name="a")
-    >>> answer_columns(spec, ["tone", "said_a", "said_b", "sure_a", "sure_b", "sure_light"])
+    >>> settings = Predictions(prediction_column="said_a", model_name="a")
+    >>> answer_columns(settings, ["tone", "said_a", "said_b", "sure_a", "sure_b", "sure_light"])
     ('said_a', 'said_b', 'sure_a', 'sure_b')
     """
     columns = list(dict.fromkeys(known))
-    named = {getattr(spec, name) for name in _NAMED}
-    models = _models(spec, columns)
+    named = {getattr(answers, name) for name in _NAMED}
+    models = _models(answers, columns)
     told = {name for name in columns if name in named}
     if len(models) > 1:
         for name in columns:
@@ -48,9 +48,9 @@ def answer_columns(spec: AuditSpec, known: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in columns if name in told)
 
 
-def _models(spec: AuditSpec, columns: Sequence[str]) -> list[str]:
+def _models(answers: Predictions, columns: Sequence[str]) -> list[str]:
     """Name the models whose answers stand in columns that are called alike, this one's first."""
-    column, model = spec.prediction_column, spec.model_name
+    column, model = answers.prediction_column, answers.model_name
     around = _around(column, model) if column and model else None
     if around is None:
         return []

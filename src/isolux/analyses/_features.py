@@ -30,9 +30,6 @@ __all__ = ["Features", "Kinds", "columns_of", "items_of", "kinds_of", "without"]
 MOST_VALUES = 100
 """Of an attribute that is no number; one with more names its units rather than describes them."""
 
-_NOT_ABOUT_PEOPLE = ("cluster", "id", "prediction_id")
-"""Settings that name columns which a table of one's own holds beside its attributes."""
-
 
 @dataclass(frozen=True, slots=True)
 class Features:
@@ -123,19 +120,26 @@ def kinds_of(
 
 def _answers_left_out(spec: AuditSpec, known: Sequence[str], asked: Sequence[str]) -> list[str]:
     """Say which columns were taken for other models' answers, though no setting names them."""
-    named = (spec.prediction_column, spec.score_column, spec.detected_column)
-    others = [name for name in answer_columns(spec, known) if name not in named]
+    answers = spec.predictions
+    named = (answers.prediction_column, answers.score_column, answers.detected_column)
+    others = [name for name in answer_columns(answers, known) if name not in named]
     if asked or not others:
         return []
     return [f"{', '.join(others)}: what models said of people, so not used to explain"]
+
+
+def _not_about_people(spec: AuditSpec) -> tuple[str | None, ...]:
+    """Name the columns that a table of one's own holds beside its attributes."""
+    return spec.people.cluster, spec.people.id, spec.predictions.prediction_id
 
 
 def _known(
     run: Run, spec: AuditSpec, units: pl.Series, asked: Sequence[str]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Take the rows with a known value, and count each attribute's values, numbers and units."""
-    told = [getattr(spec, name) for name in _NOT_ABOUT_PEOPLE if getattr(spec, name)]
-    told += answer_columns(spec, run.attributes["attribute"].unique(maintain_order=True))
+    told = [name for name in _not_about_people(spec) if name]
+    present = run.attributes["attribute"].unique(maintain_order=True)
+    told += answer_columns(spec.predictions, present)
     named = pl.col("attribute")
     used = run.attributes.filter(
         pl.col("unit_id").is_in(units.implode()),
@@ -143,7 +147,7 @@ def _known(
     )
     if "number" not in used.columns:
         used = used.with_columns(number=pl.lit(None, pl.Float64))
-    rows = mark_unknown(used, spec.unknown_values).drop_nulls("value")
+    rows = mark_unknown(used, spec.groups.unknown_values).drop_nulls("value")
     written = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
     rows = rows.with_columns(number=pl.coalesce("number", written).fill_nan(None))
     return rows, rows.group_by("attribute", maintain_order=True).agg(
@@ -161,11 +165,11 @@ def items_of(run: Run, spec: AuditSpec, units: pl.Series, kinds: Kinds, *, bins:
     unknown value is no item: whoever has one holds no item of that attribute.
     """
     names = [*kinds.words, *kinds.numbers]
-    known = groupings(spec, run.attributes)
+    known = groupings(spec.groups, run.attributes)
     rules = {}
     for name in names:
         own = known.get(name) or Grouping(
-            attribute=name, votes=spec.votes, unknown_values=spec.unknown_values
+            attribute=name, votes=spec.groups.votes, unknown_values=spec.groups.unknown_values
         )
         binned = f"quantile:{bins}" if name in kinds.numbers and own.bins is None else own.bins
         rules[name] = own.model_copy(update={"unknown": "drop", "bins": binned})

@@ -16,7 +16,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.spec import AuditSpec, parse_spec
+from isolux.vocabulary.spec import AuditSpec, Groups, Statistics, recorded_spec
 
 __all__ = ["FOUND_AT", "check_settings", "found_of", "groups_of", "measured_again", "settings_of"]
 
@@ -54,19 +54,17 @@ def check_settings(**values: tuple[int, int]) -> None:
 
 def settings_of(run: Run, *, replicates: int | None = None) -> AuditSpec:
     """Read the settings of a run; with another number of replicates, if one is given."""
-    said = dict(run.record.get("spec") or {})
-    known = {k: v for k, v in said.items() if k in AuditSpec.model_fields}
-    return parse_spec(known | ({} if replicates is None else {"replicates": replicates}))
+    return recorded_spec(run.record, **({} if replicates is None else {"replicates": replicates}))
 
 
-def groups_of(run: Run, spec: AuditSpec, units: pl.Series) -> pl.DataFrame:
+def groups_of(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:
     """Put units into the groups of the run: table ``membership``."""
-    by = groupings(spec, run.attributes)
-    return membership(run.attributes, spec.by, by, units=units).frame
+    by = groupings(settings, run.attributes)
+    return membership(run.attributes, settings.by, by, units=units).frame
 
 
 def measured_again(
-    units: pl.DataFrame, members: pl.DataFrame, task: str, metric: Metric, spec: AuditSpec
+    units: pl.DataFrame, members: pl.DataFrame, task: str, metric: Metric, spec: Statistics
 ) -> pl.DataFrame:
     """Measure a mean of scores by group, with intervals: table ``group_metrics``."""
     try:

@@ -20,7 +20,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import IsoluxError, SpecError, UnknownNameError
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Task
 from isolux.vocabulary.tables import FINDINGS
 
 __all__ = [
@@ -110,14 +110,14 @@ def words_for(run: Run) -> Words:
 
 
 def judged_of(
-    run: Run, spec: AuditSpec, words: Words, *, metric: str, worse: Worse, analysis: str
+    run: Run, task: Task, words: Words, *, metric: str, worse: Worse, analysis: str
 ) -> list[Judged]:
     """Take each model's scores of a metric.
 
     Parameters
     ----------
     run : Run
-    spec : AuditSpec
+    task : Task
     words : Words
     metric : str
         Empty: the run's first that units have scores of.
@@ -149,7 +149,7 @@ def judged_of(
         raise UnknownNameError("metric with scores of units", metric, names, where=where)
     if not names:
         raise _no_scores(run, analysis)
-    ordered = [*spec.metric, *words.metrics, *names]
+    ordered = [*task.metrics, *words.metrics, *names]
     name = metric or next(entry for entry in ordered if entry in names)
     better = _better(name, words, worse, analysis)
     rows = run.scores.filter(pl.col("metric") == name)

@@ -23,7 +23,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import IsoluxError, UnknownNameError
 from isolux.vocabulary.info import AnalysisInfo, Metric, Reference
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics, Task
 from isolux.vocabulary.tables import FINDINGS, MEMBERSHIP
 
 __all__ = ["CAPTION", "INFO", "SIZE", "explain"]
@@ -103,15 +103,15 @@ def explain(
     if found is None:
         return Explained(FINDINGS.empty())
     spec = settings_of(run, replicates=replicates)
-    units, metric = _main_scores(run, spec)
-    members = groups_of(run, spec, units["unit_id"].unique(maintain_order=True))
+    units, metric = _main_scores(run, spec.task)
+    members = groups_of(run, spec.groups, units["unit_id"].unique(maintain_order=True))
     members = _largest(members, most_groups)
     names = _divisions(run, by)
     parts = {}
     for name in names:
         strata = _sizes(found) if name == SIZE else _values(run, name, units["unit_id"].unique())
         if strata["stratum"].n_unique() > 1:
-            parts[name] = _divided(units, members, strata, name, metric, spec)
+            parts[name] = _divided(units, members, strata, name, metric, spec.statistics)
     notes = _notes(names, list(parts))
     if not parts:
         return Explained(FINDINGS.empty(), notes=notes)
@@ -122,16 +122,16 @@ def explain(
     return Explained(FINDINGS.empty(), {CAPTION: table}, notes)
 
 
-def _main_scores(run: Run, spec: AuditSpec) -> tuple[pl.DataFrame, Metric]:
+def _main_scores(run: Run, asked: Task) -> tuple[pl.DataFrame, Metric]:
     """Take the scores of the audit's first metric, and its first threshold, of all classes."""
     measured = run.scores["metric"].unique(maintain_order=True).to_list()
     task = str(run.scores["task"][0])
     try:
         info = registry.task_info(task)
-        wanted = [*spec.metric, *info.defaults, *measured]
+        wanted = [*asked.metrics, *info.defaults, *measured]
         declared = {m.name: m for m in info.metrics}
     except IsoluxError:  # a run read back where the task's package is not installed
-        wanted, declared = [*spec.metric, *measured], {}
+        wanted, declared = [*asked.metrics, *measured], {}
     name = next(metric for metric in wanted if metric in measured)
     rows = run.scores.filter(pl.col("metric") == name)
     first = rows["threshold"].min()
@@ -186,7 +186,7 @@ def _divided(
     strata: pl.DataFrame,
     name: str,
     metric: Metric,
-    spec: AuditSpec,
+    spec: Statistics,
 ) -> pl.DataFrame:
     """Measure each group's people of each stratum, and everyone's."""
     everyone = units.select("unit_id").unique(maintain_order=True)

@@ -92,9 +92,9 @@ def explain(run: Run, *, replicates: int = 200, most_groups: int = 12) -> Explai
     if found is None:
         return Explained(FINDINGS.empty())
     spec = settings_of(run, replicates=replicates)
-    task = str(run.scores["task"].first() or spec.task)
-    members = groups_of(run, spec, found["unit_id"].unique(maintain_order=True))
-    measured = measured_again(_units(found, task), members, task, _RECALL, spec)
+    task = str(run.scores["task"].first() or spec.task.name)
+    members = groups_of(run, spec.groups, found["unit_id"].unique(maintain_order=True))
+    measured = measured_again(_units(found, task), members, task, _RECALL, spec.statistics)
     shown, left = _furthest(measured, most_groups)
     note = (
         f"Curves of recall by overlap: of {left:,} groups none is drawn; of each attribute the "

@@ -48,9 +48,11 @@ def masked_people(dataset: Dataset) -> Iterator[MaskedPeople]:
         "instance_id",
         "image_id",
         *kept,
-        *(pl.col(name).cast(kind) if name in people.columns else pl.lit(None, kind).alias(name)
-          for name, kind in _COLUMNS.items()),
-    ).filter(pl.any_horizontal(pl.col("mask_counts", "mask_polygons").is_not_null()))  # fmt: skip
+        *(
+            pl.col(name).cast(kind) if name in people.columns else pl.lit(None, kind).alias(name)
+            for name, kind in _COLUMNS.items()
+        ),
+    ).filter(pl.any_horizontal(pl.col("mask_counts", "mask_polygons").is_not_null()))
     held = held.join(sizes, on="image_id", how="left", maintain_order="left")
     for block in held.iter_slices(_BLOCK):
         yield _read(block)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Required, TypedDict, Unpack
 
 import polars as pl
 
 from isolux.vocabulary.schema import Column, Table
 
-__all__ = ["PROBLEMS", "Severity", "problems_of", "together"]
+__all__ = [
+    "PROBLEMS",
+    "Severity",
+    "problems_of",
+    "problems_of_people",
+    "problems_of_pictures",
+    "together",
+]
 
 Severity = Literal["error", "warning"]
 
@@ -81,6 +88,29 @@ def problems_of(
             found=_words(found),
             hint=_words(hint),
         )
+    )
+
+
+class _Words(TypedDict, total=False):
+    severity: Required[Severity]
+    expected: str | pl.Expr | None
+    found: str | pl.Expr | None
+    hint: str | None
+
+
+def problems_of_people(
+    check: str, rows: pl.DataFrame, problem: str, **words: Unpack[_Words]
+) -> pl.DataFrame:
+    """Make one problem of each row of instances; ``words`` as in ``problems_of``."""
+    return problems_of(check, rows, problem, unit_kind="instance", unit_id="instance_id", **words)
+
+
+def problems_of_pictures(
+    check: str, rows: pl.DataFrame, problem: str, **words: Unpack[_Words]
+) -> pl.DataFrame:
+    """Make one problem of each row of images, with its file; ``words`` as in ``problems_of``."""
+    return problems_of(
+        check, rows, problem, unit_kind="image", unit_id="image_id", file="uri", **words
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._problems import problems_of, together
+from isolux.checks._problems import problems_of_people, together
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
@@ -83,8 +83,9 @@ def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
             boxes = people.select(
                 "instance_id", "image_id", **dict(zip("xywh", names, strict=True))
             )
-            parts += _of_boxes(boxes.join(sizes.unique("image_id"), on="image_id", how="left"),
-                               kind, slack_px)  # fmt: skip
+            parts += _of_boxes(
+                boxes.join(sizes.unique("image_id"), on="image_id", how="left"), kind, slack_px
+            )
     return together(*parts)
 
 
@@ -95,9 +96,11 @@ def _of_boxes(boxes: pl.DataFrame, kind: str, slack_px: float) -> list[pl.DataFr
     x, y, w, h = sides
     beyond = (x >= pl.col("width")) | (y >= pl.col("height")) | (x + w <= 0) | (y + h <= 0)
     over = (
-        (x < -slack_px) | (y < -slack_px)
-        | (x + w > pl.col("width") + slack_px) | (y + h > pl.col("height") + slack_px)
-    )  # fmt: skip
+        (x < -slack_px)
+        | (y < -slack_px)
+        | (x + w > pl.col("width") + slack_px)
+        | (y + h > pl.col("height") + slack_px)
+    )
     negative, nothing = (w < 0) | (h < 0), (w == 0) | (h == 0)
     sound = whole & ~negative & ~nothing
     kinds = (
@@ -108,13 +111,17 @@ def _of_boxes(boxes: pl.DataFrame, kind: str, slack_px: float) -> list[pl.DataFr
         ("reaches over the edge of its image", "warning", sound & ~beyond & over, None),
     )
     image = pl.format("inside {} × {} pixels", "width", "height")
-    shown = pl.format("[{}, {}, {}, {}]", *(side.cast(pl.String).fill_null("null")
-                                           for side in sides))  # fmt: skip
+    shown = pl.format(
+        "[{}, {}, {}, {}]", *(side.cast(pl.String).fill_null("null") for side in sides)
+    )
     return [
-        problems_of(
-            "boxes", boxes.filter(test.fill_null(value=False)), f"a {kind} {problem}",
-            severity="error" if severity == "error" else "warning", unit_kind="instance",
-            unit_id="instance_id", expected=image if wanted is None else wanted, found=shown,
+        problems_of_people(
+            "boxes",
+            boxes.filter(test.fill_null(value=False)),
+            f"a {kind} {problem}",
+            severity="error" if severity == "error" else "warning",
+            expected=image if wanted is None else wanted,
+            found=shown,
         )
         for problem, severity, test, wanted in kinds
-    ]  # fmt: skip
+    ]

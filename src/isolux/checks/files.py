@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.checks._pictures import Pictures
-from isolux.checks._problems import problems_of, together
+from isolux.checks._problems import problems_of, problems_of_pictures, together
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 
@@ -71,21 +71,36 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     if missing.height and not (rows["place"] == "file").any():
         whole = pl.DataFrame({"name": [dataset.name]})
         return problems_of(
-            "files", whole, "none of the pictures is there", severity="error",
-            unit_kind="dataset", unit_id="name", file=pl.lit(str(pictures.root)),
+            "files",
+            whole,
+            "none of the pictures is there",
+            severity="error",
+            unit_kind="dataset",
+            unit_id="name",
+            file=pl.lit(str(pictures.root)),
             expected=f"{missing['uri'][0]!r} below this folder",
-            found=f"{missing.height:,} paths without a file", hint=hint,
-        )  # fmt: skip
+            found=f"{missing.height:,} paths without a file",
+            hint=hint,
+        )
     return together(
-        problems_of(
-            "files", missing, "the file is missing", severity="error", unit_kind="image",
-            unit_id="image_id", file="uri", expected="a picture",
+        problems_of_pictures(
+            "files",
+            missing,
+            "the file is missing",
+            severity="error",
+            expected="a picture",
             found=pl.when(place="missing").then(pl.lit("nothing")).otherwise(pl.lit("a folder")),
             hint=hint,
         ),
         problems_of(
-            "files", pictures.unnamed.to_frame(), "no image names this picture",
-            severity="warning", unit_kind="file", unit_id="uri", file="uri",
-            expected="an image of the dataset", hint="another split? else remove the file",
+            "files",
+            pictures.unnamed.to_frame(),
+            "no image names this picture",
+            severity="warning",
+            unit_kind="file",
+            unit_id="uri",
+            file="uri",
+            expected="an image of the dataset",
+            hint="another split? else remove the file",
         ),
-    )  # fmt: skip
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from isolux.checks._problems import problems_of, together
+from isolux.checks._problems import problems_of, problems_of_people, together
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
@@ -72,13 +72,11 @@ def check(dataset: Dataset) -> pl.DataFrame:
     if images.height:
         lost = people.filter(~pl.col("image_id").is_in(images["image_id"].implode()))
         parts.append(
-            problems_of(
+            problems_of_people(
                 "ids",
                 lost,
                 "its image is not listed",
                 severity="error",
-                unit_kind="instance",
-                unit_id="instance_id",
                 expected="an image_id of the table images",
                 found=pl.format("'{}'", pl.col("image_id").fill_null("null")),
             )

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.checks._people_masks import MaskedPeople, masked_people
-from isolux.checks._problems import problems_of, together
+from isolux.checks._problems import problems_of_people, together
 from isolux.geometry.masks import Masks
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -91,16 +91,23 @@ def check(dataset: Dataset, *, slack_px: float = 1.0, mask_slack_px: float = 4.0
     )
     alike = people.join(unlike.select("instance_id"), on="instance_id", how="anti")
     return together(
-        problems_of(
-            "keypoints", unlike, "the lists of keypoints have unlike lengths", severity="error",
-            unit_kind="instance", unit_id="instance_id", expected="as many x as y, v and names",
-            found=pl.format(", ".join("{}" for _ in lists),
-                            *(n.cast(pl.String).fill_null("none") for n in lengths)),
+        problems_of_people(
+            "keypoints",
+            unlike,
+            "the lists of keypoints have unlike lengths",
+            severity="error",
+            expected="as many x as y, v and names",
+            found=pl.format(
+                ", ".join("{}" for _ in lists),
+                *(n.cast(pl.String).fill_null("none") for n in lengths),
+            ),
         ),
         *_in_images(alike, dataset, slack_px),
-        *(_in_mask(block, mask_slack_px, set(unlike["instance_id"]))
-          for block in masked_people(dataset)),
-    )  # fmt: skip
+        *(
+            _in_mask(block, mask_slack_px, set(unlike["instance_id"]))
+            for block in masked_people(dataset)
+        ),
+    )
 
 
 def _in_images(people: pl.DataFrame, dataset: Dataset, slack_px: float) -> list[pl.DataFrame]:
@@ -110,24 +117,32 @@ def _in_images(people: pl.DataFrame, dataset: Dataset, slack_px: float) -> list[
     x, y = pl.col("keypoints_x"), pl.col("keypoints_y")
     placed = (x.is_finite() & y.is_finite()).fill_null(value=False)
     outside = placed & (
-        (x < -slack_px) | (y < -slack_px)
-        | (x > pl.col("width") + slack_px) | (y > pl.col("height") + slack_px)
-    )  # fmt: skip
+        (x < -slack_px)
+        | (y < -slack_px)
+        | (x > pl.col("width") + slack_px)
+        | (y > pl.col("height") + slack_px)
+    )
     kinds = (
         ("labelled keypoints have no place", ~placed, "finite x and y"),
         ("keypoints lie outside their image", outside.fill_null(value=False), None),
     )
     inside = pl.format("inside {} × {} pixels", "width", "height")
     return [
-        problems_of(
-            "keypoints", _by_person(points.filter(test)), problem, severity="error",
-            unit_kind="instance", unit_id="instance_id", expected=wanted or inside,
-            found=pl.format("{} keypoint(s), such as ({}, {})", "n",
-                            x.cast(pl.String).fill_null("null"),
-                            y.cast(pl.String).fill_null("null")),
+        problems_of_people(
+            "keypoints",
+            _by_person(points.filter(test)),
+            problem,
+            severity="error",
+            expected=wanted or inside,
+            found=pl.format(
+                "{} keypoint(s), such as ({}, {})",
+                "n",
+                x.cast(pl.String).fill_null("null"),
+                y.cast(pl.String).fill_null("null"),
+            ),
         )
         for problem, test, wanted in kinds
-    ]  # fmt: skip
+    ]
 
 
 def _points(people: pl.DataFrame) -> pl.DataFrame:
@@ -154,18 +169,22 @@ def _in_mask(block: MaskedPeople, slack_px: float, left_out: set[str]) -> pl.Dat
     if points.is_empty():
         return together()
     inside = _near(
-        block.masks, points["mask"].to_numpy().astype(np.int64),
-        points["keypoints_x"].to_numpy(), points["keypoints_y"].to_numpy(), slack_px,
-    )  # fmt: skip
+        block.masks,
+        points["mask"].to_numpy().astype(np.int64),
+        points["keypoints_x"].to_numpy(),
+        points["keypoints_y"].to_numpy(),
+        slack_px,
+    )
     seen = points.group_by("mask").agg(visible=pl.len())
     outside = _by_person(points.filter(pl.Series(~inside))).join(seen, on="mask")
-    return problems_of(
-        "keypoints", outside, "visible keypoints lie outside their person's mask",
-        severity="warning", unit_kind="instance", unit_id="instance_id",
+    return problems_of_people(
+        "keypoints",
+        outside,
+        "visible keypoints lie outside their person's mask",
+        severity="warning",
         expected=f"every visible keypoint within {slack_px:g} pixels of the mask",
-        found=pl.format("{} of {}, such as ({}, {})", "n", "visible", "keypoints_x",
-                        "keypoints_y"),
-    )  # fmt: skip
+        found=pl.format("{} of {}, such as ({}, {})", "n", "visible", "keypoints_x", "keypoints_y"),
+    )
 
 
 def _near(

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from isolux.checks._people_masks import MaskedPeople, masked_people
-from isolux.checks._problems import problems_of, together
+from isolux.checks._problems import problems_of_people, together
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
@@ -76,22 +76,30 @@ def _of_images(people: MaskedPeople) -> list[pl.DataFrame]:
     rows = people.rows.with_columns(area=pl.Series(people.masks.area_px))
     other = (pl.col("mask_height") != pl.col("height")) | (pl.col("mask_width") != pl.col("width"))
     return [
-        problems_of(
-            "masks", people.damaged, "a mask cannot be read", severity="error",
-            unit_kind="instance", unit_id="instance_id", expected="COCO's run lengths or polygons",
+        problems_of_people(
+            "masks",
+            people.damaged,
+            "a mask cannot be read",
+            severity="error",
+            expected="COCO's run lengths or polygons",
             found=pl.col("said"),
         ),
-        problems_of(
-            "masks", rows.filter(other), "a mask has another size than its image",
-            severity="error", unit_kind="instance", unit_id="instance_id",
+        problems_of_people(
+            "masks",
+            rows.filter(other),
+            "a mask has another size than its image",
+            severity="error",
             expected=pl.format("{} × {} pixels", "width", "height"),
             found=pl.format("{} × {}", "mask_width", "mask_height"),
         ),
-        problems_of(
-            "masks", rows.filter(area=0), "a mask has no pixel", severity="warning",
-            unit_kind="instance", unit_id="instance_id", expected="a pixel or more",
+        problems_of_people(
+            "masks",
+            rows.filter(area=0),
+            "a mask has no pixel",
+            severity="warning",
+            expected="a pixel or more",
         ),
-    ]  # fmt: skip
+    ]
 
 
 def _of_boxes(people: MaskedPeople, least_overlap: float) -> list[pl.DataFrame]:
@@ -99,10 +107,16 @@ def _of_boxes(people: MaskedPeople, least_overlap: float) -> list[pl.DataFrame]:
         return []
     tight = people.masks.box_xywh
     rows = people.rows.select(
-        "instance_id", "box_x", "box_y", "box_w", "box_h",
-        **{f"tight_{side}": pl.Series(np.ascontiguousarray(tight[:, i]))
-           for i, side in enumerate("xywh")},
-    )  # fmt: skip
+        "instance_id",
+        "box_x",
+        "box_y",
+        "box_w",
+        "box_h",
+        **{
+            f"tight_{side}": pl.Series(np.ascontiguousarray(tight[:, i]))
+            for i, side in enumerate("xywh")
+        },
+    )
     rows = rows.filter(pl.Series(people.masks.area_px > 0)).drop_nulls()
 
     def common(at: str, length: str) -> pl.Expr:
@@ -118,16 +132,20 @@ def _of_boxes(people: MaskedPeople, least_overlap: float) -> list[pl.DataFrame]:
         *(f"{kind}_{side}" for kind in ("tight", "box") for side in "xywh"),
     )
     return [
-        problems_of(
-            "masks", rows.filter(overlap=0.0), "a mask does not touch its person's box",
-            severity="error", unit_kind="instance", unit_id="instance_id", found=words,
+        problems_of_people(
+            "masks",
+            rows.filter(overlap=0.0),
+            "a mask does not touch its person's box",
+            severity="error",
+            found=words,
             expected=f"an overlap of {least_overlap:g} or more",
         ),
-        problems_of(
+        problems_of_people(
             "masks",
             rows.filter((pl.col("overlap") > 0) & (pl.col("overlap") < least_overlap)),
-            "a mask and its person's box are of different parts", severity="warning",
-            unit_kind="instance", unit_id="instance_id", found=words,
+            "a mask and its person's box are of different parts",
+            severity="warning",
+            found=words,
             expected=f"an overlap of {least_overlap:g} or more",
         ),
-    ]  # fmt: skip
+    ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.checks._pictures import Pictures
-from isolux.checks._problems import Severity, problems_of, together
+from isolux.checks._problems import Severity, problems_of_pictures, together
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 
@@ -81,11 +81,14 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     del dataset  # its images' files are in pictures
     return together(
         *(
-            problems_of(
-                "metadata", pictures.rows.filter(pl.col(column)), problem, severity=severity,
-                unit_kind="image", unit_id="image_id", file="uri", expected="nothing of the kind",
+            problems_of_pictures(
+                "metadata",
+                pictures.rows.filter(pl.col(column)),
+                problem,
+                severity=severity,
+                expected="nothing of the kind",
                 hint="strip metadata before the pictures are passed on (exiftool -all=)",
             )
             for column, (problem, severity) in _TOLD.items()
         )
-    )  # fmt: skip
+    )

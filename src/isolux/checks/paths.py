@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.checks._pictures import Pictures
-from isolux.checks._problems import problems_of, together
+from isolux.checks._problems import problems_of_pictures, together
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 
@@ -67,12 +67,15 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     del dataset  # its images' paths are in pictures
     return together(
         *(
-            problems_of(
-                "paths", pictures.rows.filter(place=place), problem, severity="error",
-                unit_kind="image", unit_id="image_id", file="uri",
+            problems_of_pictures(
+                "paths",
+                pictures.rows.filter(place=place),
+                problem,
+                severity="error",
                 expected="a path below the dataset's folder",
-                found=pl.col("uri").str.slice(0, 120), hint=hint,
+                found=pl.col("uri").str.slice(0, 120),
+                hint=hint,
             )
             for place, (problem, hint) in _PROBLEMS.items()
         )
-    )  # fmt: skip
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.checks._pictures import Pictures
-from isolux.checks._problems import Severity, problems_of, together
+from isolux.checks._problems import Severity, problems_of_pictures, together
 from isolux.io.images import LARGEST_PIXELS
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
@@ -86,13 +86,17 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     del dataset  # its images' files are in pictures
     rows = pictures.rows
     parts = [
-        problems_of(
-            "pictures", rows.filter(trouble=trouble), problem, severity=severity,
-            unit_kind="image", unit_id="image_id", file="uri", expected=expected,
-            found=pl.col("said"), hint=hint,
+        problems_of_pictures(
+            "pictures",
+            rows.filter(trouble=trouble),
+            problem,
+            severity=severity,
+            expected=expected,
+            found=pl.col("said"),
+            hint=hint,
         )
         for trouble, (problem, severity, expected, hint) in _TROUBLES.items()
-    ]  # fmt: skip
+    ]
     several = rows.filter(pl.col("frames") > 1)
     known = rows.filter(pl.col("format").is_in(list(_SUFFIXES))).with_columns(
         suffix=pl.col("uri").str.extract(r"(?s)\.([^./\\]*)$").str.to_lowercase(),
@@ -101,15 +105,20 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     wrong = known.filter(~pl.col("wanted").list.contains(pl.col("suffix")).fill_null(value=False))
     return together(
         *parts,
-        problems_of(
-            "pictures", several, "the picture holds several frames", severity="warning",
-            unit_kind="image", unit_id="image_id", file="uri", expected="one frame",
+        problems_of_pictures(
+            "pictures",
+            several,
+            "the picture holds several frames",
+            severity="warning",
+            expected="one frame",
             found=pl.format("{} frames; the first is read", "frames"),
         ),
-        problems_of(
-            "pictures", wrong, "the extension names another format", severity="warning",
-            unit_kind="image", unit_id="image_id", file="uri",
+        problems_of_pictures(
+            "pictures",
+            wrong,
+            "the extension names another format",
+            severity="warning",
             expected=pl.format(".{}", pl.col("wanted").list.join(" or .")),
             found=pl.format(".{}", pl.col("suffix").fill_null("")),
         ),
-    )  # fmt: skip
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.checks._pictures import Pictures
-from isolux.checks._problems import problems_of, together
+from isolux.checks._problems import problems_of_pictures, together
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import CheckInfo, Reference
 from isolux.vocabulary.tables import IMAGES
@@ -81,16 +81,22 @@ def check(dataset: Dataset, *, pictures: Pictures) -> pl.DataFrame:
     wanted = pl.format("{} × {} pixels", "width", "height")
     shown = pl.format("{} × {}", "wide", "high")
     return together(
-        problems_of(
-            "sizes", seen.filter(~unturned), "the picture has another size than its annotation",
-            severity="error", unit_kind="image", unit_id="image_id", file="uri",
-            expected=wanted, found=shown,
+        problems_of_pictures(
+            "sizes",
+            seen.filter(~unturned),
+            "the picture has another size than its annotation",
+            severity="error",
+            expected=wanted,
+            found=shown,
             hint="take the pictures that were annotated, or scale the annotation",
         ),
-        problems_of(
-            "sizes", seen.filter(unturned), "the annotation is of the picture before EXIF turns it",
-            severity="warning", unit_kind="image", unit_id="image_id", file="uri",
-            expected=wanted, found=pl.format("{}, turned as its EXIF says", shown),
+        problems_of_pictures(
+            "sizes",
+            seen.filter(unturned),
+            "the annotation is of the picture before EXIF turns it",
+            severity="warning",
+            expected=wanted,
+            found=pl.format("{}, turned as its EXIF says", shown),
             hint="read the pictures without turning them, or turn the boxes",
         ),
-    )  # fmt: skip
+    )

@@ -70,9 +70,10 @@ def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> 
     """
     if not youngest <= oldest:
         raise SpecError(
-            "the ages are no range", expected="youngest at most oldest",
+            "the ages are no range",
+            expected="youngest at most oldest",
             found=f"{youngest} and {oldest}",
-        )  # fmt: skip
+        )
     rows = ATTRIBUTES.conform(dataset.attributes).with_columns(
         as_number=pl.coalesce("number", pl.col("value").cast(pl.Float64, strict=False))
     )
@@ -86,8 +87,14 @@ def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> 
     return together(
         *(
             problems_of(
-                "values", part.filter(unit_kind=kind), problem, severity="error",
-                unit_kind=kind, unit_id="unit_id", expected=wanted, found=shown.str.slice(0, 120),
+                "values",
+                part.filter(unit_kind=kind),
+                problem,
+                severity="error",
+                unit_kind=kind,
+                unit_id="unit_id",
+                expected=wanted,
+                found=shown.str.slice(0, 120),
                 hint="leave the value empty where it is not known",
             )
             for part, problem, wanted in (
@@ -96,4 +103,4 @@ def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> 
             )
             for kind in part["unit_kind"].unique(maintain_order=True)
         )
-    )  # fmt: skip
+    )

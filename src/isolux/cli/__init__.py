@@ -37,11 +37,17 @@ def collect_seldom() -> None:
 
 
 def _run() -> int:
-    from isolux.cli.app import app
+    import sys
+
+    from isolux.cli._help import ALL
+    from isolux.cli.app import program
     from isolux.vocabulary.errors import IsoluxError
 
+    args = ["--help" if text == ALL else text for text in sys.argv[1:]]
+    everything = ALL in sys.argv[1:]
     try:
-        code = app(prog_name="isolux", standalone_mode=False)
+        app = program(args, everything=everything)
+        code = app(args, prog_name="isolux", standalone_mode=False)
     except IsoluxError as error:
         return _say(f"isolux: {error}", REFUSED)
     except (KeyboardInterrupt, EOFError):

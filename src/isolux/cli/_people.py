@@ -26,14 +26,14 @@ def load_only(spec: AuditSpec, only: list[str], captions: str | None = None) -> 
 
     asked = [condition.attribute for condition in parse_conditions(only)]
     if captions is None:
-        dataset = add(load_people(spec), asked)
+        dataset = add(load_people(spec.people, spec.groups.attributes), asked)
     else:
         from isolux.derive import with_captions
 
         # What captions tell can be computed once they are there: attributes wait until then.
-        plain = load_people(spec.model_copy(update={"by": (), "derive": ()}))
-        by = [part for entry in spec.by for part in entry.split("*")]
-        computed = ["caption_country", "caption_region", *by, *spec.derive, *asked]
+        plain = load_people(spec.people.model_copy(update={"derive": ()}))
+        own = [*spec.groups.attributes, *spec.people.derive]
+        computed = ["caption_country", "caption_region", *own, *asked]
         dataset = add(with_captions(plain, captions), computed)
     return keep_only(dataset, only, whole_images=False)
 
@@ -82,9 +82,9 @@ def groupings_over(spec: AuditSpec, datasets: dict[str, Dataset], by: list[str])
     attributes = pl.concat(tables, how="diagonal_relaxed")
     named = by or attributes["attribute"].unique(maintain_order=True).to_list()
     # A value that one of several datasets lacks is no mistake either.
-    absent = "note" if len(datasets) > 1 else spec.absent_values
+    absent = "note" if len(datasets) > 1 else spec.groups.absent_values
     asked = {"by": tuple(named), "absent_values": absent}
-    return groupings(spec.model_copy(update=asked), attributes)
+    return groupings(spec.groups.model_copy(update=asked), attributes)
 
 
 def show_wide(caption: str, table: pl.DataFrame) -> None:

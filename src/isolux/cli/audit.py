@@ -2,43 +2,119 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from isolux.cli._options import given, with_spec_options
+import typer
 
-__all__ = ["audit"]
+from isolux.cli._flags import given, of_stages, of_task, with_flags
+
+__all__ = ["audit", "audit_command", "named_task"]
+
+_FILES = (".yaml", ".yml", ".json")
+_DATA = inspect.Parameter(
+    "data",
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    annotation=Annotated[
+        str, typer.Argument(help="NAME:PATH (table:people.csv), or a YAML file of settings")
+    ],
+)
 
 
 def audit(data: str, **settings: Any) -> None:
     """Audit a model's predictions and write a run directory with its report.
 
     DATA is NAME:PATH, as in table:people.csv or fairface:labels.csv, or a YAML file whose fields
-    are these flags' names; flags that are given beside a file win over it.
+    are these flags' names, flat or nested by stage; flags beside a file win over it.
     """
     from isolux.cli.screen import show_audit
     from isolux.io.atomic import refuse_existing
-    from isolux.verbs.audit import read_spec_file, run_audit
+    from isolux.verbs.audit import read_settings, run_audit
     from isolux.vocabulary.spec import AuditSpec, parse_spec
 
     said = given(settings)
-    if Path(data).suffix.lower() in (".yaml", ".yml", ".json") and ":" not in data:
-        from_file = read_spec_file(data).model_dump(exclude_unset=True)
-        spec: AuditSpec = parse_spec({**from_file, **said}, where=data)
+    if _is_file(data):
+        written = AuditSpec.model_validate(read_settings(data)).said()
+        spec = parse_spec({**written, **said}, where=data)
     else:
         spec = parse_spec({"data": data, **said})
-    if spec.out is None:
-        spec = parse_spec({**spec.model_dump(exclude_unset=True), "out": _default_out(spec)})
-    assert spec.out is not None  # noqa: S101 - set just above
-    refuse_existing(spec.out, overwrite=spec.overwrite)  # before minutes of work, not after
+    out = spec.report.out or _default_out(spec)
+    spec = spec.updated(out=out)
+    refuse_existing(out, overwrite=spec.report.overwrite)  # before minutes of work, not after
     done = run_audit(spec)
-    report = done.report(spec.out, overwrite=spec.overwrite)
+    report = done.report(out, overwrite=spec.report.overwrite)
     show_audit(done.run, report)
 
 
+def audit_command(args: Sequence[str], *, everything: bool) -> Callable[..., None]:
+    """Make the command with the flags of the task that the arguments name."""
+    from isolux.vocabulary import registry
+
+    task = named_task(args)
+    own = of_task(task) if task in registry.names("tasks") else []
+    flags = [flag for flag in of_stages() if flag.name != "data"]
+    at = next(i for i, flag in enumerate(flags) if flag.name == "task") + 1
+    return with_flags(audit, [_DATA], [*flags[:at], *own, *flags[at:]], everything=everything)
+
+
+def named_task(args: Sequence[str]) -> str:
+    """Find the task that a command line names: a flag, a paper's protocol, a file, the default.
+
+    Examples
+    --------
+    >>> named_task(["table:people.csv", "--task", "detection"])
+    'detection'
+    """
+    from isolux.vocabulary.spec import Task
+
+    flag = _value(args, "--task")
+    written = {} if flag else _written(args)
+    nested = written.get("task")
+    in_file = nested.get("name") if isinstance(nested, dict) else nested
+    protocol = _value(args, "--protocol") or written.get("protocol")
+    return str(flag or in_file or _task_of(protocol) or Task().name)
+
+
+def _value(args: Sequence[str], flag: str) -> str | None:
+    for at, text in enumerate(args):
+        if text == flag and at + 1 < len(args):
+            return args[at + 1]
+        if text.startswith(f"{flag}="):
+            return text.partition("=")[2]
+    return None
+
+
+def _written(args: Sequence[str]) -> dict[str, Any]:
+    """Read the file of settings, if one is named; what is wrong with it is said when it is run."""
+    from isolux.verbs.audit import read_settings
+    from isolux.vocabulary.errors import IsoluxError
+
+    for text in args:
+        if _is_file(text):
+            try:
+                return read_settings(text)
+            except IsoluxError:
+                return {}
+    return {}
+
+
+def _task_of(protocol: object) -> str | None:
+    from isolux.vocabulary import registry
+
+    paper, _, name = str(protocol or "").partition(":")
+    if paper not in registry.names("papers"):
+        return None
+    found = getattr(registry.load("papers", paper), "PROTOCOLS", {}).get(name, {})
+    task = found.get("task")
+    return None if task is None else str(task)
+
+
+def _is_file(data: str) -> bool:
+    return Path(data).suffix.lower() in _FILES and ":" not in data and not data.startswith("-")
+
+
 def _default_out(spec: Any) -> str:
-    stem = Path(spec.data.partition(":")[2] or "audit").stem
-    return str(Path("runs") / (spec.model_name or stem))
-
-
-audit = with_spec_options(audit)
+    stem = Path(spec.people.data.partition(":")[2] or "audit").stem
+    return str(Path("runs") / (spec.predictions.model_name or stem))

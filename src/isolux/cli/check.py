@@ -52,13 +52,12 @@ def check(
     from isolux.vocabulary.spec import parse_spec
 
     _refuse_out(out)
-    # A task of whole images: whoever is not judged is checked too.
     spec = parse_spec(
-        {"data": data, "task": "detection", "data_option": data_option or (), "id": id,
+        {"data": data, "data_option": data_option or (), "id": id,
          "separator": separator}
     )  # fmt: skip
-    name, _, path = spec.data.partition(":")
-    loaded = check_loading(lambda: load_people(spec), path, name)
+    name, _, path = data.partition(":")
+    loaded = check_loading(lambda: load_people(spec.people, whole_images=True), path, name)
     found = (
         loaded
         if isinstance(loaded, Checked)

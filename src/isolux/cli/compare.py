@@ -19,8 +19,11 @@ def compare(
     out: Annotated[str | None, typer.Option(help="directory to write; none: print only")] = None,
     id_from: Annotated[
         str | None,
-        typer.Option(help="join people on: column, basename, stem; none: the first that fits"),
+        typer.Option(help="join people on: column (default: the whole id), basename, stem"),
     ] = None,
+    allow_disagreement: Annotated[
+        float, typer.Option(help="share of people whose truth or group may differ between runs")
+    ] = 0.0,
     overwrite: Annotated[
         bool, typer.Option("--overwrite/--no-overwrite", help="replace that directory")
     ] = False,
@@ -32,7 +35,8 @@ def compare(
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
-    found = compare_runs(first, second, id_from=id_from)
+    part: Any = id_from  # checked where it is used
+    found = compare_runs(first, second, id_from=part, allow_disagreement=allow_disagreement)
     report = found.report(out, overwrite=overwrite) if out is not None else None
     show_audit(found.run, report)
     _show_rankings(found.rankings, found.run.record["models"])

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from isolux.cli._options import given
+from isolux.cli._flags import given
 
 __all__ = ["convert"]
 

@@ -78,7 +78,7 @@ def _of_data(data: str, options: list[str]) -> Dataset:
     from isolux.people.loading import load_people
     from isolux.vocabulary.spec import parse_spec
 
-    return load_people(parse_spec({"data": data, "data_option": options}))
+    return load_people(parse_spec({"data": data, "data_option": options}).people)
 
 
 def _of_run(path: str, options: list[str]) -> tuple[Dataset, pl.DataFrame]:
@@ -86,9 +86,9 @@ def _of_run(path: str, options: list[str]) -> tuple[Dataset, pl.DataFrame]:
     import polars as pl
 
     from isolux.io import run_directory
-    from isolux.people.loading import load_people
+    from isolux.people.loading import judged_people
     from isolux.vocabulary.errors import SpecError
-    from isolux.vocabulary.spec import AuditSpec, parse_spec
+    from isolux.vocabulary.spec import recorded_spec
 
     if options:
         raise SpecError("a run says how its dataset is loaded", found="--data-option", where=path)
@@ -101,8 +101,7 @@ def _of_run(path: str, options: list[str]) -> tuple[Dataset, pl.DataFrame]:
             found=repr(said.get("data")),
             where=path,
         )
-    spec = parse_spec({k: v for k, v in said.items() if k in AuditSpec.model_fields})
-    dataset = load_people(spec)
+    dataset = judged_people(recorded_spec(run.record))
     scores = run.scores.filter(pl.col("unit_kind") == "instance")
     # Whoever has withdrawn is in none of a run's tables, and so is not in what is shown either.
     tables = [scores, *(t for t in run.evidence.values() if "unit_id" in t.columns)]

@@ -17,6 +17,7 @@ class Kind(StrEnum):
     DATASETS = "datasets"
     FORMATS = "formats"
     TASKS = "tasks"
+    MEASURES = "measures"
     MODELS = "models"
     ANALYSES = "analyses"
     CHECKS = "checks"
@@ -40,7 +41,7 @@ def listing(
         str | None, typer.Argument(help="one of them: its settings, metrics or protocols")
     ] = None,
 ) -> None:
-    """List the datasets, formats, tasks, models, analyses, checks, papers or computed attributes.
+    """List the datasets, formats, tasks, measures, models, analyses, checks, papers or attributes.
 
     With NAME, say of one of them which settings, metrics, protocols or attributes it has.
     """

@@ -58,15 +58,13 @@ def report(
 
 
 def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: bool) -> None:
-    from isolux.people.loading import load_people
+    from isolux.people.loading import judged_people
     from isolux.report.gallery import write_gallery
-    from isolux.vocabulary.spec import AuditSpec, parse_spec
+    from isolux.vocabulary.spec import recorded_spec
 
-    said = run.record.get("spec") or {}
-    spec = parse_spec({k: v for k, v in said.items() if k in AuditSpec.model_fields})
     made = write_gallery(
         run,
-        load_people(spec),
+        judged_people(recorded_spec(run.record)),
         report.with_name("gallery.html"),
         images=images,
         per_group=n,

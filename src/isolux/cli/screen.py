@@ -20,6 +20,8 @@ def show_audit(run: Run, report: Path | None) -> None:
     from rich.padding import Padding
 
     screen = Console(highlight=False)
+    for warning in run.record.get("warnings") or ():
+        screen.print(escape(f"WARNING: {warning}"), style="bold")
     claims = run.findings.sort("rank")["claim"].to_list()
     for claim in claims[:_FIRST]:
         screen.print(Padding(f"• {escape(claim)}", (0, 0, 0, 0)))

@@ -18,9 +18,13 @@ from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
 
 __all__ = [
+    "ASSUMPTIONS",
     "IDENTITY",
+    "LICENCE",
     "PARTITION",
     "SPLITS",
+    "TERMS",
+    "WITHDRAWAL",
     "chosen_names",
     "parts_of",
     "read_list",
@@ -32,6 +36,22 @@ __all__ = [
 IDENTITY, PARTITION = "identity_CelebA.txt", "list_eval_partition.txt"
 SPLITS = ("train", "val", "test")
 """What the partition's codes 0, 1, 2 mean."""
+
+LICENCE = "non-commercial research only; the pictures stay their owners'"
+WITHDRAWAL = "no way for the people shown to withdraw is published"
+TERMS = (
+    ("Male", "perceived male gender presentation"),
+    ("Young", "perceived as young"),
+    ("Attractive", "judged attractive by annotators"),
+    ("Pale_Skin", "perceived pale skin"),
+)
+"""What the labels of CelebA and of LFWA, which one company made, are called in reports."""
+ASSUMPTIONS = (
+    "a labelling company's judgements stand for the groups, not what people say of themselves",
+    "photographs of one celebrity are not independent: identities are clusters where known",
+    "no means that a trait was not marked, as when it cannot be seen",
+)
+"""Of CelebA and of CelebAMask-HQ, whose faces are CelebA's."""
 
 _DIGITS = 9  # more are no number of pictures
 _FIRST = ("image_id", "idx")

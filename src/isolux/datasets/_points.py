@@ -60,9 +60,10 @@ def points_of(flat: pl.Series, names: pl.Series, where: str, field: str) -> pl.D
         )
     labelled = pl.when(pl.col("keypoints_v") > 0)
     long = long.with_columns(
-        labelled.then(pl.col("keypoints_x")), labelled.then(pl.col("keypoints_y")),
+        labelled.then(pl.col("keypoints_x")),
+        labelled.then(pl.col("keypoints_y")),
         pl.col("keypoints_v").cast(pl.Int64),
-    )  # fmt: skip
+    )
     back = long.group_by("row", maintain_order=True).agg(pl.exclude("row"))
     nobody = pl.when(frame["flat"].is_not_null())
     return (

@@ -13,6 +13,7 @@ from pathlib import Path
 import polars as pl
 
 from isolux.io.cells import (
+    as_labels,
     as_lists,
     as_numbers,
     as_text,
@@ -178,6 +179,7 @@ def _attribute(
         table = pl.DataFrame({"unit_id": ids, "value": lists}).explode("value")
     else:
         table = pl.DataFrame({"unit_id": ids, "value": as_text(cells)})
+    table = table.with_columns(as_labels(table["value"]))
     texts = table["value"]
     numbers = (
         as_numbers(texts, where=at, column=cells.name, unknown=UNKNOWN_VALUES)

@@ -15,9 +15,13 @@ import polars as pl
 from isolux.datasets._attribute_rows import attribute_rows
 from isolux.datasets._boxes import box_notes, checked_boxes
 from isolux.datasets._celeba_lists import (
+    ASSUMPTIONS,
     IDENTITY,
+    LICENCE,
     PARTITION,
     SPLITS,
+    TERMS,
+    WITHDRAWAL,
     chosen_names,
     parts_of,
     read_list,
@@ -50,21 +54,12 @@ INFO = DatasetInfo(
             url="https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
         ),
     ),
-    licence="non-commercial research only; the pictures stay their owners'",
+    licence=LICENCE,
     training_allowed=True,
-    withdrawal="no way for the people shown to withdraw is published",
+    withdrawal=WITHDRAWAL,
     judgement="perceived",
-    terms=(
-        ("Male", "perceived male gender presentation"),
-        ("Young", "perceived as young"),
-        ("Attractive", "judged attractive by annotators"),
-        ("Pale_Skin", "perceived pale skin"),
-    ),
-    assumptions=(
-        "a labelling company's judgements stand for the groups, not what people say of themselves",
-        "photographs of one celebrity are not independent: identities are clusters where known",
-        "no means that a trait was not marked, as when it cannot be seen",
-    ),
+    terms=TERMS,
+    assumptions=ASSUMPTIONS,
 )
 
 

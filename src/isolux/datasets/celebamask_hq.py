@@ -15,9 +15,13 @@ import polars as pl
 
 from isolux.datasets._attribute_rows import attribute_rows
 from isolux.datasets._celeba_lists import (
+    ASSUMPTIONS,
     IDENTITY,
+    LICENCE,
     PARTITION,
     SPLITS,
+    TERMS,
+    WITHDRAWAL,
     chosen_names,
     parts_of,
     read_list,
@@ -60,20 +64,13 @@ INFO = DatasetInfo(
             url="https://github.com/switchablenorms/CelebAMask-HQ",
         ),
     ),
-    licence="non-commercial research only; the pictures stay their owners'",
+    licence=LICENCE,
     training_allowed=True,
-    withdrawal="no way for the people shown to withdraw is published",
+    withdrawal=WITHDRAWAL,
     judgement="perceived",
-    terms=(
-        ("Male", "perceived male gender presentation"),
-        ("Young", "perceived as young"),
-        ("Attractive", "judged attractive by annotators"),
-        ("Pale_Skin", "perceived pale skin"),
-    ),
+    terms=TERMS,
     assumptions=(
-        "a labelling company's judgements stand for the groups, not what people say of themselves",
-        "photographs of one celebrity are not independent: identities are clusters where known",
-        "no means that a trait was not marked, as when it cannot be seen",
+        *ASSUMPTIONS,
         "a part without a picture is not in the face",
     ),
 )
@@ -313,9 +310,11 @@ def _with_masks(
         return faces.with_columns(part_mask_files=pl.lit(None, dtype=empty))
     files = listed_files(folder)
     inputs[str(folder)] = sha256_listing(folder)
-    masks = files.to_frame("file").with_columns(
-        pl.col("file").str.extract_groups(_MASK).alias("said")
-    ).unnest("said")  # fmt: skip
+    masks = (
+        files.to_frame("file")
+        .with_columns(pl.col("file").str.extract_groups(_MASK).alias("said"))
+        .unnest("said")
+    )
     others = masks["part"].null_count()
     if others:
         notes.append(f"{others:,} file(s) below {_MASKS} are no masks and are passed over.")
@@ -330,9 +329,11 @@ def _with_masks(
         )
     order = pl.col("part").cast(pl.Enum(PARTS))
     uri = pl.format("{}/{}", pl.lit(_MASKS), "file")
-    parts = masks.sort("number", order).group_by("number", maintain_order=True).agg(
-        part_mask_files=pl.struct("part", uri=uri)
-    )  # fmt: skip
+    parts = (
+        masks.sort("number", order)
+        .group_by("number", maintain_order=True)
+        .agg(part_mask_files=pl.struct("part", uri=uri))
+    )
     found = faces.join(parts, on="number", how="left", maintain_order="left")
     _count(found, "part_mask_files", "mask", notes)
     return found

@@ -189,9 +189,9 @@ def _pictures(files: pl.Series, where: str, split: str | None) -> _Found:
         )
     others = len(files) - len(pictures) - int(files.is_in(_TABLES).sum())
     notes = [f"{others:,} file(s) are no pictures and are passed over."] if others else []
-    frame = pictures.alias("file").to_frame().with_columns(
-        pl.col("file").str.split("/").alias("steps")
-    )  # fmt: skip
+    frame = (
+        pictures.alias("file").to_frame().with_columns(pl.col("file").str.split("/").alias("steps"))
+    )
     folders = frame.filter(pl.col("steps").list.len() > 1)["steps"].list.first().unique().sort()
     if len(folders) and folders.str.to_lowercase().is_in(PART_FOLDERS).all():
         frame = _of_parts(frame, folders.to_list(), split, where)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.datasets._attribute_rows import attribute_rows
+from isolux.datasets._celeba_lists import LICENCE, TERMS, WITHDRAWAL
 from isolux.datasets._clusters import clustered_as
 from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
 from isolux.datasets._inner_paths import refuse_outside
@@ -49,16 +50,11 @@ INFO = DatasetInfo(
             url="https://vis-www.cs.umass.edu/lfw/",
         ),
     ),
-    licence="non-commercial research only; the pictures stay their owners'",
+    licence=LICENCE,
     training_allowed=True,
-    withdrawal="no way for the people shown to withdraw is published",
+    withdrawal=WITHDRAWAL,
     judgement="perceived",
-    terms=(
-        ("Male", "perceived male gender presentation"),
-        ("Young", "perceived as young"),
-        ("Attractive", "judged attractive by annotators"),
-        ("Pale_Skin", "perceived pale skin"),
-    ),
+    terms=TERMS,
     assumptions=(
         "annotators' judgements stand for the groups; they are not what people say of themselves",
         "photographs of one person are not independent: the folder's name says who it is",

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.datasets._spreadsheet import with_ranges
 from isolux.datasets._wide import (
     IMAGE_PATHS,
     attributes_of,
@@ -59,6 +60,7 @@ def load(
     numeric: Sequence[str] | None = None,
     separator: str | None = None,
     root: str | Path | None = None,
+    repair_ages: bool = False,
     format: str | None = None,  # noqa: A002  (as in read_table)
 ) -> Dataset:
     r"""Load a table.
@@ -86,6 +88,9 @@ def load(
         What parts several values in one cell (``"3;4"``). Lists need none.
     root : str or Path, optional
         The folder that image paths must lie in.
+    repair_ages : bool
+        Turn ranges that a spreadsheet took for dates (``9-Mar`` beside ``10-19``) back; otherwise
+        they are refused.
     format : str, optional
         ``csv``, ``tsv``, ``parquet``, ``jsonlines`` or ``arrow``; by suffix where not given.
 
@@ -97,7 +102,8 @@ def load(
     Raises
     ------
     FileError, TableError, UnknownNameError
-        A file that cannot be read; a repeated or missing id; a column that is not there.
+        A file that cannot be read; a repeated or missing id; a column that is not there; ranges
+        that a spreadsheet damaged.
 
     Examples
     --------
@@ -119,7 +125,8 @@ def load(
     named = pictured or identity.column
     chosen = _attribute_columns(frame, columns, {identity.column, pictured})
     notes = [] if identity.note is None else [identity.note]
-    notes += _left_out(frame, columns, chosen, {identity.column, pictured})
+    frame, repaired = with_ranges(frame, chosen, repair=repair_ages, where=where)
+    notes += [*repaired, *_left_out(frame, columns, chosen, {identity.column, pictured})]
     dataset = Dataset(
         name="table",
         info=INFO,
@@ -135,6 +142,7 @@ def load(
             instances, are_paths=bool(image) or named in IMAGE_PATHS, root=root, where=where
         ),
         inputs={where: sha256_file(path)},
+        ids_are_rows=identity.column is None,
         notes=tuple(notes),
     )
     return clustered(dataset, frame, cluster, where)

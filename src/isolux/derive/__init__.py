@@ -100,9 +100,12 @@ def _unknown(found: pl.DataFrame, own: Sequence[str], name: str) -> list[str]:
     for attribute in own:
         rows = found.filter(attribute=attribute)
         lacking = rows.filter(pl.col("value").is_null())
-        why = lacking["reason"].fill_null("no reason given").value_counts().sort(
-            ["count", "reason"], descending=[True, False]
-        )  # fmt: skip
+        why = (
+            lacking["reason"]
+            .fill_null("no reason given")
+            .value_counts()
+            .sort(["count", "reason"], descending=[True, False])
+        )
         counted = "; ".join(f"{reason} ({n:,})" for reason, n in why.head(_REASONS).iter_rows())
         if lacking.height and lacking.height == rows.height:
             raise SpecError(

@@ -14,7 +14,6 @@ __all__ = [
     "TO_XYZ",
     "WHITE_XYZ",
     "lab_of_light",
-    "lab_of_srgb",
     "lightness_of_luminance",
 ]
 
@@ -42,26 +41,6 @@ WHITE_XYZ = TO_XYZ.sum(axis=1)
 """What (255, 255, 255) makes: D65, so that greys have a* = b* = 0 exactly."""
 
 _EDGE, _SLOPE = (6.0 / 29.0) ** 3, (29.0 / 6.0) ** 2 / 3.0
-
-
-def lab_of_srgb(rgb: npt.NDArray[np.uint8]) -> FloatArray:
-    """Turn colours of 8 bits a channel into CIELAB.
-
-    Parameters
-    ----------
-    rgb : [..., 3] uint8
-
-    Returns
-    -------
-    [..., 3] float
-        L* (0 to 100), a* (green below 0, red above), b* (blue below 0, yellow above).
-
-    Examples
-    --------
-    >>> lab_of_srgb(np.array([[255, 255, 255]], dtype=np.uint8)).round(4).tolist()
-    [[100.0, 0.0, 0.0]]
-    """
-    return lab_of_light(LINEAR[rgb])
 
 
 def lab_of_light(light: FloatArray) -> FloatArray:

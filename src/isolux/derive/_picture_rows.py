@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from isolux.derive._rows import BOX, rows_of
 
-__all__ = ["boxes_of", "rows_with_reason"]
+__all__ = ["boxes_of", "rows_of_columns"]
 
 
-def rows_with_reason(
+def _rows_with_reason(
     people: pl.DataFrame,
     attribute: str,
     values: npt.NDArray[np.float64],
@@ -44,6 +46,31 @@ def rows_with_reason(
     why = pl.Series("reason", reason.tolist(), dtype=pl.String)
     return rows.with_columns(why).with_columns(
         reason=pl.when(pl.col("value").is_null()).then("reason")
+    )
+
+
+def rows_of_columns(
+    people: pl.DataFrame,
+    values: npt.NDArray[np.float64],
+    parts: Iterable[tuple[str, int, pl.Expr | None, npt.NDArray[np.object_]]],
+) -> pl.DataFrame:
+    """Give each person one row of every attribute.
+
+    Parameters
+    ----------
+    people : polars.DataFrame
+        With ``instance_id``.
+    values : [n, k] float
+        NaN: none.
+    parts : iterable of (attribute, column, word, reason)
+        The column of ``values`` that holds it; its value as text, from the column ``_number``
+        (None: the number itself), of which no number is then kept; why there is none.
+    """
+    return pl.concat(
+        _rows_with_reason(
+            people, name, values[:, column], reason, value=word, only_words=word is not None
+        )
+        for name, column, word, reason in parts
     )
 
 

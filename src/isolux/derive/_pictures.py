@@ -143,10 +143,14 @@ def _jobs(dataset: Dataset, people: pl.DataFrame, what: str) -> list[_Job]:
         .with_row_index("row")
         .group_by("image_id", maintain_order=True)
         .agg("row")
-        .join(images.select("image_id", "uri", "width", "height"), on="image_id", how="left",
-              maintain_order="left")
+        .join(
+            images.select("image_id", "uri", "width", "height"),
+            on="image_id",
+            how="left",
+            maintain_order="left",
+        )
         .with_columns(path=pl.coalesce("uri", "image_id"))
-    )  # fmt: skip
+    )
     away = rows["path"].str.contains(_ADDRESS)
     if away.all():
         raise SpecError(

@@ -81,9 +81,12 @@ def _highest_overlap(people: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np
     use = np.flatnonzero(~np.isnan(boxes).any(axis=1) & people["_one"].to_numpy())
     if use.size:
         pairs = box_pairs_xywh(
-            Detections(image[use], np.zeros(use.size)), Truths(image[use]),
-            boxes[use], boxes[use], lowest_iou=1e-9,
-        )  # fmt: skip
+            Detections(image[use], np.zeros(use.size)),
+            Truths(image[use]),
+            boxes[use],
+            boxes[use],
+            lowest_iou=1e-9,
+        )
         others = pairs.detection != pairs.truth
         np.maximum.at(highest, use[pairs.detection[others]], pairs.iou[others])
     return highest

@@ -71,9 +71,7 @@ class MeanComparisons:
     overlap: bool
 
     @classmethod
-    def of(
-        cls, design: Design, measure: Measure, rows: IntArray, domain: int
-    ) -> MeanComparisons:
+    def of(cls, design: Design, measure: Measure, rows: IntArray, domain: int) -> MeanComparisons:
         """Reduce the clusters of some rows of a design, the first of them everyone.
 
         ``domain`` is the row that unites the others: whoever counts in two of them makes them

@@ -35,7 +35,7 @@ from isolux.stats.multiplicity import (
 )
 from isolux.stats.nulls import REST, NullTest, null_test, score_deviates
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 
 __all__ = ["Family", "Tested", "adjust", "standard_error_of_difference", "test_family"]
 
@@ -91,13 +91,13 @@ class Family:
     name: str
 
 
-def test_family(estimates: Estimates, spec: AuditSpec, references: dict[str, str]) -> Family:
+def test_family(estimates: Estimates, spec: Comparing, references: dict[str, str]) -> Family:
     """Run every test and adjust over the family.
 
     Parameters
     ----------
     estimates : Estimates
-    spec : AuditSpec
+    spec : Comparing
         Correction, level, replicates, seed.
     references : dict of str to str
         Attributes compared with one group only, and that group.
@@ -149,7 +149,7 @@ def _is_mean(estimates: Estimates, j: int) -> bool:
 
 
 def _observed(
-    compared: Comparisons, members: IntArray, contrasts: IntArray, spec: AuditSpec
+    compared: Comparisons, members: IntArray, contrasts: IntArray, spec: Comparing
 ) -> FloatArray:
     """Return each contrast's deviate, with the sign of a − b."""
     from scipy.special import ndtri
@@ -164,7 +164,7 @@ def _observed(
     return z
 
 
-def _of_means(estimates: Estimates, plans: Plans, spec: AuditSpec) -> dict[tuple[str, int], Tested]:
+def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple[str, int], Tested]:
     """Test means; one draw of the clusters' weights carries all metrics and attributes."""
     from scipy.sparse import csr_array, vstack
 
@@ -193,7 +193,7 @@ def _of_means(estimates: Estimates, plans: Plans, spec: AuditSpec) -> dict[tuple
 
 
 def _of_replicates(
-    estimates: Estimates, plans: Plans, spec: AuditSpec
+    estimates: Estimates, plans: Plans, spec: Comparing
 ) -> dict[tuple[str, int], Tested]:
     """Test statistics that are no means; "the rest" is everyone."""
     results = {}
@@ -233,7 +233,7 @@ def correlation(estimates: Estimates, j: int, first: IntArray, second: IntArray)
 
 
 def _adjust(
-    tested: dict[tuple[str, int], Tested], null_max: FloatArray, spec: AuditSpec
+    tested: dict[tuple[str, int], Tested], null_max: FloatArray, spec: Comparing
 ) -> dict[tuple[str, int], Tested]:
     if not tested:
         return tested
@@ -255,7 +255,7 @@ def adjust(t: FloatArray, p: FloatArray, null_max: FloatArray, correction: str) 
     return by_name[correction](p) if correction in by_name else p
 
 
-def _critical(null_max: FloatArray, size: int, spec: AuditSpec) -> float:
+def _critical(null_max: FloatArray, size: int, spec: Comparing) -> float:
     from scipy.special import ndtri
 
     alpha = 1.0 - spec.level

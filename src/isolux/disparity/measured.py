@@ -13,7 +13,7 @@ from isolux.disparity.rows import table_of
 from isolux.disparity.verification import verification_notes, verification_rows
 from isolux.disparity.whole import odds_rows, whole_rows
 from isolux.groups.estimates import Estimates
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 
 __all__ = ["Disparities", "measure_disparities"]
 
@@ -28,7 +28,7 @@ class Disparities:
 
 
 def measure_disparities(
-    estimates: Estimates, spec: AuditSpec, references: dict[str, str] | None = None
+    estimates: Estimates, spec: Comparing, references: dict[str, str] | None = None
 ) -> Disparities:
     """Compare all groups on all metrics.
 
@@ -36,7 +36,7 @@ def measure_disparities(
     ----------
     estimates : Estimates
         From ``groups.measure.measure_groups``.
-    spec : AuditSpec
+    spec : Comparing
         Correction, level, log base, ddof.
     references : dict of str to str, optional
         Attributes to compare with one group only, and that group.
@@ -59,7 +59,7 @@ def measure_disparities(
     return Disparities(pl.concat([table, odds_rows(table)]), family, notes)
 
 
-def _too_few_replicates(family: Family, spec: AuditSpec) -> tuple[str, ...]:
+def _too_few_replicates(family: Family, spec: Comparing) -> tuple[str, ...]:
     """Say when simulated p-values are too coarse for a correction that multiplies them."""
     needed = math.ceil(family.size / (1.0 - spec.level))
     if spec.correction not in ("holm", "bonferroni") or spec.replicates + 1 >= needed:

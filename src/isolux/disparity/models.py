@@ -21,7 +21,7 @@ import polars as pl
 
 from isolux.disparity.comparisons import effective_clusters
 from isolux.disparity.family import BOOTSTRAP, Tested, adjust, test_family
-from isolux.disparity.measures import value_range
+from isolux.disparity.formulas import value_range
 from isolux.disparity.rows import Rows, rows_of, table_of
 from isolux.disparity.whole import among, both_ways, range_interval
 from isolux.groups.estimates import Estimates
@@ -47,7 +47,7 @@ from isolux.stats.shares import quantile
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
 from isolux.vocabulary import registry
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import COMPARISONS, GROUP_METRICS, Status
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class _Change:
 
 
 def compare_models(
-    estimates: Estimates, spec: AuditSpec, models: tuple[str, str]
+    estimates: Estimates, spec: Comparing, models: tuple[str, str]
 ) -> ModelComparison:
     """Compare the second model with the first, for everyone and every group.
 
@@ -84,7 +84,7 @@ def compare_models(
     ----------
     estimates : Estimates
         Of both models' scores on the same people.
-    spec : AuditSpec
+    spec : Comparing
     models : (str, str)
 
     Returns
@@ -120,7 +120,7 @@ def _pairs(estimates: Estimates, models: tuple[str, str]) -> list[tuple[int, int
     return found
 
 
-def _change(estimates: Estimates, spec: AuditSpec, a: int, b: int) -> _Change:
+def _change(estimates: Estimates, spec: Comparing, a: int, b: int) -> _Change:
     judged = estimates.judged()
     groups = np.flatnonzero(judged[:, a] & judged[:, b])
     mean_a, mean_b = estimates.measures[a].mean, estimates.measures[b].mean
@@ -138,13 +138,13 @@ _FLIPS = "cluster sign-flip and score interval"
 Columns2 = tuple[tuple[int, int], tuple[int, int]]
 
 
-def _z(spec: AuditSpec) -> float:
+def _z(spec: Comparing) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + spec.level / 2.0))
 
 
-def _flipped(estimates: Estimates, spec: AuditSpec, groups: IntArray, means: Columns2) -> NullTest:
+def _flipped(estimates: Estimates, spec: Comparing, groups: IntArray, means: Columns2) -> NullTest:
     from scipy.sparse import csr_array, vstack
 
     design, (mean_a, mean_b) = estimates.design, means
@@ -195,7 +195,7 @@ def _by_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) -> Di
     return of_replicates(one, two, rho, ends)
 
 
-def _centred(estimates: Estimates, spec: AuditSpec, groups: IntArray, a: int, b: int) -> NullTest:
+def _centred(estimates: Estimates, spec: Comparing, groups: IntArray, a: int, b: int) -> NullTest:
     """Test changes of statistics that are no means; their law has the replicates' correlations."""
     every = np.ones(len(groups), dtype=bool)
     apart = _apart(estimates, groups, a, b)
@@ -204,7 +204,7 @@ def _centred(estimates: Estimates, spec: AuditSpec, groups: IntArray, a: int, b:
     return null_test(deviates(apart, (_z(spec),)), iter([law]), every, two_sided)
 
 
-def _adjusted(changes: list[_Change], null_max: FloatArray, spec: AuditSpec) -> list[FloatArray]:
+def _adjusted(changes: list[_Change], null_max: FloatArray, spec: Comparing) -> list[FloatArray]:
     if not changes:
         return []
     t = np.concatenate([c.null.t for c in changes])
@@ -215,7 +215,7 @@ def _adjusted(changes: list[_Change], null_max: FloatArray, spec: AuditSpec) -> 
 
 def _rows(
     estimates: Estimates,
-    spec: AuditSpec,
+    spec: Comparing,
     change: _Change,
     p_adjusted: FloatArray,
     critical: float,
@@ -247,7 +247,7 @@ def _rows(
 
 
 def _ends(
-    estimates: Estimates, groups: IntArray, a: int, b: int, spec: AuditSpec, apart: Difference
+    estimates: Estimates, groups: IntArray, a: int, b: int, spec: Comparing, apart: Difference
 ) -> Interval:
     if spec.interval == "percentile":
         return percentile(
@@ -261,7 +261,7 @@ def _ends(
 
 
 def _gaps(
-    estimates: Estimates, spec: AuditSpec, change: _Change, tests: dict[tuple[str, int], Tested]
+    estimates: Estimates, spec: Comparing, change: _Change, tests: dict[tuple[str, int], Tested]
 ) -> list[Rows]:
     """Return how much larger or smaller each attribute's range is under the second model."""
     frames = []
@@ -292,7 +292,7 @@ def _gaps(
 
 
 def _gap(
-    estimates: Estimates, tested: Tested, j: int, spec: AuditSpec
+    estimates: Estimates, tested: Tested, j: int, spec: Comparing
 ) -> tuple[float, float, float]:
     """Bounds of one model's range, and the range less its noise."""
     low, high = range_interval(estimates, tested, j, spec, log=False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from isolux.disparity.detectable import least_detectable
 from isolux.disparity.family import Family, Tested
-from isolux.disparity.measures import difference, log_ratio, ratio
+from isolux.disparity.formulas import difference, log_ratio, ratio
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
@@ -18,7 +18,7 @@ from isolux.stats.differences import Difference
 from isolux.stats.intervals import Interval, difference_interval, log_ratio_interval, percentile
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
 __all__ = ["pair_rows", "unjudged_rows"]
@@ -26,7 +26,7 @@ __all__ = ["pair_rows", "unjudged_rows"]
 _MOVER = "MOVER"
 
 
-def pair_rows(estimates: Estimates, family: Family, spec: AuditSpec) -> list[Rows]:
+def pair_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
     """Return the rows of all tested pairs, and of each group against everyone."""
     frames = []
     for (attribute, j), tested in family.tested.items():
@@ -62,7 +62,7 @@ def _worse_first(
 def _rows(
     estimates: Estimates,
     family: Family,
-    spec: AuditSpec,
+    spec: Comparing,
     key: tuple[str, int],
     kind: str,
     first: IntArray,
@@ -87,7 +87,7 @@ def _rows(
 def _numbers(
     estimates: Estimates,
     family: Family,
-    spec: AuditSpec,
+    spec: Comparing,
     key: tuple[str, int],
     kind: str,
     first: IntArray,
@@ -120,7 +120,7 @@ def _numbers(
     return log_ratio(a, b, spec.log_base), Interval(logs.low / base, logs.high / base), size
 
 
-def _z(spec: AuditSpec) -> float:
+def _z(spec: Comparing) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + spec.level / 2.0))
@@ -133,7 +133,7 @@ def _given(estimates: Estimates, j: int, rows: IntArray) -> Interval:
 
 def _ends(
     estimates: Estimates,
-    spec: AuditSpec,
+    spec: Comparing,
     j: int,
     first: IntArray,
     second: IntArray,
@@ -150,7 +150,7 @@ def _ends(
 
 def _log_ends(
     estimates: Estimates,
-    spec: AuditSpec,
+    spec: Comparing,
     j: int,
     first: IntArray,
     second: IntArray,
@@ -166,7 +166,7 @@ def _log_ends(
 
 def _to_everyone(
     estimates: Estimates,
-    spec: AuditSpec,
+    spec: Comparing,
     j: int,
     first: IntArray,
     apart: Difference,
@@ -183,7 +183,7 @@ def _to_everyone(
     )
 
 
-def _method_name(estimates: Estimates, j: int, spec: AuditSpec) -> str:
+def _method_name(estimates: Estimates, j: int, spec: Comparing) -> str:
     if spec.interval == "percentile":
         return "percentile"
     return f"{estimates.method[0, j].split(',')[0]}, {_MOVER}"

@@ -34,7 +34,7 @@ from isolux.stats.intervals import percentile
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
 from isolux.stats.verification import fairness_discrepancy_rate, garbe, inequity_rate
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
 __all__ = ["BOTH", "verification_notes", "verification_rows"]
@@ -53,7 +53,7 @@ _SAID = (
 )
 
 
-def verification_rows(estimates: Estimates, family: Family, spec: AuditSpec) -> list[Rows]:
+def verification_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
     """Return the rows ``fairness_discrepancy_rate``, ``inequity_rate`` and ``garbe``.
 
     Parameters
@@ -62,7 +62,7 @@ def verification_rows(estimates: Estimates, family: Family, spec: AuditSpec) -> 
         With the metrics ``false_match_rate`` and ``false_non_match_rate``; else no rows.
     family : Family
         The tests behind the intervals of either rate's pairs.
-    spec : AuditSpec
+    spec : Comparing
         The level.
 
     Returns
@@ -96,7 +96,7 @@ def _both_rates(estimates: Estimates) -> Iterator[tuple[int, int]]:
 
 
 def _of_attribute(
-    estimates: Estimates, family: Family, spec: AuditSpec, attribute: str, rates: tuple[int, int]
+    estimates: Estimates, family: Family, spec: Comparing, attribute: str, rates: tuple[int, int]
 ) -> list[Rows]:
     every = estimates.members(attribute)
     members = every[estimates.judged()[np.ix_(every, np.array(rates))].all(axis=1)]
@@ -128,7 +128,7 @@ def _of_attribute(
 def _weighed(
     estimates: Estimates,
     family: Family,
-    spec: AuditSpec,
+    spec: Comparing,
     attribute: str,
     rates: tuple[int, int],
     members: IntArray,
@@ -145,7 +145,7 @@ def _weighed(
 def _ends(
     estimates: Estimates,
     family: Family,
-    spec: AuditSpec,
+    spec: Comparing,
     attribute: str,
     j: int,
     members: IntArray,

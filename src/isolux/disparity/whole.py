@@ -11,13 +11,15 @@ upper end among the pairs then bound the true range with at least the level's co
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
-from isolux.disparity import measures as formula
+from isolux.disparity import formulas as formula
 from isolux.disparity.family import Family, Tested
+from isolux.disparity.kinds import PlainMeasure, measures
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.estimates import Estimates
 from isolux.groups.unknown import UNKNOWN
@@ -33,21 +35,16 @@ from isolux.stats.multiplicity import critical_value, reached
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import Direction
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
 __all__ = ["among", "both_ways", "odds_rows", "range_interval", "whole_rows"]
 
-_CRITERIA = {
-    "selection_rate": ("demographic_parity_difference", "demographic_parity_ratio"),
-    "true_positive_rate": ("equal_opportunity_difference", "equal_opportunity_ratio"),
-}
 
-
-def whole_rows(estimates: Estimates, family: Family, spec: AuditSpec) -> list[Rows]:
+def whole_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
     """Return the whole-attribute rows of every attribute and metric."""
     frames = []
-    judged = estimates.judged()
+    judged, plain = estimates.judged(), measures()
     for attribute in estimates.domain_of:
         rows = estimates.members(attribute)
         for j in range(len(estimates.measures)):
@@ -56,7 +53,8 @@ def whole_rows(estimates: Estimates, family: Family, spec: AuditSpec) -> list[Ro
                 few = int(judged[rows, j].sum())
                 frames.append(_undefined(estimates, j, attribute, few))
             else:
-                frames += _Whole(estimates, family, spec, attribute, j, tested).frames()
+                whole = _Whole(estimates, family, spec, attribute, j, tested)
+                frames += whole.frames(plain)
     return frames
 
 
@@ -67,7 +65,7 @@ class _Whole:
         self,
         estimates: Estimates,
         family: Family,
-        spec: AuditSpec,
+        spec: Comparing,
         attribute: str,
         j: int,
         tested: Tested,
@@ -81,12 +79,15 @@ class _Whole:
         sign = estimates.measures[j].sign
         order = np.argsort(self.value * sign, kind="stable")
         self.worst, self.best = int(self.members[order[0]]), int(self.members[order[-1]])
+        self.bounds: dict[bool, tuple[float, float]] = {}
         edge = estimates.status[self.members, j] == Status.BOUNDARY.value
         self.status = Status.BOUNDARY.value if edge.any() else Status.OK.value
 
-    def frames(self) -> list[Rows]:
-        found = [self._any_difference(), self._noise_corrected(), *self._ranges()]
-        return [*found, *self._spreads(), self._worst_group()]
+    def frames(self, plain: Sequence[PlainMeasure]) -> list[Rows]:
+        of = self.estimates.measures[self.j]
+        wanted = [one for one in plain if one.fits(of.metric, of.info.low)]
+        found = [self._any_difference(), self._noise_corrected()]
+        return [*found, *map(self._plain, wanted), self._worst_group()]
 
     def _row(
         self,
@@ -165,43 +166,29 @@ class _Whole:
         covariance[np.diag_indices_from(covariance)] += np.where(flat, np.nan_to_num(floor), 0.0)
         return np.asarray(covariance)
 
-    def _ranges(self) -> list[Rows]:
-        base = math.log(self.spec.log_base)
-        plain = range_interval(self.estimates, self.tested, self.j, self.spec, log=False)
-        value = float(formula.value_range(self.value))
-        rows = [self._row("range", value, plain, method="simultaneous pairs")]
-        measure = self.estimates.measures[self.j]
-        names = _CRITERIA.get(measure.metric)
-        if names:
-            rows.append(self._row(names[0], value, plain, method="simultaneous pairs"))
-        if measure.info.low is None:
-            return rows
-        logs = range_interval(self.estimates, self.tested, self.j, self.spec, log=True)
-        least = float(formula.ratio_min_max(self.value))
-        shares = (math.exp(-logs[1]), math.exp(-logs[0]))
-        epsilon = float(formula.epsilon(self.value, self.spec.log_base))
-        ends = (logs[0] / base, logs[1] / base)
-        rows.append(self._row("ratio_min_max", least, shares, method="simultaneous pairs"))
-        if names:
-            rows.append(self._row(names[1], least, shares, method="simultaneous pairs"))
-        rows.append(self._row("epsilon", epsilon, ends, method="simultaneous pairs"))
-        return rows
+    def _plain(self, measure: PlainMeasure) -> Rows:
+        """Return the row of one measure of the groups' values."""
+        overall, overall_drawn, g = self._centre()
+        chosen = {"ddof": self.spec.ddof, "log_base": self.spec.log_base}
+        value = float(measure.value(self.value, {"overall": np.array(overall), **chosen}))
+        if measure.info.interval != "percentile":
+            bounds = self._bounds(log=measure.info.interval == "largest log ratio")
+            ends = measure.ends(bounds, chosen)
+            return self._row(measure.name, value, ends, method="simultaneous pairs")
+        drawn = measure.value(self.drawn.T, {"overall": overall_drawn, **chosen})
+        of = percentile(drawn, self.spec.level)
+        return self._row(
+            measure.name, value, (float(of.low), float(of.high)),
+            method="percentile (cannot hold 0)", groups=(None, g if measure.of_centre else None),
+        )  # fmt: skip
 
-    def _spreads(self) -> list[Rows]:
-        sd = float(formula.standard_deviation(self.value, self.spec.ddof))
-        drawn = formula.standard_deviation(self.drawn.T, self.spec.ddof)
-        ends = percentile(drawn, self.spec.level)
-        overall, overall_drawn, name = self._centre()
-        gap = float(formula.mean_absolute_gap(self.value, np.array(overall)))
-        gaps = formula.mean_absolute_gap(self.drawn.T, overall_drawn)
-        gap_ends = percentile(gaps, self.spec.level)
-        note = "percentile (cannot hold 0)"
-        return [
-            self._row("standard_deviation", sd, (float(ends.low), float(ends.high)),
-                      method=note, groups=(None, None)),
-            self._row("mean_absolute_gap", gap, (float(gap_ends.low), float(gap_ends.high)),
-                      method=note, groups=(None, name)),
-        ]  # fmt: skip
+    def _bounds(self, *, log: bool) -> tuple[float, float]:
+        """Bound the largest difference or log ratio, once for all measures that read it."""
+        if log not in self.bounds:
+            self.bounds[log] = range_interval(
+                self.estimates, self.tested, self.j, self.spec, log=log
+            )
+        return self.bounds[log]
 
     def _centre(self) -> tuple[float, FloatArray, int]:
         """Return what gaps are taken to: the reference group's value, or everyone's."""
@@ -234,7 +221,7 @@ def _of_known(estimates: Estimates, tested: Tested) -> Tested:
 
 
 def range_interval(
-    estimates: Estimates, tested: Tested, j: int, spec: AuditSpec, *, log: bool
+    estimates: Estimates, tested: Tested, j: int, spec: Comparing, *, log: bool
 ) -> tuple[float, float]:
     """Bound the largest difference (or log ratio) between any two groups, all pairs at once.
 

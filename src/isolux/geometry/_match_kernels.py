@@ -140,9 +140,21 @@ def overlapping_pairs(
                 t = _row(t_order, t_in_order, at_t)
                 t_own = t_area[t] if is_bound else (t_w[t] + extra) * (t_h[t] + extra)
                 found = _overlap(
-                    x, y, w, h, area, t_x[t], t_y[t], t_w[t], t_h[t], t_own,
-                    t_crowd[t], lowest, extra, is_bound,
-                )  # fmt: skip
+                    x,
+                    y,
+                    w,
+                    h,
+                    area,
+                    t_x[t],
+                    t_y[t],
+                    t_w[t],
+                    t_h[t],
+                    t_own,
+                    t_crowd[t],
+                    lowest,
+                    extra,
+                    is_bound,
+                )
                 if found < 0.0 or (by_label and d_label[d] != t_label[t]):
                     continue
                 image, detection = _with_room(image, n), _with_room(detection, n)
@@ -236,9 +248,17 @@ def greedy(
                     kind = 2 if want_ignored else 1
                     if found < 0 and most >= thresholds[t] and kinds & kind:
                         found = _best_partner(
-                            c, t, thresholds[t], want_ignored,
-                            starts, truth, iou, ignore, crowd, detection_of,
-                        )  # fmt: skip
+                            c,
+                            t,
+                            thresholds[t],
+                            want_ignored,
+                            starts,
+                            truth,
+                            iou,
+                            ignore,
+                            crowd,
+                            detection_of,
+                        )
                 if found >= 0:
                     truth_of[c, t] = found
                     detection_of[found, t] = detection[c]

@@ -1,7 +1,7 @@
-"""Boxes: conversions, areas, clipping, overlap, and the pairs of boxes that overlap enough.
+"""Boxes: conversions, overlap, and the pairs of boxes that overlap enough.
 
 The frame of coordinates stands in every name. ``xywh``: left, top, width, height. ``xyxy``: left,
-top, right, bottom. ``cxcywh``: centre, width, height. All in pixels, y downwards.
+top, right, bottom. All in pixels, y downwards.
 
 Two conventions exist for where a box ends. COCO's: coordinates lie between pixels, a box from 0 to
 10 is 10 wide. WIDER FACE's evaluation and scalabel's: coordinates are pixels, and a box from pixel
@@ -43,16 +43,11 @@ from isolux.vocabulary.errors import SpecError, TableError, place
 
 __all__ = [
     "BoxColumns",
-    "box_area_xywh",
-    "box_cxcywh_to_xywh",
     "box_diagonal_xywh",
     "box_pairs_xywh",
-    "box_xywh_to_cxcywh",
     "box_xywh_to_xyxy",
     "box_xyxy_to_xywh",
     "check_boxes_xywh",
-    "clip_xywh",
-    "iou_xywh",
     "pairs_iou_xywh",
 ]
 
@@ -100,43 +95,6 @@ def box_xyxy_to_xywh(boxes: FloatArray, *, pixel_inclusive: bool = False) -> Flo
     )
 
 
-def box_cxcywh_to_xywh(boxes: FloatArray) -> FloatArray:
-    """Convert ``[..., 4]`` from centre, width, height to left, top, width, height.
-
-    Examples
-    --------
-    >>> box_cxcywh_to_xywh(np.array([25.0, 40, 30, 40])).tolist()
-    [10.0, 20.0, 30.0, 40.0]
-    """
-    boxes = _boxes(boxes)
-    return np.concatenate([boxes[..., :2] - boxes[..., 2:] / 2, boxes[..., 2:]], axis=-1)
-
-
-def box_xywh_to_cxcywh(boxes: FloatArray) -> FloatArray:
-    """Convert ``[..., 4]`` from left, top, width, height to centre, width, height.
-
-    Examples
-    --------
-    >>> box_xywh_to_cxcywh(np.array([10.0, 20, 30, 40])).tolist()
-    [25.0, 40.0, 30.0, 40.0]
-    """
-    boxes = _boxes(boxes)
-    return np.concatenate([boxes[..., :2] + boxes[..., 2:] / 2, boxes[..., 2:]], axis=-1)
-
-
-def box_area_xywh(boxes: FloatArray, *, pixel_inclusive: bool = False) -> FloatArray:
-    """Area of ``[..., 4]`` boxes in square pixels, ``[...]``; 0 for negative width or height.
-
-    Examples
-    --------
-    >>> box_area_xywh(np.array([[0.0, 0, 10, 10], [0, 0, -1, 10]])).tolist()
-    [100.0, 0.0]
-    """
-    sides = _boxes(boxes)[..., 2:]
-    grown = np.where((sides >= 0).all(-1, keepdims=True), sides + float(pixel_inclusive), 0.0)
-    return np.asarray(grown[..., 0] * grown[..., 1])
-
-
 def box_diagonal_xywh(boxes: FloatArray) -> FloatArray:
     """Length of the diagonal of ``[..., 4]`` boxes in pixels, ``[...]``.
 
@@ -149,48 +107,6 @@ def box_diagonal_xywh(boxes: FloatArray) -> FloatArray:
     return np.asarray(np.hypot(sides[..., 0], sides[..., 1]))
 
 
-def clip_xywh(boxes: FloatArray, width: FloatArray, height: FloatArray) -> FloatArray:
-    """Cut ``[n, 4]`` boxes to their images of ``width`` and ``height`` pixels (scalars or ``[n]``).
-
-    A box wholly outside becomes one of zero width or height at the nearest edge. COCO's evaluation
-    does not clip; where a reference does, its loader calls this and says so.
-
-    Examples
-    --------
-    >>> clip_xywh(np.array([[-5.0, 10, 20, 500]]), 100, 80).tolist()
-    [[0.0, 10.0, 15.0, 70.0]]
-    """
-    corners = box_xywh_to_xyxy(boxes)
-    limit = np.stack(np.broadcast_arrays(width, height, width, height), axis=-1)
-    return box_xyxy_to_xywh(np.clip(corners, 0.0, np.asarray(limit, dtype=np.float64)))
-
-
-def iou_xywh(
-    detections: FloatArray,
-    truths: FloatArray,
-    *,
-    crowd: BoolArray | None = None,
-    pixel_inclusive: bool = False,
-) -> FloatArray:
-    """Overlap of every box with every box: ``[n, 4]`` and ``[m, 4]`` give ``[n, m]``, 0 to 1.
-
-    Intersection over union; where ``crowd [m]`` is true, intersection over the detection's area.
-    Rounding may give a little more than 1, as it does in pycocotools.
-
-    Examples
-    --------
-    A box of 10 × 10 and one shifted by 5 share 50 of 150 square pixels; of a crowd's box, half of
-    the detection lies within.
-
-    >>> boxes = np.array([[0.0, 0, 10, 10]]), np.array([[5.0, 0, 10, 10], [5, 0, 10, 10]])
-    >>> iou_xywh(*boxes, crowd=np.array([False, True])).round(3).tolist()
-    [[0.333, 0.5]]
-    """
-    d, t = _boxes(detections), _boxes(truths)
-    crowds = np.zeros(len(t), np.bool_) if crowd is None else np.asarray(crowd)
-    return _overlap(d[:, None, :], t[None, :, :], crowds[None, :], float(pixel_inclusive))
-
-
 def pairs_iou_xywh(
     detections: FloatArray,
     truths: FloatArray,
@@ -200,7 +116,8 @@ def pairs_iou_xywh(
 ) -> FloatArray:
     """Overlap of each box with the one in the same row: ``[p, 4]`` and ``[p, 4]`` give ``[p]``.
 
-    As ``iou_xywh``, of which it is the diagonal.
+    Intersection over union; where ``crowd [p]`` is true, intersection over the detection's area.
+    Rounding may give a little more than 1, as it does in pycocotools.
 
     Examples
     --------

@@ -28,7 +28,6 @@ from isolux.geometry._pairs import (
 from isolux.geometry.boxes import _candidate_pairs, _columns
 from isolux.geometry.rle import (
     Masks,
-    masks_from_bitmaps,
     masks_from_coco,
     masks_from_counts,
     masks_from_edges,
@@ -38,9 +37,7 @@ from isolux.vocabulary.errors import TableError, place
 
 __all__ = [
     "Masks",
-    "iou_masks",
     "mask_pairs",
-    "masks_from_bitmaps",
     "masks_from_coco",
     "masks_from_counts",
     "masks_to_coco",
@@ -160,21 +157,6 @@ def pairs_iou_masks(
     iou = np.zeros(len(common))
     np.divide(common, union, out=iou, where=common > 0)
     return iou
-
-
-def iou_masks(detections: Masks, truths: Masks, *, crowd: BoolArray | None = None) -> FloatArray:
-    """Overlap of every mask with every mask of one image: ``[n, m]``.
-
-    Examples
-    --------
-    >>> two = masks_from_counts([[0, 4, 8], [2, 4, 6]], np.array([4, 4]), np.array([3, 3]))
-    >>> iou_masks(two, two).round(3).tolist()
-    [[1.0, 0.333], [0.333, 1.0]]
-    """
-    n, m = len(detections), len(truths)
-    rows, columns = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
-    crowds = None if crowd is None else np.asarray(crowd)[columns]
-    return pairs_iou_masks(detections, rows, truths, columns, crowd=crowds).reshape(n, m)
 
 
 def mask_pairs(

@@ -108,25 +108,6 @@ class Matches:
             return np.zeros_like(matched)
         return np.asarray(matched & self.truth_ignored[self.candidate_truth])
 
-    def detection_truth(self) -> npt.NDArray[np.int32]:
-        """Return, for every detection, the row of the person matched, or -1: ``[n, T]``."""
-        dense = np.full((self.n_detections, len(self.thresholds)), -1, np.int32)
-        dense[self.candidate] = self.candidate_truth
-        return dense
-
-    def detection_ignored(self, outside: BoolArray | None = None) -> BoolArray:
-        """Return which detections are neither right nor wrong: ``[n, T]``.
-
-        Those matched to an ignored person; and, where ``outside [n]`` is true (an area outside the
-        range looked at), those that matched nobody.
-        """
-        dense = np.zeros((self.n_detections, len(self.thresholds)), np.bool_)
-        if outside is not None:
-            dense |= outside[:, None]
-            dense[self.candidate] &= self.candidate_truth < 0
-        dense[self.candidate] |= self.candidate_ignored
-        return dense
-
 
 @dataclass(frozen=True, slots=True)
 class BestOverlaps:
@@ -193,10 +174,9 @@ def match(
     >>> people = Truths(np.array([0]))
     >>> boxes = np.array([[0.0, 0, 10, 10], [0, 0, 10, 8]]), np.array([[0.0, 0, 10, 10]])
     >>> pairs = box_pairs_xywh(found, people, *boxes)
-    >>> match(
-    ...     pairs, found, people, max_detections=100, thresholds=(0.5, 0.9)
-    ... ).detection_truth().tolist()
-    [[-1, 0], [0, -1]]
+    >>> matches = match(pairs, found, people, max_detections=100, thresholds=(0.5, 0.9))
+    >>> matches.truth_detection.tolist()
+    [[1, 0]]
     """
     _check_tables(pairs, detections, truths)
     cutoffs = _cutoffs(thresholds, pairs.lowest_iou)
@@ -271,9 +251,16 @@ def limit_detections(pairs: Pairs, detections: Detections, max_detections: int) 
     label = np.empty(0, np.int64) if detections.label is None else _int64(detections.label)
     candidate, image = _int64(pairs.detection[first]), _int64(pairs.image[first])
     beyond = beyond_limit(
-        candidate, image, rows.starts, rows.order, rows.in_order,
-        detections.score, label, detections.label is not None, max_detections,
-    )  # fmt: skip
+        candidate,
+        image,
+        rows.starts,
+        rows.order,
+        rows.in_order,
+        detections.score,
+        label,
+        detections.label is not None,
+        max_detections,
+    )
     if not beyond.any():
         return pairs
     return pairs.where(np.repeat(~beyond, np.diff(np.append(first, len(pairs)))))
@@ -326,9 +313,18 @@ def _greedy(
     image_starts = np.append(_begins(image), len(image))
     starts, score = np.append(starts, len(pairs)), detections.score[candidate]
     greedy(
-        image_starts, starts, _int64(pairs.truth), pairs.iou, score, candidate,
-        ignore, truths.is_crowd, np.minimum(cutoffs, CERTAIN), candidate_truth, truth_detection,
-    )  # fmt: skip
+        image_starts,
+        starts,
+        _int64(pairs.truth),
+        pairs.iou,
+        score,
+        candidate,
+        ignore,
+        truths.is_crowd,
+        np.minimum(cutoffs, CERTAIN),
+        candidate_truth,
+        truth_detection,
+    )
     return Matches(cutoffs, candidate, candidate_truth, truth_detection, ignore, len(detections))
 
 

@@ -16,7 +16,6 @@ from isolux.vocabulary.errors import SpecError, TableError, place
 
 __all__ = [
     "Masks",
-    "masks_from_bitmaps",
     "masks_from_coco",
     "masks_from_counts",
     "masks_from_edges",
@@ -152,21 +151,6 @@ def masks_from_coco(
             _check_polygons(found, place(file, row + 1, "segmentation"))
             counts.append(coco.merge(coco.frPyObjects(found, h, w))["counts"])
     return masks_from_counts(pl.Series(counts, dtype=pl.Binary), height, width, file=file)
-
-
-def masks_from_bitmaps(bitmaps: Sequence[npt.NDArray[Any]]) -> Masks:
-    """Encode bitmaps ``[height, width]``, foreground where not 0, as the part masks of faces are.
-
-    Examples
-    --------
-    >>> masks_from_bitmaps([np.eye(3)]).area_px.tolist()
-    [3]
-    """
-    coco = _pycocotools()
-
-    counts = [coco.encode(np.asfortranarray(b != 0, dtype=np.uint8))["counts"] for b in bitmaps]
-    sizes = np.array([b.shape for b in bitmaps], dtype=np.int64).reshape(-1, 2)
-    return masks_from_counts(pl.Series(counts, dtype=pl.Binary), sizes[:, 0], sizes[:, 1])
 
 
 def masks_to_coco(masks: Masks) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.spec import crossed
 
 __all__ = ["TIMES", "Part", "display", "entries", "joined", "parts"]
 
@@ -52,7 +53,7 @@ def parts(entry: str, known: Collection[str]) -> tuple[str, ...]:
     """
     if entry.strip() in known:
         return (entry.strip(),)
-    names = tuple(name.strip() for name in entry.split("*"))
+    names = crossed(entry)
     if not all(names) or len(set(names)) < len(names):
         raise SpecError(
             "an intersection cannot be read",

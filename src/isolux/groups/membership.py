@@ -235,6 +235,7 @@ def _place(
         found, values, said = _renamed(found, values, how, name)
         notes += said
     found, values = _ordered(found, values)
+    _check_twins(found, values, name)
     if how.bins is None:
         _check_continuous(values, name)
     notes += _counts(found, values, how, name, judged.height)
@@ -290,6 +291,24 @@ def _check_join(rows: pl.DataFrame, theirs: pl.DataFrame, judged: pl.DataFrame, 
         expected="unit ids such as " + ", ".join(map(repr, units)),
         found=f"unit ids such as {', '.join(map(repr, of))} ({rows['unit_kind'][0]})",
         hint="the attribute must be of the units that were scored",
+    )
+
+
+def _check_twins(found: pl.DataFrame, values: Sequence[str], name: str) -> None:
+    """Refuse groups that differ by case or blanks alone: ``Male`` beside ``male``."""
+    alike: dict[str, list[int]] = {}
+    for code, value in enumerate(values):
+        alike.setdefault(" ".join(value.split()).casefold(), []).append(code)
+    twins = next((codes for codes in alike.values() if len(codes) > 1), None)
+    if twins is None:
+        return
+    sizes = {values[code]: int((found["code"] == code).sum()) for code in twins}
+    kept = max(sizes, key=lambda value: sizes[value])
+    raise SpecError(
+        f"groups of {name!r} differ by case or blanks alone",
+        expected="one spelling for each group",
+        found=", ".join(f"{value!r} ({n:,})" for value, n in sizes.items()),
+        hint=f'if they are one group, --group "{name}:{kept}={",".join(sizes)}"',
     )
 
 

@@ -17,7 +17,7 @@ from isolux.groups.intersections import display, entries
 from isolux.groups.unknown import known_handle, mark_unknown
 from isolux.groups.votes import parse_votes
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import AuditSpec, Grouping
+from isolux.vocabulary.spec import Grouping, Groups, crossed
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
 __all__ = ["check_references", "groupings", "references"]
@@ -32,7 +32,7 @@ class _Attributes:
     values: Mapping[str, frozenset[str]]
 
 
-def groupings(spec: AuditSpec, attributes: pl.DataFrame) -> dict[str, Grouping]:
+def groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grouping]:
     """Read an audit's grouping settings into one Grouping per attribute that ``by`` uses.
 
     ``group`` and ``nested`` name their attribute before a colon (``tone:lighter=1,2,3``); without
@@ -42,8 +42,8 @@ def groupings(spec: AuditSpec, attributes: pl.DataFrame) -> dict[str, Grouping]:
 
     Parameters
     ----------
-    spec : AuditSpec
-        Its ``by, group, group_rest, bins, nested, votes, unknown, unknown_values``.
+    settings : Groups
+        How people are grouped.
     attributes : polars.DataFrame
         Table ``attributes``.
 
@@ -64,24 +64,24 @@ def groupings(spec: AuditSpec, attributes: pl.DataFrame) -> dict[str, Grouping]:
     --------
     >>> attributes = pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "b"],
     ...     "attribute": "tone", "value": ["1", "9"]})
-    >>> spec = AuditSpec(data="table:x.csv", by=("tone",), group=("lighter=1",))
-    >>> groupings(spec, attributes)["tone"].merge
+    >>> settings = Groups(by=("tone",), group=("lighter=1",))
+    >>> groupings(settings, attributes)["tone"].merge
     {'lighter': ('1',)}
     """
-    found = _attributes(spec, attributes)
-    parse_votes(spec.votes)
-    merges = _lists("group", spec.group, found)
-    nests = _lists("nested", spec.nested, found)
-    bins = _bins(spec.bins, found)
+    found = _attributes(settings, attributes)
+    parse_votes(settings.votes)
+    merges = _lists("group", settings.group, found)
+    nests = _lists("nested", settings.nested, found)
+    bins = _bins(settings.bins, found)
     return {
         name: Grouping(
             attribute=name,
-            votes=spec.votes,
-            unknown=spec.unknown,
-            unknown_values=spec.unknown_values,
+            votes=settings.votes,
+            unknown=settings.unknown,
+            unknown_values=settings.unknown_values,
             merge=merges.get(name, {}),
-            rest=spec.group_rest if name in merges else "keep",
-            absent=spec.absent_values,
+            rest=settings.group_rest if name in merges else "keep",
+            absent=settings.absent_values,
             bins=bins.get(name),
             nested=nests.get(name, {}),
         )
@@ -89,13 +89,15 @@ def groupings(spec: AuditSpec, attributes: pl.DataFrame) -> dict[str, Grouping]:
     }
 
 
-def references(spec: AuditSpec) -> dict[str, str]:
+def references(settings: Groups, reference: Sequence[str]) -> dict[str, str]:
     """Read ``reference``: with which group each attribute's others are compared.
 
     Parameters
     ----------
-    spec : AuditSpec
-        Its ``by``, ``reference`` and ``unknown``.
+    settings : Groups
+        How people are grouped.
+    reference : sequence of str
+        ``ATTRIBUTE=GROUP``.
 
     Returns
     -------
@@ -112,24 +114,22 @@ def references(spec: AuditSpec) -> dict[str, str]:
 
     Examples
     --------
-    >>> spec = AuditSpec(data="table:x.csv", by=("race*gender",),
-    ...     reference=("race*gender=White*Female",))
-    >>> references(spec)
+    >>> references(Groups(by=("race*gender",)), ["race*gender=White*Female"])
     {'race*gender': 'White × Female'}
     """
-    handles = {"*".join(p.strip() for p in entry.split("*")) for entry in spec.by}
+    handles = {"*".join(crossed(entry)) for entry in settings.by}
     found: dict[str, str] = {}
-    for text in spec.reference:
+    for text in reference:
         left, group = _halves("reference", text, handles, "ATTRIBUTE=GROUP")
-        handle = "*".join(part.strip() for part in left.split("*"))
+        handle = "*".join(crossed(left))
         if handle not in handles:
             raise SpecError(
                 f"the reference {text!r} is about nothing that is audited",
                 expected="one of " + ", ".join(sorted(handles)) if handles else "something in --by",
                 found=repr(handle),
             )
-        values = [v.strip() for v in group.split("*")] if "*" in handle else [group]
-        if len(values) != len(handle.split("*")) or not all(values):
+        values = crossed(group) if "*" in handle else (group,)
+        if len(values) != len(crossed(handle)) or not all(values):
             raise SpecError(
                 f"the reference {text!r} does not name one group",
                 expected=f"as many values, joined by *, as {handle!r} has attributes",
@@ -138,7 +138,7 @@ def references(spec: AuditSpec) -> dict[str, str]:
         if handle in found:
             raise SpecError(f"{handle!r} has two references", expected="one", found=repr(text))
         found[handle] = display(values)
-    if spec.unknown == "both":
+    if settings.unknown == "both":
         found |= {known_handle(handle): group for handle, group in found.items()}
     return found
 
@@ -176,15 +176,15 @@ def check_references(found: Mapping[str, str], frame: pl.DataFrame) -> None:
             raise UnknownNameError(f"group of {handle!r}", group, groups, where="--reference")
 
 
-def _attributes(spec: AuditSpec, attributes: pl.DataFrame) -> _Attributes:
+def _attributes(settings: Groups, attributes: pl.DataFrame) -> _Attributes:
     attributes = check(attributes, ATTRIBUTES, where="attributes")
     known = tuple(attributes["attribute"].unique().sort())
-    used = dict.fromkeys(name for entry in entries(spec.by, known) for name in entry)
+    used = dict.fromkeys(name for entry in entries(settings.by, known) for name in entry)
     values = {}
-    if spec.group or spec.nested:
+    if settings.group or settings.nested:
         for name in used:
             rows = attributes.filter(pl.col("attribute") == name)
-            marked = mark_unknown(rows, spec.unknown_values)
+            marked = mark_unknown(rows, settings.unknown_values)
             values[name] = frozenset(marked["value"].unique().drop_nulls())
     return _Attributes(known, tuple(used), values)
 

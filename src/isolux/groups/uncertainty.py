@@ -22,7 +22,7 @@ from isolux.stats.intervals import (
 from isolux.stats.resampling import jackknife_acceleration
 from isolux.stats.shares import ClusterMeans, are_shares, cluster_means, pooled_correlation
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
 __all__ = [
@@ -55,7 +55,7 @@ def standard_error(replicates: FloatArray, clusters: IntArray) -> FloatArray:
         )
 
 
-def intervals_at(estimates: Estimates, spec: AuditSpec) -> Interval:
+def intervals_at(estimates: Estimates, spec: Statistics) -> Interval:
     """Make the intervals of finished estimates again, at another level or by another method."""
     ends, _ = intervals(
         estimates.design,
@@ -76,7 +76,7 @@ def intervals(
     replicates: FloatArray,
     se: FloatArray,
     clusters: IntArray,
-    spec: AuditSpec,
+    spec: Statistics,
     means: Means | None = None,
 ) -> tuple[Interval, npt.NDArray[np.str_]]:
     """Make each cell's interval ``[g, m]``, and name the method that made it."""
@@ -113,7 +113,7 @@ def intervals(
     return Interval(low, high), method
 
 
-def _z(spec: AuditSpec) -> float:
+def _z(spec: Statistics) -> float:
     from scipy.special import ndtri
 
     return float(ndtri(0.5 + spec.level / 2.0))
@@ -136,7 +136,7 @@ def means_of(design: Design, measure: Measure, rows: IntArray) -> ClusterMeans:
     return cluster_means(*held, design.copies, rho, shares=shares)
 
 
-def _method(measure: Measure, mean: ClusterMeans | None, spec: AuditSpec) -> str:
+def _method(measure: Measure, mean: ClusterMeans | None, spec: Statistics) -> str:
     """Name the method that this measure can take: the one asked for, or the nearest to it."""
     if spec.interval == "score" and mean is not None and mean.shares:
         return "score"
@@ -182,7 +182,7 @@ def statuses(
     n_units: IntArray,
     n_clusters: IntArray,
     interval: Interval,
-    spec: AuditSpec,
+    spec: Statistics,
     means: Means | None = None,
 ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
     """Give each cell one status, the gravest that applies, and the sentence behind it."""

@@ -14,6 +14,7 @@ import polars as pl
 from isolux.vocabulary.errors import SpecError, TableError, place
 
 __all__ = [
+    "as_labels",
     "as_lists",
     "as_numbers",
     "as_text",
@@ -23,6 +24,10 @@ __all__ = [
     "numbers_if_all",
     "row_of",
 ]
+
+
+_WHOLE_NUMBER = r"^[+-]?[0-9]+(\.0*)?$"
+_ZERO_DECIMALS = r"\.0*$"
 
 
 def is_plain(dtype: pl.DataType) -> bool:
@@ -56,6 +61,32 @@ def as_text(values: pl.Series) -> pl.Series:
     if listed:
         return text.list.eval(_unless_blank(pl.element()))
     return text.to_frame("cell").select(_unless_blank(pl.col("cell")))["cell"].alias(values.name)
+
+
+def as_labels(values: pl.Series) -> pl.Series:
+    """Write cells as the names of classes or groups: text without blanks around it.
+
+    In a column of whole numbers ``1.0``, as pandas writes a 1 beside an empty cell, is ``1``.
+
+    Examples
+    --------
+    >>> as_labels(pl.Series([" 10-19", "10-19 ", None])).to_list()
+    ['10-19', '10-19', None]
+    >>> as_labels(pl.Series(["1.0", "0.0", ""])).to_list()
+    ['1', '0', None]
+    """
+    text = as_text(values)
+    if isinstance(text.dtype, pl.List):
+        trimmed = text.list.eval(pl.element().str.strip_chars())
+        known = trimmed.explode().drop_nulls()
+    else:
+        trimmed = text.str.strip_chars()
+        known = trimmed.drop_nulls()
+    if not known.len() or not known.str.contains(_WHOLE_NUMBER).all():
+        return trimmed
+    if isinstance(text.dtype, pl.List):
+        return trimmed.list.eval(pl.element().str.replace(_ZERO_DECIMALS, ""))
+    return trimmed.str.replace(_ZERO_DECIMALS, "")
 
 
 def as_lists(values: pl.Series, separator: str | None, *, keep_empty: bool = False) -> pl.Series:

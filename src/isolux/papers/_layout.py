@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import polars as pl
 
-from isolux.disparity import measures
+from isolux.disparity import formulas
 from isolux.groups.unknown import UNKNOWN
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
@@ -165,9 +165,9 @@ def spread_over(frame: pl.DataFrame, headings: Sequence[str]) -> dict[str, pl.Se
     found = {
         "max": np.max(values, axis=1, where=judged, initial=-np.inf),
         "min": np.min(values, axis=1, where=judged, initial=np.inf),
-        "mean": measures.ratio(np.where(judged, values, 0.0).sum(axis=1), n),
-        "sd": measures.standard_deviation(values, ddof=1),
-        "epsilon": measures.epsilon(values, base=10.0),
+        "mean": formulas.ratio(np.where(judged, values, 0.0).sum(axis=1), n),
+        "sd": formulas.standard_deviation(values, ddof=1),
+        "epsilon": formulas.epsilon(values, base=10.0),
     }
     finite = {name: np.where(np.isfinite(x), x, np.nan) for name, x in found.items()}
     series = {name: pl.Series(x).fill_nan(None) for name, x in finite.items()}

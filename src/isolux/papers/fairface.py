@@ -39,7 +39,6 @@ __all__ = [
     "RACES",
     "RACES_LEFT_OUT_OF_4",
     "RACE_7_TO_4",
-    "RACE_7_TO_6",
     "accuracy_by_race_gender",
     "as_settings",
     "detection_rates",
@@ -94,9 +93,6 @@ RACE_7_TO_4 = {
 
 RACES_LEFT_OUT_OF_4 = ("Latino_Hispanic", "Middle Eastern")
 """Races that the cross-dataset comparison of Table 3 leaves out."""
-
-RACE_7_TO_6 = RACE_7_TO_4 | {race: (race,) for race in RACES_LEFT_OUT_OF_4}
-"""Races of services that do not part East from Southeast Asian; nobody is left out."""
 
 AGE_9_TO_4 = {
     "0-9": ("0-2", "3-9"),

@@ -168,7 +168,7 @@ def unnamed(notes: Iterable[str], withdrawn: frozenset[str]) -> list[str]:
     for start in range(0, len(telling), 1_000):
         words = "|".join(re.escape(word) for word in telling[start : start + 1_000])
         pattern = re.compile(rf"(?<!\w)(?:{words})(?!\w)")
-        found = [pattern.sub(_HIDDEN, note) for note in found]
+        found = [type(note)(pattern.sub(_HIDDEN, note)) for note in found]  # a caution stays one
     return found
 
 

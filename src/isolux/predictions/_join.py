@@ -38,8 +38,9 @@ def join(
     ------
     JoinError
         When a model's predictions meet nobody (with three ids from either side, and what would
-        match), or ``id_from`` makes one id of two.
+        match), the dataset's ids are the numbers of its rows, or ``id_from`` makes one id of two.
     """
+    _refuse_row_numbers(dataset)
     people = dataset.instances["instance_id"].cast(pl.String)
     keys = pl.DataFrame({"_key": shortened(people, id_from, "the dataset"), "_person": people})
     short = shortened(predictions["instance_id"], id_from, "the predictions")
@@ -55,6 +56,17 @@ def join(
             notes.append(f"None of {len(people):,} people has a prediction.")
     aligned = met.filter(pl.col("_person").is_not_null()).with_columns(instance_id="_person")
     return aligned.select(predictions.columns), tuple(notes)
+
+
+def _refuse_row_numbers(dataset: Dataset) -> None:
+    if dataset.ids_are_rows:
+        raise JoinError(
+            "the people have no id, so answers in another file cannot be brought to them",
+            expected="a column that names each person, in both files; the order of rows is no id",
+            found="; ".join(dataset.notes[:1]) or "row numbers",
+            hint="name the columns with --id and --prediction-id, or put the answers into the"
+            " people's own table",
+        )
 
 
 def _notes_on(rows: pl.DataFrame, people: pl.Series, model: str, id_from: IdFrom) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from isolux.disparity.kinds import kind_info
 from isolux.groups import natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
 from isolux.report._lines import LINE, LineKey, key_of
@@ -39,7 +40,6 @@ _OF_ATTRIBUTE = {
     "mean_absolute_gap": "mean_gap",
     "worst_group": "worst",
 }
-_PLAIN = {"fairness_discrepancy_rate", "inequity_rate", "garbe"}  # numbers of no unit
 _OF_PAIRS = ("difference", "ratio", "log_ratio", "difference_to_overall")
 
 _Rows = dict[tuple[Any, ...], list[dict[str, Any]]]
@@ -187,10 +187,11 @@ def _named(disparities: pl.DataFrame, context: Context) -> dict[str, tuple[Named
     for row in rows.iter_rows(named=True):
         line = context.lines.get(key_of(row))
         of = line.phrase if line else str(row["metric"]).replace("_", " ")
-        plain = row["kind"].endswith("ratio") or row["kind"] in _PLAIN
-        unit = "" if plain else line.unit if line else "fraction"
-        name = row["kind"].replace("_", " ")
-        measure = NamedMeasure(name, of, unit, row["value"], row["low"], row["high"])
+        kind = kind_info(row["kind"])
+        unit = "" if not kind.unit else line.unit if line else "fraction"
+        measure = NamedMeasure(
+            kind.title, kind.summary, of, unit, row["value"], row["low"], row["high"]
+        )
         found[row["attribute"]] = (*found.get(row["attribute"], ()), measure)
     return found
 

@@ -118,9 +118,10 @@ class PairRow:
 
 @dataclass(frozen=True, slots=True)
 class NamedMeasure:
-    """A disparity by its own name (``demographic_parity_difference``), with its interval."""
+    """A disparity by its measure's title, what that is in words, and its interval."""
 
     name: str
+    summary: str
     of: str
     unit: str
     value: float | None
@@ -382,5 +383,6 @@ class Summary:
     versions: tuple[tuple[str, str], ...]
     families: tuple[tuple[str, int], ...]
     notes: tuple[str, ...]
+    warnings: tuple[str, ...]
     references: tuple[ReferenceRow, ...]
     limits: tuple[str, ...]

@@ -29,7 +29,7 @@ from isolux.report.summary import summarise_record
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import AuditSpec, parse_spec
+from isolux.vocabulary.spec import recorded_spec
 from isolux.vocabulary.tables import INSTANCES
 
 if TYPE_CHECKING:
@@ -175,12 +175,10 @@ def _worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> pl.Da
     if line.unit == "fraction":
         scores = scores.filter(pl.col("value") > 0 if falling else pl.col("value") < 1)
     people = _people(dataset)
-    spec: AuditSpec = parse_spec(
-        {k: v for k, v in run.record["spec"].items() if k in AuditSpec.model_fields}
-    )
+    settings = recorded_spec(run.record).groups
     units = scores["unit_id"].unique(maintain_order=True)
     members = membership(
-        run.attributes, spec.by, groupings(spec, run.attributes), units=units
+        run.attributes, settings.by, groupings(settings, run.attributes), units=units
     ).frame.filter(pl.col("values").list.contains(UNKNOWN).not_())
     return (
         members.select("attribute", "group", "unit_id")

@@ -252,4 +252,4 @@ def _welch(
 
 def _ratio(x: FloatArray, y: FloatArray) -> FloatArray:
     found = np.divide(x, y, out=np.zeros_like(x), where=y > 0)
-    return np.clip(np.nan_to_num(found), -1.0, 1.0)
+    return np.asarray(np.clip(np.nan_to_num(found), -1.0, 1.0))

@@ -66,10 +66,16 @@ class _Segment(msgspec.Struct):
 
 def image_sizes(dataset: Dataset, rows: pl.DataFrame) -> pl.DataFrame:
     """Give the ``height`` and ``width`` of each row's image, null where the dataset has none."""
-    return rows.select("image_id").join(
-        IMAGES.conform(dataset.images).select("image_id", "height", "width"),
-        on="image_id", how="left", maintain_order="left",
-    ).select("height", "width")  # fmt: skip
+    return (
+        rows.select("image_id")
+        .join(
+            IMAGES.conform(dataset.images).select("image_id", "height", "width"),
+            on="image_id",
+            how="left",
+            maintain_order="left",
+        )
+        .select("height", "width")
+    )
 
 
 def parts_named(column: pl.Series) -> list[str]:

@@ -10,7 +10,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["instances_with_truth", "unused_merges"]
+__all__ = ["instances_with_truth", "values_of_truth"]
 
 _ID_OF_KIND = {"instance": "instance_id", "image": "image_id", "subject": "subject_id"}
 
@@ -56,17 +56,13 @@ def instances_with_truth(
     )
 
 
-def unused_merges(
-    dataset: Dataset, target: str | None, merge: Mapping[str, str], answered: Collection[str]
-) -> list[str]:
-    """Note the classes that a merge names and that are neither true of anybody nor answered."""
-    if not merge or not dataset.instances.height:
-        return []
-    rows = dataset.values_of(target)["value"] if target else dataset.instances["classes"].explode()
-    unused = sorted(set(merge) - set(rows.unique()) - set(answered))
-    if not unused:
-        return []
-    return ["Merged classes that nobody has and no answer names: " + ", ".join(unused) + "."]
+def values_of_truth(dataset: Dataset, target: str | None) -> pl.Series:
+    """List the distinct truths as they are written, unknown words among them."""
+    if not dataset.instances.height:
+        return pl.Series([], dtype=pl.String)
+    instances = INSTANCES.conform(dataset.instances)
+    rows = dataset.values_of(target)["value"] if target else instances["classes"].explode()
+    return rows.unique().drop_nulls()
 
 
 def _declared(instances: pl.DataFrame) -> pl.DataFrame:

@@ -169,12 +169,26 @@ def score(
      ('recall_at_iou', 0.75, 'a', 1.0), ('recall_at_iou', 0.75, 'b', 0.0)]
     """
     settings = settings_of(
-        iou_thresholds, score_threshold, score_iou, max_detections, top_k, matching,
-        common_count=common_count, other_groups=other_groups,
-    )  # fmt: skip
+        iou_thresholds,
+        score_threshold,
+        score_iou,
+        max_detections,
+        top_k,
+        matching,
+        common_count=common_count,
+        other_groups=other_groups,
+    )
     pairs_of = box_pairs(settings, pixel_inclusive=pixel_inclusive)
     return score_shapes(
-        ("detection", INFO, BOX_PREDICTIONS), dataset, predictions, settings, pairs_of,
-        metrics=metrics, person_label=person_label, person_class=person_class, by_class=by_class,
-        lacking=NO_BOX | (NO_MASK if only_with_mask else {}), model=model,
-    )  # fmt: skip
+        ("detection", INFO, BOX_PREDICTIONS),
+        dataset,
+        predictions,
+        settings,
+        pairs_of,
+        metrics=metrics,
+        person_label=person_label,
+        person_class=person_class,
+        by_class=by_class,
+        lacking=NO_BOX | (NO_MASK if only_with_mask else {}),
+        model=model,
+    )

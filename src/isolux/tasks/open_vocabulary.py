@@ -169,9 +169,13 @@ def score(
         first = first_of_image(table, max_detections)
         settings = replace(settings, max_detections=None)
     asked, notes = asked_by_class(
-        first.rows, people, settings,
-        templates=templates, prediction_map=prediction_map, model=model,
-    )  # fmt: skip
+        first.rows,
+        people,
+        settings,
+        templates=templates,
+        prediction_map=prediction_map,
+        model=model,
+    )
     units, evidence = class_recalls("open_vocabulary", asked, names)
     limits = _on_limits(max_detections, limit_per, matching, first.n_beyond)
     return Scores(

@@ -39,6 +39,9 @@ class Dataset:
     root : str or None
         The folder that ``images.uri`` start from, absolute; None: not known, so no picture can be
         opened. ``datasets.load`` fills it.
+    ids_are_rows : bool
+        Whether instances are named by the number of their row, which means nothing in another
+        file.
     """
 
     name: str
@@ -50,6 +53,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     withdrawn: frozenset[str] = frozenset()
     root: str | None = None
+    ids_are_rows: bool = False
 
     def values_of(self, attribute: str) -> pl.DataFrame:
         """Return the rows of one attribute, or raise UnknownNameError naming those there are."""

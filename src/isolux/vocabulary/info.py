@@ -19,6 +19,7 @@ __all__ = [
     "DerivedInfo",
     "Direction",
     "Info",
+    "MeasureInfo",
     "Metric",
     "Reference",
     "TaskInfo",
@@ -149,8 +150,44 @@ class TaskInfo(Info):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeasureInfo(Info):
+    """A measure of how far groups lie apart: everything that an audit and a report say of it.
+
+    ``title`` stands at its number, ``summary`` says the formula in words.
+
+    Parameters
+    ----------
+    direction : {"higher", "lower", "none"}
+        Which way groups are more alike; ``"none"``: it has a sign and is about ``alike``.
+    alike : float
+        Its value where all groups are alike.
+    low, high : float or None
+        Its range; None where unbounded.
+    unit : str
+        ``"metric"``: that of the metric that it is taken of; ``""``: none.
+    interval : {"percentile", "largest difference", "largest log ratio"}
+        The percentiles of the bootstrap's replicates, which cannot hold ``alike`` where the measure
+        cannot pass it; or the bounds, over all pairs at once, of the largest difference between
+        two groups or of their largest natural log ratio, as the plugin's ``ends`` turns them.
+    nonnegative : bool
+        Whether it is for metrics that are never negative alone, as ratios are.
+    metrics : tuple of str
+        The metrics that it is for; empty: all of them.
+    """
+
+    direction: Direction = "lower"
+    alike: float = 0.0
+    low: float | None = 0.0
+    high: float | None = None
+    unit: Literal["metric", ""] = "metric"
+    interval: Literal["percentile", "largest difference", "largest log ratio"] = "percentile"
+    nonnegative: bool = False
+    metrics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisInfo(Info):
-    """An analysis in ``explain/``: from a run's tables to findings."""
+    """An analysis in ``analyses/``: from a run's tables to findings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
-"""Settings that belong to one plugin, from ``NAME=VALUE`` to the keyword that its function takes.
+"""Settings that belong to one function, from ``NAME=VALUE`` to the keyword that it takes.
 
 A task, a dataset, a format and an analysis name their own settings as keyword parameters with a
-type and a default. ``--option``, ``--data-option`` and ``--prediction-option`` reach them by those
-names, so that a plugin is one new file and its settings are on the command line the same day.
+type, a default and a line in the docstring. ``--option``, ``--data-option`` and
+``--prediction-option`` reach them by those names, so that a plugin is one new file and its settings
+are on the command line the same day.
 """
 
 from __future__ import annotations
@@ -10,15 +11,36 @@ from __future__ import annotations
 import difflib
 import inspect
 import typing
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError
 
+from isolux.vocabulary.docstrings import described_parameters, first_sentence
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.words import wanted
 
-__all__ = ["named_options", "read_options"]
+__all__ = [
+    "Option",
+    "described_options",
+    "named_options",
+    "read_options",
+    "read_value",
+    "refuse_unknown",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One keyword parameter: its type, its default and what its function's docstring says."""
+
+    name: str
+    kind: Any
+    default: Any
+    description: str
 
 
 def named_options(function: Callable[..., Any]) -> dict[str, Any]:
@@ -32,6 +54,43 @@ def named_options(function: Callable[..., Any]) -> dict[str, Any]:
     """
     parameters = inspect.signature(function).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def described_options(function: Callable[..., Any]) -> dict[str, Option]:
+    """List a function's keyword-only parameters with type, default and description.
+
+    Examples
+    --------
+    >>> def score(dataset, predictions, *, scale: float = 1.0): ...
+    >>> described_options(score)["scale"].kind
+    <class 'float'>
+    """
+    said = described_parameters(function)
+    kinds = typing.get_type_hints(function, include_extras=False)
+    return {
+        name: Option(name, kinds.get(name, Any), default, first_sentence(said.get(name, "")))
+        for name, default in named_options(function).items()
+    }
+
+
+def refuse_unknown(
+    name: str, known: Iterable[str], *, where: str | None = None, kind: str = "setting"
+) -> None:
+    """Refuse a name that is none of those known, with the nearest of them.
+
+    Raises
+    ------
+    SpecError
+    """
+    names = sorted(set(known))
+    if name in names:
+        return
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    raise SpecError(
+        f"there is no {kind} {name!r}",
+        where=where,
+        hint=f"did you mean {near[0]!r}?" if near else "see `isolux audit --help-all`",
+    )
 
 
 def read_options(
@@ -90,43 +149,87 @@ def read_options(
             )
         if name in found:
             raise SpecError(f"{flag} names {name!r} twice", found=repr(item))
-        found[name] = _value(function, name, text.strip(), owner, flag)
+        found[name] = read_value(function, name, text.strip(), owner=owner, where=flag)
     return found
 
 
-def _value(function: Callable[..., Any], name: str, text: str, owner: str, flag: str) -> Any:
-    """Take the first reading of the text that fits the parameter's type."""
+def read_value(
+    function: Callable[..., Any],
+    name: str,
+    value: Any,
+    *,
+    owner: str,
+    called: str | None = None,
+    where: str | None = None,
+) -> Any:
+    """Read a value by the type of a function's parameter.
+
+    Text is read as YAML says, as a list separated by commas, or as it stands: the first of these
+    that fits. Several texts are a flag that was given several times.
+
+    Parameters
+    ----------
+    function, name
+        The function and its parameter.
+    value : object
+        Text, texts, or a value that is of the type already.
+    owner, called, where : str
+        For errors: what the setting belongs to, its name there, and how it came.
+
+    Raises
+    ------
+    SpecError
+        Naming what the parameter takes and what was given.
+
+    Examples
+    --------
+    >>> def score(dataset, *, cuts: Sequence[float] = ()): ...
+    >>> read_value(score, "cuts", ["0.5", ".75"], owner="the task")
+    [0.5, 0.75]
+    """
     kind = typing.get_type_hints(function).get(name, Any)
-    adapter = TypeAdapter(kind)
-    problem: ValidationError | None = None
-    for candidate in _readings(text):
+    if value is None and named_options(function).get(name, ...) is None:
+        return None
+    try:
+        adapter = TypeAdapter(kind)
+    except PydanticSchemaGenerationError:  # a table or another object that has no text
+        return value
+    for candidate in _candidates(value):
         try:
             return adapter.validate_python(candidate)
-        except ValidationError as error:
-            problem = problem or error
-    mapping = "dictionary" in _wanted(problem)
+        except ValidationError:
+            continue
+    mapping = "mapping" in wanted(kind)
+    flag = called or name
     raise SpecError(
-        f"the setting {name!r} of {owner} cannot be used",
-        expected=_wanted(problem),
-        found=repr(text),
-        where=flag,
-        hint=f'write a mapping as "{name}={{key: value, other: value}}"' if mapping else None,
+        f"the setting {flag!r} of {owner} cannot be used",
+        expected=wanted(kind),
+        found=repr(value),
+        where=where,
+        hint=f'write a mapping as "{flag}={{key: value, other: value}}"' if mapping else None,
     )
 
 
+def _candidates(value: Any) -> list[Any]:
+    """List what a value may mean, the likeliest first."""
+    if isinstance(value, str):
+        return _readings(value)
+    if isinstance(value, Sequence) and value and all(isinstance(v, str) for v in value):
+        joined = [part.strip() for text in value for part in text.split(",")]
+        return [list(value), joined] if len(value) > 1 else [list(value), *_readings(value[0])]
+    if isinstance(value, Mapping | Sequence):
+        return [value]
+    return [value, [value]]
+
+
 def _readings(text: str) -> list[Any]:
-    """Read a text as YAML says, as a list parted at commas, and as it stands."""
+    """Read a text as YAML says, as a list separated by commas, and as it stands."""
     found: list[Any] = []
     for written in (text, f"[{text}]"):
         try:
             found.append(yaml.safe_load(written))
-        except (yaml.YAMLError, ValueError, RecursionError):  # a date that is none; deep nesting
+        except (yaml.YAMLError, ValueError, RecursionError):  # no such date; deep nesting
             continue
     found += [text, [part.strip() for part in text.split(",")]]
     # Last, so that where a word is taken "none" stays one.
     return [*found, None] if text.lower() == "none" else found
-
-
-def _wanted(problem: ValidationError | None) -> str:
-    said = [str(error["msg"]) for error in problem.errors()] if problem else []
-    return " or ".join(dict.fromkeys(said)) or "another value"

@@ -1,11 +1,14 @@
 """Find plugins: a plugin's name is its file's name; other packages add theirs by entry point.
 
 Rooms that hold plugins are ``datasets``, ``predictions``, ``models``, ``derive``, ``checks``,
-``tasks``, ``analyses`` and ``papers``. Listing names imports nothing, so ``isolux list`` and
-``import isolux`` stay quick. A package of another author adds a task with::
+``tasks``, ``measures``, ``analyses`` and ``papers``. Listing names imports nothing, so
+``isolux list`` and ``import isolux`` stay quick. A package of another author adds a task with::
 
     [project.entry-points."isolux.tasks"]
     gaze = "their_package.gaze"
+
+``CONTRACTS`` says what a plugin of each room holds: an ``INFO`` of a class and a function. A name
+that isolux itself has is its own; two other packages cannot share one.
 """
 
 from __future__ import annotations
@@ -19,9 +22,26 @@ from types import ModuleType
 from typing import cast
 
 from isolux.vocabulary.errors import IsoluxError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo, Info, TaskInfo
+from isolux.vocabulary.info import (
+    AnalysisInfo,
+    CheckInfo,
+    DatasetInfo,
+    DerivedInfo,
+    Info,
+    MeasureInfo,
+    TaskInfo,
+)
 
-__all__ = ["ROOMS", "info", "load", "names", "task_info"]
+__all__ = [
+    "CONTRACTS",
+    "ROOMS",
+    "dataset_info",
+    "info",
+    "load",
+    "measure_info",
+    "names",
+    "task_info",
+]
 
 ROOMS: dict[str, str] = {
     "datasets": "dataset",
@@ -30,22 +50,46 @@ ROOMS: dict[str, str] = {
     "derive": "family of derived attributes",
     "checks": "check",
     "tasks": "task",
+    "measures": "disparity measure",
     "analyses": "analysis",
     "papers": "paper",
 }
 
+CONTRACTS: dict[str, tuple[type[Info], str | None]] = {
+    "datasets": (DatasetInfo, "load"),
+    "predictions": (Info, "read"),
+    "models": (Info, "load"),
+    "derive": (DerivedInfo, "derive"),
+    "checks": (CheckInfo, "check"),
+    "tasks": (TaskInfo, "score"),
+    "measures": (MeasureInfo, "measure"),
+    "analyses": (AnalysisInfo, "explain"),
+    "papers": (Info, None),
+}
+"""The class of each room's ``INFO``, and the function that its plugins hold."""
+
+_PACKAGES = {"measures": "isolux.disparity.measures"}
+"""Where the plugins of a room lie that is not at the root."""
+
+
+def _package(room: str) -> str:
+    return _PACKAGES.get(room, f"isolux.{room}")
+
 
 @cache
 def _own(room: str) -> tuple[str, ...]:
-    spec = importlib.util.find_spec(f"isolux.{room}")
+    spec = importlib.util.find_spec(_package(room))
     if spec is None or not spec.submodule_search_locations:
         return ()
     found = pkgutil.iter_modules(list(spec.submodule_search_locations))
     return tuple(sorted(m.name for m in found if not m.name.startswith("_")))
 
 
-def _foreign(room: str) -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=f"isolux.{room}")}
+def _foreign(room: str) -> dict[str, list[EntryPoint]]:
+    found: dict[str, list[EntryPoint]] = {}
+    for point in entry_points(group=f"isolux.{room}"):
+        found.setdefault(point.name, []).append(point)
+    return found
 
 
 def names(room: str) -> list[str]:
@@ -72,18 +116,50 @@ def load(room: str, name: str) -> ModuleType:
     if room not in ROOMS:
         raise UnknownNameError("room", room, ROOMS)
     if name in _own(room):
-        return importlib.import_module(f"isolux.{room}.{name}")
-    point = _foreign(room).get(name)
-    if point is None:
+        return importlib.import_module(f"{_package(room)}.{name}")
+    points = _foreign(room).get(name)
+    if points is None:
         raise UnknownNameError(ROOMS[room], name, names(room))
-    module = point.load()
-    if not isinstance(module, ModuleType) or not hasattr(module, "INFO"):
+    return _loaded(room, name, points)
+
+
+def _loaded(room: str, name: str, points: list[EntryPoint]) -> ModuleType:
+    """Import another package's plugin, and refuse what is none."""
+    modules = sorted({point.value for point in points})
+    if len(modules) > 1:
         raise IsoluxError(
-            f"the {ROOMS[room]} {name!r} of {point.value!r} is not a plugin",
-            expected="an entry point that names a module with INFO",
-            found=type(module).__name__,
+            f"two packages name a {ROOMS[room]} {name!r}",
+            expected="one",
+            found=" and ".join(map(repr, modules)),
+            hint="uninstall one of the two packages",
         )
-    return module
+    try:
+        module = points[0].load()
+    except (ImportError, AttributeError, SyntaxError) as error:
+        raise IsoluxError(
+            f"the {ROOMS[room]} {name!r} of another package cannot be imported",
+            found=f"{type(error).__name__}: {error}",
+            where=modules[0],
+        ) from error
+    kind, function = CONTRACTS[room]
+    lacks = [
+        said
+        for said, there in (
+            ("a module", isinstance(module, ModuleType)),
+            (f"INFO: {kind.__name__}", isinstance(getattr(module, "INFO", None), kind)),
+            (f"{function}(…)", function is None or callable(getattr(module, function, None))),
+        )
+        if not there
+    ]
+    if lacks:
+        raise IsoluxError(
+            f"the {ROOMS[room]} {name!r} of another package is not a plugin",
+            expected="an entry point that names a module with INFO"
+            + (f" and {function}" if function else ""),
+            found="without " + ", ".join(lacks),
+            where=modules[0],
+        )
+    return cast("ModuleType", module)
 
 
 def info(room: str, name: str) -> Info:
@@ -96,6 +172,14 @@ def task_info(name: str) -> TaskInfo:
     found = info("tasks", name)
     if not isinstance(found, TaskInfo):
         raise IsoluxError(f"the task {name!r} declares no metrics", expected="TaskInfo as INFO")
+    return found
+
+
+def measure_info(name: str) -> MeasureInfo:
+    """Return a disparity measure's INFO: its words, unit and direction."""
+    found = info("measures", name)
+    if not isinstance(found, MeasureInfo):
+        raise IsoluxError(f"the measure {name!r} has no MeasureInfo as INFO")
     return found
 
 

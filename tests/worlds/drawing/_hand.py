@@ -9,8 +9,8 @@ import polars as pl
 
 from isolux_worlds.drawing.anatomy import figure_of
 from isolux_worlds.photo_world.poses import POSES, figures
-from isolux_worlds.photo_world.tables import PhotoWorld
 from isolux_worlds.photo_world.vocabulary import DRAWN
+from isolux_worlds.photo_world.world import PhotoWorld
 
 WIDTH, HEIGHT = 320, 240
 

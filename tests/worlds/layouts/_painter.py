@@ -11,9 +11,11 @@ from collections.abc import Iterator
 import numpy as np
 import polars as pl
 
-from isolux.geometry.masks import masks_from_bitmaps, masks_to_coco
+from isolux.geometry.masks import masks_to_coco
 from isolux_worlds.layouts import Picture
-from isolux_worlds.photo_world.tables import PARTS, PhotoWorld
+from isolux_worlds.photo_world.tables import PARTS
+from isolux_worlds.photo_world.world import PhotoWorld
+from tests._masks import masks_from_bitmaps
 
 NOBODY, OCCLUDER = 0, 255
 

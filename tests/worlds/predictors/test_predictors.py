@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from isolux import score
-from isolux.geometry.masks import masks_from_bitmaps, masks_to_coco
+from isolux.geometry.masks import masks_to_coco
 from isolux.predictions import read_outputs, read_predictions
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
@@ -19,6 +19,7 @@ from isolux_worlds.predictors import (
     simulate_answers,
     write_simulated,
 )
+from tests._masks import masks_from_bitmaps
 
 INFO = DatasetInfo(title="A made-up crowd", summary="Made up.", references=())
 W, H, N = 320, 240, 400

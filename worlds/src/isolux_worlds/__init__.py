@@ -12,9 +12,6 @@ attributes that hang together; ``drawing/`` paints their photos,
 
 from __future__ import annotations
 
-from isolux_worlds.confounded import confounded_scene
-from isolux_worlds.demo import demo_population, demo_settings
-from isolux_worlds.detector import Detector
 from isolux_worlds.photo_world import (
     PRESETS,
     PhotoWorld,
@@ -23,13 +20,16 @@ from isolux_worlds.photo_world import (
     preset,
     read_world,
 )
-from isolux_worlds.planted import planted_rates, planted_record
-from isolux_worlds.planted_boxes import planted_detection, planted_detection_record
-from isolux_worlds.population import Attribute, Effect, Model, Population
-from isolux_worlds.rates import RateWorlds, simulate_crossed, simulate_rates
-from isolux_worlds.scene_world import SceneWorld, simulate_scene
-from isolux_worlds.scenes import Scene, SceneAttribute
-from isolux_worlds.world import World, model_table, simulate, write_csv
+from isolux_worlds.populations.demo import demo_population, demo_settings
+from isolux_worlds.populations.planted import planted_rates, planted_record
+from isolux_worlds.populations.population import Attribute, Effect, Model, Population
+from isolux_worlds.populations.rates import RateWorlds, simulate_crossed, simulate_rates
+from isolux_worlds.populations.world import World, model_table, simulate, write_csv
+from isolux_worlds.scenes.confounded import confounded_scene
+from isolux_worlds.scenes.detector import Detector
+from isolux_worlds.scenes.planted_boxes import planted_detection, planted_detection_record
+from isolux_worlds.scenes.scene import Scene, SceneAttribute
+from isolux_worlds.scenes.scene_world import SceneWorld, simulate_scene
 
 __all__ = [
     "PRESETS",

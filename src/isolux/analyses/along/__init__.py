@@ -33,7 +33,7 @@ from isolux.groups.unknown import KNOWN_SUFFIX
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Groups
 from isolux.vocabulary.tables import FINDINGS
 
 __all__ = ["CURVE", "INFO", "SPREAD", "explain"]
@@ -132,24 +132,26 @@ def explain(
     if compared(run) or (run.scores.is_empty() and not run.evidence):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run, replicates=replicates), replace(words_for(run), corrected=True)
-    several = judged_of(run, spec, words, metric=metric, worse="auto", analysis="along")
-    names = chosen_numbers(run, spec, attribute)
+    several = judged_of(run, spec.task, words, metric=metric, worse="auto", analysis="along")
+    names = chosen_numbers(run, spec.groups, attribute)
     _refuse_stray(bins, names)
     told: list[Ends] = []
     tables: dict[str, list[pl.DataFrame]] = {}
     for judged in several:
-        members = _groups(run, spec, judged.units, by, most_groups)
+        members = _groups(run, spec.groups, judged.units, by, most_groups)
         for name in names:
-            numbered = binned_numbers(run, spec, judged.units, name, bins.get(name), quantiles)
+            numbered = binned_numbers(
+                run, spec.groups, judged.units, name, bins.get(name), quantiles
+            )
             told.append(ends_of(judged, numbered))
             others = members.filter(~_mentions(name))
             title, measure = words.title(name), lowered(words.measure(judged.row))
-            curve = curve_by_group(judged, numbered, others, words, spec)
+            curve = curve_by_group(judged, numbered, others, words, spec.statistics)
             spread = spread_by_group(numbered, others)
             spread = spread.select(pl.lit(judged.model).alias("model"), pl.all())
             tables.setdefault(_capital(CURVE.format(measure, title)), []).append(curve)
             tables.setdefault(SPREAD.format(title), []).append(spread)
-    findings = findings_of(told, words, spec)
+    findings = findings_of(told, words, spec.statistics)
     notes = [note for judged in several for note in judged.notes]
     notes += [note for one in told for note in _unknown(one, words)]
     made = {caption: pl.concat(parts) for caption, parts in tables.items()}
@@ -168,18 +170,18 @@ def _refuse_stray(bins: Mapping[str, str], names: Sequence[str]) -> None:
 
 
 def _groups(
-    run: Run, spec: AuditSpec, units: pl.Series, by: Sequence[str], most: int
+    run: Run, settings: Groups, units: pl.Series, by: Sequence[str], most: int
 ) -> pl.DataFrame:
     """Put units into the audit's groups, the largest of each attribute."""
-    stray = [name for name in by if name not in spec.by]
+    stray = [name for name in by if name not in settings.by]
     if stray:
         raise SpecError(
             "groups are shown of what is not audited",
-            expected="some of " + ", ".join(spec.by),
+            expected="some of " + ", ".join(settings.by),
             found=", ".join(stray),
             where="--analysis-option along.by",
         )
-    members = groups_of(run, spec, units)
+    members = groups_of(run, settings, units)
     if by:
         members = members.filter(pl.col("attribute").str.strip_suffix(KNOWN_SUFFIX).is_in(list(by)))
     sizes = members.group_by("attribute", "group", maintain_order=True).len("n")

@@ -14,7 +14,7 @@ from isolux.groups.unknown import mark_unknown
 from isolux.stats.design import IntArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Groups
 
 __all__ = ["QUANTILES", "Numbered", "binned_numbers", "chosen_numbers", "spread_by_group"]
 
@@ -51,7 +51,7 @@ class Numbered:
         return placed.filter(pl.col("bin") >= 0)
 
 
-def chosen_numbers(run: Run, spec: AuditSpec, names: Sequence[str]) -> list[str]:
+def chosen_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str]:
     """Name the attributes to go along: those asked for, else those computed, else any number.
 
     Raises
@@ -67,7 +67,7 @@ def chosen_numbers(run: Run, spec: AuditSpec, names: Sequence[str]) -> list[str]
             raise UnknownNameError(
                 "attribute", name, present, where="--analysis-option along.attribute"
             )
-    numeric = {name: _values(run, spec, name) for name in (names or present)}
+    numeric = {name: _values(run, settings, name) for name in (names or present)}
     kept = [name for name, rows in numeric.items() if rows is not None]
     lost = [name for name in names if name not in kept]
     if lost or not kept:
@@ -85,7 +85,7 @@ def chosen_numbers(run: Run, spec: AuditSpec, names: Sequence[str]) -> list[str]
 
 
 def binned_numbers(
-    run: Run, spec: AuditSpec, units: pl.Series, name: str, bins: str | None, quantiles: int
+    run: Run, settings: Groups, units: pl.Series, name: str, bins: str | None, quantiles: int
 ) -> Numbered:
     """Give every judged unit its bin.
 
@@ -94,7 +94,7 @@ def binned_numbers(
     SpecError
         Bins that cannot be read, or that part nobody from anybody.
     """
-    rows = _values(run, spec, name)
+    rows = _values(run, settings, name)
     assert rows is not None  # noqa: S101 - chosen_numbers kept numbers only
     own = rows.group_by("unit_id", maintain_order=True).agg(pl.col("number").median())
     judged = pl.DataFrame({"unit_id": units})
@@ -141,9 +141,9 @@ def spread_by_group(numbered: Numbered, members: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _values(run: Run, spec: AuditSpec, name: str) -> pl.DataFrame | None:
+def _values(run: Run, settings: Groups, name: str) -> pl.DataFrame | None:
     """Return ``unit_id, number`` of an attribute; None: not every known value is a number."""
-    rows = mark_unknown(run.attributes.filter(attribute=name), spec.unknown_values)
+    rows = mark_unknown(run.attributes.filter(attribute=name), settings.unknown_values)
     parsed = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
     known = rows.drop_nulls("value").with_columns(number=pl.coalesce("number", parsed))
     number = known["number"]

@@ -11,7 +11,7 @@ from isolux.analyses._judged import Judged
 from isolux.analyses._words import Words
 from isolux.analyses.along.bins import Numbered
 from isolux.vocabulary.info import Direction, Metric
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import MEMBERSHIP, SCORES
 
 __all__ = ["curve_by_group"]
@@ -20,7 +20,7 @@ _DIGITS = 5
 
 
 def curve_by_group(
-    judged: Judged, numbered: Numbered, members: pl.DataFrame, words: Words, spec: AuditSpec
+    judged: Judged, numbered: Numbered, members: pl.DataFrame, words: Words, spec: Statistics
 ) -> pl.DataFrame:
     """Measure everyone and each group in each bin (FairFace, Figure 6).
 
@@ -32,7 +32,7 @@ def curve_by_group(
     members : polars.DataFrame
         Table ``membership``.
     words : Words
-    spec : AuditSpec
+    spec : Statistics
         Minimum sizes, interval, replicates.
 
     Returns

@@ -14,7 +14,7 @@ from isolux.analyses._judged import Judged
 from isolux.analyses._words import Words, level_of, lowered, number, size
 from isolux.analyses.along.bins import Numbered
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import FINDINGS, Status
 
 __all__ = ["Ends", "ends_of", "findings_of"]
@@ -38,7 +38,7 @@ def ends_of(judged: Judged, numbered: Numbered) -> Ends:
     return Ends(judged, numbered, found)
 
 
-def findings_of(told: Sequence[Ends], words: Words, spec: AuditSpec) -> pl.DataFrame:
+def findings_of(told: Sequence[Ends], words: Words, spec: Statistics) -> pl.DataFrame:
     """Say of each model and attribute whether the two ends differ: table ``findings``."""
     large = np.array([_is_large(one.ends, spec) for one in told])
     p = _adjusted(told, large, spec)
@@ -52,13 +52,13 @@ def findings_of(told: Sequence[Ends], words: Words, spec: AuditSpec) -> pl.DataF
     return FINDINGS.conform(pl.DataFrame(rows, infer_schema_length=None))
 
 
-def _is_large(ends: Contrasts, spec: AuditSpec) -> bool:
+def _is_large(ends: Contrasts, spec: Statistics) -> bool:
     enough = min(ends.n[0], ends.n_other[0]) >= spec.min_units
     clusters = min(ends.n_clusters[0], ends.n_clusters_other[0])
     return bool(enough and clusters >= spec.min_clusters)
 
 
-def _adjusted(told: Sequence[Ends], large: FloatArray, spec: AuditSpec) -> FloatArray:
+def _adjusted(told: Sequence[Ends], large: FloatArray, spec: Statistics) -> FloatArray:
     """Adjust over all attributes and models: models were asked about the same clusters or not."""
     p = np.full(len(told), np.nan)
     models = list(dict.fromkeys(one.judged.model for one in told))
@@ -79,7 +79,7 @@ def _adjusted(told: Sequence[Ends], large: FloatArray, spec: AuditSpec) -> Float
 
 
 def _row(
-    one: Ends, words: Words, spec: AuditSpec, p: float | None, *, large: bool
+    one: Ends, words: Words, spec: Statistics, p: float | None, *, large: bool
 ) -> dict[str, Any]:
     low, high = (float(end[0]) for end in one.ends.interval(spec.level))
     known = large and np.isfinite(low)
@@ -110,7 +110,7 @@ def _row(
 def _claim(
     one: Ends,
     words: Words,
-    spec: AuditSpec,
+    spec: Statistics,
     ends: tuple[float | None, float | None],
     p: float | None,
     *,

@@ -93,7 +93,7 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import FINDINGS
 
 __all__ = ["INFO", "explain"]
@@ -157,7 +157,7 @@ _NONE: Mapping[str, str] = {}
 class _Asked:
     """Settings as they hold for this run."""
 
-    spec: AuditSpec
+    spec: Statistics
     rules: Rules
     how: Precision
     regression: bool
@@ -266,18 +266,18 @@ def explain(
     if nobody or "model_a" in run.disparities.columns:
         return Explained(FINDINGS.empty())
     spec = settings_of(run, replicates=replicates)
-    least = _cell(min_cell, spec)
+    least = _cell(min_cell, spec.statistics)
     rules = Rules(
-        spec.min_units, spec.min_clusters, least, least, dispersion,
-        spec.ddof if ddof is None else ddof,
+        spec.statistics.min_units, spec.statistics.min_clusters, least, least, dispersion,
+        spec.disparity.ddof if ddof is None else ddof,
     )  # fmt: skip
     how = Precision(reading=ap, normalised=normalised, alarms=false_alarms, count=count)
-    asked = _Asked(spec, rules, how, regression, audited_gaps(run), min_cell is None)
-    metrics = chosen_metrics(run, spec, metric)
+    asked = _Asked(spec.statistics, rules, how, regression, audited_gaps(run), min_cell is None)
+    metrics = chosen_metrics(run, spec.task, metric)
     numbers = numbers_of(run)
-    groups = sensitive_of(run, spec, numbers.units, sensitive)
+    groups = sensitive_of(run, spec.groups, numbers.units, sensitive)
     names = explanatory_names(run, explanatory, [one.name for one in groups])
-    strata = strata_of(run, spec, numbers.units, names, bins, quantiles)
+    strata = strata_of(run, spec.groups, numbers.units, names, bins, quantiles)
     strata += _crossed(strata, together)
     family = Family()
     cases = [
@@ -286,17 +286,17 @@ def explain(
         for one in groups
         for case in _cases(run, measure, one, strata, numbers, asked, family)
     ]
-    findings = findings_of(run, cases, family, probable=probable, alpha=1.0 - spec.level)
+    findings = findings_of(run, cases, family, probable=probable, alpha=1.0 - spec.statistics.level)
     notes = notes_of(cases, strata, rules.min_cell)
     if metrics and how.alarms == "class and value" and normalised:
         notes += (_FEWER,)
     return Explained(findings, tables_of(cases, family.p, probable), notes)
 
 
-def _cell(min_cell: int | None, spec: AuditSpec) -> int:
+def _cell(min_cell: int | None, statistics: Statistics) -> int:
     if min_cell is not None and min_cell < 1:
         raise SpecError("a cell cannot be that small", expected="1 or more", found=str(min_cell))
-    return spec.min_units if min_cell is None else min_cell
+    return statistics.min_units if min_cell is None else min_cell
 
 
 def _crossed(strata: Sequence[Strata], together: Sequence[str]) -> list[Strata]:

@@ -20,7 +20,7 @@ from isolux.groups.unknown import UNKNOWN, mark_unknown
 from isolux.stats.design import IntArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import AuditSpec, Grouping
+from isolux.vocabulary.spec import Grouping, Groups
 
 __all__ = ["Sensitive", "Strata", "crossed", "explanatory_names", "sensitive_of", "strata_of"]
 
@@ -61,14 +61,14 @@ class Strata:
 
 
 def sensitive_of(
-    run: Run, spec: AuditSpec, units: pl.Series, names: Sequence[str]
+    run: Run, settings: Groups, units: pl.Series, names: Sequence[str]
 ) -> list[Sensitive]:
     """Put units into the run's own groups of each sensitive attribute.
 
     Parameters
     ----------
     run : Run
-    spec : AuditSpec
+    settings : Groups
         The run's settings: merges, bins and votes.
     units : polars.Series
         Every unit that was judged.
@@ -80,10 +80,10 @@ def sensitive_of(
     UnknownNameError, SpecError
         No such attribute, or one that is not audited.
     """
-    single = list(dict.fromkeys(part for entry in spec.by for part in entry.split("*")))
-    wanted = list(names) or [entry for entry in spec.by if "*" not in entry] or single
+    single = list(settings.attributes)
+    wanted = list(names) or [entry for entry in settings.by if "*" not in entry] or single
     _check_known(run, wanted, "sensitive")
-    audited = spec.model_copy(update={"by": tuple(dict.fromkeys([*spec.by, *wanted]))})
+    audited = settings.model_copy(update={"by": tuple(dict.fromkeys([*settings.by, *wanted]))})
     rules = groupings(audited, run.attributes)
     found = []
     for name in dict.fromkeys(wanted):
@@ -131,7 +131,7 @@ def explanatory_names(run: Run, names: Sequence[str], sensitive: Sequence[str]) 
 
 def strata_of(
     run: Run,
-    spec: AuditSpec,
+    settings: Groups,
     units: pl.Series,
     names: Sequence[str],
     bins: Mapping[str, str],
@@ -157,7 +157,7 @@ def strata_of(
             expected="one of " + ", ".join(names),
             found=", ".join(stray),
         )
-    return [_stratified(run, spec, units, name, bins.get(name), quantiles) for name in names]
+    return [_stratified(run, settings, units, name, bins.get(name), quantiles) for name in names]
 
 
 def crossed(strata: Sequence[Strata]) -> Strata:
@@ -195,17 +195,17 @@ def crossed(strata: Sequence[Strata]) -> Strata:
 
 
 def _stratified(
-    run: Run, spec: AuditSpec, units: pl.Series, name: str, rule: str | None, quantiles: int
+    run: Run, settings: Groups, units: pl.Series, name: str, rule: str | None, quantiles: int
 ) -> Strata:
     rows = run.attributes.filter(attribute=name)
-    rule = _bins_of(rows, spec, name, rule, quantiles)
+    rule = _bins_of(rows, settings, name, rule, quantiles)
     if rule is not None:
-        rule = _of_the_judged(run, mark_unknown(rows, spec.unknown_values), units, rule)
+        rule = _of_the_judged(run, mark_unknown(rows, settings.unknown_values), units, rule)
     how = Grouping(
         attribute=name,
         votes="top",
         unknown="keep",
-        unknown_values=spec.unknown_values,
+        unknown_values=settings.unknown_values,
         bins=rule,
     )
     frame = membership(run.attributes, [name], {name: how}, units=units).frame
@@ -222,11 +222,11 @@ def _stratified(
 
 
 def _bins_of(
-    rows: pl.DataFrame, spec: AuditSpec, name: str, rule: str | None, quantiles: int
+    rows: pl.DataFrame, settings: Groups, name: str, rule: str | None, quantiles: int
 ) -> str | None:
     if rule is not None:
         return income_bins(rule)
-    marked = mark_unknown(rows, spec.unknown_values).drop_nulls("value")
+    marked = mark_unknown(rows, settings.unknown_values).drop_nulls("value")
     number = _number(marked)
     if marked.is_empty() or number.null_count() or number.n_unique() <= MOST_NUMBERS:
         return None

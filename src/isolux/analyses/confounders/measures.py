@@ -28,7 +28,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics, Task
 
 __all__ = ["Measure", "Numbers", "chosen_metrics", "measures_of", "numbers_of", "values_of"]
 
@@ -82,7 +82,7 @@ def numbers_of(run: Run) -> Numbers:
     )
 
 
-def chosen_metrics(run: Run, spec: AuditSpec, names: Sequence[str]) -> list[Metric]:
+def chosen_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
     """Find the metrics asked for; none: normalised average precision, or the run's first metric.
 
     Raises
@@ -105,7 +105,7 @@ def chosen_metrics(run: Run, spec: AuditSpec, names: Sequence[str]) -> list[Metr
         directed = [n for n in measured if known[n].direction != "none"]
         boxes = [n for n in directed if _is_precision(known[n])]
         normalised = [n for n in boxes if known[n].statistic.normalised]  # type: ignore[union-attr]
-        asked = [n for n in spec.metric if n in directed]
+        asked = [n for n in task.metrics if n in directed]
         wanted = (normalised or boxes or asked or directed)[:1]
         if not wanted:
             raise SpecError(
@@ -146,7 +146,7 @@ def values_of(
     measure: Measure,
     layout: Layout,
     numbers: Numbers,
-    spec: AuditSpec,
+    spec: Statistics,
     how: Precision,
 ) -> list[tuple[dict[str, Any], Cells]]:
     """Measure cells: one result, or one a class and one of all classes."""
@@ -175,7 +175,7 @@ def precision_of(metric: Metric, how: Precision) -> Precision:
 
 
 def _by_groups(
-    run: Run, measure: Measure, layout: Layout, numbers: Numbers, spec: AuditSpec
+    run: Run, measure: Measure, layout: Layout, numbers: Numbers, spec: Statistics
 ) -> list[tuple[dict[str, Any], Cells]]:
     """Measure cells as groups, whatever the statistic."""
     name = str(measure.info.evidence)

@@ -182,8 +182,8 @@ def explain(
     if compared(run) or (run.scores.is_empty() and not run.evidence):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run, replicates=bootstrap), words_for(run)
-    spec = spec if seed is None else spec.model_copy(update={"seed": seed})
-    several = judged_of(run, spec, words, metric=metric, worse=worse, analysis="error_model")
+    spec = spec if seed is None else spec.updated(seed=seed)
+    several = judged_of(run, spec.task, words, metric=metric, worse=worse, analysis="error_model")
     alpha = (1.0 - words.level) / max(len(several), 1)
     fewest = int(np.ceil(1 / alpha - 1e-9)) - 1
     permutations = fewest if permutations is None else permutations
@@ -192,7 +192,8 @@ def explain(
            min_leaf=(1 if min_leaf is None else min_leaf, 1),
            permutations=(permutations, fewest))  # fmt: skip
     plan = say.Plan(
-        Forest(check_trees, min_leaf, seed=spec.seed), Forest(trees, min_leaf, seed=spec.seed),
+        Forest(check_trees, min_leaf, seed=spec.statistics.seed),
+        Forest(trees, min_leaf, seed=spec.statistics.seed),
         importance, most_features, folds, permutations, depth, bins, alpha,
     )  # fmt: skip
     parts = [_one_model(run, one, spec, words, plan, attributes) for one in several]
@@ -207,7 +208,7 @@ def _one_model(
     y = judged.value
     if not len(y) or y.min() == y.max():
         return OneModel(notes=(told.constant(),))
-    too_few = told.too_few(spec)
+    too_few = told.too_few(spec.statistics)
     if too_few is not None:
         return OneModel(rows=[too_few])
     kinds = kinds_of(run, spec, judged.units, attributes, analysis="error_model")
@@ -215,11 +216,11 @@ def _one_model(
     if not features.attribute:
         return OneModel(notes=features.notes)
     x = features.matrix.astype(np.float64)
-    fold = folds_of(judged.cluster, plan.folds, spec.seed)
+    fold = folds_of(judged.cluster, plan.folds, spec.statistics.seed)
     checked = check_target(
         x, y, judged.cluster, fold, plan.check, permutations=plan.permutations, alpha=plan.alpha
     )
-    ends = r2_interval(y, checked.predicted, checked.plain, judged.cluster, spec.bootstrap())
+    ends = r2_interval(y, checked.predicted, checked.plain, judged.cluster, spec.statistics)
     if not checked.above:
         return OneModel([told.nothing(checked, ends)], {}, features.notes)
     return _explained(run, told, spec, kinds, features, fold, checked, ends)
@@ -237,18 +238,19 @@ def _explained(
     impurity = impurity_importance(plan.whole.fit(x, y), of_column, len(names))
     asked = np.argsort(-impurity, kind="stable")[:_LARGEST]
     lost = np.full(len(names), np.nan)
-    lost[asked] = permutation_importance(x, y, fold, checked, of_column, asked, spec.seed)
+    seed = spec.statistics.seed
+    lost[asked] = permutation_importance(x, y, fold, checked, of_column, asked, seed)
     by = np.nan_to_num(lost) if plan.importance == "permutation" else impurity
     chosen = elbow(by, plan.most_features)
     items = items_of(run, spec, judged.units, kinds, bins=plan.bins)
     differences = subgroups_of(
-        items, y, judged.cluster, judged.n_clusters, spec.bootstrap(),
-        min_units=spec.min_units, min_clusters=spec.min_clusters,
+        items, y, judged.cluster, judged.n_clusters, spec.statistics,
+        min_units=spec.statistics.min_units, min_clusters=spec.statistics.min_clusters,
     )  # fmt: skip
     columns = np.flatnonzero(np.isin(of_column, chosen))
     tree = grow_tree(
-        features, columns, y, judged.cluster, words, spec.bootstrap(), depth=plan.depth,
-        min_leaf=max(spec.min_units, len(y) // 50),
+        features, columns, y, judged.cluster, words, spec.statistics, depth=plan.depth,
+        min_leaf=max(spec.statistics.min_units, len(y) // 50),
     )  # fmt: skip
     rows = [told.found(checked, ends, [names[j] for j in chosen])]
     rows += [told.of_attribute(names[j], features, items, differences, tree) for j in chosen]

@@ -16,7 +16,7 @@ from isolux.analyses.error_model.forest import Checked, Forest
 from isolux.analyses.error_model.groups import Subgroups, Tree
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 
 __all__ = ["Plan", "Told"]
 
@@ -63,7 +63,7 @@ class Told:
         """Say that there is no variation."""
         return f"{self.measure}: every unit has the same score, so there is nothing to predict"
 
-    def too_few(self, spec: AuditSpec) -> dict[str, Any] | None:
+    def too_few(self, spec: Statistics) -> dict[str, Any] | None:
         """Say that there are too few people to fit on some and ask about others; None: enough."""
         clusters, units = self.judged.n_clusters, len(self.judged.value)
         least = max(2 * self.plan.folds, spec.min_clusters)

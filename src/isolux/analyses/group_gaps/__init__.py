@@ -28,7 +28,7 @@ import polars as pl
 
 from isolux.analyses._blocks import blocks_of, unjudged_of
 from isolux.analyses._words import Words, words_of
-from isolux.analyses.group_gaps.by_class import by_class, classes_claim
+from isolux.analyses.group_gaps.classes import by_class, classes_claim
 from isolux.analyses.group_gaps.sentences import differs, no_difference, only_overall, without_value
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference

@@ -170,14 +170,14 @@ def explain(
     if compared(run) or (run.scores.is_empty() and not run.evidence):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run, replicates=replicates), words_for(run)
-    spec = spec if seed is None else spec.model_copy(update={"seed": seed})
+    spec = spec if seed is None else spec.updated(seed=seed)
     limits = Limits(
         min_support, max_length, most_rules, min_improvement,
-        spec.min_units if min_units is None else min_units,
-        spec.min_clusters if min_clusters is None else min_clusters,
+        spec.statistics.min_units if min_units is None else min_units,
+        spec.statistics.min_clusters if min_clusters is None else min_clusters,
     )  # fmt: skip
     how = _How(low_quantile, low_threshold, tuple(attributes), bins, limits)
-    several = judged_of(run, spec, words, metric=metric, worse=worse, analysis="patterns")
+    several = judged_of(run, spec.task, words, metric=metric, worse=worse, analysis="patterns")
     parts = [_one_model(run, one, spec, words, how, len(several)) for one in several]
     return together(several, parts)
 
@@ -204,10 +204,16 @@ def _one_model(
     kinds = kinds_of(run, spec, judged.units, how.attributes, analysis="patterns")
     items = items_of(run, spec, judged.units, kinds, bins=how.bins)
     items = without(items, low.is_low.astype(np.float64))
-    first, second = halves(items.matrix.astype(np.bool_), low.is_low, judged.cluster, spec.seed)
+    first, second = halves(
+        items.matrix.astype(np.bool_), low.is_low, judged.cluster, spec.statistics.seed
+    )
     told = say.Told(judged, low, items, words, mine(first, how.limits))
     confirmed = confirm(
-        second, told.mined.members, how.limits, replicates=spec.replicates, seed=spec.seed
+        second,
+        told.mined.members,
+        how.limits,
+        replicates=spec.statistics.replicates,
+        seed=spec.statistics.seed,
     )
     rows, tables = _said(told, confirmed, second, spec, how.limits, models)
     return OneModel(rows, tables, items.notes)
@@ -329,7 +335,11 @@ def _by_group(
         np.minimum(found.n_clusters, found.n_clusters_other) >= limits.min_clusters
     )
     p = adjusted_p(
-        found, replicates=spec.replicates, seed=spec.seed, one_sided=False, tested=enough
+        found,
+        replicates=spec.statistics.replicates,
+        seed=spec.statistics.seed,
+        one_sided=False,
+        tested=enough,
     )
     names = [say.pattern_name(told, told.mined.members[k]) for k in rule]
     table = pl.DataFrame(
@@ -371,7 +381,7 @@ def _mirrored(k: int, sure: Any, rule: Any, attribute: Sequence[str], found: Con
 
 def _sensitive(items: Features, spec: AuditSpec, members: Any) -> list[int]:
     """List the items of the audit's own attributes that the pattern does not name itself."""
-    audited = {part for entry in spec.by for part in entry.split("*")}
+    audited = set(spec.groups.attributes)
     named = {items.attribute[j] for j in members if j >= 0}
     return [j for j, name in enumerate(items.attribute) if name in audited - named]
 

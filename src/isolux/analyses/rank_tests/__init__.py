@@ -149,7 +149,7 @@ def explain(
     if "model_a" in run.disparities.columns or _nobody(run):
         return Explained(FINDINGS.empty())
     spec = settings_of(run, replicates=replicates)
-    if not spec.by and attributes == "by":
+    if not spec.groups.by and attributes == "by":
         raise SpecError(
             "this run has no attribute to compare groups of",
             expected="an audit with --by",
@@ -163,14 +163,16 @@ def explain(
     if pairs.is_empty():
         notes.append("no attribute has two groups that are large enough to be ranked")
         return Explained(FINDINGS.empty(), {}, tuple(notes))
-    judged = ordered_sides(adjusted(pairs, test, correction, 1.0 - spec.level), words.metrics)
+    judged = ordered_sides(
+        adjusted(pairs, test, correction, 1.0 - spec.statistics.level), words.metrics
+    )
     lead = with_intervals(
-        leading(judged), ranked, grouped, replicates=spec.replicates, seed=spec.seed,
-        level=spec.level,
+        leading(judged), ranked, grouped, replicates=spec.statistics.replicates,
+        seed=spec.statistics.seed, level=spec.statistics.level,
     )  # fmt: skip
     name = TESTS["rows" if words.cluster is None else test]
     how = f"{name}, {CORRECTIONS[correction].format(m=judged['p'].count())}"
-    findings = _findings(lead, words, name, how, spec.level)
+    findings = _findings(lead, words, name, how, spec.statistics.level)
     return Explained(findings, _tables(lead, words, how), tuple(notes))
 
 

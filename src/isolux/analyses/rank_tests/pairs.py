@@ -102,28 +102,28 @@ def grouped_by(
     tuple of list of Grouped and list of str
         Notes say what was left out.
     """
-    spec = spec.model_copy(update={"unknown": "drop"})
+    settings = spec.groups.model_copy(update={"unknown": "drop"})
     if not every:
-        return _parted(groups_of(run, spec, ranked.units), ranked), []
+        return _parted(groups_of(run, settings, ranked.units), ranked), []
     found: list[Grouped] = []
     notes: list[str] = []
     known = run.attributes["attribute"].unique().sort()
-    said = [name for name in answer_columns(spec, known) if name not in spec.by]
+    said = [name for name in answer_columns(spec.predictions, known) if name not in settings.by]
     if said:
         notes.append(f"not ranked, for models said it of people: {', '.join(said)}")
     for name in known:
         if name in said:
             continue
-        own = spec.model_copy(update={"by": tuple(dict.fromkeys((*spec.by, name)))})
+        own = settings.model_copy(update={"by": tuple(dict.fromkeys((*settings.by, name)))})
         try:
             members = groups_of(run, own, ranked.units).filter(pl.col("attribute") == name)
         except IsoluxError as error:
             notes.append(f"{name} was not ranked: {str(error).splitlines()[0]}")
             continue
         found += _parted(members, ranked)
-    crossed = [name for name in spec.by if "*" in name]
+    crossed = [name for name in settings.by if "*" in name]
     if crossed:
-        whole = groups_of(run, spec, ranked.units)
+        whole = groups_of(run, settings, ranked.units)
         found += _parted(whole.filter(pl.col("attribute").is_in(crossed)), ranked)
     return found, notes
 

@@ -27,7 +27,7 @@ from isolux.analyses._features import Features, items_of, kinds_of, without
 from isolux.analyses._found import settings_of
 from isolux.analyses._judged import Judged, Worse, compared, judged_of
 from isolux.analyses._words import Words, level_of, number, size, words_of
-from isolux.analyses.slices.search import Search, Suggested, asked, search
+from isolux.analyses.slices.searching import Search, Suggested, asked, search
 from isolux.stats.multiplicity import holm
 from isolux.stats.slices import LONGEST
 from isolux.vocabulary.containers import Explained, Run
@@ -163,20 +163,20 @@ def explain(
     if compared(run) or (run.scores.is_empty() and not run.evidence):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run), replace(words_of(run), corrected=True)
-    several = judged_of(run, spec, words, metric=metric, worse=worse, analysis="slices")
+    several = judged_of(run, spec.task, words, metric=metric, worse=worse, analysis="slices")
     told, notes = [], []
     for judged in several:
         items, said = _items(run, judged, attributes, spec, bins)
         notes += [*judged.notes, *said]
         own = _metric(judged, words)
-        suggested = search(judged, items, own, how, spec)
+        suggested = search(judged, items, own, how, spec.comparing)
         task = str(run.scores["task"][0])
-        answers = asked(judged, suggested, own, task, spec)
+        answers = asked(judged, suggested, own, task, spec.comparing)
         told.append(_Told(judged, items, suggested, answers, words, most))
     if not told:
         return Explained(FINDINGS.empty(), notes=tuple(notes))
     told = _corrected(told)
-    rows = [row for one in told for row in _findings(one, spec)]
+    rows = [row for one in told for row in _findings(one, spec.statistics.level)]
     findings = pl.DataFrame(rows, infer_schema_length=None)
     findings = FINDINGS.conform(findings.with_columns(rank=pl.int_range(1, pl.len() + 1)))
     table = pl.concat([_table(one, several=len(told) > 1) for one in told])
@@ -205,7 +205,11 @@ def _items(
     run: Run, judged: Judged, attributes: Sequence[str], spec: AuditSpec, bins: int
 ) -> tuple[Features, tuple[str, ...]]:
     notes: list[str] = []
-    answers = (spec.prediction_column, spec.score_column, spec.detected_column)
+    answers = (
+        spec.predictions.prediction_column,
+        spec.predictions.score_column,
+        spec.predictions.detected_column,
+    )
     known = set(run.attributes["attribute"].unique())
     said = [name for name in answers if name is not None and name in known]
     if said and not attributes:
@@ -246,12 +250,12 @@ def _corrected(told: Sequence[_Told]) -> list[_Told]:
     return made
 
 
-def _findings(told: _Told, spec: AuditSpec) -> list[dict[str, Any]]:
+def _findings(told: _Told, level: float) -> list[dict[str, Any]]:
     sign = 1.0 if told.judged.higher_is_better else -1.0
     rows = []
     for k, answer in enumerate(told.answers.iter_rows(named=True)):
         p = answer["p_adjusted"]
-        if p is not None and p <= 1.0 - spec.level and sign * answer["difference"] < 0:
+        if p is not None and p <= 1.0 - level and sign * answer["difference"] < 0:
             rows.append(_row(told, _claim(told, k, answer), answer, told.name(k)))
     return rows or [_row(told, _nothing(told), None, None)]
 

@@ -36,7 +36,7 @@ from isolux.analyses.tradeoffs.thresholds import RATES, add_thresholds, meets_at
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Groups
 from isolux.vocabulary.tables import FINDINGS
 
 __all__ = ["COVERAGE", "INFO", "MATCHES", "RATES", "explain", "meets_at"]
@@ -134,20 +134,24 @@ def explain(
         return Explained(FINDINGS.empty())
     spec, seen, words = settings_of(run, replicates=replicates), Seen(), words_of(run)
     for people in [*graded_people(run, seen), *found_people(run, seen)]:
-        members = _groups(run, spec, people.rows["unit_id"])
-        members = large_groups(people, members, spec, most_groups, seen)
-        add_thresholds(people, members, thresholds, operating, spec, words, seen)
+        members = _groups(run, spec.groups, people.rows["unit_id"])
+        members = large_groups(people, members, spec.statistics, most_groups, seen)
+        add_thresholds(people, members, thresholds, operating, spec.statistics, words, seen)
     sure = sure_people(run, seen)
     members_of = {
         people.model: large_groups(
-            people, _groups(run, spec, people.rows["unit_id"]), spec, most_groups, seen
+            people,
+            _groups(run, spec.groups, people.rows["unit_id"]),
+            spec.statistics,
+            most_groups,
+            seen,
         )
         for people in sure
     }
-    add_coverage(sure, members_of, coverages, spec, words, seen)
+    add_coverage(sure, members_of, coverages, spec.statistics, words, seen)
     if PAIRS in run.evidence:
         units = _of_pairs(run.evidence[PAIRS])
-        add_pairs(run, _groups(run, spec, units), false_match_rates, spec, seen)
+        add_pairs(run, _groups(run, spec.groups, units), false_match_rates, spec.statistics, seen)
     if not seen.tables:
         raise _nothing(run, seen)
     findings = pl.DataFrame(seen.findings, infer_schema_length=None)
@@ -157,8 +161,8 @@ def explain(
     return Explained(findings, seen.tables, tuple(dict.fromkeys([*seen.notes, *lacking])))
 
 
-def _groups(run: Run, spec: AuditSpec, units: pl.Series) -> pl.DataFrame:
-    return groups_of(run, spec, units.unique(maintain_order=True))
+def _groups(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:
+    return groups_of(run, settings, units.unique(maintain_order=True))
 
 
 def _of_pairs(pairs: pl.DataFrame) -> pl.Series:

@@ -21,7 +21,7 @@ from isolux.stats.design import IntArray
 from isolux.stats.intervals import KEPT_CLUSTERS, Interval, logit_t, student_t
 from isolux.stats.multiplicity import holm
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
 __all__ = ["COVERAGE", "add_coverage"]
@@ -51,7 +51,7 @@ class _Curve:
 
 def add_coverage(
     several: Sequence[People], members_of: dict[str, pl.DataFrame], coverages: Sequence[float],
-    spec: AuditSpec, words: Words, seen: Seen,
+    spec: Statistics, words: Words, seen: Seen,
 ) -> None:  # fmt: skip
     """Add curves of all models, and findings about gaps that abstaining moves.
 
@@ -72,7 +72,7 @@ def add_coverage(
 
 
 def _curve(
-    people: People, members: pl.DataFrame, coverages: Sequence[float], spec: AuditSpec
+    people: People, members: pl.DataFrame, coverages: Sequence[float], spec: Statistics
 ) -> _Curve:
     from scipy.special import stdtr
 
@@ -109,7 +109,7 @@ def _mirrored(rows: Rows, kept: Kept) -> IntArray:
     return np.asarray(left, dtype=np.int64)
 
 
-def _table(one: _Curve, levels: FloatArray, spec: AuditSpec) -> pl.DataFrame:
+def _table(one: _Curve, levels: FloatArray, spec: Statistics) -> pl.DataFrame:
     kept, clusters = one.kept, one.clusters
     error, gap = kept.error, kept.gap
     c = np.broadcast_to(np.maximum(clusters, 2).astype(np.float64), error.shape[:2])
@@ -139,7 +139,7 @@ def _table(one: _Curve, levels: FloatArray, spec: AuditSpec) -> pl.DataFrame:
 
 
 def _findings(
-    one: _Curve, p: FloatArray, attribute: str, least: float, spec: AuditSpec, words: Words
+    one: _Curve, p: FloatArray, attribute: str, least: float, spec: Statistics, words: Words
 ) -> list[dict[str, Any]]:
     """Say which groups' gaps abstaining moves; of an attribute without one, that none was shown."""
     own = np.asarray([j for j, (name, _) in enumerate(one.rows.names) if name == attribute])

@@ -18,7 +18,7 @@ from isolux.groups.uncertainty import standard_error
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, multinomial, poisson
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 
 __all__ = ["Kept", "Meeting", "Rows", "kept_by_group", "meeting_thresholds", "rows_of_groups"]
 
@@ -133,7 +133,7 @@ def rows_of_groups(people: pl.DataFrame, members: pl.DataFrame) -> Rows:
     )  # fmt: skip
 
 
-def meeting_thresholds(rows: Rows, operating: float, spec: AuditSpec) -> Meeting:
+def meeting_thresholds(rows: Rows, operating: float, spec: Statistics) -> Meeting:
     """Find where each group's positives fare as everyone's do at the operating threshold."""
     from isolux.analyses.tradeoffs.kernels import meeting
 
@@ -149,7 +149,7 @@ def meeting_thresholds(rows: Rows, operating: float, spec: AuditSpec) -> Meeting
     return Meeting(*_replicated(of, rows, spec))
 
 
-def kept_by_group(rows: Rows, coverages: Sequence[float], spec: AuditSpec) -> Kept:
+def kept_by_group(rows: Rows, coverages: Sequence[float], spec: Statistics) -> Kept:
     """Keep the surest of everyone up to each coverage, and see who remains, and how often wrong.
 
     Coverages are laid out falling, from 1, which is added.
@@ -177,11 +177,11 @@ def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
 
 
 def _replicated(
-    of: Callable[[FloatArray], Sequence[FloatArray]], rows: Rows, spec: AuditSpec
+    of: Callable[[FloatArray], Sequence[FloatArray]], rows: Rows, spec: Statistics
 ) -> list[FloatArray]:
     """Evaluate on the data, then on resampled clusters; columns side by side."""
     n = int(rows.cluster.max(initial=-1)) + 1
-    each, bootstrap = np.ones(n, dtype=np.int64), spec.bootstrap()
+    each, bootstrap = np.ones(n, dtype=np.int64), spec
     draw = _DRAWS[bootstrap.weights]
     parts = [of(np.ones((1, n)))]
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):

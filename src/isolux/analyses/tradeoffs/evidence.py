@@ -14,7 +14,7 @@ import polars as pl
 
 from isolux.analyses._words import Words
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 
 __all__ = ["CLASSIFICATION", "DETECTIONS", "People", "Seen", "finding", "found_people",
            "graded_people", "large_groups", "sure_people"]  # fmt: skip
@@ -115,7 +115,7 @@ def _by_model(rows: pl.DataFrame, seen: Seen, view: str, names: tuple[str, str])
 
 
 def large_groups(
-    people: People, members: pl.DataFrame, spec: AuditSpec, most: int, seen: Seen
+    people: People, members: pl.DataFrame, spec: Statistics, most: int, seen: Seen
 ) -> pl.DataFrame:
     """Keep of each attribute the largest groups with enough of these people, and count the rest."""
     alone = pl.lit("\N{NULL}unit ") + pl.col("unit_id")

@@ -16,7 +16,7 @@ from isolux.stats.verification import threshold_at_far
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 
 __all__ = ["MATCHES", "PAIRS", "add_pairs"]
 
@@ -31,7 +31,7 @@ _DIGITS = 5
 
 
 def add_pairs(
-    run: Run, members: pl.DataFrame, fars: Sequence[float], spec: AuditSpec, seen: Seen
+    run: Run, members: pl.DataFrame, fars: Sequence[float], spec: Statistics, seen: Seen
 ) -> None:
     """Measure both rates by group at the thresholds of several false match rates."""
     pairs = run.evidence.get(PAIRS)

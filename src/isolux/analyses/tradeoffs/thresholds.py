@@ -20,7 +20,7 @@ from isolux.analyses.tradeoffs.evidence import People, Seen, finding
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import KEPT_CLUSTERS, percentile
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import SCORES, Status
 
 __all__ = ["RATES", "add_thresholds", "meets_at"]
@@ -43,7 +43,7 @@ def meets_at(operating: float) -> str:
 
 def add_thresholds(
     people: People, members: pl.DataFrame, thresholds: Sequence[float], operating: float,
-    spec: AuditSpec, words: Words, seen: Seen,
+    spec: Statistics, words: Words, seen: Seen,
 ) -> None:  # fmt: skip
     """Add one model's curves, its thresholds, and a finding for each attribute."""
     rows = rows_of_groups(people.rows, members)
@@ -64,7 +64,7 @@ def _add(seen: Seen, caption: str, table: pl.DataFrame) -> None:
 
 
 def _table(
-    people: People, rows: Rows, found: Meeting, counts: tuple[IntArray, IntArray], spec: AuditSpec
+    people: People, rows: Rows, found: Meeting, counts: tuple[IntArray, IntArray], spec: Statistics
 ) -> pl.DataFrame:
     n, clusters = counts
     ends = percentile(np.where(np.isfinite(found.threshold), found.threshold, np.nan)[:, 1:],
@@ -100,7 +100,7 @@ def _table(
 
 
 def _curves(
-    people: People, members: pl.DataFrame, thresholds: Sequence[float], spec: AuditSpec
+    people: People, members: pl.DataFrame, thresholds: Sequence[float], spec: Statistics
 ) -> pl.DataFrame:
     """Measure both rates at fixed thresholds with the audit's own intervals."""
     parts = []

@@ -121,9 +121,11 @@ def check(
             found=f"{most_bits}, {least_correlation}, {most_apart}",
         )
     pairs = find_copies(
-        pictures.thumbnails, most_bits=most_bits, least_correlation=least_correlation,
+        pictures.thumbnails,
+        most_bits=most_bits,
+        least_correlation=least_correlation,
         most_apart=most_apart,
-    ).pairs  # fmt: skip
+    ).pairs
     if pairs.is_empty():
         return together()
     held = pictures.rows.drop_nulls("thumbnail").sort("thumbnail").select("image_id", "uri")
@@ -159,14 +161,18 @@ def _told(pairs: pl.DataFrame) -> list[pl.DataFrame]:
         both = (first.list.len() > 0) & (second.list.len() > 0)
         return (both & (first.list.set_intersection(second).list.len() == 0)).fill_null(value=False)
 
-    known = ((pl.col("first_subjects").list.len() > 0)
-             & (pl.col("second_subjects").list.len() > 0)).fill_null(value=False)  # fmt: skip
+    known = (
+        (pl.col("first_subjects").list.len() > 0) & (pl.col("second_subjects").list.len() > 0)
+    ).fill_null(value=False)
     other, moved = apart("subjects"), apart("splits")
     how = pl.when("mirrored").then(pl.lit(", mirrored")).otherwise(pl.lit(""))
     found = pl.format(
         "a copy of {}{}: {} of 64 bits differ, correlation {}",
-        "first_uri", how, "bits", pl.col("correlation").round(3),
-    )  # fmt: skip
+        "first_uri",
+        how,
+        "bits",
+        pl.col("correlation").round(3),
+    )
     kinds = (
         ("one photo is of different subjects", "error", other),
         ("one photo is in different splits", "error", moved & ~other),
@@ -175,10 +181,16 @@ def _told(pairs: pl.DataFrame) -> list[pl.DataFrame]:
     )
     return [
         problems_of(
-            "duplicates", pairs.filter(test), problem,
-            severity="error" if severity == "error" else "warning", unit_kind="image",
-            unit_id="second_image_id", file="second_uri", expected="another photo",
-            found=found, hint=_ADVICE,
+            "duplicates",
+            pairs.filter(test),
+            problem,
+            severity="error" if severity == "error" else "warning",
+            unit_kind="image",
+            unit_id="second_image_id",
+            file="second_uri",
+            expected="another photo",
+            found=found,
+            hint=_ADVICE,
         )
         for problem, severity, test in kinds
-    ]  # fmt: skip
+    ]

@@ -116,11 +116,20 @@ def find_copies(
     with ThreadPoolExecutor(parts) as pool:
         for done in [
             pool.submit(
-                earlier_copies, first, parts, straight, mirrored, thumbs, halves,
-                most_bits, limits, partner, measured,
+                earlier_copies,
+                first,
+                parts,
+                straight,
+                mirrored,
+                thumbs,
+                halves,
+                most_bits,
+                limits,
+                partner,
+                measured,
             )
             for first in range(parts)
-        ]:  # fmt: skip
+        ]:
             done.result()
     second, place = np.nonzero(partner != np.iinfo(np.int32).min)
     found = partner[second, place]

@@ -247,9 +247,13 @@ def _boxes(
     ).with_columns(category=pl.col("category").replace(ALIASES))
     known = renamed["category"].is_in([*CATEGORIES, *OTHERS]).fill_null(value=False)
     _refuse(
-        ~known, renamed, "category", "a category that BDD100K does not have",
-        ", ".join((*CATEGORIES, *OTHERS)), where,
-    )  # fmt: skip
+        ~known,
+        renamed,
+        "category",
+        "a category that BDD100K does not have",
+        ", ".join((*CATEGORIES, *OTHERS)),
+        where,
+    )
     if others == "map":
         renamed = renamed.with_columns(pl.col("category").replace(OTHERS))
     plus = 1.0 if pixel_inclusive else 0.0
@@ -262,9 +266,13 @@ def _boxes(
     )
     swapped = (placed["x2"] < placed["x1"]) | (placed["y2"] < placed["y1"])
     _refuse(
-        swapped, placed.with_columns(box2d=pl.concat_list("x1", "y1", "x2", "y2")), "box2d",
-        "a box's sides are swapped", "x1 up to x2, y1 up to y2", where,
-    )  # fmt: skip
+        swapped,
+        placed.with_columns(box2d=pl.concat_list("x1", "y1", "x2", "y2")),
+        "box2d",
+        "a box's sides are swapped",
+        "x1 up to x2, y1 up to y2",
+        where,
+    )
     return checked_boxes(placed, where, field="box2d").with_columns(
         ignore=pl.col("is_crowd") | pl.col("category").is_in(list(OTHERS)),
         light=pl.col("light").str.to_lowercase().replace(_LIGHTS),

@@ -29,10 +29,17 @@ from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 __all__ = ["INFO", "load"]
 
 _IMAGES = ("images_val2014.csv", "**/images_val2014.csv")
-_PEOPLE = ("instances_2014all.csv", "instances_val2014.csv", "**/instances_2014all.csv",
-           "**/instances_val2014.csv")  # fmt: skip
-_COCO = ("instances_val2014.json", "annotations/instances_val2014.json",
-         "**/instances_val2014.json")  # fmt: skip
+_PEOPLE = (
+    "instances_2014all.csv",
+    "instances_val2014.csv",
+    "**/instances_2014all.csv",
+    "**/instances_val2014.csv",
+)
+_COCO = (
+    "instances_val2014.json",
+    "annotations/instances_val2014.json",
+    "**/instances_val2014.json",
+)
 _IDS = ("id", "ann_id", "annotation_id", "instance_id", "anno_id")
 _NO_LABELS = ("", "image_id", "img_id", "imgId", "Unnamed: 0", "index")
 

@@ -229,10 +229,12 @@ def _one_row_each(rows: pl.DataFrame, where: str) -> pl.DataFrame:
     fixed = [name for name in rows.columns if name not in ("photo", "label", "classes")]
     first = rows.group_by("photo", maintain_order=True).agg(
         pl.col(fixed).first(),
-        *(pl.col(name).explode().drop_nulls().unique(maintain_order=True).alias(name)
-          for name in ("label", "classes")),
+        *(
+            pl.col(name).explode().drop_nulls().unique(maintain_order=True).alias(name)
+            for name in ("label", "classes")
+        ),
         several=pl.any_horizontal(pl.struct(name).n_unique() > 1 for name in fixed),
-    )  # fmt: skip
+    )
     twice = first.filter("several")
     if twice.height:
         photo = twice["photo"][0]

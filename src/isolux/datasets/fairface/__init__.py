@@ -15,8 +15,8 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
+from isolux.datasets._spreadsheet import original_range
 from isolux.datasets._wide import attributes_of, clustered, identify, images_of, instances_of
-from isolux.datasets.fairface.spreadsheet import original_range
 from isolux.io.cells import as_text, row_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file

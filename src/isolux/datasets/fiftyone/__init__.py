@@ -25,7 +25,7 @@ from isolux.datasets.fiftyone.fields import Columns, columns_of, list_column, te
 from isolux.datasets.fiftyone.files import Export, Item, field_of, items_of, read_export
 from isolux.datasets.fiftyone.masks import Boxed, to_columns, unpacked
 from isolux.datasets.fiftyone.points import points_beside, points_of_items
-from isolux.datasets.fiftyone.save import RESERVED, save
+from isolux.datasets.fiftyone.saving import RESERVED, save
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -126,9 +126,8 @@ def load(
     export = read_export(Path(path).expanduser())
     images = _images(export)
     field = field_of(export, label_field)
-    items = [Item(row, 0, {}) for row in range(images.height)] if field is None else items_of(
-        export, field
-    )  # fmt: skip
+    whole = [Item(row, 0, {}) for row in range(images.height)]
+    items = whole if field is None else items_of(export, field)
     items = _of_categories(items, categories, export.where)
     instances = _instances(items, images, whole=field is None)
     beside = points_beside(export, keypoint_field, field)
@@ -238,10 +237,13 @@ def _instances(items: Sequence[Item], images: pl.DataFrame, *, whole: bool) -> p
     labels = [text_of(item.label.get("label")) for item in items]
     more = [item.label.get("classes") for item in items]
     classes = [
-        [text_of(one) or "" for one in several] if isinstance(several, list) and several
-        else None if label is None else [label]
+        [text_of(one) or "" for one in several]
+        if isinstance(several, list) and several
+        else None
+        if label is None
+        else [label]
         for label, several in zip(labels, more, strict=True)
-    ]  # fmt: skip
+    ]
     frame = pl.DataFrame(
         {
             "instance_id": pl.Series(ids, dtype=pl.String),

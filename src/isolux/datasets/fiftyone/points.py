@@ -80,11 +80,9 @@ def _joined(items: Sequence[Item], points: Sequence[Item]) -> list[dict[str, Any
     """Find each person's keypoints: by a common name in one picture."""
     by_name = {(p.sample, key): p.label for p in points for key in _keys(p.label)}
     return [
-        next(
-            (by_name[i.sample, key] for key in _keys(i.label) if (i.sample, key) in by_name), {}
-        )
+        next((by_name[i.sample, key] for key in _keys(i.label) if (i.sample, key) in by_name), {})
         for i in items
-    ]  # fmt: skip
+    ]
 
 
 def _keys(label: dict[str, Any]) -> list[tuple[str, str]]:
@@ -148,7 +146,9 @@ def _part(value: Any, side: int | None, where: str | None) -> float | None:
         number = round(float(value) * (side or 0), 6)
     if not math.isfinite(number):
         raise TableError(
-            "a keypoint is no pair of numbers", expected="0 to 1, or NaN for one that is not there",
-            found=repr(value)[:60], where=where,
-        )  # fmt: skip
+            "a keypoint is no pair of numbers",
+            expected="0 to 1, or NaN for one that is not there",
+            found=repr(value)[:60],
+            where=where,
+        )
     return number

@@ -344,9 +344,10 @@ def _named(cells: pl.Series, classes: list[str], where: str, notes: list[str]) -
     if not listed:
         return names.gather(cells.cast(pl.Int64)).alias(cells.name)
     named: pl.Series = cells.list.eval(
-        pl.element().cast(pl.Int64).replace_strict(dict(enumerate(classes)), default=None,
-                                                   return_dtype=pl.String)
-    )  # fmt: skip
+        pl.element()
+        .cast(pl.Int64)
+        .replace_strict(dict(enumerate(classes)), default=None, return_dtype=pl.String)
+    )
     return named
 
 

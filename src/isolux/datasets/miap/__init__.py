@@ -287,8 +287,9 @@ def _kept(boxes: pl.DataFrame, rule: _Rule) -> _Kept:
     left = marked.height - int(marked["judged"].sum())
     if not left:
         return _Kept(marked, ())
-    counts = ", ".join(f"{n:,} as {reason}" for reason, n in flags.sum().row(0, named=True).items()
-                       if n)  # fmt: skip
+    counts = ", ".join(
+        f"{n:,} as {reason}" for reason, n in flags.sum().row(0, named=True).items() if n
+    )
     says = "are left out" if rule.left_out == "go" else "take part in matching and are not judged"
     whole = ", with everybody in their images" if rule.by == "image" else ""
     note = f"{left:,} of {marked.height:,} boxes {says}: {counts} (a box may have several){whole}."

@@ -28,9 +28,9 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.derive._colour import LINEAR, TO_XYZ, lightness_of_luminance
-from isolux.derive._picture_rows import boxes_of, rows_with_reason
+from isolux.derive._picture_rows import boxes_of, rows_of_columns
 from isolux.derive._pictures import OTHER_SIZE, Measured, Seen, measure_pictures
-from isolux.derive.pixels.person_masks import PersonMasks, person_masks
+from isolux.derive.pixels.people_masks import PersonMasks, person_masks
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
 from isolux.vocabulary.tables import INSTANCES
@@ -160,12 +160,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
         ("surroundings_luminance", _AROUND, None, _else(own, _FILLED)),
         ("contrast_to_surroundings", _STEP, None, _else(own, _FILLED)),
     ]
-    return pl.concat(
-        rows_with_reason(
-            people, name, found.values[:, column], reason, value=word, only_words=word is not None
-        )
-        for name, column, word, reason in parts
-    )
+    return rows_of_columns(people, found.values, parts)
 
 
 def _measured(seen: Seen, boxes: FloatArray, masks: PersonMasks) -> FloatArray:
@@ -181,9 +176,14 @@ def _measured(seen: Seen, boxes: FloatArray, masks: PersonMasks) -> FloatArray:
         size = seen.pixels.shape[0] * factor, seen.pixels.shape[1] * factor
         runs = masks.of(seen.rows, size)
         of_people = people_light(
-            luminance, lightness, boxes[seen.rows] * seen.scale,
-            runs.edges, runs.starts, runs.height, factor,
-        )  # fmt: skip
+            luminance,
+            lightness,
+            boxes[seen.rows] * seen.scale,
+            runs.edges,
+            runs.starts,
+            runs.height,
+            factor,
+        )
         found[:, _OWN : _OWN + 4] = of_people[:, :4]
         found[:, _STEP] = of_people[:, 1] - of_people[:, 4]
     return found

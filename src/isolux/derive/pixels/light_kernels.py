@@ -8,15 +8,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import njit
 
-__all__ = ["PERSON", "PICTURE", "light_maps", "people_light", "picture_light"]
+__all__ = ["light_maps", "people_light", "picture_light"]
 
 FloatArray = npt.NDArray[np.float64]
 Map = npt.NDArray[np.float32]
-
-PICTURE = ("luminance", "contrast", "sharpness")
-"""Columns of ``picture_light``."""
-PERSON = ("luminance", "lightness", "sharpness", "around_luminance", "around_lightness")
-"""Columns of ``people_light``."""
 
 # Sums may be taken in another order, which lets the processor take several at once.
 _LOOSE = {"reassoc", "contract"}
@@ -46,7 +41,7 @@ def light_maps(rgb: npt.NDArray[np.uint8], linear: Map, lightness: Map) -> tuple
 
 @njit(cache=True, nogil=True, fastmath=_LOOSE)
 def picture_light(luminance: Map, light: Map) -> FloatArray:
-    """Measure a whole picture: ``PICTURE``; NaN where it is too small for a Laplacian."""
+    """Measure luminance, contrast and sharpness; NaN where it is too small for a Laplacian."""
     h, w = luminance.shape
     total = first = second = 0.0
     for y in range(h):
@@ -79,8 +74,10 @@ def people_light(
     mask_height: npt.NDArray[np.int64],
     factor: int,
 ) -> FloatArray:
-    """Measure each person: ``[n, PERSON]``; NaN where there is no pixel to measure.
+    """Measure each person: ``[n, 5]``; NaN where there is no pixel to measure.
 
+    The columns: luminance, lightness and sharpness of the person, then luminance and lightness
+    around them.
     ``boxes [n, 4]``: left, upper, right, lower, pixels of this picture; NaN: none.
     ``edges, starts``: runs of masks in the picture before it was made smaller by ``factor``; a
     person without runs is measured in their box.

@@ -29,8 +29,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.derive._colour import LINEAR, lab_of_light
-from isolux.derive._picture_rows import rows_with_reason
+from isolux.derive._colour import lab_of_light
+from isolux.derive._picture_rows import rows_of_columns
 from isolux.derive._pictures import Seen, measure_pictures
 from isolux.derive.skin_tone.pixels import Skin
 from isolux.derive.skin_tone.regions import faces_of
@@ -38,7 +38,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["CLASSES", "INFO", "derive", "ita_of_skin"]
+__all__ = ["CLASSES", "INFO", "derive", "ita_of_light"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -176,28 +176,24 @@ def derive(dataset: Dataset) -> pl.DataFrame:
 
     measured = measure_pictures(dataset, people, measure, 3, "skin tone")
     reason = np.where(measured.reason == None, why, measured.reason)  # noqa: E711
-    parts: list[tuple[str, int, pl.Expr | None]] = [
-        ("ita", 0, None),
-        ("ita_class", 0, _class(pl.col("_number"))),
-        ("ita_peak", 1, None),
-        ("skin_share", 2, None),
+    parts = [
+        ("ita", 0, None, reason),
+        ("ita_class", 0, _class(pl.col("_number")), reason),
+        ("ita_peak", 1, None, reason),
+        ("skin_share", 2, None, reason),
     ]
-    return pl.concat(
-        rows_with_reason(
-            people, name, measured.values[:, k], reason, value=word, only_words=word is not None
-        )
-        for name, k, word in parts
-    )
+    return rows_of_columns(people, measured.values, parts)
 
 
-def ita_of_skin(rgb: npt.NDArray[np.uint8]) -> FloatArray:
+def ita_of_light(light: FloatArray) -> FloatArray:
     """Give the individual typology angle of each colour, degrees.
 
     Equal to arctan((L* − 50) / b*) for b* above 0; beyond 90 or −90 where b* is below (bluish).
 
     Parameters
     ----------
-    rgb : [..., 3] uint8
+    light : [..., 3] float
+        Linear red, green and blue, 0 to 1.
 
     Returns
     -------
@@ -207,14 +203,11 @@ def ita_of_skin(rgb: npt.NDArray[np.uint8]) -> FloatArray:
     --------
     The lightest, the sixth and the darkest of the ten Monk tones.
 
+    >>> from isolux.derive._colour import LINEAR
     >>> tones = np.array([[246, 237, 228], [160, 126, 86], [41, 36, 32]], dtype=np.uint8)
-    >>> ita_of_skin(tones).round(1).tolist()
+    >>> ita_of_light(LINEAR[tones]).round(1).tolist()
     [83.0, 10.9, -84.3]
     """
-    return _angles_of_light(LINEAR[rgb])
-
-
-def _angles_of_light(light: FloatArray) -> FloatArray:
     lab = lab_of_light(light)
     return np.degrees(np.arctan2(lab[..., 0] - 50.0, lab[..., 2]))
 
@@ -223,7 +216,7 @@ def _angles(skin: Skin) -> tuple[FloatArray, str | None]:
     """Give median, averaged peak and share of one face's skin; NaN with a reason."""
     if skin.n < _LEAST_PIXELS or skin.share < _LEAST_SHARE:
         return np.array([np.nan, np.nan, skin.share]), _LITTLE
-    angles = [_angles_of_light(region) for region in skin.regions]
+    angles = [ita_of_light(region) for region in skin.regions]
     middle = float(np.median(np.concatenate(angles)))
     peak = float(np.mean([_peak(of_region) for of_region in angles]))
     both = [np.nan if abs(angle) >= 90.0 else angle for angle in (middle, peak)]

@@ -142,8 +142,9 @@ def _files(people: pl.DataFrame) -> list[str | None]:
     files: list[str | None] = [None] * people.height
     if "part_mask_uri" in people.columns:
         held = people["part_mask_uri"].to_list()
-        files = [None if uri is None else str(PurePosixPath(uri).with_name("skin.png"))
-                 for uri in held]  # fmt: skip
+        files = [
+            None if uri is None else str(PurePosixPath(uri).with_name("skin.png")) for uri in held
+        ]
     if "part_mask_files" in people.columns:
         for row, held in enumerate(people["part_mask_files"].to_list()):
             own = (part["uri"] for part in held or () if _SKIN.fullmatch(str(part["part"])))

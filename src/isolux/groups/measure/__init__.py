@@ -20,12 +20,12 @@ from isolux.stats.design import Design, IntArray, build_design
 from isolux.stats.resampling import replicate_ranks, replicate_sums
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 
 __all__ = ["group_means", "measure_groups"]
 
 
-def measure_groups(scores: Scores, membership: pl.DataFrame, spec: AuditSpec) -> Estimates:
+def measure_groups(scores: Scores, membership: pl.DataFrame, spec: Statistics) -> Estimates:
     """Measure every metric for everyone and for every group.
 
     Parameters
@@ -34,7 +34,7 @@ def measure_groups(scores: Scores, membership: pl.DataFrame, spec: AuditSpec) ->
         Units' scores and the evidence of metrics that are not means.
     membership : polars.DataFrame
         Table ``membership``; units that were not scored are left out of it.
-    spec : AuditSpec
+    spec : Statistics
         Minimum sizes, interval, replicates, seed.
 
     Returns
@@ -126,10 +126,10 @@ def _evaluate(
     judged: Judged,
     entries: tuple[IntArray, IntArray],
     shape: tuple[int, int],
-    spec: AuditSpec,
+    spec: Statistics,
 ) -> tuple[FloatArray, FloatArray]:
     """Values ``[g, m]`` and replicates ``[g, m, r]`` of statistics of both kinds."""
-    bootstrap = spec.bootstrap()
+    bootstrap = spec
     value = np.full(shape, np.nan)
     replicates = np.full((*shape, bootstrap.replicates), np.nan)
     summed = [(j, m.columns) for j, m in enumerate(measures) if m.columns is not None]

@@ -19,7 +19,7 @@ from isolux.stats.design import IntArray
 from isolux.stats.resampling import replicate_rankings
 from isolux.stats.statistic import DetectionStatistic, FloatArray, Ranking
 from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 
 __all__ = ["Detected", "DetectionRows", "detection_rows", "measure_detections"]
 
@@ -170,7 +170,7 @@ def measure_detections(
     entries: tuple[IntArray, IntArray],
     n_units: int,
     out: tuple[FloatArray, FloatArray],
-    spec: AuditSpec,
+    spec: Statistics,
 ) -> None:
     """Fill values ``[g, m]`` and replicates ``[g, m, r]`` of these measures.
 
@@ -184,7 +184,7 @@ def measure_detections(
         Group and unit of each membership; group 0 is everyone.
     n_units : int
     out : ([g, m] float, [g, m, r] float)
-    spec : AuditSpec
+    spec : Statistics
     """
     value, replicates = out
     group_of, unit_of = entries
@@ -204,6 +204,6 @@ def measure_detections(
             rankings.append(rows.within(inside))
         asked = [(detected[j][0], detected[j][2]) for j in measures]
         found = replicate_rankings(
-            asked, rankings, peers, rows.n_clusters, spec.bootstrap(), common=rows.common
+            asked, rankings, peers, rows.n_clusters, spec, common=rows.common
         )
         value[:, measures], replicates[:, measures] = found

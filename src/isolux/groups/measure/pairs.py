@@ -21,7 +21,7 @@ from isolux.stats.pair_tallies import tallied
 from isolux.stats.resampling import replicate_pairs
 from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
 from isolux.stats.verification import falling_order
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
 __all__ = ["PairMeasures", "PairRows", "Paired", "group_rates", "measure_pairs", "pair_rows"]
@@ -228,7 +228,7 @@ def measure_pairs(
     entries: tuple[IntArray, IntArray],
     cluster_of: IntArray,
     n_groups: int,
-    spec: AuditSpec,
+    spec: Statistics,
 ) -> PairMeasures:
     """Evaluate every pair statistic for every group, on the data and on resampled clusters.
 
@@ -240,7 +240,7 @@ def measure_pairs(
         Group and unit of each membership.
     cluster_of : [n_units] int
     n_groups : int
-    spec : AuditSpec
+    spec : Statistics
     """
     group_of, unit_of = entries
     size = n_groups, spec.replicates
@@ -263,7 +263,7 @@ def measure_pairs(
             rows = paired[measures[0]][1]
             own, held = rows.within(inside)
             statistics = [paired[j][0] for j in measures]
-            found = replicate_pairs(statistics, tallied(own), n_clusters, spec.bootstrap())
+            found = replicate_pairs(statistics, tallied(own), n_clusters, spec)
             for j, value, replicates in zip(measures, *found, strict=True):
                 out.value[j][g], out.replicates[j][g] = value, replicates
                 out.n_units[j][g] = len(held)

@@ -24,7 +24,7 @@ from isolux.models.lpips.torch_weights import import_torch, read_state
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import Info, Reference
 
-__all__ = ["INFO", "SMALLEST_PX", "LearnedDistance", "load"]
+__all__ = ["INFO", "LearnedDistance", "load"]
 
 INFO = Info(
     title="LPIPS (VGG-16)",
@@ -56,9 +56,6 @@ INFO = Info(
         "the linear layers were fitted to torchvision's weights of VGG-16, and to no others",
     ),
 )
-
-SMALLEST_PX = 16
-"""Four times halved, a shorter side would vanish."""
 
 _BLOCKS = ((0, 2), (5, 7), (10, 12, 14), (17, 19, 21), (24, 26, 28))
 """VGG-16's convolutions by torchvision's numbers; a block ends where LPIPS looks."""

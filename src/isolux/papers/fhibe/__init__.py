@@ -23,8 +23,8 @@ import polars as pl
 from isolux.io.image_tables import FHIBE_API
 from isolux.papers._protocols import require_protocol, spec_of
 from isolux.papers.fhibe.disagreements import DISAGREEMENTS
+from isolux.papers.fhibe.group_tables import scores_by_group, verification_by_group
 from isolux.papers.fhibe.groups import ATTRIBUTES, DEMOGRAPHIC, FACE_ATTRIBUTES, NESTED
-from isolux.papers.fhibe.tables import scores_by_group, verification_by_group
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import Info, Reference
 from isolux.vocabulary.spec import AuditSpec

@@ -12,7 +12,7 @@ from typing import TypedDict
 
 import polars as pl
 
-from isolux.io.cells import as_lists, as_numbers, as_text, filled, row_of
+from isolux.io.cells import as_labels, as_lists, as_numbers, as_text, filled, row_of
 from isolux.io.frames import FORMATS, read_table
 from isolux.io.ids import ID_COLUMNS, IdFrom, ids_of
 from isolux.predictions._labels.confidences import confidences, whether_detected
@@ -162,7 +162,7 @@ def _from_cells(
         numbers = as_numbers(frame[answers.score], where=where, column=answers.score)
         rows = pl.int_range(frame.height, eager=True)
         score = confidences(numbers, rows, answers.scale, where, answers.score)
-    table = who.with_columns(label=as_text(frame[answers.column]), score=score)
+    table = who.with_columns(label=as_labels(frame[answers.column]), score=score)
     again = table.select(_WHO).is_duplicated()
     if not again.any():
         return table.with_columns(rank=pl.lit(1, dtype=pl.Int64))
@@ -209,13 +209,15 @@ def _from_lists(
     lists = who.with_columns(label=labels, row=pl.int_range(frame.height, eager=True))
     lists = lists.with_columns(rank=pl.int_ranges(1, lengths.cast(pl.Int64) + 1, eager=True))
     if answers.score is None:
-        return lists.explode("label", "rank").with_columns(score=pl.lit(None, dtype=pl.Float64))
+        table = lists.explode("label", "rank")
+        return table.with_columns(as_labels(table["label"]), score=pl.lit(None, dtype=pl.Float64))
     scores = _score_lists(frame[answers.score], answers.separator)
     _refuse_unequal(lengths, scores.list.len(), where, answers.score)
     table = lists.with_columns(score=scores).explode("label", "rank", "score")
     numbers = as_numbers(table["score"], where=where, column=answers.score)
     return table.with_columns(
-        score=confidences(numbers, table["row"], answers.scale, where, answers.score)
+        as_labels(table["label"]),
+        score=confidences(numbers, table["row"], answers.scale, where, answers.score),
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.predictions._scan.braces import blank
 from isolux.predictions._scan.numbers import (
     READ,
     compiled,
@@ -22,9 +23,9 @@ from isolux.predictions._scan.numbers import (
     read_digits,
     read_number,
 )
-from isolux.predictions._scan.window import CUT, END, FULL, UNUSUAL
+from isolux.predictions._scan.window import END, FULL, UNUSUAL
 
-__all__ = ["object_end", "rows_end", "scan_rows"]
+__all__ = ["scan_rows"]
 
 _IMAGE, _CATEGORY, _BOX, _SCORE, _MASK, _POINTS = 1, 2, 4, 8, 16, 32
 _OF_SIZE, _OF_COUNTS = 64, 128  # names inside of a mask
@@ -43,14 +44,6 @@ _USED, _POINTS_USED, _PER_ROW = 0, 1, 2  # places in the state
 _Wholes = npt.NDArray[np.int64]
 _Numbers = npt.NDArray[np.float64]
 _Bytes = npt.NDArray[np.uint8]
-
-
-@inlined
-def _blank(data: _Bytes, at: int) -> int:
-    """Return the first byte from ``at`` that is no white space."""
-    while data[at] == 32 or data[at] == 10 or data[at] == 13 or data[at] == 9:
-        at += 1
-    return at
 
 
 @compiled
@@ -139,7 +132,7 @@ def _numbers(
     """
     if data[at] != _OPEN:
         return -1, used
-    at = _blank(data, at + 1)
+    at = blank(data, at + 1)
     if data[at] == _CLOSE:
         return at + 1, used
     while used < limit:
@@ -147,12 +140,12 @@ def _numbers(
         used += step
         if status != READ:
             break
-        at = _blank(data, at)
+        at = blank(data, at)
         if data[at] == _CLOSE:
             return at + 1, used
         if data[at] != _COMMA:
             break
-        at = _blank(data, at + 1)
+        at = blank(data, at + 1)
     return -1, used
 
 
@@ -165,8 +158,8 @@ def _name(data: _Bytes, at: int) -> tuple[int, int, int]:
     after = _word(data, begin)
     if after < 0:
         return 0, 0, -1
-    at = _blank(data, after)
-    return begin, after - 1, (_blank(data, at + 1) if data[at] == _COLON else -1)
+    at = blank(data, after)
+    return begin, after - 1, (blank(data, at + 1) if data[at] == _COLON else -1)
 
 
 @compiled
@@ -175,10 +168,10 @@ def _size(data: _Bytes, at: int, out: _Wholes, used: int) -> int:
     if data[at] != _OPEN:
         return -1
     for k in range(2):
-        out[used + k * (len(out) // 4)], at = _whole(data, _blank(data, at + 1))
+        out[used + k * (len(out) // 4)], at = _whole(data, blank(data, at + 1))
         if at < 0:
             return -1
-        at = _blank(data, at)
+        at = blank(data, at)
         if data[at] != (_CLOSE if k else _COMMA):
             return -1
     return at + 1
@@ -213,7 +206,7 @@ def _mask(
         return -1, used
     seen = 0
     while at >= 0:
-        begin, end, at = _name(data, _blank(data, at + 1))
+        begin, end, at = _name(data, blank(data, at + 1))
         field = _field(data, begin, end) if at >= 0 else 0
         if field == _OF_SIZE and not seen & _OF_SIZE:
             at = _size(data, at, wholes, place)
@@ -223,7 +216,7 @@ def _mask(
             at = -1
         if at >= 0:
             seen |= field
-            at = _blank(data, at)
+            at = blank(data, at)
             if data[at] == _CURLY_END and seen == _OF_SIZE | _OF_COUNTS:
                 return at + 1, used
             at = at if data[at] == _COMMA else -1
@@ -232,9 +225,16 @@ def _mask(
 
 @inlined
 def _value(
-    data: _Bytes, at: int, field: int, row: int, wholes: _Wholes, numbers: _Numbers,
-    counts: _Bytes, points: _Numbers, state: _Wholes,
-) -> int:  # fmt: skip
+    data: _Bytes,
+    at: int,
+    field: int,
+    row: int,
+    wholes: _Wholes,
+    numbers: _Numbers,
+    counts: _Bytes,
+    points: _Numbers,
+    state: _Wholes,
+) -> int:
     """Read the value of a field into its column: the byte after it, or -1."""
     rows = len(numbers) // 5
     if field == _SCORE:
@@ -261,17 +261,23 @@ def _value(
 
 @inlined
 def _object(
-    data: _Bytes, at: int, row: int, wholes: _Wholes, numbers: _Numbers, counts: _Bytes,
-    points: _Numbers, state: _Wholes,
-) -> tuple[int, int]:  # fmt: skip
+    data: _Bytes,
+    at: int,
+    row: int,
+    wholes: _Wholes,
+    numbers: _Numbers,
+    counts: _Bytes,
+    points: _Numbers,
+    state: _Wholes,
+) -> tuple[int, int]:
     """Read the object that begins at ``at``: the byte after it, or -1; its fields, as their sum."""
     seen, more = 0, data[at] == _CURLY
     after = -1
     while more:
-        field, at = _known(data, _blank(data, at + 1))
+        field, at = _known(data, blank(data, at + 1))
         if field:
-            at = _blank(data, at)
-            at = _blank(data, at + 1) if data[at] == _COLON else -1
+            at = blank(data, at)
+            at = blank(data, at + 1) if data[at] == _COLON else -1
         else:
             _, _, at = _name(data, at)
         if at < 0 or field & seen:
@@ -280,7 +286,7 @@ def _object(
         at = _value(data, at, field, row, wholes, numbers, counts, points, state)
         if at < 0:
             break
-        at = _blank(data, at)
+        at = blank(data, at)
         more = data[at] == _COMMA
         after = at + 1 if data[at] == _CURLY_END else -1
     return after, seen
@@ -288,9 +294,15 @@ def _object(
 
 @compiled
 def scan_rows(
-    data: _Bytes, at: int, wholes: _Wholes, numbers: _Numbers, counts: _Bytes, points: _Numbers,
-    state: _Wholes, asked: tuple[int, int, int],
-) -> tuple[int, int, int, int]:  # fmt: skip
+    data: _Bytes,
+    at: int,
+    wholes: _Wholes,
+    numbers: _Numbers,
+    counts: _Bytes,
+    points: _Numbers,
+    state: _Wholes,
+    asked: tuple[int, int, int],
+) -> tuple[int, int, int, int]:
     """Read objects from ``at``, which is a ``{``, until the data end or something is unusual.
 
     Parameters
@@ -326,62 +338,11 @@ def scan_rows(
         if fields == 0:
             fields = seen
         good = after >= 0 and seen == fields and seen & _IMAGE and seen & _SCORE
-        after = _blank(data, after) if good else at
+        after = blank(data, after) if good else at
         if not good or (data[after] != _COMMA and data[after] != _CLOSE):
             state[_USED] = used
             return row, at, UNUSUAL, fields
         if data[after] == _CLOSE:
             return row + 1, after + 1, END, fields
-        at = _blank(data, after + 1)
+        at = blank(data, after + 1)
     return stop, at, FULL, fields
-
-
-@compiled
-def object_end(data: _Bytes, at: int, end: int) -> int:
-    """Return the byte after the brace that closes the one at ``at``; -1: the data end first."""
-    depth, quoted = 0, False
-    while at < end:
-        byte = data[at]
-        at += 1
-        if quoted:
-            at += byte == _BACKSLASH
-            quoted = byte != _QUOTE
-        elif byte == _QUOTE:
-            quoted = True
-        elif byte in (_CURLY, _OPEN):
-            depth += 1
-        elif byte in (_CURLY_END, _CLOSE):
-            depth -= 1
-            if depth == 0:
-                return at
-    return -1
-
-
-@compiled
-def rows_end(data: _Bytes, at: int, end: int, limit: int) -> tuple[int, int, int, int]:
-    """Find where objects end, by their braces alone, from the ``{`` at ``at``.
-
-    Returns
-    -------
-    rows, stop, next, why
-        The objects (at most ``limit``) that are whole, the byte after the last of them, the byte
-        where the next item begins, and FULL, END (the list is closed), CUT (the data end first) or
-        UNUSUAL (something else than a comma follows).
-    """
-    rows, stop, after = 0, at, at
-    while rows < limit:
-        whole = object_end(data, after, end)
-        following = _blank(data, whole) if whole >= 0 else end
-        if following >= end:
-            return rows, stop, after, CUT
-        rows, stop = rows + 1, whole
-        if data[following] == _CLOSE:
-            return rows, stop, following + 1, END
-        if data[following] != _COMMA:
-            return rows, stop, following, UNUSUAL
-        after = _blank(data, following + 1)
-        if after >= end:
-            return rows, stop, after, CUT
-        if data[after] != _CURLY:
-            break
-    return rows, stop, after, FULL

@@ -53,7 +53,7 @@ class _Place:
 
 
 def decode_rows(text: bytes, where: str, *, row: int, byte: int) -> pl.DataFrame:
-    """Read whole objects, parted by commas, into the columns that ``coco_results.scan`` gives.
+    """Read whole objects, parted by commas, into the columns that ``coco_results.scanning`` gives.
 
     Parameters
     ----------

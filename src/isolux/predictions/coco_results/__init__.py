@@ -15,7 +15,7 @@ import polars as pl
 from isolux.io.cells import row_of
 from isolux.predictions._detections import Kind, detections, model_name
 from isolux.predictions._scan.window import Window, open_bytes
-from isolux.predictions.coco_results.scan import scan
+from isolux.predictions.coco_results.scanning import scan
 from isolux.vocabulary.errors import FileError, TableError, place
 from isolux.vocabulary.info import Info, Reference
 

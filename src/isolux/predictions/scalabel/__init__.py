@@ -16,7 +16,7 @@ from isolux.io.cells import row_of
 from isolux.predictions._detections import detections, model_name
 from isolux.predictions._scan.window import Window, open_bytes
 from isolux.predictions.scalabel.categories import Categories, renamed
-from isolux.predictions.scalabel.frames import Box, Frame, frames
+from isolux.predictions.scalabel.frame_rows import Box, Frame, frames
 from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.info import Info, Reference
 

@@ -115,8 +115,11 @@ class _File:
     def read(self, piece: Piece) -> None:
         """Read the lines of a piece."""
         steps = {
-            "name": self._name, "count": self._count, "boxes": self._boxes, "dummy": self._dummy,
-        }  # fmt: skip
+            "name": self._name,
+            "count": self._count,
+            "boxes": self._boxes,
+            "dummy": self._dummy,
+        }
         at = 0
         while at < len(piece.data):
             at = steps[self.next](piece, at)

@@ -14,7 +14,7 @@ import polars as pl
 
 from isolux.report._lines import LineKey, key_of, lines_of
 from isolux.report._sections import arranged_names
-from isolux.report.comparison.class_tables import ClassTable, class_tables
+from isolux.report.comparison.classes import ClassTable, class_tables
 from isolux.report.document import Audited, Line, Summary
 from isolux.report.summary import summarise_record
 from isolux.report.wording import brief, interval, listed, p_equals, points

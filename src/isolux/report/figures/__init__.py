@@ -17,7 +17,7 @@ from isolux.groups import natural_order
 from isolux.report.comparison import Change, ChangeTable
 from isolux.report.document import AttributeSection, Block, GroupRow, Line, LineTable
 from isolux.report.figures.curves import curve_panels
-from isolux.report.figures.dots import Point, differences, dots, panels
+from isolux.report.figures.dot_plot import Point, differences, dots, panels
 from isolux.report.figures.heatmap import Cell, heat_map
 from isolux.report.wording import count, interval, listed, value_text, with_unit
 from isolux.vocabulary.info import Direction

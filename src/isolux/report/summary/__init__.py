@@ -33,7 +33,7 @@ from isolux.report.summary.planted import planted_of
 from isolux.report.summary.protocol import protocol_of
 from isolux.report.wording import safe_url
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.spec import declared
 
 __all__ = ["summarise", "summarise_record"]
 
@@ -105,6 +105,7 @@ def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tupl
         versions=tuple(sorted(dict(record.get("versions") or {}).items())),
         families=tuple(dict(record.get("families") or {}).items()),
         notes=tuple(record.get("notes") or ()),
+        warnings=tuple(record.get("warnings") or ()),
         references=_references(record.get("references") or ()),
         limits=limits_of(audited, ()),
     )
@@ -139,7 +140,7 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
     clusters = record.get("clusters") or {}
 
     def setting(name: str) -> Any:
-        return spec.get(name, AuditSpec.model_fields[name].default)
+        return spec.get(name, declared(name).default)
 
     return Audited(
         model=str(record.get("model") or "an unnamed model"),
@@ -198,14 +199,13 @@ def _findings(findings: pl.DataFrame) -> tuple[FindingRow, ...]:
 
 
 def _settings(spec: Mapping[str, Any]) -> tuple[Setting, ...]:
-    fields = AuditSpec.model_fields
+    task = str(spec.get("task") or "")
     return tuple(
         Setting(
             name=name,
             value=_spoken(value),
-            meaning=(fields[name].description or "") if name in fields else "",
-            changed=name not in fields
-            or (fields[name].is_required() or _spoken(value) != _spoken(fields[name].default)),
+            meaning=declared(name, task).description,
+            changed=_spoken(value) != _spoken(declared(name, task).default),
         )
         for name, value in spec.items()
     )

@@ -71,9 +71,13 @@ def _of_people(
     at: str = "of",
 ) -> Metric:
     return Metric(
-        name=name, title=title, definition=definition, direction=direction, reference=reference,
+        name=name,
+        title=title,
+        definition=definition,
+        direction=direction,
+        reference=reference,
         at=at,
-    )  # fmt: skip
+    )
 
 
 DETECTION: tuple[Metric, ...] = (

@@ -159,8 +159,10 @@ def _images(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
     alone = pl.when(pl.col("cluster_id").list.len() == 1).then(pl.col("cluster_id").list.first())
     joined = images.join(
         of_people.select("image_id", "cluster_id", one=alone),
-        on="image_id", how="left", maintain_order="left",
-    )  # fmt: skip
+        on="image_id",
+        how="left",
+        maintain_order="left",
+    )
     held = instances.filter(pl.col("cluster_id").is_not_null())
     own = held.height > 0 and bool((held["cluster_id"] == held["image_id"]).all())
     nobody = pl.col("cluster_id").is_null() & pl.lit(value=own)

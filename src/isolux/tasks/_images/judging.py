@@ -226,9 +226,14 @@ def _of_values(
             raise UnknownNameError("metric", name, there, where="predictions")
     matched, said = match_units(table["instance_id"], units)
     return values_of(
-        table, matched, [info.metric(name) for name in names], units["instance_id"],
-        error_floor=asked.how.error_floor, model=asked.model or _UNNAMED, notes=said,
-    )  # fmt: skip
+        table,
+        matched,
+        [info.metric(name) for name in names],
+        units["instance_id"],
+        error_floor=asked.how.error_floor,
+        model=asked.model or _UNNAMED,
+        notes=said,
+    )
 
 
 def _rows(task: str, units: pl.DataFrame, model: str, metric: str, found: Measured) -> pl.DataFrame:

@@ -17,17 +17,26 @@ from typing import Literal
 import polars as pl
 
 from isolux.tasks._classification_metrics import EVIDENCE, FACET, METRICS, REFERENCES
-from isolux.tasks._truth import instances_with_truth, unused_merges
+from isolux.tasks._truth import instances_with_truth, values_of_truth
+from isolux.tasks.classification.agreement import agreement_with_truth
 from isolux.tasks.classification.answers import read_answers
 from isolux.tasks.classification.choice import choose, missing_inputs, refuse_settings
 from isolux.tasks.classification.class_merge import LabelMap, old_to_new
 from isolux.tasks.classification.confidence import Confidence, ScoreOf, read_confidence
+from isolux.tasks.classification.counts import tallies
 from isolux.tasks.classification.rates import POSITIVE_RATES, Judged, judge, score_rows
-from isolux.tasks.classification.tallies import tallies
+from isolux.tasks.classification.vocabulary import (
+    Words,
+    foreign_answers,
+    read_words,
+    refuse_twins,
+    refuse_unmatched,
+)
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.tables import to_polars
 
 __all__ = ["INFO", "score"]
 
@@ -102,7 +111,8 @@ def score(
         over its labels, the answer is the class with the highest score (FACET, A.5.3). Other
         labels are dropped and counted.
     unknown_values : sequence of str
-        Truths that mean "nobody knows", compared without case.
+        Truths and answers that mean "nobody knows", compared without case; such an answer is an
+        empty one.
     score_of : {"answer", "positive"}, optional
         What a single score per unit is the confidence in: the answer, whatever it is, or the
         positive class. Not said: with ``positive`` the positive class, provided that the scores
@@ -173,17 +183,22 @@ def score(
     asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     ks = sorted(set(top_k))
     refuse_settings(undetected, ks)
-    merge = old_to_new(label_map)
-    instances = instances_with_truth(dataset, target, merge, unknown_values)
+    given = to_polars(predictions)
+    words = _words(
+        dataset, target, given, prediction_map, old_to_new(label_map), unknown_values, positive
+    )
+    positive = words.known_as(positive)
+    instances = _instances(dataset, target, words, unknown_values)
     answers = read_answers(
-        predictions,
+        given,
         instances["unit_id"],
         prediction_map=prediction_map,
-        merge=merge,
+        words=words,
         model=model,
     )
     _refuse_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
     units = judge(instances, answers)
+    cautions = [*foreign_answers(units, answers.ranked), *agreement_with_truth(units)]
     confidence = read_confidence(units, answers, positive, score_of)
     missing = confidence.missing | missing_inputs(answers, positive, ks)
     if one_vs_rest:
@@ -195,11 +210,44 @@ def score(
         units=score_rows(judged, names),
         info=_measured(names, mapped=prediction_map is not None),
         evidence={EVIDENCE: _evidence(judged, confidence)},
-        notes=(
-            *unused_merges(dataset, target, merge, answers.unmerged),
-            *_notes(judged, confidence, missing, undetected),
-        ),
+        notes=(*cautions, *_notes(judged, confidence, missing, undetected)),
     )
+
+
+def _words(
+    dataset: Dataset,
+    target: str | None,
+    predictions: pl.DataFrame,
+    prediction_map: Mapping[str, str] | None,
+    merge: Mapping[str, str],
+    unknown_values: Sequence[str],
+    positive: str | None,
+) -> Words:
+    """Read how truth and answers spell their classes; refuse a merge that matches nothing."""
+    truth = values_of_truth(dataset, target).to_list()
+    labels = predictions["label"].cast(pl.String) if "label" in predictions.columns else pl.Series()
+    answered = (
+        sorted(set(prediction_map.values()))
+        if prediction_map is not None
+        else labels.unique().drop_nulls().to_list()
+    )
+    named = () if positive is None else (positive,)
+    words = read_words(truth, answered, merge, unknown_values, named)
+    if truth and answered:
+        refuse_unmatched(words, [*truth, *answered])
+    return words
+
+
+def _instances(
+    dataset: Dataset, target: str | None, words: Words, unknown_values: Sequence[str]
+) -> pl.DataFrame:
+    unknown = (*unknown_values, *words.unknown)
+    instances = instances_with_truth(dataset, target, words.merge, unknown)
+    if words.same:
+        read = pl.col("truth").list.eval(pl.element().replace(words.same)).list.unique()
+        instances = instances.with_columns(truth=read)
+    refuse_twins(instances["truth"])
+    return instances
 
 
 def _measured(names: Sequence[str], *, mapped: bool) -> TaskInfo:

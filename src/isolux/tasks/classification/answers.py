@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from isolux.tasks.classification.vocabulary import Words
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
 
@@ -34,8 +35,6 @@ class Answers:
         ``unit``, ``detected``: one row for every unit that the predictions speak of.
     ranked : polars.DataFrame
         ``unit``, ``label``, ``score``: the distinct answers of each unit, best first.
-    unmerged : frozenset of str
-        The classes that were answered before any were merged; empty if none were.
     tells_detection : bool
         Whether the predictions say who was not detected: by a flag or by an empty answer.
     notes : tuple of str
@@ -44,7 +43,6 @@ class Answers:
     models: tuple[str, ...]
     asked: pl.DataFrame
     ranked: pl.DataFrame
-    unmerged: frozenset[str]
     tells_detection: bool
     notes: tuple[str, ...]
 
@@ -59,7 +57,7 @@ def read_answers(
     instance_ids: pl.Series,
     *,
     prediction_map: Mapping[str, str] | None,
-    merge: Mapping[str, str],
+    words: Words,
     model: str | None,
 ) -> Answers:
     """Reduce raw labels to classes, and number the units that they were given to.
@@ -77,17 +75,31 @@ def read_answers(
     table = check(to_polars(predictions), _UNKEYED, where="predictions")
     models = tuple(sorted(table["model"].unique())) or (model or _UNNAMED,)
     rows, notes = _numbered(table, instance_ids, models)
+    rows, said = _without_unknown(rows, words)
+    notes += said
     asked = first_of_unit(rows).select(
         "unit", detected=pl.coalesce("detected", pl.col("label").is_not_null())
     )
-    tells = bool(table["detected"].is_not_null().any() or table["label"].is_null().any())
+    tells = bool(table["detected"].is_not_null().any() or rows["label"].is_null().any())
     ranked = rows.select("unit", "label", "score")
     if prediction_map is not None:
         ranked, said = _to_classes(ranked, prediction_map)
         notes += said
-    unmerged = frozenset(ranked["label"].unique()) if merge else frozenset()
-    ranked = ranked.with_columns(pl.col("label").replace(dict(merge))).drop_nulls("label")
-    return Answers(models, asked, _distinct(ranked), unmerged, tells, tuple(notes))
+    if words.merge or words.same:
+        read = pl.col("label").replace(words.merge).replace(words.same)
+        ranked = ranked.with_columns(read)
+    return Answers(models, asked, _distinct(ranked.drop_nulls("label")), tells, tuple(notes))
+
+
+def _without_unknown(rows: pl.DataFrame, words: Words) -> tuple[pl.DataFrame, list[str]]:
+    """Empty the answers that mean "nobody knows"; null and NaN are empty already."""
+    unknown = rows["label"].is_in(list(words.unknown)).fill_null(value=False)
+    if not unknown.any():
+        return rows, []
+    spelled = ", ".join(repr(w) for w in rows["label"].filter(unknown).unique().sort())
+    note = f"{unknown.sum():,} answers mean unknown ({spelled}) and are read as empty ones."
+    empty = pl.when(~unknown).then(pl.col("label"))
+    return rows.with_columns(label=empty), [note]
 
 
 def first_of_unit(ranked: pl.DataFrame) -> pl.DataFrame:

@@ -163,9 +163,15 @@ def score(
             "protocol cannot be set to that", expected="coco or wider", found=repr(protocol)
         )
     settings = settings_of(
-        iou_thresholds, score_threshold, score_iou, max_detections, top_k, matching,
-        common_count=common_count, other_groups=other_groups,
-    )  # fmt: skip
+        iou_thresholds,
+        score_threshold,
+        score_iou,
+        max_detections,
+        top_k,
+        matching,
+        common_count=common_count,
+        other_groups=other_groups,
+    )
     asked = (metrics,) if isinstance(metrics, str) else metrics
     if protocol == "wider":
         given = {
@@ -176,16 +182,29 @@ def score(
         }
         _refuse_settings([name for name, is_given in given.items() if is_given])
         return score_by_wider(
-            ("face_detection", INFO), dataset, predictions, settings,
-            metrics=asked, person_label=person_label, model=model,
-        )  # fmt: skip
+            ("face_detection", INFO),
+            dataset,
+            predictions,
+            settings,
+            metrics=asked,
+            person_label=person_label,
+            model=model,
+        )
     _refuse_wider_metrics(asked)
     pairs_of = box_pairs(settings, pixel_inclusive=pixel_inclusive)
     return score_shapes(
-        ("face_detection", INFO, BOX_PREDICTIONS), dataset, predictions, settings, pairs_of,
-        metrics=asked, person_label=person_label, person_class=None, by_class=False,
-        lacking=NO_BOX, model=model,
-    )  # fmt: skip
+        ("face_detection", INFO, BOX_PREDICTIONS),
+        dataset,
+        predictions,
+        settings,
+        pairs_of,
+        metrics=asked,
+        person_label=person_label,
+        person_class=None,
+        by_class=False,
+        lacking=NO_BOX,
+        model=model,
+    )
 
 
 def _refuse_settings(given: Sequence[str]) -> None:

@@ -83,9 +83,10 @@ def _of_level(level: str | None) -> tuple[Metric, Metric]:
 
 
 WIDER_METRICS: tuple[Metric, ...] = tuple(
-    metric for pair in zip(*(_of_level(at) for at in (*LEVELS, None)), strict=True)
+    metric
+    for pair in zip(*(_of_level(at) for at in (*LEVELS, None)), strict=True)
     for metric in pair
-)  # fmt: skip
+)
 """Average precision of each level and of all faces, then recall of each."""
 
 
@@ -168,9 +169,13 @@ def _chosen(info: TaskInfo, asked: Sequence[str], rows: pl.DataFrame) -> tuple[s
 
 def _judge(people: People, found: Found, lowest_iou: float) -> _Judged:
     pairs = box_pairs_xywh(
-        found.detections, people.truths, columns_of(found.rows), columns_of(people.rows),
-        lowest_iou=lowest_iou, pixel_inclusive=True,
-    )  # fmt: skip
+        found.detections,
+        people.truths,
+        columns_of(found.rows),
+        columns_of(people.rows),
+        lowest_iou=lowest_iou,
+        pixel_inclusive=True,
+    )
     rank = ranks_in_image(found.detections)
     return _Judged(people, found, _best_faces(pairs), rank, _steps(found.detections.score))
 

@@ -132,8 +132,9 @@ def truth_of(
             hint="FHIBE's are loaded by release='face', its polygons by segments=True",
         )
     chosen = (found or ["picture"])[0]
-    sized = pl.concat([rows.drop("height", "width", strict=False), image_sizes(dataset, rows)],
-                      how="horizontal")  # fmt: skip
+    sized = pl.concat(
+        [rows.drop("height", "width", strict=False), image_sizes(dataset, rows)], how="horizontal"
+    )
     blank = [pl.lit(None).alias(c) for c in COLUMNS.values() if c not in sized.columns]
     folder = None
     if chosen in ("picture", "files") and rows.height:
@@ -183,8 +184,8 @@ def joined_files(predictions: object, rows: pl.DataFrame) -> tuple[pl.DataFrame,
     given = check(to_polars(predictions), PART_MASK_FILES, where="predictions")
     given = given.select("model", "image_id", "part", "uri").with_row_index("file_row")
     faces = rows.with_row_index("row").select(
-        pl.col("row").cast(pl.Int64), "image_id", "instance_id",
-    )  # fmt: skip
+        pl.col("row").cast(pl.Int64), "image_id", "instance_id"
+    )
     own = faces.select("row", image_id="instance_id")
     of_image = faces.group_by("image_id").agg(pl.col("row").first(), n=pl.len())
     joined = given.join(own, on="image_id", how="left", maintain_order="left").join(

@@ -143,9 +143,13 @@ def score(
     if "score" not in frame.columns:
         frame = frame.with_columns(score=pl.lit(1.0))
     asked, notes = asked_by_class(
-        check(frame, BOX_PREDICTIONS, where="predictions"), people, settings,
-        templates=templates, prediction_map=prediction_map, model=model,
-    )  # fmt: skip
+        check(frame, BOX_PREDICTIONS, where="predictions"),
+        people,
+        settings,
+        templates=templates,
+        prediction_map=prediction_map,
+        model=model,
+    )
     units, evidence = class_recalls("grounding", asked, names)
     return Scores(
         units=units,

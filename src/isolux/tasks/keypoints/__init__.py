@@ -183,9 +183,15 @@ def score(
     [('oks', None, 0.43), ('pck', 0.5, 0.5)]
     """
     settings = settings_of(
-        oks_thresholds, None, 0.5, max_detections, (), matching,
-        common_count=common_count, other_groups=other_groups,
-    )  # fmt: skip
+        oks_thresholds,
+        None,
+        0.5,
+        max_detections,
+        (),
+        matching,
+        common_count=common_count,
+        other_groups=other_groups,
+    )
     _refuse(scale, fractions, lowest_oks)
     metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     names = chosen(INFO, metrics, settings)

@@ -137,9 +137,8 @@ def assign(asked: Asked, poses: Poses, lowest_oks: float) -> Assigned:
         chosen = match_best_overlap(pairs).truth_detection
     else:
         chosen = match(
-            pairs, found.detections, people.truths,
-            max_detections=None, thresholds=(lowest_oks,),
-        ).truth_detection[:, 0]  # fmt: skip
+            pairs, found.detections, people.truths, max_detections=None, thresholds=(lowest_oks,)
+        ).truth_detection[:, 0]
     given = np.flatnonzero(chosen >= 0)
     drawn = _points(found.rows, len(poses.names), "predictions")[chosen[given]]
     points = np.full_like(poses.points, np.nan)
@@ -147,9 +146,11 @@ def assign(asked: Asked, poses: Poses, lowest_oks: float) -> Assigned:
     similarity = np.zeros(len(points))
     if len(given):
         similarity[given] = pairs_oks(
-            np.nan_to_num(drawn, nan=_FAR), poses.points[given], poses.area_px[given],
+            np.nan_to_num(drawn, nan=_FAR),
+            poses.points[given],
+            poses.area_px[given],
             sigmas=poses.sigmas,
-        )  # fmt: skip
+        )
     return Assigned(points, np.nan_to_num(similarity))
 
 

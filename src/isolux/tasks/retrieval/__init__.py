@@ -166,9 +166,13 @@ def score(
     entries, more = queries, notes[:0]
     if database is not None:
         entries, more = _side(
-            database, database_predictions, database_target or target, unknown_values, model,
+            database,
+            database_predictions,
+            database_target or target,
+            unknown_values,
+            model,
             "database_predictions",
-        )  # fmt: skip
+        )
     valid = value_bits(queries.units, entries.units)
     keys = exclusion_keys(queries.units, entries.units, exclude)
     parts = [
@@ -313,9 +317,13 @@ def _tallies(queries: pl.DataFrame, entries: _Side, exclude: str) -> tuple[str, 
         known = entries.units.filter(pl.Series(one.row >= 0) & pl.col("truth").is_not_null())
         if not known.height:
             continue
-        counts = known["truth"].explode().value_counts().sort("truth").sort(
-            "count", descending=True, maintain_order=True
-        )  # fmt: skip
+        counts = (
+            known["truth"]
+            .explode()
+            .value_counts()
+            .sort("truth")
+            .sort("count", descending=True, maintain_order=True)
+        )
         shares = ", ".join(f"{v} {n / known.height:.1%}" for v, n in counts.head(10).iter_rows())
         left = entries.units.height - known.height
         of = f" of {one.model}" if len(entries.models) > 1 else ""

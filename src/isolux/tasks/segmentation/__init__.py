@@ -131,16 +131,30 @@ def score(
     [('average_recall', None, 0.1), ('recall_at_iou', 0.5, 1.0), ('recall_at_iou', 0.75, 0.0)]
     """
     settings = settings_of(
-        iou_thresholds, score_threshold, score_iou, max_detections, top_k, matching,
-        common_count=common_count, other_groups=other_groups,
-    )  # fmt: skip
+        iou_thresholds,
+        score_threshold,
+        score_iou,
+        max_detections,
+        top_k,
+        matching,
+        common_count=common_count,
+        other_groups=other_groups,
+    )
     people = _whole(dataset, whole_from, (parts,) if isinstance(parts, str) else parts)
     drawn = to_polars(predictions).drop("file_row", strict=False).with_row_index("file_row")
     scores = score_shapes(
-        ("segmentation", INFO, MASK_PREDICTIONS), people, drawn, settings,
-        mask_pairs_in(people, settings), metrics=metrics, person_label=person_label,
-        person_class=person_class, by_class=by_class, lacking=NO_MASK, model=model,
-    )  # fmt: skip
+        ("segmentation", INFO, MASK_PREDICTIONS),
+        people,
+        drawn,
+        settings,
+        mask_pairs_in(people, settings),
+        metrics=metrics,
+        person_label=person_label,
+        person_class=person_class,
+        by_class=by_class,
+        lacking=NO_MASK,
+        model=model,
+    )
     return replace(scores, notes=(*scores.notes, *_notes(people, whole_from, parts)))
 
 

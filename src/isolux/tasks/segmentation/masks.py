@@ -90,8 +90,10 @@ def _sizes(dataset: Dataset, people: People, truths: Masks, masked: BoolArray) -
     """
     known = people.images.select("image_id").join(
         IMAGES.conform(dataset.images).select("image_id", "height", "width"),
-        on="image_id", how="left", maintain_order="left",
-    )  # fmt: skip
+        on="image_id",
+        how="left",
+        maintain_order="left",
+    )
     size = known.select(pl.col("height", "width").fill_null(0)).to_numpy().astype(np.int64)
     image, row = np.unique(people.truths.image[masked], return_index=True)
     at = np.flatnonzero(masked)[row]

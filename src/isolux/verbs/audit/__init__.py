@@ -21,11 +21,11 @@ from isolux.groups.membership import membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.io import run_directory
 from isolux.io.settings_files import read_mapping
-from isolux.people.loading import load_people
+from isolux.people.loading import judged_people
 from isolux.people.withdrawal import unnamed
 from isolux.tasks import score
 from isolux.verbs._in_memory import FROM_MEMORY, as_dataset, as_scores
-from isolux.verbs.audit.inputs import read_answers, task_options
+from isolux.verbs.audit.inputs import read_answers, resolved, task_options
 from isolux.verbs.audit.planted import read_planted
 from isolux.verbs.audit.protocol import with_protocol, with_tables
 from isolux.verbs.audit.record import record_of
@@ -35,7 +35,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import AuditSpec, parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
 
-__all__ = ["Audit", "audit", "read_spec_file", "run_audit"]
+__all__ = ["Audit", "audit", "read_settings", "read_spec_file", "run_audit"]
 
 PAIRS = "pairs"
 """Evidence that can hold millions of rows, and that no comparison of models reads."""
@@ -102,18 +102,22 @@ def run_audit(spec: AuditSpec) -> Audit:
     """
     spec = with_protocol(spec)
     _refuse_nothing_to_compare(spec)
-    dataset = load_people(spec)
+    options = task_options(spec)  # before minutes of reading
+    dataset = judged_people(spec)
     predictions, notes, inputs = read_answers(spec, dataset)
     planted = _planted(spec)
-    scores = score(spec.task, dataset, predictions, **task_options(spec))
+    scores = score(spec.task.name, dataset, predictions, **options)
     scores = replace(scores, notes=(*notes, *scores.notes))
-    return _audited(spec, dataset, scores, inputs, planted)
+    return _audited(resolved(spec), dataset, scores, inputs, planted)
 
 
 def _planted(spec: AuditSpec) -> list[dict[str, Any]] | None:
-    if spec.planted is None:
+    if spec.report.planted is None:
         return None
-    return read_planted(spec.planted, task=spec.task, by=spec.by, model=spec.model_name)
+    return read_planted(
+        spec.report.planted, task=spec.task.name, by=spec.groups.by,
+        model=spec.predictions.model_name,
+    )  # fmt: skip
 
 
 def audit(
@@ -139,7 +143,8 @@ def audit(
     planted : sequence of dict, optional
         What a synthetic population holds in truth; the report shows it beside what was found.
     **settings
-        Fields of ``isolux.vocabulary.spec.AuditSpec``: ``min_units``, ``interval``, ``seed``, ….
+        Settings of ``isolux.vocabulary.spec.AuditSpec`` by their flat names: ``min_units``,
+        ``interval``, ``seed``, ….
 
     Returns
     -------
@@ -169,7 +174,7 @@ def audit(
 
 
 def _refuse_nothing_to_compare(spec: AuditSpec) -> None:
-    if not spec.by:
+    if not spec.groups.by:
         raise SpecError(
             "there is nothing to compare people by",
             expected='at least one attribute or intersection, as in --by race --by "race*gender"',
@@ -187,14 +192,15 @@ def _audited(
     """Measure, compare and say it: the same for files and for memory."""
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
     members = membership(
-        attributes, spec.by, groupings(spec, attributes), units=scores.judged_units()
+        attributes, spec.groups.by, groupings(spec.groups, attributes), units=scores.judged_units()
     )
-    against = references(spec)
+    against = references(spec.groups, spec.disparity.reference)
     check_references(against, members.frame)
-    estimates = measure_groups(scores, members.frame, spec)
-    kept = {k: table for k, table in scores.evidence.items() if spec.keep_pairs or k != PAIRS}
+    estimates = measure_groups(scores, members.frame, spec.statistics)
+    pairs_too = spec.report.keep_pairs
+    kept = {k: table for k, table in scores.evidence.items() if pairs_too or k != PAIRS}
     scores = replace(scores, evidence=kept)
-    disparities = measure_disparities(estimates, spec, against)
+    disparities = measure_disparities(estimates, spec.comparing, against)
     notes = (*dataset.notes, *scores.notes, *members.notes, *disparities.notes)
     notes = tuple(unnamed(notes, dataset.withdrawn))
     record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
@@ -212,12 +218,12 @@ def _audited(
         evidence=kept,
     )
     run = explain_run(run, first_analyses(run))
-    run = explain_run(run, spec.explain, spec.analysis_option)
+    run = explain_run(run, spec.explain.analyses, spec.explain.analysis_option)
     return Audit(replace(run, record=with_tables(run, spec)), spec)
 
 
 def read_spec_file(path: str | Path) -> AuditSpec:
-    """Read an audit from a YAML file whose fields are the flags' names.
+    """Read an audit from a YAML file of the flags' names, flat or nested by stage.
 
     Raises
     ------
@@ -226,5 +232,15 @@ def read_spec_file(path: str | Path) -> AuditSpec:
     SpecError
         When a field is unknown or its value cannot be used.
     """
-    values = {key.replace("-", "_"): value for key, value in read_mapping(path).items()}
-    return parse_spec(values, where=str(path))
+    return parse_spec(read_settings(path), where=str(path))
+
+
+def read_settings(path: str | Path) -> dict[str, Any]:
+    """Read a file of settings as it stands, names written with ``_``.
+
+    Raises
+    ------
+    FileError
+        When there is no such file or it is no YAML.
+    """
+    return {key.replace("-", "_"): value for key, value in read_mapping(path).items()}

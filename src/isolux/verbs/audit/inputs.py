@@ -23,9 +23,9 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import read_options
-from isolux.vocabulary.spec import AuditSpec, parse_merges
+from isolux.vocabulary.spec import AuditSpec, IdFrom, Predictions, read_task, task_parameters
 
-__all__ = ["Answers", "read_answers", "task_options"]
+__all__ = ["Answers", "read_answers", "resolved", "task_options"]
 
 Answers = tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]
 """Predictions, notes, and the hash of each file read."""
@@ -33,71 +33,72 @@ Answers = tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]
 
 def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
     """Read the answers, from their own file or from the people's own table, and join them."""
+    settings = spec.predictions
     inputs = dict(dataset.inputs)
-    if spec.predictions is not None:
-        inputs |= _hashes(spec.predictions)
-    if registry.task_info(spec.task).predictions == "outputs":
-        outputs = with_own_image_ids(dataset, _outputs(spec))
+    if settings.file is not None:
+        inputs |= _hashes(settings.file)
+    if registry.task_info(spec.task.name).predictions == "outputs":
+        outputs = with_own_image_ids(dataset, _outputs(settings, spec.task.name))
         return outputs.frame, outputs.notes, inputs
-    if spec.prediction_option:
+    if settings.prediction_option:
         raise SpecError(
             "predictions of labels have no settings of their own",
             expected="--prediction-column, --score-column, … instead of --prediction-option",
-            found=", ".join(spec.prediction_option),
+            found=", ".join(settings.prediction_option),
         )
     common: dict[str, Any] = {
-        "score": spec.score_column,
-        "scale": spec.score_scale,
-        "detected": spec.detected_column,
-        "separator": spec.separator,
-        "model": spec.model_name,
+        "score": settings.score_column,
+        "scale": settings.score_scale,
+        "detected": settings.detected_column,
+        "separator": spec.people.separator,
+        "model": settings.model_name,
     }
-    if spec.predictions is None:
-        if spec.prediction_column is None:
+    if settings.file is None:
+        if settings.prediction_column is None:
             raise SpecError(
                 "there are no predictions to audit",
                 expected="--prediction-column COLUMN, or --predictions FILE",
                 found="neither",
             )
-        return from_attributes(dataset, spec.prediction_column, **common), (), inputs
+        return from_attributes(dataset, settings.prediction_column, **common), (), inputs
     answers = read_predictions(
-        spec.predictions,
-        id=spec.prediction_id,
-        column=spec.prediction_column,
-        format=spec.format,
+        settings.file,
+        id=settings.prediction_id,
+        column=settings.prediction_column,
+        format=settings.format,
         **common,
     )
-    answers = _of_who_stayed(answers, dataset, spec)
-    joined, notes = join(dataset, answers, id_from=spec.id_from)
+    answers = _of_who_stayed(answers, dataset, settings.id_from)
+    joined, notes = join(dataset, answers, id_from=settings.id_from)
     return joined, notes, inputs
 
 
-def _of_who_stayed(answers: pl.DataFrame, dataset: Dataset, spec: AuditSpec) -> pl.DataFrame:
+def _of_who_stayed(answers: pl.DataFrame, dataset: Dataset, id_from: IdFrom) -> pl.DataFrame:
     """Leave out answers about people who withdrew, before strangers are counted and named."""
     if not dataset.withdrawn:
         return answers
-    gone = reduced(pl.Series(sorted(dataset.withdrawn)), spec.id_from)
-    whose = reduced(answers["instance_id"], spec.id_from)
+    gone = reduced(pl.Series(sorted(dataset.withdrawn)), id_from)
+    whose = reduced(answers["instance_id"], id_from)
     return answers.filter(~whose.is_in(gone.implode()))
 
 
-def _outputs(spec: AuditSpec) -> pl.DataFrame:
+def _outputs(settings: Predictions, task: str) -> pl.DataFrame:
     """Read boxes, masks, keypoints or embeddings; the task brings them to its images."""
-    if spec.predictions is None:
+    if settings.file is None:
         raise SpecError(
             "there are no predictions to audit",
-            expected=f"--predictions FILE: what the task {spec.task} judges stands in no column",
+            expected=f"--predictions FILE: what the task {task} judges stands in no column",
             found="none",
         )
-    chosen = spec.format or output_format(spec.predictions)
+    chosen = settings.format or output_format(settings.file)
     options = read_options(
         registry.load("predictions", chosen).read,
-        spec.prediction_option,
+        settings.prediction_option,
         owner=f"the format {chosen}",
         flag="--prediction-option",
         hidden=("model",),
     )
-    return read_outputs(spec.predictions, format=spec.format, model=spec.model_name, **options)
+    return read_outputs(settings.file, format=settings.format, model=settings.model_name, **options)
 
 
 def _hashes(path: str) -> dict[str, str]:
@@ -106,41 +107,23 @@ def _hashes(path: str) -> dict[str, str]:
 
 
 def task_options(spec: AuditSpec) -> dict[str, Any]:
-    """Hand a task the settings that it takes; one that was set in vain is refused there.
+    """Return the task's own settings, and those of other stages that its ``score`` takes too."""
+    options = dict(read_task(spec.task, where=None).settings)
+    if isinstance(options.get("prediction_map"), str):
+        options["prediction_map"] = read_label_map_file(options["prediction_map"])
+    taken = inspect.signature(registry.load("tasks", spec.task.name).score).parameters
+    of_others = {
+        "unknown_values": spec.groups.unknown_values,
+        "model": spec.predictions.model_name,
+    }
+    return options | {
+        key: value for key, value in of_others.items() if key in taken and value is not None
+    }
 
-    ``--option`` goes before the fields that tasks share.
-    """
-    options: dict[str, Any] = {
-        "target": spec.target,
-        "positive": spec.positive,
-        "metrics": spec.metric,
-        "top_k": spec.top_k,
-        "undetected": spec.undetected,
-        "score_of": spec.score_of,
-        "person_label": spec.person_label,
-        "person_class": spec.person_class,
-        "matching": spec.matching,
-        "score_threshold": spec.score_threshold,
-        "max_detections": spec.max_detections,
-        "label_map": parse_merges(spec.label_map, "label_map") or None,
-        "prediction_map": read_label_map_file(spec.prediction_map) if spec.prediction_map else None,
-        "unknown_values": spec.unknown_values,
-        "model": spec.model_name,
-    }
-    function = registry.load("tasks", spec.task).score
-    taken = inspect.signature(function).parameters
-    fields = AuditSpec.model_fields
-    unasked = {key: fields[key].get_default() for key in options if key in fields}
-    shared = {
-        key: value
-        for key, value in options.items()
-        if value is not None and (key in taken or (key in unasked and value != unasked[key]))
-    }
-    own = read_options(
-        function,
-        spec.option,
-        owner=f"the task {spec.task}",
-        flag="--option",
-        hidden=("model", "metrics"),
-    )
-    return shared | own
+
+def resolved(spec: AuditSpec) -> AuditSpec:
+    """Return the spec with every setting of its task, given or by default, for the record."""
+    task = read_task(spec.task, where=None)
+    defaults = {name: one.default for name, one in task_parameters(task.name).items()}
+    settings = {"settings": {**defaults, **task.settings}}
+    return spec.model_copy(update={"task": spec.task.model_copy(update=settings)})

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, printed
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import AuditSpec, parse_spec
+from isolux.vocabulary.spec import AuditSpec, flat_name, parse_spec
 
 __all__ = ["with_protocol", "with_tables"]
 
-_JOINED = ("option", "data_option", "prediction_option", "analysis_option")
+_JOINED = ("data_option", "prediction_option", "analysis_option")
 _OF_ATTRIBUTES = {"group": ":", "nested": ":", "bins": "=", "reference": "="}
 """Settings whose items begin with an attribute, and what follows it."""
 
@@ -39,8 +40,8 @@ def with_protocol(spec: AuditSpec) -> AuditSpec:
     if spec.protocol is None:
         return spec
     paper, name = _find(spec.protocol)
-    theirs = _about(dict(paper.PROTOCOLS[name]), spec)
-    ours = {field: getattr(spec, field) for field in spec.model_fields_set}
+    theirs = _about(_named(paper.PROTOCOLS[name]), spec)
+    ours = spec.said()
     for field in _JOINED:
         set_by_us = {item.partition("=")[0].strip() for item in ours.get(field, ())}
         kept = [
@@ -56,11 +57,20 @@ def with_protocol(spec: AuditSpec) -> AuditSpec:
     return parse_spec({**theirs, **ours}, where=f"the protocol {spec.protocol}")
 
 
+def _named(protocol: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the task's own settings of a protocol by their names, as ours are."""
+    found = {key: value for key, value in protocol.items() if key != "option"}
+    for item in _listed(protocol.get("option", ())):
+        name, _, value = item.partition("=")
+        found[flat_name(name.strip())] = value.strip()
+    return found
+
+
 def _about(theirs: dict[str, Any], spec: AuditSpec) -> dict[str, Any]:
     """Leave out what a protocol says of attributes that are not audited."""
-    if "by" not in spec.model_fields_set:
+    if "by" not in spec.groups.model_fields_set:
         return theirs
-    audited = {part for entry in spec.by for part in entry.split("*")}
+    audited = set(spec.groups.attributes)
     for field, mark in _OF_ATTRIBUTES.items():
         items = _listed(theirs.get(field, ()))
         kept = [i for i in items if mark not in i or i.partition(mark)[0].strip() in audited]

@@ -12,6 +12,7 @@ import polars as pl
 from isolux.groups.estimates import Estimates
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.notes import by_severity
 from isolux.vocabulary.spec import AuditSpec
 
 __all__ = ["record_of"]
@@ -37,10 +38,11 @@ def record_of(
     clustered = [t["cluster_id"] for t in tables if "cluster_id" in t.columns]
     unclustered = all(clusters.is_null().all() for clusters in clustered)
     used: list[Info] = [data, scores.info]
+    warnings, plain = by_severity(notes)
     return {
         "isolux": _version("isolux"),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "spec": spec.model_dump(mode="json"),
+        "spec": spec.flat(),
         "dataset": {
             "title": data.title,
             "licence": data.licence,
@@ -49,20 +51,22 @@ def record_of(
             "terms": dict(data.terms),
         },
         "model": ", ".join(models),
-        "task": spec.task,
+        "task": spec.task.name,
         "metrics": [m.name for m in scores.info.metrics],
         "measures": {
             m.name: {"title": m.title, "unit": m.unit, "direction": m.direction}
             for m in scores.info.metrics
         },
+        "ids": "row numbers" if dataset.ids_are_rows else "declared",
         "evidence": sorted(scores.evidence),
         "inputs": dict(inputs),
         "versions": {name: v for name in _VERSIONS if (v := _version(name))},
-        "seed": spec.seed,
-        "notes": list(dict.fromkeys(notes)),
+        "seed": spec.statistics.seed,
+        "warnings": warnings,
+        "notes": plain,
         "references": _references(used, spec),
         "clusters": {
-            "column": None if unclustered else (spec.cluster or _cluster_word(dataset)),
+            "column": None if unclustered else (spec.people.cluster or _cluster_word(dataset)),
             "n_clusters": int(estimates.n_clusters[0].max(initial=0)),
             "n_units": int(estimates.n_units[0].max(initial=0)),
         },
@@ -91,7 +95,7 @@ def _references(used: Sequence[Info], spec: AuditSpec) -> list[dict[str, str]]:
 
     found: dict[tuple[str, str], Reference] = {}
     every = [r for info in used for r in info.references]
-    for reference in [*every, *of_methods(spec.interval, spec.correction)]:
+    for reference in [*every, *of_methods(spec.statistics.interval, spec.disparity.correction)]:
         found.setdefault((reference.key, reference.place), reference)
     return [
         {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}

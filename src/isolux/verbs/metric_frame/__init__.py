@@ -53,7 +53,8 @@ def metric_frame(
         ``"true_positive_rate"``, ``"false_positive_rate"``, ``"precision"``,
         ``"balanced_accuracy"``, ``"roc_auc"``, …), or functions of ``(y_true, y_pred)``.
     y_true, y_pred : array_like [n]
-        Truth and answer; any type whose values compare as text.
+        Truth and answer, of any type; 1, 1.0 and True are one class. A missing truth (None, NaN)
+        leaves its row out, a missing answer is a mistake, of which a warning tells.
     sensitive_features, control_features : array, list, mapping or frame of n rows
         As in fairlearn: groups are every combination of the sensitive features, within every
         combination of the control features.
@@ -81,6 +82,18 @@ def metric_frame(
         When the inputs differ in length.
     SpecError
         When a metric needs what was not given.
+
+    Notes
+    -----
+    Fairlearn's named measures are differences and ratios of one rate, or the worse of two:
+
+    - ``demographic_parity_difference``, ``_ratio``: those of ``"selection_rate"``;
+    - ``equal_opportunity_difference``, ``_ratio``: those of ``"true_positive_rate"``;
+    - ``equalized_odds_difference``: the largest ``value`` of the differences of
+      ``"true_positive_rate"`` and ``"false_positive_rate"``;
+    - ``equalized_odds_ratio``: the smallest of their ratios.
+
+    An audit of a task with two classes reports them under these names.
 
     Examples
     --------

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.io.cells import as_labels
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import SpecError, TableError
@@ -119,11 +120,8 @@ def _series(values: Any, name: str) -> pl.Series:
 
 
 def _text(values: pl.Series) -> pl.Series:
-    if values.dtype == pl.Float64 and bool((values.drop_nulls() % 1 == 0).all()):
-        values = values.cast(pl.Int64)  # 1 and 1.0 are one class
-    if values.dtype == pl.Boolean:
-        values = values.cast(pl.Int8)
-    return values.cast(pl.String)
+    """Name classes: 1, 1.0 and True are one; None and NaN are missing."""
+    return as_labels(values.cast(pl.Int8) if values.dtype == pl.Boolean else values)
 
 
 def _features(values: Any, stem: str) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -20,10 +21,11 @@ from isolux.stats.weights import stream
 from isolux.tasks import score
 from isolux.verbs._in_memory import FROM_MEMORY
 from isolux.verbs.metric_frame.inputs import FrameInputs
-from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.notes import by_severity
+from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS
 
 __all__ = ["Measured", "measure_functions", "measure_names"]
@@ -66,11 +68,12 @@ def measure_names(
         positive=inputs.positive, metrics=names,
         **({"score_of": "positive"} if inputs.y_score is not None and inputs.positive else {}),
     )  # fmt: skip
-    base = {"data": FROM_MEMORY, "min_units": 1, "min_clusters": 1, **settings}
+    _warn(scores, inputs)
+    base = {"min_units": 1, "min_clusters": 1, **settings}
     membership = _membership(inputs)
-    narrow = measure_groups(scores, membership, AuditSpec.model_validate(base))
+    narrow = measure_groups(scores, membership, Statistics.model_validate(base))
     together = 1.0 - (1.0 - settings["level"]) / max(inputs.groups.height, 1)
-    wide = intervals_at(narrow, AuditSpec.model_validate({**base, "level": together}))
+    wide = intervals_at(narrow, Statistics.model_validate({**base, "level": together}))
     found = {}
     for label, name in metrics.items():
         at = [j for j, m in enumerate(narrow.measures) if m.metric == name]
@@ -82,6 +85,18 @@ def measure_names(
             )
         found[label] = _from_estimates(inputs, narrow, wide, at[0], settings["level"])
     return found
+
+
+def _warn(scores: Scores, inputs: FrameInputs) -> None:
+    """Say what must be known before the numbers: there is no report to say it first."""
+    cautions, _ = by_severity(scores.notes)
+    missing = inputs.y_pred.null_count()
+    if missing:
+        cautions.append(
+            f"{missing:,} of {len(inputs.y_pred):,} answers are missing, and count as mistakes"
+        )
+    for text in cautions:
+        warnings.warn(text, UserWarning, stacklevel=4)
 
 
 def _dataset(inputs: FrameInputs) -> Dataset:

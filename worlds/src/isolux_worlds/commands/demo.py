@@ -20,7 +20,7 @@ def demo(
     """Audit a synthetic population; the report says what was planted beside what was found."""
     from isolux.cli.screen import show_audit
     from isolux.io.atomic import refuse_existing
-    from isolux_worlds.demonstration import demonstrate
+    from isolux_worlds.populations.demonstration import demonstrate
 
     refuse_existing(out, overwrite=overwrite)
     done = demonstrate(seed=seed)

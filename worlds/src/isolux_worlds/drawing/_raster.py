@@ -113,9 +113,16 @@ def _spread(a: float, b: float, d: float, row: _Picture, left: int, right: int) 
 
 @njit(None, **_FLAGS)
 def _add_edge(
-    x0: float, y0: float, x1: float, y1: float, area: _Picture, low: int, high: int,
-    left: int, right: int,
-) -> None:  # fmt: skip
+    x0: float,
+    y0: float,
+    x1: float,
+    y1: float,
+    area: _Picture,
+    low: int,
+    high: int,
+    left: int,
+    right: int,
+) -> None:
     """Add one edge of a polygon to the signed areas of the rows ``low`` to ``high``."""
     if y0 == y1:
         return
@@ -269,9 +276,14 @@ def _blend(
 
 @njit(None, **_FLAGS)
 def _label(
-    shape: _Floats, x: int, y: int, owner: _Labels, part: _Labels, touched: _Labels,
+    shape: _Floats,
+    x: int,
+    y: int,
+    owner: _Labels,
+    part: _Labels,
+    touched: _Labels,
     body_px: npt.NDArray[np.int64],
-) -> None:  # fmt: skip
+) -> None:
     """Write whose pixel it is now, and count each pixel of a body once, hidden later or not."""
     who = int(shape[OWNER])
     owner[y, x] = who
@@ -307,10 +319,17 @@ def _allowed(shape: _Floats, owner: int, part: int) -> bool:
 
 @njit(None, **_FLAGS)
 def _paint_one(
-    shape: _Floats, points: _Floats, picture: _Picture, owner: _Labels, part: _Labels,
-    touched: _Labels, body_px: npt.NDArray[np.int64], light: _Floats, haze: _Floats,
+    shape: _Floats,
+    points: _Floats,
+    picture: _Picture,
+    owner: _Labels,
+    part: _Labels,
+    touched: _Labels,
+    body_px: npt.NDArray[np.int64],
+    light: _Floats,
+    haze: _Floats,
     area: _Picture,
-) -> None:  # fmt: skip
+) -> None:
     """Paint one shape and its labels."""
     low, high, left, right = _window(shape, points, picture.shape[0], picture.shape[1])
     if low >= high or left >= right:
@@ -338,10 +357,17 @@ def _paint_one(
 
 @njit(None, **_FLAGS)
 def paint(
-    shapes: _Floats, points: _Floats, picture: _Picture, owner: _Labels, part: _Labels,
-    touched: _Labels, body_px: npt.NDArray[np.int64], light: _Floats, haze: _Floats,
+    shapes: _Floats,
+    points: _Floats,
+    picture: _Picture,
+    owner: _Labels,
+    part: _Labels,
+    touched: _Labels,
+    body_px: npt.NDArray[np.int64],
+    light: _Floats,
+    haze: _Floats,
     area: _Picture,
-) -> None:  # fmt: skip
+) -> None:
     """Paint shapes in order onto a picture and its label pictures, all changed in place.
 
     Parameters
@@ -364,6 +390,4 @@ def paint(
         Zeros; used for sums and left as zeros.
     """
     for k in range(shapes.shape[0]):
-        _paint_one(
-            shapes[k], points, picture, owner, part, touched, body_px, light, haze, area
-        )  # fmt: skip
+        _paint_one(shapes[k], points, picture, owner, part, touched, body_px, light, haze, area)

@@ -72,17 +72,28 @@ def _building(s: Setting, x0: float, x1: float, top: float, foot: float) -> None
         for column in range(columns):
             x = x0 + (column + 0.25) * step_x
             pane = _LAMP if _lit(s, 0.45) else mix(glass, s.sky[0], 0.25)
-            s.rectangle(x - 1, y - 1, x + 0.5 * step_x + 1, y + 0.6 * step_y + 1,
-                        Paint(light(wall, 0.25)))  # fmt: skip
+            s.rectangle(
+                x - 1, y - 1, x + 0.5 * step_x + 1, y + 0.6 * step_y + 1, Paint(light(wall, 0.25))
+            )
             s.rectangle(x, y, x + 0.5 * step_x, y + 0.6 * step_y, Paint(pane))
     shop = s.one_of("#7a3c34", "#2f5a4e", "#38507a", "#8a6a32", "#4c3f58")
     y = foot - 0.13 * s.height
     s.rectangle(x0 + 2, y, x1 - 2, y + 0.03 * s.height, Paint(shop))
     window = _LAMP if s.night else light(mix(glass, s.sky[1], 0.3), 0.1)
-    s.rectangle(x0 + 0.08 * (x1 - x0), y + 0.035 * s.height, x1 - 0.35 * (x1 - x0),
-                foot - 0.015 * s.height, Paint(window, alpha=0.92))  # fmt: skip
-    s.rectangle(x1 - 0.26 * (x1 - x0), y + 0.035 * s.height, x1 - 0.08 * (x1 - x0), foot,
-                Paint(dark(shop, 0.35)))  # fmt: skip
+    s.rectangle(
+        x0 + 0.08 * (x1 - x0),
+        y + 0.035 * s.height,
+        x1 - 0.35 * (x1 - x0),
+        foot - 0.015 * s.height,
+        Paint(window, alpha=0.92),
+    )
+    s.rectangle(
+        x1 - 0.26 * (x1 - x0),
+        y + 0.035 * s.height,
+        x1 - 0.08 * (x1 - x0),
+        foot,
+        Paint(dark(shop, 0.35)),
+    )
 
 
 def _street(s: Setting) -> None:
@@ -140,8 +151,12 @@ def _tree(s: Setting, x: float, foot: float, tall: float) -> None:
         (-0.08, 0.68, 0.2, 0.06), (0.12, 0.74, 0.16, -0.08),
     ):  # fmt: skip
         colour = dark(leaf, shade) if shade >= 0 else light(leaf, -shade)
-        s.canvas.ellipse((x + dx * tall, foot - dy * tall), r * tall, r * 0.88 * tall,
-                         Paint(colour, round=0.35, grain=0.22, grain_px=grain))  # fmt: skip
+        s.canvas.ellipse(
+            (x + dx * tall, foot - dy * tall),
+            r * tall,
+            r * 0.88 * tall,
+            Paint(colour, round=0.35, grain=0.22, grain_px=grain),
+        )
 
 
 def _house(s: Setting, x: float, wide: float, foot: float) -> None:
@@ -153,26 +168,38 @@ def _house(s: Setting, x: float, wide: float, foot: float) -> None:
     y = foot - tall
     s.rectangle(x, y, x + wide, foot, Paint(wall, grain=0.03, grain_px=3.0))
     peak = y - 0.30 * wide
-    s.canvas.polygon([(x - 0.06 * wide, y), (x + 0.5 * wide, peak), (x + 1.06 * wide, y)],
-                     Paint(roof, grain=0.08, grain_px=3.0))  # fmt: skip
-    s.rectangle(x + 0.43 * wide, foot - 0.3 * wide, x + 0.57 * wide, foot,
-                Paint(s.one_of("#6b3a2c", "#37586b", "#4a5d43")))  # fmt: skip
+    s.canvas.polygon(
+        [(x - 0.06 * wide, y), (x + 0.5 * wide, peak), (x + 1.06 * wide, y)],
+        Paint(roof, grain=0.08, grain_px=3.0),
+    )
+    s.rectangle(
+        x + 0.43 * wide,
+        foot - 0.3 * wide,
+        x + 0.57 * wide,
+        foot,
+        Paint(s.one_of("#6b3a2c", "#37586b", "#4a5d43")),
+    )
     for k in (0.12, 0.70):
         for up in (0.14, 0.42) if tall > 0.2 * s.height else (0.2,):
             pane = _LAMP if _lit(s, 0.6) else s.tint("#87a3b4")
             x0, y0 = x + k * wide, foot - up * wide - 0.13 * wide
-            s.rectangle(x0 - 2, y0 - 2, x0 + 0.18 * wide + 2, y0 + 0.13 * wide + 2,
-                        Paint(s.tint("#f4f1ea")))  # fmt: skip
+            s.rectangle(
+                x0 - 2, y0 - 2, x0 + 0.18 * wide + 2, y0 + 0.13 * wide + 2, Paint(s.tint("#f4f1ea"))
+            )
             s.rectangle(x0, y0, x0 + 0.18 * wide, y0 + 0.13 * wide, Paint(pane))
-            s.canvas.line([(x0 + 0.09 * wide, y0), (x0 + 0.09 * wide, y0 + 0.13 * wide)], 1.5,
-                          Paint(s.tint("#f4f1ea")))  # fmt: skip
+            s.canvas.line(
+                [(x0 + 0.09 * wide, y0), (x0 + 0.09 * wide, y0 + 0.13 * wide)],
+                1.5,
+                Paint(s.tint("#f4f1ea")),
+            )
 
 
 def _residential(s: Setting) -> None:
     _sky(s)
     hill = mix(s.tint("#7c9a76"), s.sky[1], 0.4)
-    s.canvas.ellipse((0.3 * s.width, s.horizon + 0.05 * s.height), 0.6 * s.width, 0.16 * s.height,
-                     Paint(hill))  # fmt: skip
+    s.canvas.ellipse(
+        (0.3 * s.width, s.horizon + 0.05 * s.height), 0.6 * s.width, 0.16 * s.height, Paint(hill)
+    )
     foot = s.horizon + 0.03 * s.height
     start = s.uniform(-0.12, 0.0)
     for k in range(3):
@@ -188,9 +215,15 @@ def _residential(s: Setting) -> None:
     for k in range(int(s.width / (0.022 * s.width))):
         x = k * 0.022 * s.width
         s.rectangle(x, y - 0.035 * s.height, x + 0.01 * s.width, y + 0.015 * s.height, fence)
-    s.canvas.polygon([(0, 0.80 * s.height), (s.width, 0.74 * s.height),
-                      (s.width, 0.86 * s.height), (0, 0.97 * s.height)],
-                     Paint(path, grain=0.06, grain_px=2.0))  # fmt: skip
+    s.canvas.polygon(
+        [
+            (0, 0.80 * s.height),
+            (s.width, 0.74 * s.height),
+            (s.width, 0.86 * s.height),
+            (0, 0.97 * s.height),
+        ],
+        Paint(path, grain=0.06, grain_px=2.0),
+    )
 
 
 def _park(s: Setting) -> None:
@@ -198,20 +231,36 @@ def _park(s: Setting) -> None:
     far = mix(s.tint("#5f8258"), s.sky[1], 0.35)
     for k in range(12):
         r = s.uniform(0.06, 0.1) * s.width
-        s.canvas.ellipse(((k / 11) * s.width, s.horizon - 0.02 * s.height), r, r * 0.8,
-                         Paint(far, grain=0.12, grain_px=4.0))  # fmt: skip
+        s.canvas.ellipse(
+            ((k / 11) * s.width, s.horizon - 0.02 * s.height),
+            r,
+            r * 0.8,
+            Paint(far, grain=0.12, grain_px=4.0),
+        )
     lawn = s.ground("#6f9a4c")
     _ground(s, lawn, mix(lawn, far, 0.3), 0.12, 3.0)
     path = s.ground("#c8b48e")
     bend = s.uniform(0.3, 0.7)
     s.canvas.blob(
-        [s.at(bend, _EDGE), s.at(bend + 0.02, _EDGE), s.at(bend + 0.12, 0.72),
-         s.at(bend - 0.02, 0.85), s.at(bend + 0.2, 1.1), s.at(bend - 0.35, 1.1),
-         s.at(bend - 0.2, 0.85), s.at(bend + 0.02, 0.72)],
-        Paint(path, grain=0.07, grain_px=2.0), steps=6,
-    )  # fmt: skip
-    for x in (s.uniform(-0.02, 0.12), s.uniform(0.22, 0.38), s.uniform(0.6, 0.78),
-              s.uniform(0.86, 1.02)):  # fmt: skip
+        [
+            s.at(bend, _EDGE),
+            s.at(bend + 0.02, _EDGE),
+            s.at(bend + 0.12, 0.72),
+            s.at(bend - 0.02, 0.85),
+            s.at(bend + 0.2, 1.1),
+            s.at(bend - 0.35, 1.1),
+            s.at(bend - 0.2, 0.85),
+            s.at(bend + 0.02, 0.72),
+        ],
+        Paint(path, grain=0.07, grain_px=2.0),
+        steps=6,
+    )
+    for x in (
+        s.uniform(-0.02, 0.12),
+        s.uniform(0.22, 0.38),
+        s.uniform(0.6, 0.78),
+        s.uniform(0.86, 1.02),
+    ):
         y = s.uniform(0.6, 0.66)
         _tree(s, x * s.width, y * s.height, s.uniform(0.42, 0.62) * s.height)
     x, y, wood = s.uniform(0.15, 0.6) * s.width, 0.665 * s.height, Paint(s.tint("#7a5638"))
@@ -228,8 +277,12 @@ def _highway(s: Setting) -> None:
     for k in range(4):
         x = s.uniform(-0.1, 1.1) * s.width
         hill = mix(s.tint("#6d8a72"), s.sky[1], 0.55 - 0.1 * k)
-        s.canvas.ellipse((x, s.horizon + 0.06 * s.height), s.uniform(0.25, 0.5) * s.width,
-                         s.uniform(0.12, 0.22) * s.height, Paint(hill))  # fmt: skip
+        s.canvas.ellipse(
+            (x, s.horizon + 0.06 * s.height),
+            s.uniform(0.25, 0.5) * s.width,
+            s.uniform(0.12, 0.22) * s.height,
+            Paint(hill),
+        )
     verge, road = s.ground("#8a9660"), s.ground("#595b60")
     _ground(s, verge, dark(verge, 0.05), 0.1, 3.0)
     vanish = s.uniform(0.35, 0.65)
@@ -240,18 +293,27 @@ def _highway(s: Setting) -> None:
     line = Paint(s.tint("#ece8da"))
     for share in (-0.16, 1.16):
         s.canvas.polygon(
-            [s.at(vanish, 0.58), s.at(vanish, 0.58), s.at(share + 0.012, 1.0),
-             s.at(share - 0.012, 1.0)], line,
-        )  # fmt: skip
+            [
+                s.at(vanish, 0.58),
+                s.at(vanish, 0.58),
+                s.at(share + 0.012, 1.0),
+                s.at(share - 0.012, 1.0),
+            ],
+            line,
+        )
     for lane in (0.28, 0.72):
         for near in (0.05, 0.12, 0.22, 0.38, 0.62):
             y0, y1 = near, near * 1.35
             x0, x1 = vanish + (lane - vanish) * y0, vanish + (lane - vanish) * y1
             s.canvas.polygon(
-                [s.at(x0 - 0.008 * y0, 0.58 + 0.42 * y0), s.at(x0 + 0.008 * y0, 0.58 + 0.42 * y0),
-                 s.at(x1 + 0.008 * y1, 0.58 + 0.42 * y1), s.at(x1 - 0.008 * y1, 0.58 + 0.42 * y1)],
+                [
+                    s.at(x0 - 0.008 * y0, 0.58 + 0.42 * y0),
+                    s.at(x0 + 0.008 * y0, 0.58 + 0.42 * y0),
+                    s.at(x1 + 0.008 * y1, 0.58 + 0.42 * y1),
+                    s.at(x1 - 0.008 * y1, 0.58 + 0.42 * y1),
+                ],
                 line,
-            )  # fmt: skip
+            )
     rail, y = Paint(s.tint("#aeb4ba")), s.horizon + 0.035 * s.height
     s.rectangle(0, y, (vanish - 0.12) * s.width, y + 0.014 * s.height, rail)
     s.rectangle((vanish + 0.12) * s.width, y, s.width, y + 0.014 * s.height, rail)
@@ -259,8 +321,9 @@ def _highway(s: Setting) -> None:
     s.rectangle(x + 0.06 * s.width, 0.3 * s.height, x + 0.07 * s.width, 0.62 * s.height, rail)
     s.rectangle(x, 0.22 * s.height, x + 0.14 * s.width, 0.36 * s.height, Paint(s.tint("#2f6d52")))
     for up in (0.25, 0.285, 0.32):
-        s.rectangle(x + 0.015 * s.width, up * s.height, x + 0.11 * s.width, (up + 0.012) * s.height,
-                    line)  # fmt: skip
+        s.rectangle(
+            x + 0.015 * s.width, up * s.height, x + 0.11 * s.width, (up + 0.012) * s.height, line
+        )
     for _ in range(2):
         _far_car(s, vanish)
 
@@ -272,8 +335,9 @@ def _far_car(s: Setting, vanish: float) -> None:
     wide = 0.35 * near * s.width
     colour = s.one_of("#a63d35", "#c9ccd0", "#39506b", "#e0dccf", "#33363b")
     s.rectangle(x - wide / 2, y - 0.42 * wide, x + wide / 2, y, Paint(colour))
-    s.rectangle(x - 0.38 * wide, y - 0.72 * wide, x + 0.38 * wide, y - 0.4 * wide,
-                Paint(dark(colour, 0.45)))  # fmt: skip
+    s.rectangle(
+        x - 0.38 * wide, y - 0.72 * wide, x + 0.38 * wide, y - 0.4 * wide, Paint(dark(colour, 0.45))
+    )
     tail = (255.0, 70.0, 50.0) if s.night else s.tint("#c33a30")
     for side in (-0.4, 0.4):
         s.canvas.ellipse((x + side * wide, y - 0.28 * wide), 0.07 * wide, 0.06 * wide, Paint(tail))

@@ -118,8 +118,10 @@ def paint_torso_skin(canvas: Canvas, figure: Figure) -> None:
     fill = Paint(figure.look.skin.tone, round=0.35, across=across)
     u, shoulders = figure.u, figure.middle("shoulder")
     with canvas.as_part(figure.owner, "body_skin"):
-        top = [(shoulders[0] + 0.2 * u, shoulders[1] - 0.3 * u),
-               (shoulders[0] - 0.2 * u, shoulders[1] - 0.3 * u)]  # fmt: skip
+        top = [
+            (shoulders[0] + 0.2 * u, shoulders[1] - 0.3 * u),
+            (shoulders[0] - 0.2 * u, shoulders[1] - 0.3 * u),
+        ]
         canvas.polygon([*outline, *top], fill)
 
 
@@ -132,11 +134,14 @@ def paint_neck(canvas: Canvas, figure: Figure) -> None:
     across = (top[0] - radius, top[1], top[0] + radius, top[1])
     with canvas.as_part(figure.owner, "neck"):
         outline = [
-            (top[0] - radius, top[1]), (top[0] + radius, top[1]),
-            (foot[0] + radius, foot[1] - 0.25 * u), (foot[0] + 1.5 * radius, foot[1] - 0.08 * u),
-            (foot[0], foot[1] + 0.14 * u), (foot[0] - 1.5 * radius, foot[1] - 0.08 * u),
+            (top[0] - radius, top[1]),
+            (top[0] + radius, top[1]),
+            (foot[0] + radius, foot[1] - 0.25 * u),
+            (foot[0] + 1.5 * radius, foot[1] - 0.08 * u),
+            (foot[0], foot[1] + 0.14 * u),
+            (foot[0] - 1.5 * radius, foot[1] - 0.08 * u),
             (foot[0] - radius, foot[1] - 0.25 * u),
-        ]  # fmt: skip
+        ]
         canvas.polygon(outline, Paint(look.skin.tone, round=0.4, across=across))
     with canvas.only_on(figure.owner, "neck"):
         shade = Paint(look.skin.shadow, alpha=0.75, soft=0.35 * u)
@@ -162,9 +167,12 @@ def paint_arm_shadow(canvas: Canvas, figure: Figure, side: str) -> None:
     with canvas.only_on(figure.owner):
         for a, b, r in ((joined(shoulder, elbow, 0.35), elbow, 0.15), (elbow, wrist, 0.12)):
             canvas.capsule(
-                (a[0] + shift[0], a[1] + shift[1]), r * u, (b[0] + shift[0], b[1] + shift[1]),
-                r * u, shade,
-            )  # fmt: skip
+                (a[0] + shift[0], a[1] + shift[1]),
+                r * u,
+                (b[0] + shift[0], b[1] + shift[1]),
+                r * u,
+                shade,
+            )
 
 
 def _hand(canvas: Canvas, figure: Figure, side: str) -> None:
@@ -193,8 +201,11 @@ def paint_tattoo(canvas: Canvas, figure: Figure) -> None:
         for share in (0.25, 0.34, 0.66):
             a, b = joined(elbow, wrist, share), joined(elbow, wrist, share + 0.05)
             canvas.capsule(a, 0.13 * u * 0.35, b, 0.13 * u * 0.35, ink)
-            canvas.line([_across(a, elbow, wrist, -0.2 * u), _across(a, elbow, wrist, 0.2 * u)],
-                        0.04 * u, ink)  # fmt: skip
+            canvas.line(
+                [_across(a, elbow, wrist, -0.2 * u), _across(a, elbow, wrist, 0.2 * u)],
+                0.04 * u,
+                ink,
+            )
         star = joined(elbow, wrist, 0.5)
         for k in range(5):
             angle = 2 * math.pi * k / 5

@@ -190,16 +190,30 @@ class Canvas:
         shapes = np.array(self._rows, dtype=np.float64).reshape(-1, COLUMNS)
         points = np.concatenate(self._points) if self._points else np.zeros((0, 2))
         paint(
-            shapes, points, self.picture, self.owner, self.part, self._touched, self.body_px,
-            np.array(self.light), np.array(self.haze_colour), self._area,
-        )  # fmt: skip
+            shapes,
+            points,
+            self.picture,
+            self.owner,
+            self.part,
+            self._touched,
+            self.body_px,
+            np.array(self.light),
+            np.array(self.haze_colour),
+            self._area,
+        )
         self._rows, self._points, self._n_points = [], [], 0
 
     def _append(self, kind: int, geometry: list[float], paint_with: Paint) -> None:
         self._rows += [
-            float(kind), *geometry, *paint_with.numbers(), *self._labels, *self._clip,
-            paint_with.grain, paint_with.grain_px, self.haze,
-        ]  # fmt: skip
+            float(kind),
+            *geometry,
+            *paint_with.numbers(),
+            *self._labels,
+            *self._clip,
+            paint_with.grain,
+            paint_with.grain_px,
+            self.haze,
+        ]
 
 
 @cache

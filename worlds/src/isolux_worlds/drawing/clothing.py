@@ -70,9 +70,15 @@ def _pelvis(figure: Figure) -> list[Point]:
     low_right, low_left = outline[3], outline[-4]
     middle = figure.middle("hip")
     crotch = (middle[0], middle[1] + 0.38 * figure.u)
-    return [joined(right, low_right, 0.3), joined(left, low_left, 0.3), low_left,
-            (low_left[0], low_left[1] + 0.15 * figure.u), crotch,
-            (low_right[0], low_right[1] + 0.15 * figure.u), low_right]  # fmt: skip
+    return [
+        joined(right, low_right, 0.3),
+        joined(left, low_left, 0.3),
+        low_left,
+        (low_left[0], low_left[1] + 0.15 * figure.u),
+        crotch,
+        (low_right[0], low_right[1] + 0.15 * figure.u),
+        low_right,
+    ]
 
 
 def _skirt(canvas: Canvas, figure: Figure, colour: Colour, to: float = 0.72) -> None:
@@ -105,8 +111,7 @@ def paint_top(canvas: Canvas, figure: Figure, outfit: Outfit) -> None:
 def _trunk(canvas: Canvas, figure: Figure, outfit: Outfit, colour: Colour) -> None:
     outline = torso_outline(figure, 0.02, min(outfit.hem, 0.6))
     across = (*outline[1], *outline[-2])
-    fill = Paint(colour, round=0.4, across=across, grain=0.015,
-                 grain_px=max(1.0, 0.04 * figure.u))  # fmt: skip
+    fill = Paint(colour, round=0.4, across=across, grain=0.015, grain_px=max(1.0, 0.04 * figure.u))
     canvas.polygon([*_eased(outline, figure, outfit), *_neckline(figure, outfit)], fill)
     u = figure.u
     fold = Paint(dark(colour, 0.45), alpha=0.22, soft=0.06 * u)
@@ -139,9 +144,12 @@ def _neckline(figure: Figure, outfit: Outfit) -> list[Point]:
     if outfit.neck == "v":
         return [(x + wide * u, top), (x, y + deep * u), (x - wide * u, top)]
     return [
-        (x + wide * u, top), (x + 0.7 * wide * u, y + 0.55 * deep * u), (x, y + deep * u),
-        (x - 0.7 * wide * u, y + 0.55 * deep * u), (x - wide * u, top),
-    ]  # fmt: skip
+        (x + wide * u, top),
+        (x + 0.7 * wide * u, y + 0.55 * deep * u),
+        (x, y + deep * u),
+        (x - 0.7 * wide * u, y + 0.55 * deep * u),
+        (x - wide * u, top),
+    ]
 
 
 def _hanging(canvas: Canvas, figure: Figure, outfit: Outfit, colour: Colour) -> None:
@@ -152,13 +160,23 @@ def _hanging(canvas: Canvas, figure: Figure, outfit: Outfit, colour: Colour) -> 
     hems = []
     for side, sign in (("left", 1.0), ("right", -1.0)):
         hip, knee, ankle = (j[f"{side}_{n}"] for n in ("hip", "knee", "ankle"))
-        place = joined(hip, knee, outfit.hem) if outfit.hem <= 1 else joined(
-            knee, ankle, outfit.hem - 1)  # fmt: skip
+        place = (
+            joined(hip, knee, outfit.hem)
+            if outfit.hem <= 1
+            else joined(knee, ankle, outfit.hem - 1)
+        )
         flare = (0.34 + 0.12 * min(outfit.hem, 1.5)) * u
         hems.append((place[0] + sign * flare, place[1]))
     low = max(hems[0][1], hems[1][1]) + 0.1 * u
-    corners = [right, left, outline[-4], hems[0], ((hems[0][0] + hems[1][0]) / 2, low), hems[1],
-               outline[3]]  # fmt: skip
+    corners = [
+        right,
+        left,
+        outline[-4],
+        hems[0],
+        ((hems[0][0] + hems[1][0]) / 2, low),
+        hems[1],
+        outline[3],
+    ]
     canvas.polygon(corners, Paint(colour, round=0.4, across=(*hems[1], *hems[0])))
     crease = Paint(dark(colour, 0.4), alpha=0.4)
     for share in (0.22, 0.42, 0.63, 0.82):

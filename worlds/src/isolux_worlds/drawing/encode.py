@@ -18,9 +18,11 @@ at edges stay what they are."""
 
 
 def encoded(
-    pixels: npt.NDArray[np.uint8], kind: Literal["jpg", "png"] = "jpg", *,
+    pixels: npt.NDArray[np.uint8],
+    kind: Literal["jpg", "png"] = "jpg",
+    *,
     quality: int = JPEG_QUALITY,
-) -> bytes:  # fmt: skip
+) -> bytes:
     r"""Return a picture's bytes.
 
     Parameters
@@ -49,9 +51,10 @@ def encoded(
         return stream.getvalue()
     if kind != "jpg" or pixels.ndim != 3:
         raise SpecError(
-            "a picture cannot be written so", expected="jpg of three channels, or png",
+            "a picture cannot be written so",
+            expected="jpg of three channels, or png",
             found=f"{kind} of shape {pixels.shape}",
-        )  # fmt: skip
+        )
     import simplejpeg
 
     whole = np.ascontiguousarray(pixels)

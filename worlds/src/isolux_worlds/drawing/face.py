@@ -51,9 +51,15 @@ def _skull(canvas: Canvas, figure: Figure) -> None:
     face, look = figure.face, figure.look
     j, chin = look.jaw, look.chin
     half = [
-        (0.5, -1.34), (0.84, -1.04), (0.985, -0.6), (1.0, -0.15), (0.97, 0.18),
-        (0.93 * j + 0.03, 0.5), (0.70 * j, 0.78), (0.36 * j, 0.97 * chin),
-    ]  # fmt: skip
+        (0.5, -1.34),
+        (0.84, -1.04),
+        (0.985, -0.6),
+        (1.0, -0.15),
+        (0.97, 0.18),
+        (0.93 * j + 0.03, 0.5),
+        (0.70 * j, 0.78),
+        (0.36 * j, 0.97 * chin),
+    ]
     outline = [(0.0, -1.46), *half, (0.0, 1.01 * chin), *[(-x, y) for x, y in reversed(half)]]
     across = (*face.at(-1.0, 0.0), *face.at(1.0, 0.0))
     with canvas.as_part(figure.owner, "face_skin"):
@@ -105,17 +111,27 @@ def _mouth(canvas: Canvas, figure: Figure) -> None:
     full = 0.062 * look.lips
     corner = -0.012
     upper = [
-        (x - half, y + corner), (x - 0.45 * half, y - full * 0.72), (x - 0.14 * half, y - full),
-        (x, y - full * 0.78), (x + 0.14 * half, y - full), (x + 0.45 * half, y - full * 0.72),
-        (x + half, y + corner), (x + 0.4 * half, y + 0.028), (x, y + 0.034),
+        (x - half, y + corner),
+        (x - 0.45 * half, y - full * 0.72),
+        (x - 0.14 * half, y - full),
+        (x, y - full * 0.78),
+        (x + 0.14 * half, y - full),
+        (x + 0.45 * half, y - full * 0.72),
+        (x + half, y + corner),
+        (x + 0.4 * half, y + 0.028),
+        (x, y + 0.034),
         (x - 0.4 * half, y + 0.028),
-    ]  # fmt: skip
+    ]
     lower = [
-        (x - 0.94 * half, y + 0.006), (x - 0.4 * half, y + 0.028), (x, y + 0.034),
-        (x + 0.4 * half, y + 0.028), (x + 0.94 * half, y + 0.006),
-        (x + 0.45 * half, y + 0.04 + full * 1.05), (x, y + 0.05 + full * 1.25),
+        (x - 0.94 * half, y + 0.006),
+        (x - 0.4 * half, y + 0.028),
+        (x, y + 0.034),
+        (x + 0.4 * half, y + 0.028),
+        (x + 0.94 * half, y + 0.006),
+        (x + 0.45 * half, y + 0.04 + full * 1.05),
+        (x, y + 0.05 + full * 1.25),
         (x - 0.45 * half, y + 0.04 + full * 1.05),
-    ]  # fmt: skip
+    ]
     with canvas.as_part(figure.owner, "lower_lip"):
         canvas.blob(face.all(lower), Paint(look.skin.lower_lip), steps=4)
     with canvas.as_part(figure.owner, "upper_lip"):
@@ -123,8 +139,13 @@ def _mouth(canvas: Canvas, figure: Figure) -> None:
     w, h = face.half_width, face.half_height
     if w < _FINE_PX:
         return
-    smile = [(x - half, y + corner), (x - 0.4 * half, y + 0.026), (x, y + 0.032),
-             (x + 0.4 * half, y + 0.026), (x + half, y + corner)]  # fmt: skip
+    smile = [
+        (x - half, y + corner),
+        (x - 0.4 * half, y + 0.026),
+        (x, y + 0.032),
+        (x + 0.4 * half, y + 0.026),
+        (x + half, y + corner),
+    ]
     with canvas.as_part(figure.owner, "inner_mouth"):
         canvas.curve(face.all(smile), max(0.9, 0.022 * h), Paint(dark(look.skin.upper_lip, 0.55)))
     gloss = Paint(light(look.skin.lower_lip, 0.4), alpha=0.4, soft=0.06 * w)
@@ -142,10 +163,16 @@ def _nose(canvas: Canvas, figure: Figure) -> None:
     wide = 0.225 * look.nose
     w, h = face.half_width, face.half_height
     bridge = [
-        (x - 0.07, eye - 0.02), (x + 0.07, eye - 0.02), (x + 0.10, y - 0.2),
-        (x + wide, y + 0.03), (x + 0.6 * wide, y + 0.13), (x, y + 0.155),
-        (x - 0.6 * wide, y + 0.13), (x - wide, y + 0.03), (x - 0.10, y - 0.2),
-    ]  # fmt: skip
+        (x - 0.07, eye - 0.02),
+        (x + 0.07, eye - 0.02),
+        (x + 0.10, y - 0.2),
+        (x + wide, y + 0.03),
+        (x + 0.6 * wide, y + 0.13),
+        (x, y + 0.155),
+        (x - 0.6 * wide, y + 0.13),
+        (x - wide, y + 0.03),
+        (x - 0.10, y - 0.2),
+    ]
     across = (*face.at(x - wide, y), *face.at(x + wide, y))
     with canvas.as_part(figure.owner, "nose"):
         canvas.blob(face.all(bridge), Paint(look.skin.tone, round=0.5, across=across), steps=4)
@@ -163,8 +190,11 @@ def _nose(canvas: Canvas, figure: Figure) -> None:
             for sign in (-1.0, 1.0):
                 place = face.at(x + sign * 0.48 * wide, y + 0.112)
                 canvas.ellipse(place, 0.30 * wide * w, 0.024 * h, hole, face.turn - 0.2 * sign)
-                wing = [(x + sign * wide * 0.86, y - 0.03), (x + sign * wide * 1.04, y + 0.045),
-                        (x + sign * wide * 0.84, y + 0.105)]  # fmt: skip
+                wing = [
+                    (x + sign * wide * 0.86, y - 0.03),
+                    (x + sign * wide * 1.04, y + 0.045),
+                    (x + sign * wide * 0.84, y + 0.105),
+                ]
                 canvas.curve(face.all(wing), 0.028 * w, Paint(look.skin.line, alpha=0.45))
 
 
@@ -177,9 +207,15 @@ def _eye_outline(inner: Point, outer: Point, tall: float) -> list[Point]:
         return ix + d * t, iy + (oy - iy) * t + up
 
     return [
-        inner, along(0.25, -tall * 0.8), along(0.52, -tall * 1.05), along(0.8, -tall * 0.72),
-        outer, along(0.75, tall * 0.62), along(0.45, tall * 0.78), along(0.2, tall * 0.5),
-    ]  # fmt: skip
+        inner,
+        along(0.25, -tall * 0.8),
+        along(0.52, -tall * 1.05),
+        along(0.8, -tall * 0.72),
+        outer,
+        along(0.75, tall * 0.62),
+        along(0.45, tall * 0.78),
+        along(0.2, tall * 0.5),
+    ]
 
 
 def _eye(canvas: Canvas, figure: Figure, side: str) -> None:
@@ -234,10 +270,13 @@ def _brow(canvas: Canvas, figure: Figure, side: str) -> None:
     thick = 0.042 * look.brow * (1.0 - 0.25 * look.feminine)
     arch = 0.05 + 0.03 * look.feminine
     outline = [
-        (x - s * 0.25, y - thick * 0.2), (x - s * 0.23, y - thick - 0.4 * arch),
-        (x + s * 0.06, y - arch - thick), (x + s * 0.32, y + 0.015),
-        (x + s * 0.05, y - arch + thick), (x - s * 0.2, y + thick * 0.9),
-    ]  # fmt: skip
+        (x - s * 0.25, y - thick * 0.2),
+        (x - s * 0.23, y - thick - 0.4 * arch),
+        (x + s * 0.06, y - arch - thick),
+        (x + s * 0.32, y + 0.015),
+        (x + s * 0.05, y - arch + thick),
+        (x - s * 0.2, y + thick * 0.9),
+    ]
     hair = dark(look.hair, 0.25) if sum(look.hair) > 180 else look.hair
     with canvas.as_part(figure.owner, f"{side}_eyebrow"):
         canvas.blob(face.all(outline), Paint(hair, alpha=0.92), steps=3)
@@ -256,15 +295,17 @@ def _age_lines(canvas: Canvas, figure: Figure) -> None:
     nose_x, nose_y = face.inverse(figure.joints["nose"])
     with canvas.only_on(figure.owner, "face_skin"):
         for s in (-1.0, 1.0):
-            fold = [(nose_x + 0.27 * s, nose_y + 0.06), (0.40 * s, mouth - 0.1),
-                    (0.45 * s, mouth + 0.06)]  # fmt: skip
+            fold = [
+                (nose_x + 0.27 * s, nose_y + 0.06),
+                (0.40 * s, mouth - 0.1),
+                (0.45 * s, mouth + 0.06),
+            ]
             canvas.curve(face.all(fold), 0.03 * w, line)
             bag = [(0.24 * s, eye + 0.13), (0.44 * s, eye + 0.18), (0.62 * s, eye + 0.12)]
             canvas.curve(face.all(bag), 0.022 * w, line)
             if look.age >= 50:
                 for k in range(3):
-                    foot = [(0.78 * s, eye - 0.02 + 0.03 * k),
-                            (0.89 * s, eye - 0.08 + 0.08 * k)]  # fmt: skip
+                    foot = [(0.78 * s, eye - 0.02 + 0.03 * k), (0.89 * s, eye - 0.08 + 0.08 * k)]
                     canvas.curve(face.all(foot), 0.016 * w, line)
         for k in range(3 if look.age >= 60 else 1 if look.age >= 45 else 0):
             y = -0.62 - 0.13 * k
@@ -282,29 +323,48 @@ def _beard(canvas: Canvas, figure: Figure) -> None:
     kind = 0 if look.beard < 0.5 else 1 if look.beard < 0.8 else 2
     top = nose + 0.185
     moustache = [
-        (mx, top), (mx + 0.16, top - 0.005), (mx + 0.40, mouth + 0.03), (mx + 0.36, mouth + 0.07),
-        (mx + 0.14, mouth - 0.035), (mx, mouth - 0.04), (mx - 0.14, mouth - 0.035),
-        (mx - 0.36, mouth + 0.07), (mx - 0.40, mouth + 0.03), (mx - 0.16, top - 0.005),
-    ]  # fmt: skip
+        (mx, top),
+        (mx + 0.16, top - 0.005),
+        (mx + 0.40, mouth + 0.03),
+        (mx + 0.36, mouth + 0.07),
+        (mx + 0.14, mouth - 0.035),
+        (mx, mouth - 0.04),
+        (mx - 0.14, mouth - 0.035),
+        (mx - 0.36, mouth + 0.07),
+        (mx - 0.40, mouth + 0.03),
+        (mx - 0.16, top - 0.005),
+    ]
     with canvas.as_part(figure.owner, "facial_hair"):
         if kind == 0:
             half = [
-                (1.005, -0.05), (1.0, 0.22), (0.95 * j + 0.04, 0.55), (0.74 * j, 0.86),
+                (1.005, -0.05),
+                (1.0, 0.22),
+                (0.95 * j + 0.04, 0.55),
+                (0.74 * j, 0.86),
                 (0.4 * j, 1.06 * chin),
-            ]  # fmt: skip
+            ]
             cheek = [(0.28, mouth - 0.1), (0.58, mouth - 0.14), (0.86, 0.2)]
             left = [(-x, y) for x, y in reversed(half)]
             outline = [
-                *half, (0.0, 1.13 * chin), *left, *[(-x, y) for x, y in reversed(cheek)],
-                (0.0, mouth - 0.08), *cheek,
-            ]  # fmt: skip
+                *half,
+                (0.0, 1.13 * chin),
+                *left,
+                *[(-x, y) for x, y in reversed(cheek)],
+                (0.0, mouth - 0.08),
+                *cheek,
+            ]
             canvas.blob(face.all(outline), hair, steps=4)
         elif kind == 1:
             patch = [
-                (mx - 0.3, mouth + 0.06), (mx - 0.27, mouth + 0.25), (mx - 0.2, chin),
-                (mx, chin * 1.07), (mx + 0.2, chin), (mx + 0.27, mouth + 0.25),
-                (mx + 0.3, mouth + 0.06), (mx, mouth + 0.12),
-            ]  # fmt: skip
+                (mx - 0.3, mouth + 0.06),
+                (mx - 0.27, mouth + 0.25),
+                (mx - 0.2, chin),
+                (mx, chin * 1.07),
+                (mx + 0.2, chin),
+                (mx + 0.27, mouth + 0.25),
+                (mx + 0.3, mouth + 0.06),
+                (mx, mouth + 0.12),
+            ]
             canvas.blob(face.all(patch), hair, steps=4)
         canvas.blob(face.all(moustache), hair, steps=3)
     gleam = Paint(light(look.hair, 0.35), alpha=0.25, soft=0.2 * w)

@@ -44,8 +44,11 @@ def _cap(canvas: Canvas, figure: Figure) -> None:
         (-1.12, -0.62), (-1.13, -1.0), (-0.86, -1.5), (-0.4, -1.75), (0.0, -1.8), (0.4, -1.75),
         (0.86, -1.5), (1.13, -1.0), (1.12, -0.62), (0.6, -0.76), (0.0, -0.8), (-0.6, -0.76),
     ]  # fmt: skip
-    canvas.blob(face.all(dome), Paint(colour, round=0.5, across=across, grain=0.04,
-                                      grain_px=max(1.0, 0.05 * w)), steps=5)  # fmt: skip
+    canvas.blob(
+        face.all(dome),
+        Paint(colour, round=0.5, across=across, grain=0.04, grain_px=max(1.0, 0.05 * w)),
+        steps=5,
+    )
     seam = Paint(dark(colour, 0.35), alpha=0.6)
     for x in (-0.45, 0.0, 0.45):
         canvas.curve(face.all([(0.0, -1.78), (x * 1.2, -1.35), (x * 1.5, -0.78)]), 0.025 * w, seam)
@@ -55,8 +58,11 @@ def _cap(canvas: Canvas, figure: Figure) -> None:
         (0.0, -0.42), (-0.86, -0.5),
     ]  # fmt: skip
     canvas.blob(face.all(brim), Paint(dark(colour, 0.22), round=0.4, across=across), steps=5)
-    canvas.curve(face.all([(-0.84, -0.51), (0.0, -0.44), (0.84, -0.51)]), 0.03 * w,
-                 Paint(light(colour, 0.3), alpha=0.6))  # fmt: skip
+    canvas.curve(
+        face.all([(-0.84, -0.51), (0.0, -0.44), (0.84, -0.51)]),
+        0.03 * w,
+        Paint(light(colour, 0.3), alpha=0.6),
+    )
     shade = Paint(figure.look.skin.shadow, alpha=0.4, soft=0.2 * w)
     with canvas.only_on(figure.owner, "face_skin"):
         canvas.ellipse(face.at(0.0, -0.38), 0.85 * w, 0.12 * w, shade, face.turn)
@@ -107,8 +113,11 @@ def paint_spectacles(canvas: Canvas, figure: Figure) -> None:
             _ring(canvas, figure, (x, y + 0.02), thick, rim)
     with canvas.as_part(figure.owner, "eyewear"):
         (rx0, ry0), (lx0, ly0) = places["right"], places["left"]
-        bridge = [(rx0 + 0.32, ry0 - 0.02), ((rx0 + lx0) / 2, (ry0 + ly0) / 2 - 0.06),
-                  (lx0 - 0.32, ly0 - 0.02)]  # fmt: skip
+        bridge = [
+            (rx0 + 0.32, ry0 - 0.02),
+            ((rx0 + lx0) / 2, (ry0 + ly0) / 2 - 0.06),
+            (lx0 - 0.32, ly0 - 0.02),
+        ]
         canvas.curve(face.all(bridge), thick, rim)
         for x, y, s in ((rx0, ry0, -1.0), (lx0, ly0, 1.0)):
             canvas.line([face.at(x + s * 0.33, y - 0.02), face.at(s * 1.0, y - 0.06)], thick, rim)
@@ -119,10 +128,16 @@ def _ring(
 ) -> None:
     x, y = centre
     around = [
-        (x - 0.345, y - 0.06), (x - 0.24, y - 0.19), (x, y - 0.21), (x + 0.24, y - 0.19),
-        (x + 0.345, y - 0.06), (x + 0.28, y + 0.13), (x, y + 0.205), (x - 0.28, y + 0.13),
         (x - 0.345, y - 0.06),
-    ]  # fmt: skip
+        (x - 0.24, y - 0.19),
+        (x, y - 0.21),
+        (x + 0.24, y - 0.19),
+        (x + 0.345, y - 0.06),
+        (x + 0.28, y + 0.13),
+        (x, y + 0.205),
+        (x - 0.28, y + 0.13),
+        (x - 0.345, y - 0.06),
+    ]
     canvas.curve(figure.face.all(around), thick, rim, steps=3)
 
 
@@ -136,18 +151,31 @@ def paint_mask(canvas: Canvas, figure: Figure) -> None:
     across = (*face.at(-0.95, 0.0), *face.at(0.95, 0.0))
     top, j = nose - 0.10, figure.look.jaw
     outline = [
-        (0.0, top - 0.05), (0.42, top + 0.06), (0.93, top + 0.2), (0.88 * j + 0.06, 0.62),
-        (0.52 * j, 0.98), (0.0, 1.07), (-0.52 * j, 0.98), (-0.88 * j - 0.06, 0.62),
-        (-0.93, top + 0.2), (-0.42, top + 0.06),
-    ]  # fmt: skip
+        (0.0, top - 0.05),
+        (0.42, top + 0.06),
+        (0.93, top + 0.2),
+        (0.88 * j + 0.06, 0.62),
+        (0.52 * j, 0.98),
+        (0.0, 1.07),
+        (-0.52 * j, 0.98),
+        (-0.88 * j - 0.06, 0.62),
+        (-0.93, top + 0.2),
+        (-0.42, top + 0.06),
+    ]
     with canvas.as_part(figure.owner, "face_mask"):
         canvas.blob(face.all(outline), Paint(colour, round=0.4, across=across), steps=4)
         for s in (-1.0, 1.0):
             for y in (top + 0.24, 0.6):
-                canvas.line([face.at(s * 0.9, y), face.at(s * 1.03, 0.06)], 0.03 * w,
-                            Paint((235.0, 238.0, 240.0)))  # fmt: skip
+                canvas.line(
+                    [face.at(s * 0.9, y), face.at(s * 1.03, 0.06)],
+                    0.03 * w,
+                    Paint((235.0, 238.0, 240.0)),
+                )
     with canvas.only_on(figure.owner, "face_mask"):
         for k in range(3):
             y = nose + 0.28 + 0.16 * k
-            canvas.curve(face.all([(-0.8, y), (0.0, y + 0.05), (0.8, y)]), 0.03 * w,
-                         Paint(dark(colour, 0.25), alpha=0.7))  # fmt: skip
+            canvas.curve(
+                face.all([(-0.8, y), (0.0, y + 0.05), (0.8, y)]),
+                0.03 * w,
+                Paint(dark(colour, 0.25), alpha=0.7),
+            )

@@ -47,9 +47,15 @@ def paint_home(s: Setting) -> None:
     floor_y = s.horizon + 0.02 * s.height
     s.rectangle(0, 0, s.width, floor_y, Paint(light(wall, 0.12), to=wall, along=(0, 0, 0, floor_y)))
     boards = s.one_of("#9b7048", "#855c3c", "#b08a5f")
-    s.rectangle(0, floor_y, s.width, s.height,
-                Paint(dark(boards, 0.12), to=boards, along=(0, floor_y, 0, s.height), grain=0.05,
-                      grain_px=4.0))  # fmt: skip
+    s.rectangle(
+        0,
+        floor_y,
+        s.width,
+        s.height,
+        Paint(
+            dark(boards, 0.12), to=boards, along=(0, floor_y, 0, s.height), grain=0.05, grain_px=4.0
+        ),
+    )
     for k in range(15):
         a, b = (k / 14 * s.width, floor_y), ((k / 14 - 0.5) * 2.4 * s.width + s.width / 2, s.height)
         s.canvas.line([a, b], 1.3, Paint(dark(boards, 0.4), alpha=0.5))
@@ -83,10 +89,16 @@ def _sofa(s: Setting, x: float) -> None:
     s.rectangle(x, y + 0.09 * h, x + w, y + 0.17 * h, Paint(light(cloth, 0.14)))
     for k in (0.0, 1.0):
         side = x + k * w
-        s.canvas.capsule((side, y + 0.07 * h), 0.032 * h, (side, y + 0.17 * h), 0.032 * h,
-                         Paint(dark(cloth, 0.12)))  # fmt: skip
-    s.canvas.line([(x + w / 2, y + 0.09 * h), (x + w / 2, y + 0.17 * h)], 2.0,
-                  Paint(dark(cloth, 0.3)))  # fmt: skip
+        s.canvas.capsule(
+            (side, y + 0.07 * h),
+            0.032 * h,
+            (side, y + 0.17 * h),
+            0.032 * h,
+            Paint(dark(cloth, 0.12)),
+        )
+    s.canvas.line(
+        [(x + w / 2, y + 0.09 * h), (x + w / 2, y + 0.17 * h)], 2.0, Paint(dark(cloth, 0.3))
+    )
     cushion = s.one_of("#d8a35a", "#c9d0c4", "#b55b4e")
     s.canvas.ellipse((x + 0.16 * w, y + 0.06 * h), 0.045 * h, 0.04 * h, Paint(cushion, round=0.3))
 
@@ -107,13 +119,23 @@ def _lamp_and_plant(s: Setting, floor_y: float, *, left: bool) -> None:
     ]
     s.canvas.polygon(shade, Paint(_LAMP if s.night else s.tint("#efe3c4")))
     x = (0.02 if left else 0.97) * s.width
-    s.rectangle(x - 0.03 * s.width, floor_y - 0.06 * s.height, x + 0.03 * s.width,
-                floor_y + 0.04 * s.height, Paint(s.tint("#b0704e")))  # fmt: skip
+    s.rectangle(
+        x - 0.03 * s.width,
+        floor_y - 0.06 * s.height,
+        x + 0.03 * s.width,
+        floor_y + 0.04 * s.height,
+        Paint(s.tint("#b0704e")),
+    )
     for k in range(9):
         a = -2.6 + 0.55 * k
         tip = (x + 0.05 * s.width * a / 2, floor_y - (0.26 - 0.05 * abs(a)) * s.height)
-        s.canvas.capsule((x, floor_y - 0.06 * s.height), 2.0, tip, 6.0,
-                         Paint(dark(s.tint("#557f46"), 0.12 * (k % 2))))  # fmt: skip
+        s.canvas.capsule(
+            (x, floor_y - 0.06 * s.height),
+            2.0,
+            tip,
+            6.0,
+            Paint(dark(s.tint("#557f46"), 0.12 * (k % 2))),
+        )
 
 
 def paint_shop(s: Setting) -> None:
@@ -123,11 +145,17 @@ def paint_shop(s: Setting) -> None:
     s.rectangle(0, 0, s.width, floor_y, Paint(wall))
     for k in range(4):
         x = (0.05 + 0.26 * k) * s.width
-        s.rectangle(x, 0.025 * s.height, x + 0.14 * s.width, 0.05 * s.height,
-                    Paint((250.0, 250.0, 240.0)))  # fmt: skip
+        s.rectangle(
+            x, 0.025 * s.height, x + 0.14 * s.width, 0.05 * s.height, Paint((250.0, 250.0, 240.0))
+        )
     tile = s.tint("#cfcabd")
-    s.rectangle(0, floor_y, s.width, s.height, Paint(dark(tile, 0.1), to=tile,
-                along=(0, floor_y, 0, s.height)))  # fmt: skip
+    s.rectangle(
+        0,
+        floor_y,
+        s.width,
+        s.height,
+        Paint(dark(tile, 0.1), to=tile, along=(0, floor_y, 0, s.height)),
+    )
     joint = Paint(dark(tile, 0.28), alpha=0.6)
     for k in range(13):
         s.canvas.line(

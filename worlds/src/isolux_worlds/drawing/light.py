@@ -62,9 +62,11 @@ def light_of(lighting: str, time_of_day: str, rng: np.random.Generator) -> Light
     x, y, z = side, -0.5, 0.75
     length = math.sqrt(x * x + y * y + z * z)
     return Light(
-        (x / length, y / length, z / length), _EXPOSURE[lighting], _CAST[time_of_day],
+        (x / length, y / length, z / length),
+        _EXPOSURE[lighting],
+        _CAST[time_of_day],
         _NOISE[lighting],
-    )  # fmt: skip
+    )
 
 
 def expose(picture: _Picture, light: Light, salt: int) -> npt.NDArray[np.uint8]:

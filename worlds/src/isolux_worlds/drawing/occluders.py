@@ -95,8 +95,10 @@ def _bush(p: _Place) -> None:
     grain = max(2.0, 0.028 * p.wide)
     r = 0.2 * p.wide
     fill = Paint(leaf, grain=0.25, grain_px=grain)
-    p.s.canvas.polygon([(p.x0, p.top + r), (p.x1, p.top + r), (p.x1 + 0.3 * r, p.foot),
-                        (p.x0 - 0.3 * r, p.foot)], fill)  # fmt: skip
+    p.s.canvas.polygon(
+        [(p.x0, p.top + r), (p.x1, p.top + r), (p.x1 + 0.3 * r, p.foot), (p.x0 - 0.3 * r, p.foot)],
+        fill,
+    )
     for k in range(6):
         x = p.x0 + (k + 0.1) / 5.2 * p.wide
         y = p.top + r * (0.75 + 0.3 * (k % 2))
@@ -121,16 +123,28 @@ def _pole(p: _Place) -> None:
 
 def _trunk(p: _Place) -> None:
     bark = p.s.tint("#6a4f38")
-    fill = Paint(bark, round=0.5, across=(p.x0, 0.0, p.x1, 0.0), grain=0.2,
-                 grain_px=max(2.0, 0.12 * p.wide))  # fmt: skip
+    fill = Paint(
+        bark, round=0.5, across=(p.x0, 0.0, p.x1, 0.0), grain=0.2, grain_px=max(2.0, 0.12 * p.wide)
+    )
     flare = 0.12 * p.wide
-    p.s.canvas.polygon([(p.x0, -4.0), (p.x1, -4.0), (p.x1, p.foot - 0.15 * p.tall),
-                        (p.x1 + flare, p.foot), (p.x0 - flare, p.foot),
-                        (p.x0, p.foot - 0.15 * p.tall)], fill)  # fmt: skip
+    p.s.canvas.polygon(
+        [
+            (p.x0, -4.0),
+            (p.x1, -4.0),
+            (p.x1, p.foot - 0.15 * p.tall),
+            (p.x1 + flare, p.foot),
+            (p.x0 - flare, p.foot),
+            (p.x0, p.foot - 0.15 * p.tall),
+        ],
+        fill,
+    )
     for k in range(4):
         x = p.x0 + (k + 0.5) / 4 * p.wide
-        p.s.canvas.line([(x, 0.0), (x + 0.04 * p.wide, 0.5 * p.foot), (x, p.foot)], 0.03 * p.wide,
-                        Paint(dark(bark, 0.4), alpha=0.6))  # fmt: skip
+        p.s.canvas.line(
+            [(x, 0.0), (x + 0.04 * p.wide, 0.5 * p.foot), (x, p.foot)],
+            0.03 * p.wide,
+            Paint(dark(bark, 0.4), alpha=0.6),
+        )
 
 
 def _wall(p: _Place) -> None:
@@ -158,8 +172,13 @@ def _table(p: _Place) -> None:
         p.s.canvas.line(
             [(x, p.top + 0.1 * p.tall), (x, p.foot)], 2.0, Paint(dark(cloth, 0.25), alpha=0.5)
         )
-    p.s.rectangle(p.x0 - 0.04 * p.wide, p.top, p.x1 + 0.04 * p.wide, p.top + 0.1 * p.tall,
-                  Paint(light(wood, 0.12)))  # fmt: skip
+    p.s.rectangle(
+        p.x0 - 0.04 * p.wide,
+        p.top,
+        p.x1 + 0.04 * p.wide,
+        p.top + 0.1 * p.tall,
+        Paint(light(wood, 0.12)),
+    )
 
 
 def _cupboard(p: _Place) -> None:
@@ -172,8 +191,9 @@ def _cupboard(p: _Place) -> None:
         p.s.canvas.line([(x, top), (x, p.foot)], 2.5, edge)
     p.s.canvas.line([(p.x0, top), (p.x1, top)], 4.0, edge)
     for k in (0.44, 0.56):
-        p.s.canvas.ellipse((p.x0 + k * p.wide, (top + p.foot) / 2), 3.0, 3.0,
-                           Paint((208.0, 186.0, 120.0)))  # fmt: skip
+        p.s.canvas.ellipse(
+            (p.x0 + k * p.wide, (top + p.foot) / 2), 3.0, 3.0, Paint((208.0, 186.0, 120.0))
+        )
 
 
 def _car(p: _Place) -> None:
@@ -191,16 +211,27 @@ def _car(p: _Place) -> None:
         (x1, p.foot - 0.1 * p.tall),
         (x0, p.foot - 0.1 * p.tall),
     ]
-    roof = [(x0 + 0.12 * long, belt + 2), (x0 + 0.24 * long, p.top), (x1 - 0.27 * long, p.top),
-            (x1 - 0.13 * long, belt + 2)]  # fmt: skip
+    roof = [
+        (x0 + 0.12 * long, belt + 2),
+        (x0 + 0.24 * long, p.top),
+        (x1 - 0.27 * long, p.top),
+        (x1 - 0.13 * long, belt + 2),
+    ]
     p.s.canvas.polygon(roof, Paint(paint))
     glass = mix(p.s.tint("#2e3c48"), p.s.sky[1], 0.25)
-    p.s.canvas.polygon([(x0 + 0.16 * long, belt), (x0 + 0.26 * long, p.top + 0.06 * p.tall),
-                        (x1 - 0.29 * long, p.top + 0.06 * p.tall), (x1 - 0.17 * long, belt)],
-                       Paint(glass))  # fmt: skip
+    p.s.canvas.polygon(
+        [
+            (x0 + 0.16 * long, belt),
+            (x0 + 0.26 * long, p.top + 0.06 * p.tall),
+            (x1 - 0.29 * long, p.top + 0.06 * p.tall),
+            (x1 - 0.17 * long, belt),
+        ],
+        Paint(glass),
+    )
     p.s.canvas.line([(middle, p.top), (middle, belt)], 0.02 * long, Paint(paint))
-    p.s.canvas.polygon(body, Paint(light(paint, 0.12), to=dark(paint, 0.25),
-                                   along=(0, belt, 0, p.foot)))  # fmt: skip
+    p.s.canvas.polygon(
+        body, Paint(light(paint, 0.12), to=dark(paint, 0.25), along=(0, belt, 0, p.foot))
+    )
     for k in (0.2, 0.8):
         wheel = (x0 + k * long, p.foot - 0.12 * p.tall)
         r = min(0.085 * long, 0.24 * p.tall)

@@ -36,7 +36,7 @@ from isolux_worlds.drawing.weather import (
     paint_falling,
     paint_fog_and_puddles,
 )
-from isolux_worlds.photo_world.tables import PhotoWorld
+from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["Rendered", "render"]
 
@@ -160,16 +160,21 @@ def _photo(photo: _Row, people: list[_Row], seed: int) -> Rendered:
     name = str(photo["image_id"])
     if len(people) > _MOST_PEOPLE:
         raise SpecError(
-            "too many people in one photo to paint", expected=f"at most {_MOST_PEOPLE}",
-            found=str(len(people)), where=f"photo {name}",
-        )  # fmt: skip
+            "too many people in one photo to paint",
+            expected=f"at most {_MOST_PEOPLE}",
+            found=str(len(people)),
+            where=f"photo {name}",
+        )
     words = words_of(photo)
     light = light_of(words["lighting"], words["time_of_day"], stream(seed, "light", name))
     canvas = Canvas(int(photo["width"]), int(photo["height"]), light=light.direction)
     setting = Setting(
-        canvas, words["scene"], words["time_of_day"], words["weather"],
+        canvas,
+        words["scene"],
+        words["time_of_day"],
+        words["weather"],
         stream(seed, "background", name),
-    )  # fmt: skip
+    )
     canvas.haze_colour = haze_colour(setting)
     paint_background(setting)
     paint_fog_and_puddles(setting)

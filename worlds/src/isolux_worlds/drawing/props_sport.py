@@ -17,8 +17,11 @@ def _ball(h: Hold, colour: Colour, line: Colour, r: float) -> None:
     place = h.off(h.hand("left"), 0.0, 0.06)
     h.disc(place, r, colour)
     for k in (-1.0, 0.0, 1.0):
-        arc = [h.off(place, -0.9 * r, k * 0.35 * r), h.off(place, 0.0, k * 0.75 * r),
-               h.off(place, 0.9 * r, k * 0.35 * r)]  # fmt: skip
+        arc = [
+            h.off(place, -0.9 * r, k * 0.35 * r),
+            h.off(place, 0.0, k * 0.75 * r),
+            h.off(place, 0.9 * r, k * 0.35 * r),
+        ]
         h.canvas.curve(arc, 0.03 * h.u, Paint(line))
     h.canvas.line([h.off(place, 0, -0.97 * r), h.off(place, 0, 0.97 * r)], 0.03 * h.u, Paint(line))
 
@@ -50,8 +53,13 @@ def _racket(h: Hold) -> None:
 
 def _bat(h: Hold) -> None:
     hand = h.hand("right")
-    h.canvas.capsule(h.off(hand, 0.03, 0.2), 0.045 * h.u, h.off(hand, -0.5, -1.45), 0.13 * h.u,
-                     Paint((206.0, 160.0, 98.0), round=0.5))  # fmt: skip
+    h.canvas.capsule(
+        h.off(hand, 0.03, 0.2),
+        0.045 * h.u,
+        h.off(hand, -0.5, -1.45),
+        0.13 * h.u,
+        Paint((206.0, 160.0, 98.0), round=0.5),
+    )
 
 
 def _paddle(h: Hold) -> None:
@@ -112,8 +120,10 @@ def _rope(h: Hold) -> None:
     hand = h.off(h.hand("left"), 0.0, 0.35)
     for k in range(4):
         r = 0.42 - 0.05 * k
-        ring = [h.off(hand, r * math.cos(a / 5 * math.pi), 1.1 * r * math.sin(a / 5 * math.pi))
-                for a in range(11)]  # fmt: skip
+        ring = [
+            h.off(hand, r * math.cos(a / 5 * math.pi), 1.1 * r * math.sin(a / 5 * math.pi))
+            for a in range(11)
+        ]
         h.canvas.curve(ring, 0.075 * h.u, Paint((236.0 - 30 * (k % 2), 120.0 + 60 * (k % 2), 60.0)))
 
 
@@ -137,15 +147,19 @@ def _ribbon(h: Hold) -> None:
 
 def _hoop(h: Hold) -> None:
     hand = h.off(h.hand("right"), -0.75, 0.0)
-    ring = [h.off(hand, 0.85 * math.cos(a / 8 * math.pi), 0.95 * math.sin(a / 8 * math.pi))
-            for a in range(17)]  # fmt: skip
+    ring = [
+        h.off(hand, 0.85 * math.cos(a / 8 * math.pi), 0.95 * math.sin(a / 8 * math.pi))
+        for a in range(17)
+    ]
     h.canvas.curve(ring, 0.09 * h.u, Paint((240.0, 150.0, 40.0)))
 
 
 def _buoy(h: Hold) -> None:
     hand = h.off(h.hand("left"), 0.0, 0.45)
-    ring = [h.off(hand, 0.5 * math.cos(a / 8 * math.pi), 0.5 * math.sin(a / 8 * math.pi))
-            for a in range(17)]  # fmt: skip
+    ring = [
+        h.off(hand, 0.5 * math.cos(a / 8 * math.pi), 0.5 * math.sin(a / 8 * math.pi))
+        for a in range(17)
+    ]
     h.canvas.curve(ring, 0.24 * h.u, Paint((236.0, 92.0, 44.0)))
     for k in range(4):
         a = math.pi / 4 + math.pi / 2 * k

@@ -20,8 +20,11 @@ def _guitar(h: Hold) -> None:
     h.disc(h.off(body, 0.32, -0.14), 0.44, (190.0, 112.0, 48.0))
     h.disc(h.off(body, 0.12, -0.04), 0.19, (44.0, 26.0, 16.0))
     for k in (-1.0, 0.0, 1.0):
-        h.canvas.line([h.off(body, -0.4, 0.16 + 0.03 * k), h.off(head, 0.0, 0.03 * k)], 0.018 * h.u,
-                      Paint((232.0, 226.0, 210.0), alpha=0.8))  # fmt: skip
+        h.canvas.line(
+            [h.off(body, -0.4, 0.16 + 0.03 * k), h.off(head, 0.0, 0.03 * k)],
+            0.018 * h.u,
+            Paint((232.0, 226.0, 210.0), alpha=0.8),
+        )
     h.slab(head, 0.17, 0.1, dark(WOOD, 0.5), -0.35)
 
 
@@ -124,8 +127,16 @@ def _lectern(h: Hold) -> None:
         h.off(top, 0.6, 3.4),
         h.off(top, -0.6, 3.4),
     ]
-    h.canvas.polygon(face, Paint((122.0, 78.0, 48.0), round=0.3, across=(*face[0], *face[1]),
-                                 grain=0.08, grain_px=max(1.0, 0.1 * h.u)))  # fmt: skip
+    h.canvas.polygon(
+        face,
+        Paint(
+            (122.0, 78.0, 48.0),
+            round=0.3,
+            across=(*face[0], *face[1]),
+            grain=0.08,
+            grain_px=max(1.0, 0.1 * h.u),
+        ),
+    )
     h.slab(h.off(top, 0.0, -0.02), 0.95, 0.1, (150.0, 100.0, 62.0))
     h.rod(h.off(top, 0.35, -0.05), h.off(top, 0.2, -0.7), 0.045, INK)
     h.disc(h.off(top, 0.19, -0.74), 0.08, INK)

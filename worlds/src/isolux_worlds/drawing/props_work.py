@@ -14,8 +14,13 @@ __all__ = ["WORK"]
 
 def _hose(h: Hold) -> None:
     hand = h.hand("right")
-    path = [h.off(hand, 0.25, -0.3), h.off(hand, -0.1, 0.1), h.off(hand, -0.5, 1.0),
-            h.off(hand, 0.3, 1.7), h.off(hand, -0.4, 2.3)]  # fmt: skip
+    path = [
+        h.off(hand, 0.25, -0.3),
+        h.off(hand, -0.1, 0.1),
+        h.off(hand, -0.5, 1.0),
+        h.off(hand, 0.3, 1.7),
+        h.off(hand, -0.4, 2.3),
+    ]
     h.canvas.curve(path, 0.2 * h.u, Paint((214.0, 176.0, 96.0)), steps=8)
     h.rod(h.off(hand, 0.05, -0.1), h.off(hand, 0.42, -0.5), 0.18, (196.0, 60.0, 44.0))
 
@@ -60,8 +65,12 @@ def _wrench(h: Hold) -> None:
 
 def _saw(h: Hold) -> None:
     hand = h.hand("right")
-    blade = [h.off(hand, -0.1, 0.05), h.off(hand, 0.16, 0.05), h.off(hand, 0.02, 1.45),
-             h.off(hand, -0.1, 1.45)]  # fmt: skip
+    blade = [
+        h.off(hand, -0.1, 0.05),
+        h.off(hand, 0.16, 0.05),
+        h.off(hand, 0.02, 1.45),
+        h.off(hand, -0.1, 1.45),
+    ]
     h.canvas.polygon(blade, Paint(STEEL))
     h.slab(hand, 0.17, 0.15, WOOD, 0.2)
 
@@ -70,8 +79,11 @@ def _toolbox(h: Hold) -> None:
     hand = h.hand("left")
     h.slab(h.off(hand, 0.0, 0.45), 0.6, 0.27, (196.0, 54.0, 46.0))
     h.slab(h.off(hand, 0.0, 0.2), 0.62, 0.06, (150.0, 40.0, 36.0))
-    h.canvas.curve([h.off(hand, -0.25, 0.18), h.off(hand, 0.0, 0.0), h.off(hand, 0.25, 0.18)],
-                   0.08 * h.u, Paint(INK))  # fmt: skip
+    h.canvas.curve(
+        [h.off(hand, -0.25, 0.18), h.off(hand, 0.0, 0.0), h.off(hand, 0.25, 0.18)],
+        0.08 * h.u,
+        Paint(INK),
+    )
 
 
 def _box(h: Hold) -> None:
@@ -85,16 +97,22 @@ def _basket(h: Hold) -> None:
     fruits = ((200.0, 50.0, 44.0), (236.0, 170.0, 50.0), (110.0, 150.0, 60.0))
     for k in range(5):
         h.disc(h.off(place, -0.48 + 0.24 * k, -0.2 - 0.06 * (k % 2)), 0.17, fruits[k % 3])
-    edge = [h.off(place, -0.75, -0.16), h.off(place, 0.75, -0.16), h.off(place, 0.58, 0.36),
-            h.off(place, -0.58, 0.36)]  # fmt: skip
+    edge = [
+        h.off(place, -0.75, -0.16),
+        h.off(place, 0.75, -0.16),
+        h.off(place, 0.58, 0.36),
+        h.off(place, -0.58, 0.36),
+    ]
     h.canvas.polygon(edge, Paint((176.0, 128.0, 76.0), grain=0.3, grain_px=max(1.0, 0.08 * h.u)))
 
 
 def _cable(h: Hold) -> None:
     hand = h.off(h.hand("left"), 0.0, 0.3)
     for r in (0.4, 0.3, 0.2):
-        ring = [h.off(hand, r * math.cos(a / 5 * math.pi), r * math.sin(a / 5 * math.pi))
-                for a in range(11)]  # fmt: skip
+        ring = [
+            h.off(hand, r * math.cos(a / 5 * math.pi), r * math.sin(a / 5 * math.pi))
+            for a in range(11)
+        ]
         h.canvas.curve(ring, 0.06 * h.u, Paint((44.0, 46.0, 52.0)))
     stick(h, "right", (-0.05, -0.55), 0.09, (232.0, 190.0, 50.0))
 
@@ -105,8 +123,11 @@ def _watering_can(h: Hold) -> None:
     h.rod(h.off(hand, 0.3, 0.15), h.off(hand, 0.85, -0.35), 0.1, green)
     h.disc(h.off(hand, 0.88, -0.38), 0.16, dark(green, 0.2))
     h.slab(hand, 0.38, 0.32, green)
-    h.canvas.curve([h.off(hand, -0.3, -0.3), h.off(hand, 0.0, -0.52), h.off(hand, 0.3, -0.3)],
-                   0.08 * h.u, Paint(dark(green, 0.25)))  # fmt: skip
+    h.canvas.curve(
+        [h.off(hand, -0.3, -0.3), h.off(hand, 0.0, -0.52), h.off(hand, 0.3, -0.3)],
+        0.08 * h.u,
+        Paint(dark(green, 0.25)),
+    )
 
 
 def _scissors(h: Hold) -> None:
@@ -153,8 +174,13 @@ def _palette(h: Hold) -> None:
 def _stethoscope(h: Hold) -> None:
     x, y = h.figure.middle("shoulder")
     u, tube = h.u, Paint((36.0, 42.0, 54.0))
-    path = [(x - 0.26 * u, y - 0.26 * u), (x - 0.30 * u, y + 0.3 * u), (x - 0.05 * u, y + 0.78 * u),
-            (x + 0.22 * u, y + 0.4 * u), (x + 0.26 * u, y - 0.26 * u)]  # fmt: skip
+    path = [
+        (x - 0.26 * u, y - 0.26 * u),
+        (x - 0.30 * u, y + 0.3 * u),
+        (x - 0.05 * u, y + 0.78 * u),
+        (x + 0.22 * u, y + 0.4 * u),
+        (x + 0.26 * u, y - 0.26 * u),
+    ]
     h.canvas.curve(path, 0.075 * u, tube)
     h.canvas.curve([(x - 0.05 * u, y + 0.77 * u), (x + 0.1 * u, y + 1.1 * u)], 0.065 * u, tube)
     h.disc((x + 0.1 * u, y + 1.16 * u), 0.12, STEEL)

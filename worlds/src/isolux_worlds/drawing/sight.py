@@ -17,7 +17,8 @@ from numba import njit
 
 from isolux_worlds.drawing._raster import _Labels
 from isolux_worlds.drawing.painting import Rendered
-from isolux_worlds.photo_world.tables import JOINTS, PARTS, PhotoWorld
+from isolux_worlds.photo_world.tables import JOINTS, PARTS
+from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["seen"]
 

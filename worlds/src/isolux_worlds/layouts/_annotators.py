@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux_worlds._draw import FloatArray, IntArray
-from isolux_worlds.photo_world.tables import PhotoWorld
+from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["error_of", "labelled", "tone_votes"]
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,9 +15,21 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError
-from isolux_worlds.photo_world.tables import PhotoWorld
+from isolux_worlds.photo_world.world import PhotoWorld
 
-__all__ = ["Ids", "Picture", "Written", "as_png", "save_pictures", "write_bytes", "write_json"]
+__all__ = [
+    "Ids",
+    "Picture",
+    "Written",
+    "as_png",
+    "save_pictures",
+    "uuid_of",
+    "write_bytes",
+    "write_json",
+]
+
+# What the first worlds were made with: another name would rename every photo of every world.
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "isolux.synthetic")
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -147,3 +160,14 @@ def write_json(root: Path, path: str, parts: Mapping[str, pl.DataFrame]) -> str:
     """Write a JSON object of lists: each frame's rows as objects, under its name."""
     lists = [f'"{name}":{frame.write_json()}' for name, frame in parts.items()]
     return write_bytes(root, path, ("{" + ",\n".join(lists) + "}").encode())
+
+
+def uuid_of(*words: object) -> str:
+    """Make an id of FHIBE's form that is always the same for the same words.
+
+    Examples
+    --------
+    >>> uuid_of("image", "000001") == uuid_of("image", "000001")
+    True
+    """
+    return str(uuid.uuid5(_NAMESPACE, "/".join(map(str, words))))

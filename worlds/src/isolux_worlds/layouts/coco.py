@@ -17,7 +17,8 @@ import polars as pl
 from isolux.geometry.keypoints import COCO_KEYPOINTS
 from isolux.geometry.masks import masks_from_counts
 from isolux_worlds.layouts._written import Ids, Picture, Written, save_pictures, write_json
-from isolux_worlds.photo_world.tables import JOINTS, PEOPLE, PhotoWorld
+from isolux_worlds.photo_world.tables import JOINTS, PEOPLE
+from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["ids", "write"]
 

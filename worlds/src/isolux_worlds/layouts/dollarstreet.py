@@ -13,9 +13,15 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux_worlds.layouts._fhibe_columns import uuid_of
-from isolux_worlds.layouts._written import Ids, Picture, Written, save_pictures, write_bytes
-from isolux_worlds.photo_world.tables import PhotoWorld
+from isolux_worlds.layouts._written import (
+    Ids,
+    Picture,
+    Written,
+    save_pictures,
+    uuid_of,
+    write_bytes,
+)
+from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["SCENE_TOPICS", "TOPICS", "ids", "write"]
 

@@ -17,7 +17,7 @@ from isolux_worlds.photo_world.settings import (
     read_world,
     world_text,
 )
-from isolux_worlds.photo_world.tables import PhotoWorld
+from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = [
     "PRESETS",

@@ -20,14 +20,9 @@ from isolux_worlds.photo_world.joint import CodeArray, Node, Tree, ancestors, dr
 from isolux_worlds.photo_world.places import COUNTRIES, INCOMES, draw_incomes, located
 from isolux_worlds.photo_world.placing import Placed, placed
 from isolux_worlds.photo_world.poses import figures
-from isolux_worlds.photo_world.tables import (
-    HOUSEHOLDS,
-    PEOPLE,
-    PHOTOS,
-    SUBJECTS,
-    PhotoWorld,
-)
+from isolux_worlds.photo_world.tables import HOUSEHOLDS, PEOPLE, PHOTOS, SUBJECTS
 from isolux_worlds.photo_world.vocabulary import AGES, Level
+from isolux_worlds.photo_world.world import PhotoWorld
 
 if TYPE_CHECKING:
     from isolux_worlds.photo_world.settings import WorldSettings

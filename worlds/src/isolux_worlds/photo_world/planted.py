@@ -94,9 +94,16 @@ def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame
             if held > 0:
                 told = float(value)
                 rows.append(
-                    (own.name, entry, " × ".join(group), list(group), float(held), told,
-                     told - everyone)
-                )  # fmt: skip
+                    (
+                        own.name,
+                        entry,
+                        " × ".join(group),
+                        list(group),
+                        float(held),
+                        told,
+                        told - everyone,
+                    )
+                )
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
 

@@ -20,7 +20,7 @@ from isolux_worlds.photo_world.joint import hits, network
 
 if TYPE_CHECKING:
     from isolux_worlds.photo_world.settings import ModelSettings, WorldSettings
-    from isolux_worlds.photo_world.tables import PhotoWorld
+    from isolux_worlds.photo_world.world import PhotoWorld
 
 __all__ = ["chance", "correlated", "person_codes", "rates", "right"]
 

@@ -2,22 +2,16 @@
 
 ``settings -> draw_people -> PhotoWorld`` (``people.py``): tables without a pixel, exact and quick.
 ``PhotoWorld -> drawing.render`` adds pixels, masks and boxes as seen. Layouts
-(``synthetic/layouts``) write both as a dataset's own files; predictors read the tables alone.
+(``layouts/``) write both as a dataset's own files; predictors read the tables alone.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
 from isolux.vocabulary.schema import Column, Table
 
-if TYPE_CHECKING:
-    from isolux_worlds.photo_world.settings import WorldSettings
-
-__all__ = ["HOUSEHOLDS", "JOINTS", "PARTS", "PEOPLE", "PHOTOS", "SUBJECTS", "PhotoWorld"]
+__all__ = ["HOUSEHOLDS", "JOINTS", "PARTS", "PEOPLE", "PHOTOS", "SUBJECTS"]
 
 S, I, F, B = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()  # noqa: E741
 
@@ -116,24 +110,3 @@ PEOPLE = Table(
     key=("person_id",),
     open=True,  # attributes of every level, text: an audit's groups
 )
-
-
-@dataclass(frozen=True, slots=True)
-class PhotoWorld:
-    """A world drawn from settings: four tables, and what they were drawn from.
-
-    Parameters
-    ----------
-    settings : WorldSettings
-        Who lives there, how they are photographed, who annotates, which models err how.
-    seed : int
-    households, subjects, photos, people : polars.DataFrame
-        See the tables of those names in this file.
-    """
-
-    settings: WorldSettings
-    seed: int
-    households: pl.DataFrame
-    subjects: pl.DataFrame
-    photos: pl.DataFrame
-    people: pl.DataFrame

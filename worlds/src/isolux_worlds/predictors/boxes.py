@@ -163,9 +163,7 @@ def _of_nobody(dataset: Dataset, people: pl.DataFrame, model: Simulated) -> pl.D
     at = images[np.repeat(np.arange(images.height), number)]
     truths = people.with_row_index("_row").select("_row", "image_id", *_BOX)
     sides = people.select("box_w", "box_h").drop_nulls().to_numpy().astype(np.float64)
-    kept = at.clear().select("image_id").with_columns(
-        *(pl.lit(0.0).alias(name) for name in _BOX)
-    )  # fmt: skip
+    kept = at.clear().select("image_id").with_columns(*(pl.lit(0.0).alias(name) for name in _BOX))
     for _ in range(_TRIES):
         if not at.height:
             break

@@ -1,0 +1,203 @@
+"""The two halves of ``slices``: one suggests slices, the other is asked about them.
+
+Whoever picks the worst of thousands of slices finds bad ones where nothing differs. So clusters are
+parted at random; slices are chosen on one half alone, and what is said of them is measured on the
+other by the audit's own intervals and null tests (``groups.measure``, ``disparity.measured``), each
+slice against everyone else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.analyses._features import Features
+from isolux.analyses._judged import Judged
+from isolux.disparity.measured import measure_disparities
+from isolux.groups.measure import measure_groups
+from isolux.stats.design import IntArray
+from isolux.stats.slices import Slices, apart, rows_of, worst_slices
+from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.containers import Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import Metric, TaskInfo
+from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.tables import MEMBERSHIP, SCORES
+
+__all__ = ["Search", "Suggested", "asked", "held_out_rows", "search"]
+
+_BoolArray = npt.NDArray[np.bool_]
+_STREAM = 67
+_CANDIDATES = 256
+"""Slices listed before those that share their people with a worse one are left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How slices are looked for: see the settings of ``slices.explain``."""
+
+    most: int
+    max_attributes: int
+    alpha: float
+    min_support: float
+    overlap: float
+    held_out: float
+
+
+@dataclass(frozen=True, slots=True)
+class Suggested:
+    """What the first half suggests.
+
+    ``found`` are the slices carried over, ``value [k]`` their mean scores, ``share [k]`` their
+    shares of the half's units, ``inside [n, k]`` who of both halves is in them.
+    """
+
+    found: Slices
+    value: FloatArray
+    share: FloatArray
+    inside: _BoolArray
+    second: _BoolArray
+
+
+def held_out_rows(cluster: IntArray, share: float, seed: int) -> _BoolArray:
+    """Choose at random the clusters that are asked later, and return their rows: ``[n]``.
+
+    Examples
+    --------
+    >>> held_out_rows(np.array([0, 0, 1, 2, 3]), 0.5, 0).tolist()
+    [True, True, True, False, False]
+    """
+    n = int(cluster.max(initial=-1)) + 1
+    order = np.random.default_rng(np.random.SeedSequence([seed, _STREAM])).permutation(n)
+    held = np.zeros(n, dtype=np.bool_)
+    held[order[: round(n * share)]] = True
+    rows: _BoolArray = held[cluster]
+    return rows
+
+
+def search(
+    judged: Judged, items: Features, metric: Metric, how: Search, spec: Comparing
+) -> Suggested:
+    """Let one half of the clusters suggest its worst slices.
+
+    Raises
+    ------
+    SpecError
+        Too few clusters for two halves.
+    """
+    second = held_out_rows(judged.cluster, how.held_out, spec.seed)
+    clusters = [len(np.unique(judged.cluster[half])) for half in (~second, second)]
+    if min(clusters) < 2 * spec.min_clusters:
+        raise SpecError(
+            "there are too few clusters to choose slices on some and test them on others",
+            expected=f"{2 * spec.min_clusters} clusters or more in either half",
+            found=f"{clusters[0]} and {clusters[1]}",
+            where="the analysis slices",
+            hint="give it more subjects, or another share to hold out (slices.held_out)",
+        )
+    rows, value = items.matrix.astype(np.bool_), judged.value[~second]
+    found = worst_slices(
+        rows[~second],
+        _numbers(items.attribute),
+        _errors(value, metric, higher_is_better=judged.higher_is_better),
+        judged.cluster[~second],
+        most=_CANDIDATES,
+        alpha=how.alpha,
+        min_size=max(spec.min_units, ceil(how.min_support * len(value))),
+        min_clusters=spec.min_clusters,
+        max_length=how.max_attributes,
+    )
+    kept = apart(rows_of(rows[~second], found.members), how.overlap)[: how.most]
+    chosen = Slices(
+        found.members[kept], found.size[kept], found.n_clusters[kept], found.error[kept],
+        found.score[kept], found.n_rows, found.mean_error, found.looked_into,
+    )  # fmt: skip
+    inside = rows_of(rows, chosen.members)
+    sums = np.where(inside[~second], value[:, None], 0.0).sum(axis=0)
+    return Suggested(
+        chosen, sums / np.maximum(chosen.size, 1), chosen.size / max(len(value), 1), inside, second
+    )
+
+
+def asked(
+    judged: Judged, suggested: Suggested, metric: Metric, task: str, spec: Comparing
+) -> pl.DataFrame:
+    """Ask the other half: each slice against everyone else there.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row a slice, in order: ``n, n_clusters, value`` (inside), ``others`` (mean of everyone
+        else), ``difference, low, high, p_value, status, reason``; nulls where the half has too few
+        of it.
+    """
+    names = [f"slice {k}" for k in range(len(suggested.found.score))]
+    second = suggested.second
+    units = judged.units.filter(pl.Series(second))
+    scores = SCORES.conform(
+        pl.DataFrame(
+            {
+                "unit_id": units,
+                "value": judged.value[second],
+                "cluster_id": judged.cluster[second].astype(str),
+            }
+        ).with_columns(
+            model=pl.lit(judged.model), task=pl.lit(task), metric=pl.lit(metric.name),
+            unit_kind=pl.lit("instance"),
+        )
+    )  # fmt: skip
+    members = _members(names, suggested.inside[second], units)
+    info = TaskInfo(title=task, summary=task, references=(), metrics=(metric,))
+    estimates = measure_groups(Scores(scores, info, task=task), members, spec)
+    compared = measure_disparities(estimates, spec, dict.fromkeys(names, "others")).table
+    keys = pl.DataFrame({"attribute": names}, schema={"attribute": pl.String})
+    groups = estimates.table()
+    own = groups.filter(pl.col("group") == "slice").select(
+        "attribute", "value", n="n_units", n_clusters="n_clusters", status="status",
+        reason="reason",
+    )  # fmt: skip
+    others = groups.filter(pl.col("group") == "others").select("attribute", others="value")
+    gaps = compared.filter(kind="difference").select(
+        "attribute", "low", "high", "p_value", difference="value", told="status"
+    )
+    joined = keys
+    for part in (own, others, gaps):
+        joined = joined.join(part, on="attribute", how="left", maintain_order="left")
+    return joined.with_columns(status=pl.coalesce("told", "status", pl.lit("not scored"))).drop(
+        "told"
+    )
+
+
+def _members(names: Sequence[str], inside: _BoolArray, units: pl.Series) -> pl.DataFrame:
+    parts = [
+        pl.DataFrame({"unit_id": units, "in": pl.Series(inside[:, k])}).select(
+            attribute=pl.lit(name),
+            group=pl.when("in").then(pl.lit("slice")).otherwise(pl.lit("others")),
+            unit_id="unit_id",
+        )
+        for k, name in enumerate(names)
+    ]
+    if not parts:
+        return MEMBERSHIP.empty()
+    frame = pl.concat(parts).with_columns(values=pl.concat_list("group"))
+    return MEMBERSHIP.conform(frame.sort("attribute", "group", descending=[False, True]))
+
+
+def _numbers(names: Sequence[str]) -> IntArray:
+    """Give attributes numbers: columns of one have one number."""
+    place = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    return np.asarray([place[name] for name in names], dtype=np.int64)
+
+
+def _errors(value: FloatArray, metric: Metric, *, higher_is_better: bool) -> FloatArray:
+    """Turn scores into errors: how far they lie from the best score that there can be, or is."""
+    if higher_is_better:
+        best = metric.high if metric.high is not None else value.max(initial=-np.inf)
+        return np.maximum(best - value, 0.0)
+    best = metric.low if metric.low is not None else value.min(initial=np.inf)
+    return np.maximum(value - best, 0.0)

@@ -1,0 +1,188 @@
+"""Flags from declarations: a stage's settings, a function's keyword parameters, a task's own.
+
+Whatever declares a setting (its type, default and description) does so once; here it becomes a
+flag with its line of help. Values are passed on as they were typed, and read by the declaration.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import typer
+
+from isolux.vocabulary.plugin_options import Option
+from isolux.vocabulary.spec import FLAT, STAGES, AuditSpec, flat_name, task_parameters
+from isolux.vocabulary.words import choices, wanted
+
+__all__ = ["Flag", "flag_of", "given", "of_stages", "of_task", "with_flags"]
+
+_PANELS = {
+    "people": "People",
+    "predictions": "Predictions",
+    "task": "Task",
+    "groups": "Groups",
+    "statistics": "Statistics",
+    "disparity": "Comparisons",
+    "explain": "Why groups differ",
+    "report": "Output",
+}
+_OFTEN_OF_TASKS = ("target", "positive", "metrics", "person_label", "score_threshold")
+_LONGEST_DEFAULT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """One flag, its name written with ``_`` for ``-``; ``often``: the short help shows it."""
+
+    name: str
+    kind: Any
+    default: Any
+    help: str
+    panel: str = "Settings"
+    often: bool = True
+    required: bool = False
+
+
+_OPTION = Flag(
+    "option",
+    tuple[str, ...],
+    (),
+    "a setting of the task's own, NAME=VALUE, where no flag has its name: `isolux list tasks`",
+    _PANELS["task"],
+    often=False,
+)
+
+
+def of_stages() -> list[Flag]:
+    """List the flags of every stage of an audit."""
+    found = [_of_field(AuditSpec, "protocol", "protocol", "What is audited")]
+    for name, (stage, field) in FLAT.items():
+        found.append(_of_field(STAGES[stage], field, name, _PANELS[stage]))
+        if name == "task":
+            found.append(_OPTION)
+    return found
+
+
+def _of_field(stage: Any, field: str, name: str, panel: str) -> Flag:
+    info = stage.model_fields[field]
+    extra = info.json_schema_extra or {}
+    return Flag(
+        name, info.annotation, info.get_default(), str(info.description), panel,
+        often=bool(extra.get("often")), required=info.is_required(),
+    )  # fmt: skip
+
+
+def of_task(task: str) -> list[Flag]:
+    """List the flags of a task's own settings; names that a stage has are for ``--option``."""
+    found = [
+        flag_of(option, panel=f"Task {task}", often=name in _OFTEN_OF_TASKS, name=flat_name(name))
+        for name, option in task_parameters(task).items()
+    ]
+    return [flag for flag in found if "." not in flag.name]
+
+
+def flag_of(
+    option: Option, *, panel: str = "Settings", often: bool = True, name: str | None = None
+) -> Flag:
+    """Make the flag of a function's keyword parameter."""
+    missing = option.default is inspect.Parameter.empty
+    default = None if missing else option.default
+    return Flag(
+        name or option.name, option.kind, default, option.description, panel, often, missing
+    )
+
+
+def with_flags(
+    command: Callable[..., None],
+    arguments: Sequence[inspect.Parameter],
+    flags: Iterable[Flag],
+    *,
+    everything: bool,
+) -> Callable[..., None]:
+    """Give a command of ``**settings`` its arguments and flags; typer reads them.
+
+    Parameters
+    ----------
+    everything : bool
+        Whether help shows every flag, or those that are needed often.
+    """
+
+    def run(**given_values: Any) -> None:
+        command(**given_values)
+
+    run.__doc__, run.__name__ = command.__doc__, command.__name__
+    parameters = [*arguments, *(_parameter(flag, everything=everything) for flag in flags)]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
+def _parameter(flag: Flag, *, everything: bool) -> inspect.Parameter:
+    typed = _typed(flag.kind)
+    option = typer.Option(
+        _spelt(flag, typed),
+        help=_help(flag),
+        rich_help_panel=flag.panel,
+        show_default=False,
+        hidden=not (flag.often or everything),
+        metavar=_metavar(flag.kind, typed),
+    )
+    return inspect.Parameter(
+        flag.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if flag.required else None,
+        annotation=Annotated[typed if flag.required else typed | None, option],
+    )
+
+
+def _spelt(flag: Flag, typed: Any) -> str:
+    spelt = "--" + flag.name.replace("_", "-")
+    return f"{spelt}/--no-{spelt[2:]}" if typed is bool else spelt
+
+
+def _help(flag: Flag) -> str:
+    words = choices(flag.kind)
+    text = flag.help + (f" ({', '.join(words)})" if words else "")
+    shown = _shown(flag.default)
+    return f"{text} [default: {shown}]" if shown and "default:" not in text else text
+
+
+def _shown(default: Any) -> str:
+    if default in (None, (), False, "") or isinstance(default, Mapping):
+        return ""
+    if default is True:
+        return "yes"
+    if isinstance(default, Sequence) and not isinstance(default, str):
+        text = ",".join(f"{v:g}" if isinstance(v, float) else str(v) for v in default)
+        return text if len(text) <= _LONGEST_DEFAULT else ""
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+def _typed(kind: Any) -> Any:
+    """Return the type that typer reads: a switch, one text or several."""
+    parts = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    parts = tuple(part for part in parts if part is not type(None))
+    if parts == (bool,):
+        return bool
+    several = [p for p in parts if isinstance(get_origin(p), type)
+               and issubclass(get_origin(p), Sequence)]  # fmt: skip
+    merges = [p for p in parts if isinstance(get_origin(p), type)
+              and issubclass(get_origin(p), Mapping)]  # fmt: skip
+    return list[str] if several or merges else str
+
+
+def _metavar(kind: Any, typed: Any) -> str | None:
+    """Say what stands behind a flag: TEXT, or NUMBER."""
+    if typed is bool:
+        return None
+    said = wanted(kind)
+    return "NUMBER" if "number" in said else "TEXT"
+
+
+def given(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what was said on the command line; the rest is the file's, or the default."""
+    return {k: v for k, v in settings.items() if v is not None and v != []}

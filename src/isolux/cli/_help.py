@@ -1,0 +1,55 @@
+"""How help looks: settings grouped by what they are about, then an example, then the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+__all__ = ["ALL", "Command"]
+
+ALL = "--help-all"
+"""The flag that shows every setting."""
+
+_EXAMPLES = {
+    "audit": """isolux audit table:people.csv --target job --prediction-column answer \\
+      --by race --by "race*gender" --cluster subject --out runs/first""",
+    "compare": "isolux compare runs/first runs/second --out runs/change",
+    "check": "isolux check coco:instances.json --images photos",
+    "describe": 'isolux describe table:people.csv --by "race*gender" --out people.html',
+    "sample": "isolux sample table:people.csv --balance race,gender --per-cell 50 --out ids.csv",
+    "explain": "isolux explain runs/first --analysis confounders",
+    "convert": "isolux convert boxes.json --out boxes.parquet",
+    "export": "isolux export runs/first --out for-fiftyone",
+    "report": "isolux report runs/first",
+}
+
+
+class Command(TyperCommand):
+    """A command whose help groups its settings, and gives an example."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the settings, a section for each group, in the order of declaration."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is None:
+                continue
+            own = getattr(parameter, "rich_help_panel", None)
+            other = "Arguments" if parameter.param_type_name == "argument" else "Other"
+            groups.setdefault(own or other, []).append(record)
+        for group, records in groups.items():
+            with formatter.section(group):
+                formatter.write_dl(records)
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the example, and how to see what is not shown."""
+        example = _EXAMPLES.get(self.name or "")
+        if example:
+            with formatter.section("Example"):
+                formatter.write(f"  {example}\n")
+        hidden = sum(bool(getattr(p, "hidden", False)) for p in self.get_params(ctx))
+        if hidden:
+            more = f"`isolux {self.name} {ALL}` shows {hidden} more settings"
+            tasks = ", with --task NAME that task's own" if self.name == "audit" else ""
+            formatter.write(f"\n{more}{tasks}.\n")

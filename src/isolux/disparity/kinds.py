@@ -1,0 +1,196 @@
+"""What each kind of row in ``disparities`` is called: one entry for each, read by every report.
+
+Most are measures: plugins of ``isolux.disparity.measures`` or of another package, one file each.
+The others are more than a formula of the groups' values (pairs, tests, two rates at once, two
+models), so their numbers are made where their method is written, and their words stand here.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from isolux.stats.statistic import FloatArray
+from isolux.vocabulary import registry
+from isolux.vocabulary.errors import IsoluxError
+from isolux.vocabulary.info import MeasureInfo
+
+__all__ = ["PlainMeasure", "kind_info", "measures"]
+
+
+def _words(title: str, summary: str, **more: Any) -> MeasureInfo:
+    return MeasureInfo(title=title, summary=summary, references=(), **more)
+
+
+_OTHERS: dict[str, MeasureInfo] = {
+    "difference": _words(
+        "difference", "The value of one group less that of the other.", direction="none", low=None
+    ),
+    "ratio": _words(
+        "ratio", "The value of one group divided by that of the other.",
+        direction="none", alike=1.0, unit="",
+    ),
+    "log_ratio": _words(
+        "log ratio", "The logarithm of the ratio of two groups, to the base that the audit names.",
+        direction="none", low=None, unit="",
+    ),
+    "difference_to_overall": _words(
+        "difference to everyone", "The value of a group less that of everyone.",
+        direction="none", low=None,
+    ),
+    "any_difference": _words(
+        "largest |t|", "The test of any difference: the largest |t| over the pairs of groups.",
+        unit="",
+    ),
+    "noise_corrected_sd": _words(
+        "noise-corrected SD", "The standard deviation of the groups' true values (Paule–Mandel)."
+    ),
+    "worst_group": _words(
+        "extreme group", "The share of bootstrap replicates in which the worst group is the worst.",
+        direction="none", high=1.0, unit="",
+    ),
+    "equalized_odds_difference": _words(
+        "equalized odds difference",
+        "The larger of the ranges of the true positive rate and of the false positive rate.",
+        high=1.0,
+    ),
+    "fairness_discrepancy_rate": _words(
+        "fairness discrepancy rate",
+        "One less the weighted ranges of a verifier's false match and false non-match rates.",
+        direction="higher", alike=1.0, high=1.0, unit="",
+    ),
+    "inequity_rate": _words(
+        "inequity rate",
+        "The weighted product of the largest over the smallest false match and non-match rates.",
+        alike=1.0, low=1.0, unit="",
+    ),
+    "garbe": _words(
+        "GARBE",
+        "The weighted Gini coefficients of a verifier's false match and false non-match rates.",
+        high=1.0, unit="",
+    ),
+    "model_difference": _words(
+        "change", "The second model's value less the first model's.", direction="none", low=None
+    ),
+    "gap_difference": _words(
+        "change of the range", "The second model's range over groups less the first model's.",
+        direction="none", low=None,
+    ),
+}  # fmt: skip
+
+_READ_FIRST = (
+    "range",
+    "demographic_parity_difference",
+    "equal_opportunity_difference",
+    "ratio_min_max",
+    "demographic_parity_ratio",
+    "equal_opportunity_ratio",
+    "epsilon",
+    "standard_deviation",
+    "mean_absolute_gap",
+)
+"""The order in which measures stand in the table; others follow by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlainMeasure:
+    """A measure that a plugin adds: its name (the column ``kind``), its words, its functions."""
+
+    name: str
+    info: MeasureInfo
+    plugin: ModuleType
+
+    def value(self, values: FloatArray, settings: dict[str, Any]) -> FloatArray:
+        """Measure ``values [..., g]``; the result has their leading shape.
+
+        Raises
+        ------
+        IsoluxError
+            Where the plugin gives back another shape.
+        """
+        found = np.asarray(_call(self.plugin.measure, (values,), settings), dtype=np.float64)
+        if found.shape != values.shape[:-1]:
+            raise IsoluxError(
+                f"the measure {self.name!r} does not give one number for each row of groups",
+                expected=f"shape {values.shape[:-1]} of values of shape {values.shape}",
+                found=f"shape {found.shape}",
+                where=self.plugin.__name__,
+                hint="measure along the last axis",
+            )
+        return found
+
+    def ends(self, bounds: tuple[float, float], settings: dict[str, Any]) -> tuple[float, float]:
+        """Turn the bounds of the largest difference or log ratio into the measure's own."""
+        turn = getattr(self.plugin, "ends", None)
+        if turn is None:
+            return bounds
+        low, high = _call(turn, bounds, settings)
+        return float(low), float(high)
+
+    @property
+    def of_centre(self) -> bool:
+        """Whether it is taken to one value: everyone's, or the reference group's."""
+        return "overall" in inspect.signature(self.plugin.measure).parameters
+
+    def fits(self, metric: str, low: float | None) -> bool:
+        """Tell whether it is for this metric, whose lowest value is ``low``."""
+        wanted = not self.info.metrics or metric in self.info.metrics
+        return wanted and not (self.info.nonnegative and low is None)
+
+
+def _call(function: Any, given: tuple[Any, ...], settings: dict[str, Any]) -> Any:
+    """Call a plugin's function with those of the settings that it names."""
+    known = inspect.signature(function).parameters
+    return function(*given, **{k: v for k, v in settings.items() if k in known})
+
+
+def measures() -> tuple[PlainMeasure, ...]:
+    """Load every measure that the registry finds, in the order in which they are read.
+
+    Examples
+    --------
+    >>> [measure.name for measure in measures()][:2]
+    ['range', 'demographic_parity_difference']
+    """
+    place = {name: at for at, name in enumerate(_READ_FIRST)}
+    names = sorted(registry.names("measures"), key=lambda name: place.get(name, len(place)))
+    return tuple(_loaded(name) for name in names)
+
+
+def _loaded(name: str) -> PlainMeasure:
+    if name in _OTHERS:
+        raise IsoluxError(
+            f"a measure of another package is called {name!r}, as one of isolux is",
+            expected="a name of its own",
+            hint="rename its entry point",
+        )
+    return PlainMeasure(name, registry.measure_info(name), registry.load("measures", name))
+
+
+def kind_info(kind: str) -> MeasureInfo:
+    """Say what a kind of disparity is called, in which unit it is, and what it means.
+
+    Parameters
+    ----------
+    kind : str
+        A value of the column ``kind``. One whose package is not installed here (a run made
+        elsewhere) is called by its name, and its summary says so.
+
+    Examples
+    --------
+    >>> kind_info("range").title, kind_info("garbe").title, kind_info("theil").title
+    ('range', 'GARBE', 'theil')
+    >>> kind_info("theil").summary
+    'A measure of a package that is not installed here.'
+    """
+    if kind in _OTHERS:
+        return _OTHERS[kind]
+    if kind in registry.names("measures"):
+        return registry.measure_info(kind)
+    unit = "" if kind.endswith("ratio") else "metric"
+    told = "A measure of a package that is not installed here."
+    return _words(kind.replace("_", " "), told, direction="none", low=None, unit=unit)

@@ -1,0 +1,72 @@
+"""FairFace's ε: the logarithm of the extreme ratio."""
+
+from __future__ import annotations
+
+import math
+
+import numpy.typing as npt
+
+from isolux.disparity.formulas import epsilon
+from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.info import MeasureInfo, Reference
+
+INFO = MeasureInfo(
+    title="ε",
+    summary="The logarithm of the largest group value over the smallest, to the base that"
+    " the audit names.",
+    references=(
+        Reference(
+            key="fairface",
+            citation="Kärkkäinen, K., & Joo, J. (2021). FairFace: Face attribute dataset for"
+            " balanced race, gender, and age for bias measurement and mitigation. In Proceedings"
+            " of the IEEE/CVF Winter Conference on Applications of Computer Vision (WACV)"
+            " (pp. 1548–1558).",
+            place="equation 3, table 4",
+        ),
+    ),
+    assumptions=(
+        "chance alone moves it away from its value for alike groups: read it beside the test",
+    ),
+    direction="lower",
+    alike=0.0,
+    low=0.0,
+    high=None,
+    unit="",
+    interval="largest log ratio",
+    nonnegative=True,
+)
+
+
+def measure(values: npt.ArrayLike, *, log_base: float = 10.0) -> FloatArray:
+    """Take the largest log ratio over all ordered pairs: log(max / min).
+
+    Parameters
+    ----------
+    values : array_like [..., g]
+        The groups' values, above 0; NaN: not judged.
+    log_base : float
+        Base of the logarithm, above 1; equation 3 prints none, table 4 is base 10.
+
+    Returns
+    -------
+    ndarray [...]
+        At least 0, lower is more alike. NaN with fewer than two groups, and where one is at 0.
+
+    Examples
+    --------
+    >>> measure([0.1, 0.5, 1.0]).round(12).item()
+    1.0
+    """
+    return epsilon(values, log_base)
+
+
+def ends(low: float, high: float, *, log_base: float = 10.0) -> tuple[float, float]:
+    """Turn the bounds of the largest natural log ratio into those of ε.
+
+    Examples
+    --------
+    >>> ends(0.0, math.log(100.0))
+    (0.0, 2.0)
+    """
+    base = math.log(log_base)
+    return low / base, high / base

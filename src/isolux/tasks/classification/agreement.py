@@ -1,0 +1,140 @@
+"""Whether answers agree with the truth of the people they are given for, beyond chance.
+
+Answers of other people, or of the next row's, agree with the truth as often as chance lets them,
+and an audit of them finds no difference between groups. The number of agreements under a random
+matching of answers to people has mean ``sum(r c) / n`` and a known variance (Hoeffding 1951, "A
+combinatorial central limit theorem", Annals of Mathematical Statistics 22, theorem 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.vocabulary.errors import JoinError
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["agreement_with_truth", "beyond_chance"]
+
+Codes = npt.NDArray[np.int64]
+_LEAST = 30  # people below whom a coincidence is too easy to speak of
+_CHANCE, _SURE = 3.0, 6.0
+_KAPPA = 0.05
+_MOST_CLASSES = 2_000
+_SHIFTS = (-1, 1, -2, 2)
+_BLOCK = 50
+
+
+def agreement_with_truth(units: pl.DataFrame) -> list[Caution]:
+    """Caution where a model's answers agree with the truth no better than chance.
+
+    Parameters
+    ----------
+    units : polars.DataFrame
+        ``model, truth`` (lists), ``prediction``, ``unjudged``, in the order of the dataset.
+
+    Raises
+    ------
+    JoinError
+        Where the answers agree with the people one or two rows on instead, in all rows or in a
+        run of them.
+    """
+    found: list[Caution] = []
+    for (model,), mine in units.group_by(["model"], maintain_order=True):
+        known = mine.filter(
+            pl.col("unjudged").is_null()
+            & pl.col("prediction").is_not_null()
+            & (pl.col("truth").list.len() == 1)
+        )
+        if known.height < _LEAST:
+            continue
+        truth = known["truth"].list.first()
+        labels = pl.concat([truth.unique(), known["prediction"].unique()]).unique().sort()
+        if truth.n_unique() < 2 or len(labels) > _MOST_CLASSES:
+            continue
+        enum = pl.Enum(labels)
+        t, p = (
+            labels_of.cast(enum).to_physical().cast(pl.Int64).to_numpy()
+            for labels_of in (truth, known["prediction"])
+        )
+        _refuse_shifted(str(model), t, p)
+        found += _caution(str(model), t, p, str(known["prediction"][0]))
+    return found
+
+
+def beyond_chance(truth: Codes, answers: Codes) -> tuple[float, float]:
+    """Count agreements: standard deviations above chance, and Cohen's kappa; NaN where neither is.
+
+    Examples
+    --------
+    >>> z, kappa = beyond_chance(np.array([0, 1] * 50), np.array([0, 1] * 50))
+    >>> round(z, 2), kappa
+    (9.95, 1.0)
+    """
+    n = len(truth)
+    size = int(max(truth.max(initial=0), answers.max(initial=0))) + 1
+    r = np.bincount(truth, minlength=size).astype(float)
+    c = np.bincount(answers, minlength=size).astype(float)
+    mean = float(r @ c) / n
+    apart = np.eye(size) - c[:, None] / n - r[None, :] / n + mean / n
+    variance = float((r[:, None] * c[None, :] * apart**2).sum()) / max(n - 1, 1)
+    agreed = float((truth == answers).sum())
+    if variance <= 1e-12 or mean >= n:
+        return float("nan"), float("nan")
+    return (agreed - mean) / variance**0.5, (agreed - mean) / (n - mean)
+
+
+def _caution(model: str, truth: Codes, answers: Codes, answer: str) -> list[Caution]:
+    n = len(truth)
+    if len(np.unique(answers)) == 1:
+        return [Caution(f"Every answer of {model!r} is {answer!r}: it tells nobody apart.")]
+    z, kappa = beyond_chance(truth, answers)
+    share = f"{100 * float((truth == answers).mean()):.1f} % of {n:,}"
+    if z < -_CHANCE:
+        return [
+            Caution(
+                f"The answers of {model!r} agree with the truth less often than chance would"
+                f" ({share}; kappa {kappa:.2f}). Are two classes swapped? --label-map would say so."
+            )
+        ]
+    if z < _CHANCE or kappa < _KAPPA:
+        return [
+            Caution(
+                f"The answers of {model!r} agree with the truth no better than chance ({share};"
+                f" kappa {kappa:.2f}). Are they about these people, and this question?"
+            )
+        ]
+    return []
+
+
+def _refuse_shifted(model: str, truth: Codes, answers: Codes) -> None:
+    for start, stop in _runs(len(truth)):
+        t, p = truth[start:stop], answers[start:stop]
+        own, _ = beyond_chance(t, p)
+        if not own < _CHANCE:
+            continue
+        for shift in _SHIFTS:
+            ahead, behind = max(shift, 0), max(-shift, 0)
+            moved_t, moved_p = t[behind : len(t) - ahead], p[ahead : len(p) - behind]
+            z, _ = beyond_chance(moved_t, moved_p)
+            if z > _SURE:
+                share = float((moved_t == moved_p).mean())
+                raise JoinError(
+                    f"the answers of {model!r} belong to other rows",
+                    expected="each answer beside the person that it is about",
+                    found=f"in rows {start + 1:,} to {stop:,}, {100 * (t == p).mean():.0f} % agree"
+                    f" with their own row's truth and {100 * share:.0f} % with that of the row"
+                    f" {abs(shift)} {'before' if shift > 0 else 'after'} it",
+                    hint="a row was lost or put in: join by an id (--id, --prediction-id)",
+                )
+
+
+def _runs(n: int) -> Iterator[tuple[int, int]]:
+    """Everyone, and then up to twenty runs of rows."""
+    yield 0, n
+    step = max(_BLOCK, -(-n // 20))
+    if n >= 2 * step:
+        yield from ((start, start + step) for start in range(0, n - step + 1, step))

@@ -1,0 +1,287 @@
+"""Whether answers and truth speak of the same classes; equal numbers are equal classes.
+
+A file that says ``M`` where the truth says ``Male`` would make every answer wrong, and every group
+equally wrong: "no difference was found". So a model whose answers are never, or hardly ever, seen
+as truth is refused with both lists side by side.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from isolux.vocabulary.errors import SpecError, TableError
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["Words", "foreign_answers", "read_words", "refuse_twins", "refuse_unmatched"]
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_FEW = 0.1
+"""Share of answers that must be classes of the truth. Below it a vocabulary is another one; a model
+of a thousand classes on a dataset of two is brought to those two by a map of its labels."""
+_TOLD = 0.05
+"""Share of answers outside the truth's classes from which the report's first screen says so."""
+_LEAST = 30  # answers below which a class that only one side knows is a coincidence
+_SHOWN = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How labels are read: what each spelling means, before anything is judged.
+
+    Parameters
+    ----------
+    unknown : frozenset of str
+        Spellings, among those that occur, that mean "nobody knows".
+    merge : dict of str to str
+        Spelling to the class it is merged into.
+    same : dict of str to str
+        Spelling of a number to the one that stands for it: ``1.0`` to ``1``.
+    unmatched : tuple of str
+        Old classes of a merge that neither truth nor answers hold.
+    """
+
+    unknown: frozenset[str]
+    merge: dict[str, str]
+    same: dict[str, str]
+    unmatched: tuple[str, ...] = ()
+
+    def known_as(self, label: str | None) -> str | None:
+        """Return the spelling that stands for a label that a setting names."""
+        return label if label is None else self.same.get(label, label)
+
+
+def read_words(
+    truth: Iterable[str],
+    answers: Iterable[str],
+    merge: Mapping[str, str],
+    unknown_values: Collection[str],
+    named: Iterable[str] = (),
+) -> Words:
+    """Read every spelling that occurs; equal numbers are equal labels.
+
+    Parameters
+    ----------
+    truth, answers : iterable of str
+        The distinct labels of either side.
+    merge : mapping of str to str
+        Old class to new, as a setting names them.
+    unknown_values : collection of str
+        Words that mean "nobody knows", in truth and answers alike, compared without case.
+    named : iterable of str
+        Further labels that settings name: the positive class.
+
+    Examples
+    --------
+    >>> words = read_words(["0", "1"], ["1.0", "-1"], {}, ["-1"])
+    >>> words.same, sorted(words.unknown)
+    ({'1.0': '1'}, ['-1'])
+    """
+    first, second = sorted(set(truth) | set(merge.values())), sorted(set(answers))
+    every = list(dict.fromkeys([*first, *second]))
+    of_number: dict[float, list[str]] = {}
+    for label in [*sorted(first, key=len), *sorted(second, key=len), *named]:
+        if (value := _number(label)) is not None:
+            of_number.setdefault(value, []).append(label)
+    words = [word.strip().lower() for word in unknown_values]
+    numbers = {value for word in words if (value := _number(word)) is not None}
+    unknown = {w for w in every if w.strip().lower() in words or _number(w) in numbers}
+    read: dict[str, str] = {}
+    unmatched = []
+    for old, new in merge.items():
+        spelled = [w for w in of_number.get(_number(old) or math.nan, ()) if w in every]
+        held = {*spelled, *([old] if old in every else [])}
+        read |= dict.fromkeys(held, new)
+        if not held & {*truth, *answers}:
+            unmatched.append(old)
+    same = {label: group[0] for group in of_number.values() for label in group[1:]}
+    same = {label: word for label, word in same.items() if label != word}
+    return Words(frozenset(unknown), read, same, tuple(unmatched))
+
+
+def refuse_twins(truth: pl.Series) -> None:
+    """Refuse classes that differ by case or blanks alone: ``Male`` beside ``male``.
+
+    Raises
+    ------
+    TableError
+        With how often each of them occurs.
+    """
+    counts = truth.explode().drop_nulls().value_counts().rename({truth.name: "label"})
+    folded = counts.with_columns(folded=pl.col("label").map_elements(_folded, pl.String))
+    twins = folded.filter(pl.col("folded").is_duplicated()).sort("folded", "label")
+    if twins.height:
+        one = twins.filter(pl.col("folded") == twins["folded"][0])
+        kept = one.sort("count", descending=True)["label"][0]
+        others = ",".join(label for label in one["label"] if label != kept)
+        raise TableError(
+            "classes of the truth differ by case or blanks alone",
+            expected="one spelling for each class",
+            found=_listed(one),
+            hint=f'if they are one class, --label-map "{kept}={others}"',
+        )
+
+
+def foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Caution]:
+    """Refuse a model whose answers are not the truth's classes; caution where some are not.
+
+    Parameters
+    ----------
+    units : polars.DataFrame
+        ``unit, model, truth`` (lists), ``prediction, unjudged``, one row a model and unit.
+    ranked : polars.DataFrame
+        ``unit, label``: the answers of each rank.
+
+    Raises
+    ------
+    TableError
+        None or few of a model's answers are classes that are true of anyone, or an answer is a
+        spelling of such a class.
+    """
+    notes = []
+    judged = units.filter(pl.col("unjudged").is_null() & pl.col("prediction").is_not_null())
+    for (model,), mine in judged.group_by(["model"], maintain_order=True):
+        true = mine.select(label=pl.col("truth").explode()).to_series().value_counts()
+        given = mine["prediction"].value_counts().rename({"prediction": "label"})
+        foreign = given.join(true, on="label", how="anti")
+        n = int(foreign["count"].sum())
+        if not n:
+            continue
+        # Lower ranks may hold the truth's classes where the first answers do not.
+        lower = ranked.join(mine.select("unit", "prediction"), on="unit")
+        others = lower.filter(pl.col("label") != pl.col("prediction"))["label"]
+        met = bool(others.is_in(true["label"].implode()).any())
+        never = true.join(given, on="label", how="anti")["label"].to_list()
+        share = n / mine.height if not met else min(n / mine.height, 1 - _FEW)
+        _refuse_foreign(str(model), true, given, foreign, never, share)
+        # Where one class is true of everyone, each mistake names another.
+        told = _TOLD if true.height > 1 else 0.5
+        if n / mine.height >= told and mine.height >= _LEAST:
+            notes.append(
+                Caution(
+                    f"{n:,} of {mine.height:,} answers of {model!r} name classes that are true of"
+                    f" no one here, and count as mistakes: {_listed(foreign)}."
+                )
+            )
+    return notes
+
+
+def _refuse_foreign(
+    model: str,
+    true: pl.DataFrame,
+    given: pl.DataFrame,
+    foreign: pl.DataFrame,
+    never: list[str],
+    share: float,
+) -> None:
+    classes = true["label"].sort().to_list()
+    alike = _spelled_alike(foreign["label"].to_list(), classes, never)
+    numbers = _are_scores(foreign["label"].to_list(), classes)
+    if share <= 1 - _FEW and not alike and not numbers:
+        return
+    problem = (
+        f"the answers of {model!r} look like scores, not classes"
+        if numbers
+        else f"no answer of {model!r} is a class that is true of anyone"
+        if share == 1
+        else f"some answers of {model!r} are other spellings of the truth's classes"
+        if alike
+        else f"hardly any answer of {model!r} is a class that is true of anyone"
+    )
+    raise TableError(
+        problem,
+        expected=f"the truth's classes: {_listed(true)}",
+        found=f"answers: {_listed(given)}",
+        hint=_advice(alike, numbers, classes, foreign["label"].to_list()),
+    )
+
+
+def _advice(alike: dict[str, str], numbers: bool, classes: list[str], foreign: list[str]) -> str:
+    if numbers:
+        return (
+            "name the column with the class as --prediction-column (column=…) and the one with the"
+            " score as --score-column (score=…)"
+        )
+    pairs = alike or dict(zip(sorted(foreign), classes, strict=False))
+    by_class: dict[str, list[str]] = {}
+    for answer, label in pairs.items():
+        by_class.setdefault(label, []).append(answer)
+    flags = " ".join(f'--label-map "{k}={",".join(v)}"' for k, v in list(by_class.items())[:_SHOWN])
+    mapping = ", ".join(f"{k!r}: {v!r}" for k, v in list(by_class.items())[:_SHOWN])
+    if alike:
+        return f"{flags} (label_map={{{mapping}}})"
+    return (
+        f"say which answer means which class, for example {flags} (label_map={{…}}); or give the"
+        " answers of the same people and the same question"
+    )
+
+
+def _spelled_alike(foreign: list[str], classes: list[str], never: list[str]) -> dict[str, str]:
+    """Map answers to the class that they seem to spell: other case, blanks or signs; initials."""
+    folded = {_folded(label): label for label in classes}
+    found = {f: folded[_folded(f)] for f in foreign if _folded(f) in folded}
+    rest = [f for f in foreign if f not in found and _number(f) is None]
+    for answer in rest:
+        near = [
+            label
+            for label in never
+            if _folded(answer)
+            and (
+                _folded(label).startswith(_folded(answer))
+                or (_folded(label) and _folded(answer).startswith(_folded(label)))
+            )
+        ]
+        if len(near) == 1:
+            found[answer] = near[0]
+    return found
+
+
+def _are_scores(foreign: list[str], classes: list[str]) -> bool:
+    """Tell a column of scores: fractions where no class has one, or many different numbers."""
+    numbers = [value for label in foreign if (value := _number(label)) is not None]
+    fractions = [value for value in numbers if value != round(value)]
+    own = [value for label in classes if (value := _number(label)) is not None]
+    if any(value != round(value) for value in own):
+        return False
+    return bool(fractions) or len(set(numbers)) > max(10, 2 * len(classes))
+
+
+def _number(label: str) -> float | None:
+    text = label.strip()
+    if not _NUMBER.fullmatch(text):
+        return None
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def _folded(label: str) -> str:
+    return re.sub(r"[\W_]+", " ", label).strip().casefold() or label
+
+
+def _listed(counts: pl.DataFrame) -> str:
+    top = counts.sort("count", "label", descending=[True, False]).head(_SHOWN)
+    shown = [f"{label!r} ({n:,})" for label, n in top.select("label", "count").iter_rows()]
+    more = counts.height - len(shown)
+    return ", ".join(shown) + (f" and {more:,} more" if more else "")
+
+
+def refuse_unmatched(words: Words, known: Iterable[str]) -> None:
+    """Refuse a merge of a class that nobody has and no answer names.
+
+    Raises
+    ------
+    SpecError
+        With the labels there are.
+    """
+    if words.unmatched:
+        shown = sorted(set(known))[:30]
+        raise SpecError(
+            f"--label-map merges what is neither true of anyone nor answered: "
+            f"{', '.join(map(repr, words.unmatched))}",
+            expected="labels that occur: " + ", ".join(map(repr, shown)),
+            where="label_map",
+        )

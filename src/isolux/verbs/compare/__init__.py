@@ -1,0 +1,267 @@
+"""Two models on the same people, paired: which groups gained, which lost, which gaps closed.
+
+Both models' scores go into one design, so every replicate resamples the same people for both and
+what they share cancels. A group's change is tested by flipping, cluster by cluster, which model is
+which: exact if neither model is better for anybody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.disparity.models import class_rankings, compare_models
+from isolux.groups.measure import measure_groups
+from isolux.groups.membership import membership
+from isolux.groups.settings import groupings
+from isolux.io import run_directory
+from isolux.io.ids import IdFrom
+from isolux.verbs.audit import Audit
+from isolux.verbs.compare.joining import same_people
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Run, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.notes import Caution, by_severity
+from isolux.vocabulary.spec import AuditSpec, recorded_spec
+from isolux.vocabulary.tables import FINDINGS
+
+__all__ = ["Comparison", "compare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two models held against each other.
+
+    ``run.disparities`` is the table of comparisons (``model_a``, ``model_b``, b − a);
+    ``run.group_metrics`` holds both models; ``rankings`` the classes by disparity, side by side.
+    """
+
+    run: Run
+    rankings: pl.DataFrame
+
+    @property
+    def disparities(self) -> pl.DataFrame:
+        """Each group's change from the first model to the second, and each gap's."""
+        return self.run.disparities
+
+    @property
+    def findings(self) -> pl.DataFrame:
+        """Who gained and who lost, in plain sentences."""
+        return self.run.findings
+
+    def report(self, out: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the comparison as a directory with its ``report.html``; return that path."""
+        from isolux.report.html import write_comparison
+
+        where = run_directory.save(
+            self.run,
+            out,
+            overwrite=overwrite,
+            extra=lambda folder: write_comparison(self.run, folder / "report.html"),
+        )
+        return where / "report.html"
+
+
+def compare(
+    a: Audit | Run | str | Path,
+    b: Audit | Run | str | Path,
+    *,
+    id_from: IdFrom | None = None,
+    allow_disagreement: float = 0.0,
+) -> Comparison:
+    """Compare two models that were audited on the same people.
+
+    Parameters
+    ----------
+    a, b : Audit, Run or path
+        Two audits of one task by the same attributes. The first one's settings and attributes
+        are used for both.
+    id_from : {"column", "basename", "stem"}, optional
+        The part of the ids by which the two name people; not given: the whole id. The number of
+        a row is no id.
+    allow_disagreement : float
+        Share of those who meet, 0 to 1, that may have another truth, group or file name in the
+        second run; the first one's are used.
+
+    Returns
+    -------
+    Comparison
+        ``.disparities`` has one row per metric and group: value of b less value of a on the
+        people whom both scored, with interval and adjusted p.
+
+    Raises
+    ------
+    JoinError
+        When the two have nobody in common, name their people by row numbers of different files,
+        or do not agree on the truth or the groups of those who meet.
+    SpecError
+        When they are of different tasks.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> from isolux.verbs.audit import audit
+    >>> who = pl.DataFrame({"unit_id": [str(i) for i in range(400)],
+    ...                     "light": ["day", "night"] * 200})
+    >>> scored = lambda name, v: who.select("unit_id", model=pl.lit(name), value=pl.Series(v * 100))
+    >>> old = audit(scored("old", [1.0, 1.0, 1.0, 0.0]), who, by="light", replicates=500)
+    >>> new = audit(scored("new", [1.0, 1.0, 0.0, 1.0]), who, by="light", replicates=500)
+    >>> change = compare(old, new).disparities.filter(kind="model_difference")
+    >>> change.select("group_a", "value").rows()
+    [('everyone', 0.0), ('day', -0.5), ('night', 0.5)]
+    """
+    first, second = _run(a), _run(b)
+    spec = _shared_spec(first, second)
+    names = _names(first, second)
+    same = same_people(first, second, spec, id_from, allow_disagreement)
+    scores = _together(first, second, names, same.units)
+    members = membership(
+        first.attributes, spec.groups.by, groupings(spec.groups, first.attributes),
+        units=scores.judged_units(),
+    )  # fmt: skip
+    estimates = measure_groups(scores, members.frame, spec.statistics)
+    compared = compare_models(estimates, spec.comparing, names)
+    run = Run(
+        record=_record(
+            first, second, spec, names, (*same.notes, *scores.notes), compared.family, estimates
+        ),
+        scores=scores.units,
+        attributes=first.attributes,
+        group_metrics=estimates.table(),
+        disparities=compared.table,
+        findings=FINDINGS.empty(),
+        evidence=dict(scores.evidence),
+    )
+    explained = registry.load("analyses", "model_changes").explain(run)
+    return Comparison(
+        replace(run, findings=explained.findings),
+        class_rankings(run.group_metrics, names),
+    )
+
+
+def _run(source: Audit | Run | str | Path) -> Run:
+    if isinstance(source, Audit):
+        return source.run
+    return source if isinstance(source, Run) else run_directory.load(source)
+
+
+def _shared_spec(first: Run, second: Run) -> AuditSpec:
+    tasks = [run.record.get("task") for run in (first, second)]
+    if tasks[0] != tasks[1]:
+        raise SpecError(
+            "the two runs are of different tasks",
+            expected="two models on one task",
+            found=f"{tasks[0]} and {tasks[1]}",
+        )
+    return recorded_spec(first.record)
+
+
+def _names(first: Run, second: Run) -> tuple[str, str]:
+    a, b = (_one_model(run) for run in (first, second))
+    return (a, b) if a != b else (f"{a} (first)", f"{b} (second)")
+
+
+def _one_model(run: Run) -> str:
+    names = run.scores["model"].unique().to_list()
+    if len(names) != 1:
+        raise SpecError(
+            "a run to compare holds no single model",
+            expected="one model in each run",
+            found=", ".join(map(str, names)) or "none",
+        )
+    return str(names[0])
+
+
+def _together(first: Run, second: Run, names: tuple[str, str], units_b: pl.DataFrame) -> Scores:
+    """Stack both runs' scores and evidence, for the people and metrics that both scored."""
+    info = (
+        registry.task_info(str(first.record["task"]))
+        if first.record["task"] in registry.names("tasks")
+        else None
+    )
+    shared = units_b["as_first"]
+    key = ["metric", "label", "threshold", "unit_id"]
+    a = first.scores.filter(pl.col("unit_id").is_in(shared.implode()))
+    a = a.with_columns(model=pl.lit(names[0]))
+    b = _as_first(second.scores, units_b).with_columns(model=pl.lit(names[1]))
+    b = b.drop("cluster_id").join(
+        a.select("unit_id", "cluster_id").unique("unit_id"), on="unit_id", how="left"
+    )
+    columns = a.columns
+    a, b = (
+        one.join(other.filter(pl.col("value").is_not_null()), on=key, how="semi", nulls_equal=True)
+        for one, other in ((a, b), (b, a))
+    )
+    units = pl.concat([a.select(columns), b.select(columns)])
+    evidence: dict[str, pl.DataFrame] = {}
+    compared = first.evidence.keys() & second.evidence.keys()
+    if info is not None and info.predictions == "outputs":
+        compared = set()  # pairs and false positives have no single person to be paired by
+    clusters = a.select("unit_id", "cluster_id").unique("unit_id")
+    for name in compared:
+        ea = first.evidence[name].filter(pl.col("unit_id").is_in(shared.implode()))
+        eb = _as_first(second.evidence[name], units_b)
+        both = [e.with_columns(model=pl.lit(n)) for e, n in zip((ea, eb), names, strict=True)]
+        stacked = pl.concat(both, how="vertical_relaxed").drop("cluster_id")
+        evidence[name] = stacked.join(clusters, on="unit_id", how="inner", maintain_order="left")
+    if info is None:
+        from isolux.verbs._in_memory import as_scores
+
+        info = as_scores(units).info
+    wanted = set(first.record.get("metrics", [])) & set(second.record.get("metrics", []))
+    kept = tuple(m for m in info.metrics if m.name in wanted)
+    left = [m.name for m in kept if m.statistic is not None and m.evidence not in evidence]
+    told = f"Not compared, for want of a pairing by person: {', '.join(left)}."
+    return Scores(units, replace(info, metrics=kept), evidence, (told,) if left else ())
+
+
+def _as_first(frame: pl.DataFrame, units_b: pl.DataFrame) -> pl.DataFrame:
+    joined = frame.join(units_b, on="unit_id", how="inner", maintain_order="left")
+    return joined.with_columns(unit_id=pl.col("as_first")).drop("as_first")
+
+
+def _record(
+    first: Run,
+    second: Run,
+    spec: AuditSpec,
+    names: Sequence[str],
+    said: tuple[str, ...],
+    family: tuple[str, int],
+    estimates: Any,
+) -> dict[str, Any]:
+    n = round(float(estimates.design.totals()[0, 0]))
+    alone = [run.scores["unit_id"].n_unique() - n for run in (first, second)]
+    notes: list[str] = list(said)
+    notes += [
+        f"{count:,} people of {name} are not scored by both models and were left out."
+        for name, count in zip(names, alone, strict=True)
+        if count
+    ]
+    for name, run in zip(names, (first, second), strict=True):
+        notes += [Caution(f"{name}: {text}") for text in run.record.get("warnings") or ()]
+    warnings, plain = by_severity(notes)
+    inputs = {f"{n}: {k}": v for n, r in zip(names, (first, second), strict=True)
+              for k, v in r.record.get("inputs", {}).items()}  # fmt: skip
+    return {
+        **{k: first.record.get(k) for k in ("isolux", "dataset", "task", "versions", "references")},
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "spec": spec.flat(),
+        "model": " and ".join(names),
+        "models": list(names),
+        "metrics": list(dict.fromkeys(m.metric for m in estimates.measures)),
+        "inputs": inputs,
+        "seed": spec.statistics.seed,
+        "warnings": warnings,
+        "notes": plain,
+        "clusters": {
+            **first.record.get("clusters", {}),
+            "n_clusters": estimates.design.n_clusters,
+            "n_units": n,
+        },
+        "families": {family[0]: family[1]},
+    }

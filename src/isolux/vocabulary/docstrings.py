@@ -1,0 +1,84 @@
+"""What a function's docstring says of its parameters: the one place where an option is described.
+
+A plugin and a public function describe each parameter once, in numpydoc form; ``--help`` and
+``isolux list`` show its first sentence.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+__all__ = ["described_parameters", "first_sentence"]
+
+_HEAD = re.compile(r"^(?P<names>\*{0,2}\w+(?:,\s+\*{0,2}\w+)*)(?: :.*)?$")
+_ELSEWHERE = re.compile(r"As in (\w+)")
+_UNDERLINE = re.compile(r"^-{3,}$")
+# A sentence ends at a full stop before a capital; "e.g. Asian" and "Table 7. It" do not decide it.
+_END = re.compile(r"(?<=[^.][a-z0-9)\"'`%:²])\.\s+(?=[A-Z\"`(])")
+
+
+@cache
+def described_parameters(function: Callable[..., Any]) -> dict[str, str]:
+    """Map each parameter that a numpydoc docstring names to what it says of it, on one line.
+
+    What is described "As in detection" has the description of that plugin of the same room.
+
+    Examples
+    --------
+    >>> def score(*, scale: float = 1.0):
+    ...     '''Score.
+    ...
+    ...     Parameters
+    ...     ----------
+    ...     scale : float
+    ...         What a box is divided by.
+    ...         In pixels.
+    ...     '''
+    >>> described_parameters(score)
+    {'scale': 'What a box is divided by. In pixels.'}
+    """
+    lines = (inspect.getdoc(function) or "").splitlines()
+    found: dict[str, list[str]] = {}
+    names: list[str] = []
+    inside = False
+    for at, line in enumerate(lines):
+        below = lines[at + 1] if at + 1 < len(lines) else ""
+        if _UNDERLINE.match(below):
+            inside = line.strip() in {"Parameters", "Other Parameters"}
+            names = []
+        elif inside and not _UNDERLINE.match(line):
+            head = _HEAD.match(line)
+            if head:
+                names = [name.strip().lstrip("*") for name in head["names"].split(",")]
+            elif line.strip():
+                for name in names:
+                    found.setdefault(name, []).append(line.strip())
+    said = {name: " ".join(parts) for name, parts in found.items()}
+    return {name: _looked_up(function, name, text) for name, text in said.items()}
+
+
+def _looked_up(function: Callable[..., Any], name: str, text: str) -> str:
+    """Follow "As in detection" to where a parameter is described."""
+    told = _ELSEWHERE.match(text)
+    room = ".".join(function.__module__.split(".")[:2])
+    if told is None or importlib.util.find_spec(f"{room}.{told[1]}") is None:
+        return text
+    other = getattr(importlib.import_module(f"{room}.{told[1]}"), function.__name__, None)
+    return described_parameters(other).get(name, text) if callable(other) else text
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence, without its full stop and its marks of code.
+
+    Examples
+    --------
+    >>> first_sentence("What ``recall`` is read at. In pixels.")
+    'What recall is read at'
+    """
+    return _END.split(text, maxsplit=1)[0].rstrip(".").replace("``", "")

@@ -1,0 +1,34 @@
+"""Notes of a run, and those among them that must be read before any number: ``Caution``.
+
+Every room that leaves something out says so in a note. Most notes explain; a caution says that the
+numbers may be wrong. Both travel in the same tuples (``Dataset.notes``, ``Scores.notes``), and
+``by_severity`` parts them where the run is written down: the screen and the report's first screen
+show ``record["warnings"]`` before they show a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = ["Caution", "by_severity"]
+
+
+class Caution(str):
+    """A note that must be read first: the numbers beside it may be wrong.
+
+    A text like any other note, so that it travels wherever notes do.
+
+    Examples
+    --------
+    >>> by_severity(["Two rows were left out.", Caution("The boxes leave their images.")])
+    (['The boxes leave their images.'], ['Two rows were left out.'])
+    """
+
+    __slots__ = ()
+
+
+def by_severity(notes: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Part notes into cautions and the others, each once and in the order given."""
+    once = list(dict.fromkeys(notes))
+    cautions = [str(note) for note in once if isinstance(note, Caution)]
+    return cautions, [note for note in once if not isinstance(note, Caution)]

@@ -1,0 +1,27 @@
+"""Settings of comparisons: with whom, under which correction, by which formula."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from isolux.vocabulary.spec.stage import Stage, setting
+from isolux.vocabulary.spec.statistics import Statistics
+
+__all__ = ["Comparing", "Correction", "Disparity"]
+
+Correction = Literal["max-t", "holm", "bonferroni", "bh", "none"]
+
+
+class Disparity(Stage):
+    """How groups are compared."""
+
+    reference: tuple[str, ...] = setting(
+        (), 'compare with one group only: "race=White"; default: all pairs', often=True
+    )
+    correction: Correction = setting("max-t", "how the family of tests is corrected")
+    ddof: Literal[0, 1] = setting(1, "degrees of freedom of standard deviations")
+    log_base: float = setting(10.0, "base of log ratios", gt=1)
+
+
+class Comparing(Statistics, Disparity):
+    """All that a comparison of groups reads: ``statistics`` and ``disparity`` in one."""

@@ -1,0 +1,16 @@
+"""Settings of what is said about why groups differ."""
+
+from __future__ import annotations
+
+from isolux.vocabulary.spec.stage import Stage, setting
+
+__all__ = ["Explain"]
+
+
+class Explain(Stage):
+    """Which analyses run with the audit, and their settings."""
+
+    analyses: tuple[str, ...] = setting(
+        (), "analyses to run with the audit: `isolux list analyses`", flat="explain", often=True
+    )
+    analysis_option: tuple[str, ...] = setting((), "a setting of an analysis, ANALYSIS.NAME=VALUE")

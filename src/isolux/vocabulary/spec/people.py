@@ -1,0 +1,39 @@
+"""Settings of the people who are judged: where they are, who stays, what else is known of them."""
+
+from __future__ import annotations
+
+from isolux.vocabulary.spec.stage import Stage, setting
+
+__all__ = ["People"]
+
+
+class People(Stage):
+    """Who is judged, and how their dataset is read."""
+
+    data: str = setting(..., "what to audit, as NAME:PATH (table:people.csv)", often=True)
+    id: str | None = setting(None, "the column that identifies a row")
+    separator: str | None = setting(None, "what separates several values in one cell")
+    cluster: str | None = setting(
+        None,
+        "what was sampled independently, such as subject or household; default: the dataset's "
+        "own, or each row",
+        often=True,
+    )
+    only: tuple[str, ...] = setting(
+        (), 'who is judged: "age>=20", "race=Black,White", "people_in_image=1"'
+    )
+    withdrawn: str | None = setting(
+        None, "file with the ids of people who withdrew: they and their photos are left out"
+    )
+    images: str | None = setting(
+        None, "the folder of the dataset's pictures, where they are not beside the data"
+    )
+    derive: tuple[str, ...] = setting(
+        (), "attributes to compute beside those of --by: `isolux list attributes`"
+    )
+    data_option: tuple[str, ...] = setting(
+        (), "a setting of the dataset's own, NAME=VALUE (votes=top)"
+    )
+    repair_ages: bool = setting(
+        default=False, description="turn spreadsheet-damaged ages (9-Mar) back into ranges"
+    )

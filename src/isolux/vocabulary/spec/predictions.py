@@ -1,0 +1,40 @@
+"""Settings of a model's answers: where they are and how they meet the people."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from isolux.vocabulary.spec.stage import Stage, setting
+
+__all__ = ["IdFrom", "Predictions"]
+
+IdFrom = Literal["column", "basename", "stem"]
+
+
+class Predictions(Stage):
+    """The model's answers, their columns, and what they are joined on."""
+
+    file: str | None = setting(
+        None, "file with the model's answers", flat="predictions", often=True
+    )
+    format: str | None = setting(
+        None, "format of --predictions, one of `isolux list formats`; default: recognised"
+    )
+    prediction_column: str | None = setting(None, "the column with the answer", often=True)
+    score_column: str | None = setting(
+        None, "the column with the confidence (with --positive: in that class)"
+    )
+    score_scale: float = setting(1.0, "confidences run from 0 to this number", gt=0)
+    detected_column: str | None = setting(
+        None, "column that is 0, false or empty where no face was found"
+    )
+    prediction_id: str | None = setting(
+        None, "the column of --predictions that identifies a row; default: found"
+    )
+    id_from: IdFrom = setting(
+        "column", "join on the whole id, its last path part, or that without its suffix"
+    )
+    model_name: str | None = setting(None, "what to call the model", often=True)
+    prediction_option: tuple[str, ...] = setting(
+        (), "a setting of the format's own, NAME=VALUE (kind=masks)"
+    )

@@ -1,0 +1,72 @@
+"""One stage's settings: the class that every stage's are, and how one setting is declared."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.fields import FieldInfo
+
+__all__ = ["Stage", "flat_names", "setting"]
+
+
+class Stage(BaseModel):
+    """Settings of one stage of an audit. They cannot be changed; unknown names are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _listed(cls, values: Any) -> Any:
+        """Take values as files and command lines write them."""
+        if not isinstance(values, dict):
+            return values
+        return {name: _typed(cls.model_fields.get(name), value) for name, value in values.items()}
+
+
+def _typed(field: FieldInfo | None, value: Any) -> Any:
+    """Take one item as a list of one, and as a number the text of one of a few numbers."""
+    if field is None:
+        return value
+    if isinstance(field.get_default(), tuple) and isinstance(value, str | int):
+        return (value,)
+    if get_origin(field.annotation) is Literal and isinstance(value, str):
+        return next((word for word in get_args(field.annotation) if str(word) == value), value)
+    return value
+
+
+def setting(
+    default: Any, description: str, *, flat: str | None = None, often: bool = False, **limits: Any
+) -> Any:
+    """Declare a setting: its default, what it does, and the limits of its value.
+
+    Parameters
+    ----------
+    default : object
+        ``...`` where it must be given.
+    description : str
+        What help, report and errors say it is, with its unit.
+    flat : str, optional
+        Its name as a flag and in a flat file, where that is not the field's own.
+    often : bool
+        Whether most audits need it: ``isolux audit --help`` shows those alone.
+    **limits
+        As ``pydantic.Field`` takes them: ``gt``, ``ge``, ``lt``, ``le``.
+    """
+    extra: dict[str, Any] = {"flat": flat, "often": often}
+    return Field(default, description=description, json_schema_extra=extra, **limits)
+
+
+def flat_names(stage: type[Stage]) -> dict[str, str]:
+    """Map each field of a stage to its name as a flag, ``_`` standing for ``-``.
+
+    Examples
+    --------
+    >>> class Explain(Stage):
+    ...     analyses: tuple[str, ...] = setting((), "what to run", flat="explain")
+    >>> flat_names(Explain)
+    {'analyses': 'explain'}
+    """
+    extras = {name: field.json_schema_extra for name, field in stage.model_fields.items()}
+    told = {name: extra if isinstance(extra, dict) else {} for name, extra in extras.items()}
+    return {name: str(extra.get("flat") or name) for name, extra in told.items()}

@@ -1,0 +1,283 @@
+"""An audit's settings, whole: one part for each stage, and one flat name for each setting.
+
+A file may nest settings by stage or write them flat, as the command line does:
+
+    task: {name: detection, score_threshold: 0.5}        task: detection
+    statistics: {level: 0.9}                             score_threshold: 0.5
+                                                         level: 0.9
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError, model_validator
+
+from isolux.vocabulary import registry
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.plugin_options import Option, refuse_unknown
+from isolux.vocabulary.spec.disparity import Comparing, Disparity
+from isolux.vocabulary.spec.explain import Explain
+from isolux.vocabulary.spec.groups import Groups
+from isolux.vocabulary.spec.people import People
+from isolux.vocabulary.spec.predictions import Predictions
+from isolux.vocabulary.spec.report import Report
+from isolux.vocabulary.spec.stage import Stage, flat_names, setting
+from isolux.vocabulary.spec.statistics import Statistics
+from isolux.vocabulary.spec.task import Task, called, parameter_of, read_task, task_parameters
+from isolux.vocabulary.words import wanted
+
+__all__ = ["FLAT", "STAGES", "AuditSpec", "declared", "parse_spec", "recorded_spec"]
+
+STAGES: dict[str, type[Stage]] = {
+    "people": People,
+    "predictions": Predictions,
+    "task": Task,
+    "groups": Groups,
+    "statistics": Statistics,
+    "disparity": Disparity,
+    "explain": Explain,
+    "report": Report,
+}
+"""The parts of an audit, in the order in which they act."""
+
+FLAT: dict[str, tuple[str, str]] = {
+    flat: (stage, field)
+    for stage, kind in STAGES.items()
+    for field, flat in flat_names(kind).items()
+    if (stage, field) != ("task", "settings")
+}
+"""Every setting's flat name, and the stage and field that it is; a task's own are not here."""
+
+_OWN = "task."
+"""Before a task's setting whose name another stage has: ``task.seed``."""
+
+
+class AuditSpec(Stage):
+    """An audit, whole: settings by stage. Flat names are taken too, and go to their stage.
+
+    Examples
+    --------
+    >>> spec = AuditSpec(data="table:people.csv", by="race", level=0.9)
+    >>> spec.people.data, spec.groups.by, spec.statistics.level
+    ('table:people.csv', ('race',), 0.9)
+    """
+
+    protocol: str | None = setting(
+        None,
+        "a paper's settings, under those given, as PAPER:NAME; papers: `isolux list papers`",
+        often=True,
+    )
+    people: People
+    predictions: Predictions = Predictions()
+    task: Task = Task()
+    groups: Groups = Groups()
+    statistics: Statistics = Statistics()
+    disparity: Disparity = Disparity()
+    explain: Explain = Explain()
+    report: Report = Report()
+
+    if TYPE_CHECKING:
+
+        def __init__(self, **settings: Any) -> None: ...
+
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            """Say where a setting is that was a field of this class before it had stages."""
+            if name in FLAT:
+                stage, field = FLAT[name]
+                raise AttributeError(f"the setting {name!r} is spec.{stage}.{field}")
+            return super().__getattr__(name)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _staged(cls, values: Any) -> Any:
+        return _by_stage(values) if isinstance(values, Mapping) else values
+
+    @property
+    def comparing(self) -> Comparing:
+        """The parts ``statistics`` and ``disparity`` in one."""
+        parts = self.statistics, self.disparity
+        return Comparing(**{k: v for part in parts for k, v in part.model_dump().items()})
+
+    def said(self) -> dict[str, Any]:
+        """Return what was set, and no default, by flat names."""
+        found: dict[str, Any] = {"protocol": self.protocol} if self.protocol else {}
+        for name in STAGES:
+            part = getattr(self, name)
+            values = {field: getattr(part, field) for field in part.model_fields_set}
+            found |= _flattened(name, values)
+        return found
+
+    def flat(self) -> dict[str, Any]:
+        """Return every setting by its flat name, as JSON has it: what a run's record echoes."""
+        found: dict[str, Any] = {"protocol": self.protocol}
+        for name in STAGES:
+            found |= _flattened(name, getattr(self, name).model_dump(mode="json"))
+        return found
+
+    def updated(self, **settings: Any) -> AuditSpec:
+        """Return the spec with other values, by flat names."""
+        return AuditSpec.model_validate({**self.said(), **settings})
+
+
+def _flattened(stage: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    names = flat_names(STAGES[stage])
+    found = {names[field]: value for field, value in values.items() if field != "settings"}
+    own = values.get("settings") or {}
+    return found | {flat_name(parameter): value for parameter, value in own.items()}
+
+
+def flat_name(parameter: str) -> str:
+    """Return the flat name of a task's own setting.
+
+    Examples
+    --------
+    >>> flat_name("score_threshold"), flat_name("metrics"), flat_name("seed")
+    ('score_threshold', 'metric', 'task.seed')
+    """
+    name = called(parameter)
+    return f"{_OWN}{name}" if name in FLAT or name == "protocol" else name
+
+
+def _by_stage(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Put flat and nested settings into their stages; what no stage has is the task's own."""
+    found: dict[str, Any] = {name: {} for name in STAGES}
+    for key, value in values.items():
+        if key == "protocol":
+            found[key] = value
+        elif key in STAGES and isinstance(value, Stage):
+            found[key] |= {field: getattr(value, field) for field in value.model_fields_set}
+        elif key in STAGES and isinstance(value, Mapping):
+            _put_nested(found, key, value)
+        elif key in FLAT:
+            stage, field = FLAT[key]
+            found[stage][field] = value
+        else:
+            _put_own(found["task"], key, value)
+    return found
+
+
+def _put_nested(found: dict[str, Any], stage: str, values: Mapping[str, Any]) -> None:
+    fields = {**{field: field for field in STAGES[stage].model_fields},
+              **{flat: field for field, flat in flat_names(STAGES[stage]).items()}}  # fmt: skip
+    for key, value in values.items():
+        name = str(key).replace("-", "_")
+        if (stage, name) == ("task", "settings") and isinstance(value, Mapping):
+            for own, inner in value.items():
+                _put_own(found[stage], f"{_OWN}{own}", inner)
+        elif name in fields:
+            found[stage][fields[name]] = value
+        elif stage == "task":
+            _put_own(found[stage], f"{_OWN}{name}" if name != "option" else name, value)
+        else:
+            refuse_unknown(name, list(fields), where=f"the settings of {stage}")
+
+
+def _put_own(task: dict[str, Any], key: str, value: Any) -> None:
+    """Add to a task's own settings: NAME, task.NAME, or the texts NAME=VALUE of ``option``."""
+    own = task.setdefault("settings", {})
+    if key != "option":
+        own[parameter_of(key.removeprefix(_OWN))] = value
+        return
+    for item in (value,) if isinstance(value, str) else value:
+        name, equals, text = str(item).partition("=")
+        name = parameter_of(name.strip().replace("-", "_"))
+        if not equals or not name:
+            raise SpecError("--option is not NAME=VALUE", expected="NAME=VALUE", found=repr(item))
+        if name in own:
+            raise SpecError(
+                f"the setting {name!r} is given twice", expected="it once", found=repr(item)
+            )
+        own[name] = text.strip()
+
+
+def parse_spec(values: Mapping[str, object], *, where: str | None = None) -> AuditSpec:
+    """Make an AuditSpec of loose values, flat or nested by stage, or say which of them is wrong.
+
+    Raises
+    ------
+    SpecError
+        Naming the setting, what it takes and what it was given.
+
+    Examples
+    --------
+    >>> parse_spec({"data": "table:people.csv", "by": "race"}).groups.by
+    ('race',)
+    """
+    try:
+        spec = AuditSpec.model_validate(dict(values))
+    except ValidationError as error:
+        raise _said_plainly(error, where) from error
+    if spec.protocol is not None and "name" not in spec.task.model_fields_set:
+        return spec  # the protocol names the task; what it takes is asked once that is known
+    task = read_task(spec.task, where=where, others=[*FLAT, "protocol"])
+    return spec if task is spec.task else spec.model_copy(update={"task": task})
+
+
+def _said_plainly(error: ValidationError, where: str | None) -> SpecError:
+    """Put the first of pydantic's errors into our words."""
+    first = error.errors()[0]
+    stage, *path = (str(part) for part in first["loc"]) if first["loc"] else ("",)
+    kind = STAGES.get(stage, AuditSpec)
+    name = path[0] if path else stage
+    if name not in kind.model_fields:
+        return SpecError("the settings cannot be read", expected="NAME: VALUE", where=where)
+    flat = flat_names(kind)[name]
+    if first["type"] == "missing":
+        return SpecError(
+            f"the setting {flat!r} is not given",
+            expected=kind.model_fields[name].description,
+            where=where,
+        )
+    field = kind.model_fields[name]
+    value = first.get("input")
+    return SpecError(
+        f"the setting {flat!r} cannot be used",
+        expected=wanted(field.annotation, field.metadata),
+        found=repr(value),
+        where=where,
+    )
+
+
+def declared(name: str, task: str = "") -> Option:
+    """Return the declaration of a setting by its flat name; of a task's own that of the task.
+
+    One that is declared no longer has no description, and no value is its default.
+
+    Examples
+    --------
+    >>> declared("level").default
+    0.95
+    """
+    if name in FLAT or name == "protocol":
+        stage, field = FLAT.get(name, ("", name))
+        info = STAGES.get(stage, AuditSpec).model_fields[field]
+        default = ... if info.is_required() else info.get_default()
+        return Option(name, info.annotation, default, str(info.description))
+    known: dict[str, Option] = task_parameters(task) if task in registry.names("tasks") else {}
+    parameter = parameter_of(name.removeprefix(_OWN))
+    return known.get(parameter, Option(name, Any, ..., ""))
+
+
+def recorded_spec(record: Mapping[str, Any], **changes: Any) -> AuditSpec:
+    """Read the settings of a finished run from its record; of an older version's what is known.
+
+    Parameters
+    ----------
+    record : mapping
+        The content of ``audit.json``.
+    **changes
+        Settings to take instead, by flat names.
+    """
+    said = dict(record.get("spec") or {})
+    task = str(said.get("task") or "")
+    registered = task in registry.names("tasks")
+    own = {flat_name(name) for name in (task_parameters(task) if registered else ())}
+    # Older records hold what every task took, with None where it was not said, beside `option`.
+    told = {key for key in own & said.keys() if said[key] not in (None, [], ())}
+    known = {*FLAT, "protocol", *told, *(["option"] if registered else [])}
+    kept = {key: value for key, value in said.items() if key in known}
+    return parse_spec({**kept, **changes}, where="audit.json")

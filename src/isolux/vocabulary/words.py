@@ -1,0 +1,96 @@
+"""Types in words: what a setting takes, for help and errors, without a library's own terms."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Union, get_args, get_origin
+
+__all__ = ["choices", "listed", "wanted"]
+
+_PLAIN: dict[Any, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "yes or no",
+    type(None): "none",
+}
+_LIMITS = {"ge": "{:g} or more", "gt": "greater than {:g}", "le": "{:g} or less",
+           "lt": "less than {:g}"}  # fmt: skip
+
+
+def wanted(kind: Any, limits: Iterable[Any] = ()) -> str:
+    """Say what a type takes.
+
+    Parameters
+    ----------
+    kind : type
+        An annotation: ``int``, ``float | None``, ``Literal["keep", "drop"]``, ``Sequence[str]``.
+    limits : iterable
+        pydantic's metadata, with ``ge``, ``gt``, ``le`` or ``lt``.
+
+    Examples
+    --------
+    >>> wanted(float | None), wanted(tuple[int, ...])
+    ('a number, or none', 'whole numbers')
+    >>> wanted(Literal["keep", "drop", "both"])
+    "'keep', 'drop' or 'both'"
+    """
+    said = [
+        text.format(getattr(limit, key))
+        for limit in limits
+        for key, text in _LIMITS.items()
+        if getattr(limit, key, None) is not None
+    ]
+    parts = list(dict.fromkeys(_one(part) for part in _alternatives(kind)))
+    several = [part for part in parts if part != "none"]
+    text = listed([*several]) if several else "none"
+    text = f"{text}, {' and '.join(said)}" if said else text
+    return f"{text}, or none" if "none" in parts and several else text
+
+
+def choices(kind: Any) -> tuple[str, ...]:
+    """List the words that a type takes, if it takes some words alone.
+
+    Examples
+    --------
+    >>> choices(Literal["keep", "drop"] | None), choices(str)
+    (('keep', 'drop'), ())
+    """
+    parts = [part for part in _alternatives(kind) if part is not type(None)]
+    if len(parts) != 1 or get_origin(parts[0]) is not Literal:
+        return ()
+    return tuple(str(word) for word in get_args(parts[0]))
+
+
+def listed(words: Sequence[str], *, last: str = "or") -> str:
+    """Join words: ``a, b or c``.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"])
+    'a, b or c'
+    """
+    return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def _alternatives(kind: Any) -> list[Any]:
+    if get_origin(kind) in (Union, types.UnionType):
+        return [inner for part in get_args(kind) for inner in _alternatives(part)]
+    return [kind]
+
+
+def _one(kind: Any) -> str:
+    origin, inside = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return listed([repr(word) for word in inside])
+    if kind in _PLAIN:
+        return _PLAIN[kind]
+    if origin is not None and isinstance(origin, type):
+        if issubclass(origin, Mapping):
+            return "a mapping {name: value, other: value}"
+        if issubclass(origin, Sequence):
+            inner = _one(inside[0]) if inside else "text"
+            return {"text": "a list of words", "a whole number": "whole numbers",
+                    "a number": "numbers"}.get(inner, f"a list of {inner}")  # fmt: skip
+    return "a value of the right kind"

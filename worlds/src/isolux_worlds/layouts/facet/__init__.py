@@ -1,0 +1,285 @@
+"""A made-up world as FACET's own files, with the votes and slips of its annotators.
+
+``annotations/annotations.csv`` (a row a person), ``coco_boxes.json``, ``coco_masks.json`` (person,
+clothing, hair) and ``imgs_1`` to ``imgs_3``. What annotators perceive is drawn from the truth: a
+skin tone is three annotators' votes for two tones next to one another, anything else the label
+that two of three gave. The world's own attributes have no column in FACET; ``people.csv`` beside
+the data holds them. Gustafson et al. (2023), appendix A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from isolux_worlds._draw import stream
+from isolux_worlds.layouts._annotators import error_of, labelled, tone_votes
+from isolux_worlds.layouts._written import (
+    Ids,
+    Picture,
+    Written,
+    save_pictures,
+    write_bytes,
+    write_json,
+)
+from isolux_worlds.layouts.facet.regions import CLOTHING, HAIR, united_parts
+from isolux_worlds.photo_world.vocabulary import OCCUPATIONS
+from isolux_worlds.photo_world.world import PhotoWorld
+
+__all__ = ["ids", "write"]
+
+_ANNOTATORS = 3  # FACET's; a world may have others, but the columns hold 0 to 3
+_FOLDERS = 3
+_MARKS = (
+    ("perceived_gender_presentation", "gender_presentation_", ("masc", "fem", "non_binary", "na")),
+    ("skin_tone", "skin_tone_", ()),
+    ("age_group", "age_presentation_", ("young", "middle", "older", "na")),
+    (
+        "hair_color",
+        "hair_color_",
+        ("brown", "blonde", "grey", "na", "black", "colored", "red"),
+    ),
+    (
+        "hair_type",
+        "hairtype_",
+        ("coily", "dreadlocks", "bald", "straight", "curly", "wavy", "na"),
+    ),
+)
+_LIGHTING = ("underexposed", "dimly_lit", "well_lit", "na", "overexposed")
+_SHORT = {"masculine": "masc", "feminine": "fem"}
+_FLAGS = (
+    ("has_facial_hair", "facial_hair", "yes"),
+    ("has_tattoo", "tattoo", "yes"),
+    ("has_cap", "headwear", "cap"),
+    ("has_mask", "mask", "mask"),
+    ("has_headscarf", "headwear", "headscarf"),
+    ("has_eyeware", "eyewear", "glasses"),
+)
+
+
+def ids(world: PhotoWorld) -> Ids:
+    """Name photos ``sa_<number>.jpg`` and people by their number, as the loader does."""
+    images = world.photos.select(
+        "image_id",
+        native=pl.format("sa_{}.jpg", pl.int_range(1, pl.len() + 1)),
+        number=pl.int_range(1, pl.len() + 1),
+    )
+    people = world.people.select(
+        "person_id", "image_id", native=pl.col("person_id").cast(pl.String)
+    ).join(
+        images.select("image_id", native_image="native"),
+        on="image_id",
+        how="left",
+        maintain_order="left",
+    )
+    return Ids(images, people.drop("image_id"))
+
+
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
+    """Write the world as FACET.
+
+    Parameters
+    ----------
+    world : PhotoWorld
+    root : Path
+        An existing, empty folder.
+    pictures : iterator of Picture, optional
+        One for each photo; none: annotations alone, without masks.
+
+    Returns
+    -------
+    Written
+        The files, and the world as it was seen.
+    """
+    names = ids(world)
+    places = names.images.with_columns(
+        path=pl.format("imgs_{}/{}", 1 + pl.col("number") % _FOLDERS, "native")
+    )
+    paths = dict(places.select("image_id", "path").iter_rows())
+    world = save_pictures(world, root, pictures, paths)
+    people = world.people.join(
+        names.images.select("image_id", filename="native", number="number"),
+        on="image_id",
+        how="left",
+        maintain_order="left",
+    )
+    table = annotation_table(world, people).write_csv().encode()
+    files = [write_bytes(root, "annotations/annotations.csv", table)]
+    files.append(_boxes(world, names, people, root))
+    if "mask_counts" in people.columns:
+        files.append(_masks(world, names, people, root))
+    if pictures is not None:
+        files += paths.values()
+    return Written(tuple(files), world)
+
+
+def annotation_table(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
+    """Make ``annotations.csv``: all of FACET's columns, in its order.
+
+    Parameters
+    ----------
+    people : polars.DataFrame
+        ``world.people`` with ``filename``.
+    """
+    first = _label(world, people, "occupation", OCCUPATIONS)
+    second = "second_occupation"  # a world's own, where it has one
+    box = [pl.col(f"box_{side}").round(2) for side in "xywh"]
+    head = people.select(
+        "person_id",
+        "filename",
+        first.fill_null(people["occupation"]).alias("class1"),
+        (pl.col(second) if second in people.columns else pl.lit(None, dtype=pl.String)).alias(
+            "class2"
+        ),
+        pl.concat_str(
+            pl.lit('{"x": '),
+            box[0],
+            pl.lit(', "y": '),
+            box[1],
+            pl.lit(', "width": '),
+            box[2],
+            pl.lit(', "height": '),
+            box[3],
+            pl.lit("}"),
+        ).alias("bounding_box"),
+    )
+    parts = [head]
+    parts += [
+        _tones(world, people)
+        if name == "skin_tone"
+        else _marks(_label(world, people, name, _values(words)).replace(_SHORT), beginning, words)
+        for name, beginning, words in _MARKS
+    ]
+    parts += [_flags(world, people), _visible(people)]
+    lit = _label(world, people, "lighting", _values(_LIGHTING))
+    parts.append(_marks(lit, "lighting_", _LIGHTING))
+    return pl.concat(parts, how="horizontal")
+
+
+def _values(words: Sequence[str]) -> tuple[str, ...]:
+    """Give the world's words of FACET's columns."""
+    long = {short: word for word, short in _SHORT.items()}
+    return tuple(long.get(word, word) for word in words if word != "na")
+
+
+def _label(world: PhotoWorld, people: pl.DataFrame, name: str, known: Sequence[str]) -> pl.Series:
+    """Let the annotators label an attribute; one that the world lacks nobody can tell."""
+    if name not in people.columns:
+        return pl.Series(name, [None] * people.height, dtype=pl.String)
+    values = people[name]
+    if name == "hair_color" and "hair_type" in people.columns:  # who is bald shows none
+        values = values.set(people["hair_type"] == "bald", None)
+    return labelled(
+        values,
+        known,
+        annotators=_ANNOTATORS,
+        error=error_of(world, people),
+        random=stream(world.seed, "annotators", "facet", name),
+    )
+
+
+def _marks(labels: pl.Series, beginning: str, words: Sequence[str]) -> pl.DataFrame:
+    """Write a column of 0 and 1 for each word; a null label is ``na``."""
+    filled = labels.fill_null("na")
+    return pl.DataFrame({f"{beginning}{word}": (filled == word).cast(pl.Int64) for word in words})
+
+
+def _tones(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
+    columns = [f"skin_tone_{tone}" for tone in range(1, 11)]
+    n = people.height
+    votes = np.zeros((n, 10), dtype=np.int64)
+    known = np.zeros(n, dtype=bool)
+    if "skin_tone" in people.columns:
+        tones = people["skin_tone"].cast(pl.Int64, strict=False)
+        tones = tones.set(~tones.is_between(1, 10).fill_null(value=False), None)
+        known = tones.is_not_null().to_numpy()
+        votes[known] = tone_votes(
+            tones.drop_nulls().to_numpy(),
+            annotators=_ANNOTATORS,
+            error=error_of(world, people)[known],
+            random=stream(world.seed, "annotators", "facet", "skin_tone"),
+        )
+    counted = pl.DataFrame(votes, schema=columns, orient="row")
+    return counted.with_columns(skin_tone_na=pl.Series(np.where(known, 0, _ANNOTATORS)))
+
+
+def _flags(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
+    """Write the marks of what somebody has or wears; what cannot be told is not there."""
+    columns = {}
+    for column, name, value in _FLAGS:
+        known = sorted(people[name].unique().drop_nulls()) if name in people.columns else []
+        label = _label(world, people, name, known)
+        columns[column] = (label == value).fill_null(value=False).cast(pl.Int64)
+    return pl.DataFrame(columns)
+
+
+def _visible(people: pl.DataFrame) -> pl.DataFrame:
+    """Mark what is seen: a photo of a face shows no torso; who is nearly hidden is minimal."""
+    view = people["view"] if "view" in people.columns else pl.Series(["full"] * people.height)
+    hidden = (
+        people["occlusion"] == "heavy"
+        if "occlusion" in people.columns
+        else pl.Series([False] * people.height, dtype=pl.Boolean)
+    )
+    return pl.DataFrame(
+        {
+            "visible_torso": (view != "face").cast(pl.Int64),
+            "visible_face": pl.Series([1] * people.height, dtype=pl.Int64),
+            "visible_minimal": hidden.cast(pl.Int64),
+        }
+    )
+
+
+def _images(world: PhotoWorld, names: Ids) -> pl.DataFrame:
+    sizes = world.photos.select("image_id", "width", "height")
+    return names.images.join(sizes, on="image_id", how="left", maintain_order="left").select(
+        "width", "height", id="number", file_name="native"
+    )
+
+
+def _boxes(world: PhotoWorld, names: Ids, people: pl.DataFrame, root: Path) -> str:
+    categories = pl.DataFrame({"id": range(1, len(OCCUPATIONS) + 1), "name": OCCUPATIONS})
+    of_class = dict(categories.select("name", "id").iter_rows())
+    occupation = pl.col("occupation") if "occupation" in people.columns else pl.lit(OCCUPATIONS[0])
+    rows = people.select(
+        id="person_id",
+        image_id="number",
+        category_id=occupation.replace_strict(of_class, default=1, return_dtype=pl.Int64),
+        bbox=pl.concat_list(pl.col(f"box_{side}").round(2) for side in "xywh"),
+        person_id="person_id",
+    )
+    parts = {"images": _images(world, names), "annotations": rows, "categories": categories}
+    return write_json(root, "annotations/coco_boxes.json", parts)
+
+
+def _masks(world: PhotoWorld, names: Ids, people: pl.DataFrame, root: Path) -> str:
+    """Write person, clothing and hair masks; what is not seen of somebody has no entry."""
+    sized = people.join(
+        world.photos.select("image_id", "width", "height"),
+        on="image_id",
+        how="left",
+        maintain_order="left",
+    )
+    whole = sized.select("person_id", "number", "width", "height", counts="mask_counts")
+    parts = [
+        whole.with_columns(category_id=pl.lit(1, dtype=pl.Int64)),
+        united_parts(sized, CLOTHING).with_columns(category_id=pl.lit(2, dtype=pl.Int64)),
+        united_parts(sized, HAIR).with_columns(category_id=pl.lit(3, dtype=pl.Int64)),
+    ]
+    columns = ["person_id", "number", "width", "height", "counts", "category_id"]
+    rows = pl.concat([part.select(columns) for part in parts]).drop_nulls("counts")
+    segmentation = pl.struct(size=pl.concat_list("height", "width"), counts="counts")
+    annotations = rows.select(
+        pl.int_range(1, pl.len() + 1).alias("id"),
+        pl.col("number").alias("image_id"),
+        "category_id",
+        segmentation.alias("segmentation"),
+        pl.lit(0).alias("iscrowd"),
+        "person_id",
+    )
+    categories = pl.DataFrame({"id": [1, 2, 3], "name": ["person", "clothing", "hair"]})
+    named = {"images": _images(world, names), "annotations": annotations, "categories": categories}
+    return write_json(root, "annotations/coco_masks.json", named)

@@ -1,0 +1,220 @@
+"""A made-up world as FHIBE's own release: whole photos and aligned faces, a table of each.
+
+``data/processed/fhibe_downsampled/fhibe_downsampled.csv`` (77 columns, a row for each person in
+each photo), ``data/processed/fhibe_face_crop_align/fhibe_face_crop_align.csv`` (75 columns, a row
+for each face that is seen), ``data/raw/fhibe_downsampled/<subject>/<photo>/`` with the photo, its
+JSON and its faces. Ids are UUIDs made from the world's names. FHIBE's people speak for themselves:
+only the apparent colour of the skin is what annotators saw. Xiang et al. (2025).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import polars as pl
+
+from isolux_worlds.layouts._written import (
+    Ids,
+    Picture,
+    Written,
+    save_pictures,
+    uuid_of,
+    write_bytes,
+)
+from isolux_worlds.layouts.fhibe.columns import (
+    BODY,
+    FACE,
+    as_cells,
+    with_annotators,
+)
+from isolux_worlds.layouts.fhibe.faces import SIDE_PX, Face, write_face
+from isolux_worlds.layouts.fhibe.points import keypoint_cells, segment_cells
+from isolux_worlds.layouts.fhibe.spoken import answers
+from isolux_worlds.photo_world.world import PhotoWorld
+
+__all__ = ["ids", "write"]
+
+_RAW = "data/raw/fhibe_downsampled"
+_PROCESSED = "data/processed"
+_LITERAL = ("keypoints", "segments", "person_bbox", "face_bbox", "other_face")
+_OF_IMAGES = (
+    "image_height", "image_width", "aperture_value", "camera_distance", "camera_position",
+    "focal_length", "iso_speed_ratings", "lighting", "location_country", "location_region",
+    "manufacturer", "model", "scene", "shutter_speed_value", "user_date_captured",
+    "user_hour_captured", "weather",
+)  # fmt: skip
+
+
+def ids(world: PhotoWorld) -> Ids:
+    """Name photos by a UUID, people by those of the photo and of the subject."""
+    named = _named(world)
+    images = named.unique("image_id", maintain_order=True).select("image_id", native="photo")
+    return Ids(
+        images.with_row_index("number", offset=1).select("image_id", "native", "number"),
+        named.select("person_id", native="person", native_image="photo"),
+    )
+
+
+def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = None) -> Written:
+    """Write the world as FHIBE; see ``facet.write``. Without pictures there are no faces."""
+    named = _named(world)
+    folders = dict(
+        named.unique("image_id", maintain_order=True).select("image_id", "folder").iter_rows()
+    )
+    photos = dict(named.select("image_id", "photo").iter_rows())
+    paths = {image: f"{folder}/main_{photos[image]}.png" for image, folder in folders.items()}
+    names = dict(named.select("person_id", "person").iter_rows())
+    faces: list[Face] = []
+
+    def write_faces(picture: Picture) -> None:
+        folder = folders[picture.image_id]
+        for k, person in enumerate(picture.people.iter_rows(named=True), start=1):
+            face = write_face(picture, k, person, folder, names[person["person_id"]], root)
+            faces.extend([face] if face is not None else [])
+
+    world = save_pictures(world, root, pictures, paths, write_faces)
+    rows = _rows(world, named)
+    files = [_write_body(rows, root), *_write_json(rows, root, "main")]
+    if pictures is not None:
+        of_faces = _face_rows(rows, faces)
+        files += [_write_table(of_faces, FACE, "fhibe_face_crop_align", root)]
+        files += _write_json(of_faces, root, "faces_crop_and_align")
+        files += [*paths.values(), *of_faces["filepath"], *(m for f in faces for m in f.masks)]
+    return Written(tuple(files), world)
+
+
+def _named(world: PhotoWorld) -> pl.DataFrame:
+    """Give every person their photo's, subject's and own id, and the photo's folder.
+
+    A photo lies in the folder of its primary subject, who stands nearest.
+    """
+    people = world.people.select("person_id", "image_id", "subject_id", "layer")
+    tables = [
+        pl.DataFrame({column: names, new: [uuid_of(world.seed, column, one) for one in names]})
+        for column, new in (("image_id", "photo"), ("subject_id", "subject"))
+        for names in [people[column].unique(maintain_order=True).to_list()]
+    ]
+    for table in tables:
+        people = people.join(table, on=table.columns[0], how="left", maintain_order="left")
+    primary = pl.col("person_id").sort_by("layer", descending=True).first().over("image_id")
+    of_primary = pl.col("subject").sort_by("layer", descending=True).first().over("image_id")
+    return people.with_columns(
+        is_primary=pl.col("person_id") == primary,
+        folder=pl.format("{}/{}/{}", pl.lit(_RAW), of_primary, "photo"),
+        person=pl.format("{}_{}", "photo", "subject"),
+    )
+
+
+def _rows(world: PhotoWorld, named: pl.DataFrame) -> pl.DataFrame:
+    """Make a row for each person in each photo, lists as lists, joints and parts as text."""
+    sized = world.people.join(
+        world.photos.select("image_id", image_width="width", image_height="height"),
+        on="image_id",
+        how="left",
+        maintain_order="left",
+    )
+    placed = sized.select(
+        pl.all(), pl.col("image_width").alias("width"), pl.col("image_height").alias("height")
+    )
+    facts = pl.concat(
+        [
+            named.select(
+                image_id="photo",
+                filepath=pl.format("{}/main_{}.png", "folder", "photo"),
+                json_path=pl.format("{}/main_annos_{}.json", "folder", "photo"),
+                subject_id="subject",
+                is_primary="is_primary",
+                person_id="person_id",
+                folder="folder",
+                person="person",
+            ),
+            sized.select(
+                "image_width",
+                "image_height",
+                person_bbox=_box("box"),
+                face_bbox=_box("face"),
+            ),
+            answers(world),
+        ],
+        how="horizontal",
+    )
+    return facts.with_columns(
+        keypoint_cells(placed), segment_cells(placed), other_face=pl.lit("[]")
+    )
+
+
+def _box(which: str) -> pl.Expr:
+    sides = [pl.col(f"{which}_{side}").round(2) for side in "xywh"]
+    return pl.format("[{}, {}, {}, {}]", *sides)
+
+
+def _face_rows(rows: pl.DataFrame, faces: list[Face]) -> pl.DataFrame:
+    """Give each aligned face its row: its person's answers, its own joints and parts."""
+    own = pl.DataFrame(
+        {
+            "person_id": [face.person_id for face in faces],
+            "keypoints": [face.keypoints for face in faces],
+            "segments": [face.segments for face in faces],
+            "CelebA": [str(list(face.masks)) for face in faces],
+        },
+        schema={"person_id": pl.Int64, **dict.fromkeys(("keypoints", "segments", "CelebA"), _S)},
+    )
+    joined = rows.drop("keypoints", "segments").join(
+        own, on="person_id", how="inner", maintain_order="left"
+    )
+    stem = "{}/faces_crop_and_align_"
+    return joined.with_columns(
+        image_id="person",
+        filepath=pl.format(stem + "{}.png", "folder", "person"),
+        json_path=pl.format(stem + "annos_{}.json", "folder", "person"),
+        image_width=pl.lit(SIDE_PX),
+        image_height=pl.lit(SIDE_PX),
+    )
+
+
+_S = pl.String()
+
+
+def _write_body(rows: pl.DataFrame, root: Path) -> str:
+    return _write_table(rows, BODY, "fhibe_downsampled", root)
+
+
+def _write_table(rows: pl.DataFrame, columns: tuple[str, ...], name: str, root: Path) -> str:
+    cells = as_cells(with_annotators(rows, columns), columns)
+    return write_bytes(root, f"{_PROCESSED}/{name}/{name}.csv", cells.write_csv().encode())
+
+
+def _write_json(rows: pl.DataFrame, root: Path, kind: str) -> list[str]:
+    """Write the JSON of each photo, or of each face: what the table says, in JSON's own types."""
+    files = []
+    drop = ("folder", "person", "filepath", "person_id", "CelebA", "multiple_subjects")
+    boxes = ("person_bbox", "face_bbox") if kind != "main" else ()
+    for people in rows.drop(*drop, *boxes, strict=False).partition_by(
+        "json_path", maintain_order=True
+    ):
+        subjects = [_subject(row) for row in people.iter_rows(named=True)]
+        whole = {
+            "image_id": people["image_id"][0],
+            **{name: subjects[0][name] for name in _OF_IMAGES},
+            "humans_per_image": people.height,
+        }
+        of_people = [
+            {k: v for k, v in one.items() if k not in (*_OF_IMAGES, "image_id", "json_path")}
+            for one in subjects
+        ]
+        data = msgspec.json.encode({"image_annotation": whole, "subject_annotation": of_people})
+        files.append(write_bytes(root, people["json_path"][0], data))
+    return files
+
+
+def _subject(row: dict[str, Any]) -> dict[str, Any]:
+    """Take joints, polygons and boxes over as the JSON that they are, but for the quotes."""
+    literal = {
+        name: msgspec.Raw(str(row[name]).replace("'", '"').encode())
+        for name in _LITERAL
+        if name in row
+    }
+    return {**row, **literal}

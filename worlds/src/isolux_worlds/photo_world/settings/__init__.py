@@ -1,0 +1,172 @@
+"""A world in YAML: who lives in it, how they are photographed, who annotates, which models err how.
+
+``world.yaml -> read_world -> WorldSettings``; ``preset`` reads one of those that come with isolux.
+``people.draw_people`` draws from it, ``planted.planted`` gives the exact truth of every group.
+
+Attributes are a Bayesian network: each has ``shares``, and ``given`` a list of conditions on
+attributes named before it, of which the first that holds counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import ValidationError, model_validator
+
+from isolux.vocabulary.errors import IsoluxError, SpecError, UnknownNameError
+from isolux_worlds.photo_world.settings.checks import check_world
+from isolux_worlds.photo_world.settings.fields import (
+    AnnotatorSettings,
+    AttributeSettings,
+    Conditional,
+    EffectSettings,
+    ErrorSettings,
+    ImageSettings,
+    ModelSettings,
+    WorldFields,
+)
+from isolux_worlds.photo_world.settings.files import read_yaml_file
+from isolux_worlds.photo_world.settings.problems import first_problem
+
+__all__ = [
+    "PRESETS",
+    "AnnotatorSettings",
+    "AttributeSettings",
+    "Conditional",
+    "EffectSettings",
+    "ErrorSettings",
+    "ImageSettings",
+    "ModelSettings",
+    "WorldSettings",
+    "parse_world",
+    "preset",
+    "read_world",
+    "world_text",
+]
+
+PRESETS = ("fair", "biased", "confounded", "masked", "small_groups", "noisy_annotators")
+"""The worlds that come with isolux."""
+
+_FOLDER = Path(__file__).parent / "presets"
+
+
+class WorldSettings(WorldFields):
+    """A world, whole: ``WorldFields`` that do not contradict one another."""
+
+    @model_validator(mode="after")
+    def _sound(self) -> Self:
+        check_world(self)
+        return self
+
+    @property
+    def groupings(self) -> tuple[str, ...]:
+        """Return ``by``, or what it stands for when it is empty."""
+        return self.by or tuple(self.attributes)
+
+    def model_named(self, name: str) -> ModelSettings:
+        """Return the model of that name, or raise UnknownNameError."""
+        for model in self.models:
+            if model.name == name:
+                return model
+        raise UnknownNameError("model", name, [m.name for m in self.models], where=self.name)
+
+
+def parse_world(values: Mapping[str, Any], *, where: str | None = None) -> WorldSettings:
+    """Make a world of loose values, or say which of them is wrong.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+    where : str, optional
+        The file that they come from, for errors.
+
+    Raises
+    ------
+    SpecError
+        With the file, the key (``attributes.lighting.given[0].shares``), what was expected there
+        and what was found.
+
+    Examples
+    --------
+    >>> parse_world({"name": "empty", "households": 0})
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.SpecError: the world cannot be used as it is written
+      expected: Input should be greater than or equal to 1
+      found: 0
+      where: key 'households'
+    """
+    try:
+        return WorldSettings.model_validate(values)
+    except ValidationError as error:
+        raise first_problem(error, _settings_names(), where) from error
+    except RecursionError as error:
+        raise SpecError("the world is nested too deep to be one", where=where) from error
+    except IsoluxError as error:
+        place = ", ".join(p for p in (where, error.where) if p) or None
+        raise SpecError(
+            error.problem, expected=error.expected, found=error.found, where=place, hint=error.hint
+        ) from error
+
+
+def read_world(path: str | Path) -> WorldSettings:
+    """Read a world from a YAML file.
+
+    Words stay words (``no`` is the value no), a key that stands twice is refused, and so are
+    anchors.
+
+    Raises
+    ------
+    FileError, SpecError
+        As ``parse_world``, with the file; the file is missing, too large or not YAML.
+    """
+    return parse_world(read_yaml_file(path), where=str(path))
+
+
+def preset(name: str) -> WorldSettings:
+    """Return one of the worlds that come with isolux: see ``PRESETS``.
+
+    Raises
+    ------
+    UnknownNameError
+        There is none of that name.
+
+    Examples
+    --------
+    >>> preset("masked").by
+    ('skin_tone', 'perceived_gender_presentation', 'skin_tone*perceived_gender_presentation')
+    """
+    if name not in PRESETS:
+        raise UnknownNameError("preset", name, PRESETS)
+    return read_world(_FOLDER / f"{name}.yaml")
+
+
+def world_text(settings: WorldSettings) -> str:
+    """Write a world as YAML that ``read_world`` reads as the same world.
+
+    Examples
+    --------
+    >>> print(world_text(WorldSettings(name="plain", households=10)).splitlines()[0])
+    name: plain
+    """
+    import yaml
+
+    values = settings.model_dump(mode="json", exclude_none=True)
+    text: str = yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=100)
+    return text
+
+
+def _settings_names() -> list[str]:
+    kinds = (
+        WorldSettings,
+        AttributeSettings,
+        Conditional,
+        ImageSettings,
+        AnnotatorSettings,
+        ErrorSettings,
+        ModelSettings,
+        EffectSettings,
+    )
+    return [name for kind in kinds for name in kind.model_fields]

@@ -1,0 +1,73 @@
+"""The demonstration: a made-up population, audited as a newcomer's own table would be.
+
+What was planted is known exactly, so the report can show it beside what was found.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from isolux.io import run_directory
+from isolux.verbs.audit import Audit, run_audit
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.spec import parse_spec
+from isolux_worlds.populations.demo import demo_population, demo_settings
+from isolux_worlds.populations.planted import planted_record
+from isolux_worlds.populations.world import simulate, write_csv
+
+__all__ = ["Demonstration", "demonstrate"]
+
+_PEOPLE = "people.csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A finished demonstration and the table of made-up people that it audited."""
+
+    audit: Audit
+    people: str
+
+    @property
+    def run(self) -> Run:
+        """The audit's run."""
+        return self.audit.run
+
+    def report(self, out: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the run directory, its report and ``people.csv``; return the report's path."""
+        from isolux.report.html import write_report
+
+        data = f"table:{Path(out) / _PEOPLE}"
+        record = dict(self.run.record)
+        record["spec"] = {**record["spec"], "data": data, "out": str(out)}
+        record["inputs"] = {str(Path(out) / _PEOPLE): h for h in record["inputs"].values()}
+        run = replace(self.run, record=record)
+
+        def fill(folder: Path) -> None:
+            (folder / _PEOPLE).write_text(self.people, encoding="utf-8")
+            write_report(run, folder / "report.html")
+
+        return run_directory.save(run, out, overwrite=overwrite, extra=fill) / "report.html"
+
+
+def demonstrate(*, seed: int = 0, model: str = "aurora") -> Demonstration:
+    """Make a population whose disparities are planted, and audit it.
+
+    Parameters
+    ----------
+    seed : int
+        Of the population and of the audit.
+    model : {"aurora", "borealis"}
+        Which of the two made-up models to audit.
+    """
+    population = demo_population()
+    with tempfile.TemporaryDirectory(prefix="isolux-demo-") as folder:
+        path = write_csv(simulate(population, seed), Path(folder) / _PEOPLE)
+        settings = demo_settings(model)
+        spec = parse_spec({"data": f"table:{path}", "seed": seed, **settings})
+        audit = run_audit(spec)
+        people = Path(path).read_text(encoding="utf-8")
+    planted = planted_record(population, model)
+    run = replace(audit.run, record={**audit.run.record, "planted": planted})
+    return Demonstration(replace(audit, run=run), people)

@@ -1,0 +1,270 @@
+"""A population whose disparities are planted, hence known: the specification.
+
+``Population`` says who there is (attributes with shares), how many photos of each, and how often
+each model is right for whom. ``simulate`` (``populations/world.py``) draws people from it,
+``planted_rates`` (``populations/planted.py``) gives the true rate of every group by enumeration.
+
+Attributes are independent of one another, so a gap along an attribute that no effect names is
+zero: an honest null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+
+__all__ = ["Attribute", "Effect", "Model", "Population"]
+
+_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribute:
+    """An attribute, its values and how often each occurs.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    shares : mapping of str to float
+        Value to share of subjects (of photos, if it varies by photo); they sum to 1. The order
+        is the order of the values.
+    varies : {"subject", "photo"}
+        Whether all photos of one subject share it (ancestry), or each has its own (light).
+    adjacent : float, 0 to 1
+        Chance that the next value is carried as well, as skin tones 3 and 4 are. The last value
+        has no next.
+    unknown : float, 0 to 1
+        Chance that the value is not recorded. It acts all the same.
+    """
+
+    name: str
+    shares: Mapping[str, float]
+    varies: Literal["subject", "photo"] = "subject"
+    adjacent: float = 0.0
+    unknown: float = 0.0
+
+    def __post_init__(self) -> None:
+        total = sum(self.shares.values())
+        if not self.shares or min(self.shares.values()) <= 0 or abs(total - 1) > _TOLERANCE:
+            raise SpecError(
+                f"the shares of {self.name!r} are no distribution",
+                expected="at least one value, positive shares, a sum of 1",
+                found=f"{dict(self.shares)}, sum {total:.6g}",
+            )
+        for name in ("adjacent", "unknown"):
+            _check_unit(f"{name} of {self.name!r}", getattr(self, name), below_one=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A change of the rate at which a model is right, for some people.
+
+    Parameters
+    ----------
+    where : mapping of str to str or tuple of str
+        Attribute (or the target) to the value or values concerned. It holds where all of them
+        hold, so two attributes plant an interaction; a photo that carries several values of an
+        attribute meets it if any of them does.
+    size : float
+        What is added to the rate, or to its logit: see ``Model.scale``.
+    """
+
+    where: Mapping[str, str | tuple[str, ...]]
+    size: float
+
+    def values(self, attribute: str) -> tuple[str, ...]:
+        """Return the values of that attribute that are concerned."""
+        given = self.where[attribute]
+        return (given,) if isinstance(given, str) else tuple(given)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A fictional classifier: how often it is right, for whom, and what it says when wrong.
+
+    Parameters
+    ----------
+    name : str
+        Ends the names of its columns: ``prediction_NAME``, ``score_NAME``.
+    base_rate : float, 0 to 1
+        Share of right answers where no effect applies.
+    effects : tuple of Effect
+        Added up.
+    scale : {"accuracy", "logit"}
+        What effects are added to. On the accuracy scale a sum outside 0 to 1 is refused.
+    confusions : mapping of str to mapping of str to float
+        True class to weights of the wrong answers; a class not named errs uniformly.
+    """
+
+    name: str
+    base_rate: float
+    effects: tuple[Effect, ...] = ()
+    scale: Literal["accuracy", "logit"] = "accuracy"
+    confusions: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_unit(f"base_rate of {self.name!r}", self.base_rate, below_one=False)
+        if self.scale == "logit" and self.base_rate in (0.0, 1.0):
+            raise SpecError(
+                f"the base rate of {self.name!r} has no logit",
+                expected="more than 0 and less than 1 with scale='logit'",
+                found=repr(self.base_rate),
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Population:
+    """Subjects, their photos and attributes, and the models that judge them.
+
+    Parameters
+    ----------
+    subjects : int
+        How many; they are the independent clusters.
+    photos : int or (int, int)
+        Photos of each subject: a number, or a range from which each subject's number is drawn
+        uniformly, ends included, whatever the subject's attributes are.
+    target : Attribute
+        The truth to be predicted, one of at least two classes, always recorded.
+    attributes : tuple of Attribute
+        What people are grouped by.
+    models : tuple of Model
+        They judge the same photos. A subject who is hard for one is hard for all, as far as
+        their effects allow: subjects' rates share one uniform number.
+    icc : float, 0 to below 1
+        Intra-class correlation of being right, between photos of one subject.
+    by : tuple of str
+        Attributes and intersections (``"tone*light"``) whose true rates are wanted. Empty: each
+        attribute, and each set of them that an effect names together.
+    merge : mapping of str to mapping of str to tuple of str
+        Attribute to named unions of its values, as ``--group`` takes them. Values that no union
+        names stay groups of their own.
+    separator : str
+        Parts several values in one cell.
+    """
+
+    subjects: int
+    photos: int | tuple[int, int]
+    target: Attribute
+    attributes: tuple[Attribute, ...]
+    models: tuple[Model, ...]
+    icc: float = 0.0
+    by: tuple[str, ...] = ()
+    merge: Mapping[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
+    separator: str = ";"
+
+    def __post_init__(self) -> None:
+        _check_unit("icc", self.icc, below_one=True)
+        _check_counts(self)
+        _check_target(self)
+        _check_names(self)
+        for model in self.models:
+            for effect in model.effects:
+                _check_effect(self, effect)
+            _check_confusions(self, model)
+        for name, unions in self.merge.items():
+            for values in unions.values():
+                _check_values(self.attribute(name), values)
+        known = [a.name for a in self.attributes]
+        for name in (n for entry in self.by for n in entry.split("*")):
+            if name not in known:
+                raise UnknownNameError("attribute", name, known)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The target's classes."""
+        return tuple(self.target.shares)
+
+    @property
+    def photo_range(self) -> tuple[int, int]:
+        """Fewest and most photos of a subject."""
+        return (self.photos, self.photos) if isinstance(self.photos, int) else self.photos
+
+    def attribute(self, name: str) -> Attribute:
+        """Return the attribute or target of that name, or raise UnknownNameError."""
+        for attribute in (*self.attributes, self.target):
+            if attribute.name == name:
+                return attribute
+        raise UnknownNameError("attribute", name, [a.name for a in self.attributes])
+
+    def groupings(self) -> tuple[str, ...]:
+        """Return ``by``, or what it stands for when it is empty."""
+        if self.by:
+            return self.by
+        singles = [a.name for a in self.attributes]
+        named = [
+            "*".join(n for n in singles if n in effect.where)
+            for model in self.models
+            for effect in model.effects
+        ]
+        return tuple(dict.fromkeys([*singles, *(entry for entry in named if entry)]))
+
+
+def _check_unit(what: str, value: float, *, below_one: bool) -> None:
+    if not 0 <= value <= 1 or (below_one and value == 1):
+        raise SpecError(
+            f"{what} is out of range",
+            expected="0 or more and less than 1" if below_one else "0 to 1",
+            found=repr(value),
+        )
+
+
+def _check_counts(population: Population) -> None:
+    low, high = population.photo_range
+    if population.subjects < 1 or low < 1 or high < low:
+        raise SpecError(
+            "a population needs subjects, and photos of each",
+            expected="1 subject or more, 1 photo or more, the range's lower end first",
+            found=f"{population.subjects} subjects, {population.photos} photos",
+        )
+
+
+def _check_target(population: Population) -> None:
+    target = population.target
+    if len(target.shares) < 2 or target.adjacent or target.unknown:
+        raise SpecError(
+            f"{target.name!r} cannot be a target",
+            expected="two classes or more, one for each photo, all known",
+            found=f"{len(target.shares)} class(es), adjacent {target.adjacent}, "
+            f"unknown {target.unknown}",
+        )
+
+
+def _check_names(population: Population) -> None:
+    names = ["photo", "subject", population.target.name]
+    names += [a.name for a in population.attributes]
+    names += [f"{kind}_{m.name}" for m in population.models for kind in ("prediction", "score")]
+    twice = sorted({n for n in names if names.count(n) > 1})
+    if twice or not population.models:
+        raise SpecError(
+            "the columns of a population need names of their own, and a model to judge it",
+            expected="every name once, and one model or more",
+            found=f"{', '.join(twice) or 'no name'} twice, {len(population.models)} model(s)",
+        )
+
+
+def _check_values(attribute: Attribute, values: tuple[str, ...]) -> None:
+    for value in values:
+        if value not in attribute.shares:
+            raise UnknownNameError("value", value, attribute.shares, where=attribute.name)
+
+
+def _check_effect(population: Population, effect: Effect) -> None:
+    if not effect.where:
+        raise SpecError("an effect names nobody", hint="change the model's base_rate instead")
+    for name in effect.where:
+        _check_values(population.attribute(name), effect.values(name))
+
+
+def _check_confusions(population: Population, model: Model) -> None:
+    for truth, weights in model.confusions.items():
+        _check_values(population.target, (truth, *weights))
+        if truth in weights or min(weights.values(), default=0) < 0 or not sum(weights.values()):
+            raise SpecError(
+                f"the confusions of {truth!r} by {model.name!r} cannot be drawn from",
+                expected="weights of other classes, none negative, one of them positive",
+                found=repr(dict(weights)),
+            )

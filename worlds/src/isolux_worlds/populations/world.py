@@ -1,0 +1,171 @@
+"""Draw a population: a table of people as a newcomer would have it, and what was planted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.io.atomic import write_text
+from isolux.vocabulary.errors import UnknownNameError
+from isolux_worlds._draw import FloatArray, IntArray, stream, subject_rate
+from isolux_worlds.populations.planted import States, planted_rates, rate_table
+from isolux_worlds.populations.population import Attribute, Model, Population
+
+__all__ = ["World", "model_table", "simulate", "write_csv"]
+
+# Confidence is Beta(6, 2) when right and Beta(4, 3) when wrong, stretched over 1/classes to 1.
+# Surer when right, calibrated by nothing: no claim is planted about it.
+_SURE, _UNSURE = (6.0, 2.0), (4.0, 3.0)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """People drawn from a population, and the population's true rates.
+
+    Parameters
+    ----------
+    population : Population
+    seed : int
+    people : polars.DataFrame
+        One row per photo: ``photo`` (identifier), ``subject``, a text column per attribute
+        (several values joined by ``population.separator``; null: not recorded), the target, and
+        of each model ``prediction_NAME`` (a class) and ``score_NAME`` (confidence in it, 0 to
+        1).
+    planted : polars.DataFrame
+        See ``planted_rates``; ``planted_record`` makes a run's record of it.
+    """
+
+    population: Population
+    seed: int
+    people: pl.DataFrame
+    planted: pl.DataFrame
+
+
+def simulate(population: Population, seed: int = 0) -> World:
+    """Draw a world; the same seed gives the same world, byte for byte.
+
+    Photos of a subject are right together: see ``_draw.py``. Each attribute and model
+    has its own random stream, so adding one leaves the others' draws as they were.
+
+    Examples
+    --------
+    >>> from isolux_worlds import demo_population
+    >>> world = simulate(demo_population(), seed=1)
+    >>> world.people.columns[:4]
+    ['photo', 'subject', 'perceived_skin_tone', 'perceived_age_group']
+    """
+    low, high = population.photo_range
+    counts = stream(seed, "photos").integers(low, high, population.subjects, endpoint=True)
+    subject = np.repeat(np.arange(population.subjects), counts)
+    within = np.arange(len(subject)) - np.repeat(np.cumsum(counts) - counts, counts)
+    drawn = {
+        a.name: _draw_states(a, seed, subject, population.subjects)
+        for a in (*population.attributes, population.target)
+    }
+    columns = _identifiers(subject, within)
+    for attribute in population.attributes:
+        column = _text(attribute, drawn[attribute.name], population.separator)
+        known = _draw_known(attribute, seed, subject, population.subjects)
+        columns.append(column.set(pl.Series(~known), None))
+    truth = drawn[population.target.name]
+    columns.append(_text(population.target, truth, population.separator))
+    difficulty = stream(seed, "difficulty").random(population.subjects)[subject]
+    for model in population.models:
+        rate = subject_rate(_rate(population, model, drawn), population.icc, difficulty)
+        columns += _answers(population, model, seed, truth, rate)
+    return World(population, seed, pl.DataFrame(columns), planted_rates(population))
+
+
+def model_table(world: World, model: str) -> pl.DataFrame:
+    """Return the people with one model's answers, as columns ``prediction`` and ``score``."""
+    names = [m.name for m in world.population.models]
+    if model not in names:
+        raise UnknownNameError("model", model, names)
+    others = [f"{kind}_{n}" for n in names for kind in ("prediction", "score") if n != model]
+    plain = {f"{kind}_{model}": kind for kind in ("prediction", "score")}
+    return world.people.drop(others).rename(plain)
+
+
+def write_csv(world: World, path: str | Path, *, model: str | None = None) -> Path:
+    """Write the people as CSV, whole or not at all; with ``model``, that model's answers only.
+
+    Raises
+    ------
+    OutputError
+        If the file cannot be written.
+    """
+    table = world.people if model is None else model_table(world, model)
+    return write_text(path, table.write_csv())
+
+
+def _identifiers(subject: IntArray, within: IntArray) -> list[pl.Series]:
+    who = pl.Series("subject", subject)
+    ids = pl.select(
+        photo=pl.format("s{}_{}", who.cast(pl.String).str.zfill(5), pl.Series(within + 1)),
+        subject=pl.format("s{}", who.cast(pl.String).str.zfill(5)),
+    )
+    return ids.get_columns()
+
+
+def _draw_states(attribute: Attribute, seed: int, subject: IntArray, subjects: int) -> IntArray:
+    rng = stream(seed, "attribute", attribute.name)
+    probability = States.of(attribute).probability
+    if attribute.varies == "photo":
+        return rng.choice(len(probability), len(subject), p=probability)
+    of_subject: IntArray = rng.choice(len(probability), subjects, p=probability)[subject]
+    return of_subject
+
+
+def _draw_known(
+    attribute: Attribute, seed: int, subject: IntArray, subjects: int
+) -> npt.NDArray[np.bool_]:
+    rng = stream(seed, "unknown", attribute.name)
+    size = len(subject) if attribute.varies == "photo" else subjects
+    known = rng.random(size) >= attribute.unknown
+    return known if attribute.varies == "photo" else known[subject]
+
+
+def _text(attribute: Attribute, state: IntArray, separator: str) -> pl.Series:
+    cells = pl.Series([separator.join(c) for c in States.of(attribute).carried], dtype=pl.String)
+    return cells.gather(state).alias(attribute.name)
+
+
+def _rate(population: Population, model: Model, drawn: dict[str, IntArray]) -> FloatArray:
+    table = rate_table(population, model)
+    n = len(drawn[population.target.name])
+    at = table.rate[tuple(drawn[name] for name in table.axes)]
+    return np.broadcast_to(at, (n,)).astype(np.float64)
+
+
+def _answers(
+    population: Population, model: Model, seed: int, truth: IntArray, rate: FloatArray
+) -> list[pl.Series]:
+    rng = stream(seed, "model", model.name)
+    right = rng.random(len(rate)) < rate
+    wrong = _wrong_class(population, model)
+    # Inverse of each row's distribution function: how many steps lie below the uniform number.
+    steps = np.cumsum(wrong, axis=1)[:, :-1]  # [classes, classes - 1]
+    erred = (rng.random(len(rate))[:, None] >= steps[truth]).sum(axis=1)
+    answer = np.where(right, truth, erred)
+    floor = 1.0 / len(population.classes)
+    sure, unsure = rng.beta(*_SURE, len(rate)), rng.beta(*_UNSURE, len(rate))
+    confidence = floor + (1.0 - floor) * np.where(right, sure, unsure)
+    labels = pl.Series(list(population.classes), dtype=pl.String)
+    return [
+        labels.gather(answer).alias(f"prediction_{model.name}"),
+        pl.Series(f"score_{model.name}", confidence).round(4),
+    ]
+
+
+def _wrong_class(population: Population, model: Model) -> FloatArray:
+    """Probability of each wrong answer: ``[true class, answer]``, rows sum to 1, diagonal 0."""
+    classes = population.classes
+    weight = 1.0 - np.eye(len(classes))
+    for truth, given in model.confusions.items():
+        weight[classes.index(truth)] = [given.get(c, 0.0) for c in classes]
+    normed: FloatArray = weight / weight.sum(axis=1, keepdims=True)
+    return normed

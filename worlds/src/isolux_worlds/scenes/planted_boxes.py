@@ -1,0 +1,297 @@
+"""The true recall of every group of a scene, by enumeration.
+
+All combinations of attributes' values, occlusion, crowding and size are laid out as cells; the
+recall of a group is the mean of its cells' by their probability. Sizes are cut into narrow bins
+within which the chance of being found is taken at the middle (off by less than 1e-5); the borders
+of small, medium and large are borders of bins. Nothing is drawn: the answer is the scene's, not a
+sample's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise, product
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.vocabulary.errors import SpecError
+from isolux_worlds._draw import FloatArray, IntArray
+from isolux_worlds.populations.population import Effect
+from isolux_worlds.scenes.detector import Detector, check_detector, found_rate, overlap_shapes
+from isolux_worlds.scenes.scene import (
+    CROWDING,
+    OCCLUDED,
+    SIDE_PX,
+    SIZE,
+    SIZE_EDGES_PX,
+    Scene,
+    ends_of,
+    summed_effects,
+)
+
+__all__ = ["IOU_THRESHOLDS", "crowding_of", "planted_detection", "planted_detection_record"]
+
+IOU_THRESHOLDS = tuple(np.linspace(0.5, 0.95, 10).tolist())
+"""The ten overlaps of average recall."""
+
+_BINS = 400  # between two of the borders of sizes
+_MOST_CELLS = 20_000_000
+_SAME = 1e-12
+_SCHEMA = {
+    "model": pl.String(),
+    "metric": pl.String(),
+    "threshold": pl.Float64(),
+    "attribute": pl.String(),
+    "group": pl.String(),
+    "values": pl.List(pl.String()),
+    "share": pl.Float64(),
+    "value": pl.Float64(),
+    "difference": pl.Float64(),
+}
+_Number = TypeVar("_Number", np.float64, np.int64)
+_TRUTH = ("metric", "label", "attribute", "kind", "group_a", "group_b", "value", "note")
+
+
+def crowding_of(people: IntArray) -> IntArray:
+    """Place of the crowding of an image with so many people: alone, few (2 or 3), many."""
+    return np.digitize(people, (2, 4)).astype(np.int64)
+
+
+def planted_detection(
+    scene: Scene, detectors: tuple[Detector, ...] | Detector, thresholds: tuple[float, ...] = (0.5,)
+) -> pl.DataFrame:
+    """Give the true recall of everyone, every group and every intersection.
+
+    Parameters
+    ----------
+    scene : Scene
+        Groups are those of ``scene.by``.
+    detectors : Detector or tuple of Detector
+    thresholds : tuple of float, .5 to 1
+        Overlaps of ``recall_at_iou``.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model``; ``metric`` (``average_recall``, ``recall_at_iou``); ``threshold`` (of the
+        second, else null); ``attribute`` (null: everyone); ``group`` (display); ``values`` (list);
+        ``share`` (of people, 0 to 1); ``value`` (true recall, 0 to 1, higher is better);
+        ``difference`` (to everyone's, same unit).
+
+    Raises
+    ------
+    SpecError, UnknownNameError
+        A threshold out of range; effects of what the scene has not; more cells than can be listed.
+
+    Examples
+    --------
+    Half the people are half as large, and nothing but size matters to the detector: the groups
+    differ all the same, and within one size they do not.
+
+    >>> from isolux_worlds import Detector, Effect, Scene, SceneAttribute
+    >>> tone = SceneAttribute(name="tone", shares={"a": 0.5, "b": 0.5})
+    >>> scene = Scene(clusters=1, attributes=(tone,), by=("tone", "tone*size"),
+    ...     size_effects=(Effect({"tone": "b"}, -1.0),))
+    >>> detector = Detector(name="m", effects=(Effect({"size": "small"}, -1.5),))
+    >>> truth = planted_detection(scene, detector).filter(metric="recall_at_iou")
+    >>> truth.filter(attribute="tone")["value"].round(3).to_list()
+    [0.748, 0.636]
+    >>> truth.filter(values=["b", "small"])["value"].round(3).to_list()
+    [0.472]
+    """
+    wrong = [t for t in thresholds if not 0.5 <= t <= 1]
+    if wrong:
+        raise SpecError(
+            "no recall is planted at that overlap", expected="0.5 to 1", found=repr(wrong[0])
+        )
+    rows: list[tuple[object, ...]] = []
+    asked: list[tuple[str, float | None, tuple[float, ...]]]
+    asked = [
+        ("average_recall", None, IOU_THRESHOLDS),
+        *(("recall_at_iou", t, (t,)) for t in thresholds),
+    ]
+    for detector in (detectors,) if isinstance(detectors, Detector) else detectors:
+        check_detector(scene, detector)
+        for metric, threshold, overlaps in asked:
+            found = _rows(scene, detector, overlaps)
+            rows += [(detector.name, metric, threshold, *row) for row in found]
+    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+
+
+def planted_detection_record(scene: Scene, detector: Detector) -> list[dict[str, object]]:
+    """Say what was planted, as a run's record keeps it for the report.
+
+    One truth per attribute and intersection: the difference in average recall between the two
+    groups that lie farthest apart, and 0 where nothing was planted.
+
+    Returns
+    -------
+    list of dict
+        ``metric``, ``label``, ``attribute``, ``kind`` ("difference"), ``group_a`` (the lower),
+        ``group_b``, ``value`` (a − b, 0 to −1), ``note``.
+
+    Examples
+    --------
+    >>> from isolux_worlds import confounded_scene
+    >>> record = planted_detection_record(*confounded_scene("nothing"))
+    >>> [(r["attribute"], r["value"]) for r in record][:2]
+    [('tone', 0.0), ('size', 0.0)]
+    """
+    truth = planted_detection(scene, detector, ()).drop_nulls("attribute")
+    ends = truth.group_by("attribute", maintain_order=True).agg(
+        group_a=pl.col("group").get(pl.col("value").round(12).arg_min()),
+        group_b=pl.col("group").get(pl.col("value").round(12).arg_max()),
+        first=pl.col("group").get(0),
+        second=pl.col("group").get(1, null_on_oob=True),
+        value=(pl.col("value").min() - pl.col("value").max()).round(12),
+    )
+    same = pl.col("value").abs() < _SAME
+    told = ends.with_columns(
+        metric=pl.lit("average_recall"),
+        label=pl.lit(None, dtype=pl.String),
+        kind=pl.lit("difference"),
+        group_a=pl.when(same).then("first").otherwise("group_a"),
+        group_b=pl.when(same).then("second").otherwise("group_b"),
+        value=pl.when(same).then(0.0).otherwise("value"),
+        note=pl.when(same).then(pl.lit("nothing was planted here")).otherwise(pl.lit("")),
+    )
+    return told.drop_nulls("group_b").select(*_TRUTH).to_dicts()
+
+
+@dataclass(frozen=True, slots=True)
+class _Cells:
+    """Combinations of values, one axis each, the last one narrow bins of size.
+
+    ``code`` broadcasts over the axes; ``share`` is whole and sums to 1.
+    """
+
+    names: tuple[str, ...]
+    code: dict[str, IntArray]
+    octaves: FloatArray
+    share: FloatArray
+
+
+def _cells(scene: Scene, detector: Detector, entry: str | None) -> _Cells:
+    """Lay out what an effect or a grouping names, crowding, occlusion and size.
+
+    Attributes are independent, so that the others can be left out.
+    """
+    named = set(entry.split("*") if entry else ())
+    effects: tuple[Effect, ...] = (
+        *scene.size_effects,
+        *scene.occlusion_effects,
+        *detector.effects,
+        *detector.overlap_effects,
+    )
+    named |= {n for effect in effects for n in effect.where}
+    held = [a for a in scene.attributes if a.name in named]
+    edges = _edges()
+    names = (*(a.name for a in held), CROWDING[0], OCCLUDED[0], SIZE[0])
+    lengths = [len(scene.values[n]) for n in names[:-1]] + [len(edges) + 1]
+    if np.prod(lengths) > _MOST_CELLS:
+        raise SpecError(
+            "there are too many combinations of values to list",
+            expected=f"at most {_MOST_CELLS:,}",
+            found=f"{int(np.prod(lengths)):,} of {', '.join(names)}",
+            hint="intersect fewer attributes, or name fewer in effects",
+        )
+    shaped = {
+        n: _along(np.arange(k), i, len(names))
+        for i, (n, k) in enumerate(zip(names, lengths, strict=True))
+    }
+    share = np.ones([1] * len(names))
+    for i, attribute in enumerate(held):
+        share = share * _along(np.array(list(attribute.shares.values())), i, len(names))
+    share = share * _along(_crowding_shares(scene), len(held), len(names))
+    values = scene.values
+    logit = np.log(scene.occluded / (1 - scene.occluded))
+    hidden = 1 / (1 + np.exp(-(logit + summed_effects(scene.occlusion_effects, values, shaped))))
+    share = share * np.where(shaped[OCCLUDED[0]] == 1, hidden, 1 - hidden)
+    mean = np.log2(scene.side_px) + summed_effects(scene.size_effects, values, shaped)
+    share = share * _bin_shares(mean, scene.side_spread, edges)
+    middle = np.concatenate([[edges[0]], (edges[1:] + edges[:-1]) / 2, [edges[-1]]])
+    size = np.digitize(2.0**middle, SIZE_EDGES_PX)
+    code = shaped | {SIZE[0]: _along(size, len(names) - 1, len(names))}
+    octaves = _along(middle - np.log2(scene.side_px), len(names) - 1, len(names))
+    return _Cells(names, code, octaves, np.broadcast_to(share, lengths))
+
+
+def _along(values: npt.NDArray[_Number], axis: int, n_axes: int) -> npt.NDArray[_Number]:
+    return values.reshape([-1 if i == axis else 1 for i in range(n_axes)])
+
+
+def _edges() -> FloatArray:
+    """Borders of the bins in log2 of the side; beyond the ends all have the end's side."""
+    borders = np.log2([SIDE_PX[0], *SIZE_EDGES_PX, SIDE_PX[1]])
+    parts = [np.linspace(a, b, _BINS + 1)[:-1] for a, b in pairwise(borders)]
+    return np.concatenate([*parts, borders[-1:]])
+
+
+def _bin_shares(mean: FloatArray, spread: float, edges: FloatArray) -> FloatArray:
+    """Probability of each bin, the two ends' included: along a last axis of ``mean``."""
+    from scipy.special import ndtr
+
+    below = ndtr((edges - mean) / spread)
+    zero, one = np.zeros_like(below[..., :1]), np.ones_like(below[..., :1])
+    return np.diff(np.concatenate([zero, below, one], axis=-1), axis=-1)
+
+
+def _crowding_shares(scene: Scene) -> FloatArray:
+    """Share of people (not of images) in images of each crowding."""
+    low, high = ends_of(scene.people)
+    number = np.arange(low, high + 1)
+    held = np.bincount(crowding_of(number), weights=number, minlength=3)
+    return np.asarray(held / number.sum())
+
+
+def _recall(
+    scene: Scene, detector: Detector, cells: _Cells, overlaps: tuple[float, ...]
+) -> FloatArray:
+    """Chance of being found at an overlap, mean over overlaps, of each cell."""
+    from scipy.special import betaincc
+
+    rate = found_rate(scene, detector, cells.code, cells.octaves)
+    a, b = overlap_shapes(scene, detector, cells.code)
+    shapes, which = np.unique(np.stack([a.ravel(), b.ravel()]), axis=1, return_inverse=True)
+    beyond = [betaincc(shapes[0], shapes[1], (t - 0.5) / 0.5) for t in overlaps]
+    reached = np.mean(beyond, axis=0)[which.ravel()].reshape(a.shape)
+    return np.broadcast_to(rate * reached, cells.share.shape)
+
+
+def _rows(
+    scene: Scene, detector: Detector, overlaps: tuple[float, ...]
+) -> list[tuple[object, ...]]:
+    cells = _cells(scene, detector, None)
+    everyone = float((cells.share * _recall(scene, detector, cells, overlaps)).sum())
+    rows: list[tuple[object, ...]] = [(None, "everyone", [], 1.0, everyone, 0.0)]
+    for entry in scene.groupings:
+        names = entry.split("*")
+        cells = _cells(scene, detector, entry)
+        value = _recall(scene, detector, cells, overlaps)
+        share, mean = _collapsed(cells, value, names, [len(scene.values[n]) for n in names])
+        for place, group in zip(
+            np.ndindex(*share.shape), product(*(scene.values[n] for n in names)), strict=True
+        ):
+            if share[place] > 0:
+                of_group, held = float(mean[place]), float(share[place])
+                name = " × ".join(group)
+                rows.append((entry, name, list(group), held, of_group, of_group - everyone))
+    return rows
+
+
+def _collapsed(
+    cells: _Cells, value: FloatArray, names: list[str], lengths: list[int]
+) -> tuple[FloatArray, FloatArray]:
+    """Share and mean value of each combination of these attributes' values."""
+    key = np.zeros([1] * len(cells.names), dtype=np.int64)
+    for name, length in zip(names, lengths, strict=True):
+        key = key * length + cells.code[name]
+    flat = np.broadcast_to(key, cells.share.shape).ravel()
+    n = int(np.prod(lengths))
+    share = np.bincount(flat, weights=cells.share.ravel(), minlength=n).astype(np.float64)
+    total = np.bincount(flat, weights=(cells.share * value).ravel(), minlength=n)
+    mean: FloatArray = np.divide(total, share, out=np.full(n, np.nan), where=share > 0)
+    return share.reshape(lengths), mean.reshape(lengths)

@@ -1,0 +1,204 @@
+"""A made-up world, written as a dataset with models' answers to it and the truth beside.
+
+``settings -> draw_people -> render -> layout's files -> simulated models' files``, into a folder
+that stands whole or not at all::
+
+    DIR/world.yaml       the world, which draws the same one again
+    DIR/planted.json     the true rate of every group, model by model
+    DIR/people.csv       everybody and all that is known of them, under the ids of the data
+    DIR/data/            the layout's own files
+    DIR/predictions/     a folder for each model
+    DIR/README.txt       the commands that audit it
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from isolux.io.atomic import staged_directory
+from isolux.vocabulary.errors import OutputError, UnknownNameError
+from isolux_worlds.layouts import LAYOUTS, Picture
+from isolux_worlds.photo_world.people import draw_people
+from isolux_worlds.photo_world.settings import PRESETS, WorldSettings, preset, read_world
+from isolux_worlds.photo_world.world import PhotoWorld
+from isolux_worlds.synthesis.answers import people_table, write_occupations, write_ways
+from isolux_worlds.synthesis.texts import commands, guide, stamped_world, truth
+
+__all__ = ["Progress", "Synthesized", "synthesize", "world_named"]
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much of it is, and of how much."""
+
+_MARK = ("world.yaml", "planted.json")
+"""The files that make a directory a written world; one without them is never replaced."""
+
+_MOST_WORKERS = 4
+_OWN = {*_MARK, "README.txt", "people.csv", "data", "predictions"}
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesized:
+    """A written world.
+
+    Parameters
+    ----------
+    path : Path
+        The directory.
+    world : PhotoWorld
+        As it was seen, if it was painted.
+    commands : tuple of str
+        The audits that its README.txt names, to be run in the directory.
+    notes : tuple of str
+        What a reader must know.
+    seconds : float
+        How long it took.
+    """
+
+    path: Path
+    world: PhotoWorld
+    commands: tuple[str, ...]
+    notes: tuple[str, ...]
+    seconds: float
+
+
+def world_named(text: str | Path) -> WorldSettings:
+    """Return the preset of that name, or the world of that YAML file.
+
+    Raises
+    ------
+    UnknownNameError
+        Neither a preset nor a file.
+
+    Examples
+    --------
+    >>> world_named("fair").name
+    'fair'
+    """
+    if str(text) in PRESETS:
+        return preset(str(text))
+    if not Path(text).suffix and not Path(text).exists():
+        raise UnknownNameError("preset or file of a world", str(text), PRESETS)
+    return read_world(text)
+
+
+def synthesize(
+    settings: WorldSettings | str | Path,
+    out: str | Path,
+    *,
+    layout: str = "facet",
+    seed: int | None = None,
+    pixels: bool = True,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Synthesized:
+    """Write a world, pictures and all, with its simulated models' answers.
+
+    One picture is held at a time; what is kept of all of them is who is seen where.
+
+    Parameters
+    ----------
+    settings : WorldSettings, str or Path
+        A world, a preset's name or a YAML file.
+    out : str or Path
+        The directory to make, whole or not at all.
+    layout : str
+        One of ``isolux_worlds.layouts.LAYOUTS``: whose files.
+    seed : int, optional
+        In place of the world's own.
+    pixels : bool
+        Paint the pictures; without them there are no masks, and no task that needs any.
+    overwrite : bool
+        Replace a directory that holds a written world.
+    progress : callable, optional
+
+    Returns
+    -------
+    Synthesized
+
+    Raises
+    ------
+    IsoluxError
+        The world cannot be used; there is no such layout; the directory exists.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> small = world_named("biased").model_copy(update={"households": 20})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     done = synthesize(small, Path(folder) / "world", pixels=False)
+    ...     sorted(path.name for path in done.path.iterdir())
+    ['README.txt', 'data', 'people.csv', 'planted.json', 'predictions', 'world.yaml']
+    """
+    began = time.monotonic()
+    if layout not in LAYOUTS:
+        raise UnknownNameError("layout", layout, LAYOUTS)
+    chosen = LAYOUTS[layout]
+    found = settings if isinstance(settings, WorldSettings) else world_named(settings)
+    if seed is not None:
+        found = found.model_copy(update={"seed": seed})
+    target, tell = Path(out).expanduser(), progress or _nobody
+    if overwrite:
+        _refuse_more(target)
+    with staged_directory(target, overwrite=overwrite, marks=_MARK, what="world") as stage:
+        drawn = draw_people(found)
+        (stage / "data").mkdir()
+        pictures = _pictures(drawn, tell) if pixels else None
+        written = chosen.write(drawn, stage / "data", pictures)
+        world = written.world
+        people_table(world, chosen).write_csv(stage / "people.csv")
+        for model in found.models:
+            folder = stage / "predictions" / model.name
+            folder.mkdir(parents=True)
+            write_occupations(world, stage / "people.csv", model, folder)
+        ways = tuple(way for way in chosen.audits.ways if pixels or not way.pictures)
+        write_ways(world, layout, chosen, ways, stage, tell)
+        audits = commands(found, layout, chosen, ways, stage)
+        told = guide(found, layout, chosen, audits, written.notes, pixels=pixels)
+        texts = {
+            "README.txt": told,
+            "world.yaml": stamped_world(found, layout, pixels=pixels),
+            "planted.json": json.dumps(truth(found, chosen), indent=1, ensure_ascii=False),
+        }
+        for name, text in texts.items():
+            (stage / name).write_text(text, encoding="utf-8")
+    return Synthesized(target, world, audits, written.notes, time.monotonic() - began)
+
+
+def _nobody(what: str, done: int, of: int) -> None:
+    """Hear of progress and say nothing."""
+
+
+def _pictures(world: PhotoWorld, tell: Progress) -> Iterator[Picture]:
+    """Paint the photos one by one."""
+    from isolux_worlds.drawing import render, seen
+
+    n = world.photos.height
+    for done, rendered in enumerate(render(world, workers=_workers()), start=1):
+        people = seen(world, rendered)
+        yield Picture(rendered.image_id, rendered.pixels, rendered.owner, rendered.part, people)
+        tell("painting photos", done, n)
+
+
+def _workers() -> int:
+    """Paint with a thread for each processor, four at most: the pixels stay the same."""
+    return min(_MOST_WORKERS, os.cpu_count() or 1)
+
+
+def _refuse_more(target: Path) -> None:
+    """Refuse to replace a directory that holds more than a world: runs in it are not ours."""
+    if not all((target / name).is_file() for name in _MARK):
+        return
+    others = sorted(path.name for path in target.iterdir() if path.name not in _OWN)
+    if others:
+        raise OutputError(
+            "this directory holds more than a written world, and is left as it is",
+            expected=", ".join(sorted(_OWN)),
+            found=", ".join(others[:8]),
+            where=str(target),
+            hint="move the rest away first, or choose another path",
+        )

@@ -1,0 +1,177 @@
+"""A written world's people as one table, and its simulated models' answers as files.
+
+Who a model is right about was decided by the world (``photo_world.response``). Here that is laid
+on the data as its loader reads them, so that an audit meets what it would meet in real files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+
+from isolux.datasets import load
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.registry import load as plugin
+from isolux_worlds.layouts import Layout, Way
+from isolux_worlds.photo_world.response import right
+from isolux_worlds.photo_world.settings import ModelSettings
+from isolux_worlds.photo_world.world import PhotoWorld
+from isolux_worlds.predictors import Simulated, write_answers, write_simulated
+from isolux_worlds.predictors.labels import classified
+
+__all__ = ["people_table", "write_occupations", "write_ways"]
+
+_FIRST = ("instance_id", "image_id", "subject_id", "household_id")
+_MOST_JITTER = 0.49
+_BY_CLASS = ("classification", "open_vocabulary", "grounding")
+
+
+def people_table(world: PhotoWorld, layout: Layout) -> pl.DataFrame:
+    """Lay everybody out: a row for each person in each photo, under the ids of the loader.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``instance_id``, ``image_id``, ``subject_id``, ``household_id``, what the world says of
+        them and of their photo and home. Where a layout judges photos ``instance_id`` is the
+        world's own number of the person.
+    """
+    names = layout.ids(world)
+    flat = [name for name, kind in world.people.schema.items() if not kind.is_nested()]
+    people = world.people.select(flat).drop("mask_counts", strict=False)
+    homes = world.photos.select("image_id", "household_id").join(
+        world.households.select("household_id", "income", "country", "region"),
+        on="household_id",
+        how="left",
+        maintain_order="left",
+    )
+    known = [name for name in homes.columns if name in people.columns and name != "image_id"]
+    whole = people.join(homes.drop(known), on="image_id", how="left", maintain_order="left")
+    images = names.images.select("image_id", native_image="native")
+    whole = whole.join(images, on="image_id", how="left", maintain_order="left")
+    whole = whole.with_columns(image_id="native_image").drop("native_image")
+    whole = (
+        _named(whole, names.people)
+        if layout.judges_people
+        else whole.rename({"person_id": "instance_id"})
+    )
+    return whole.select(*_FIRST, pl.exclude(_FIRST))
+
+
+def _named(people: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
+    native = names.select("person_id", instance_id="native")
+    joined = people.join(native, on="person_id", how="left", maintain_order="left")
+    return joined.drop("person_id")
+
+
+def write_occupations(world: PhotoWorld, people: Path, model: ModelSettings, folder: Path) -> None:
+    """Write what a model says everybody's occupation is: ``occupation.csv``.
+
+    This can be audited by every attribute of the world, those too that the layout has no place
+    for.
+    """
+    dataset = load("table", str(people), id="instance_id")
+    answers = pl.DataFrame(
+        {
+            "instance_id": dataset.instances["instance_id"],
+            "right": right(world, model, stream_name="occupation"),
+        }
+    )
+    said = classified(dataset, answers, _simulated(model, world), target="occupation")
+    write_answers(said, folder, "occupation")
+
+
+def write_ways(
+    world: PhotoWorld,
+    name: str,
+    layout: Layout,
+    ways: tuple[Way, ...],
+    stage: Path,
+    tell: Callable[[str, int, int], None],
+) -> None:
+    """Write every model's answers to every task: ``predictions/<model>/<task>…``.
+
+    Parameters
+    ----------
+    world : PhotoWorld
+    name : str
+        The loader's.
+    layout : Layout
+    ways : tuple of Way
+    stage : Path
+        It holds ``data``.
+    tell : callable
+        Told of progress.
+    """
+    read: dict[tuple[str, tuple[str, ...]], Dataset] = {}
+    for done, way in enumerate(ways, start=1):
+        files = (way.path, way.options)
+        if files not in read:
+            read[files] = _loaded(name, way, stage)
+        dataset = read[files]
+        if layout.judges_people and way.task in _BY_CLASS:
+            dataset = _as_they_are(dataset, world, layout)
+        for model in world.settings.models:
+            answers = _right_of(layout, world, model, way.task)
+            known = dataset.instances.select("instance_id")
+            write_simulated(
+                way.task,
+                dataset,
+                answers.join(known, on="instance_id", how="semi", maintain_order="left"),
+                _simulated(model, world),
+                stage / "predictions" / model.name,
+                root=stage / "data",
+            )
+        tell("writing answers", done, len(ways))
+
+
+def _loaded(name: str, way: Way, stage: Path) -> Dataset:
+    given = [
+        pair.format(data=stage / "data")
+        for flag, pair in zip(way.options[::2], way.options[1::2], strict=True)
+        if flag == "--data-option"
+    ]
+    loader = plugin("datasets", name).load
+    options = read_options(loader, tuple(given), owner=name, flag="--data-option", hidden=())
+    return load(name, str(stage / "data" / way.path), **options)
+
+
+def _as_they_are(dataset: Dataset, world: PhotoWorld, layout: Layout) -> Dataset:
+    """Give people their true class: a model knows nothing of annotators' mistakes."""
+    true = world.people.select("person_id", "occupation").join(
+        layout.ids(world).people, on="person_id", maintain_order="left"
+    )
+    classes = true.select(instance_id="native", classes=pl.concat_list("occupation"))
+    people = dataset.instances.drop("classes").join(
+        classes, on="instance_id", how="left", maintain_order="left"
+    )
+    return replace(dataset, instances=people)
+
+
+def _right_of(layout: Layout, world: PhotoWorld, model: ModelSettings, task: str) -> pl.DataFrame:
+    """Say whom a model is right about; of a photo that is judged, whether about the first in it."""
+    answers = world.people.select("person_id", "image_id").with_columns(
+        right=right(world, model, stream_name=task)
+    )
+    names = layout.ids(world)
+    if layout.judges_people:
+        return answers.join(names.people, on="person_id", maintain_order="left").select(
+            "right", instance_id="native"
+        )
+    first = answers.unique("image_id", keep="first", maintain_order=True)
+    return first.join(names.images, on="image_id", maintain_order="left").select(
+        "right", instance_id="native"
+    )
+
+
+def _simulated(model: ModelSettings, world: PhotoWorld) -> Simulated:
+    return Simulated(
+        name=model.name,
+        jitter=min(model.jitter, _MOST_JITTER),
+        false_alarms=model.false_alarms,
+        seed=world.seed,
+    )

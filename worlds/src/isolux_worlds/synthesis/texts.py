@@ -1,0 +1,184 @@
+"""What lies beside a written world: the commands that audit it, and the truth to hold against."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from isolux_worlds.layouts import Layout, Way
+from isolux_worlds.photo_world.planted import planted, planted_record
+from isolux_worlds.photo_world.settings import WorldSettings, world_text
+from isolux_worlds.predictors import PREDICTORS
+
+__all__ = ["commands", "guide", "stamped_world", "truth"]
+
+_WIDTH = 96
+_AUDIT_THEM = (
+    "Run these in this folder. Their reports show what was planted beside what was found: accuracy,"
+    "\nand recall at a threshold of 0.5, are in each group its planted value but for chance."
+)
+
+
+def commands(
+    settings: WorldSettings, name: str, layout: Layout, ways: Sequence[Way], stage: Path
+) -> tuple[str, ...]:
+    """List audits of a written world, to be run in its folder; the first by every grouping."""
+    found = []
+    for model in settings.models:
+        for way in ways:
+            by = _groupings(settings, layout)
+            if by:
+                answers = _answers(stage, model.name, way.task)
+                words = [
+                    f"{name}:data/{way.path}".rstrip("/"),
+                    "--task",
+                    way.task,
+                    "--predictions",
+                    answers,
+                    *_metric(way.task, model.name),
+                    *layout.audits.options,
+                    *(option.format(data="data") for option in way.options),
+                    *by,
+                    "--out",
+                    f"runs/{model.name}-{way.task}",
+                ]
+                found.append(words)
+        found.append(_of_table(settings, model.name))
+    return tuple("isolux audit " + " ".join(map(shlex.quote, words)) for words in found)
+
+
+def _of_table(settings: WorldSettings, model: str) -> list[str]:
+    """Audit occupations by whatever the world has, the layout's or not."""
+    by = [word for entry in _asked(settings) for word in ("--by", entry)]
+    return [
+        "table:people.csv", "--id", "instance_id", "--target", "occupation",
+        "--predictions", f"predictions/{model}/occupation.csv", "--prediction-column", "label",
+        *_metric("classification", model), "--cluster", "household_id", *by,
+        "--out", f"runs/{model}-occupation",
+    ]  # fmt: skip
+
+
+def _groupings(settings: WorldSettings, layout: Layout) -> list[str]:
+    """Give ``--by`` for each grouping that the layout knows; none: for the first attributes."""
+    known = [layout.audits.grouping(entry) for entry in _asked(settings)]
+    told = [entry for entry in known if entry is not None]
+    if not told and not layout.audits.also:
+        told = [native.name for native in list(layout.audits.names.values())[:2]]
+    by = [word for entry in dict.fromkeys(told) for word in ("--by", entry)]
+    return [*by, *layout.audits.also]
+
+
+def _asked(settings: WorldSettings) -> tuple[str, ...]:
+    """Give the world's groupings; of a world that names no attribute two that everybody has."""
+    return settings.groupings or ("perceived_gender_presentation", "skin_tone")
+
+
+def _metric(task: str, model: str) -> tuple[str, ...]:
+    """Ask for the metric that is a group's true rate, where there is one, and for that rate."""
+    predictor = PREDICTORS[task]
+    if not predictor.exact:
+        return ("--model-name", model)
+    return ("--metric", predictor.metric, "--model-name", model, "--planted", "planted.json")
+
+
+def _answers(stage: Path, model: str, task: str) -> str:
+    folder = stage / "predictions" / model
+    files = sorted(path.name for path in folder.glob(f"{task}*") if ".ids." not in path.name)
+    return f"predictions/{model}/{files[0]}"
+
+
+def _wrapped(line: str) -> str:
+    """Break a command before an option where it is long, as a shell reads on."""
+    rows = [""]
+    for part in line.split(" --"):
+        word = part if not rows[0] else f"--{part}"
+        if rows[0] and len(rows[-1]) + len(word) > _WIDTH:
+            rows.append("")
+        rows[-1] += f" {word}" if rows[-1] else word
+    return " \\\n    ".join(rows)
+
+
+def truth(settings: WorldSettings, layout: Layout) -> dict[str, Any]:
+    """Give the true rate of every group and the widest gap of every grouping, model by model."""
+    models = {}
+    for model in settings.models:
+        rows = planted(settings, model).to_dicts()
+        models[model.name] = {
+            "groups": [{**row, "in_data": _in_data(layout, row)} for row in rows],
+            "widest": planted_record(settings, model),
+        }
+    return {
+        "about": "value: the chance that the model is right about one of the group; difference:"
+        " to everyone's; widest: of each grouping the two groups that lie farthest apart; in_data:"
+        " the group in the words of the data, null where they have none. These are the world's"
+        " truths, not this sample's.",
+        "world": settings.name,
+        "seed": settings.seed,
+        "tasks": {
+            task: {"metric": one.metric, "threshold": one.threshold}
+            for task, one in PREDICTORS.items()
+            if one.exact
+        },
+        "models": models,
+    }
+
+
+def _in_data(layout: Layout, row: Mapping[str, Any]) -> dict[str, Any] | None:
+    if row["attribute"] is None:
+        return None
+    entry = layout.audits.grouping(row["attribute"])
+    if entry is None:
+        return None
+    return {"attribute": entry, "values": layout.audits.values(row["attribute"], row["values"])}
+
+
+def stamped_world(settings: WorldSettings, layout: str, *, pixels: bool) -> str:
+    """Write the world, with what it was drawn by; ``read_world`` reads it again."""
+    from importlib.metadata import version
+
+    used = ("isolux", "numpy", "polars", "pillow", "simplejpeg")
+    versions = ", ".join(f"{name} {version(name)}" for name in used)
+    painted = "painted" if pixels else "not painted"
+    return f"# Drawn by {versions}; layout {layout}, {painted}.\n{world_text(settings)}"
+
+
+def guide(
+    settings: WorldSettings,
+    name: str,
+    layout: Layout,
+    audits: Sequence[str],
+    notes: Sequence[str],
+    *,
+    pixels: bool,
+) -> str:
+    """Write README.txt."""
+    lost = [e for e in settings.groupings if layout.audits.grouping(e) is None]
+    parts = [
+        f"{settings.name}: people who never lived, in the files of {name}.",
+        settings.about,
+        "data/            " + layout.summary,
+        "people.csv       everybody and all that is known of them",
+        "predictions/     what simulated models answered",
+        "planted.json     the truth: how often each model is right about whom",
+        "world.yaml       the world; `isolux synthesize world.yaml --out DIR` draws it again",
+        "",
+        _AUDIT_THEM if audits else "The world has no model, so there is nothing to audit.",
+        "",
+        *(f"  {_wrapped(line)}\n" for line in audits),
+    ]
+    if not pixels:
+        parts.append("No picture was painted, so there are no masks and no aligned faces.")
+    if lost:
+        parts.append(f"These files have no place for {', '.join(lost)}: audit people.csv by them.")
+    if not layout.judges_people:
+        parts.append(
+            "Photos are judged: a model is right about one if it is about the first in it."
+        )
+    if any(not native.exact for native in layout.audits.names.values()):
+        parts.append(
+            "Some values are told apart less finely here than in the world, or seen by annotators"
+            " who err: the groups' true rates are then mixtures of those in planted.json."
+        )
+    return "\n".join(part for part in (*parts, *notes) if part is not None) + "\n"
