@@ -130,7 +130,7 @@ def means_of(design: Design, measure: Measure, rows: IntArray) -> ClusterMeans:
     assert measure.mean is not None  # noqa: S101 - callers ask of means only
     sums, counts = measure.mean
     everyone = design.rows(0, sums), design.rows(0, counts)
-    rho = pooled_correlation(*everyone, design.copies)
+    rho = float(pooled_correlation(*everyone, design.copies)[0])
     shares = measure.fraction and are_shares(*everyone)
     held = design.rows(rows, sums), design.rows(rows, counts)
     return cluster_means(*held, design.copies, rho, shares=shares)

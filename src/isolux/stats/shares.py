@@ -71,7 +71,7 @@ class ClusterMeans:
         Kish's cluster size ``sum(n²) / sum(n)``: ``units / size`` clusters of one size weigh alike.
     rare : float
         Clusters in which the rarer answer occurs at all.
-    correlation : float
+    correlation : float, or [g] float
         Between two rows of one cluster, estimated from everyone.
     shares : bool
         Whether rows are 0 or 1.
@@ -83,7 +83,7 @@ class ClusterMeans:
     freedom: FloatArray
     size: FloatArray
     rare: FloatArray
-    correlation: float
+    correlation: FloatArray | float
     shares: bool = True
 
     @property
@@ -178,7 +178,7 @@ def cluster_means(
     sums: csr_array,
     counts: csr_array,
     copies: IntArray,
-    correlation: float,
+    correlation: FloatArray | float,
     *,
     shares: bool = True,
 ) -> ClusterMeans:
@@ -190,7 +190,7 @@ def cluster_means(
         What each distinct cluster adds.
     copies : [n_distinct] int
         How many clusters each stands for.
-    correlation : float
+    correlation : float, or [g] float
         From ``pooled_correlation``.
     shares : bool
         Whether rows are 0 or 1.
@@ -257,30 +257,41 @@ def _entries(
     return row, both.data.real[held], both.data.imag[held], copies[both.col[held]].astype(float)
 
 
-def pooled_correlation(sums: csr_array, counts: csr_array, copies: IntArray) -> float:
-    """Estimate the correlation of two rows of one cluster, from everyone, 0 to 1.
+def pooled_correlation(sums: csr_array, counts: csr_array, copies: IntArray) -> FloatArray:
+    """Estimate the correlation of two rows of one cluster, 0 to 1, from everyone: ``[g]``.
 
     Products of residuals of pairs within clusters over the variance of a row. A cluster of n rows
     has n (n - 1) pairs but hardly more to say than one of twenty, so pairs are weighed by
     ``1 / (1 + (n - 1) / 5)²``.
 
+    Parameters
+    ----------
+    sums, counts : csr_array, [g, n_distinct]
+        What each distinct cluster adds for everyone; one row for each set of people.
+    copies : [n_distinct] int
+
     Examples
     --------
     >>> from scipy.sparse import csr_array
     >>> sums, counts = csr_array(np.array([[3.0, 0.0]])), csr_array(np.array([[3.0, 3.0]]))
-    >>> pooled_correlation(sums, counts, np.array([1, 1]))
-    1.0
+    >>> pooled_correlation(sums, counts, np.array([1, 1])).tolist()
+    [1.0]
     """
-    _, s, n, c = _entries(sums, counts, copies)
-    units = float(c @ n)
-    if units <= 0:
-        return 0.0
-    p = float(c @ s) / units
-    pairs = c * n * (n - 1.0) / (1.0 + (n - 1.0) * _GUESS) ** 2
-    weighed = c * np.where(n > 1, 1.0 / (1.0 + (n - 1.0) * _GUESS) ** 2, 0.0)
-    own = s * (1.0 - p) ** 2 + (n - s) * p**2
-    top, bottom = float(weighed @ ((s - p * n) ** 2 - own)), float(pairs.sum()) * p * (1.0 - p)
-    return min(max(top / bottom, 0.0), 1.0) if bottom > 0 else 0.0
+    rows, s, n, c = _entries(sums, counts, copies)
+    g = sums.shape[0]
+
+    def total(x: FloatArray) -> FloatArray:
+        return np.bincount(rows, weights=x, minlength=g).astype(np.float64)
+
+    units = total(c * n)
+    p = np.divide(total(c * s), units, out=np.zeros(g), where=units > 0)
+    weight = c * np.where(n > 1, 1.0 / (1.0 + (n - 1.0) * _GUESS) ** 2, 0.0)
+    of = p[rows]
+    own = s * (1.0 - of) ** 2 + (n - s) * of**2
+    top = total(weight * ((s - of * n) ** 2 - own))
+    bottom = total(weight * n * (n - 1.0)) * p * (1.0 - p)
+    found = np.divide(top, bottom, out=np.zeros(g), where=bottom > 0)
+    return np.asarray(np.clip(found, 0.0, 1.0))
 
 
 def are_shares(sums: csr_array, counts: csr_array) -> bool:
