@@ -74,9 +74,7 @@ def main() -> None:
             f" {other['s'] / found['first']:.1f} times our time,"
             f" {other['peak_mb'] / found['peak_mb']:.2f} times our memory"
         )
-    print(
-        "our own scanner stays while it halves the time of the best of these, in no more memory"
-    )
+    print("our own scanner stays while it halves the time of the best of these, in no more memory")
     print(growth(list(seconds.values())))
     written = COLUMN_BYTES * found["boxes"]
     floor = (size + written) / 1e9 / bandwidth()

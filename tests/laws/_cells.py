@@ -6,12 +6,16 @@ their intervals, with one correlation for each world.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.sparse import csr_array
 
-from isolux.groups.uncertainty import KEPT_EFFECTIVE
+from isolux.groups.estimates import Estimates
+from isolux.groups.uncertainty import KEPT_EFFECTIVE, all_means, intervals
 from isolux.stats.differences import Difference, of_means
 from isolux.stats.shares import ClusterMeans, cluster_means, pooled_correlation
+from isolux.vocabulary.spec import Comparing
 from tests.laws._grid import Cell, draw
 
 _LEAST = 50, 10  # units and clusters of a group that is judged at all
@@ -61,6 +65,40 @@ def apart(photos: np.ndarray, right: np.ndarray) -> Difference:
     units = a.units * b.units
     shared = (photos[:, 0] * photos[:, 1]).sum(axis=1) / units
     return of_means(a, b, (left[:, 0] * left[:, 1]).sum(axis=1) / units, shared)
+
+
+def measured_estimates(estimates: Estimates, spec: Comparing) -> Estimates:
+    """Add standard errors, intervals and statuses as ``measure_groups`` does."""
+    measures = estimates.measures
+    means = all_means(estimates.design, measures, len(estimates.groups))
+    se = np.stack([np.sqrt(m.variance) for m in means if m is not None], axis=1)
+    ends, method = intervals(
+        estimates.design, measures, estimates.value, estimates.replicates, se,
+        estimates.n_clusters, spec, means,
+    )  # fmt: skip
+    return replace(estimates, standard_error=se, interval=ends, method=method)
+
+
+def summary(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Sum rows of cells up by kind of attribute and of cluster sizes."""
+    kinds: dict[tuple[str, str], list[dict[str, object]]] = {}
+    for row in rows:
+        unequal = row["first"] is not None
+        key = ("groups unlike", "–") if unequal else (str(row["where"]), str(row["sizes"]))
+        kinds.setdefault(key, []).append(row)
+    found = []
+    for (where, sizes), own in sorted(kinds.items()):
+        p = np.array([row["p <= .05, %"] for row in own], dtype=float)
+        far = np.array([row["p <= .005, %"] for row in own], dtype=float)
+        held = [row["covered where ok, %"] for row in own if row["covered where ok, %"] is not None]
+        found.append(
+            {"attribute": where, "cluster sizes": sizes, "cells": len(own),
+             "p <= .05, mean %": float(p.mean()), "largest cell, %": float(p.max()),
+             "cells above 6.5 %": int((p > 0.065).sum()), "p <= .005, largest %": float(far.max()),
+             "covered where ok, smallest %": float(min(held)) if held else None,
+             "cells below 93 %": int(sum(float(h) < 0.93 for h in held))}  # type: ignore[arg-type]
+        )  # fmt: skip
+    return found
 
 
 def judge(cell: Cell, worlds: int, seed: int = 0) -> dict[str, object]:

@@ -64,7 +64,7 @@ class ClusterMeans:
     value, units : float
         The mean, and the rows that it rests on.
     variance : float
-        CR2: unbiased where rows are independent, nearly so elsewhere.
+        CR2: right on average where rows are independent, nearly so elsewhere.
     freedom : float
         Bell and McCaffrey's degrees of freedom of ``variance``, for independent rows.
     size : float
