@@ -42,7 +42,7 @@ def test_p_is_at_most_five_percent_just_where_the_interval_leaves_zero_out():
         values = (rng.random(240) < np.where(np.arange(240) < 120, 0.9, 0.75)).astype(float)
         subjects = [f"s{k // 6}" for k in range(240)]
         light = rng.choice(["day", "night"], 240).tolist()
-        estimates, found = _family(
+        _, found = _family(
             members(g=["a"] * 120 + ["b"] * 120, light=light),
             scores=scored(values, subjects), seed=trial,
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from isolux_worlds.rates import subject_rate
+from isolux_worlds._draw import subject_rate
 
 from isolux.disparity.models import compare_models
 from isolux.vocabulary.spec import Comparing
@@ -58,7 +58,8 @@ def test_a_change_is_covered_where_one_model_is_more_clustered():
         held.append(row["low"] <= 0 <= row["high"])
         claimed.append(row["p_value"] <= 0.05)
     found = {"worlds": "40 clusters, .95, correlations .05 and .6",
-             "covered, %": float(np.mean(held)), "p <= .05, %": float(np.mean(claimed))}  # fmt: skip
+             "covered, %": float(np.mean(held)),
+             "p <= .05, %": float(np.mean(claimed))}  # fmt: skip
     record("gaps-clustered", [found], worlds=WORLDS, replicates=REPLICATES)
     assert found["covered, %"] >= (0.93 if FULL else 0.87), found
     assert found["p <= .05, %"] <= (0.065 if FULL else 0.12), found

@@ -23,7 +23,12 @@ _HALVINGS = 40
 
 
 def least_detectable(
-    apart: Difference, critical: float, *, worse_is_lower: bool, power: float = _POWER
+    apart: Difference,
+    critical: float,
+    *,
+    worse_is_lower: bool,
+    power: float = _POWER,
+    most: float = np.inf,
 ) -> FloatArray:
     """Return the smallest difference that would have been found, NaN where none would: ``[h]``.
 
@@ -36,13 +41,15 @@ def least_detectable(
         Which way a group that is served worse differs.
     power : float
         Chance of finding it.
+    most : float
+        The largest difference that is possible: 1 between fractions.
     """
     if not np.isfinite(critical):
         return np.full(len(apart.a), np.nan)
     if apart.groups is None or not apart.groups[0].shares:
         freedom = apart.freedom
         found = smallest_detectable(apart.standard_error, quantile(critical, freedom), power)
-        return np.asarray(found, dtype=np.float64)
+        return np.where(found <= most, found, np.nan)
     from scipy.special import ndtri
 
     a, b = apart.groups

@@ -238,12 +238,18 @@ def _rows(
                 method="percentile" if spec.interval == "percentile" else "paired, MOVER",
                 p_value=change.null.p_value[k], p_adjusted=p_adjusted[k], test=change.test,
                 family=family,
-                detectable=smallest_detectable(error[k], reach[k]),
+                detectable=_possible(estimates, a, smallest_detectable(error[k], reach[k])),
                 status=[Status.BOUNDARY.value if e else Status.OK.value for e in edge],
                 reason=[None] * len(k),
             )
         )  # fmt: skip
     return frames
+
+
+def _possible(estimates: Estimates, j: int, least: FloatArray) -> FloatArray:
+    """Leave out what no two shares can differ by."""
+    most = 1.0 if estimates.measures[j].fraction else np.inf
+    return np.where(least <= most, least, np.nan)
 
 
 def _ends(

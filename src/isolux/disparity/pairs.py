@@ -97,14 +97,15 @@ def _numbers(
     j, compared = key[1], family.tested[key].compared
     a, b = estimates.value[first, j], estimates.value[second, j]
     worse_is_lower = estimates.measures[j].sign > 0
+    most = 1.0 if estimates.measures[j].fraction else np.inf
     if kind == "difference_to_overall":
         others = compared.share_of_others(first)
         apart = compared.rests(first)
         ends = _to_everyone(estimates, spec, j, first, apart, others)
-        least = least_detectable(apart, family.critical, worse_is_lower=worse_is_lower)
+        least = least_detectable(apart, family.critical, worse_is_lower=worse_is_lower, most=most)
         return difference(a, b), ends, others * least
     apart = compared.pairs(first, second)
-    least = least_detectable(apart, family.critical, worse_is_lower=worse_is_lower)
+    least = least_detectable(apart, family.critical, worse_is_lower=worse_is_lower, most=most)
     if kind == "difference":
         return difference(a, b), _ends(estimates, spec, j, first, second, apart), least
     logs = _log_ends(estimates, spec, j, first, second, apart)
