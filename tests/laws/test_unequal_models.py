@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
-from isolux_worlds._draw import subject_rate
 
 from isolux.disparity.models import compare_models
 from isolux.vocabulary.spec import Comparing
+from isolux_worlds._draw import subject_rate
 from tests.laws._cells import measured_estimates
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap

@@ -307,6 +307,11 @@ def _gap(
     errors = np.diag(estimates.standard_error[tested.members, j] ** 2)
     pairs = tested.compared.pairs(*both_ways(tested.members))
     covariance = _covariance(errors, pairs.standard_error, tested.members)
+    # A flawless group's errors are not nothing: what its interval's width implies.
+    ends = estimates.interval
+    width = ends.high[tested.members, j] - ends.low[tested.members, j]
+    implied = np.nan_to_num((width / (2.0 * _z(spec))) ** 2)
+    covariance += np.diag(np.where(np.diagonal(covariance) > 0, 0.0, implied))
     tau = noise_corrected_sd(values, covariance, spec.level).tau
     share = tau / spread if spread > 0 else 0.0
     return low, high, float(value_range(values)) * share
