@@ -53,8 +53,10 @@ docs: $(READY) ## the pages' links and words, and every example in them and in d
 	$(BIN)/python -m pytest tests/docs src worlds/src
 
 pins: $(READY) ## write requirements/ anew from the ranges in pyproject.toml
-	$(BIN)/uv pip compile pyproject.toml --group dev --extra arrow --extra lfwa --universal --python-version 3.11 \
+	$(BIN)/uv pip compile pyproject.toml --group dev --extra all --universal --python-version 3.11 \
 	  --generate-hashes --upgrade --quiet --custom-compile-command "make pins" --output-file $(PINS)
+	$(BIN)/uv pip compile pyproject.toml --constraint $(PINS) --universal --python-version 3.11 \
+	  --generate-hashes --quiet --custom-compile-command "make pins" --output-file requirements/run.txt
 
 clean: ## remove the environment and every cache (not your runs)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,8 +1,11 @@
 """isolux: audit vision models for disparities between groups of people.
 
-``load`` people, ``read_predictions``, ``score`` each person, ``audit`` groups and intersections
-with honest uncertainty, ``compare`` two models; ``metric_frame`` for those who come from
-fairlearn. Everything is imported when it is first used, so ``import isolux`` costs little.
+``load`` people, ``check`` and ``describe`` them, ``sample`` a test set; ``read_predictions``,
+``score`` each person, ``audit`` groups and intersections with honest uncertainty, ``explain`` why
+groups differ, ``compare`` two models; ``metric_frame`` for those who come from fairlearn;
+``synthesize`` a world whose truth is known. First comes what a function is about, then settings
+under the flags' names. Everything is imported when it is first used, so ``import isolux`` costs
+little.
 """
 
 from __future__ import annotations
@@ -15,8 +18,13 @@ if TYPE_CHECKING:
     from isolux.predictions import read_predictions
     from isolux.tasks import score
     from isolux.verbs.audit import Audit, audit
+    from isolux.verbs.check import check
     from isolux.verbs.compare import Comparison, compare
+    from isolux.verbs.describe import describe
+    from isolux.verbs.explain import explain
     from isolux.verbs.metric_frame import MetricFrame, metric_frame
+    from isolux.verbs.sample import sample
+    from isolux.verbs.synthesize import synthesize
     from isolux.vocabulary.containers import Dataset, Run, Scores
     from isolux.vocabulary.spec import AuditSpec
 
@@ -30,11 +38,16 @@ __all__ = [
     "Scores",
     "__version__",
     "audit",
+    "check",
     "compare",
+    "describe",
+    "explain",
     "load",
     "metric_frame",
     "read_predictions",
+    "sample",
     "score",
+    "synthesize",
 ]
 
 _HOME = {
@@ -46,11 +59,16 @@ _HOME = {
     "Run": "vocabulary.containers",
     "Scores": "vocabulary.containers",
     "audit": "verbs.audit",
+    "check": "verbs.check",
     "compare": "verbs.compare",
+    "describe": "verbs.describe",
+    "explain": "verbs.explain",
     "load": "datasets",
     "metric_frame": "verbs.metric_frame",
     "read_predictions": "predictions",
+    "sample": "verbs.sample",
     "score": "tasks",
+    "synthesize": "verbs.synthesize",
 }
 
 

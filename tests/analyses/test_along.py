@@ -93,7 +93,7 @@ def test_the_ends_are_compared(world):
     assert finding["attribute"] == "luminance"
     assert "lower (95 % interval" in finding["claim"]
     assert "in the lowest bin of luminance" in finding["claim"]
-    assert "Whether groups differ within the bins" in finding["claim"]
+    assert "whether groups differ within the bins" in finding["claim"]
 
 
 def test_nothing_found_is_said_as_that():
@@ -193,7 +193,7 @@ def test_it_is_the_same_for_the_same_seed_and_any_order(world):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"attribute": ["group"]}, r"along what is no number(.|\n)*found: group(.|\n)*luminance"),
+        ({"attribute": ["group"]}, r"needs numbers(.|\n)*found: group(.|\n)*luminance"),
         ({"bins": {"lumnance": "quantile:3"}}, r"not gone along(.|\n)*lumnance"),
         ({"bins": {"luminance": "edges:5"}}, r"in one bin(.|\n)*edges 5"),
         ({"bins": {"luminance": "thirds"}}, "the bins cannot be used"),
@@ -214,7 +214,7 @@ def test_an_attribute_that_there_is_not_is_named(world):
 
 def test_a_run_without_numbers_is_refused(world):
     scores, who, _ = world
-    with pytest.raises(SpecError, match=r"no number(.|\n)*--derive luminance"):
+    with pytest.raises(SpecError, match=r"needs numbers(.|\n)*--derive luminance"):
         explain(run_of(scores, who.drop("luminance")))
 
 
@@ -224,5 +224,5 @@ def test_infinite_and_constant_numbers_are_no_numbers(world):
     for bad in (pl.lit("inf"), pl.lit("1")):
         odd = ATTRIBUTES.conform(rows.with_columns(
             attribute=pl.lit("odd"), value=bad, number=pl.lit(None, pl.Float64)))  # fmt: skip
-        with pytest.raises(SpecError, match=r"no number(.|\n)*odd"):
+        with pytest.raises(SpecError, match=r"needs numbers(.|\n)*odd"):
             explain(replace(run, attributes=pl.concat([run.attributes, odd])), attribute=["odd"])

@@ -46,7 +46,9 @@ def test_a_gap_that_size_explains_whole():
     Everyone: small 40 / 100 = .4, large .8; proxies .72 and .48 again. Within each value nothing
     is left: Δ is the dispersion as it stands, the standardised gap 0.
     """
-    found = confounders.explain(made(SIZE_ONLY), explanatory=["size"], min_cell=10)
+    found = confounders.explain(
+        made(SIZE_ONLY), explanatory=["size"], min_cell=10, roles={"size": "before"}
+    )
     check(found.findings, FINDINGS)
     row = table(found, "Explanatory").row(0, named=True)
     sd = 0.24 / 2**0.5
@@ -58,7 +60,7 @@ def test_a_gap_that_size_explains_whole():
     assert gap["gap as it stands"] == pytest.approx(-0.24)
     assert gap["gap"] == pytest.approx(0.0, abs=1e-6)
     assert gap["share left"] == pytest.approx(0.0, abs=1e-6)
-    assert (gap["group"], gap["beside"], gap["people_compared"]) == ("b", "a", 1.0)
+    assert (gap["group"], gap["other group"], gap["people_compared"]) == ("b", "a", 1.0)
     assert gap["agrees"] is True
     claim = found.findings["claim"][0]
     assert "size is a probable explanation of the differences" in claim
@@ -101,7 +103,9 @@ def test_a_gap_that_control_makes_larger():
     """
     cells = [(80, "a", "small", 40), (20, "a", "large", 18),
              (20, "b", "small", 6), (80, "b", "large", 56)]  # fmt: skip
-    found = confounders.explain(made(cells), explanatory=["size"], min_cell=10)
+    found = confounders.explain(
+        made(cells), explanatory=["size"], min_cell=10, roles={"size": "before"}
+    )
     row = table(found, "Explanatory").row(0, named=True)
     assert row["verdict"] == "persists after control"
     gap = table(found, "Gaps").row(0, named=True)
@@ -324,7 +328,7 @@ def test_two_groups_are_compared_where_a_third_has_nobody():
              (60, "b", "large", 40), (60, "c", "small", 30)]  # fmt: skip
     found = confounders.explain(made(cells), explanatory=["size"], min_cell=10)
     row = table(found, "Gaps").row(0, named=True)
-    assert (row["group"], row["beside"]) == ("b", "a")
+    assert (row["group"], row["other group"]) == ("b", "a")
     assert row["people_compared"] == 1.0
     # At small b is 20 / 60 below a, at large 10 / 60; everyone's mix is 180 small to 120 large.
     assert row["gap"] == pytest.approx(-(0.6 * 20 / 60 + 0.4 * 10 / 60), abs=1e-6)

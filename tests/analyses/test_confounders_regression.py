@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from isolux.analyses.confounders import regression
 from isolux.analyses.confounders.regression import adjusted_gap
 
 
@@ -88,3 +89,33 @@ def test_no_answer_and_why(cells, n_clusters, reason):
     found = adjusted_gap(score, first, [value], np.arange(len(score)) % n_clusters)
     assert np.isnan(found.gap)
     assert reason in found.reason
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("binary", [True, False])
+def test_coefficients_and_errors_are_those_of_statsmodels(binary, seed):
+    """To 1e-7 relatively, for people in clusters of unlike sizes with two explanatory values."""
+    sm = pytest.importorskip("statsmodels.api")
+    rng = np.random.default_rng(seed)
+    n = 400
+    cluster = rng.integers(0, 60, n)
+    first, a, b = rng.integers(0, 2, n), rng.integers(0, 3, n), rng.integers(0, 2, n)
+    design = regression._design(first.astype(float), [a, b])
+    effect = rng.normal(0, 0.7, 60)[cluster] + 0.8 * first - 0.5 * a + 0.4 * b
+    chance = 1 / (1 + np.exp(-effect))
+    score = (rng.random(n) < chance).astype(float) if binary else chance + rng.normal(0, 0.2, n)
+    params, covariance = regression._fitted(score, design, cluster, binary=binary)
+    robust = {"cov_type": "cluster", "cov_kwds": {"groups": cluster}}
+    family = {"family": sm.families.Binomial()} if binary else {}
+    peer = (sm.GLM if binary else sm.OLS)(score, design, **family).fit(**robust)
+    np.testing.assert_allclose(params, peer.params, rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(covariance, peer.cov_params(), rtol=1e-6, atol=1e-12)
+
+
+def test_groups_that_answers_separate_have_no_fit():
+    """Right in one group at one value, wrong elsewhere: the logit runs away."""
+    score, first, value = people(
+        [(20, 1, 0, 1.0), (20, 1, 1, 0.0), (20, 0, 0, 0.0), (20, 0, 1, 1.0)]
+    )
+    design = regression._design(first, [value, (first != value).astype(int)])
+    assert regression._fitted(score, design, np.arange(80), binary=True) is None

@@ -194,7 +194,7 @@ def test_what_is_known_leads_and_the_unknown_are_still_reported():
     told = found["claim"][2]
     assert told.startswith("Accuracy for unknown (race) is 60.0 points lower")
     assert told.endswith(
-        "1 of 2 pairs of groups differ by this test. No two groups that are known were found to "
+        "adjusted p = 0.002. No two groups that are known were found to "
         "differ; the widest gap among those is 3.0 points, A below B."
     )
 
@@ -222,12 +222,13 @@ def by_class(labels, **more):
     ]  # fmt: skip
 
 
-def test_classes_are_told_together_first():
+def test_classes_are_told_together_after_the_main_metric():
     rows = by_class([("cook", 0.2, 0.01), ("nurse", 0.3, 0.002), ("smith", 0.1, 0.6)])
     per_class = [EVERYONE | {"metric": "recall", "label": c, "n_units": 500} for c in
                  ("cook", "nurse", "smith")]  # fmt: skip
     found = explain(run_of([*rows, pair()], [EVERYONE, *per_class]))
-    first = found.row(0, named=True)
+    assert (found["metric"][0], found["label"][0]) == ("accuracy", None)
+    first = found.row(1, named=True)
     assert first["claim"] == (
         "Recall differs across perceived gender presentation in 2 of 3 classes, all tests taken "
         "together: most in nurse, where Female is 30.0 points below Male (95 % interval 25.0 to "
@@ -236,9 +237,9 @@ def test_classes_are_told_together_first():
     )
     assert (first["label"], first["effect"], first["n"]) == (None, -0.3, 1500)
     assert (first["low"], first["high"]) == (-0.35, -0.25)
-    # Then the accuracy of everyone, then classes by strength, then the class without a finding.
-    assert found.select("metric", "label").rows()[1:] == [
-        ("accuracy", None), ("recall", "nurse"), ("recall", "cook"), ("recall", "smith"),
+    # Then single classes by strength, then the class without a finding.
+    assert found.select("metric", "label").rows()[2:] == [
+        ("recall", "nurse"), ("recall", "cook"), ("recall", "smith"),
     ]  # fmt: skip
 
 
@@ -414,26 +415,76 @@ def test_order_found_then_small_then_not_found_then_said_again():
         ("gender", "accuracy"),
         ("race", None),
         ("light", "accuracy"),
-        ("race*gender", "accuracy"),
         ("race", "false_negative_rate"),
+        ("race*gender", "accuracy"),
         ("light*race", "accuracy"),
     ]
 
 
-def test_an_intersection_that_exceeds_its_parts_leads():
+def test_an_intersection_that_exceeds_its_parts_follows_them():
     rows = [
         pair("race", "A", "B", -0.13, -0.15, -0.11),
         pair("race*gender", "A × Female", "B × Male", -0.43, -0.47, -0.39),
     ]
-    assert explain(run_of(rows))["attribute"].to_list() == ["race*gender", "race"]
+    assert explain(run_of(rows))["attribute"].to_list() == ["race", "race*gender"]
 
 
 def test_worse_by_being_higher_ranks_as_worse_by_being_lower_does():
     rows = [
-        pair("race", "A", "B", -0.2, -0.3, -0.1),
+        pair("light", "dim", "bright", p_adjusted=0.4),
+        pair("race", "A", "B", -0.2, -0.3, -0.1, metric="balanced_accuracy"),
         pair("gender", "Female", "Male", 0.4, 0.3, 0.5, metric="false_negative_rate"),
     ]
-    assert explain(run_of(rows))["attribute"].to_list() == ["gender", "race"]
+    assert explain(run_of(rows))["attribute"].to_list() == ["gender", "race", "light"]
+
+
+def test_the_main_metric_and_metrics_that_have_a_better_direction_come_first():
+    rows = [
+        pair("race", "A", "B", -0.9, -0.95, -0.85, metric="selection_rate"),
+        pair("race", "A", "B", -0.5, -0.6, -0.4, metric="balanced_accuracy"),
+        pair("race", "A", "B", -0.1, -0.15, -0.05),
+    ]
+    found = explain(run_of(rows))["metric"].to_list()
+    assert found == ["accuracy", "balanced_accuracy", "selection_rate"]
+    spec = RECORD["spec"] | {"metric": ["balanced_accuracy", "accuracy"]}
+    asked = run_of(rows, record=RECORD | {"spec": spec})
+    assert explain(asked)["metric"].to_list()[0] == "balanced_accuracy"
+
+
+def test_large_groups_speak_for_an_attribute_before_small_ones_that_lie_farther_apart():
+    everyone = EVERYONE | {"n_units": 2000}
+    sizes = {"n_units_a": 900, "n_units_b": 950}
+    tones = [
+        pair("tone", "10", "3", -0.19, -0.24, -0.15),  # 378 and 1,122 of 2,000: under a fifth
+        pair("tone", "darker", "lighter", -0.13, -0.16, -0.10) | sizes,
+    ]
+    told = explain(run_of(tones, [everyone]))["claim"][0]
+    assert told.startswith("Accuracy for darker (tone) is 13.0 points lower")
+
+
+def test_a_metric_at_a_second_threshold_is_not_told_again_among_what_leads():
+    rows = [
+        pair("race", "A", "B", -0.2, -0.25, -0.15, metric="found", threshold=0.5),
+        pair("race", "A", "B", -0.21, -0.26, -0.16, metric="found", threshold=0.75),
+        pair("light", "dim", "bright", p_adjusted=0.4, metric="found", threshold=0.5),
+        pair("light", "dim", "bright", p_adjusted=0.5, metric="found", threshold=0.75),
+    ]
+    found = explain(run_of(rows))
+    assert found["attribute"].to_list() == ["race", "light", "race", "light"]
+
+
+def test_a_spread_that_the_unknown_are_part_of_is_not_told_of_known_groups():
+    rows = [
+        pair("race", "A", "B", -0.2, -0.25, -0.15),
+        pair("race", "A", "C", -0.1, -0.15, -0.05),
+        whole("noise_corrected_sd", 0.08, attribute="race"),
+    ]
+    names = [group("race", n) for n in ("A", "B", "C")]
+    assert "spread by 8.0 points" in explain(run_of(rows, [EVERYONE, *names]))["claim"][0]
+    rows.append(pair("race", "unknown", "B", -0.1, -0.15, -0.05))
+    told = explain(run_of(rows, [EVERYONE, *names, group("race", "unknown")]))["claim"][0]
+    assert "2 of 2 pairs of groups differ" in told
+    assert "spread" not in told
 
 
 def test_the_lead_has_some_of_each_kind():

@@ -216,7 +216,7 @@ def test_scores_of_nobody_and_metrics_without_a_direction_are_refused():
 def test_settings_out_of_range_are_refused(option, message):
     with pytest.raises(SpecError, match=message):
         patterns.explain(planted(40), **option)
-    with pytest.raises(SpecError, match="the worst share is no share"):
+    with pytest.raises(SpecError, match="the worst share has to be a share"):
         patterns.explain(planted(40), low_quantile=1.0)
 
 

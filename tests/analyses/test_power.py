@@ -57,8 +57,8 @@ def needs(run, target):
 def test_two_groups_alike_grow_alike():
     # Half the difference asks for a quarter of the variance: four times as many of each, 300 more.
     row = needs(run_of(0.05, 100, 0.05, 100, 0.2), 0.1)
-    assert (row["units to add"], row["and beside"]) == (300, 300)
-    assert (row["clusters to add"], row["clusters beside"]) == (150, 150)
+    assert (row["units to add"], row["other units to add"]) == (300, 300)
+    assert (row["clusters to add"], row["other clusters to add"]) == (150, 150)
 
 
 def test_the_small_group_grows_alone_while_that_is_cheapest():
@@ -66,7 +66,7 @@ def test_the_small_group_grows_alone_while_that_is_cheapest():
     # Neyman's n = 1 x 2 / W = 300.5 of each: light has 2,500 already, so dark grows alone to
     # 1 / (.006656 - .0004) = 159.85: 60 more.
     row = needs(run_of(0.1, 100, 0.02, 2500, 0.25), 0.2)
-    assert (row["group"], row["units to add"], row["and beside"]) == ("dark", 60, 0)
+    assert (row["group"], row["units to add"], row["other units to add"]) == ("dark", 60, 0)
 
 
 def test_the_group_with_the_larger_error_comes_first():
@@ -136,7 +136,7 @@ def test_a_comparison_of_models_has_none():
 
 @pytest.mark.parametrize("targets", [[], [0.0], [0.1, -0.1]])
 def test_a_target_that_is_no_difference_is_refused(targets):
-    with pytest.raises(SpecError, match="a target is no difference"):
+    with pytest.raises(SpecError, match="a target has to be a difference"):
         power.explain(run_of(0.05, 100, 0.05, 100, 0.2), targets=targets)
 
 
@@ -156,7 +156,7 @@ def audited(n_a, n_b, seed):
 def test_with_the_people_it_asks_for_the_target_is_what_can_be_seen():
     run = audited(60, 400, 1)
     row = needs(run, 0.08)
-    grown = audited(60 + row["clusters to add"], 400 + row["clusters beside"], 2)
+    grown = audited(60 + row["clusters to add"], 400 + row["other clusters to add"], 2)
     seen = grown.disparities.filter(kind="difference")["detectable"][0]
     # Its error is estimated twice, each time to some 6 % (subjects, and 500 replicates).
     assert seen == pytest.approx(0.08, rel=0.15)

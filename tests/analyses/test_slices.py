@@ -167,7 +167,7 @@ def test_what_the_model_answered_is_no_slice():
     with_answer = replace(run, attributes=pl.concat([run.attributes, answer], how="diagonal"))
     made = explain(with_answer, worse="lower")
     assert not made.tables[CAPTION]["slice"].str.contains("answer").any()
-    assert "Slices are not told by answer, which the model said." in made.notes
+    assert "Slices are not described by answer, which the model said." in made.notes
 
 
 def test_settings_come_as_text_and_the_tables_are_stored():

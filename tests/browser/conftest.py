@@ -11,6 +11,7 @@ import pytest
 
 from isolux.report.html import write_report
 from tests.report import _runs as runs
+from tests.report._facet import facet_run
 
 FLAGS = [
     "--headless",
@@ -63,6 +64,7 @@ def reports(tmp_path_factory) -> dict[str, Path]:
         "classes": runs.classes_run,
         "detector": runs.detector_run,
         "comparison": runs.comparison_run,
+        "facet": facet_run,
     }
     return {name: write_report(make(), folder / f"{name}.html") for name, make in makers.items()}
 

@@ -8,7 +8,7 @@ from tests.report import _runs as runs
 
 pytestmark = pytest.mark.browser
 
-PAGES = ["full", "hostile", "planted", "small", "classes", "detector", "comparison"]
+PAGES = ["full", "hostile", "planted", "small", "classes", "detector", "comparison", "facet"]
 DESK, PHONE = 1280, 390
 GROUPS = "#attribute-1 table.groups"
 
@@ -34,6 +34,7 @@ def test_it_is_silent_and_fits(open_report, name, width):
 
 def test_sorting_by_number_puts_missing_values_last_both_ways(open_report):
     page, watch = open_report("full")
+    unfold(page)
     table = page.locator("#attribute-4 table.groups").first
     heading = table.locator("thead th").nth(3)
     assert heading.inner_text().startswith("Accuracy")
@@ -54,6 +55,7 @@ def test_sorting_by_number_puts_missing_values_last_both_ways(open_report):
 
 def test_people_by_size_sort_by_share_with_everyone_below(open_report):
     page, watch = open_report("detector")
+    unfold(page)
     table = page.locator("#attribute-1 table.strata").first
     heading = table.locator("thead tr").nth(1).locator("th").nth(2)
     heading.get_by_role("button").click()
@@ -115,6 +117,56 @@ def test_the_policy_stops_a_script_that_got_in(open_report):
     assert any("Content Security Policy" in message for message in watch.messages)
     with pytest.raises(Exception, match=r"Failed to fetch|Content Security Policy"):
         page.evaluate("fetch('https://example.org/')")
+
+
+def test_a_report_of_facets_size_is_read_on_eight_screens(open_report):
+    page, _ = open_report("facet", DESK, 1080)
+    tall = page.evaluate("document.documentElement.scrollHeight")
+    assert tall <= 8 * 1080, f"{tall / 1080:.1f} screens"
+    folded = page.locator("details table tbody tr").count()
+    assert folded > 100  # nothing is left out: it is folded
+    first = page.locator(".answer").bounding_box()
+    assert first["y"] + first["height"] < 1080
+
+
+OVERLAP = """() => {
+  const box = e => { const r = document.createRange(); r.selectNodeContents(e);
+                     return r.getBoundingClientRect(); };
+  const met = [];
+  const compare = (all) => { for (let i = 0; i < all.length; i++)
+    for (let j = i + 1; j < all.length; j++) {
+      const a = box(all[i]), b = box(all[j]);
+      if (!a.width || !b.width) continue;
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (wide > 1.5 && high > 1.5)
+        met.push(all[i].textContent.trim().slice(0, 40) + ' | '
+                 + all[j].textContent.trim().slice(0, 40));
+    } };
+  document.querySelectorAll('thead').forEach(t => compare([...t.querySelectorAll('th')]));
+  document.querySelectorAll('figure svg').forEach(s => compare([...s.querySelectorAll('text')]));
+  compare([...document.querySelectorAll('h1,h2,h3,summary,caption,dt')]
+    .filter(e => !e.classList.contains('unseen') && !e.querySelector('.unseen')));
+  return met; }"""
+
+
+@pytest.mark.parametrize("name", ["full", "classes", "detector", "comparison", "facet"])
+@pytest.mark.parametrize("width", [DESK, PHONE])
+def test_no_heading_lies_over_another(open_report, name, width):
+    page, _ = open_report(name, width)
+    unfold(page)
+    assert page.evaluate(OVERLAP) == []
+
+
+def test_on_a_phone_the_first_heading_stays_with_its_column(open_report):
+    page, _ = open_report("full", PHONE)
+    table = page.locator(GROUPS).first
+    table.evaluate("t => { t.closest('.scroll').scrollLeft = 200; }")
+    heading, name = (
+        table.locator(f"{part} tr > :first-child").first.bounding_box()["x"]
+        for part in ("thead", "tbody")
+    )
+    assert heading == name
 
 
 def test_it_prints_with_every_fold_open(open_report, tmp_path):

@@ -47,7 +47,7 @@ def test_a_box_within_the_slack_or_none_is_left_alone(sides):
 
 def test_the_slack_is_a_setting():
     assert boxes.check(dataset(box(60.0, 0.0, 5.5, 4.0), SIZE), slack_px=2).is_empty()
-    with pytest.raises(SpecError, match=r"a slack is no length(.|\n)*found: -1"):
+    with pytest.raises(SpecError, match=r"a slack is not a length(.|\n)*found: -1"):
         boxes.check(dataset(box(0.0, 0.0, 1.0, 1.0)), slack_px=-1)
 
 
@@ -160,7 +160,7 @@ def test_ages_that_nobody_has():
     }  # fmt: skip
     found = values.check(dataset({"subject_id": ["s"]}, None, attributes))
     assert found["found"].to_list() == ["age -1", "age 121", "subject_age 999"]
-    with pytest.raises(SpecError, match="the ages are no range"):
+    with pytest.raises(SpecError, match="the ages are not a range"):
         values.check(dataset({"subject_id": ["s"]}), youngest=9, oldest=1)
 
 

@@ -102,6 +102,8 @@ def test_the_demonstrations_own_table_audits_to_the_same_numbers(demo, monkeypat
     for name in ("group_metrics", "disparities", "findings"):
         one, two = (pl.read_parquet(Path(d) / f"{name}.parquet") for d in ("run", "again"))
         assert one.equals(two), name
+    again = json.loads(Path("again/audit.json").read_text())
+    assert again["dataset"]["synthetic"] is True  # without planted truths to say so
 
 
 def test_a_report_is_rendered_again_from_the_tables(demo, monkeypatch, capsys, tmp_path):

@@ -66,7 +66,10 @@ def test_without_a_name_every_analysis_that_fits_runs(run, monkeypatch, capsys):
     [
         (("--analysis", "powr"), "did you mean 'power'?"),
         (("--analysis", "power", "--analysis-option", "target=1"), "did you mean 'targets'?"),
-        (("--analysis", "power", "--analysis-option", "targets=0"), "a target is no difference"),
+        (
+            ("--analysis", "power", "--analysis-option", "targets=0"),
+            "a target has to be a difference",
+        ),
     ],
 )
 def test_what_cannot_be_done_is_said_and_nothing_changes(run, monkeypatch, capsys, args, words):
@@ -81,3 +84,40 @@ def test_no_run_is_said(tmp_path, monkeypatch, capsys):
     ran = run_cli(monkeypatch, capsys, "explain", tmp_path / "none", "--analysis", "power")
     assert ran.code == 2
     assert "there is no run directory here" in ran.plain
+
+
+@pytest.fixture
+def lit(tmp_path) -> Path:
+    people = PEOPLE.with_columns(light=pl.Series(["dim", "dim", "bright"] * 80))
+    who = people.select("unit_id", "tone", "light")
+    named = {"task": pl.lit("classification"), "metric": pl.lit("accuracy")}
+    scores = people.select("unit_id", "value", **named)
+    audit = isolux.audit(scores, who, by="tone", replicates=200, explain=("confounders",),
+                         role=("light=mediator",), min_units=20)  # fmt: skip
+    return audit.report(tmp_path / "lit").parent
+
+
+def test_a_role_reaches_the_analysis_and_the_record(lit, monkeypatch, capsys):
+    claims = run_directory.load(lit).findings.filter(analysis="confounders")["claim"]
+    assert claims.str.contains("Light was said to lie between tone and accuracy").any()
+    ran = run_cli(monkeypatch, capsys, "explain", lit, "--analysis", "confounders",
+                  "--role", "light=before")  # fmt: skip
+    assert ran.code == 0, ran.err
+    record = run_directory.load(lit).record
+    assert record["analyses"][-1]["options"] == ['roles={"light": "before"}']
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (("--role", "light"), "--role is not ATTRIBUTE=ROLE"),
+        (("--role", "light=before", "--role", "light=after"), "--role names 'light' twice"),
+        (("--analysis", "power", "--role", "light=before"), "confounders, which does not run"),
+        (("--analysis", "confounders", "--role", "hour=before"), "named 'hour'"),
+        (("--analysis", "confounders", "--role", "light=cause"), "'cause' is no role"),
+    ],
+)
+def test_roles_that_are_refused(given, text, lit, monkeypatch, capsys):
+    ran = run_cli(monkeypatch, capsys, "explain", lit, *given)
+    assert ran.code == 2, ran.out
+    assert text in ran.err

@@ -85,7 +85,7 @@ def test_what_cannot_be_exported(monkeypatch, capsys, tmp_path, audited):
     assert "no format to export to named 'yolo'" in ask(audited, *out, "--to", "yolo")
     assert "a run says how its dataset is loaded" in ask(audited, *out, "--data-option", "a=b")
     assert "exists already" in ask(audited, "--out", tmp_path)
-    assert "the data to audit are not named" in ask("nothing", *out)
+    assert "the data are not named" in ask("nothing", *out)
     assert "no such folder of pictures" in ask(audited, *out, "--images", tmp_path / "absent")
     record = audited / "audit.json"
     record.write_text(json.dumps(json.loads(record.read_text()) | {"spec": {}}))

@@ -63,7 +63,7 @@ def test_written_where_somebody_states_that_they_may(audited, files, monkeypatch
     )  # fmt: skip
     assert ran.code == 0, ran.err
     assert "note: 1 picture was left out: there is no such file." in ran.out
-    assert "(15 people; delete it when somebody withdraws)" in ran.out
+    assert "(15 people; delete it when a person withdraws)" in ran.out
     page = (audited / "gallery.html").read_text()
     assert page.count("<img ") == 15  # 24, less 8 that were found, less one without a picture
     assert "<img" not in (audited / "report.html").read_text()

@@ -1,5 +1,7 @@
-"""A tiny made-up input for each plugin that reads one. A new plugin adds its own here.
+"""A tiny synthetic input for each plugin that reads one. A new plugin adds its own here.
 
+Another package gives its samples by an entry point ``isolux.samples``: a module with any of
+``TASKS``, ``DATASETS``, ``FORMATS``, ``OUTPUTS``, ``ANALYSES``, ``CHECKS`` and ``MODELS``, as here.
 People are numbered, three classes are guessed with one mistake in four, no two scores tie (ties
 may depend on input order where a reference does, so the row-order contract leaves them out).
 """
@@ -13,15 +15,18 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 from PIL import Image
 
 from isolux.io.image_tables import IMAGE_FILES, UNIT_VALUES
-from isolux.vocabulary.containers import Dataset
+from isolux.predictions._outputs import reads_labels
+from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import (
     ATTRIBUTES,
@@ -32,6 +37,9 @@ from isolux.vocabulary.tables import (
     PART_MASK_FILES,
     Table,
 )
+from tests.checks._dataset import picture, with_files
+from tests.contracts import _runs
+from tests.contracts._plugins import Plugin
 
 N = 24
 CLASSES = ("drummer", "guard", "nurse")
@@ -616,3 +624,100 @@ OUTPUTS: dict[str, tuple[Table, Callable[[Path], Path]]] = {
     "widerface_text": (BOX_PREDICTIONS, _widerface_text),
 }
 """Formats of other things than labels: the table that each gives, and who writes N rows of it."""
+
+
+@dataclass(frozen=True)
+class AnalysisSample:
+    """A run, an analysis's options for it, and words that its findings or tables must hold."""
+
+    run: Callable[[], Run]
+    finds: tuple[str, ...]
+    options: tuple[str, ...] = ()
+
+
+_EXPLAINED = "confounders.sensitive=tone", "confounders.explanatory=light,setting"
+
+ANALYSES: dict[str, AnalysisSample] = {
+    "along": AnalysisSample(_runs.labels, ("size", "Accuracy")),
+    "breakdown": AnalysisSample(_runs.boxes, ("dim", "street"), ("breakdown.by=setting",)),
+    "confounders": AnalysisSample(_runs.labels, ("tone", "dark", "light"), _EXPLAINED),
+    "error_model": AnalysisSample(_runs.labels, ("light", "setting")),
+    "group_gaps": AnalysisSample(_runs.labels, ("dim", "bright", "points lower")),
+    "model_changes": AnalysisSample(_runs.comparison, ("newer", "dim")),
+    "overlap_curves": AnalysisSample(_runs.boxes, ("dim", "bright")),
+    "patterns": AnalysisSample(_runs.labels, ("with light dim", "tone dark")),
+    "power": AnalysisSample(_runs.labels, ("tone", "clusters")),
+    "rank_tests": AnalysisSample(_runs.labels, ("dim", "light")),
+    "slices": AnalysisSample(_runs.labels, ("light: dim",)),
+    "tradeoffs": AnalysisSample(_runs.labels, ("light", "threshold")),
+}
+"""Each analysis on a run in which dim light is to blame (``_runs``)."""
+
+
+def _missing(folder: Path) -> tuple[Dataset, Path]:
+    picture(1).save(folder / "a.jpg")
+    return with_files(folder, ["a.jpg", "gone.jpg"]), folder
+
+
+def _owned(folder: Path) -> tuple[Dataset, Path]:
+    exif = Image.Exif()
+    exif[0x013B] = "Ada"
+    picture(1).save(folder / "a.jpg", exif=exif)
+    return with_files(folder, ["a.jpg"]), folder
+
+
+def _unreadable(folder: Path) -> tuple[Dataset, Path]:
+    (folder / "a.jpg").write_text("no picture")
+    return with_files(folder, ["a.jpg"]), folder
+
+
+CHECKS: dict[str, Callable[[Path], tuple[Dataset, Path]]] = {
+    "files": _missing,
+    "metadata": _owned,
+    "pictures": _unreadable,
+}
+"""Checks that find nothing wrong in ``test_checks``' own dataset: one in which they do, and the
+folder of its pictures."""
+
+MODELS: dict[str, Callable[[Path], str]] = {}
+"""Families of models: who writes a tiny model's files into a folder, and gives what to load."""
+
+for _point in entry_points(group="isolux.samples"):
+    _theirs = _point.load()
+    for _name in ("TASKS", "DATASETS", "FORMATS", "OUTPUTS", "ANALYSES", "CHECKS", "MODELS"):
+        globals()[_name].update(getattr(_theirs, _name, {}))
+
+
+def sample_of(plugin: Plugin, table: str, what: str) -> Any:
+    """Look a plugin's sample up; without one, fail with a sentence that says what to add where."""
+    known = globals()[table]
+    if plugin.name not in known:
+        pytest.fail(
+            f"{plugin} has no sample: add {what} to {table} in tests/contracts/_samples.py,"
+            f" as {table}[{plugin.name!r}]"
+        )
+    return known[plugin.name]
+
+
+def task_sample(plugin: Plugin) -> TaskSample:
+    """Make a task's dataset, predictions and options."""
+    return sample_of(plugin, "TASKS", "a function that gives a TaskSample")()
+
+
+def dataset_file(plugin: Plugin, folder: Path) -> Path:
+    """Write a copy of a dataset, and give the path to load."""
+    return sample_of(plugin, "DATASETS", "a function that writes a synthetic copy")(folder)
+
+
+def outputs_of(plugin: Plugin) -> tuple[Table, Callable[[Path], Path]]:
+    """Say which table a format of other things than labels gives, and who writes a file of it."""
+    return sample_of(plugin, "OUTPUTS", "a table and a function that writes N rows of it")
+
+
+def answers_file(plugin: Plugin, folder: Path) -> Path:
+    """Write a file of a format of predictions, and give its path."""
+    if not reads_labels(plugin.module):
+        return outputs_of(plugin)[1](folder)
+    path = folder / f"net.{plugin.name}"
+    sample_of(plugin, "FORMATS", "a function that writes the sample's answers to a path")(path)
+    return path

@@ -17,6 +17,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.schema import check
 from tests.checks._dataset import MADE_UP, picture
 from tests.contracts._plugins import Plugin, of_room
+from tests.contracts._samples import sample_of
 
 
 @pytest.fixture
@@ -101,3 +102,18 @@ def test_nobody_has_no_problem(plugin, given) -> None:
 def test_it_takes_pictures_if_it_needs_them(plugin) -> None:
     takes = "pictures" in inspect.signature(plugin.module.check).parameters
     assert takes is (plugin.module.INFO.needs != "tables")
+
+
+@of_room("checks")
+def test_it_finds_what_it_is_for(plugin, given, tmp_path) -> None:
+    data, root = given
+    found = run(plugin, data, root)
+    if found.is_empty():
+        folder = tmp_path / "sample"
+        folder.mkdir()
+        found = run(plugin, *sample_of(plugin, "CHECKS", "a dataset with the problem")(folder))
+    assert found.height > 0
+    for row in found.iter_rows(named=True):
+        assert row["problem"].strip()
+        assert not row["problem"].endswith("."), "words, the same for the same problem"
+        assert row["expected"] or row["found"] or row["hint"], "what to do about it"

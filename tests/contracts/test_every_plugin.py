@@ -14,6 +14,7 @@ import pytest
 from isolux.vocabulary import registry
 from isolux.vocabulary.info import Info, Metric, TaskInfo
 from tests.contracts._plugins import PLUGINS, ROOMS, Plugin, of_room
+from tests.contracts._samples import sample_of
 
 every_plugin = pytest.mark.parametrize("plugin", PLUGINS, ids=str)
 with_function = pytest.mark.parametrize(
@@ -35,6 +36,20 @@ def _function(plugin: Plugin) -> object:
 
 def test_every_room_of_the_registry_has_a_contract() -> None:
     assert set(ROOMS) == set(registry.ROOMS)
+
+
+@pytest.mark.parametrize(
+    ("room", "table"),
+    [("tasks", "TASKS"), ("datasets", "DATASETS"), ("predictions", "OUTPUTS"), ("models", "MODELS"),
+     ("analyses", "ANALYSES"), ("checks", "CHECKS")],
+)  # fmt: skip
+def test_a_missing_sample_says_what_to_add_where(room: str, table: str) -> None:
+    with pytest.raises(pytest.fail.Exception) as caught:
+        sample_of(Plugin(room, "gaze"), table, "a function that gives one")
+    assert str(caught.value) == (
+        f"{room}/gaze has no sample: add a function that gives one to {table} in"
+        f" tests/contracts/_samples.py, as {table}['gaze']"
+    )
 
 
 def test_there_are_plugins_to_look_at() -> None:

@@ -6,17 +6,19 @@ A new format of labels adds a writer to ``_samples.FORMATS``, one of boxes, mask
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from isolux.predictions import read_outputs
+from isolux.predictions import Seen, output_format, read_outputs
 from isolux.predictions._outputs import reads_labels
+from isolux.predictions._seen import look
 from isolux.vocabulary.errors import FileError
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 from tests.contracts._plugins import PLUGINS, Plugin
-from tests.contracts._samples import CLASSES, FORMATS, OUTPUTS, N
+from tests.contracts._samples import CLASSES, N, answers_file, outputs_of
 
 ALL = [p for p in PLUGINS if p.room == "predictions"]
 every_format = pytest.mark.parametrize("plugin", ALL, ids=str)
@@ -29,13 +31,7 @@ every_other_format = pytest.mark.parametrize(
 
 
 def _read(plugin: Plugin, folder: Path) -> pl.DataFrame:
-    if plugin.name in OUTPUTS:
-        return plugin.module.read(OUTPUTS[plugin.name][1](folder))
-    if plugin.name not in FORMATS:
-        pytest.fail(f"add a made-up file of {plugin} to tests/contracts/_samples.py: FORMATS")
-    path = folder / f"net.{plugin.name}"
-    FORMATS[plugin.name](path)
-    return plugin.module.read(path)
+    return plugin.module.read(answers_file(plugin, folder))
 
 
 @every_label_format
@@ -50,15 +46,42 @@ def test_answers_are_the_table_they_should_be(plugin: Plugin, tmp_path: Path) ->
 
 @every_other_format
 def test_outputs_are_the_table_they_should_be(plugin: Plugin, tmp_path: Path) -> None:
-    if plugin.name not in OUTPUTS:
-        pytest.fail(f"add a made-up output of {plugin} to tests/contracts/_samples.py: OUTPUTS")
-    table, write = OUTPUTS[plugin.name]
+    table, write = outputs_of(plugin)
     path = write(tmp_path)
     found = check(plugin.module.read(path), table)
     assert found.height == N
     assert set(found["model"]) == {"net"}
     assert plugin.module.read(path, model="other")["model"].unique().to_list() == ["other"]
     assert read_outputs(path).equals(found), "found by its name"
+
+
+@every_other_format
+def test_it_says_what_its_files_are_called_and_knows_its_own(
+    plugin: Plugin, tmp_path: Path
+) -> None:
+    info = plugin.module.INFO
+    assert info.suffixes or info.folders or info.columns, "how may a file of it be called?"
+    assert all(re.fullmatch(r"(\.[a-z0-9]+)+", suffix) for suffix in info.suffixes)
+    path = outputs_of(plugin)[1](tmp_path)
+    assert plugin.module.misfit(look(path)) is None
+    assert output_format(path) == plugin.name
+
+
+@pytest.mark.parametrize("head", [b"\x00\x01\x02", b"<html>", b"1 2 3\n4 5 6\n", b'{"a": 1}'])
+@every_other_format
+def test_it_says_why_another_file_is_none_of_its_own(
+    plugin: Plugin, head: bytes, tmp_path: Path
+) -> None:
+    info = plugin.module.INFO
+    others = [Seen(tmp_path / f"net{suffix}", "file", head) for suffix in info.suffixes]
+    if info.folders:
+        others.append(Seen(tmp_path / "net", "folder", head, ("readme.md",)))
+    if info.columns:
+        others.append(Seen(tmp_path / "net.csv", "table", columns=("a", "b")))
+    for seen in others:
+        why = plugin.module.misfit(seen)
+        assert why, "a file that is none of its own would be read as one"
+        assert not why.endswith("."), "it follows 'not <name>: '"
 
 
 @every_format

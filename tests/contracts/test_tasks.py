@@ -8,29 +8,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 import polars as pl
-import pytest
 from polars.testing import assert_frame_equal
 
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.tables import SCORES, check
 from tests.contracts._plugins import Plugin, of_room
-from tests.contracts._samples import TASKS, TaskSample
+from tests.contracts._samples import task_sample
 
 every_task = of_room("tasks")
 
 
-def _sample(plugin: Plugin) -> TaskSample:
-    if plugin.name not in TASKS:
-        pytest.fail(f"add a made-up sample of {plugin} to tests/contracts/_samples.py: TASKS")
-    return TASKS[plugin.name]()
-
-
 def _score(plugin: Plugin, dataset: Dataset, predictions: pl.DataFrame) -> Scores:
-    return plugin.module.score(dataset, predictions, **_sample(plugin).options)
+    return plugin.module.score(dataset, predictions, **task_sample(plugin).options)
 
 
 def _scored(plugin: Plugin) -> Scores:
-    sample = _sample(plugin)
+    sample = task_sample(plugin)
     return _score(plugin, sample.dataset, sample.predictions)
 
 
@@ -78,7 +71,7 @@ def test_evidence_says_whose_it_is(plugin: Plugin) -> None:
 
 @every_task
 def test_people_and_their_clusters_are_those_of_the_dataset(plugin: Plugin) -> None:
-    sample = _sample(plugin)
+    sample = task_sample(plugin)
     known = sample.dataset.instances.select(unit_id="instance_id", cluster_id="cluster_id")
     scores = _scored(plugin)
     for frame in (scores.units, *scores.evidence.values()):
@@ -88,7 +81,7 @@ def test_people_and_their_clusters_are_those_of_the_dataset(plugin: Plugin) -> N
 
 @every_task
 def test_inputs_are_unchanged(plugin: Plugin) -> None:
-    sample, untouched = _sample(plugin), _sample(plugin)
+    sample, untouched = task_sample(plugin), task_sample(plugin)
     _score(plugin, sample.dataset, sample.predictions)
     assert_frame_equal(sample.predictions, untouched.predictions)
     for table in ("instances", "attributes", "images"):
@@ -97,7 +90,7 @@ def test_inputs_are_unchanged(plugin: Plugin) -> None:
 
 @every_task
 def test_row_order_does_not_matter(plugin: Plugin) -> None:
-    sample = _sample(plugin)
+    sample = task_sample(plugin)
     shuffled = replace(
         sample.dataset,
         instances=sample.dataset.instances.sample(fraction=1.0, shuffle=True, seed=1),
@@ -116,7 +109,7 @@ def test_the_same_call_repeats(plugin: Plugin) -> None:
 
 @every_task
 def test_no_instances_give_an_empty_table(plugin: Plugin) -> None:
-    sample = _sample(plugin)
+    sample = task_sample(plugin)
     nobody = replace(
         sample.dataset,
         instances=sample.dataset.instances.clear(),
@@ -130,7 +123,7 @@ def test_no_instances_give_an_empty_table(plugin: Plugin) -> None:
 
 @every_task
 def test_no_predictions_do_not_everyone_was_missed(plugin: Plugin) -> None:
-    sample = _sample(plugin)
+    sample = task_sample(plugin)
     scores = _score(plugin, sample.dataset, sample.predictions.clear())
     missed = scores.units.filter(pl.col("unit_id").is_not_null())["unit_id"].unique()
     assert set(missed) == set(sample.dataset.instances["instance_id"])

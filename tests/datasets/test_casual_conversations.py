@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.datasets import by_cluster
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.casual_conversations import AGE_EDGES, INFO, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
@@ -173,10 +174,10 @@ def test_a_person_is_a_cluster(tmp_path):
     path = put(tmp_path, V1)
     clusters = load(path).instances["cluster_id"].to_list()
     assert clusters == ["0208", "0208", "1140", "1140"]
-    assert load(path, cluster="video").instances["cluster_id"].n_unique() == 4
-    assert load(path, cluster="row").instances["cluster_id"].null_count() == 4
+    assert by_cluster(load(path), "video").instances["cluster_id"].n_unique() == 4
+    assert by_cluster(load(path), "row").instances["cluster_id"].null_count() == 4
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'clip'.*subject"):
-        load(path, cluster="clip")
+        by_cluster(load(path), "clip")
 
 
 def test_the_folder_and_its_smaller_file(tmp_path):
@@ -298,7 +299,7 @@ def relabelled(subject="0208", **label):
     ("content", "words"),
     [
         (relabelled(age="old"), "not numbers.*'old'.*row 1, column 'age'"),
-        (relabelled("1140", age="-4"), "no number of years.*0 to 120.*'-4'.*row 2"),
+        (relabelled("1140", age="-4"), "not a number of years.*0 to 120.*'-4'.*row 2"),
         (relabelled("1140", age="nan"), None),
         (relabelled(skin_type="7"), "no Fitzpatrick type.*'7'.*row 1"),
         (relabelled(skin_type="type x"), "no Fitzpatrick type.*'type x'.*row 1"),
@@ -310,7 +311,7 @@ def relabelled(subject="0208", **label):
         ([{"video_name": "a.mp4"}], "missing required field `subject_id`.*row 1"),
         ([V2[0], {"name": "a"}], "neither a video nor a picture.*row 2"),
         ([V2[0], V2[0]], "a video occurs twice.*row 2"),
-        ([{**V2[0], "subject_id": ""}], "a video is of nobody.*row 1"),
+        ([{**V2[0], "subject_id": ""}], "a video has no subject.*row 1"),
         ([{**V2[0], "monk_skin_tone": {"scale": "scale 11"}}], "Monk's scale.*'scale 11'.*row 1"),
         ([{**V2[0], "monk_skin_tone": "scale 5"}], "got `str`.*row 1, column 'monk_skin_tone'"),
         ([LIST[0], LIST[0]], "a video occurs twice.*row 2"),

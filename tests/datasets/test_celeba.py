@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.datasets import by_cluster
 from isolux.datasets.celeba import INFO, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
@@ -52,10 +53,14 @@ def test_identities_are_the_clusters(folder):
     instances = load(folder).instances
     assert instances["subject_id"].to_list() == ["20", "8", "20"]
     assert instances["cluster_id"].to_list() == ["20", "8", "20"]
-    assert load(folder, cluster="image").instances["cluster_id"].null_count() == 3
-    assert load(folder, cluster="Young").instances["cluster_id"].to_list() == ["yes", "yes", "no"]
+    assert by_cluster(load(folder), "image").instances["cluster_id"].null_count() == 3
+    assert by_cluster(load(folder), "Young").instances["cluster_id"].to_list() == [
+        "yes",
+        "yes",
+        "no",
+    ]
     with pytest.raises(UnknownNameError, match="no cluster named 'celebrity'"):
-        load(folder, cluster="celebrity")
+        by_cluster(load(folder), "celebrity")
 
 
 def test_without_identities_it_is_said_that_intervals_may_be_too_narrow(folder):
@@ -174,7 +179,7 @@ def test_lists_beside_it_are_checked_too(folder):
     file.write_text(PARTITION)
     boxes = folder / "Anno" / "list_bbox_celeba.txt"
     boxes.write_text(BOXES.replace("226", "wide"))
-    with pytest.raises(TableError, match=r"(?s)width is no whole number.*'wide'.*row 1"):
+    with pytest.raises(TableError, match=r"(?s)width is not a whole number.*'wide'.*row 1"):
         load(folder, pictures="wild")
     boxes.write_text(BOXES.replace("226", "-226"))
     with pytest.raises(TableError, match=r"(?s)negative width.*row 1"):

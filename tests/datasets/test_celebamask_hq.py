@@ -79,7 +79,7 @@ def test_faces_without_masks_and_strange_files_are_counted(folder):
     (folder / "CelebAMask-HQ-mask-anno" / "0" / "00001_beard.png").touch()
     notes = load(folder).notes
     assert "1 of 3 face(s) have no mask." in notes
-    assert "1 file(s) below CelebAMask-HQ-mask-anno are no masks and are passed over." in notes
+    assert "1 file(s) below CelebAMask-HQ-mask-anno are not masks and are passed over." in notes
 
 
 def test_a_part_with_two_masks_is_refused(folder):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.datasets import by_cluster
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.coco import INFO, load
 from isolux.io import run_directory
@@ -135,7 +136,7 @@ def test_attributes_that_are_no_plain_values_are_counted_and_not_read(tmp_path, 
         "category", "supercategory",
     ]  # fmt: skip
     [note] = dataset.notes
-    assert note.startswith("1 annotation(s) have attributes that are no object of plain values")
+    assert note.startswith("1 annotation(s) have attributes that are not an object of values")
     assert "row 2" in note
 
 
@@ -179,11 +180,11 @@ def test_only_wanted_categories_are_kept_and_all_images(tmp_path):
 def test_images_are_clusters_unless_another_is_named(tmp_path, dataset):
     assert dataset.instances["cluster_id"].to_list() == ["7", "7", "8"]
     path = tmp_path / "instances.json"
-    assert load(path, cluster="row").instances["cluster_id"].null_count() == 3
-    by_category = load(path, cluster="category").instances["cluster_id"].to_list()
+    assert by_cluster(load(path), "row").instances["cluster_id"].null_count() == 3
+    by_category = by_cluster(load(path), "category").instances["cluster_id"].to_list()
     assert by_category == ["person", "dog", "person"]
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'frames'.*image"):
-        load(path, cluster="frames")
+        by_cluster(load(path), "frames")
 
 
 def test_a_folder_with_one_file_will_do_and_several_are_named(tmp_path):
@@ -258,7 +259,7 @@ def test_odd_boxes_are_counted(tmp_path):
         ("annotations", 2, "segmentation", {"size": [3, 4], "counts": [-1, 13]}, "fill.*row 3"),
         ("annotations", 2, "segmentation", {"size": [3, 4], "counts": ["a"]}, "cannot be read"),
         ("images", 1, "id", 7, "two rows have the same id.*row 2, column 'images.id'"),
-        ("images", 1, "width", -1, "no number of pixels.*-1.*row 2, column 'images.width'"),
+        ("images", 1, "width", -1, "not a number of pixels.*-1.*row 2, column 'images.width'"),
         ("categories", 1, "name", None, "got `null`.*row 2, column 'categories.name'"),
     ],
 )  # fmt: skip

@@ -28,25 +28,25 @@ def test_an_unknown_dataset_names_near_ones(people):
 def test_an_unknown_option_lists_those_there_are(people):
     with pytest.raises(
         SpecError,
-        match=r"(?s)'table' has no option 'clusters'.*id, image, cluster, .*did you mean 'cluster'",
+        match=r"(?s)'table' has no option 'clusters'.*id, image, .*did you mean 'cluster'",
     ):
         datasets.load("table", people, clusters="race")
 
 
 def test_options_that_are_none_are_left_to_the_loader(people):
-    assert datasets.load("table", people, repair_ages=None, id=None).instances.height == 2
-    with pytest.raises(SpecError, match="no option 'repair_ages'"):
-        datasets.load("table", people, repair_ages=False)
+    assert datasets.load("table", people, votes=None, id=None).instances.height == 2
+    with pytest.raises(SpecError, match="no option 'votes'"):
+        datasets.load("table", people, votes="top")
 
 
 def test_options_are_the_loaders_own():
     assert datasets.options("table") == (
         "id",
         "image",
-        "cluster",
         "columns",
         "numeric",
         "separator",
         "root",
+        "repair_ages",
         "format",
     )

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.datasets import by_cluster
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.facet import INFO, load
 from isolux.predictions import with_own_image_ids
@@ -245,9 +246,9 @@ def test_further_columns_are_documented(folder):
 
 
 def test_people_may_be_clusters(folder):
-    assert load(folder, cluster="person").instances["cluster_id"].null_count() == 3
+    assert by_cluster(load(folder), "person").instances["cluster_id"].null_count() == 3
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'photo'.*image"):
-        load(folder, cluster="photo")
+        by_cluster(load(folder), "photo")
 
 
 def test_empty_cells_are_no_votes_and_are_said(folder):
@@ -260,18 +261,18 @@ def test_empty_cells_are_no_votes_and_are_said(folder):
 @pytest.mark.parametrize(
     ("cell", "value", "words"),
     [
-        ("bounding_box", "", "a cell is no box.*row 2, column 'bounding_box'"),
-        ("bounding_box", '{"x": 1, "y": 2, "width": 3}', "a cell is no box.*row 2"),
-        ("bounding_box", "[1, 2, 3, 4]", "a cell is no box.*row 2"),
-        ("bounding_box", '{"x": 1, "y"', "a cell is no box.*row 2"),
+        ("bounding_box", "", "a cell is not a box.*row 2, column 'bounding_box'"),
+        ("bounding_box", '{"x": 1, "y": 2, "width": 3}', "a cell is not a box.*row 2"),
+        ("bounding_box", "[1, 2, 3, 4]", "a cell is not a box.*row 2"),
+        ("bounding_box", '{"x": 1, "y"', "a cell is not a box.*row 2"),
         ("bounding_box", '{"x": 1, "y": 2, "width": -3, "height": 4}', "negative width.*row 2"),
-        ("bounding_box", '{"x": 1, "y": NaN, "width": 3, "height": 4}', "is no box.*row 2"),
-        ("skin_tone_4", "4", "no count of votes.*0 to 3.*'4'.*row 2, column 'skin_tone_4'"),
+        ("bounding_box", '{"x": 1, "y": NaN, "width": 3, "height": 4}', "is not a box.*row 2"),
+        ("skin_tone_4", "4", "not a count of votes.*0 to 3.*'4'.*row 2, column 'skin_tone_4'"),
         ("skin_tone_4", "x", "not numbers.*'x'.*row 2, column 'skin_tone_4'"),
-        ("skin_tone_na", "-1", "no count of votes.*row 2"),
-        ("has_cap", "2", "no count of votes.*0 to 1.*row 2, column 'has_cap'"),
-        ("visible_face", "0.5", "no count of votes.*row 2, column 'visible_face'"),
-        ("visible_face", "nan", "(no count of votes|not numbers).*row 2, column 'visible_face'"),
+        ("skin_tone_na", "-1", "not a count of votes.*row 2"),
+        ("has_cap", "2", "not a count of votes.*0 to 1.*row 2, column 'has_cap'"),
+        ("visible_face", "0.5", "not a count of votes.*row 2, column 'visible_face'"),
+        ("visible_face", "nan", "(not a count of votes|not numbers).*row 2, column 'visible_face'"),
         ("class1", "", "1 row.s. have no id.*row 2, column 'class1'"),
         ("filename", "", "1 row.s. have no id.*row 2, column 'filename'"),
         ("person_id", "1", "two rows have the same instance_id.*'1' in rows 1 and 2"),

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load
-from isolux.verbs.describe import describe
+from isolux.verbs.describe.counting import describe_datasets as counted
 from isolux.vocabulary.containers import Dataset
 from tests._shared import SHARED
 
@@ -127,7 +127,7 @@ def test_every_count_of_table_18_comes_back(printed, dataset):
 
 
 def test_isolux_describe_prints_them(printed, dataset):
-    tables = describe({"facet": dataset}, ["gender_presentation", "age_presentation"]).tables
+    tables = counted({"facet": dataset}, ["gender_presentation", "age_presentation"]).tables
     found = [t for caption, t in tables.items() if caption.startswith("Masks by")]
     assert len(found) == 2
     for table, attribute in zip(

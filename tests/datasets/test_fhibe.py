@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.datasets import by_cluster
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.fhibe import INFO, NESTED, load, part_polygons
 from isolux.datasets.fhibe.words import KEYPOINTS
@@ -111,9 +112,13 @@ def test_rows_are_people_in_photos_and_people_are_clusters(release):
     assert rows["image_id"].to_list() == ["i1", "i1", "i2"]
     assert rows["subject_id"].to_list() == rows["cluster_id"].to_list() == ["s1", "s2", "s1"]
     assert rows["is_primary"].to_list() == [True, False, True]
-    assert load(release, cluster="image").instances["cluster_id"].to_list() == ["i1", "i1", "i2"]
+    assert by_cluster(load(release), "image").instances["cluster_id"].to_list() == [
+        "i1",
+        "i1",
+        "i2",
+    ]
     with pytest.raises(UnknownNameError, match=r"(?s)no cluster named 'photo'.*subject"):
-        load(release, cluster="photo")
+        by_cluster(load(release), "photo")
 
 
 def test_boxes_are_of_people_and_of_faces(release):
@@ -354,7 +359,7 @@ def test_further_columns_are_documented(release):
         ("natural_skin_color", "6. [0, 0, 0]", "not one of FHIBE's six.*row 2"),
         ("subject_id", None, "a row has no subject_id.*row 2"),
         ("image_id", "i2", None),
-        ("image_width", 0, "no number of pixels.*row 2, column 'image_width'"),
+        ("image_width", 0, "not a number of pixels.*row 2, column 'image_width'"),
     ],
 )
 def test_what_is_wrong_is_named_with_row_and_column(tmp_path, cell, value, words):

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from isolux.datasets import coco
+from isolux.datasets import by_cluster, coco
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.fiftyone import INFO, load, save
 from isolux.vocabulary.containers import Dataset
@@ -225,7 +225,7 @@ def test_slices_of_a_group_are_one_cluster(tmp_path):
         sample["group"] = {"_cls": "Group", "_id": {"$oid": "a1"}, "name": name}
     read = load(written(tmp_path, file), label_field="ground_truth")
     assert read.instances["cluster_id"].unique().to_list() == ["a1"]
-    rows = load(tmp_path, label_field="ground_truth", cluster="image").instances
+    rows = by_cluster(load(tmp_path, label_field="ground_truth"), "image").instances
     assert rows["cluster_id"].equals(rows["image_id"].alias("cluster_id"))
 
 
@@ -249,7 +249,7 @@ def test_slices_of_a_group_are_one_cluster(tmp_path):
         ((*FIRST, "mask"), packed(np.zeros(4)), r"an array of float64, 1 dimensions"),
         ((*FIRST, "mask"), packed(np.array([[print]]), allow_pickle=True), r"an array of object"),
         (("poses", "keypoints", 0, "points"), [[0.5]], r"keypoints cannot be read.*row 1"),
-        (("poses", "keypoints", 0, "points"), [["a", 1]], r"a keypoint is no pair"),
+        (("poses", "keypoints", 0, "points"), [["a", 1]], r"a keypoint is not a pair"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_its_sample(tmp_path, path, value, message):

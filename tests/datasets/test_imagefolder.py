@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.datasets import by_cluster
 from isolux.datasets.imagefolder import load
 from isolux.io.hashing import sha256_listing
 from isolux.vocabulary.errors import (
@@ -47,7 +48,7 @@ def test_what_is_no_picture_is_counted_and_what_is_hidden_is_none(tmp_path):
     names = ("a/1.jpg", "a/._1.jpg", "__MACOSX/a/2.jpg", "a/notes.txt", "a/Thumbs.db", ".x/3.jpg")
     dataset = load(folder_of(tmp_path, *names))
     assert dataset.instances["instance_id"].to_list() == ["a/1.jpg"]
-    assert dataset.notes == ("5 file(s) are no pictures and are passed over.",)
+    assert dataset.notes == ("5 file(s) are not pictures and are passed over.",)
 
 
 def test_a_picture_in_no_folder_has_no_class_and_is_kept(tmp_path):
@@ -77,7 +78,7 @@ def test_parts_are_not_taken_for_classes(tmp_path):
 def test_classes_are_not_taken_for_parts(tmp_path):
     folder_of(tmp_path, "train/1.jpg", "bus/2.jpg")  # a train is a vehicle here
     assert set(values(load(tmp_path), "class").values()) == {"train", "bus"}
-    with pytest.raises(FileError, match=r"(?s)folders are no parts.*'bus', 'train'"):
+    with pytest.raises(FileError, match=r"(?s)folders are not parts.*'bus', 'train'"):
         load(tmp_path, split="train")
 
 
@@ -86,7 +87,7 @@ def test_a_table_beside_the_pictures_gives_attributes(tmp_path):
     (tmp_path / "metadata.csv").write_text(
         "file_name,tone,subject_id\na/2.jpg,3;4,s\na/1.jpg,5,s\nc/9.jpg,1,t\n"
     )
-    dataset = load(tmp_path, separator=";", cluster="subject_id")
+    dataset = by_cluster(load(tmp_path, separator=";"), "subject_id")
     assert dataset.values_of("tone").select("unit_id", "value", "number").rows() == [
         ("a/1.jpg", "5", 5.0),
         ("a/2.jpg", "3", 3.0),

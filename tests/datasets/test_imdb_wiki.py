@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import savemat
 
+from isolux.datasets import by_cluster
 from isolux.datasets.imdb_wiki import INFO, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from tests.cli._run import isolux
@@ -156,9 +157,9 @@ def test_a_path_that_occurs_again_is_counted(tmp_path):
 def test_celebrities_are_the_clusters_where_they_are_known(tmp_path):
     written(tmp_path, mat(3, celeb_id=[7, 7, 9]))
     assert load(tmp_path).instances["cluster_id"].to_list() == ["7", "7", "9"]
-    assert load(tmp_path, cluster="image").instances["cluster_id"].null_count() == 3
+    assert by_cluster(load(tmp_path), "image").instances["cluster_id"].null_count() == 3
     with pytest.raises(UnknownNameError, match="no cluster named 'name'"):
-        load(tmp_path, cluster="name")
+        by_cluster(load(tmp_path), "name")
     written(tmp_path, mat(2, "wiki", celeb_id=None), "wiki.mat")
     wiki = load(tmp_path, source="wiki").instances
     assert wiki["cluster_id"].null_count() == wiki["subject_id"].null_count() == 2
@@ -201,7 +202,7 @@ def test_settings_that_there_are_not_are_refused(tmp_path, settings, words):
         ({"dob": [1.0, 2.0]}, "dob does not go with full_path.*3 numbers"),
         ({"photo_taken": None}, "has no photo_taken"),
         ({"full_path": ["a.jpg", "../b.jpg", "c.jpg"]}, "leads out.*row 2, column 'full_path'"),
-        ({"full_path": ["a.jpg", np.eye(2), "c.jpg"]}, "cell of full_path is no text.*row 2"),
+        ({"full_path": ["a.jpg", np.eye(2), "c.jpg"]}, "cell of full_path is not text.*row 2"),
         ({"full_path": ["a.jpg", "b.jpg", ""]}, "a photograph has no path.*row 3"),
         ({"face_location": [np.eye(2)] * 3}, "no four corners.*row 1, column 'face_location'"),
         ({"face_location": [np.array([[9.0, 9, 1, 1]])] * 3}, "negative width.*row 1"),
@@ -220,7 +221,7 @@ def test_files_that_are_something_else_are_refused(tmp_path):
         load(written(tmp_path, mat(key="faces")))
     stream = io.BytesIO()
     savemat(stream, {"imdb": np.eye(3)})
-    with pytest.raises(TableError, match="imdb is no structure of fields"):
+    with pytest.raises(TableError, match="imdb is not a structure of fields"):
         load(written(tmp_path, stream.getvalue()))
     with pytest.raises(FileError, match=r"(?s)version 7.3.*save\(name, '-v7'\)"):
         load(written(tmp_path, b"\x89HDF\r\n\x1a\n" + bytes(99)))

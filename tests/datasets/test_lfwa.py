@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.io import savemat
 
+from isolux.datasets import by_cluster
 from isolux.datasets._mat import files as _mat_files
 from isolux.datasets.lfwa import INFO, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
@@ -132,9 +133,9 @@ def test_minus_one_is_no_as_in_celeba(tmp_path):
 
 def test_clusters(tmp_path):
     written(tmp_path, old())
-    assert load(tmp_path, cluster="image").instances["cluster_id"].null_count() == 3
+    assert by_cluster(load(tmp_path), "image").instances["cluster_id"].null_count() == 3
     with pytest.raises(UnknownNameError, match="no cluster named 'photo'"):
-        load(tmp_path, cluster="photo")
+        by_cluster(load(tmp_path), "photo")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +149,7 @@ def test_clusters(tmp_path):
         ({"names": [NAMES[0], NAMES[1], NAMES[0]]}, r"listed twice.*row 3"),
         ({"names": [NAMES[0], "..\\a.jpg", NAMES[2]]}, r"leads out.*row 2"),
         ({"names": [NAMES[0], "a.jpg", NAMES[2]]}, r"not named by person and file.*row 2"),
-        ({"names": [NAMES[0], np.eye(2), NAMES[2]]}, r"a cell of name is no text.*row 2"),
+        ({"names": [NAMES[0], np.eye(2), NAMES[2]]}, r"a cell of name is not text.*row 2"),
         ({"attributes": ["Male", "Male "]}, r"no name of its own"),
         ({"attributes": ["Male", ""]}, r"no name of its own"),
     ],
@@ -165,7 +166,7 @@ def test_missing_variables_and_objects_are_named(tmp_path):
         load(written(tmp_path, stream.getvalue()))
     stream = io.BytesIO()
     savemat(stream, {"name": {"a": 1}, "label": np.array(LABEL), "AttrName": cells(ATTRIBUTES)})
-    with pytest.raises(TableError, match="name is no cell array"):
+    with pytest.raises(TableError, match="name is not a cell array"):
         load(written(tmp_path, stream.getvalue()))
 
 

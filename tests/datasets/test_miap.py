@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from isolux.datasets import by_cluster
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.miap import INFO, load
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
@@ -187,7 +188,7 @@ def test_the_unknown_and_the_young_may_be_left_out_as_fhibe_does(folder):
     assert set(both.attributes["unit_id"]) == {"a1#0"}
     whole = sized(folder, young="leave out", leave_out_by="image")
     assert whole.instances["instance_id"].to_list() == ["a1#0", "a1#1"]
-    assert whole.notes[0].endswith(", with everybody in their images.")
+    assert whole.notes[0].endswith(", with everyone in their images.")
 
 
 def test_who_is_left_out_may_stay_to_be_matched(folder):
@@ -232,7 +233,7 @@ def test_fairness_indicators_list_is_in_pixels_written_as_text(folder):
     [
         ({"bbox": ["1", "2", "x", "4"]}, r"not numbers.*'x'.*row 1, column 'bbox\[2\]'"),
         ({"bbox": ["3", "2", "1", "4"]}, "sides are swapped.*3, 1.*row 1"),
-        ({"bbox": ["nan", "2", "3", "4"]}, "a side is no number of pixels.*'nan'.*row 1"),
+        ({"bbox": ["nan", "2", "3", "4"]}, "a side is not a number of pixels.*'nan'.*row 1"),
         ({"bbox": ["1", "2", "3"]}, "of length 4.*row 1"),
         ({"path": 3}, r"got `int`.*row 1, column 'path'"),
         ({"AgePresentation": "Old"}, "a word that MIAP does not have.*'Old'.*row 1"),
@@ -273,9 +274,13 @@ def test_what_is_wrong_is_named_with_its_row(folder, old, new, error, words):
 @pytest.mark.parametrize(
     ("text", "error", "words"),
     [
-        ("ImageID,width,height\na1,0,3\n", TableError, "width is no number of pixels.*'0'.*row 1"),
-        ("ImageID,width,height\na1,3,2.5\n", TableError, "height is no number.*'2.5'.*row 1"),
-        ("ImageID,width,height\na1,3,\n", TableError, "height is no number.*None.*row 1"),
+        (
+            "ImageID,width,height\na1,0,3\n",
+            TableError,
+            "width is not a number of pixels.*'0'.*row 1",
+        ),
+        ("ImageID,width,height\na1,3,2.5\n", TableError, "height is not a number.*'2.5'.*row 1"),
+        ("ImageID,width,height\na1,3,\n", TableError, "height is not a number.*None.*row 1"),
         ("ImageID,width,height\na1,3,2\na1,3,2\n", TableError, "an image has several sizes.*'a1'"),
         ("ImageID,w,height\na1,3,2\n", UnknownNameError, "no column named 'width'"),
     ],
@@ -319,9 +324,9 @@ def test_another_split_is_another_file(folder):
 
 def test_an_image_is_a_cluster(folder):
     assert load(folder).instances["cluster_id"].to_list() == ["a1", "a1", "b2", "b2"]
-    assert load(folder, cluster="row").instances["cluster_id"].null_count() == 4
+    assert by_cluster(load(folder), "row").instances["cluster_id"].null_count() == 4
     with pytest.raises(UnknownNameError, match="no cluster named 'subject'"):
-        load(folder, cluster="subject")
+        by_cluster(load(folder), "subject")
 
 
 def test_further_columns_are_documented(folder):

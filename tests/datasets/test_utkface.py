@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.datasets import by_cluster
 from isolux.datasets.utkface import AGE_EDGES, GENDERS, INFO, RACES, load
 from isolux.io.hashing import sha256_listing
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
@@ -98,7 +99,7 @@ def test_many_faulty_names_are_counted(tmp_path):
 
 def test_what_is_no_picture_is_passed_over_and_said(tmp_path):
     dataset = load(folder_of(tmp_path, GOOD, "Thumbs.db", "part1/.DS_Store"))
-    assert dataset.notes == ("2 file(s) are no pictures and are passed over.",)
+    assert dataset.notes == ("2 file(s) are not pictures and are passed over.",)
 
 
 def test_photos_that_are_there_twice_are_said(tmp_path):
@@ -131,9 +132,12 @@ def test_a_folder_is_named_with_the_hash_of_its_listing(tmp_path):
 def test_faces_are_clusters_unless_said(tmp_path):
     folder_of(tmp_path, GOOD, "3_0_1_2.jpg")
     assert load(tmp_path).instances["cluster_id"].null_count() == 2
-    assert load(tmp_path, cluster="race").instances["cluster_id"].to_list() == ["White", "Black"]
+    assert by_cluster(load(tmp_path), "race").instances["cluster_id"].to_list() == [
+        "White",
+        "Black",
+    ]
     with pytest.raises(UnknownNameError, match="no cluster named 'subject'"):
-        load(tmp_path, cluster="subject")
+        by_cluster(load(tmp_path), "subject")
 
 
 def test_it_says_whose_judgement_it_is():

@@ -9,6 +9,7 @@ import scipy.io
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isolux.datasets import by_cluster
 from isolux.datasets._columns import INSTANCE_COLUMNS
 from isolux.datasets.widerface import INFO, load
 from isolux.vocabulary.errors import (
@@ -100,8 +101,8 @@ def mats(tmp_path):
     (tmp_path / "ground_truth").mkdir()
     (tmp_path / "ground_truth" / "wider_face_val.mat").write_bytes(mat())
     lists = {"easy": {"a": [1]}, "medium": {"a": [1]}, "hard": {"a": [2, 1], "b": [1]}}
-    for level, chosen in lists.items():
-        (tmp_path / "ground_truth" / f"wider_{level}_val.mat").write_bytes(mat(chosen))
+    for level, images in lists.items():
+        (tmp_path / "ground_truth" / f"wider_{level}_val.mat").write_bytes(mat(images))
     return tmp_path
 
 
@@ -201,9 +202,9 @@ def test_those_who_were_not_sure_may_be_left_out(folder):
 
 
 def test_clusters_may_be_events(folder):
-    found = load(folder, cluster="event").instances["cluster_id"].to_list()
+    found = by_cluster(load(folder), "event").instances["cluster_id"].to_list()
     assert found == ["0--Parade", "0--Parade", "9--Press"]
-    assert load(folder, cluster="face").instances["cluster_id"].null_count() == 3
+    assert by_cluster(load(folder), "face").instances["cluster_id"].null_count() == 3
 
 
 def test_further_columns_are_documented(mats):
@@ -251,7 +252,7 @@ def test_damaged_text_is_named_with_its_line(folder, old, new, words):
         ("Female", "female", TableError, "'female'.*row 1, column 'perceived_gender'"),
         (",III,", ",VII,", TableError, "'VII'.*row 1, column 'perceived_skin'"),
         (",III,1", ",III,2", JoinError, "1 face.s. with demographics are not.*face 2.*row 1"),
-        (",III,1", ",III,x", TableError, "no whole number.*'x'.*row 1, column 'face'"),
+        (",III,1", ",III,x", TableError, "not a whole number.*'x'.*row 1, column 'face'"),
         ("9--Press", "8--Press", JoinError, "'images/8--Press/b.jpg'.*row 2"),
         ("9--Press/b.jpg,Not Sure,Senior,Not Sure,0", "0--Parade/a.jpg,Male,Adult,I,1",
          TableError, "listed twice.*row 2"),
@@ -272,12 +273,12 @@ def bad_boxes(shape):
     ("changes", "words"),
     [
         ({"blur_label_list": None}, "has no blur_label_list"),
-        ({"blur_label_list": np.zeros((2, 1))}, "blur_label_list is no cell array"),
+        ({"blur_label_list": np.zeros((2, 1))}, "blur_label_list is not a cell array"),
         ({"face_bbx_list": bad_boxes((2, 3))}, r"not a matrix of 4 column.*\(2, 3\).*row 1"),
         ({"face_bbx_list": bad_boxes((1, 4))}, "another number of blur labels.*expected: 1"),
         ({"face_bbx_list": cells([cells([np.zeros((2, 4))])])}, "does not go with file_list"),
         ({"event_list": cells(["0--Parade"])}, "events and files do not go together"),
-        ({"event_list": cells([np.ones((2, 2)), "b"])}, "a name is no text"),
+        ({"event_list": cells([np.ones((2, 2)), "b"])}, "a name is not text"),
         ({"face_bbx_list": bad_boxes((2, 4)) * np.nan}, "no usable numbers"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Hair and face from annotation: each way that datasets give it, and what nobody annotated."""
+"""Hair and face from annotation: each way that datasets give it, and what was not annotated."""
 
 from __future__ import annotations
 

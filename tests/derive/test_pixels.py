@@ -91,7 +91,7 @@ def test_a_mask_goes_before_the_box(tmp_path):
     )  # fmt: skip
     found = pixels.derive(dataset)
     assert of(found, "person_luminance") == [pytest.approx(1.0), 0.0, None]
-    assert of(found, "luminance", "reason")[2] == "a person's mask is no list of polygons"
+    assert of(found, "luminance", "reason")[2] == "a person's mask is not a list of polygons"
 
 
 def reference(rgb, sides):
@@ -269,7 +269,8 @@ def test_what_cannot_be_read_is_null_and_counted(tmp_path):
     assert f"Pictures were read from {tmp_path / 'data'}." in found.notes
     note = next(n for n in found.notes if "unknown of" in n)
     assert note == (
-        "luminance, light, contrast: unknown of 6 of 7: this is no picture, or it is damaged (2); "
+        "luminance, light, contrast: unknown of 6 of 7: "
+        "this is not a picture, or it is damaged (2); "
         "a path leads out of its folder (1); a web address, which is not opened (1); "
         "no such picture (1); the file is empty (1)."
     )

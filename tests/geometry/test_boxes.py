@@ -12,8 +12,6 @@ from isolux.geometry.boxes import (
     BoxColumns,
     box_diagonal_xywh,
     box_pairs_xywh,
-    box_xywh_to_xyxy,
-    box_xyxy_to_xywh,
     check_boxes_xywh,
     pairs_iou_xywh,
 )
@@ -54,13 +52,11 @@ def test_pairs_are_the_entries_of_the_matrix_that_reach_the_lowest(d, t, inclusi
     assert np.array_equal(pairs.iou, full[rows, columns][order])
 
 
-def test_one_pixel_more_in_the_conversion_or_in_the_overlap_is_the_same():
+def test_an_inclusive_box_is_one_pixel_larger_each_way():
     # WIDER FACE: overlap of 11 × 11 and 11 × 11 pixels shifted by 5: 6 × 11 shared of 176.
-    corners = np.array([[0.0, 0, 10, 10]]), np.array([[5.0, 0, 15, 10]])
-    inside = every_iou(*(box_xyxy_to_xywh(c) for c in corners), pixel_inclusive=True)
-    before = every_iou(*(box_xyxy_to_xywh(c, pixel_inclusive=True) for c in corners))
-    assert inside[0, 0] == before[0, 0] == 66 / 176
-    assert every_iou(*(box_xyxy_to_xywh(c) for c in corners))[0, 0] == 50 / 150
+    corners = np.array([[0.0, 0, 10, 10]]), np.array([[5.0, 0, 10, 10]])
+    assert every_iou(*corners, pixel_inclusive=True)[0, 0] == 66 / 176
+    assert every_iou(*corners)[0, 0] == 50 / 150
 
 
 def test_a_box_without_area_overlaps_nothing_but_is_one_pixel_thick_when_inclusive():
@@ -85,22 +81,9 @@ def test_a_box_that_is_none_overlaps_nothing(faulty, inclusive):
         assert len(box_pairs_xywh(*one_image, a, b, **options)) == 0
 
 
-@given(boxes(smallest=-3), st.booleans())
-def test_conversions_come_back(xywh, inclusive):
-    xyxy = box_xywh_to_xyxy(xywh, pixel_inclusive=inclusive)
-    there_and_back = box_xyxy_to_xywh(xyxy, pixel_inclusive=inclusive)
-    np.testing.assert_allclose(there_and_back, xywh, atol=1e-12)
-
-
-def test_conversions_by_hand():
-    # Left 10, top 20, 30 wide, 40 high: ends at 40 and 60, its last pixels are 39 and 59.
-    box = np.array([[10.0, 20, 30, 40]])
-    assert box_xywh_to_xyxy(box).tolist() == [[10, 20, 40, 60]]
-    assert box_xywh_to_xyxy(box, pixel_inclusive=True).tolist() == [[10, 20, 39, 59]]
-    assert box_xyxy_to_xywh(np.array([10.0, 20, 39, 59]), pixel_inclusive=True).tolist() == [
-        *(10, 20, 30, 40)
-    ]
-    assert box_diagonal_xywh(box).tolist() == [50]
+def test_a_diagonal_by_hand():
+    # 30 wide, 40 high.
+    assert box_diagonal_xywh(np.array([[10.0, 20, 30, 40]])).tolist() == [50]
 
 
 def test_columns_of_a_frame_go_in_as_they_are():
@@ -157,7 +140,6 @@ def test_too_few_boxes_or_numbers_are_refused():
 def test_inputs_are_unchanged():
     d = np.array([[0.0, 0, -1, 5], [3, 3, 4, 4]])
     before = d.copy()
-    for function in (box_xywh_to_xyxy, box_xyxy_to_xywh, box_diagonal_xywh):
-        function(d)
+    box_diagonal_xywh(d)
     pairs_iou_xywh(d, d)
     assert np.array_equal(d, before)

@@ -211,7 +211,7 @@ def test_tables_are_checked_once_with_the_row_named():
         Truths(np.array([0, -1]))
     with pytest.raises(TableError, match="a class index is negative"):
         Detections(image, np.ones(2), np.array([-1, 0]))
-    with pytest.raises(SpecError, match="no index"):
+    with pytest.raises(SpecError, match="not an index"):
         Truths(np.array([0.5]))
     with pytest.raises(SpecError, match="not as long as their images"):
         Detections(image, np.ones(3))

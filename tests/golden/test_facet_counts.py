@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load
-from isolux.verbs.describe import describe
+from isolux.verbs.describe.counting import describe_datasets as counted
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 from tests._shared import SHARED
@@ -101,7 +101,7 @@ def test_the_printed_counts_describe_back_to_themselves(name):
             rows, schema=["unit_kind", "unit_id", "attribute", "value"], orient="row"
         ).unique(maintain_order=True),
     )
-    found = describe({"facet": data}).tables
+    found = counted({"facet": data}).tables
     (sizes,) = found["People, images and subjects"].rows(named=True)
     assert (sizes["people"], sizes["images with people"]) == (PEOPLE, IMAGES)
     for (attribute, group), row in counts.items():
@@ -168,7 +168,7 @@ def test_facets_table_17_describes_back_to_itself(tmp_path):
     people = people_of_table_17(table)
     write_facet(people, tmp_path / "annotations.csv")
     by = ["class*gender_presentation", "class*age_presentation", "class*skin_tone", "class"]
-    found = describe({"facet": load("facet", tmp_path)}, by).tables
+    found = counted({"facet": load("facet", tmp_path)}, by).tables
     (sizes,) = found["People, images and subjects"].rows(named=True)
     assert (sizes["people"], sizes["images with people"]) == (49_551, 31_702)
     crossed = [t for name, t in found.items() if name.startswith("By") and "×" in name]
@@ -225,7 +225,7 @@ def test_facets_table_18_totals_describe_back_to_themselves():
     data = Dataset(
         "facet", INFO, pl.DataFrame(columns), pl.DataFrame(values, schema=schema, orient="row")
     )
-    found = describe({"facet": data}).tables
+    found = counted({"facet": data}).tables
     totals = {"person": 10_857, "clothing": 50_655, "hair": 7_183}
     for name, attribute in zip(("gender_presentation", "age"), sides, strict=True):
         masks = found[f"Masks by {name}"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,12 +11,17 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from isolux.io import staged_directory, write_parquet, write_text
+from isolux.io import atomic, staged_directory, write_parquet, write_text
 from isolux.vocabulary.errors import OutputError
 
 
 def listing(folder: Path) -> list[str]:
     return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*"))
+
+
+def cannot(_one: Path, _other: Path) -> bool:
+    """Be a system on which two directories cannot change names at once."""
+    return False
 
 
 def make_run(path: Path, text: str) -> None:
@@ -141,6 +147,48 @@ def test_overwriting_replaces_a_run_and_leaves_no_old_file(tmp_path):
     assert (tmp_path / "run" / "audit.json").read_text() == "new"
 
 
+def test_overwriting_works_where_directories_cannot_be_exchanged(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic, "_exchange", cannot)
+    make_run(tmp_path / "run", "old")
+    make_run(tmp_path / "run", "new")
+    assert listing(tmp_path) == ["run", "run/audit.json"]
+    assert (tmp_path / "run" / "audit.json").read_text() == "new"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux's own call is tested")
+def test_the_target_is_never_missing_while_it_is_replaced(tmp_path, monkeypatch):
+    make_run(tmp_path / "run", "old")
+    seen: list[str] = []
+    remove = shutil.rmtree
+
+    def watched(path, **settings):
+        seen.append((tmp_path / "run" / "audit.json").read_text())
+        remove(path, **settings)
+
+    monkeypatch.setattr(Path, "rename", lambda *_: pytest.fail("the old run was moved aside"))
+    monkeypatch.setattr(shutil, "rmtree", watched)
+    make_run(tmp_path / "run", "new")
+    assert seen == ["new"]
+    assert listing(tmp_path) == ["run", "run/audit.json"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux's own call is tested")
+def test_files_that_come_at_the_last_moment_come_back(tmp_path, monkeypatch):
+    make_run(tmp_path / "run", "old")
+    exchange = atomic._exchange
+
+    def late(one: Path, other: Path) -> bool:
+        if other.name == "run" and (other / "audit.json").exists():
+            (other / "audit.json").rename(other / "chapter.txt")
+        return exchange(one, other)
+
+    monkeypatch.setattr(atomic, "_exchange", late)
+    with pytest.raises(OutputError, match="left as it is"):
+        make_run(tmp_path / "run", "new")
+    assert listing(tmp_path) == ["run", "run/chapter.txt"]
+    assert (tmp_path / "run" / "chapter.txt").read_text() == "old"
+
+
 def test_an_empty_directory_may_be_overwritten(tmp_path):
     (tmp_path / "run").mkdir()
     make_run(tmp_path / "run", "new")
@@ -199,6 +247,7 @@ def test_the_old_run_comes_back_when_the_last_rename_fails(tmp_path, monkeypatch
             raise OSError(errno.EIO, os.strerror(errno.EIO))
         return rename(self, target)
 
+    monkeypatch.setattr(atomic, "_exchange", cannot)
     monkeypatch.setattr(Path, "rename", failing)
     with pytest.raises(OutputError, match="the disk reports an error"):
         make_run(tmp_path / "run", "new")

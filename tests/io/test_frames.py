@@ -228,7 +228,7 @@ def test_old_mac_line_ends_are_recognised(tmp_path):
     ],
 )
 def test_binary_files_called_csv_are_recognised(tmp_path, start, words):
-    with pytest.raises(FileError, match=f"(?s)this is no text.*{words}"):
+    with pytest.raises(FileError, match=f"(?s)this is not text.*{words}"):
         read_table(written(tmp_path, "a.csv", start + b"\0\1\2"))
 
 
@@ -260,7 +260,7 @@ def test_damaged_binary_tables_are_said(tmp_path, name, kind):
     ("text", "words"),
     [
         ('{"a":1}\n{"a":', "(?s)not valid JSON.*row 2"),
-        ('{"a":1}\n\n[1, 2]\n', "(?s)a line is no JSON object.*row 3"),
+        ('{"a":1}\n\n[1, 2]\n', "(?s)a line is not a JSON object.*row 3"),
         ('{"score":NaN}\n', "(?s)NaN is not a number in JSON; write null.*row 1"),
         ('{"a":["x"]}\n{"a":"x"}\n', "(?s)lists in some lines and text in others.*column 'a'"),
         ('{"a":[1]}\n{"a":3}\n', "do not make one table"),

@@ -168,7 +168,7 @@ def test_what_pillow_only_warns_of_is_refused_too(monkeypatch):
 def test_a_picture_that_is_cut_off_is_named(form):
     noise = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
     data = encoded(noise, form)
-    with pytest.raises(FileError, match=r"no picture, or it is damaged(.|\n)*where: half\.img"):
+    with pytest.raises(FileError, match=r"not a picture, or it is damaged(.|\n)*where: half\.img"):
         decode_image(data[: len(data) // 2], "half.img")
 
 

@@ -9,9 +9,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.io.run_directory import load, save
+from isolux.io.run_directory import carry_over, load, save
+from isolux.io.stages import Stage
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import FileError, OutputError, TableError, UnknownNameError
+from isolux.vocabulary.errors import (
+    DrawingError,
+    FileError,
+    OutputError,
+    TableError,
+    UnknownNameError,
+)
 from isolux.vocabulary.tables import (
     ATTRIBUTES,
     COMPARISONS,
@@ -148,7 +155,7 @@ def test_what_is_no_run_directory_is_said(tmp_path):
     (tmp_path / "people.csv").write_text("a\n1\n")
     with pytest.raises(FileError, match=r"(?s)no run directory here.*a file.*audit the table"):
         load(tmp_path / "people.csv")
-    with pytest.raises(FileError, match=r"(?s)no run of isolux.*audit\.json in it"):
+    with pytest.raises(FileError, match=r"(?s)not a run of isolux.*audit\.json in it"):
         load(tmp_path)
 
 
@@ -192,3 +199,32 @@ def test_a_damaged_record_is_said(tmp_path, run, text):
 def test_the_record_is_strict_json(tmp_path, run):
     path = save(run, tmp_path / "run")
     assert json.loads((path / "audit.json").read_text())["families"] == {"all": 3}
+
+
+def test_a_run_without_its_figures_is_written_and_said(tmp_path, run):
+    def undrawn(_stage: Path) -> None:
+        raise DrawingError("the figures cannot be drawn", found="it ended", hint="raise the limit")
+
+    with pytest.raises(DrawingError, match=r"(?s)found: it ended.*isolux report .*makes its page"):
+        save(run, tmp_path / "run", extra=undrawn)
+    assert listing(tmp_path / "run") == FILES
+    assert load(tmp_path / "run").scores.equals(run.scores)
+
+
+def test_loading_removes_what_a_killed_command_left(tmp_path, run):
+    save(run, tmp_path / "run")
+    (tmp_path / "run" / ".report.html.new-0a1b2c3d").write_text("people")
+    (tmp_path / ".run.new-0a1b2c3d").mkdir()
+    load(tmp_path / "run")
+    assert listing(tmp_path / "run") == FILES
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_a_page_that_another_process_still_writes_is_not_carried_over(tmp_path, run):
+    save(run, tmp_path / "run")
+    writing = Stage(tmp_path / "run" / "report.html", folder=False)
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    (tmp_path / "stage").mkdir()
+    carry_over(tmp_path / "run", tmp_path / "stage")
+    assert listing(tmp_path / "stage") == ["notes.txt"]
+    writing.discard()

@@ -1,4 +1,4 @@
-"""Made-up photographs with the statistics of real ones, and the copies that people make of them.
+"""Synthetic photographs with the statistics of real ones, and the copies that people make of them.
 
 Natural pictures are told by two laws: power falls with the square of the frequency (Field 1987),
 and things of all sizes hide one another (dead leaves: Lee, Mumford and Huang 2001). A photograph

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.laws._causes import claimed
 from tests.laws._confounders import (
     audited_too,
     cover,
@@ -120,3 +121,27 @@ def test_the_law_can_see_what_is_left():
     """A planted effect of tone is found in nearly every world."""
     found = false_findings("recall_at_iou", "image", worlds=10, replicates=199, matters="attribute")
     assert found["any finding"] >= 0.7, found  # ten worlds
+
+
+def test_counts_alike_and_causes_not_are_told_apart_by_the_role():
+    """Row 10 of issue 12: a collider is no finding, the masked gap is one where it is said to be.
+
+    The gap at an equal mix is there in both, whatever the role: the data are the same.
+    """
+    worlds, replicates = scaled(400, 12), 199
+    rows = [
+        claimed(world, role, worlds=worlds, replicates=replicates)
+        for world, role in (
+            ("collider", "unknown"), ("masked", "unknown"), ("masked", "before"),
+            ("mediated", "unknown"), ("mediated", "mediator"),
+        )
+    ]  # fmt: skip
+    record("confounders-roles", rows, worlds=worlds, replicates=replicates)
+    collider, masked, found, *mediated = rows
+    assert collider["gap at an equal mix"] < -0.1, rows
+    assert masked["gap at an equal mix"] < -0.1, rows
+    # 12 worlds at .05: more than 3 have a chance below 1 in 400.
+    assert max(r["a gap is found, %"] for r in (collider, masked)) <= (0.065 if FULL else 0.25)
+    assert min(r["said to be none, %"] for r in (collider, masked)) >= (0.93 if FULL else 0.75)
+    assert found["a gap is found, %"] >= (0.97 if FULL else 0.9), rows
+    assert max(r["a gap is found, %"] for r in mediated) <= (0.065 if FULL else 0.25), rows

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
-from isolux.people.withdrawal import WithdrawnList, read_withdrawn, unnamed, without_withdrawn
+from isolux.people.blotting import unnamed
+from isolux.people.withdrawal import WithdrawnList, read_withdrawn, without_withdrawn
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError, TableError
 from isolux.vocabulary.info import DatasetInfo
@@ -75,13 +77,80 @@ def test_any_id_can_be_listed(column, who, stays):
     assert left.instances["instance_id"].to_list() == stays
 
 
-def test_ids_of_nobody_are_counted_and_not_named():
-    left = without_withdrawn(five(), WithdrawnList(frozenset({"zoe00", "carl0"})))
+def test_an_id_that_names_no_one_stops_the_work_and_is_not_named():
+    for listed in ({"zoe00", "carl0"}, {"zoe00"}):
+        with pytest.raises(SpecError, match=r"1 of \d ids .* name no one here") as caught:
+            without_withdrawn(five(), WithdrawnList(frozenset(listed)))
+        assert "--allow-unmatched" in str(caught.value)
+        assert "zoe00" not in str(caught.value)
+
+
+def test_ids_of_nobody_are_counted_and_not_named_where_that_is_right():
+    listed = WithdrawnList(frozenset({"zoe00", "carl0"}))
+    left = without_withdrawn(five(), listed, allow_unmatched=True)
     assert left.notes[-1].endswith("1 id of the list names nobody here.")
     assert "zoe00" not in left.notes[-1]
-    nobody = without_withdrawn(five(), WithdrawnList(frozenset({"zoe00"})))
+    listed = WithdrawnList(frozenset({"zoe00"}))
+    nobody = without_withdrawn(five(), listed, allow_unmatched=True)
     assert nobody.instances.height == 5
     assert nobody.notes[-1] == "0 people withdrew. 1 id of the list names nobody here."
+
+
+@pytest.mark.parametrize(
+    ("who", "stays"),
+    [
+        ("carl0", ["face-1", "face-2", "face-3"]),  # a subject
+        ("face-3", ["face-1", "face-2", "face-4", "face-5"]),
+        ("photo-1", ["face-3", "face-4", "face-5"]),
+        ("v9", ["face-1", "face-2", "face-3"]),  # a video, which is what was sampled
+        ("in/2.jpg", ["face-1", "face-2", "face-4", "face-5"]),  # a file
+        ("2.jpg", ["face-1", "face-2", "face-4", "face-5"]),
+        ("2", ["face-1", "face-2", "face-4", "face-5"]),
+        ("p-77", ["face-1", "face-2", "face-3"]),  # an attribute that is an id by its name
+    ],
+)
+def test_a_plain_list_is_looked_up_in_every_kind_of_id(who, stays):
+    people = five()
+    video = pl.Series("cluster_id", ["v1", "v1", "v2", "v9", "v9"])
+    files = pl.Series("uri", ["in/1.jpg", "in/2.jpg", "in/3.jpg"])
+    badge = people.attributes.with_columns(
+        attribute=pl.col("attribute").replace("badge", "pass_id")
+    )
+    badge = badge.with_columns(value=pl.col("value").replace("b77", "p-77"))
+    people = replace(
+        people,
+        instances=people.instances.with_columns(video),
+        images=people.images.with_columns(files),
+        attributes=badge,
+    )
+    left = without_withdrawn(people, WithdrawnList(frozenset({who})))
+    assert left.instances["instance_id"].to_list() == stays
+
+
+def test_a_value_that_is_no_id_withdraws_no_one():
+    with pytest.raises(SpecError, match="name no one here"):
+        without_withdrawn(five(), WithdrawnList(frozenset({"dim"})))
+
+
+def test_an_id_of_two_kinds_takes_both_and_says_so():
+    people = five()
+    named = people.instances.with_columns(
+        subject_id=pl.col("subject_id").replace("carl0", "face-3")
+    )
+    left = without_withdrawn(
+        replace(people, instances=named), WithdrawnList(frozenset({"face-3"}))
+    )  # fmt: skip
+    assert left.instances["instance_id"].to_list() == ["face-1", "face-2"]
+    assert (
+        "1 id of the list of withdrawn people names different people as instance_id and as "
+        "subject_id: all of them went" in left.notes[-1]
+    )
+
+
+def test_a_file_of_someone_who_withdrew_is_no_input_any_more():
+    people = five(inputs={"/data/photo-2.json": "1f", "/data/photo-3.json": "2e"})
+    left = without_withdrawn(people, WithdrawnList(frozenset({"photo-2"})))
+    assert dict(left.inputs) == {"/data/photo-3.json": "2e"}
 
 
 def test_a_person_without_a_subject_is_not_taken_for_one():
@@ -125,7 +194,7 @@ def test_lists_are_read(tmp_path, name, text, ids, column):
     ("name", "content", "error", "says"),
     [
         ("a.txt", b"# nobody\n\n", FileError, "is empty"),
-        ("a.txt", b"\xff\xfe\x00", FileError, "is no text"),
+        ("a.txt", b"\xff\xfe\x00", FileError, "is not text"),
         ("a.csv", b"a,b\n1,2\n", TableError, "found: none of them"),
         ("a.csv", b"subject_id,image_id\n1,2\n", TableError, "found: 2 of them"),
         ("a.csv", b'subject_id\n""\n', TableError, "have no id"),
@@ -143,8 +212,21 @@ def test_a_missing_list_stops_everything(tmp_path):
         read_withdrawn(tmp_path / "none.txt")
 
 
-def test_a_short_id_does_not_blot_out_numbers():
-    assert unnamed(["12 of 40 people"], frozenset({"12"})) == ["12 of 40 people"]
+@pytest.mark.parametrize(
+    ("note", "left"),
+    [
+        ("12 of 40 people", "12 of 40 people"),
+        ("no face in image 12", "no face in image (withdrawn)"),
+        ("no face in images 7, 12, 9", "no face in images 7, (withdrawn), 9"),
+        ("no box of '12' was read", "no box of '(withdrawn)' was read"),
+        ("val/12.jpg is damaged", "val/(withdrawn).jpg is damaged"),
+        ("12.png is damaged; 12.5 % of all", "(withdrawn).png is damaged; 12.5 % of all"),
+        ("s7 and bo have no eyes", "(withdrawn) and (withdrawn) have no eyes"),
+        ("112 rows, boxes s77 and bob", "112 rows, boxes s77 and bob"),
+    ],
+)
+def test_a_short_id_is_blotted_where_it_is_an_id(note, left):
+    assert unnamed([note], frozenset({"12", "s7", "bo"})) == [left]
 
 
 def _people(path):
@@ -172,7 +254,7 @@ def test_an_audit_records_how_many_and_not_whom(tmp_path, monkeypatch, capsys):
         "audit", f"table:{tmp_path / 'people.csv'}", "--predictions",
         str(tmp_path / "answers.csv"), "--target", "truth", "--prediction-column", "answer",
         "--by", "race", "--cluster", "subject", "--withdrawn", str(tmp_path / "gone.csv"),
-        "--replicates", "200", "--out", str(out),
+        "--allow-unmatched", "--replicates", "200", "--out", str(out),
     )  # fmt: skip
     assert done.code == 0, done.err
     record = json.loads((out / "audit.json").read_text())
@@ -189,6 +271,40 @@ def test_an_audit_records_how_many_and_not_whom(tmp_path, monkeypatch, capsys):
     scores = pl.read_parquet(next(out.rglob("scores*.parquet")))
     assert scores["unit_id"].n_unique() == 4 * 398
     assert not scores["cluster_id"].is_in(["who007", "who123"]).any()
+
+
+def test_a_plain_list_of_subjects_withdraws_them_and_not_nobody(tmp_path, monkeypatch, capsys):
+    _people(tmp_path / "people.csv")
+    (tmp_path / "gone.txt").write_text("who007\nwho123\n")
+    page = tmp_path / "page.html"
+    for cluster in ((), ("--cluster", "subject")):
+        done = isolux(
+            monkeypatch, capsys, "describe", f"table:{tmp_path / 'people.csv'}", *cluster,
+            "--by", "race", "--withdrawn", tmp_path / "gone.txt", "--out", page,
+        )  # fmt: skip
+        assert done.code == 0, done.err
+        assert "8 people withdrew; with them went 8 photos." in " ".join(done.out.split())
+    assert "who007" not in page.read_text()
+
+
+def test_answers_about_others_are_not_lost_with_an_id_of_another_kind(
+    tmp_path, monkeypatch, capsys
+):  # fmt: skip
+    """Subject 7 withdrew; photo 7 is of somebody else, whose answer still counts."""
+    rows = "".join(f"{i},{(i + 50) % 100},{'AB'[i % 2]},x,{'xy'[i % 3 == 0]}\n" for i in range(100))
+    (tmp_path / "people.csv").write_text(f"id,subject_id,race,truth,answer\n{rows}")
+    (tmp_path / "gone.csv").write_text("subject_id\n7\n")
+    done = isolux(
+        monkeypatch, capsys, "audit", f"table:{tmp_path}/people.csv", "--target", "truth",
+        "--predictions", f"{tmp_path}/people.csv", "--prediction-column", "answer", "--by", "race",
+        "--withdrawn", tmp_path / "gone.csv", "--out", tmp_path / "run", "--replicates", "100",
+        "--cluster", "subject_id", "--metric", "accuracy",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    scores = pl.read_parquet(tmp_path / "run" / "scores.parquet")
+    assert scores["unit_id"].n_unique() == 99
+    assert scores.filter(unit_id="7")["value"].to_list() == [1.0]
+    assert scores.filter(unit_id="57").is_empty()
 
 
 def test_a_sample_never_draws_them(tmp_path, monkeypatch, capsys):

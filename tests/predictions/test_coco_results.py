@@ -284,7 +284,7 @@ def test_numbers_that_json_does_not_know(tmp_path, number_):
 @pytest.mark.parametrize("broken", ["{'image_id'", '{"image_id" 1', '{"image_id": 01', "7", "]"])
 def test_what_is_no_json_is_told_with_its_byte(tmp_path, broken):
     text = json.dumps([ROW] * 3)[:-1] + ", " + broken + ', "score": 1}]'
-    with pytest.raises(IsoluxError, match=r"not valid JSON|is no object") as caught:
+    with pytest.raises(IsoluxError, match=r"not valid JSON|is not an object") as caught:
         read(tmp_path, text)
     byte = int(re.search(r"byte (\d+)", str(caught.value))[1])
     begin = len(json.dumps([ROW] * 3)) + 1
@@ -313,12 +313,12 @@ def test_something_behind_the_list(tmp_path):
 
 
 def test_other_files(tmp_path):
-    with pytest.raises(FileError, match="this is no list of results"):
+    with pytest.raises(FileError, match="this is not a list of results"):
         read(tmp_path, '{"annotations": []}')
     with pytest.raises(FileError, match="the file is empty"):
         read(tmp_path, " \n")
     (tmp_path / "net.json").write_bytes(b"PAR1....")
-    with pytest.raises(FileError, match="this is no text"):
+    with pytest.raises(FileError, match="this is not text"):
         coco_results.read(tmp_path / "net.json")
     with pytest.raises(FileError, match="the file cannot be read"):
         coco_results.read(tmp_path)

@@ -59,7 +59,7 @@ def test_a_table_of_vectors(tmp_path, ending):
 
 def test_objects_are_never_unpickled(tmp_path):
     np.save(tmp_path / "net.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
-    with pytest.raises(FileError, match="this is no array of numbers") as caught:
+    with pytest.raises(FileError, match="this is not an array of numbers") as caught:
         embeddings.read(tmp_path / "net.npy")
     assert "Python objects in dtype" in str(caught.value)
 

@@ -35,7 +35,7 @@ def test_a_score_that_is_no_number_is_named_with_its_row(tmp_path, score):
     (tmp_path / "net.csv").write_text(f"instance_id,other_id,score\n1,2,0.5\n1,3,{score}\n")
     with pytest.raises(TableError) as caught:
         read_outputs(tmp_path / "net.csv")
-    assert "a pair's score is no finite number" in str(caught.value)
+    assert "a pair's score is not a finite number" in str(caught.value)
     assert "row 2" in str(caught.value)
 
 

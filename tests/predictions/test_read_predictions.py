@@ -314,7 +314,7 @@ def test_rows_without_an_id_are_refused(tmp_path):
 def test_files_that_are_none(tmp_path):
     with pytest.raises(FileError, match="there is no such file"):
         read_predictions(tmp_path / "net.csv")
-    with pytest.raises(FileError, match="suffix names no format"):
+    with pytest.raises(FileError, match="there is no such file"):
         read_predictions(tmp_path / "net.json")
     with pytest.raises(UnknownNameError, match="no prediction format named 'json'"):
         read_predictions(tmp_path / "net.json", format="json")

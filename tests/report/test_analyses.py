@@ -50,7 +50,7 @@ def test_a_p_that_a_claim_does_not_say_stands_beside_it():
 
 
 def test_an_analysis_that_found_nothing_says_so():
-    assert "It found nothing to say." in page(0).text
+    assert "This analysis has no finding." in page(0).text
 
 
 def test_tables_print_a_small_p_as_a_bound_and_nothing_as_text_among_texts():
@@ -70,3 +70,46 @@ def test_tables_print_a_small_p_as_a_bound_and_nothing_as_text_among_texts():
     assert [cells[0].replace("\xa0", " ") for cells in found] == ["< 0.001", "0.250"]
     cells = [c for row in tree.all("tr") for c in row.all("td") if c.text == "–"]
     assert any("n" not in (c.attributes.get("class") or "").split() for c in cells)
+
+
+GAP_TABLE = {
+    "columns": [
+        "metric",
+        "group",
+        "n",
+        "value",
+        "gap",
+        "from",
+        "to",
+        "p_adjusted",
+        "lift",
+        "share",
+    ],
+    "rows": [["accuracy", "a", 50, 0.654, -0.137, -0.2, -0.05, 0.137, 1.7, 0.25]],
+}
+
+
+def table_of(unit):
+    said = {"name": "confounders", "title": "T"}
+    more = {"explained": {"confounders": {"Gaps": GAP_TABLE}}, "analyses": [said]}
+    measures = {"accuracy": {"title": "Accuracy", "unit": unit, "direction": "higher"}}
+    root = parse(render(summarise(runs.full_run(**more, measures=measures))))
+    (found,) = [t for t in root.all("table") if t.text.startswith("Gaps")]
+    heads, cells = ([c.text for c in found.all(part)[0].all("th", "td")] for part in
+                    ("thead", "tbody"))  # fmt: skip
+    return dict(zip([head.split(" ↕")[0] for head in heads], cells, strict=True))
+
+
+def test_a_table_is_in_the_units_of_the_sentences_above_it():
+    told = table_of("fraction")
+    assert told["value (%)"] == "65.4"
+    assert told["gap (points)"] == "−13.7"
+    assert (told["from (points)"], told["to (points)"]) == ("−20.0", "−5.0")
+    assert told["share (%)"] == "25.0"
+    assert (told["n"], told["p adjusted"], told["lift"]) == ("50", "0.137", "1.70")
+
+
+def test_a_metric_of_another_unit_keeps_it_and_shares_are_percent_all_the_same():
+    told = table_of("years")
+    assert (told["value"], told["gap"], told["to"]) == ("0.654", "−0.137", "−0.050")
+    assert told["share (%)"] == "25.0"

@@ -191,7 +191,7 @@ def test_damaged_and_missing_pictures_are_left_out_and_counted(run, folder, tmp_
     assert done.notes == (
         "1 picture was left out: a path leads out of its folder.",
         "1 picture was left out: there is no such file.",
-        "1 picture was left out: this is no picture, or it is damaged.",
+        "1 picture was left out: this is not a picture, or it is damaged.",
     )
     tree, images = pictures(done.path)
     assert len(images) == 1
@@ -224,7 +224,7 @@ def test_the_page_runs_and_fetches_nothing(run, folder, tmp_path):
 def test_no_folder_and_no_number_are_refused(run, folder, tmp_path):
     with pytest.raises(FileError, match="no such folder of images"):
         write_gallery(run, made(), tmp_path / "g.html", images=folder / "no", per_group=1)
-    with pytest.raises(SpecError, match="a gallery of nobody"):
+    with pytest.raises(SpecError, match="a gallery without people"):
         write_gallery(run, made(), tmp_path / "g.html", images=folder, per_group=0)
 
 
@@ -233,5 +233,5 @@ def test_a_changed_dataset_is_said(run, folder, tmp_path):
     now = replace(made(), inputs={"a.csv": "11"})
     done = write_gallery(before, now, tmp_path / "g.html", images=folder, per_group=1)
     assert done.notes == (
-        "The dataset has changed since the audit; whoever has left it is not shown.",
+        "The dataset has changed since the audit; people who have left it are not shown.",
     )

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
+import polars as pl
 import pytest
 
 from isolux.report import html as page_room
@@ -11,8 +13,10 @@ from isolux.report.figures.heatmap import contrast
 from isolux.report.html import render, render_comparison, rows_shown, write_report
 from isolux.report.summary import summarise
 from isolux.vocabulary.errors import OutputError
+from isolux.vocabulary.tables import FINDINGS
 from tests.docs._wording import banned_words
 from tests.report import _runs as runs
+from tests.report._facet import facet_run
 from tests.report._page import parse
 
 MAKERS = {
@@ -135,12 +139,13 @@ def test_the_answer_says_what_was_found_before_how(trees):
     places = [
         text.index(words)
         for words in (
-            "Accuracy differs between groups of perceived race",
+            "By perceived gender presentation, the model serves Female worse than Male",
+            "Accuracy also differs between groups of perceived race",
             "10,954 units in 3,651 clusters (subject)",
             "Accuracy, everyone",
             "Do the groups differ?",
             "Main findings",
-            "By perceived race",
+            "The test says that these groups differ",
             "It measures the disparities it was asked to look at",
             "settings at their defaults",
             "SHA-256",
@@ -174,8 +179,49 @@ def test_what_was_not_judged_is_named_with_its_counts(trees):
 
 def test_a_null_result_says_what_could_have_been_seen(trees):
     text = trees["null"].text
-    assert "That is not evidence that there is none." in text
-    assert re.search(r"this audit could have seen a difference of \d+\.\d points", text)
+    assert text.count("that is not evidence that there is none") == 1
+    assert re.search(r"This audit could have seen a difference of \d+\.\d points", text)
+
+
+def sentences(tree):
+    """Sentences of a page that a reader meets outside of tables, figures and what is folded."""
+    text = re.sub(r"<(table|figure|script|style|details)\b.*?</\1>", " ", tree, flags=re.DOTALL)
+    text = re.sub(r"<[^>]+>", " ", text)
+    return [s.strip() for s in re.split(r"(?<=[.;:])\s+", text) if len(s.split()) > 6]
+
+
+@pytest.mark.parametrize("make", [runs.full_run, runs.null_run, facet_run])
+def test_no_sentence_is_read_twice(make):
+    counted = Counter(sentences(render(summarise(make()))))
+    # What a group needs is said where it lacks it: with each attribute.
+    assert {s for s, n in counted.items() if n > 1 and "are needed" not in s} == set()
+
+
+def test_the_finding_that_the_answer_says_does_not_lead_again():
+    run = runs.full_run()
+    of = {"metric": "accuracy", "attribute": "gender", "group_a": "Female", "group_b": "Male"}
+    said = [{"rank": 1, "claim": "the answer's own"} | of, *({"rank": i, "claim": f"claim {i}"}
+            for i in range(2, 7))]  # fmt: skip
+    rows = pl.DataFrame(
+        [{"analysis": "group_gaps", "status": "ok", **row} for row in said],
+        infer_schema_length=None,
+    )
+    found = summarise(replace(run, findings=FINDINGS.conform(rows))).findings
+    assert [row.rank for row in found] == [2, 3, 4, 1, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"planted": [{"metric": "accuracy", "attribute": "race", "value": 0.1}]}, True),
+        ({"dataset": {"title": "FACET", "synthetic": True}}, True),
+        ({}, False),
+    ],
+)
+def test_synthetic_people_are_called_so_before_any_number(changed, said):
+    root = parse(render(summarise(runs.full_run(**changed))))
+    (header,) = root.all("header")
+    assert ("These people are synthetic." in header.text) == said
 
 
 def test_planted_truths_stand_beside_what_was_found(trees):
@@ -221,7 +267,7 @@ def test_pairs_of_a_class_and_a_group_that_hold_nobody_are_counted_not_listed():
         ("class 0", "a"), ("class 1", "b"), ("class 2", "c"),
     ]  # fmt: skip
     assert (shown.total, shown.empty) == (3, 6)
-    assert "6 pairs of a class and a group hold nobody" in parse(render(summary)).text
+    assert "6 pairs of a class and a group have no people" in parse(render(summary)).text
 
 
 @pytest.mark.parametrize(("ink", "paper"), [("ink", None), ("muted", None), ("accent", None)])

@@ -123,41 +123,152 @@ def test_people_of_unknown_value_are_never_the_worst_group():
     assert [row.group for row in found.main.rows] == ["a", "b", "unknown"]
 
 
-def test_the_answer_names_what_differs_and_what_was_not_seen(full):
-    assert full.answer.startswith(
-        "Accuracy differs between groups of perceived race, perceived gender presentation and "
-        "perceived race × perceived gender presentation."
+def said(text):
+    return text.replace(NBSP, " ")
+
+
+def test_the_answer_is_who_is_served_worse_by_how_much_and_how_surely(full):
+    first, second = said(full.answer).split(". ")
+    # Female .561, Male .898: difference −.337; both hold two fifths of 10,954, no race does.
+    assert first.startswith(
+        "By perceived gender presentation, the model serves Female worse than Male: accuracy is "
+        "56.1 % against 89.8 %, 33.7 points lower (95 % interval "
     )
-    assert "No difference was found between groups of age; that is not evidence" in full.answer
+    assert first.endswith("; n = 5,162 and 5,792)")
+    assert "adjusted p < 0.001" in first
+    assert second == (
+        "Accuracy also differs between groups of perceived race and perceived race × perceived "
+        "gender presentation (the widest: Black × Female 51.9 points below Middle Eastern × Male); "
+        "no difference was found between groups of age, which is not evidence that there is none."
+    )
 
 
-def test_the_answer_of_a_null_claims_no_absence():
-    answer = summarise(runs.null_run()).answer
-    assert answer == (
+def test_the_answer_of_a_null_says_what_could_have_been_seen_and_claims_no_absence():
+    first, second = said(summarise(runs.null_run()).answer).split(". ")
+    assert first == (
         "No difference in accuracy was found between groups of site; that is not evidence that "
-        "there is none."
+        "there is none"
     )
+    assert second == (
+        "This audit could have seen a difference of 9.2 points between its best-measured groups "
+        "and of 10.1 points between its worst-measured (power 0.8)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "direction", "told"),
+    [
+        ("error", "lower", "the model serves b worse than a: error is 80.0 % against 60.0 %"),
+        ("share", "none", "By tone, share is lower for a than for b: 60.0 % against 80.0 %"),
+    ],
+)
+def test_worse_follows_the_metrics_direction(monkeypatch, metric, direction, told):
+    from isolux.report import _lines
+    from isolux.vocabulary.info import Metric
+
+    def declared(task, name):
+        return Metric(name=name, title=metric.capitalize(), definition="", direction=direction)
+
+    monkeypatch.setattr(_lines, "metric_of", declared)
+    tables, of = runs.Tables(), runs.line(metric)
+    runs.add_everyone(tables, of, 1000, 0.7)
+    rates = {("a",): (500, 0.6), ("b",): (500, 0.8)}
+    runs.add_attribute(tables, of, "tone", rates, everyone=0.7)
+    assert told in said(summarise(runs.run_of(tables)).answer)
+
+
+def test_large_groups_lead_before_small_ones_that_lie_farther_apart():
+    tables, of = runs.Tables(), runs.line("accuracy")
+    runs.add_everyone(tables, of, 2000, 0.73)
+    tones = {("10",): (200, 0.55), ("1",): (200, 0.85), ("darker",): (900, 0.669),
+             ("lighter",): (900, 0.799)}  # fmt: skip
+    runs.add_attribute(tables, of, "tone", tones, everyone=0.73)
+    both = {("10", "wavy"): (60, 0.30), ("1", "coily"): (60, 0.95)}
+    runs.add_attribute(tables, of, "tone*hair", both, everyone=0.73)
+    answer = said(summarise(runs.run_of(tables)).answer)
+    assert answer.startswith(
+        "By tone, the model serves darker worse than lighter: accuracy is 66.9 % against 79.9 %, "
+        "13.0 points lower"
+    )
+    assert "(the widest: 10 × wavy 65.0 points below 1 × coily)" in answer
+
+
+def test_an_intersection_leads_only_where_no_single_attribute_differs():
+    tables, of = runs.Tables(), runs.line("accuracy")
+    runs.add_everyone(tables, of, 2000, 0.73)
+    runs.add_attribute(
+        tables, of, "tone", {("a",): (900, 0.72), ("b",): (900, 0.74)}, everyone=0.73, p=0.6
+    )
+    both = {("a", "x"): (400, 0.5), ("b", "x"): (400, 0.9)}
+    runs.add_attribute(tables, of, "tone*hair", both, everyone=0.73)
+    answer = summarise(runs.run_of(tables)).answer
+    assert answer.startswith("By tone × hair, the model serves a × x worse than b × x")
 
 
 def test_the_answer_tells_of_other_metrics_where_the_main_one_shows_nothing():
     run = runs.full_run()
     answer = summarise(run).answer
-    assert "Groups of age differ" not in answer
+    assert "groups of age differ" not in answer
     of_recall = (pl.col("metric") == "recall") & (pl.col("kind") == "any_difference")
     moved = run.disparities.with_columns(
         p_adjusted=pl.when(of_recall & (pl.col("label") == "Male")).then(0.001)
         .otherwise("p_adjusted")
     )  # fmt: skip
     answer = summarise(replace(run, disparities=moved)).answer
-    assert "Groups of age differ in recall of Male; in accuracy no difference was found." in answer
+    assert "groups of age differ only in recall of Male" in answer
 
 
-def test_only_pairs_that_the_test_tells_from_chance_are_the_widest_gap():
+def test_only_pairs_that_the_test_tells_from_chance_are_named():
     run = runs.full_run()
     pairs = pl.col("kind") == "difference"
     none = run.disparities.with_columns(p_adjusted=pl.when(pairs).then(1.0).otherwise("p_adjusted"))
-    assert "Widest gap" in summarise(run).answer
-    assert "Widest gap" not in summarise(replace(run, disparities=none)).answer
+    assert "worse than" in summarise(run).answer
+    answer = summarise(replace(run, disparities=none)).answer
+    assert "worse than" not in answer
+    assert "as a whole (adjusted p < 0.001), but no two known groups stand out" in said(answer)
+
+
+def unknown_run(n, value, *, scored=True):
+    tables, of = runs.Tables(), runs.line("accuracy")
+    runs.add_everyone(tables, of, 2000 + n, 0.7)
+    rates = {("a",): (1000, 0.6), ("b",): (1000, 0.8), ("unknown",): (n, value)}
+    runs.add_attribute(tables, of, "tone", rates, everyone=0.7)
+    run = runs.run_of(tables)
+    score = {
+        "model": "erm",
+        "task": "classification",
+        "metric": "accuracy",
+        "unit_kind": "instance",
+    }
+    score |= {"unit_id": "1", "value": 1.0}
+    return replace(run, scores=SCORES.conform(pl.DataFrame([score]))) if scored else run
+
+
+def test_the_unknown_have_a_sentence_that_says_how_far_they_could_move_the_difference():
+    found = summarise(unknown_run(100, 0.4))
+    # 40 of the 100 score 1. Widest: 60 zeros join a, 40 ones join b; closest: the other way round.
+    widest = (800 + 40) / 1040 - 600 / 1060
+    closest = 800 / 1060 - (600 + 40) / 1040
+    assert said(found.sections[0].unknown) == (
+        "100 units of unknown tone (accuracy 40.0 %) are in none of the groups compared. However "
+        f"they were divided between a and b, the difference between these two would lie between "
+        f"{100 * closest:.1f} and {100 * widest:.1f} points."
+    )
+    assert "unknown" not in found.answer
+
+
+def test_of_the_unknown_who_are_too_few_anything_may_be_true():
+    told = said(summarise(unknown_run(20, 0.5)).sections[0].unknown)
+    # None is judged below 50: between all 20 wrong in a and all 20 right in b, some mixture.
+    ends = [(800 + k) / (1000 + k) - 600 / (1020 - k) for k in range(21)]
+    low = [800 / (1020 - k) - (600 + k) / (1000 + k) for k in range(21)]
+    assert told.startswith("20 units of unknown tone are in none")
+    assert f"between {100 * min(low):.1f} and {100 * max(ends):.1f} points" in told
+
+
+def test_no_bounds_are_given_for_a_metric_that_is_not_a_mean():
+    told = summarise(unknown_run(100, 0.4, scored=False)).sections[0].unknown
+    assert told.endswith("are in none of the groups compared.")
 
 
 def test_limits_say_what_this_run_cannot():

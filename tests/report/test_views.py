@@ -53,12 +53,15 @@ def test_the_table_stands_beside_its_attribute(tree):
     assert rows[-1][0] == "everyone"
 
 
-def test_of_an_intersection_it_is_folded(tree):
-    assert strata(tree, 4)
-    (fold,) = [
-        d for d in section(tree, 4).all("details") if d.text.startswith("By size and occlusion")
-    ]
-    assert len(fold.all("table")) == 2
+def test_of_every_attribute_it_is_folded(tree):
+    for place in (1, 4):
+        assert strata(tree, place)
+        (fold,) = [
+            d
+            for d in section(tree, place).all("details")
+            if d.text.startswith("By size and occlusion")
+        ]
+        assert len(fold.all("table")) == 2
     assert strata(tree, 2) == {}  # nothing was measured by age
 
 
@@ -126,9 +129,10 @@ def test_the_headline_names_people_whose_group_is_known():
     rates = {("A",): (1000, 0.60), ("B",): (1000, 0.80), ("unknown",): (1000, 0.30)}
     runs.add_attribute(tables, of, "site", rates, everyone=0.7)
     found = summarise(runs.run_of(tables))
-    widest = found.sections[0].widest
-    assert {widest.group_a, widest.group_b} == {"A", "B"}
-    assert "Widest gap beyond chance: A is 20.0" in found.answer
+    lead = found.sections[0].lead
+    assert {lead.group_a, lead.group_b} == {"A", "B"}
+    assert "the model serves A worse than B" in found.answer
+    assert "unknown" not in found.answer
     assert "Worst group of those known" in parse(render(found)).text
 
 

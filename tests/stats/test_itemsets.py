@@ -10,7 +10,6 @@ import pytest
 
 from isolux.stats.itemsets import (
     Itemsets,
-    association_rules,
     best_part,
     frequent_itemsets,
     itemset_counts,
@@ -46,14 +45,6 @@ def test_five_baskets_by_hand():
         frozenset({0}): 4, frozenset({1}): 4, frozenset({2}): 3,
         frozenset({0, 1}): 3, frozenset({0, 2}): 2, frozenset({1, 2}): 2,
     }  # fmt: skip
-    rules = association_rules(found, min_confidence=0.75)
-    # bread -> milk: 3/4 against 4/5, lift .9375, leverage .6 - .64; and the same the other way.
-    assert sorted(zip(rules.antecedent.tolist(), rules.consequent.tolist(), strict=True)) == [
-        (0, 1), (1, 0),
-    ]  # fmt: skip
-    assert rules.confidence.tolist() == [0.75, 0.75]
-    assert rules.lift == pytest.approx([0.9375, 0.9375])
-    assert rules.leverage == pytest.approx([-0.04, -0.04])
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 200])
@@ -100,34 +91,6 @@ def theirs(algorithm, rows, support):
     return dict(zip(found["itemsets"], found["support"], strict=True))
 
 
-@pytest.mark.parametrize("confidence", [0.0, 0.6003])
-def test_the_same_rules_as_mlxtend(confidence):
-    pd = pytest.importorskip("pandas")
-    patterns = pytest.importorskip("mlxtend.frequent_patterns")
-    rng = np.random.default_rng(9)
-    rows = rng.random((250, 10)) < rng.random(10)
-    ours = frequent_itemsets(rows, min_support=0.05, max_length=4)
-    rules = association_rules(ours, min_confidence=confidence)
-    sets = list(as_dict(ours))
-    mine = {
-        (sets[a], sets[c]): measures
-        for a, c, *measures in zip(
-            rules.antecedent, rules.consequent, rules.support, rules.confidence, rules.lift,
-            rules.leverage, strict=True,
-        )
-    }  # fmt: skip
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        theirs = patterns.association_rules(
-            patterns.fpgrowth(pd.DataFrame(rows), min_support=0.05, max_len=4),
-            metric="confidence", min_threshold=confidence,
-        )  # fmt: skip
-    assert len(theirs) == len(mine)
-    columns = ["antecedents", "consequents", "support", "confidence", "lift", "leverage"]
-    for a, c, *measures in theirs[columns].itertuples(index=False):
-        assert mine[(a, c)] == pytest.approx(measures, rel=1e-14, abs=1e-15)
-
-
 def test_the_best_part_of_a_set_is_that_of_every_proper_subset():
     rng = np.random.default_rng(3)
     rows = rng.random((80, 7)) < 0.7
@@ -152,7 +115,6 @@ def test_nobody_holds_nothing():
     for shape in ((0, 3), (3, 0)):
         found = frequent_itemsets(np.zeros(shape, dtype=bool), min_support=0.1)
         assert len(found.count) == 0
-        assert len(association_rules(found).lift) == 0
 
 
 def test_least_count_takes_a_share_as_it_is_written():
@@ -171,11 +133,9 @@ def test_other_bad_input_is_refused():
         frequent_itemsets(np.ones((3, 2), dtype=bool), min_support=0.5, max_length=0)
     with pytest.raises(InputError, match="the rows are no table of items"):
         frequent_itemsets(np.ones((3, 2)), min_support=0.5)
+    alone = Itemsets(np.array([[0, 1]], dtype=np.int32), np.array([2]), 3)
     with pytest.raises(InputError, match="an itemset stands without its parts"):
-        association_rules(
-            Itemsets(np.array([[0, 1]], dtype=np.int32), np.array([2]), 3), min_confidence=0.1
-        )
+        best_part(alone, np.ones(1), 0.0)
+    many = Itemsets(np.array([[0, 1 << 20, 3, 4]], dtype=np.int32), np.array([2]), 3)
     with pytest.raises(SpecError, match="too many to be told apart"):
-        association_rules(
-            Itemsets(np.array([[0, 1 << 20, 3, 4]], dtype=np.int32), np.array([2]), 3)
-        )
+        best_part(many, np.ones(1), 0.0)

@@ -16,8 +16,6 @@ from isolux.stats.multiplicity import (
     holm,
     max_t,
     reached,
-    running_max,
-    step_down_max_t,
 )
 from isolux.vocabulary.errors import InputError, SpecError
 
@@ -102,62 +100,6 @@ def test_max_t_counts_as_reached_does():
         assert max_t(t, null).item() == (1 + reached(null, t).sum()) / 42
 
 
-def test_running_max_of_blocks_is_the_max_of_all():
-    rng = np.random.default_rng(1)
-    null = rng.normal(size=(30, 50))
-    null[rng.random(null.shape) < 0.2] = NAN
-    folded = None
-    for block in np.array_split(null, [7, 8, 20]):
-        folded = running_max(folded, block)
-    np.testing.assert_array_equal(folded, np.nanmax(np.abs(null), axis=0))
-    assert running_max(None, np.full((2, 3), NAN)).tolist() == [0.0, 0.0, 0.0]
-
-
-def slow_step_down(observed, null):
-    """Westfall and Young's algorithm 2.8, read off the page, one replicate at a time."""
-    order = np.argsort(-np.abs(observed))
-    m, r = null.shape
-    p = np.empty(m)
-    for place, test in enumerate(order):
-        left = order[place:]
-        count = sum(np.abs(null[left, k]).max() >= abs(observed[test]) for k in range(r))
-        p[test] = (1 + count) / (r + 1)
-        if place:
-            p[test] = max(p[test], p[order[place - 1]])
-    return p
-
-
-def test_step_down_is_the_algorithm_in_any_blocks():
-    rng = np.random.default_rng(2)
-    observed, null = rng.normal(size=8) * 2, rng.normal(size=(8, 99))
-    expected = slow_step_down(observed, null)
-    for cuts in ([], [1], [10, 50, 51]):
-        blocks = iter(np.split(null, cuts, axis=1))
-        np.testing.assert_allclose(step_down_max_t(observed, blocks), expected)
-
-
-def test_step_down_never_exceeds_the_single_step_and_leaves_out_untested_rows():
-    rng = np.random.default_rng(3)
-    observed, null = rng.normal(size=6) * 2, rng.normal(size=(6, 199))
-    observed[2] = NAN
-    null[2] = 1e6  # a test outside the family must not count
-    stepped = step_down_max_t(observed, [null])
-    single = max_t(observed, running_max(None, np.delete(null, 2, axis=0)))
-    assert np.isnan(stepped[2])
-    kept = ~np.isnan(observed)
-    assert (stepped[kept] <= single[kept] + 1e-15).all()
-    assert (stepped[kept] < single[kept]).any()
-    first = np.nanargmax(np.abs(observed))
-    assert stepped[first] == single[first]
-
-
-def test_step_down_refuses_a_block_of_other_tests():
-    with pytest.raises(InputError, match="a block of null statistics does not fit the tests") as e:
-        step_down_max_t([1.0, 2.0], [np.zeros((2, 5)), np.zeros((3, 5))])
-    assert "found: shape (3, 5)" in str(e.value)
-    assert "where: block 1" in str(e.value)
-
-
 @given(
     null=arrays(np.float64, st.integers(1, 60), elements=st.integers(0, 12).map(float)),
     alpha=st.sampled_from([0.01, 0.05, 0.1, 0.25, 0.5]),
@@ -191,7 +133,7 @@ def test_family_wise_error_is_kept_and_max_t_gains_where_tests_overlap():
     def statistics(n):
         return np.sqrt(0.8) * rng.normal(size=(1, n)) + np.sqrt(0.2) * rng.normal(size=(m, n))
 
-    null_max = running_max(None, statistics(r))
+    null_max = np.abs(statistics(r)).max(axis=0)
     observed = statistics(worlds)
     error = (max_t(observed, null_max).min(axis=0) <= 0.05).mean()
     assert 0.03 <= error <= 0.07

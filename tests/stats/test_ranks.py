@@ -88,9 +88,20 @@ def test_every_pair_agrees_with_scipy(data):
                     assert np.isnan(found.p_naive[v, a, b])
                     continue
                 peer = mannwhitneyu(side[a], side[b], method="asymptotic")
-                assert found.p_naive[v, a, b] == pytest.approx(peer.pvalue, abs=1e-12)
+                if len({*side[a], *side[b]}) == 1:
+                    # No two scores differ: z is 0/0, and scipy answers 1 (to 1.17) or nan.
+                    assert found.p_naive[v, a, b] == 1.0
+                else:
+                    assert found.p_naive[v, a, b] == pytest.approx(peer.pvalue, abs=1e-12)
                 superior = peer.statistic / (len(side[a]) * len(side[b]))
                 assert found.superiority[v, a, b] == pytest.approx(superior, abs=1e-12)
+
+
+def test_scores_that_are_all_tied_say_that_nothing_differs():
+    found = one(np.full(6, 0.3), np.repeat([0, 1], 3), np.arange(6))
+    assert found.p_naive[0, 0, 1] == 1.0
+    assert found.p_clustered[0, 0, 1] == 1.0
+    assert found.superiority[0, 0, 1] == 0.5
 
 
 def test_many_units_agree_with_scipy_too():

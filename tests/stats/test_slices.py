@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from isolux.stats.slices import apart, rows_of, slice_score, worst_slices
+from isolux.stats.slices import apart, rows_of, worst_slices
 from isolux.vocabulary.errors import InputError, SpecError
 
 
@@ -69,13 +69,6 @@ def test_bounds_pass_over_most_slices_and_lose_none():
     all_of_them = worst_slices(rows, attribute, error, cluster, most=20000, min_size=40)
     assert few.members.tolist() == all_of_them.members[:4].tolist()
     assert few.looked_into < 0.2 * (40 + 45 * 4**2 + 120 * 4**3)  # all that there are
-
-
-def test_the_score_by_hand():
-    # Twenty rows, five errors: a mean of .25. The slice holds 4 rows and 3 errors: .75 is three
-    # times that, so alpha x 2 - (1 - alpha) x (20 / 4 - 1) = .9 x 2 - .1 x 4 = 1.4.
-    assert slice_score(4, 3, 20, 5.0, 0.9) == pytest.approx(1.4)
-    assert slice_score(20, 5, 20, 5.0, 0.9) == pytest.approx(0.0)
 
 
 def test_a_larger_penalty_prefers_larger_slices():

@@ -144,7 +144,7 @@ def test_class_by_class_a_label_finds_its_own():
     assert values(scores, "average_recall") == {"man": 0.0, "dog": 1.0}
     rows = scores.units.filter(pl.col("metric") == "average_recall").select("unit_id", "label")
     assert dict(rows.iter_rows()) == {"man": "man", "dog": "dog"}
-    assert any(note.startswith("1 predictions are of classes that nobody here") for note in
+    assert any(note.startswith("1 predictions are of classes that no one here") for note in
                scores.notes)  # fmt: skip
     agnostic = score(CLASSED, SWAPPED, person_label=["dog", "tree"])
     assert values(agnostic, "average_recall") == {"man": 1.0, "dog": 1.0}
@@ -159,7 +159,7 @@ def test_one_class_of_people_is_judged():
 
 def test_class_by_class_everybody_has_one_class():
     two = pictures({"a": ("1", TEN, {"classes": ["man", "cook"]})})
-    with pytest.raises(SpecError, match="everybody has one class"):
+    with pytest.raises(SpecError, match="each person has one class"):
         score(two, SWAPPED, by_class=True)
     with pytest.raises(SpecError, match="no prediction has a class of the dataset"):
         score(CLASSED, boxes(("1", TEN, 0.9, "1")), by_class=True)
@@ -226,7 +226,7 @@ def test_boxes_that_are_none():
         score(THREE, boxes(("1", TEN, 0.9), ("1", [0.0, 0.0, -1.0, 5.0], 0.8)))
     with pytest.raises(TableError, match=r"(?s)a finite number.*row 1, column 'score'"):
         score(THREE, boxes(("1", TEN, np.nan)))
-    with pytest.raises(SpecError, match="nobody in the dataset can be found: no box"):
+    with pytest.raises(SpecError, match="no one in the dataset can be found: no box"):
         score(pictures({"a": ("1", None, {})}), FOUND)
     with pytest.raises(UnknownNameError, match="there is no metric named 'recal'"):
         score(THREE, FOUND, metrics=["recal"])

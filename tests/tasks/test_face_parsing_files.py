@@ -119,7 +119,7 @@ def test_pictures_that_cannot_be_compared(folder):
     with pytest.raises(FileError, match=r"(?s)another size.*8 × 8.*8 × 9.*00001_hair.png.*00001"):
         score(faces, drawings)
     file.write_bytes(b"\x89PNG")
-    with pytest.raises(FileError, match=r"(?s)no picture, or it is cut off.*00001_hair.png"):
+    with pytest.raises(FileError, match=r"(?s)not a picture, or it is cut off.*00001_hair.png"):
         score(faces, drawings)
     file.unlink()
     with pytest.raises(FileError, match=r"00001_hair\.png"):

@@ -78,7 +78,7 @@ def test_a_picture_whose_pixels_are_cut_off(tmp_path):
 
 def test_what_is_no_picture(tmp_path):
     (tmp_path / "a.png").write_bytes(b"GIF89a" + bytes(100))
-    with pytest.raises(FileError, match="no picture") as caught:
+    with pytest.raises(FileError, match="not a picture") as caught:
         read_part(tmp_path / "a.png", None, None)
     assert "expected: a PNG file" in str(caught.value)
     with pytest.raises(FileError, match="no such file"):

@@ -273,7 +273,7 @@ def test_embeddings_that_are_missing_say_whose(tmp_path):
         score(four, made, metrics="psnr", original_embeddings=str(original))
     table = tmp_path / "boxes.csv"
     table.write_text("image_id,box_x,box_y,box_w,box_h,score\n7,4,5,20,30,0.9\n")
-    with pytest.raises(SpecError, match="these are no embeddings"):
+    with pytest.raises(SpecError, match="these are not embeddings"):
         score(four, made, original_embeddings=str(table))
 
 
@@ -380,7 +380,7 @@ def test_who_is_not_scored_is_counted_with_the_reason():
 
 def test_strangers_are_counted():
     found = score(people(["a"]), given({"a": 0.1, "q": 0.2}))
-    assert "1 of 2 predictions are of nobody in the dataset and were left out." in found.notes
+    assert "1 of 2 predictions have ids outside the dataset and were left out." in found.notes
 
 
 def test_tar_members_are_in_memory_one_at_a_time(folder):

@@ -52,7 +52,7 @@ def test_a_score_that_is_no_number_is_refused_with_its_row():
 
 
 def test_a_positive_class_that_is_never_true_is_refused():
-    with pytest.raises(SpecError, match="the positive class 'male' is true of nobody") as caught:
+    with pytest.raises(SpecError, match="the positive class 'male' is true of no one") as caught:
         score(people({"a": "Male", "b": "Female"}), answers({}), target="job", positive="male")
     assert caught.value.expected == "one of Female, Male"
 
@@ -81,7 +81,7 @@ def test_a_metric_that_is_not_there():
         ("top_k_accuracy", "top_k, such as top_k=(5,)"),
         ("detection_rate", "a column `detected`, or empty answers, in the predictions"),
         ("recall_on_detected", "a column `detected`, or empty answers, in the predictions"),
-        ("calibration_error", "a score beside each answer; the predictions have none"),
+        ("calibration_error", "a score for each answer; the predictions have none"),
     ],
 )
 def test_a_metric_asked_for_says_what_it_lacks(metric, lacks):

@@ -270,7 +270,11 @@ UNREADABLE = [
     (vectors([*AT[:2], [1.0, float("nan")], AT[3]]), TableError, r"nan for 'p2'(.|\n)*row 3"),
     (vectors([*AT[:2], [1.0, None], AT[3]]), TableError, r"nan for 'p2'"),
     (vectors(AT, prefix="q"), JoinError, "no embedding is of a unit"),
-    (vectors(AT).with_columns(model=pl.lit(None, dtype=pl.String)), TableError, "nobody's"),
+    (
+        vectors(AT).with_columns(model=pl.lit(None, dtype=pl.String)),
+        TableError,
+        "no model or no id",
+    ),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import polars as pl
@@ -176,7 +177,8 @@ def test_a_run_directory_holds_what_made_it(tmp_path):
     assert record["seed"] == 0
     import hashlib
 
-    assert record["inputs"] == {str(path): hashlib.sha256(path.read_bytes()).hexdigest()}
+    hashed = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert record["inputs"] == {os.path.relpath(path): hashed}
     assert {"isolux", "numpy", "polars"} <= set(record["versions"])
     keys = [r["key"] for r in record["references"]]
     assert "westfall-young-1993" in keys

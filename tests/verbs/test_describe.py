@@ -10,8 +10,8 @@ import pytest
 
 from isolux.datasets import load
 from isolux.stats.proportions import wilson
-from isolux.verbs.describe import describe
 from isolux.verbs.describe.balance import balance_row, read_target
+from isolux.verbs.describe.counting import describe_datasets as counted
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
@@ -52,7 +52,7 @@ FIVE = [
 
 
 def test_people_and_images_are_counted_under_each_value():
-    found = describe({"five": made(FIVE)}).tables
+    found = counted({"five": made(FIVE)}).tables
     tone = found["By tone"].select("tone", "people", "images")
     # a counts under 3 and 4; both people of tone 3 stand in image 1; numbers in their order.
     assert tone.rows() == [("3", 2, 1), ("4", 2, 2), ("10", 1, 1), ("unknown", 1, 1)]
@@ -64,7 +64,7 @@ def test_people_and_images_are_counted_under_each_value():
 
 
 def test_two_attributes_are_crossed_with_the_total_first():
-    found = describe({"five": made(FIVE)}, ["class*gender"]).tables
+    found = counted({"five": made(FIVE)}, ["class*gender"]).tables
     (table,) = [t for name, t in found.items() if name.startswith("By class")]
     assert table.columns == ["class", "people", "F", "M", "unknown"]
     # nurse: a, b, c; singer: a, d, e
@@ -72,7 +72,7 @@ def test_two_attributes_are_crossed_with_the_total_first():
 
 
 def test_three_attributes_have_a_row_for_each_group():
-    found = describe({"five": made(FIVE)}, ["class*gender*tone"]).tables
+    found = counted({"five": made(FIVE)}, ["class*gender*tone"]).tables
     (table,) = [t for name, t in found.items() if name.startswith("By class")]
     assert table.columns[:4] == ["class", "gender", "tone", "people"]
     assert ("nurse", "F", "3", 2) in table.select(table.columns[:4]).rows()
@@ -83,13 +83,13 @@ def test_values_that_look_like_headings_do_not_collide():
         ("a", "1", {"row": "people", "column": "row"}),
         ("b", "1", {"row": "x", "column": "people"}),
     ]
-    found = describe({"two": made(rows)}, ["row*column"]).tables["By row × column"]
+    found = counted({"two": made(rows)}, ["row*column"]).tables["By row × column"]
     assert sorted(found.columns) == sorted(["row", "people", "row (value)", "people (value)"])
     assert dict(zip(found["row"], found["people (value)"], strict=True)) == {"people": 0, "x": 1}
 
 
 def test_unknown_and_missing_are_told_apart():
-    table = describe({"five": made(FIVE)}).tables["Known, unknown and missing"]
+    table = counted({"five": made(FIVE)}).tables["Known, unknown and missing"]
     rows = {row[0]: row[1:] for row in table.rows()}
     assert rows["gender"] == (3, 1, 1, 20.0, 20.0)
     assert rows["tone"] == (4, 1, 0, 20.0, 0.0)
@@ -97,7 +97,7 @@ def test_unknown_and_missing_are_told_apart():
 
 def test_sizes_subjects_and_people_per_image():
     data = made(FIVE, subject_id=["s", "s", "t", None, "u"])
-    found = describe({"five": data}).tables
+    found = counted({"five": data}).tables
     (sizes,) = found["People, images and subjects"].rows(named=True)
     assert (sizes["people"], sizes["subjects"], sizes["images with people"]) == (5, 3, 3)
     assert sizes["images with one person"] == 1
@@ -108,7 +108,7 @@ def test_sizes_subjects_and_people_per_image():
 
 def test_ten_or_more_people_are_one_row():
     rows = [(str(i), "crowd", {"a": "x"}) for i in range(12)] + [("z", "alone", {"a": "x"})]
-    table = describe({"d": made(rows)}).tables["People per image"]
+    table = counted({"d": made(rows)}).tables["People per image"]
     assert table.select("people in the image", "people").rows() == [("1", 1), ("10 or more", 12)]
 
 
@@ -118,7 +118,7 @@ def test_boxes_are_counted_by_size_and_by_share():
     data = made([(str(i), str(i), {"a": "x"}) for i in range(3)], box_x=[0.0] * 3,
                 box_y=[0.0] * 3, box_w=sides, box_h=sides)  # fmt: skip
     images = pl.DataFrame({"image_id": ["0", "1", "2"], "width": [400] * 3, "height": [250] * 3})
-    found = describe({"d": Dataset("d", INFO, data.instances, data.attributes, images)}).tables
+    found = counted({"d": Dataset("d", INFO, data.instances, data.attributes, images)}).tables
     assert found["Box sizes (COCO's ranges)"]["people"].to_list() == [1, 1, 1]
     shares = found["Box as a share of its image"]
     assert shares["people"].to_list() == [2, 0, 0, 0, 1, 0, 0, 0, 0, 0]
@@ -127,32 +127,32 @@ def test_boxes_are_counted_by_size_and_by_share():
 
 def test_crowds_are_not_people():
     data = made(FIVE, is_crowd=[False, False, False, False, True])
-    found = describe({"d": data})
+    found = counted({"d": data})
     assert found.tables["People, images and subjects"]["people"].item() == 4
     assert any("1 crowd(s) are not counted" in note for note in found.notes)
 
 
 def test_nobody_at_all_gives_sizes_and_a_note():
-    found = describe({"none": made([])})
+    found = counted({"none": made([])})
     assert list(found.tables) == ["People, images and subjects"]
     assert found.tables["People, images and subjects"]["people per image"].item() is None
     assert "there is nobody to count" in " ".join(found.notes)
 
 
 def test_order_of_rows_does_not_matter():
-    there = describe({"d": made(FIVE)}, ["tone*gender"]).tables
-    back = describe({"d": made(FIVE[::-1])}, ["tone*gender"]).tables
+    there = counted({"d": made(FIVE)}, ["tone*gender"]).tables
+    back = counted({"d": made(FIVE[::-1])}, ["tone*gender"]).tables
     for caption, table in there.items():
         assert table.equals(back[caption]), caption
 
 
 def test_an_attribute_of_many_numbers_waits_for_bins():
     rows = [(str(i), str(i), {"age": str(i)}) for i in range(40)]
-    found = describe({"d": made(rows)})
+    found = counted({"d": made(rows)})
     assert "By age" not in found.tables
     assert "age has 40 values and is not counted by" in " ".join(found.notes)
     bins = {"age": Grouping(attribute="age", bins="edges:20")}
-    table = describe({"d": made(rows)}, ["age"], bins).tables["By age"]
+    table = counted({"d": made(rows)}, ["age"], bins).tables["By age"]
     assert table["people"].to_list() == [20, 20]
 
 
@@ -165,17 +165,17 @@ def test_a_number_without_bins_has_quantiles_in_place_of_groups():
     rows = pl.concat([data.attributes, ATTRIBUTES.conform(numbers)], how="diagonal_relaxed")
     data = Dataset("made", INFO, data.instances, ATTRIBUTES.conform(rows))
     for by in ([], ["age", "race"]):
-        found = describe({"d": data}, by)
+        found = counted({"d": data}, by)
         assert "By age" not in found.tables
         assert found.tables["Numbers: age"]["median"].to_list() == [19.5, 19.5]
     assert "age is a number: its quantiles are given, and groups with --bins." in found.notes
     with pytest.raises(SpecError, match="40 different numbers, too many to be groups"):
-        describe({"d": data}, ["age*race"])
+        counted({"d": data}, ["age*race"])
 
 
 def test_attributes_of_one_dataset_alone_are_not_put_side_by_side_unasked():
     both = {"five": made(FIVE), "other": made([("a", "1", {"race": "A", "gender": "F"})])}
-    found = describe(both)
+    found = counted(both)
     side = [name for name in found.tables if name.startswith("Side by side")]
     assert side == ["Side by side: perceived presentation (gender), 95 % intervals"]
     assert any("one dataset alone has them: tone, class, race" in note for note in found.notes)
@@ -184,7 +184,7 @@ def test_attributes_of_one_dataset_alone_are_not_put_side_by_side_unasked():
 def test_datasets_stand_side_by_side_with_wilsons_intervals():
     one = made([(str(i), str(i), {"race": "A" if i < 30 else "B"}) for i in range(100)])
     two = made([(str(i), str(i), {"race": "A"}) for i in range(50)])
-    found = describe({"one": one, "two": two}, ["race"]).tables
+    found = counted({"one": one, "two": two}, ["race"]).tables
     table = found["Side by side: race, 95 % intervals"]
     rows = {(r["group"], r["dataset"]): r for r in table.rows(named=True)}
     # z = 1.959964: (30 + z²/2) / (100 + z²) ± z sqrt(30 · 70 / 100 + z²/4) / (100 + z²)
@@ -203,14 +203,14 @@ def test_photos_of_one_subject_widen_the_interval():
     rows = [(str(i), str(i), {"race": "A" if i < 40 else "B"}) for i in range(100)]
     alone = made(rows)
     ten = made(rows, cluster_id=[str(i // 10) for i in range(100)])
-    table = describe({"alone": alone, "ten": ten}, ["race"]).tables
+    table = counted({"alone": alone, "ten": ten}, ["race"]).tables
     (table,) = [t for name, t in table.items() if name.startswith("Side by side")]
     width = {r["dataset"]: r["to"] - r["from"] for r in table.rows(named=True) if r["group"] == "A"}
     assert width["ten"] > 2.5 * width["alone"]  # √10 = 3.2, less Wilson's own shrinking
 
 
 def test_an_attribute_that_one_dataset_lacks_is_left_out_there():
-    found = describe({"five": made(FIVE), "other": made([("a", "1", {"race": "A"})])}, ["race"])
+    found = counted({"five": made(FIVE), "other": made([("a", "1", {"race": "A"})])}, ["race"])
     assert "five: race is not counted: there is no 'race' here." in found.notes
     (table,) = [t for name, t in found.tables.items() if name.startswith("Side by side")]
     assert table["dataset"].unique().to_list() == ["other"]
@@ -218,9 +218,9 @@ def test_an_attribute_that_one_dataset_lacks_is_left_out_there():
 
 def test_an_attribute_that_nobody_has_is_refused():
     with pytest.raises(UnknownNameError, match="there is no attribute named 'gendre'"):
-        describe({"five": made(FIVE)}, ["gendre"])
+        counted({"five": made(FIVE)}, ["gendre"])
     with pytest.raises(SpecError, match="there is no dataset to describe"):
-        describe({})
+        counted({})
 
 
 def test_balance_by_hand():
@@ -238,7 +238,7 @@ def test_balance_by_hand():
 
 def test_empty_cells_of_an_intersection_count_against_its_balance():
     rows = [("a", "1", {"x": "1", "y": "p"}), ("b", "2", {"x": "2", "y": "q"})]
-    table = describe({"d": made(rows)}, ["x*y"]).tables["Balance"]
+    table = counted({"d": made(rows)}, ["x*y"]).tables["Balance"]
     assert table.select("groups", "empty groups", "distance", "evenness").rows() == [
         (4, 2, 0.5, pytest.approx(0.5))
     ]
@@ -249,7 +249,7 @@ def test_a_target_takes_the_place_of_uniform(tmp_path):
     file.write_text("attribute,value,share\ngender,F,50\ngender,M,50\ngender,X,0\n")
     target = read_target(file)
     assert target.shares == {"gender": {"F": 0.5, "M": 0.5, "X": 0.0}}
-    balance = describe({"five": made(FIVE)}, ["gender", "tone"], target=target).tables["Balance"]
+    balance = counted({"five": made(FIVE)}, ["gender", "tone"], target=target).tables["Balance"]
     gender, tone = balance.rows(named=True)
     assert (gender["against"], tone["against"]) == ("target.csv", "uniform")
     assert gender["least ÷ due"] == pytest.approx(2 / 3)  # M: 1 of 3 known, due ½
@@ -278,14 +278,14 @@ def test_a_target_of_other_words_is_refused(tmp_path):
     file = tmp_path / "target.csv"
     file.write_text("attribute,value,share\ngender,Female,1\n")
     with pytest.raises(SpecError, match=r"(?s)names no group that there is.*F, M.*Female"):
-        describe({"five": made(FIVE)}, ["gender"], target=read_target(file))
+        counted({"five": made(FIVE)}, ["gender"], target=read_target(file))
     with pytest.raises(FileError):
         read_target(tmp_path / "absent.csv")
 
 
 def test_fairfaces_real_labels():
     file = shared_data("fairface_val/fairface_label_val.csv")
-    found = describe({"fairface": load("fairface", file)}, ["race", "race*gender"]).tables
+    found = counted({"fairface": load("fairface", file)}, ["race", "race*gender"]).tables
     counts = dict(found["By perceived race (race)"].select("race", "people").rows())
     with file.open(newline="") as stream:
         own = list(csv.DictReader(stream))

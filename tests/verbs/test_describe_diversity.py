@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.distance import pdist
 
 from isolux.stats.diversity import vendi_score
-from isolux.verbs.describe import describe
+from isolux.verbs.describe.counting import describe_datasets as counted
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.info import DatasetInfo
@@ -57,7 +57,7 @@ def row(table, group):
 
 def test_vendi_by_group_and_whole_is_that_of_their_vectors():
     groups, vectors = made()
-    table = describe({"d": people(groups)}, embeddings={"d": embedded(vectors)}).tables[VENDI]
+    table = counted({"d": people(groups)}, embeddings={"d": embedded(vectors)}).tables[VENDI]
     assert table["group"].to_list() == ["everyone", "B", "A"]
     for group in ("A", "B"):
         own = vectors[[g == group for g in groups]]
@@ -72,7 +72,7 @@ def test_vendi_by_group_and_whole_is_that_of_their_vectors():
 
 def test_distances_are_scipys():
     groups, vectors = made()
-    found = describe({"d": people(groups)}, embeddings={"d": embedded(vectors)})
+    found = counted({"d": people(groups)}, embeddings={"d": embedded(vectors)})
     of_a = pdist(vectors[[g == "A" for g in groups]].astype(np.float64), "cityblock")
     said = row(found.tables[L1], "A")
     assert said["pairs"] == 30 * 29 // 2
@@ -89,7 +89,7 @@ def test_the_map_says_whose_nearest_neighbour_is_of_their_group():
     rng = np.random.default_rng(1)
     groups = ["A", "B"] * 20
     apart = np.array([[9.0, 0.0] if g == "A" else [0.0, 9.0] for g in groups])
-    found = describe(
+    found = counted(
         {"d": people(groups)}, embeddings={"d": embedded(apart + 0.1 * rng.normal(size=(40, 2)))}
     )
     (said,) = found.tables[MAP].rows(named=True)
@@ -105,7 +105,7 @@ def test_another_photo_of_oneself_is_no_neighbour():
     degrees = np.repeat([0.0, 10.0, 90.0, 100.0], 2) + np.tile([0.0, 1.0], 4)
     angle = np.deg2rad(degrees)
     data = people(["A", "A", "B", "B"] * 2, subject_id=[f"s{i // 2}" for i in range(8)])
-    found = describe(
+    found = counted(
         {"d": data}, embeddings={"d": embedded(np.column_stack([np.cos(angle), np.sin(angle)]))}
     )
     (said,) = found.tables[MAP].rows(named=True)
@@ -118,7 +118,7 @@ def test_a_subjects_photos_are_one_subject():
     vectors = np.repeat(own, 5, axis=0)
     subjects = [f"s{i // 5}" for i in range(120)]
     data = people(["A"] * 120, subject_id=subjects)
-    found = describe({"d": data}, embeddings={"d": embedded(vectors)})
+    found = counted({"d": data}, embeddings={"d": embedded(vectors)})
     said = row(found.tables[VENDI], "A")
     assert (said["vectors"], said["subjects"], said["subjects drawn"]) == (120, 24, 12)
     # of 120 · 119 / 2 pairs 24 · 10 are of one subject, and they look alike
@@ -128,7 +128,7 @@ def test_a_subjects_photos_are_one_subject():
 
 def test_too_few_subjects_have_a_score_and_no_comparison():
     groups, vectors = made(45)  # 15 of A, 30 of B
-    table = describe({"d": people(groups)}, embeddings={"d": embedded(vectors)}).tables[VENDI]
+    table = counted({"d": people(groups)}, embeddings={"d": embedded(vectors)}).tables[VENDI]
     said = row(table, "A")
     assert said["Vendi score"] is not None
     assert said["Vendi score of these"] is None
@@ -141,7 +141,7 @@ def test_who_has_no_vector_is_counted_and_left_out():
     data = people([*groups, "A"])
     ids = [f"p{i}" for i in range(59)] + ["stranger"]
     vectors[3] = 0.0
-    found = describe({"d": data}, embeddings={"d": embedded(vectors, ids)})
+    found = counted({"d": data}, embeddings={"d": embedded(vectors, ids)})
     assert row(found.tables[VENDI], "everyone")["vectors"] == 58
     notes = " ".join(found.notes)
     assert "1 vectors of length 0 have no direction" in notes
@@ -158,7 +158,7 @@ def test_vectors_of_images_count_an_image_once():
         pl.DataFrame({"unit_kind": "instance", "unit_id": ids, "attribute": "race",
                       "value": ["A", "A", "B"]}),
     )  # fmt: skip
-    found = describe({"d": data}, embeddings={"d": embedded(np.eye(2), ["1", "2"])})
+    found = counted({"d": data}, embeddings={"d": embedded(np.eye(2), ["1", "2"])})
     table = found.tables[VENDI]
     assert row(table, "everyone")["Vendi score"] == pytest.approx(2.0)
     assert row(table, "A")["vectors"] == 1
@@ -167,7 +167,7 @@ def test_vectors_of_images_count_an_image_once():
 def test_datasets_stand_side_by_side_with_as_many_subjects():
     groups, vectors = made()
     both = {"one": people(groups), "two": people(groups[:60])}
-    found = describe(both, embeddings={"one": embedded(vectors), "two": embedded(vectors[:60])})
+    found = counted(both, embeddings={"one": embedded(vectors), "two": embedded(vectors[:60])})
     table = found.tables[VENDI]
     assert table.columns[0] == "dataset"
     everyone = table.filter(pl.col("group") == "everyone")
@@ -180,17 +180,17 @@ def test_datasets_stand_side_by_side_with_as_many_subjects():
 def test_a_dataset_without_vectors_is_left_out_of_it():
     groups, vectors = made()
     both = {"one": people(groups), "two": people(groups)}
-    table = describe(both, embeddings={"one": embedded(vectors)}).tables[VENDI]
+    table = counted(both, embeddings={"one": embedded(vectors)}).tables[VENDI]
     assert table["dataset"].unique().to_list() == ["one"]
-    assert VENDI not in describe(both).tables
+    assert VENDI not in counted(both).tables
 
 
 def test_order_of_rows_and_vectors_does_not_matter():
     groups, vectors = made()
     data = people(groups)
     turned = Dataset("made", INFO, data.instances.reverse(), data.attributes.reverse())
-    there = describe({"d": data}, embeddings={"d": embedded(vectors)}).tables
-    back = describe({"d": turned}, embeddings={"d": embedded(vectors).reverse()}).tables
+    there = counted({"d": data}, embeddings={"d": embedded(vectors)}).tables
+    back = counted({"d": turned}, embeddings={"d": embedded(vectors).reverse()}).tables
     for caption in (VENDI, L1):
         assert there[caption].equals(back[caption])
 
@@ -198,7 +198,7 @@ def test_order_of_rows_and_vectors_does_not_matter():
 def test_vectors_of_strangers_are_refused():
     groups, vectors = made()
     with pytest.raises(JoinError, match=r"(?s)no vector is of anybody.*'p0'.*'q0'"):
-        describe(
+        counted(
             {"d": people(groups)},
             embeddings={"d": embedded(vectors, [f"q{i}" for i in range(90)])},
         )
@@ -208,11 +208,11 @@ def test_vectors_of_two_models_are_refused():
     groups, vectors = made()
     both = pl.concat([embedded(vectors), embedded(vectors, model="other")])
     with pytest.raises(SpecError, match=r"(?s)of several models.*net, other"):
-        describe({"d": people(groups)}, embeddings={"d": both})
+        counted({"d": people(groups)}, embeddings={"d": both})
 
 
 def test_one_person_is_no_pair_and_no_map():
-    found = describe({"d": people(["A"])}, embeddings={"d": embedded(np.ones((1, 3)))})
+    found = counted({"d": people(["A"])}, embeddings={"d": embedded(np.ones((1, 3)))})
     assert row(found.tables[VENDI], "A")["Vendi score"] == pytest.approx(1.0)
     said = row(found.tables[L1], "A")
     assert (said["pairs"], said["median"], said["mean"]) == (0, None, None)

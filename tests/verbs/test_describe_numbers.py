@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from isolux.verbs.describe import describe
+from isolux.verbs.describe.counting import describe_datasets as counted
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DatasetInfo
 
@@ -30,7 +30,7 @@ def described(angles, groups, by=()):
         pl.DataFrame({"instance_id": ids, "image_id": ids}),
         pl.DataFrame(rows, schema=schema, orient="row"),
     )
-    return describe({"d": data}, by).tables
+    return counted({"d": data}, by).tables
 
 
 def test_quantiles_by_hand():

@@ -221,3 +221,9 @@ def test_the_real_validation_set_is_short_of_7476_and_says_where():
     assert found.cells.height == cells.height == 84
     assert found.people.height == cells["len"].clip(upper_bound=89).sum()
     assert found.cells.filter(pl.col("short") > 0).height == (cells["len"] < 89).sum()
+
+
+@pytest.mark.parametrize("many", [10**12 + 1, 10**20])
+def test_more_people_than_there_are_cannot_be_asked_for(many):
+    with pytest.raises(SpecError, match=r"at most 1,000,000,000,000\s+found: 1000000"):
+        draw_balanced(made(crowd()), ["race"], many)

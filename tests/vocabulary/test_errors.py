@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from isolux.vocabulary import errors
-from isolux.vocabulary.errors import FileError, IsoluxError, UnknownNameError, place
+from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError, place
 
 
 def test_every_part_has_its_line():
@@ -45,3 +45,10 @@ def test_a_place_is_named_as_far_as_it_is_known():
     assert place("a.csv", 3, "age") == "a.csv, row 3, column 'age'"
     assert place(None, 3) == "row 3"
     assert place() is None
+
+
+def test_what_was_found_is_cut():
+    error = TableError("a cell is no number", found="x" * 50_000_000)
+    assert error.found == "x" * 300 + " … (49,999,700 more characters)"
+    assert len(str(error)) < 400
+    assert TableError("short", found="x" * 300).found == "x" * 300

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import AuditSpec, parse_merges, parse_spec
+from isolux.vocabulary.spec import FLAT, AuditSpec, parse_merges, parse_spec, recorded_spec
 
 
 def test_one_item_of_a_file_is_a_list_of_one():
@@ -64,3 +64,70 @@ def test_merges_that_say_nothing_are_refused(text):
     with pytest.raises(SpecError, match="NEW=OLD,OLD") as caught:
         parse_merges((text,), "label_map")
     assert repr(text) in str(caught.value)
+
+
+NESTED = {
+    "data": "table:x",
+    "task": {"name": "detection", "score_threshold": 0.5},
+    "groups": {"by": "race", "unknown": "drop"},
+    "statistics": {"level": 0.9},
+    "predictions": {"file": "boxes.json", "model-name": "net"},
+    "explain": {"analyses": ["power"]},
+}
+FLAT_ONES = {
+    "data": "table:x", "task": "detection", "score_threshold": 0.5, "by": "race",
+    "unknown": "drop", "level": 0.9, "predictions": "boxes.json", "model_name": "net",
+    "explain": ["power"],
+}  # fmt: skip
+
+
+def test_nested_and_flat_settings_are_one():
+    assert parse_spec(NESTED) == parse_spec(FLAT_ONES)
+    assert parse_spec(parse_spec(NESTED).said()) == parse_spec(NESTED)
+
+
+def test_an_option_is_the_setting_of_its_name():
+    by_option = parse_spec({"data": "x:y", "task": "detection", "option": "score-threshold=.3,.5"})
+    assert by_option.task.settings == {"score_threshold": [0.3, 0.5]}
+    by_flag = {"data": "x:y", "task": "detection", "score_threshold": [".3", ".5"]}
+    assert parse_spec(by_flag) == by_option
+    with pytest.raises(SpecError, match="'score_threshold' is given twice"):
+        parse_spec({**by_flag, "option": ["score_threshold=.4"]})
+
+
+def test_a_name_that_two_stages_have_is_told_apart():
+    spec = parse_spec({"data": "x:y", "task": "face_verification", "seed": 1, "task.seed": 2})
+    assert (spec.statistics.seed, spec.task.settings) == (1, {"seed": 2})
+    assert spec.flat()["task.seed"] == 2
+
+
+def test_a_setting_of_another_task_says_whose_it_is():
+    with pytest.raises(SpecError, match="has no setting 'score_threshold'") as caught:
+        parse_spec({"data": "x:y", "score_threshold": 0.5})
+    assert "it belongs to the task detection" in str(caught.value)
+
+
+def test_a_setting_that_was_a_field_of_the_whole_says_where_it_is():
+    with pytest.raises(AttributeError, match=r"'level' is spec\.statistics\.level"):
+        _ = parse_spec({"data": "x:y"}).level
+
+
+def test_the_record_of_an_older_version_is_read():
+    older = {
+        "data": "table:x", "task": "detection", "by": ["race"], "max_detections": None,
+        "score_threshold": 0.5, "target": None, "metric": [], "label_map": [],
+        "option": ["max_detections=100"], "a_setting_that_is_gone": 3,
+    }  # fmt: skip
+    spec = recorded_spec({"spec": older}, replicates=300)
+    assert spec.task.settings == {"score_threshold": 0.5, "max_detections": 100}
+    assert (spec.groups.by, spec.statistics.replicates) == (("race",), 300)
+
+
+@pytest.mark.parametrize("field", FLAT)
+def test_no_library_speaks_in_an_error(field):
+    with pytest.raises(SpecError) as caught:
+        parse_spec({"data": "table:x", field: object()})
+    said = str(caught.value)
+    assert "Input should" not in said
+    assert "pydantic" not in said
+    assert f"'{field}' cannot be used" in said

@@ -1,6 +1,6 @@
-"""Which columns of a table of one's own hold what models said, and so describe nobody.
+"""Which columns of a table of one's own hold what models said, and so do not describe people.
 
-Such a table may hold the answers of several models beside its attributes. With the truth at hand an
+Such a table may hold the answers of several models as well as attributes. With the truth at hand an
 answer is the error itself, and another model's confidence says little else of a person than that
 the photo was easy: neither is anything to look for people by.
 """

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from isolux.groups.large import size_rank
 from isolux.groups.unknown import UNKNOWN
 from isolux.vocabulary.containers import Run
 
@@ -37,7 +38,8 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
     -------
     polars.DataFrame
         Keyed by ``KEY``. The leading pair (``group_a``, ``group_b``, ``value``, …): of the pairs
-        that differ, the one whose interval keeps farthest from 0; if no pair does but a group
+        that differ, those of large groups first (``groups.large``; ``large``: their rank), then
+        the one whose interval keeps farthest from 0; if no pair does but a group
         differs from everyone else, that group and everyone; else the pair farthest apart. Known
         groups go before people whose value is unknown; ``aside``: nothing but the unknown
         differs, and ``known_a``, ``known_b``, ``known_gap`` are the known groups farthest apart
@@ -45,7 +47,9 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
         more, the metric's unit): how far the interval keeps from 0. ``n_pairs``, ``n_differ``,
         ``found``; ``any_p`` (do the groups differ at all), ``any_found``;
         ``detectable_best``, ``detectable_worst`` (smallest detectable difference of the pair
-        where it is smallest and largest, with ``group_a_best``, …); ``range_low``, ``range_high``
+        where it is smallest and largest, with ``group_a_best``, …); ``with_unknown`` (people of
+        unknown value are one of the groups compared, and so part of the spread);
+        ``range_low``, ``range_high``
         (if the leading pair is the widest: an interval of it, all pairs at once); ``spread``,
         ``spread_low``, ``spread_high`` (the noise-corrected standard deviation); ``n_units`` (of
         everyone); ``covered`` (an intersection not shown to differ by more than an attribute in
@@ -62,6 +66,7 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
     widest = (pl.col("range_value") - pl.col("value").abs()).abs() < _TIE
     found = found.with_columns(
         pl.col("n_pairs", "n_differ").fill_null(0),
+        pl.col("with_unknown").fill_null(value=False),
         *(pl.when(widest).then(name).alias(name) for name in ("range_low", "range_high")),
         found="differs",
         aside=pl.col("differs") & pl.col("named").not_(),
@@ -73,8 +78,8 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
 def unjudged_of(group_metrics: pl.DataFrame) -> pl.DataFrame:
     """List the groups without a value, with in how many of their measures that is so.
 
-    A group in which there is nobody is left out of that measure: nobody is served badly there.
-    Groups by the truth hold nobody of another class, and a value that is left out has nobody.
+    A group without people is left out of that measure: there is nothing to judge.
+    Groups by the truth have no people of another class, and a value that is left out has none.
 
     Returns
     -------
@@ -133,7 +138,13 @@ def _compared(run: Run, alpha: float) -> pl.DataFrame:
             named=pl.col("named") & pl.col("_mark").fill_null(value=True)
         )
         rows = rows.drop("_mark")
-    return rows
+    everyone = run.group_metrics.filter(pl.col("attribute").is_null())
+    sizes = everyone.select(*MEASURE, _everyone="n_units").unique(MEASURE, keep="first")
+    rows = rows.join(sizes, on=list(MEASURE), how="left", nulls_equal=True, maintain_order="left")
+    # Classes are ranked against one another by how sure their gap is; size would mislead there.
+    whole = pl.col("label").is_null()
+    large = size_rank("n_units_a", "n_units_b", "_everyone")
+    return rows.with_columns(large=pl.when(whole).then(large).otherwise(0))
 
 
 def _leading(compared: pl.DataFrame) -> pl.DataFrame:
@@ -144,14 +155,15 @@ def _leading(compared: pl.DataFrame) -> pl.DataFrame:
         "differs",
         "pair",
         "named",
+        pl.when("differs").then("large").otherwise(0),
         pl.when("differs").then("strength").otherwise(0.0),
         pl.col("value").abs(),
         "group_a",
         "group_b",
-        descending=[True] * 5 + [False] * 2,
+        descending=[True] * 6 + [False] * 2,
     )
     return ranked.group_by(KEY, maintain_order=True).agg(
-        pl.col(*_PAIR, "strength", "differs", "pair", "named").first()
+        pl.col(*_PAIR, "strength", "differs", "pair", "named", "large").first()
     )
 
 
@@ -168,7 +180,13 @@ def _known(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _counts(pairs: pl.DataFrame) -> pl.DataFrame:
-    return pairs.group_by(KEY).agg(n_pairs=pl.len(), n_differ=pl.col("differs").sum())
+    """Count the pairs of known groups, and those that differ; of all pairs where none is known."""
+    counted = pl.col("named") | pl.col("named").any().not_()
+    return pairs.group_by(KEY).agg(
+        n_pairs=counted.sum(),
+        n_differ=(pl.col("differs") & counted).sum(),
+        with_unknown=pl.col("named").all().not_(),
+    )
 
 
 def _seen(pairs: pl.DataFrame) -> pl.DataFrame:

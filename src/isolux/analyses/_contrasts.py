@@ -115,8 +115,8 @@ def of_known_value(
 ) -> npt.NDArray[np.bool_]:
     """Say for each value of an attribute which units have a known value of that attribute.
 
-    Whose value nobody knows holds none of them, and is no "other": a difference from them would say
-    as much of who goes unknown as of the value.
+    People of unknown value hold none of them, and are not "others": a difference from them would
+    say as much of who goes unknown as of the value.
 
     Parameters
     ----------

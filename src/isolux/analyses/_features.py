@@ -2,7 +2,7 @@
 
 From a run's attributes to ``matrix [n_units, n_columns]``. Two forms: ``items_of`` gives true and
 false, one column a value, numbers in bins (for itemsets and slices); ``columns_of`` gives numbers
-as they are and a column for each value of what is no number (for regression and forests). An
+as they are and a column for each value of what is not a number (for regression and forests). An
 attribute may have several values of one unit: then several of its columns are true.
 """
 
@@ -28,14 +28,14 @@ from isolux.vocabulary.spec import AuditSpec, Grouping
 __all__ = ["Features", "Kinds", "columns_of", "items_of", "kinds_of", "without"]
 
 MOST_VALUES = 100
-"""Of an attribute that is no number; one with more names its units rather than describes them."""
+"""Of an attribute that is not a number; one with more values only names its units."""
 
 
 @dataclass(frozen=True, slots=True)
 class Features:
     """Columns about units: which attribute each is of, and which value.
 
-    ``value`` is None where the column is the number itself, NaN where nobody knows it.
+    ``value`` is None where the column is the number itself, NaN where it is not known.
     """
 
     attribute: tuple[str, ...]
@@ -76,7 +76,7 @@ def kinds_of(
     units : polars.Series
         Identifiers of the units that are explained.
     asked : sequence of str
-        Attributes to use; none: all that the run has, but for those that hold clusters,
+        Attributes to use; default: all that the run has, but for those that hold clusters,
         identifiers or the model's own answers.
     analysis : str
         Its name, for errors.
@@ -129,7 +129,7 @@ def _answers_left_out(spec: AuditSpec, known: Sequence[str], asked: Sequence[str
 
 
 def _not_about_people(spec: AuditSpec) -> tuple[str | None, ...]:
-    """Name the columns that a table of one's own holds beside its attributes."""
+    """Name the columns that a table of one's own holds besides its attributes."""
     return spec.people.cluster, spec.people.id, spec.predictions.prediction_id
 
 
@@ -162,7 +162,7 @@ def items_of(run: Run, spec: AuditSpec, units: pl.Series, kinds: Kinds, *, bins:
     """Give each value of each attribute a column of true and false; numbers in ``bins`` quantiles.
 
     Values are those of the audit's own groups (merges, bins and votes of attributes in ``by``). An
-    unknown value is no item: whoever has one holds no item of that attribute.
+    unknown value is not an item: a person who has one holds no item of that attribute.
     """
     names = [*kinds.words, *kinds.numbers]
     known = groupings(spec.groups, run.attributes)
@@ -187,7 +187,7 @@ def items_of(run: Run, spec: AuditSpec, units: pl.Series, kinds: Kinds, *, bins:
 def columns_of(run: Run, spec: AuditSpec, units: pl.Series, kinds: Kinds) -> Features:
     """Give each number a column of numbers, and each value of what is none a column of 0 and 1.
 
-    A unit with several numbers has their median; NaN where nobody knows.
+    A unit with several numbers has their median; NaN where none is known.
     """
     whole = items_of(
         run, spec, units, Kinds(kinds.rows, (), kinds.words, kinds.notes), bins=2

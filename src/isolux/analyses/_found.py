@@ -25,7 +25,7 @@ FOUND_AT = "found_at"
 
 
 def found_of(run: Run) -> pl.DataFrame | None:
-    """Return the evidence ``found_at``; None for a run of nobody or of two models compared.
+    """Return the evidence ``found_at``; None for no people or for two models compared.
 
     Raises
     ------

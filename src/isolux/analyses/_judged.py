@@ -128,8 +128,8 @@ def judged_of(
     Returns
     -------
     list of Judged
-        One a model, in order of the models' names; none of a run of nobody. Of several thresholds
-        the lowest, of several classes or parts of one unit the mean; a note says so.
+        One a model, in order of the models' names; none of a run without people. Of several
+        thresholds the lowest, of several classes or parts of one unit the mean; a note says so.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def judged_of(
 
 
 def low_of(judged: Judged, words: Words, *, quantile: float, threshold: float | None) -> Low | None:
-    """Say who performs low; None where everybody has the same score.
+    """Say who performs low; None where all people have the same score.
 
     Scores of two values: the worse one. Else: beyond ``threshold``, or the worst ``quantile`` of
     the units. Scores that tie at the quantile are all low or all not, whichever share is nearer.
@@ -168,12 +168,12 @@ def low_of(judged: Judged, words: Words, *, quantile: float, threshold: float | 
     Raises
     ------
     SpecError
-        A quantile that is no share, or a threshold that parts nobody from anybody.
+        A quantile that is no share, or a threshold that separates no people.
     """
     if not 0.0 < quantile < 1.0:
         raise SpecError(
-            "the worst share is no share", expected="above 0 and below 1", found=str(quantile),
-            where="low_quantile",
+            "the worst share has to be a share", expected="above 0 and below 1",
+            found=str(quantile), where="low_quantile",
         )  # fmt: skip
     sign = 1.0 if judged.higher_is_better else -1.0
     good = sign * judged.value
@@ -184,7 +184,7 @@ def low_of(judged: Judged, words: Words, *, quantile: float, threshold: float | 
         low = good < sign * threshold
         if low.all() or not low.any():
             raise SpecError(
-                f"everybody is on one side of {threshold:g}",
+                f"all people are on one side of {threshold:g}",
                 expected=f"between {judged.value.min():g} and {judged.value.max():g}",
                 found=f"{threshold:g}",
                 where="low_threshold",
@@ -216,7 +216,7 @@ def _better(name: str, words: Words, worse: Worse, analysis: str) -> bool:
     metric = words.metrics.get(name)
     if metric is None or metric.direction == "none":
         raise SpecError(
-            f"of {name!r} neither way is better by itself, so nobody performs low",
+            f"of {name!r} neither way is better by itself, so no performance is low",
             expected="a metric with a direction, or which scores are worse",
             where=f"--analysis-option {analysis}.worse",
             hint=f"say {analysis}.worse=lower or {analysis}.worse=higher",

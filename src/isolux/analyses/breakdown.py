@@ -1,8 +1,8 @@
-"""Each group's people by size and by occlusion: what might stand behind a gap.
+"""Each group's people by size and by occlusion: what might explain a gap.
 
 Detectors find small and hidden people less often. Where one group's people are more often small, a
-gap between groups may be one of sizes; where the gap stands among people of one size, it is not.
-This lays both out beside each disparity: which share of each group is small, medium and large
+gap between groups may be one of sizes; where the gap remains among people of one size, it is not.
+This shows both with each disparity: which share of each group is small, medium and large
 (COCO's ranges), or hidden, and how well each of those is found. It looks and does not adjust: an
 analysis of confounders does. No claim is made and nothing is tested; thin cells carry the audit's
 own minimum sizes and statuses.
@@ -41,7 +41,7 @@ INFO = AnalysisInfo(
         ),
     ),
     assumptions=(
-        "Size is the annotated area in pixels, not how large somebody is or how far away.",
+        "Size is the annotated area in pixels, not how large or how far away a person is.",
         (
             "A gap that vanishes within sizes may still be the model's: it may see small people "
             "worse than it need."
@@ -49,7 +49,7 @@ INFO = AnalysisInfo(
     ),
 )
 CAPTION = "Each group's people by size and occlusion"
-"""Of its table; the report lays it out beside each attribute."""
+"""Of its table; the report shows it with each attribute."""
 SIZE = "size"
 """What people are divided by where nothing is named; COCO's small, medium and large."""
 
@@ -70,10 +70,10 @@ def explain(
     run : Run
         With the evidence ``found_at``: detection, face detection, segmentation or keypoints.
     by : sequence of str
-        What to divide people by: ``"size"`` or attributes of the dataset with few values. None:
+        What to divide people by: ``"size"`` or attributes of the dataset with few values. Default:
         size, and ``occlusion``, ``occluded`` or ``visible`` where the dataset has it.
     replicates : int
-        Of the intervals, 100 or more; fewer than the audit's serve beside its disparities.
+        Of the intervals, 100 or more; fewer than the audit's are enough, as nothing is tested here.
     most_groups : int
         Of one attribute: the largest are kept.
 
@@ -173,7 +173,7 @@ def _sizes(found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _values(run: Run, attribute: str, units: pl.Series) -> pl.DataFrame:
-    """Give each person their values of an attribute; nobody any if it has too many."""
+    """Give each person their values of an attribute; none at all if it has too many."""
     if run.attributes.filter(pl.col("attribute") == attribute)["value"].n_unique() > _MOST_VALUES:
         return pl.DataFrame(schema={"unit_id": pl.String, "stratum": pl.String})
     held = membership(run.attributes, [attribute], units=units).frame
@@ -226,7 +226,7 @@ def _divided(
 
 
 def _share() -> pl.Expr:
-    """Divide a cell's people by those of its group; null where nobody is scored."""
+    """Divide a cell's people by those of its group; null where no person is scored."""
     whole = pl.col("people").sum().over("model", "at")
     return pl.when(whole > 0).then(pl.col("people") / whole)
 

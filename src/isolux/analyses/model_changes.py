@@ -2,9 +2,11 @@
 
 Reads the table of comparisons that ``isolux compare`` makes (kinds ``model_difference`` and
 ``gap_difference``); a run of a single model has none, and gives no finding. Everyone comes first,
-then the groups whose change the family-adjusted test confirms, by the end of their interval that
-is nearer to 0, losses before gains of the same size; then what became of the widest gap of each
-attribute; then how many changes stayed unconfirmed.
+then the groups whose change the family-adjusted test confirms: single attributes before
+intersections, then by the end of their interval that is nearer to 0, losses before gains of the
+same size; then what became of the widest gap of each attribute; then how many changes stayed
+unconfirmed. A change that says again what an earlier one said (a rate that is one minus another,
+of the same people) comes after all of these.
 """
 
 from __future__ import annotations
@@ -78,20 +80,30 @@ def _findings(run: Run) -> pl.DataFrame:
     sure = (pl.col("p_adjusted") <= alpha).fill_null(value=False)
     near = pl.max_horizontal(-pl.col("high"), pl.col("low"), 0.0).fill_null(0.0)
     overall = changes.filter(pl.col("attribute").is_null())
+    crossed = pl.col("attribute").str.contains("*", literal=True)
     found = changes.filter(pl.col("attribute").is_not_null() & sure).sort(
-        near, "value", descending=[True, False]
+        crossed, near, "value", descending=[False, True, False]
     )
+    told = pl.concat([overall, found])
+    first = told.select(pl.struct(_statement()).is_first_distinct()).to_series()
     gaps = run.disparities.filter(pl.col("kind") == "gap_difference").sort(
         pl.col("value").abs(), descending=True
     )
-    rows = [_finding(row, _change(row, words)) for row in overall.iter_rows(named=True)]
-    rows += [_finding(row, _change(row, words)) for row in found.iter_rows(named=True)]
+    rows = [_finding(row, _change(row, words)) for row in told.filter(first).iter_rows(named=True)]
     rows += [_finding(row, _gap(row, words)) for row in gaps.iter_rows(named=True)]
     unsure = changes.filter(pl.col("attribute").is_not_null() & ~sure)
     if unsure.height:
         rows.append(_rest(unsure, changes))
+    rows += [
+        _finding(row, _change(row, words)) for row in told.filter(~first).iter_rows(named=True)
+    ]
     frame = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
     return FINDINGS.conform(frame.with_columns(rank=pl.int_range(1, pl.len() + 1)))
+
+
+def _statement() -> list[pl.Expr]:
+    """Name what two changes share that say the same of the same people: a recall, a miss rate."""
+    return [pl.col("attribute", "group_a", "n_units_a"), pl.col("value").abs().round(12)]
 
 
 def _words(run: Run) -> Words:

@@ -1,6 +1,6 @@
-"""Recall against overlap, by group: whether a gap stands at every threshold or at strict ones.
+"""Recall against overlap, by group: a gap at every threshold, or only at strict ones.
 
-A detector that finds everybody but draws boxes loosely around one group loses there at an overlap
+A detector that finds all people but draws boxes loosely around one group loses there at an overlap
 of .75 and not at .50; one that does not see them loses everywhere. FACET (section 6.2) prints
 recall at .50, .75 and the mean; the curve shows the rest. From the evidence ``found_at`` of tasks
 of boxes, masks and poses to a table that the report draws; it claims nothing, and tests nothing.
@@ -41,7 +41,7 @@ INFO = AnalysisInfo(
     ),
 )
 CAPTION = "Share of each group's people found, at each overlap"
-"""Of its table; the report draws it beside each attribute."""
+"""Of its table; the report draws it with each attribute."""
 
 _RECALL = Metric(
     name="recall_at_overlap",

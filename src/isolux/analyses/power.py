@@ -90,7 +90,9 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> Explained:
     0
     """
     if not targets or min(targets) <= 0:
-        raise SpecError("a target is no difference", expected="numbers above 0", found=str(targets))
+        raise SpecError(
+            "a target has to be a difference", expected="numbers above 0", found=str(targets)
+        )
     if "model_a" in run.disparities.columns or run.disparities.is_empty():
         return Explained(FINDINGS.empty())
     words = words_of(run)
@@ -257,22 +259,22 @@ def _shown(needed: pl.DataFrame, words: Words) -> pl.DataFrame:
             "metric": words.measure(row),
             "attribute": words.title(row["attribute"]),
             "group": row["group_a"],
-            "beside": row["group_b"],
+            "other group": row["group_b"],
             "units": row["n_units_a"],
-            "units beside": row["n_units_b"],
+            "other units": row["n_units_b"],
             "detectable now": row["detectable"],
             "target": row["target"],
             "units to add": row["more_units_a"],
-            "and beside": row["more_units_b"],
+            "other units to add": row["more_units_b"],
             "clusters to add": row["more_clusters_a"],
-            "clusters beside": row["more_clusters_b"],
+            "other clusters to add": row["more_clusters_b"],
         }
         for row in needed.head(_SHOWN).iter_rows(named=True)
     ]
     several = words.models > 1
     frame = pl.DataFrame(said, infer_schema_length=None)
     if words.cluster is None:  # rows are the clusters
-        frame = frame.drop("clusters to add", "clusters beside")
+        frame = frame.drop("clusters to add", "other clusters to add")
     models = pl.Series("model", needed["model"].head(_SHOWN))
     return frame.insert_column(0, models) if several else frame
 

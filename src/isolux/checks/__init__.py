@@ -7,14 +7,22 @@ order in which checks run, what sets the exit code and who reads the table stand
 ``isolux.verbs.check`` and ``isolux check``.
 
 To add a check, write ``checks/<name>.py`` with ``INFO`` (a ``CheckInfo``) and
-``check(dataset, *, …) -> problems``, made with ``_problems.problems_of``; one that needs files
-takes ``pictures`` as a named argument.
+``check(dataset, *, …) -> problems``, made with ``problems_of`` (and ``together``); one that needs
+files takes ``pictures`` as a named argument.
 """
 
 from __future__ import annotations
 
 from isolux.checks._inspection import inspect
 from isolux.checks._pictures import Pictures, WithoutPictures, located
-from isolux.checks._problems import PROBLEMS
+from isolux.checks._problems import PROBLEMS, problems_of, together
 
-__all__ = ["PROBLEMS", "Pictures", "WithoutPictures", "inspect", "located"]
+__all__ = [
+    "PROBLEMS",
+    "Pictures",
+    "WithoutPictures",
+    "inspect",
+    "located",
+    "problems_of",
+    "together",
+]

@@ -31,10 +31,10 @@ from isolux.io.images import LARGEST_PIXELS, Pixels
 
 __all__ = ["inspect"]
 
-_SIDE = 32
+_SIDE = 32  # pixels of a thumbnail's side, as phash takes them
 _ENOUGH = 4 * _SIDE  # pixels a side from which a thumbnail loses nothing
-_LARGEST_BYTES = 1 << 29
-_BLOCK = 512
+_LARGEST_BYTES = 1 << 29  # of a file: unpacking a larger one could exhaust the memory
+_BLOCK = 512  # pictures handed out together, so that threads seldom wait
 _MUCH_BYTES, _MUCH_PIXELS = 1 << 25, 1 << 24  # from here on one picture at a time
 _ALONE = threading.RLock()
 _READ = ("PNG", "JPEG", "MPO", "WEBP", "BMP", "TIFF")
@@ -133,7 +133,7 @@ def _header(image: Any) -> dict[str, Any]:
 
 
 def _told_by_exif(image: Any) -> dict[str, Any]:
-    """Say which private things are there; their values are read by nobody."""
+    """Say which private things are there; their values are never read."""
     try:
         exif = image.getexif()
         inner = {**exif, **exif.get_ifd(_EXIF)}

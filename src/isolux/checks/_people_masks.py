@@ -1,4 +1,4 @@
-"""People's masks as runs of foreground, a block of people at a time; damaged ones beside them."""
+"""People's masks as runs of foreground, a block of people at a time; damaged ones are listed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from isolux.vocabulary.tables import IMAGES, INSTANCES
 
 __all__ = ["MaskedPeople", "masked_people"]
 
-_BLOCK = 5_000
+_BLOCK = 5_000  # people read together: their masks take some hundred megabytes at most
 _COLUMNS = {"mask_counts": pl.String, "mask_polygons": pl.String,
             "mask_height": pl.Int64, "mask_width": pl.Int64}  # fmt: skip
 _BOX = ("box_x", "box_y", "box_w", "box_h")
@@ -59,7 +59,7 @@ def masked_people(dataset: Dataset) -> Iterator[MaskedPeople]:
 
 
 def _read(block: pl.DataFrame) -> MaskedPeople:
-    """Read a block at once; one by one only if somebody's mask is damaged."""
+    """Read a block at once; one by one only if a mask is damaged."""
     block = block.with_columns(
         mask_height=pl.coalesce("mask_height", "height"),
         mask_width=pl.coalesce("mask_width", "width"),

@@ -38,8 +38,8 @@ SEEN: dict[str, pl.DataType] = {
 
 _ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
 _UPWARDS = 4  # FHIBE's table lies three folders below the release's root
-_TRIED = 50
-_BELOW = 40  # folders beside the annotations that are tried: COCO's val2017/
+_TRIED = 50  # pictures looked for in each folder, from which the fullest is chosen
+_BELOW = 40  # folders near the annotations that are tried: COCO's val2017/
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ def located(dataset: Dataset, root: str | Path | None) -> Pictures:
     dataset : Dataset
         Its images' ``uri`` are paths below the root.
     root : str, Path or None
-        None: the dataset's own; else the folder of the annotation, one of three above it, or a
-        folder beside it, whichever holds the most of the first pictures.
+        Default: the dataset's own; else the folder of the annotation, one of three above it, or a
+        folder next to it, whichever holds the most of the first pictures.
 
     Raises
     ------
@@ -154,7 +154,7 @@ class _Places:
 
 
 def _found(dataset: Dataset, uris: pl.Series) -> Path:
-    """Choose the folder that holds most of the first pictures; none: the annotation's own."""
+    """Choose the folder that holds most of the first pictures, or else the annotation's own."""
     candidates: dict[Path, None] = {}
     for name in dataset.inputs:
         path = Path(os.path.realpath(Path(name).expanduser()))
@@ -177,7 +177,7 @@ def _found(dataset: Dataset, uris: pl.Series) -> Path:
 
 
 def _unnamed(base: Path, rows: pl.DataFrame, dataset: Dataset) -> pl.Series:
-    """List pictures beside the named ones that nothing names; other folders are none of theirs."""
+    """List pictures that lie in the folders of named ones and that nothing names."""
     from isolux.io.images import IMAGE_SUFFIXES
 
     held = rows.filter(place="file")

@@ -1,4 +1,4 @@
-"""Boxes that cannot be of anybody: not numbers, without area, beside their image.
+"""Boxes that cannot be of a person: not numbers, without area, outside their image.
 
 Loaders refuse what no method could read and keep the rest as the dataset gives it; here every one
 of them is named. A box that reaches a little over the edge is the annotator's, one that lies
@@ -72,7 +72,7 @@ def check(dataset: Dataset, *, slack_px: float = 1.0) -> pl.DataFrame:
     """
     if not slack_px >= 0:
         raise SpecError(
-            "a slack is no length", expected="slack_px of 0 or more", found=f"{slack_px:g}"
+            "a slack is not a length", expected="slack_px of 0 or more", found=f"{slack_px:g}"
         )
     sizes = IMAGES.conform(dataset.images).select("image_id", "width", "height")
     people = INSTANCES.conform(dataset.instances)

@@ -1,7 +1,7 @@
 """Ids without a partner, and ids that two rows share: rows that a join would lose or double.
 
-A person whose image is not listed, an attribute of nobody, an image twice: each changes counts
-without a word, in the group that it happens to fall in.
+A person whose image is not listed, an attribute of an unknown person, an image twice: each changes
+counts without a word, in the group that it happens to fall in.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["INFO", "check"]
 
 INFO = CheckInfo(
     title="Ids and their partners",
-    summary="Ids that occur twice, people without an image, attributes of nobody.",
+    summary="Ids that occur twice, people without an image, attributes of unknown people.",
     references=(
         Reference(
             "codd-1970",

@@ -78,7 +78,7 @@ def check(dataset: Dataset, *, slack_px: float = 1.0, mask_slack_px: float = 4.0
     [('keypoints lie outside their image', '1 keypoint(s), such as (70.0, 4.0)')]
     """
     if not (slack_px >= 0 and mask_slack_px >= 0):
-        raise SpecError("a slack is no length", expected="0 or more pixels")
+        raise SpecError("a slack is not a length", expected="0 or more pixels")
     people = INSTANCES.conform(dataset.instances)
     lists = [name for name in _LISTS if name in people.columns]
     if not set(_LISTS[:3]) <= set(lists):

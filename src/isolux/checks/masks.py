@@ -43,8 +43,8 @@ def check(dataset: Dataset, *, least_overlap: float = 0.5) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        Table ``problems``. Errors: run lengths that are none, another size than the image, a mask
-        that does not touch its box. Warnings: no pixel, a tight box that overlaps too little.
+        Table ``problems``. Errors: run lengths that cannot be read, another size than the image, a
+        mask that does not touch its box. Warnings: no pixel, a tight box that overlaps too little.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def check(dataset: Dataset, *, least_overlap: float = 0.5) -> pl.DataFrame:
     [('a mask has no pixel', 'a')]
     """
     if not 0 <= least_overlap <= 1:
-        raise SpecError("an overlap is no share", expected="0 to 1", found=str(least_overlap))
+        raise SpecError("an overlap is not a share", expected="0 to 1", found=str(least_overlap))
     parts = []
     for people in masked_people(dataset):
         parts += _of_images(people)

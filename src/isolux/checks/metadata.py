@@ -1,6 +1,6 @@
 """Pictures whose EXIF still tells where they were taken, with whose camera, by whom.
 
-Whoever agreed to be photographed did not agree to be found. The values are neither printed nor
+People who agreed to be photographed did not agree to be found. The values are neither printed nor
 kept: the table says that they are there.
 """
 

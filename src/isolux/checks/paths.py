@@ -1,6 +1,6 @@
 """Paths that lead out of the dataset's folder: absolute, by ``..``, or through a link.
 
-A path is data. One that leaves its folder makes an audit read somebody else's files, and breaks
+A path is data. One that leaves its folder makes an audit read other people's files, and breaks
 wherever the dataset is copied. No such file is opened.
 """
 

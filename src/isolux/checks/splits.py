@@ -75,7 +75,7 @@ def check(dataset: Dataset, *, attribute: str = "split") -> pl.DataFrame:
     return problems_of(
         "splits",
         several,
-        "somebody is in several splits",
+        "a person is in several splits",
         severity="error",
         unit_kind="subject",
         unit_id="subject_id",

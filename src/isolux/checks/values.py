@@ -1,6 +1,6 @@
-"""Numbers that no person has: an age below 0 or above 120, a number that is none.
+"""Numbers that no person has: an age below 0 or above 120, a number that is not finite.
 
-Ages of -1 or 999 are somebody's code for "unknown"; taken as numbers they make a group of their
+Ages of -1 or 999 are codes for "unknown"; taken as numbers they make a group of their
 own, or move a regression.
 """
 
@@ -18,7 +18,7 @@ __all__ = ["INFO", "check"]
 
 INFO = CheckInfo(
     title="Plausible numbers",
-    summary="Ages that nobody has, and numbers that are not finite.",
+    summary="Ages that no one has, and numbers that are not finite.",
     references=(
         Reference(
             "rothe-imdb-wiki",
@@ -66,11 +66,11 @@ def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> 
     ...                              "attribute": ["age"], "value": ["999"]}),
     ... )
     >>> check(one).select("problem", "unit_id", "found").rows()
-    [('nobody has this age', 'a', 'age 999')]
+    [('no one has this age', 'a', 'age 999')]
     """
     if not youngest <= oldest:
         raise SpecError(
-            "the ages are no range",
+            "the ages are not a range",
             expected="youngest at most oldest",
             found=f"{youngest} and {oldest}",
         )
@@ -98,7 +98,7 @@ def check(dataset: Dataset, *, youngest: float = 0.0, oldest: float = 120.0) -> 
                 hint="leave the value empty where it is not known",
             )
             for part, problem, wanted in (
-                (ages, "nobody has this age", f"{youngest:g} to {oldest:g} years"),
+                (ages, "no one has this age", f"{youngest:g} to {oldest:g} years"),
                 (endless, "a number is not finite", "a finite number, or none"),
             )
             for kind in part["unit_kind"].unique(maintain_order=True)

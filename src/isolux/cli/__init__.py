@@ -5,21 +5,36 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import sys
+
+from isolux.cli.memory import too_few_addresses, too_little_memory
+from isolux.cli.stopping import Stopped, listening, stopped_by, stopped_text
+from isolux.cli.streams import lenient, print_error, write_fault
 
 __all__ = ["collect_seldom", "main"]
 
 INTERRUPTED, REFUSED, BUG = 130, 2, 70
-_STOPPED = "isolux: interrupted; nothing was left half-written"
 _MANY = 100_000  # objects made between two searches for what is no longer reached; Python's is 700
 
 
 def main() -> None:
-    """Run ``isolux``. Exit codes: 0 done, 2 bad input or settings, 130 interrupted, 70 a bug."""
-    # Two threads that wait for each other by spinning are slower than one: set before numpy loads.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    collect_seldom()
-    raise SystemExit(_run())
+    """Run ``isolux``.
+
+    Exit codes: 0 done, 2 bad input or settings, 70 a bug; 128 and a signal's number where one came:
+    130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
+    """
+    try:
+        with listening(), lenient():
+            # Two threads that spin while they wait are slower than one. Set before numpy loads.
+            os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+            os.environ.setdefault("OMP_NUM_THREADS", "1")
+            collect_seldom()
+            refused = too_few_addresses()
+            code = _say(refused, REFUSED) if refused else _run()
+    except Stopped:  # at the first or the last moment, outside of what _run catches
+        number = stopped_by()
+        code = INTERRUPTED if number is None else _say(stopped_text(number), 128 + number)
+    raise SystemExit(code)
 
 
 def collect_seldom() -> None:
@@ -37,43 +52,65 @@ def collect_seldom() -> None:
 
 
 def _run() -> int:
-    import sys
+    """Run the command, and turn whatever ended it into an exit code."""
+    try:
+        code = _program()
+        code = code if isinstance(code, int) else 0
+        if code == INTERRUPTED:  # typer turns Ctrl-C into this exit code
+            code = _code_of(KeyboardInterrupt())
+    except BaseException as error:
+        if os.environ.get("ISOLUX_TRACEBACK") and isinstance(error, Exception):
+            raise
+        code = 0 if stopped_by() else _code_of(error)
+    number = stopped_by()
+    if number is not None:  # also where a library made another exception of it
+        _discard_stages()
+        return _say(stopped_text(number), 128 + number)
+    fault = write_fault()
+    if fault is not None and code == 0:
+        return _say(f"isolux: the output cannot be printed\n  found: {fault}", REFUSED)
+    return code
 
+
+def _program() -> object:
+    """Read the arguments and run the command that they name."""
     from isolux.cli._help import ALL
     from isolux.cli.app import program
-    from isolux.vocabulary.errors import IsoluxError
 
     args = ["--help" if text == ALL else text for text in sys.argv[1:]]
-    everything = ALL in sys.argv[1:]
-    try:
-        app = program(args, everything=everything)
-        code = app(args, prog_name="isolux", standalone_mode=False)
-    except IsoluxError as error:
+    app = program(args, everything=ALL in sys.argv[1:])
+    return app(args, prog_name="isolux", standalone_mode=False)
+
+
+def _discard_stages() -> None:
+    stages = sys.modules.get("isolux.io.stages")
+    if stages is not None and hasattr(stages, "discard_all"):
+        stages.discard_all()
+
+
+def _code_of(error: BaseException) -> int:
+    """Print an error as what it is: bad input, a usage error, too little memory, or our bug."""
+    from isolux.vocabulary.errors import IsoluxError
+
+    if isinstance(error, IsoluxError):
         return _say(f"isolux: {error}", REFUSED)
-    except (KeyboardInterrupt, EOFError):
-        return _say(_STOPPED, INTERRUPTED)
-    except SystemExit as done:
-        return done.code if isinstance(done.code, int) else int(bool(done.code))
-    except Exception as error:  # noqa: BLE001 - the last line of defence, see _unforeseen
-        return _unforeseen(error)
-    if code == INTERRUPTED:  # typer turns Ctrl-C into this exit code
-        return _say(_STOPPED, INTERRUPTED)
-    return code if isinstance(code, int) else 0
+    if isinstance(error, (KeyboardInterrupt, EOFError)) or type(error).__name__ == "Abort":
+        return _say("isolux: interrupted; nothing was left half-written", INTERRUPTED)
+    if (flag := getattr(error, "option_name", None)) and sys.argv[1:2] == ["audit"]:
+        from isolux.cli.audit import unknown_flag
 
-
-def _unforeseen(error: Exception) -> int:
-    """Print usage errors and interruptions as such, and anything else as a bug of ours."""
-    show = getattr(error, "show", None)
-    code = getattr(error, "exit_code", None)
-    if callable(show) and isinstance(code, int):  # click's UsageError and its kin
+        return _say(f"isolux: {unknown_flag(sys.argv[2:], str(flag))}", REFUSED)
+    # click's UsageError shows itself; SystemExit and click's Exit only have a code.
+    code = getattr(error, "code" if isinstance(error, SystemExit) else "exit_code", None)
+    if callable(show := getattr(error, "show", None)):
         show()
-        return code
-    if type(error).__name__ == "Abort":
-        return _say(_STOPPED, INTERRUPTED)
-    if isinstance(code, int):
-        return code
-    if os.environ.get("ISOLUX_TRACEBACK"):
-        raise error
+    if isinstance(code, int) or isinstance(error, SystemExit):
+        return code if isinstance(code, int) else int(bool(code))
+    too_little = too_little_memory(error)
+    return _say(too_little, REFUSED) if too_little else _bug(error)
+
+
+def _bug(error: BaseException) -> int:
     return _say(
         f"isolux: this is a bug in isolux, not in your input: {type(error).__name__}: {error}\n"
         "  what to do: run again with ISOLUX_TRACEBACK=1 and report what it prints",
@@ -82,7 +119,5 @@ def _unforeseen(error: Exception) -> int:
 
 
 def _say(text: str, code: int) -> int:
-    import sys
-
-    print(text, file=sys.stderr)  # noqa: T201 - the command line's own voice
+    print_error(text)
     return code

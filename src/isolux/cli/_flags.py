@@ -14,11 +14,17 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import typer
 
-from isolux.vocabulary.plugin_options import Option
+from isolux.vocabulary.docstrings import described_parameters, first_sentence
+from isolux.vocabulary.plugin_options import (
+    Option,
+    described_options,
+    named_options,
+    read_value,
+)
 from isolux.vocabulary.spec import FLAT, STAGES, AuditSpec, flat_name, task_parameters
 from isolux.vocabulary.words import choices, wanted
 
-__all__ = ["Flag", "flag_of", "given", "of_stages", "of_task", "with_flags"]
+__all__ = ["Flag", "flag_of", "generated", "given", "of_stages", "of_task", "with_flags"]
 
 _PANELS = {
     "people": "People",
@@ -114,11 +120,59 @@ def with_flags(
     def run(**given_values: Any) -> None:
         command(**given_values)
 
-    run.__doc__, run.__name__ = command.__doc__, command.__name__
+    run.__doc__, run.__name__ = _summary(command), command.__name__
     parameters = [*arguments, *(_parameter(flag, everything=everything) for flag in flags)]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in parameters}
     return run
+
+
+def generated(
+    command: Callable[..., None], of: Callable[..., Any] | None = None
+) -> Callable[..., None]:
+    """Make a command of a function: what it takes is in its signature and its docstring.
+
+    Parameters
+    ----------
+    command : callable
+        Its positional parameters are the command's arguments, its keyword-only parameters flags.
+    of : callable, optional
+        The public function that it stands for, whose keyword-only parameters are flags too; the
+        command takes them as ``**settings``.
+    """
+    owner = {name: one for one in (of, command) if one for name in named_options(one)}
+    flags = [flag_of(option) for one in (of, command) if one
+             for option in described_options(one).values()]  # fmt: skip
+
+    def read(**values: Any) -> None:
+        command(**{
+            name: read_value(owner[name], name, value, owner=f"isolux {command.__name__}",
+                             called="--" + name.replace("_", "-"))
+            if name in owner else value
+            for name, value in given(values).items()
+        })  # fmt: skip
+
+    read.__doc__, read.__name__ = command.__doc__, command.__name__
+    return with_flags(read, _arguments(command), flags, everything=True)
+
+
+def _arguments(command: Callable[..., None]) -> list[inspect.Parameter]:
+    said, found = described_parameters(command), []
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        if parameter.kind is not parameter.POSITIONAL_OR_KEYWORD:
+            continue
+        several = _typed(parameter.annotation) is not str
+        argument = typer.Argument(
+            help=first_sentence(said[parameter.name]), metavar=parameter.name.upper()
+        )
+        kind = list[str] if several else str
+        found.append(parameter.replace(annotation=Annotated[kind, argument]))
+    return found
+
+
+def _summary(command: Callable[..., None]) -> str:
+    """Return what a docstring says before its sections."""
+    return (inspect.getdoc(command) or "").partition("\n\nParameters\n")[0]
 
 
 def _parameter(flag: Flag, *, everything: bool) -> inspect.Parameter:
@@ -141,6 +195,8 @@ def _parameter(flag: Flag, *, everything: bool) -> inspect.Parameter:
 
 def _spelt(flag: Flag, typed: Any) -> str:
     spelt = "--" + flag.name.replace("_", "-")
+    if typed is bool and flag.name.startswith("no_"):
+        return spelt
     return f"{spelt}/--no-{spelt[2:]}" if typed is bool else spelt
 
 

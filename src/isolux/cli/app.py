@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from typing import Annotated
@@ -9,30 +10,15 @@ from typing import Annotated
 import typer
 
 from isolux.cli._help import Command
-from isolux.cli.audit import audit_command
-from isolux.cli.check import check
-from isolux.cli.compare import compare
-from isolux.cli.convert import convert
-from isolux.cli.describe import describe
-from isolux.cli.explain import explain
-from isolux.cli.export import export
+from isolux.cli.audit import audit, audit_command
 from isolux.cli.listing import listing
-from isolux.cli.report import report
-from isolux.cli.sample import sample
 
 __all__ = ["program"]
 
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "compare": compare,
-    "convert": convert,
-    "explain": explain,
-    "report": report,
-    "export": export,
-    "list": listing,
-    "describe": describe,
-    "sample": sample,
-    "check": check,
-}
+_COMMANDS = (
+    "compare", "convert", "explain", "report", "export", "describe", "sample", "check", "clean",
+)  # fmt: skip
+"""Files of this room, each with a command of its own name and ``made``."""
 _OF_WORLDS = ("demo", "synthesize")
 _ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 
@@ -55,12 +41,26 @@ def program(args: Sequence[str], *, everything: bool = False) -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback()(_main)
-    asked = list(args) if "audit" in args[:1] else []
-    app.command("audit", cls=Command)(audit_command(asked[1:], everything=everything))
-    for name, command in _COMMANDS.items():
-        app.command(name, cls=Command)(command)
+    asked = args[0] if args else ""
+    made = audit_command(args[1:], everything=everything) if asked == "audit" else _named(audit)
+    app.command("audit", cls=Command)(made)
+    for name in _COMMANDS:
+        module = importlib.import_module(f"isolux.cli.{name}")
+        made = module.made() if asked == name else _named(getattr(module, name))
+        app.command(name, cls=Command)(made)
+    app.command("list", cls=Command)(listing)
     _add_commands_of_others(app)
     return app
+
+
+def _named(command: Callable[..., None]) -> Callable[..., None]:
+    """Stand in for a command that is not asked for, so that what it needs is not imported."""
+
+    def stand_in() -> None:
+        raise NotImplementedError
+
+    stand_in.__doc__ = command.__doc__
+    return stand_in
 
 
 def _version(value: bool) -> None:
@@ -92,11 +92,6 @@ def _add_commands_of_others(app: typer.Typer) -> None:
 
 
 def _not_installed(context: typer.Context) -> None:
-    from isolux.vocabulary.errors import SpecError
+    from isolux.verbs.synthesize import worlds_missing
 
-    raise SpecError(
-        f"`isolux {context.info_name}` comes with the package isolux-worlds",
-        expected="isolux-worlds installed",
-        found="not installed",
-        hint="`pip install ./worlds` in the repository",
-    )
+    raise worlds_missing(f"isolux {context.info_name}")

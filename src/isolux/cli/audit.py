@@ -5,13 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from isolux.cli._flags import given, of_stages, of_task, with_flags
 
-__all__ = ["audit", "audit_command", "named_task"]
+if TYPE_CHECKING:
+    from isolux.vocabulary.errors import IsoluxError
+
+__all__ = ["audit", "audit_command", "named_task", "unknown_flag"]
 
 _FILES = (".yaml", ".yml", ".json")
 _DATA = inspect.Parameter(
@@ -75,6 +78,14 @@ def named_task(args: Sequence[str]) -> str:
     in_file = nested.get("name") if isinstance(nested, dict) else nested
     protocol = _value(args, "--protocol") or written.get("protocol")
     return str(flag or in_file or _task_of(protocol) or Task().name)
+
+
+def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
+    """Say of a flag that the command does not have whose it is, or which is nearest."""
+    from isolux.vocabulary.spec import FLAT, refusal_of
+
+    name = flag.lstrip("-").replace("-", "_").removeprefix("no_")
+    return refusal_of(named_task(args), name, [*FLAT, "protocol", "option"])
 
 
 def _value(args: Sequence[str], flag: str) -> str | None:

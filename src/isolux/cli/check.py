@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -12,60 +13,31 @@ if TYPE_CHECKING:
 
     from isolux.verbs.check import Checked
 
-__all__ = ["check"]
+__all__ = ["check", "made"]
 
 _EXAMPLES = 3
 _PROBLEMS = 1
 
 
-def check(
-    data: Annotated[str, typer.Argument(help="NAME:PATH, such as coco:instances.json")],
-    *,
-    only: Annotated[list[str] | None, typer.Option(help="a check to run; none: all")] = None,
-    skip: Annotated[list[str] | None, typer.Option(help="a check to leave out")] = None,
-    images: Annotated[
-        Path | None, typer.Option(help="the folder below which pictures lie; none: looked for")
-    ] = None,
-    no_images: Annotated[
-        bool, typer.Option("--no-images", help="check the annotation alone, open no picture")
-    ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="warnings set the exit code too")
-    ] = False,
-    check_option: Annotated[
-        list[str] | None, typer.Option(help="a check's setting: boxes.slack_px=2")
-    ] = None,
-    data_option: Annotated[
-        list[str] | None, typer.Option(help="a setting of the dataset's own, NAME=VALUE")
-    ] = None,
-    id: Annotated[str | None, typer.Option(help="the column that identifies a row")] = None,  # noqa: A002
-    separator: Annotated[str | None, typer.Option(help="parts several values in one cell")] = None,
-    out: Annotated[Path | None, typer.Option(help="a file for all problems: .csv or .json")] = None,
-) -> None:
+def check(data: str, *, strict: bool = False, out: Path | None = None, **settings: Any) -> None:
     """Look for broken files, boxes, masks, ids, duplicate photos, private metadata.
 
     Exit code 0: no error. 1: at least one problem of severity error; with --strict, any problem. 2:
     bad settings, or nothing at the path.
+
+    Parameters
+    ----------
+    data : str
+        NAME:PATH, such as coco:instances.json.
+    strict : bool
+        Warnings set the exit code too.
+    out : Path, optional
+        A file for all problems: .csv or .json.
     """
-    from isolux.people.loading import load_people
-    from isolux.verbs.check import Checked, check_dataset, check_loading
-    from isolux.vocabulary.spec import parse_spec
+    from isolux.verbs.check import check as checked
 
     _refuse_out(out)
-    spec = parse_spec(
-        {"data": data, "data_option": data_option or (), "id": id,
-         "separator": separator}
-    )  # fmt: skip
-    name, _, path = data.partition(":")
-    loaded = check_loading(lambda: load_people(spec.people, whole_images=True), path, name)
-    found = (
-        loaded
-        if isinstance(loaded, Checked)
-        else check_dataset(
-            loaded, only=only or (), skip=skip or (), pictures=not no_images, root=images,
-            options=check_option or (),
-        )
-    )  # fmt: skip
+    found = checked(data, **settings)
     _show(found, strict=strict)
     if out is not None:
         from isolux.io.atomic import write_text
@@ -73,6 +45,14 @@ def check(
         typer.echo(f"problems: {write_text(out, _written(found.problems, out))}")
     if found.failed(strict=strict):
         raise typer.Exit(_PROBLEMS)
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.check import check as checked
+
+    return generated(check, checked)
 
 
 def _show(found: Checked, *, strict: bool) -> None:
@@ -122,7 +102,9 @@ def _count(n: int, what: str) -> str:
 
 def _written(problems: pl.DataFrame, out: Path) -> str:
     if out.suffix.lower() == ".csv":
-        return problems.write_csv()
+        from isolux.io.csv_text import csv_text
+
+        return csv_text(problems)
     import json
 
     return json.dumps(problems.to_dicts(), ensure_ascii=False, indent=1) + "\n"

@@ -2,44 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-import polars as pl
 import typer
 
-__all__ = ["compare"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["compare", "made"]
 
 _CLASSES = 10
 
 
 def compare(
-    first: Annotated[str, typer.Argument(help="run directory of the first model")],
-    second: Annotated[str, typer.Argument(help="run directory of the second model")],
+    first: str,
+    second: str,
     *,
-    out: Annotated[str | None, typer.Option(help="directory to write; none: print only")] = None,
-    id_from: Annotated[
-        str | None,
-        typer.Option(help="join people on: column (default: the whole id), basename, stem"),
-    ] = None,
-    allow_disagreement: Annotated[
-        float, typer.Option(help="share of people whose truth or group may differ between runs")
-    ] = 0.0,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite/--no-overwrite", help="replace that directory")
-    ] = False,
+    out: str | None = None,
+    overwrite: bool = False,
+    **settings: Any,
 ) -> None:
-    """Say which groups gained and which lost from the first model to the second."""
+    """Say which groups gained and which lost from the first model to the second.
+
+    Parameters
+    ----------
+    first : str
+        Run directory of the first model.
+    second : str
+        Run directory of the second model.
+    out : str, optional
+        Directory to write; default: print only.
+    overwrite : bool
+        Replace that directory.
+    """
     from isolux.cli.screen import show_audit
     from isolux.io.atomic import refuse_existing
     from isolux.verbs.compare import compare as compare_runs
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
-    part: Any = id_from  # checked where it is used
-    found = compare_runs(first, second, id_from=part, allow_disagreement=allow_disagreement)
+    found = compare_runs(first, second, **settings)
     report = found.report(out, overwrite=overwrite) if out is not None else None
     show_audit(found.run, report)
     _show_rankings(found.rankings, found.run.record["models"])
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.compare import compare as compare_runs
+
+    return generated(compare, compare_runs)
 
 
 def _show_rankings(rankings: pl.DataFrame, models: list[str]) -> None:

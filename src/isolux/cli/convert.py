@@ -2,55 +2,68 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Literal
 
 import typer
 
-from isolux.cli._flags import given
-
-__all__ = ["convert"]
+__all__ = ["convert", "made"]
 
 
 def convert(
-    path: Annotated[str, typer.Argument(metavar="IN", help="a file or folder of model output")],
+    path: str,
     *,
-    out: Annotated[Path, typer.Option(help="the Parquet file to write")],
-    format: Annotated[  # noqa: A002  (the flag is called --format)
-        str | None, typer.Option(help="one of `isolux list formats`; found out where not given")
-    ] = None,
-    model: Annotated[str | None, typer.Option(help="the model's name; else the file's")] = None,
-    kind: Annotated[
-        str | None, typer.Option(help="of detections: boxes, masks or keypoints")
-    ] = None,
-    categories: Annotated[
-        str | None, typer.Option(help="COCO annotations that name the categories")
-    ] = None,
-    pixel_inclusive: Annotated[
-        bool | None,
-        typer.Option("--pixel-inclusive", help="Scalabel's x2, y2 are the last pixel of the box"),
-    ] = None,
-    ids: Annotated[
-        str | None, typer.Option(help="of a NumPy array of embeddings: the file of their ids")
-    ] = None,
-    id: Annotated[str | None, typer.Option(help="of a table: the column of ids")] = None,  # noqa: A002
-    column: Annotated[
-        str | None, typer.Option(help="of a table: the column of answers or vectors")
-    ] = None,
-    score: Annotated[
-        str | None, typer.Option(help="of a table of labels: the column of scores")
-    ] = None,
-    scale: Annotated[
-        float | None, typer.Option(help="of a table of labels: scores run from 0 to this")
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace the file")] = False,
+    out: Path,
+    format: str | None = None,  # noqa: A002  (the flag is called --format)
+    model: str | None = None,
+    kind: Literal["boxes", "masks", "keypoints"] | None = None,
+    categories: str | None = None,
+    pixel_inclusive: bool | None = None,
+    ids: str | None = None,
+    id: str | None = None,  # noqa: A002  (the flag is called --id)
+    column: str | None = None,
+    score: str | None = None,
+    scale: float | None = None,
+    overwrite: bool = False,
 ) -> None:
-    """Write a model's boxes, masks, keypoints, embeddings or labels as Parquet."""
+    """Write a model's boxes, masks, keypoints, embeddings or labels as Parquet.
+
+    Parameters
+    ----------
+    path : str
+        A file or folder of model output.
+    out : Path
+        The Parquet file to write.
+    format : str, optional
+        One of `isolux list formats`; default: recognised.
+    model : str, optional
+        The model's name; default: as the file has it, else the file's name.
+    kind : {"boxes", "masks", "keypoints"}, optional
+        Of detections: what they are.
+    categories : str, optional
+        COCO annotations that name the categories.
+    pixel_inclusive : bool, optional
+        Scalabel's x2, y2 are the last pixel of the box.
+    ids : str, optional
+        Of a NumPy array of embeddings: the file of their ids.
+    id : str, optional
+        Of a table: the column of ids.
+    column : str, optional
+        Of a table: the column of answers or vectors.
+    score : str, optional
+        Of a table of labels: the column of scores.
+    scale : float, optional
+        Of a table of labels: scores run from 0 to this.
+    overwrite : bool
+        Replace the file.
+    """
+    from isolux.cli._flags import given
     from isolux.io.atomic import write_parquet
-    from isolux.predictions import read_outputs
+    from isolux.predictions import read_predictions
 
     _refuse_out(out, path, overwrite=overwrite)
-    options: dict[str, Any] = given(
+    options = given(
         {
             "kind": kind,
             "categories": categories,
@@ -62,7 +75,7 @@ def convert(
             "scale": scale,
         }
     )
-    frame = read_outputs(path, format=format, model=model, **options)
+    frame = read_predictions(path, format=format, model=model, **options)
     target = write_parquet(out, frame)
     units = "image_id" if "image_id" in frame.columns else "instance_id"
     models = ", ".join(frame["model"].unique(maintain_order=True).to_list()[:5])
@@ -72,6 +85,13 @@ def convert(
         + (f", {models}" if models else "")
     )
     typer.echo(f"predictions: {target}")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(convert)
 
 
 def _refuse_out(out: Path, source: str, *, overwrite: bool) -> None:

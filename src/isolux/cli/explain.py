@@ -2,56 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import typer
 
-__all__ = ["explain"]
+__all__ = ["explain", "made"]
 
 
-def explain(
-    run: Annotated[str, typer.Argument(help="a run directory, as `isolux audit --out` wrote it")],
-    *,
-    analysis: Annotated[
-        list[str] | None,
-        typer.Option(help="what to run, one of `isolux list analyses`; none: all that fit"),
-    ] = None,
-    analysis_option: Annotated[
-        list[str] | None,
-        typer.Option(help="a setting of an analysis, ANALYSIS.NAME=VALUE"),
-    ] = None,
-    out: Annotated[
-        str | None, typer.Option(help="a new run directory; none: the run itself is replaced")
-    ] = None,
-    overwrite: Annotated[bool, typer.Option(help="replace --out if it exists")] = False,
-) -> None:
+def explain(run: str, *, out: str | None = None, overwrite: bool = False, **settings: Any) -> None:
     """Say why groups differ: confounders, error models, patterns, slices, power.
 
     The run keeps its tables; findings and report are written anew.
+
+    Parameters
+    ----------
+    run : str
+        A run directory, as `isolux audit --out` wrote it.
+    out : str, optional
+        A new run directory; default: the run itself is replaced.
+    overwrite : bool
+        Replace --out if it exists.
     """
     from isolux.cli.screen import show_audit
     from isolux.io import run_directory
     from isolux.io.atomic import refuse_existing
     from isolux.report.html import write_report
-    from isolux.verbs.explain import explain_run, explain_with_all
+    from isolux.verbs.explain import explain as explained_by
 
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
-    loaded = run_directory.load(run)
-    refused: dict[str, str] = {}
-    if analysis:
-        explained = explain_run(loaded, analysis, analysis_option or [])
-    else:
-        explained, refused = explain_with_all(loaded, analysis_option or [])
+    found = explained_by(run, **settings)
 
     def fill(folder: Path) -> None:
         run_directory.carry_over(run, folder)
-        write_report(explained, folder / "report.html")
+        write_report(found.run, folder / "report.html")
 
     where = run_directory.save(
-        explained, out or run, overwrite=overwrite or out is None, extra=fill
+        found.run, out or run, overwrite=overwrite or out is None, extra=fill
     )
-    show_audit(explained, Path(where) / "report.html")
-    for name, why in refused.items():
+    show_audit(found.run, Path(where) / "report.html")
+    for name, why in found.refused.items():
         typer.echo(f"{name} did not run: {why}")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.explain import explain as explained_by
+
+    return generated(explain, explained_by)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
     from isolux.vocabulary.containers import Dataset
 
-__all__ = ["export"]
+__all__ = ["export", "made"]
 
 _LOOK = """to look at them:
   pip install fiftyone
@@ -23,36 +24,58 @@ _LOOK = """to look at them:
 
 
 def export(
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN", help="a run directory, whose scores come along; or NAME:PATH"
-        ),
-    ],
+    data: str,
     *,
-    out: Annotated[Path, typer.Option(help="the folder to make")],
-    to: Annotated[str, typer.Option(help="the format: fiftyone")] = "fiftyone",
-    images: Annotated[
-        Path | None, typer.Option(help="the folder of the pictures, which the export then names")
-    ] = None,
-    masks: Annotated[bool, typer.Option("--masks/--no-masks", help="write masks")] = True,
-    data_option: Annotated[
-        list[str] | None, typer.Option(help="of NAME:PATH: a setting of the dataset's, NAME=VALUE")
-    ] = None,
+    out: Path,
+    to: str = "fiftyone",
+    images: Path | None = None,
+    masks: bool = True,
+    withdrawn: str | None = None,
+    allow_unmatched: bool = False,
+    publish_min: int = 0,
+    data_option: Sequence[str] = (),
 ) -> None:
     """Write people, with their groups and what a model scored on each, for FiftyOne to show.
 
     Of a run: everybody who was judged, their attributes (computed ones too), and each score as a
     field, so that one can sort by it and filter by group. Pictures stay where they are.
+
+    Parameters
+    ----------
+    data : str
+        A run directory, whose scores come along; or NAME:PATH.
+    out : Path
+        The folder to make.
+    to : str
+        The format: fiftyone.
+    images : Path, optional
+        The folder of the pictures, which the export then names.
+    masks : bool
+        Write masks.
+    withdrawn : str, optional
+        File with the ids of people who withdrew: left out.
+    allow_unmatched : bool
+        Go on where an id of that file names no one.
+    publish_min : int
+        Withhold attributes of people whom fewer resemble in all; 0: nothing is withheld.
+    data_option : sequence of str
+        Of NAME:PATH, a setting of the dataset's, NAME=VALUE.
     """
     from isolux.io.atomic import refuse_existing
+    from isolux.people.loading import load_people
+    from isolux.verbs.publish import without_small_groups
+    from isolux.vocabulary.spec import parse_spec
 
     saver = _saver(to)
+    consent = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
     refuse_existing(out, overwrite=False)
     if Path(data).expanduser().is_dir():
-        dataset, scores = _of_run(data, data_option or [])
+        dataset, scores = _of_run(data, list(data_option), consent)
     else:
-        dataset, scores = _of_data(data, data_option or []), None
+        said = {"data": data, "data_option": list(data_option), **consent}
+        dataset, scores = load_people(parse_spec(said).people), None
+    if publish_min:
+        dataset = without_small_groups(dataset, publish_min)
     folder = saver(dataset, out, images=images, scores=scores, masks=masks)
     people = dataset.instances
     made = f"{people.height:,} people of {people['image_id'].n_unique():,} images"
@@ -65,6 +88,13 @@ def export(
         typer.echo(_LOOK.format(folder=folder))
 
 
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(export)
+
+
 def _saver(name: str) -> Any:
     from isolux.vocabulary import registry
     from isolux.vocabulary.errors import UnknownNameError
@@ -74,14 +104,7 @@ def _saver(name: str) -> Any:
     return registry.load("datasets", name).save
 
 
-def _of_data(data: str, options: list[str]) -> Dataset:
-    from isolux.people.loading import load_people
-    from isolux.vocabulary.spec import parse_spec
-
-    return load_people(parse_spec({"data": data, "data_option": options}).people)
-
-
-def _of_run(path: str, options: list[str]) -> tuple[Dataset, pl.DataFrame]:
+def _of_run(path: str, options: list[str], consent: dict[str, Any]) -> tuple[Dataset, pl.DataFrame]:
     """Load a run's people again, with its computed attributes, and its scores of people."""
     import polars as pl
 
@@ -101,7 +124,10 @@ def _of_run(path: str, options: list[str]) -> tuple[Dataset, pl.DataFrame]:
             found=repr(said.get("data")),
             where=path,
         )
-    dataset = judged_people(recorded_spec(run.record))
+    spec = recorded_spec(run.record)
+    if consent["withdrawn"] is not None:
+        spec = spec.model_copy(update={"people": spec.people.model_copy(update=consent)})
+    dataset = judged_people(spec)
     scores = run.scores.filter(pl.col("unit_kind") == "instance")
     # Whoever has withdrawn is in none of a run's tables, and so is not in what is shown either.
     tables = [scores, *(t for t in run.evidence.values() if "unit_id" in t.columns)]

@@ -2,47 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
     from isolux.vocabulary.containers import Run
 
-__all__ = ["report"]
+__all__ = ["made", "report"]
 
 
 def report(
-    run: Annotated[str, typer.Argument(help="a run directory, as `isolux audit --out` wrote it")],
+    run: str,
     *,
-    out: Annotated[
-        str | None, typer.Option(help="where to write the page; none: report.html in the run")
-    ] = None,
-    gallery: Annotated[
-        int | None,
-        typer.Option(help="also write gallery.html beside it: so many worst misses of each group"),
-    ] = None,
-    images: Annotated[
-        str | None, typer.Option(help="the folder of the dataset's images, for --gallery")
-    ] = None,
-    i_may_show_these_images: Annotated[
-        bool,
-        typer.Option(
-            "--i-may-show-these-images",
-            help="you state that these pictures may be shown, where the licence does not say so",
-        ),
-    ] = False,
+    out: str | None = None,
+    publish_min: int = 0,
+    gallery: int | None = None,
+    images: str | None = None,
+    i_may_show_these_images: bool = False,
 ) -> None:
     """Render the report of a finished run again, from its tables alone.
 
-    With --gallery, pictures of the people whom the model served worst, in a file of its own that
-    can be deleted when somebody withdraws their consent.
+    A page that others will read: --publish-min 10 --out FILE, which hides small groups. With
+    --gallery, pictures of the people whom the model served worst, in a file of its own that
+    can be deleted when a person withdraws consent.
+
+    Parameters
+    ----------
+    run : str
+        A run directory, as `isolux audit --out` wrote it.
+    out : str, optional
+        Where to write the page; default: report.html in the run.
+    publish_min : int
+        Hide groups of fewer people, and what would give them away; 0: nothing is hidden.
+    gallery : int, optional
+        Also write gallery.html beside it, with this many of the worst misses of each group.
+    images : str, optional
+        The folder of the dataset's images, for --gallery.
+    i_may_show_these_images : bool
+        You state that these pictures may be shown, where the licence does not say so.
     """
     from isolux.io import run_directory
     from isolux.report.html import write_report
+    from isolux.verbs.publish import publish
     from isolux.vocabulary.errors import SpecError
 
+    if publish_min and gallery is not None:
+        raise SpecError(
+            "a gallery shows single people, whatever --publish-min hides",
+            expected="--publish-min or --gallery",
+            found="both",
+        )
     if (gallery is None) != (images is None):
         raise SpecError(
             "a gallery needs a number of pictures and where they are",
@@ -51,10 +63,17 @@ def report(
         )
     loaded = run_directory.load(run)
     path = Path(out) if out is not None else Path(run) / "report.html"
-    write_report(loaded, path)
+    write_report(publish(loaded, publish_min) if publish_min else loaded, path)
     typer.echo(f"report: {path}")
     if gallery is not None and images is not None:
         _write_gallery(loaded, path, images, gallery, may_show=i_may_show_these_images)
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(report)
 
 
 def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: bool) -> None:
@@ -72,4 +91,4 @@ def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: boo
     )
     for note in made.notes:
         typer.echo(f"note: {note}")
-    typer.echo(f"gallery: {made.path} ({made.shown} people; delete it when somebody withdraws)")
+    typer.echo(f"gallery: {made.path} ({made.shown} people; delete it when a person withdraws)")

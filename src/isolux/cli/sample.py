@@ -2,86 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import typer
 
-__all__ = ["sample"]
+__all__ = ["made", "sample"]
 
 
-def sample(
-    data: Annotated[str, typer.Argument(help="NAME:PATH, such as fairface:labels.csv")],
-    *,
-    balance: Annotated[list[str], typer.Option(help="attributes: race,gender,age")],
-    per_cell: Annotated[int, typer.Option(help="people of each combination of values")],
-    out: Annotated[Path, typer.Option(help="the CSV file of ids to write")],
-    seed: Annotated[int, typer.Option(help="the same seed draws the same people")] = 0,
-    purpose: Annotated[
-        str, typer.Option(help="evaluation, or training: a set for evaluation alone refuses that")
-    ] = "evaluation",
-    withdrawn: Annotated[
-        str | None, typer.Option(help="file with the ids of people who withdrew: never drawn")
-    ] = None,
-    only: Annotated[list[str] | None, typer.Option(help='who may be drawn: "age>=20"')] = None,
-    bins: Annotated[
-        list[str] | None, typer.Option(help='"age=edges:18,30,45" or "income=quantile:4"')
-    ] = None,
-    votes: Annotated[
-        str, typer.Option(help="any, majority, top, top-or-none, at-least:K: whose value counts")
-    ] = "any",
-    split_subjects: Annotated[
-        bool, typer.Option("--split-subjects", help="draw some of a subject's photos, not all")
-    ] = False,
-    data_option: Annotated[
-        list[str] | None, typer.Option(help="a setting of the dataset's own, NAME=VALUE")
-    ] = None,
-    id: Annotated[str | None, typer.Option(help="the column that identifies a row")] = None,  # noqa: A002
-    separator: Annotated[str | None, typer.Option(help="parts several values in one cell")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace the file")] = False,
-) -> None:
+def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) -> None:
     """Draw a balanced test set; cells that have too few people are taken whole, and named.
 
     A subject's photos are drawn all or none, where the dataset names subjects.
+
+    Parameters
+    ----------
+    data : str
+        NAME:PATH, such as fairface:labels.csv.
+    out : Path
+        The CSV file of ids to write.
+    overwrite : bool
+        Replace the file.
     """
-    from isolux.cli._people import groupings_over, load_only, show_wide
+    from isolux.cli.screen import show_wide
     from isolux.io.atomic import write_text
-    from isolux.verbs.sample import draw_balanced
-    from isolux.vocabulary.spec import parse_spec
+    from isolux.io.csv_text import csv_text
+    from isolux.verbs.sample import sample as drawn_of
 
     _refuse_out(out, data, overwrite=overwrite)
-    _refuse_purpose(purpose, data)
-    names = [name.strip() for text in balance for name in text.split(",") if name.strip()]
-    spec = parse_spec(
-        {"data": data, "by": names, "bins": bins or (), "votes": votes, "id": id,
-         "data_option": data_option or (), "separator": separator, "withdrawn": withdrawn}
-    )  # fmt: skip
-    dataset = load_only(spec, only or [])
-    known = set(dataset.attributes["attribute"].unique())
-    groupings = groupings_over(spec, {"data": dataset}, names) if known >= set(names) else {}
-    drawn = draw_balanced(
-        dataset, names, per_cell, seed=seed, groupings=groupings, split_subjects=split_subjects
-    )
+    drawn = drawn_of(data, **settings)
     short = drawn.cells.filter(drawn.cells["short"] > 0)
     if short.height:
-        show_wide(f"Short of {per_cell:,} people", short)
+        show_wide(f"Short of {settings['per_cell']:,} people", short)
         typer.echo("")
     for note in drawn.notes:
         typer.echo(f"note: {note}")
     few = f", {short.height:,} of them short" if short.height else ""
     typer.echo(f"{drawn.people.height:,} people of {drawn.cells.height:,} cells{few}")
-    typer.echo(f"ids: {write_text(out, drawn.people.write_csv())}")
+    typer.echo(f"ids: {write_text(out, csv_text(drawn.people))}")
 
 
-def _refuse_purpose(purpose: str, data: str) -> None:
-    from isolux.datasets import refuse_training
-    from isolux.vocabulary import registry
-    from isolux.vocabulary.errors import UnknownNameError
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.sample import sample as drawn_of
 
-    if purpose not in ("evaluation", "training"):
-        raise UnknownNameError("purpose", purpose, ("evaluation", "training"))
-    if purpose == "training":
-        refuse_training(registry.dataset_info(data.partition(":")[0]))
+    return generated(sample, drawn_of)
 
 
 def _refuse_out(out: Path, data: str, *, overwrite: bool) -> None:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from isolux.vocabulary.containers import Run
 
-__all__ = ["show_audit", "show_table"]
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["show_audit", "show_table", "show_wide"]
 
 _FIRST = 6
 _ROWS = 20
 _COLUMNS = 8
+_WIDE_ROWS = 60
 
 
 def show_audit(run: Run, report: Path | None) -> None:
@@ -66,3 +71,39 @@ def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     Console(highlight=False).print(table)
+
+
+def show_wide(caption: str, table: pl.DataFrame) -> None:
+    """Print a table in as many blocks of columns as the screen needs, each with the row's name."""
+    from rich.console import Console
+
+    from isolux.report.wording import cell_text, decimals
+
+    print(f"\n{caption}")  # noqa: T201 - as the paper's tables
+    head = table.head(_WIDE_ROWS)
+    cells = []
+    for name in head.columns:
+        values = head[name].to_list()
+        places = 1 if "%" in name else decimals(values)
+        cells.append([name, *(cell_text(value, places) for value in values)])
+    named = [name in {"dataset", "attribute"} for name in head.columns]
+    keys = min(len(head.columns), (named.index(False) if False in named else 0) + 1)
+    for block in _blocks(cells, keys, Console().width):
+        columns, *rows = (list(row) for row in zip(*block, strict=True))
+        show_table("", columns, rows)
+    if table.height > _WIDE_ROWS:
+        print(  # noqa: T201
+            f"… and {table.height - _WIDE_ROWS:,} more rows; --out writes all of them."
+        )
+
+
+def _blocks(cells: list[list[str]], keys: int, width: int) -> list[list[list[str]]]:
+    """Part columns into blocks that fit the screen; the first ``keys`` stand in each of them."""
+    wide = [max(len(cell) for cell in column) + 2 for column in cells]
+    blocks, block, used = [], cells[:keys], sum(wide[:keys])
+    for column, needs in zip(cells[keys:], wide[keys:], strict=True):
+        if used + needs > width and len(block) > keys:
+            blocks.append(block)
+            block, used = cells[:keys], sum(wide[:keys])
+        block, used = [*block, column], used + needs
+    return [*blocks, block]

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from isolux.datasets._clusters import by_cluster
 from isolux.datasets._picture_root import picture_root
 from isolux.datasets._purpose import refuse_training
 from isolux.vocabulary import registry
@@ -18,7 +19,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
 
-__all__ = ["Purpose", "load", "options", "refuse_training"]
+__all__ = ["Purpose", "by_cluster", "load", "options", "refuse_training"]
 
 Purpose = Literal["evaluation", "training"]
 """What a dataset is loaded for."""
@@ -28,6 +29,7 @@ def load(
     name: str,
     path: str | Path,
     *,
+    cluster: str | None = None,
     purpose: Purpose = "evaluation",
     images: str | Path | None = None,
     **settings: Any,
@@ -40,10 +42,13 @@ def load(
         One of ``isolux list datasets``, such as ``"table"`` or ``"fairface"``.
     path : str or Path
         The dataset's file or folder, as its loader says.
+    cluster : str, optional
+        What was sampled independently: a word that the loader knows (``subject``, ``image``), a
+        column of its instances or table, or an attribute. Not given: the loader's own choice.
     purpose : {"evaluation", "training"}
         What it is for. A dataset for evaluation alone is not loaded for training.
     images : str or Path, optional
-        The folder that its pictures' paths start from. Not given: looked for beside the files that
+        The folder that its pictures' paths start from. Default: looked for near the files that
         the loader reads and in three folders above them; no picture is opened here.
     **settings
         The loader's options (see ``options``). One that is None is left to the loader.
@@ -80,25 +85,27 @@ def load(
     known = options(name)
     for key in given:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+            ours = ("cluster", "purpose", "images")
+            near = difflib.get_close_matches(key, [*known, *ours], n=1, cutoff=0.5)
             raise SpecError(
                 f"the dataset {name!r} has no option {key!r}",
                 expected="one of " + ", ".join(known),
                 hint=f"did you mean {near[0]!r}?" if near else None,
             )
-    dataset = cast("Dataset", registry.load("datasets", name).load(path, **given))
+    loaded = cast("Dataset", registry.load("datasets", name).load(path, **given))
+    dataset = by_cluster(loaded, cluster)
     told = given.get("root")  # a table's, to whom it need not exist
     asked = told if images is None and told is not None and Path(told).is_dir() else images
     return replace(dataset, root=picture_root(dataset.images, dataset.inputs, asked))
 
 
 def options(name: str) -> tuple[str, ...]:
-    """List the options that a dataset's loader takes beside its path.
+    """List the options that a dataset's loader takes in addition to its path.
 
     Examples
     --------
     >>> options("fairface")
-    ('id', 'cluster', 'repair_ages')
+    ('id', 'repair_ages')
     """
     parameters = list(inspect.signature(registry.load("datasets", name).load).parameters)
     return tuple(parameters[1:])

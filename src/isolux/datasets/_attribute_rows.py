@@ -49,6 +49,7 @@ def _attribute(rows: pl.DataFrame, name: str) -> pl.DataFrame:
         rows = rows.with_columns(filled(rows["value"])).explode("value")
     elif dtype.is_numeric():
         number = value.cast(pl.Float64)
+        # From 2^53 on a float skips whole numbers, so it cannot be written as one.
         whole = (number == number.round()).all() & (number.abs() < 2.0**53).all()
         value = (
             pl.when(whole)

@@ -53,7 +53,7 @@ ASSUMPTIONS = (
 )
 """Of CelebA and of CelebAMask-HQ, whose faces are CelebA's."""
 
-_DIGITS = 9  # more are no number of pictures
+_DIGITS = 9  # more are not a number of pictures
 _FIRST = ("image_id", "idx")
 _WORDS = {"1": "yes", "-1": "no"}
 
@@ -155,7 +155,7 @@ def whole_numbers(frame: pl.DataFrame, names: Sequence[str], where: str) -> pl.D
         if read[name].null_count():
             row = row_of(read[name].is_null())
             raise TableError(
-                f"{name} is no whole number",
+                f"{name} is not a whole number",
                 found=repr(frame[name][row])[:80],
                 where=place(where, row + 1, name),
             )
@@ -184,7 +184,7 @@ def parts_of(data: bytes, where: str) -> pl.DataFrame:
 
 
 def chosen_names(known: Sequence[str], wanted: Sequence[str] | None, where: str) -> list[str]:
-    """Return the attributes to load, each once; None: all.
+    """Return the attributes to load, each once; None loads all.
 
     Raises
     ------

@@ -1,41 +1,94 @@
-"""What was sampled independently: a loader's own default, or the column that a user names."""
+"""What was sampled independently: a dataset's own default, or what a user names.
+
+A loader says which words it knows and which of them is the default (``clustered_as``); what a user
+asks for is applied once, when the dataset is loaded (``by_cluster``).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from isolux.vocabulary.containers import Dataset
+from isolux.io.cells import first_of
+from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import UnknownNameError
 
-__all__ = ["clustered_as"]
+__all__ = ["by_cluster", "clustered_as"]
 
 
 def clustered_as(
-    dataset: Dataset, cluster: str | None, *, default: str | None, names: Mapping[str, str | None]
+    dataset: Dataset,
+    *,
+    default: str | None,
+    names: Mapping[str, str | None],
+    notes: Mapping[str, str] | None = None,
 ) -> Dataset:
-    """Return the dataset with ``cluster_id`` filled.
+    """Return the dataset with ``cluster_id`` by its own default, and the words that it knows.
 
     Parameters
     ----------
     dataset : Dataset
         Its instances and attributes.
-    cluster : str or None
-        One of ``names``, a column of instances or an attribute; None: ``default``.
     default : str or None
-        The key of ``names`` to take where the user names nothing.
+        The key of ``names`` to take where the user names nothing; None: rows are clusters.
     names : mapping of str to str or None
-        The field's word (``"frame"``) to a column (``"image_id"``); None: rows are clusters.
+        The field's word (``"frame"``) to a column (``"image_id"``). Default: rows are clusters.
+    notes : mapping of str to str, optional
+        What the report must say where that word is by_cluster.
+    """
+    known = replace(dataset, clusters=Clusters(names, notes or {}))
+    return known.clustered_by(None) if default is None else _by_word(known, default)
+
+
+def by_cluster(dataset: Dataset, cluster: str | None) -> Dataset:
+    """Return the dataset clustered as a user asks; None: as its loader did.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        As its loader returned it.
+    cluster : str or None
+        One of the loader's words, a column of the instances or an attribute; of a table, one of
+        its columns, whether it is an attribute or not.
 
     Raises
     ------
     UnknownNameError
-        For a word that is neither.
+        For a word that is none of these.
     """
-    chosen = default if cluster is None else cluster
-    if chosen is None:
-        return dataset.clustered_by(None)
-    column = names.get(chosen, chosen)
+    if cluster is not None:
+        of_table = dataset.clusters is not None and dataset.clusters.columns is not None
+        dataset = (_by_column if of_table else _by_word)(dataset, cluster)
+    return replace(dataset, clusters=None)
+
+
+def _by_word(dataset: Dataset, word: str) -> Dataset:
+    known = dataset.clusters or Clusters()
+    column = known.names.get(word, word)
     attributes = dataset.attributes["attribute"].unique().to_list()
     if column is not None and column not in {*dataset.instances.columns, *attributes}:
-        raise UnknownNameError("cluster", chosen, [*names, *attributes], where=dataset.name)
+        raise UnknownNameError("cluster", word, [*known.names, *attributes], where=dataset.name)
+    if word in known.notes:
+        dataset = replace(dataset, notes=(*dataset.notes, known.notes[word]))
     return dataset.clustered_by(column if dataset.instances.height else None)
+
+
+def _by_column(dataset: Dataset, column: str) -> Dataset:
+    """Take a column of the file; a person whose cell is empty is a cluster of their own."""
+    known = dataset.clusters or Clusters()
+    frame = known.columns
+    if frame is not None and column in frame.columns:
+        # A column of this name in the file goes before one that the loader derived.
+        found = first_of(frame[column]).alias("cluster_id")
+        dataset = replace(dataset, instances=dataset.instances.with_columns(found))
+        dataset = dataset.clustered_by("cluster_id")
+    elif column in dataset.instances.columns:
+        dataset = dataset.clustered_by(column)
+    else:
+        names = [] if frame is None else frame.columns
+        raise UnknownNameError("column", column, names, where=known.where)
+    alone = dataset.instances["cluster_id"].null_count()
+    if not alone:
+        return dataset
+    note = f"{alone:,} row(s) have no {column!r} and are clusters of their own."
+    return replace(dataset, notes=(*dataset.notes, note))

@@ -76,7 +76,7 @@ def file_in(root: Path, patterns: Iterable[str], what: str) -> Path:
 
 
 def optional_file(root: Path, patterns: Iterable[str]) -> Path | None:
-    """Return the first file below ``root`` that a pattern finds; None: there is none."""
+    """Return the first file below ``root`` that a pattern finds; None where there is none."""
     found = _first_found(root, tuple(patterns))
     return found[0] if found else None
 

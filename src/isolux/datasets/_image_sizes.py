@@ -25,7 +25,7 @@ _IDS = ("image_id", "ImageID", "id", "file", "filename", "file_name", "path")
 _WIDTHS = ("width", "Width")
 _HEIGHTS = ("height", "Height")
 _TURNED = (5, 6, 7, 8)  # EXIF orientations that swap the sides
-_ORIENTATION = 0x0112
+_ORIENTATION = 0x0112  # EXIF's tag for how a picture must be turned to be seen upright
 _DAMAGE = (OSError, SyntaxError, ValueError, KeyError, TypeError, EOFError, struct.error)
 
 
@@ -57,7 +57,7 @@ def read_sizes(path: str | Path, image_ids: pl.Series) -> Sizes:
     Raises
     ------
     FileError, TableError, UnknownNameError
-        No such table or folder; a size that is no number of pixels; a header that is damaged.
+        No such table or folder; a size that is not a number of pixels; a header that is damaged.
     """
     root = Path(path).expanduser()
     found = _of_folder(root, image_ids) if root.is_dir() else _of_table(root)
@@ -84,7 +84,7 @@ def _of_table(file: Path) -> pl.DataFrame:
         if bad.any():
             row = row_of(bad)
             raise TableError(
-                f"an image's {name} is no number of pixels",
+                f"an image's {name} is not a number of pixels",
                 expected="a whole number from 1",
                 found=repr(table[column][row]),
                 where=place(where, row + 1, column),

@@ -44,7 +44,7 @@ def listed_files(root: Path) -> pl.Series:
     Raises
     ------
     FileError
-        When it cannot be listed, or a name is no text.
+        When it cannot be listed, or a name is not text.
     """
     found: list[str] = []
 

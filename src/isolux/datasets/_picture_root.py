@@ -1,6 +1,6 @@
-"""The folder that pictures' paths start from: the one that was named, or found beside the labels.
+"""The folder that pictures' paths start from: the one that was named, or found near the labels.
 
-Loaders read annotation and open no picture; their ``images.uri`` are relative. Whoever needs
+Loaders read annotation and open no picture; their ``images.uri`` are relative. Code that needs
 pixels later (``derive``) finds them by ``Dataset.root``, which is filled here and nowhere else.
 """
 
@@ -17,7 +17,7 @@ from isolux.vocabulary.errors import FileError
 __all__ = ["picture_root"]
 
 _UPWARDS = 4  # FHIBE's table lies three folders below the release's root
-_TRIED = 5
+_TRIED = 5  # pictures looked for: enough to know the folder, and quick on a network disk
 _ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
 
 
@@ -39,7 +39,7 @@ def picture_root(
     -------
     str or None
         ``given``, absolute; else the folder of a file that the loader read, or one of three above
-        it, whichever holds one of the first five pictures; None: none does.
+        it, whichever holds one of the first five pictures; None where none does.
 
     Raises
     ------

@@ -31,7 +31,7 @@ def points_of(flat: pl.Series, names: pl.Series, where: str, field: str) -> pl.D
     Returns
     -------
     polars.DataFrame
-        The columns of ``NO_POINTS``; no column where nobody has a keypoint.
+        The columns of ``NO_POINTS``; no column where no one has a keypoint.
 
     Raises
     ------

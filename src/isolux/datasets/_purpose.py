@@ -1,4 +1,4 @@
-"""Sets for evaluation alone: they do not feed training, whoever asks."""
+"""Sets for evaluation alone: they do not feed training, in no case."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def refuse_training(info: DatasetInfo) -> None:
     """Refuse a dataset whose licence does not let a model be trained on it.
 
     A dataset that does not say (``training_allowed`` is None) passes: its licence decides, and
-    whoever trains has to read it.
+    those who train have to read it.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 A spreadsheet that opens a CSV reads ``3-9`` as the 9th of March, or as the 3rd of September where
 days come first, and writes ``9-Mar``, ``3-Sep``, ``2024-03-09`` or a serial number when it saves.
 ``10-19`` becomes ``19-Oct``, or ``Oct-19`` (October 2019) where days come first. ``0-2``, ``20-29``
-and above are no dates and stay as they are.
+and above are not dates and stay as they are.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _SERIAL = re.compile(r"([2-7]\d{4})(?:\.0+)?")  # 1954 to 2119
 
 
 def original_range(cell: str, ranges: Iterable[str]) -> str | None:
-    """Return the range that a spreadsheet may have turned into this cell; None: it is no such.
+    """Return the range that a spreadsheet may have turned into this cell; None where it did not.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """From a wide frame, one row a person, to the tables instances, attributes and images.
 
 What every dataset that lies in one table needs: which column identifies a row, several values in
-a cell, numbers beside their text, clusters.
+a cell, numbers with their text, clusters.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from isolux.io.cells import (
     row_of,
 )
 from isolux.io.ids import ID_COLUMNS, ids_of
-from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.containers import Clusters, Dataset
+from isolux.vocabulary.errors import TableError, place
 from isolux.vocabulary.spec import UNKNOWN_VALUES
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
@@ -35,7 +35,7 @@ IMAGE_PATHS = ("file", "filename", "path", "image", "uri")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What identifies each row: the column (None: its number), the ids, and why."""
+    """What identifies each row: the column (default: its number), the ids, and why."""
 
     column: str | None
     ids: pl.Series
@@ -195,22 +195,6 @@ def _attribute(
     )
 
 
-def clustered(dataset: Dataset, frame: pl.DataFrame, cluster: str | None, where: str) -> Dataset:
-    """Return the dataset with ``cluster_id`` from a column of its table; None: rows are clusters.
-
-    A person whose cell is empty is a cluster of their own, which is counted in the notes.
-    """
-    if cluster is None:
-        return dataset.clustered_by(None)
-    if cluster in frame.columns:
-        # A column of this name in the file goes before one that the loader derived.
-        found = first_of(frame[cluster]).alias("cluster_id")
-        dataset = replace(dataset, instances=dataset.instances.with_columns(found))
-    elif cluster not in dataset.instances.columns:
-        raise UnknownNameError("column", cluster, frame.columns, where=where)
-    dataset = dataset.clustered_by("cluster_id" if cluster in frame.columns else cluster)
-    alone = dataset.instances["cluster_id"].null_count()
-    if not alone:
-        return dataset
-    note = f"{alone:,} row(s) have no {cluster!r} and are clusters of their own."
-    return replace(dataset, notes=(*dataset.notes, note))
+def with_columns_to_choose(dataset: Dataset, frame: pl.DataFrame, where: str) -> Dataset:
+    """Return the dataset with rows as clusters, and its table's columns to choose others from."""
+    return replace(dataset.clustered_by(None), clusters=Clusters(columns=frame, where=where))

@@ -1,6 +1,6 @@
 """CelebA: 202,599 photographs of 10,177 celebrities, forty yes-or-no attributes of each.
 
-Liu et al. (2015). Reads ``list_attr_celeba.txt`` and, where they lie beside it, the identities
+Liu et al. (2015). Reads ``list_attr_celeba.txt`` and, where they are in its folder, the identities
 (CelebA gives them on request), the partition and the boxes. No picture is opened.
 """
 
@@ -66,22 +66,21 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     split: Literal["all", "train", "val", "test"] = "all",
     pictures: Literal["aligned", "wild"] = "aligned",
     attributes: Sequence[str] | None = None,
 ) -> Dataset:
     r"""Load CelebA.
 
+    ``cluster`` of ``isolux.load`` may be ``subject`` (where not given and identities are at
+    hand), ``image``, an attribute.
+
     Parameters
     ----------
     path : str or Path
         A folder with ``list_attr_celeba.txt`` and perhaps ``identity_CelebA.txt``,
         ``list_eval_partition.txt``, ``list_bbox_celeba.txt`` (also in folders of theirs); or the
-        first of them, beside which the others are looked for.
-    cluster : str, optional
-        What was sampled independently: ``subject`` (where not given and identities are at hand),
-        ``image``, an attribute.
+        first of them; the others are looked for in its folder.
     split : {"all", "train", "val", "test"}
         The part to load; needs the partition unless all are loaded.
     pictures : {"aligned", "wild"}
@@ -142,7 +141,7 @@ def load(
     )
     named = instances["subject_id"].is_not_null().any()
     words = {"subject": "subject_id", "image": None, "face": None, "row": None}
-    return clustered_as(dataset, cluster, default="subject" if named else None, names=words)
+    return clustered_as(dataset, default="subject" if named else None, names=words)
 
 
 def _refuse_settings(split: str, pictures: str) -> None:
@@ -160,7 +159,7 @@ _Read = Callable[[bytes, str], pl.DataFrame]
 
 
 def _beside(root: Path, name: str, read: _Read, inputs: dict[str, str]) -> pl.DataFrame | None:
-    """Read another list of the same pictures; None: it is not there."""
+    """Read another list of the same pictures; None where it is not there."""
     file = optional_file(root, (name, f"**/{name}"))
     if file is None:
         return None

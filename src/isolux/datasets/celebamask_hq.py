@@ -79,7 +79,6 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     split: Literal["all", "train", "val", "test"] = "all",
     celeba: str | Path | None = None,
     ids: Literal["mask", "picture"] = "mask",
@@ -88,15 +87,15 @@ def load(
 ) -> Dataset:
     r"""Load CelebAMask-HQ.
 
+    ``cluster`` of ``isolux.load`` may be ``subject`` (where not given and identities are at
+    hand), ``image``, an attribute.
+
     Parameters
     ----------
     path : str or Path
         The folder with ``CelebAMask-HQ-attribute-anno.txt`` and perhaps
         ``CelebA-HQ-to-CelebA-mapping.txt``, ``CelebAMask-HQ-pose-anno.txt`` and
         ``CelebAMask-HQ-mask-anno/``; or the first of them.
-    cluster : str, optional
-        What was sampled independently: ``subject`` (where not given and identities are at hand),
-        ``image``, an attribute.
     split : {"all", "train", "val", "test"}
         The part of CelebA's partition to load; needs ``celeba``.
     celeba : str or Path, optional
@@ -166,7 +165,7 @@ def load(
     )
     named = instances["subject_id"].is_not_null().any()
     words = {"subject": "subject_id", "image": None, "face": None, "row": None}
-    return clustered_as(dataset, cluster, default="subject" if named else None, names=words)
+    return clustered_as(dataset, default="subject" if named else None, names=words)
 
 
 def _refuse_settings(split: str, ids: str) -> None:
@@ -317,7 +316,7 @@ def _with_masks(
     )
     others = masks["part"].null_count()
     if others:
-        notes.append(f"{others:,} file(s) below {_MASKS} are no masks and are passed over.")
+        notes.append(f"{others:,} file(s) below {_MASKS} are not masks and are passed over.")
     masks = masks.drop_nulls("part")
     twice = masks.select(pl.struct("number", "part").is_duplicated()).to_series()
     if twice.any():

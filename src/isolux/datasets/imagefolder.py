@@ -1,7 +1,7 @@
 """Pictures in folders that are named after their classes, as torchvision and others read them.
 
 ``nurse/1.jpg`` is a nurse. Folders of parts (``train/nurse/1.jpg``) are told apart from classes; a
-table beside the pictures (Hugging Face calls it ``metadata.csv``) may hold attributes of the
+table next to the pictures (Hugging Face calls it ``metadata.csv``) may hold attributes of the
 people. No picture is opened. Paszke et al. (2019).
 """
 
@@ -43,7 +43,7 @@ PART_FOLDERS = ("train", "training", "val", "valid", "validation", "dev", "test"
 _TABLES = ("metadata.csv", "metadata.jsonl", "metadata.parquet")
 _FILES = ("file_name", "file", "filename", "path", "image", "id")
 _OWN = ("class", "split")
-_SHOWN = 8
+_SHOWN = 8  # names in a message: a longer list would hide its sentence
 
 INFO = DatasetInfo(
     title="folders of pictures",
@@ -70,7 +70,6 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     split: str | None = None,
     table: str | Path | None = None,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
@@ -79,14 +78,14 @@ def load(
 ) -> Dataset:
     r"""Load pictures from folders.
 
+    ``cluster`` of ``isolux.load`` may be ``subject_id`` or another column of the table. Not
+    given: pictures are clusters.
+
     Parameters
     ----------
     path : str or Path
         The folder whose folders are classes, or are parts (``train``, ``test``, …) with classes
         inside; or a text file with the path of a picture a line.
-    cluster : str, optional
-        What was sampled independently: ``subject_id`` or another column of the table. Not given:
-        pictures are clusters.
     split : str, optional
         The part to load; ``all`` for every part. Must be given where folders are parts.
     table : str or Path, optional
@@ -165,7 +164,7 @@ def load(
         inputs=inputs,
         notes=tuple(notes),
     )
-    return clustered_as(dataset, cluster, default=None, names={"image": None, "row": None})
+    return clustered_as(dataset, default=None, names={"image": None, "row": None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +176,7 @@ class _Found:
 def _pictures(files: pl.Series, where: str, split: str | None) -> _Found:
     """Keep the pictures, and tell class and part by their folders: ``file, class, split``."""
     suffix = rf"(?i)({'|'.join(IMAGE_SUFFIXES)})$".replace(".", r"\.")
-    # Finder and Windows leave files of theirs beside pictures, "._1.jpg" among them.
+    # Finder and Windows leave files of theirs next to pictures, "._1.jpg" among them.
     hidden = files.str.contains(r"(^|/)(\.[^/]*|__MACOSX)(/|$)")
     pictures = files.filter(files.str.contains(suffix) & ~hidden)
     if pictures.is_empty():
@@ -188,7 +187,7 @@ def _pictures(files: pl.Series, where: str, split: str | None) -> _Found:
             where=where,
         )
     others = len(files) - len(pictures) - int(files.is_in(_TABLES).sum())
-    notes = [f"{others:,} file(s) are no pictures and are passed over."] if others else []
+    notes = [f"{others:,} file(s) are not pictures and are passed over."] if others else []
     frame = (
         pictures.alias("file").to_frame().with_columns(pl.col("file").str.split("/").alias("steps"))
     )
@@ -197,7 +196,7 @@ def _pictures(files: pl.Series, where: str, split: str | None) -> _Found:
         frame = _of_parts(frame, folders.to_list(), split, where)
     elif split is not None:
         raise FileError(
-            "the pictures' folders are no parts",
+            "the pictures' folders are not parts",
             expected=" or ".join(PART_FOLDERS) + ", all of them",
             found=", ".join(map(repr, folders.head(_SHOWN))) or "no folder",
             where=where,

@@ -1,6 +1,6 @@
 """IMDB-WIKI: half a million photographs of celebrities with birthdays, hence ages.
 
-Rothe, Timofte and Van Gool (2018). Reads ``imdb.mat`` or ``wiki.mat`` (MATLAB 5). Nobody looked at
+Rothe, Timofte and Van Gool (2018). Reads ``imdb.mat`` or ``wiki.mat`` (MATLAB 5). No one looked at
 the pictures: gender and birthday come from the person's page and the year from the caption, so a
 face may be someone else's. No picture is opened.
 """
@@ -33,7 +33,7 @@ __all__ = ["INFO", "load"]
 _NUMBERS = ("dob", "photo_taken", "gender", "face_score", "second_face_score")
 _EPOCH = 719_529  # MATLAB's number of 1 January 1970: it counts days from a year 0
 _FIRST_DAY, _LAST_DAY = 367.0, 803_000.0  # 1 January of the year 1; in the year 2198
-_AGES = (0, 100)
+_AGES = (0, 100)  # years; dates that give others are mistakes
 Numbers = npt.NDArray[np.float64]
 
 INFO = DatasetInfo(
@@ -68,7 +68,6 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     source: Literal["imdb", "wiki"] = "imdb",
     keep: Literal["usable", "all"] = "usable",
     min_face_score: float | None = None,
@@ -78,13 +77,13 @@ def load(
 ) -> Dataset:
     r"""Load IMDB-WIKI.
 
+    ``cluster`` of ``isolux.load`` may be ``subject`` (where not given and celebrities have ids,
+    as in IMDb's file), ``image``, an attribute.
+
     Parameters
     ----------
     path : str or Path
         The folder with ``imdb.mat`` or ``wiki.mat``; or one of them.
-    cluster : str, optional
-        What was sampled independently: ``subject`` (where not given and celebrities have ids, as
-        in IMDb's file), ``image``, an attribute.
     source : {"imdb", "wiki"}
         Which of the two; a file that is named ``wiki.mat`` says so itself.
     keep : {"usable", "all"}
@@ -159,7 +158,7 @@ def load(
     )
     named = instances["subject_id"].is_not_null().any()
     words = {"subject": "subject_id", "image": None, "face": None, "row": None}
-    return clustered_as(dataset, cluster, default="subject" if named else None, names=words)
+    return clustered_as(dataset, default="subject" if named else None, names=words)
 
 
 def _refuse_settings(source: str, keep: str, ages: str, sample: float | None) -> None:
@@ -183,7 +182,7 @@ def _read(data: bytes, where: str, key: str, ages: str) -> pl.DataFrame:
     whole = read_mat5(data, where, (key,))[key]
     if whole.dtype.names is None or whole.size != 1:
         raise TableError(
-            f"{key} is no structure of fields",
+            f"{key} is not a structure of fields",
             found=f"{whole.dtype} {whole.shape}"[:80],
             where=place(where, column=key),
         )
@@ -276,7 +275,7 @@ def _derived(frame: pl.DataFrame, ages: str, where: str) -> pl.DataFrame:
     # Some birthdays are not known to the page and stand as 0 or before the year 1.
     told = day.is_finite() & day.is_between(_FIRST_DAY, _LAST_DAY)
     date = pl.when(told).then(day.floor() - _EPOCH).cast(pl.Int32).cast(pl.Date)
-    taken = pl.when(year.is_between(1800, 2200)).then(year)
+    taken = pl.when(year.is_between(1800, 2200)).then(year)  # years before photography are slips
     found = frame.with_columns(born=date, photo_year=taken)
     month, of_month = (pl.col("born").dt.month(), pl.col("born").dt.day())
     had_birthday = month.cast(pl.Int32) * 100 + of_month <= 701  # months are of 8 bits

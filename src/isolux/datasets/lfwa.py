@@ -1,8 +1,8 @@
 """LFWA+: 13,000 photographs of Labeled Faces in the Wild with forty or 73 attributes.
 
 Liu et al. (2015) on the photographs of Huang et al. (2007). Reads ``lfw_att_40.mat`` (MATLAB 7.3,
-through h5py; or saved again in an older version, without it) and the parts beside it. No picture
-is opened.
+through h5py; or saved again in an older version, without it) and the parts in its folder. No
+picture is opened.
 """
 
 from __future__ import annotations
@@ -65,19 +65,19 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     labels: Literal["40", "73"] = "40",
     split: Literal["all", "train", "test"] = "all",
 ) -> Dataset:
     r"""Load LFWA+.
+
+    ``cluster`` of ``isolux.load`` may be ``subject`` (where not given), ``image``, an
+    attribute.
 
     Parameters
     ----------
     path : str or Path
         The folder with ``lfw_att_40.mat`` (or ``lfw_att_73.mat``) and perhaps
         ``indices_train_test.mat``; or the first of them.
-    cluster : str, optional
-        What was sampled independently: ``subject`` (where not given), ``image``, an attribute.
     labels : {"40", "73"}
         Which file of attributes a folder is searched for.
     split : {"all", "train", "test"}
@@ -150,7 +150,7 @@ def load(
         notes=_notes(faces, parted),
     )
     words = {"subject": "subject_id", "image": None, "face": None, "row": None}
-    return clustered_as(dataset, cluster, default="subject", names=words)
+    return clustered_as(dataset, default="subject", names=words)
 
 
 def _attribute_names(cells: pl.Series, where: str) -> list[str]:

@@ -15,11 +15,11 @@ from isolux.datasets._spreadsheet import with_ranges
 from isolux.datasets._wide import (
     IMAGE_PATHS,
     attributes_of,
-    clustered,
     identify,
     image_column,
     images_of,
     instances_of,
+    with_columns_to_choose,
 )
 from isolux.io.cells import is_plain
 from isolux.io.frames import read_table
@@ -55,7 +55,6 @@ def load(
     *,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     image: str | None = None,
-    cluster: str | None = None,
     columns: Sequence[str] | None = None,
     numeric: Sequence[str] | None = None,
     separator: str | None = None,
@@ -64,6 +63,8 @@ def load(
     format: str | None = None,  # noqa: A002  (as in read_table)
 ) -> Dataset:
     r"""Load a table.
+
+    ``cluster`` of ``isolux.load`` may be a column of the table. Not given: rows are clusters.
 
     Parameters
     ----------
@@ -76,8 +77,6 @@ def load(
     image : str, optional
         The column that names the image. Not given: ``image_id``, ``file``, ``filename``,
         ``path``, ``image`` or ``uri``; else each row has an image of its own.
-    cluster : str, optional
-        The column of what was sampled independently (a subject). Not given: rows are clusters.
     columns : sequence of str, optional
         The columns that become attributes; not given: all but those of the id and image. The
         cluster column need not be among them.
@@ -89,7 +88,7 @@ def load(
     root : str or Path, optional
         The folder that image paths must lie in.
     repair_ages : bool
-        Turn ranges that a spreadsheet took for dates (``9-Mar`` beside ``10-19``) back; otherwise
+        Turn ranges that a spreadsheet took for dates (``9-Mar`` among ``10-19``) back; otherwise
         they are refused.
     format : str, optional
         ``csv``, ``tsv``, ``parquet``, ``jsonlines`` or ``arrow``; by suffix where not given.
@@ -145,7 +144,7 @@ def load(
         ids_are_rows=identity.column is None,
         notes=tuple(notes),
     )
-    return clustered(dataset, frame, cluster, where)
+    return with_columns_to_choose(dataset, frame, where)
 
 
 def _attribute_columns(

@@ -1,8 +1,8 @@
 """UTKFace: faces whose file names say age, gender and race.
 
-Zhang, Song and Qi (2017). There is no table: ``26_1_0_20170117180555824.jpg.chip.jpg`` is a woman
-of 26 whom the codes call White. Reads a folder of such files, or a list of their names; no picture
-is opened. A few published names lack a field; they are listed and left out.
+Zhang, Song and Qi (2017). There is no table: ``26_1_0_20170117180555824.jpg.chip.jpg`` is a
+woman of 26 whom the codes call White. Reads a folder of such files, or a list of their names; no
+picture is opened. A few published names lack a field; they are listed and left out.
 """
 
 from __future__ import annotations
@@ -66,18 +66,17 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     malformed: Literal["leave out", "refuse"] = "leave out",
 ) -> Dataset:
     r"""Load UTKFace from its file names.
+
+    ``cluster`` of ``isolux.load`` may be an attribute. Not given: faces are clusters.
 
     Parameters
     ----------
     path : str or Path
         The folder of pictures (those in folders below it too), or a text file with a name a line.
         The dataset has no splits of its own: give each part's folder or list.
-    cluster : str, optional
-        What was sampled independently: an attribute. Not given: faces are clusters.
     malformed : {"leave out", "refuse"}
         What becomes of a picture whose name does not say age, gender and race. The notes list
         those that are left out.
@@ -127,7 +126,7 @@ def load(
         inputs={where: listed.digest},
         notes=named.notes,
     )
-    return clustered_as(dataset, cluster, default=None, names={"face": None, "row": None})
+    return clustered_as(dataset, default=None, names={"face": None, "row": None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +194,7 @@ def _notes(bad: pl.DataFrame, others: int) -> list[str]:
             f" race: {listed}{more}."
         )
     if others:
-        notes.append(f"{others:,} file(s) are no pictures and are passed over.")
+        notes.append(f"{others:,} file(s) are not pictures and are passed over.")
     return notes
 
 

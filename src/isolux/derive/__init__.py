@@ -1,9 +1,9 @@
 """Attributes computed from what every dataset has: boxes, masks, keypoints, and from pixels.
 
-From a dataset to a dataset with more attributes, before anybody is scored. One file a family of
+From a dataset to a dataset with more attributes, before anyone is scored. One file a family of
 attributes, with ``INFO`` and ``derive(dataset) -> attributes``; an audit that names an attribute
 which its dataset lacks and which stands here gets it computed. A family may give a column
-``reason`` beside its nulls; what it says is counted here, in a note.
+``reason`` for its nulls; what it says is counted here, in a note.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def add(dataset: Dataset, wanted: Sequence[str]) -> Dataset:
     ----------
     dataset : Dataset
     wanted : sequence of str
-        Names of attributes. Those that the dataset has stay as they are; those that nobody knows
-        are left for whoever asks for their values to refuse.
+        Names of attributes. Those that the dataset has stay as they are; those that are unknown
+        here are left to be refused where their values are asked for.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def add(dataset: Dataset, wanted: Sequence[str]) -> Dataset:
 
 
 def _unknown(found: pl.DataFrame, own: Sequence[str], name: str) -> list[str]:
-    """Count the reasons why nothing is known of somebody, for attributes alike together."""
+    """Count the reasons why values are missing; attributes alike are counted together."""
     told: dict[str, list[str]] = {}
     for attribute in own:
         rows = found.filter(attribute=attribute)
@@ -109,8 +109,8 @@ def _unknown(found: pl.DataFrame, own: Sequence[str], name: str) -> list[str]:
         counted = "; ".join(f"{reason} ({n:,})" for reason, n in why.head(_REASONS).iter_rows())
         if lacking.height and lacking.height == rows.height:
             raise SpecError(
-                f"{attribute} cannot be computed for anybody",
-                expected="somebody of whom it is known",
+                f"{attribute} cannot be computed for anyone",
+                expected="at least one person for whom it is known",
                 found=counted,
                 where=name,
             )

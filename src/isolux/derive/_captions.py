@@ -1,4 +1,4 @@
-"""Captions from a file of their own, beside a dataset that has none."""
+"""Captions from a file of their own, for a dataset that has none."""
 
 from __future__ import annotations
 

@@ -22,6 +22,7 @@ FloatArray = npt.NDArray[np.float64]
 
 def _linear() -> FloatArray:
     value = np.arange(256) / 255.0
+    # IEC 61966-2-1: straight near black, a power of 2.4 above.
     return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
 
 
@@ -40,6 +41,7 @@ TO_XYZ = np.array(
 WHITE_XYZ = TO_XYZ.sum(axis=1)
 """What (255, 255, 255) makes: D65, so that greys have a* = b* = 0 exactly."""
 
+# CIE 15: below the edge the cube root, whose slope would be infinite at 0, is a straight line.
 _EDGE, _SLOPE = (6.0 / 29.0) ** 3, (29.0 / 6.0) ** 2 / 3.0
 
 

@@ -1,4 +1,4 @@
-"""Rows of the table attributes with a reason beside every null: what pixels give, or why not."""
+"""Rows of the table attributes with a reason for every null: what pixels give, or why not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _rows_with_reason(
     value : polars.Expr, optional
         The value as text, from the column ``_number``; not given: the number itself.
     only_words : bool
-        A class: no number stands beside its word.
+        A class: its word has no number.
     """
     numbered = people.select("instance_id").with_columns(
         pl.Series("_number", values, dtype=pl.Float64).fill_nan(None)

@@ -29,7 +29,7 @@ __all__ = ["LONGEST_PX", "OTHER_SIZE", "Measure", "Measured", "Seen", "measure_p
 LONGEST_PX = 1600
 """A picture is halved (by 2, 4 or 8) as long as its longer side stays as long as this."""
 
-_AT_ONCE = 64
+_AT_ONCE = 64  # pictures decoded ahead, so that a large dataset takes little memory
 _WORKERS = max(1, min(4, os.cpu_count() or 1))
 _ADDRESS = r"^[A-Za-z][A-Za-z0-9+.-]+://"
 _OPTION = "name the folder that holds them: --images FOLDER (images=…)"
@@ -84,7 +84,7 @@ class _Job:
 def measure_pictures(
     dataset: Dataset, people: pl.DataFrame, measure: Measure, k: int, what: str
 ) -> Measured:
-    """Open each picture that shows somebody, once, and measure them.
+    """Open each picture that shows a person, once, and measure them.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def _root(dataset: Dataset, jobs: list[_Job], what: str) -> str:
         return dataset.root
     raise SpecError(
         f"{what} cannot be computed: nothing says where the pictures are",
-        expected=f"{next((j.path for j in jobs if j.path), None)!r} beside the dataset's files",
+        expected=f"{next((j.path for j in jobs if j.path), None)!r} with the dataset's files",
         found="no such file there nor in three folders above",
         where=dataset.name,
         hint=_OPTION,

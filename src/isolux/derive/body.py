@@ -37,7 +37,7 @@ INFO = DerivedInfo(
         ),
     ),
     assumptions=(
-        "Whose parts are annotated, and hair is not among them, shows none: under a hat, too.",
+        "A person whose annotated parts include no hair shows none: under a hat, too.",
         "FHIBE calls that 'bald'; it is of the picture, and not of the person.",
     ),
     attributes=(

@@ -23,7 +23,7 @@ INFO = DerivedInfo(
             "section 6.1, appendix A.5.1: classification on images of one person",
         ),
     ),
-    assumptions=("Whoever is not annotated is not counted; a crowd box is not counted either.",),
+    assumptions=("People who are not annotated are not counted, and crowd boxes are not either.",),
     attributes=(
         ("people_in_image", "how many annotated people, crowds aside, the image holds."),
         ("highest_overlap", "highest overlap (IoU) of the box with another person's, 0 to 1."),
@@ -37,13 +37,13 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     Parameters
     ----------
     dataset : Dataset
-        ``is_crowd`` instances are not counted and overlap nobody; they get their image's count.
+        ``is_crowd`` instances are not counted and overlap no one; they get their image's count.
 
     Returns
     -------
     polars.DataFrame
         Table ``attributes``: ``people_in_image`` and, where there are boxes, ``highest_overlap``
-        (0: nobody overlaps; null: no box).
+        (0: no one overlaps; null: no box).
 
     Examples
     --------
@@ -71,7 +71,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
 
 
 def _highest_overlap(people: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Find each box's highest IoU with another of its image that is no crowd."""
+    """Find each box's highest IoU with another of its image that is not a crowd."""
     from isolux.geometry.boxes import box_pairs_xywh
     from isolux.geometry.matching import Detections, Truths
 
@@ -85,7 +85,7 @@ def _highest_overlap(people: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np
             Truths(image[use]),
             boxes[use],
             boxes[use],
-            lowest_iou=1e-9,
+            lowest_iou=1e-9,  # any overlap at all
         )
         others = pairs.detection != pairs.truth
         np.maximum.at(highest, use[pairs.detection[others]], pairs.iou[others])

@@ -1,4 +1,4 @@
-"""Where somebody stands in the picture, and whether its border cuts them off."""
+"""Where a person stands in the picture, and whether its border cuts them off."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOUCH_PX = 1.0
 
 INFO = DerivedInfo(
     title="Framing",
-    summary="Whether the picture's border cuts somebody off, and where in the picture they are.",
+    summary="Whether the picture's border cuts a person off, and where in the picture they are.",
     references=(
         Reference(
             "hoiem-2012",
@@ -23,7 +23,7 @@ INFO = DerivedInfo(
             "section 2: truncation, size, aspect ratio",
         ),
     ),
-    assumptions=("A box that reaches the border is of somebody who goes on beyond it.",),
+    assumptions=("A box that reaches the border is of a person who goes on beyond it.",),
     attributes=(
         ("truncated", "yes: the box reaches within a pixel of the picture's border."),
         ("across", "left, middle or right third of the picture, by the box's centre."),
@@ -49,7 +49,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     Raises
     ------
     SpecError
-        Nobody has a box, or no image's size is known.
+        No instance has a box, or no image's size is known.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How much of somebody can be seen: from their keypoints, and from their mask in their box."""
+"""How much of a person can be seen: from their keypoints, and from their mask in their box."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INFO = DerivedInfo(
     ),
     assumptions=(
         "A keypoint that is not labelled cannot be seen; datasets also leave them out for others.",
-        "A mask that fills little of its box is of somebody in part hidden, or with spread limbs.",
+        "A mask that fills little of its box is of a person in part hidden, or with spread limbs.",
     ),
     attributes=(
         ("visible_keypoints", "how many keypoints are labelled and visible."),

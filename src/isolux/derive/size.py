@@ -1,4 +1,4 @@
-"""How large somebody is in the picture: from their box, or their mask where COCO goes by it.
+"""How large a person is in the picture: from their box, or their mask where COCO goes by it.
 
 Size is the first thing that stands between a sensitive attribute and a detector's recall: whoever
 is photographed from farther away is found less often, whoever they are (ICON², section 4).
@@ -19,7 +19,7 @@ SIZES_PX = {"small": 32.0**2, "medium": 96.0**2}
 
 INFO = DerivedInfo(
     title="Size in the picture",
-    summary="How many pixels somebody takes up, in COCO's ranges and as numbers.",
+    summary="How many pixels a person takes up, in COCO's ranges and as numbers.",
     references=(
         Reference(
             "coco-areas",
@@ -57,7 +57,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     Raises
     ------
     SpecError
-        Nobody has a box.
+        No instance has a box.
 
     Examples
     --------

@@ -47,7 +47,7 @@ class Detections:
     score : [n] float
         Confidence; higher is matched first, equal ones in the order given.
     label : [n] int, optional
-        Index of the class, from 0; None: any detection may find any person.
+        Index of the class, from 0. Default: any detection may find any person.
 
     Examples
     --------
@@ -94,12 +94,12 @@ class Truths:
     image : [m] int
         Index of the image, from 0.
     ignore : [m] bool, optional
-        True: whoever finds this one is neither right nor wrong, and it counts for no recall.
+        True: a detection of this person is neither right nor wrong, and no recall counts them.
     crowd : [m] bool, optional
         True: many people under one outline. A crowd is ignored, any number of detections may fall
         on it, and the overlap is the share of the detection that lies within it.
     label : [m] int, optional
-        Index of the class, from 0; None: class-agnostic.
+        Index of the class, from 0. Default: class-agnostic.
     """
 
     image: IntArray
@@ -248,7 +248,7 @@ def _index(values: npt.NDArray[Any], table: str, column: str) -> IntArray:
     found = np.asarray(values)
     if not np.issubdtype(found.dtype, np.integer) and len(found):
         raise SpecError(
-            f"the {table}' column {column!r} is no index",
+            f"the {table}' column {column!r} is not an index",
             expected="an array of whole numbers from 0",
             found=str(found.dtype),
         )

@@ -1,7 +1,7 @@
-"""Boxes: conversions, overlap, and the pairs of boxes that overlap enough.
+"""Boxes: their overlap, and the pairs of boxes that overlap enough.
 
-The frame of coordinates stands in every name. ``xywh``: left, top, width, height. ``xyxy``: left,
-top, right, bottom. All in pixels, y downwards.
+The frame of coordinates stands in every name. ``xywh``: left, top, width, height, in pixels, y
+downwards.
 
 Two conventions exist for where a box ends. COCO's: coordinates lie between pixels, a box from 0 to
 10 is 10 wide. WIDER FACE's evaluation and scalabel's: coordinates are pixels, and a box from pixel
@@ -45,8 +45,6 @@ __all__ = [
     "BoxColumns",
     "box_diagonal_xywh",
     "box_pairs_xywh",
-    "box_xywh_to_xyxy",
-    "box_xyxy_to_xywh",
     "check_boxes_xywh",
     "pairs_iou_xywh",
 ]
@@ -60,39 +58,6 @@ class BoxColumns:
     y: FloatArray
     width: FloatArray
     height: FloatArray
-
-
-def box_xywh_to_xyxy(boxes: FloatArray, *, pixel_inclusive: bool = False) -> FloatArray:
-    """Convert ``[..., 4]`` from left, top, width, height to left, top, right, bottom, in pixels.
-
-    With ``pixel_inclusive`` right and bottom are the last pixels inside: one less.
-
-    Examples
-    --------
-    >>> box_xywh_to_xyxy(np.array([10.0, 20, 30, 40])).tolist()
-    [10.0, 20.0, 40.0, 60.0]
-    """
-    boxes = _boxes(boxes)
-    return np.concatenate(
-        [boxes[..., :2], boxes[..., :2] + boxes[..., 2:] - float(pixel_inclusive)], axis=-1
-    )
-
-
-def box_xyxy_to_xywh(boxes: FloatArray, *, pixel_inclusive: bool = False) -> FloatArray:
-    """Convert ``[..., 4]`` from left, top, right, bottom to left, top, width, height, in pixels.
-
-    With ``pixel_inclusive`` right and bottom are the last pixels inside, as scalabel reads
-    BDD100K: width and height are one more.
-
-    Examples
-    --------
-    >>> box_xyxy_to_xywh(np.array([0.0, 0, 10, 10]), pixel_inclusive=True).tolist()
-    [0.0, 0.0, 11.0, 11.0]
-    """
-    boxes = _boxes(boxes)
-    return np.concatenate(
-        [boxes[..., :2], boxes[..., 2:] - boxes[..., :2] + float(pixel_inclusive)], axis=-1
-    )
 
 
 def box_diagonal_xywh(boxes: FloatArray) -> FloatArray:
@@ -186,7 +151,7 @@ def check_boxes_xywh(
     zero_area: Literal["allow", "refuse"] = "allow",
     file: object | None = None,
 ) -> None:
-    """Refuse boxes ``[n, 4]`` that are no boxes, naming the first faulty row (counted from 1).
+    """Refuse boxes ``[n, 4]`` that cannot be boxes, naming the first faulty row (counted from 1).
 
     Refused: a coordinate that is not finite, a negative width or height, and, if asked, a width or
     height of zero. Outside the image is no fault: annotators and models draw past the edge.

@@ -1,6 +1,6 @@
 """Who was found by what: COCO's greedy one-to-one matching, at every threshold, for all images.
 
-By falling score, each detection takes the person it overlaps most among those nobody took yet, if
+By falling score, each detection takes the person it overlaps most among those not yet taken, if
 the overlap reaches the threshold; people marked ignore come last, and a crowd may be taken any
 number of times. All people of an image are matched together and grouped afterwards, so that no
 detection is claimed twice. The result equals pycocotools' ``evalImgs`` exactly, ties included:
@@ -69,7 +69,7 @@ AREA_RANGES_PX: dict[str, tuple[float, float]] = {
 class Matches:
     """Who was found by what, at each of T thresholds.
 
-    Most detections overlap nobody. Those with at least one pair are the c candidates; the rest
+    Most detections overlap no one. Those with at least one pair are the c candidates; the rest
     matched nothing at any threshold, and the dense arrays are made when asked for.
 
     Parameters
@@ -157,7 +157,7 @@ def match(
         Match against these people only. Not COCO's rule: a detection may then be claimed by one
         group's person here and by another group's there.
     other_groups : {"ignore", "remove"}
-        With ``group``: everybody else is set to ignore, so that who finds them is not counted
+        With ``group``: everyone else is set to ignore, so that what finds them is not counted
         wrong, or removed, so that who finds them is. Which people of the group are found is the
         same either way, because ignored people are taken last.
 

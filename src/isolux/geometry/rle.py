@@ -74,7 +74,7 @@ def masks_from_counts(
     file : optional
         Named in errors.
     rows : [n] int, optional
-        The row of each mask in that file, from 0, for errors; none: as they come.
+        The row of each mask in that file, from 0, for errors. Default: in their order.
 
     Raises
     ------

@@ -60,10 +60,25 @@ def parts(entry: str, known: Collection[str]) -> tuple[str, ...]:
             expected="different attributes joined by *, as in 'race*gender'",
             found=repr(entry),
         )
+    _refuse_list(entry, known)
     for name in names:
         if name not in known:
             raise UnknownNameError("attribute", name, known)
     return names
+
+
+def _refuse_list(entry: str, known: Collection[str]) -> None:
+    """Refuse ``race,gender``, and say how several attributes are named."""
+    listed = [name.strip() for name in entry.split(",")]
+    if entry in known or len(listed) < 2 or not set(listed) <= set(known):
+        return
+    alone = " ".join(f"--by {name}" for name in listed)
+    raise SpecError(
+        f"{entry!r} names several attributes at once",
+        expected="one attribute, or several joined by * for their intersection",
+        found=repr(entry),
+        hint=f'{alone} compares by each; --by "{"*".join(listed)}" compares by every combination',
+    )
 
 
 def entries(by: Sequence[str], known: Collection[str]) -> list[tuple[str, ...]]:

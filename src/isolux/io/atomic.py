@@ -2,21 +2,23 @@
 
 ``write_text`` and ``write_parquet`` do it for one file, ``staged_directory`` for a run directory.
 Whatever ends the work early (an error, a full disk, Ctrl-C) leaves nothing half-written behind,
-and an old result stays until the new one stands in its place.
+and an old result stays until the new one stands in its place. What ``kill -9`` leaves, the next
+command on that path removes (``isolux.io.stages``).
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import polars as pl
 
+from isolux.io.stages import Stage, held, sibling, sweep
 from isolux.vocabulary.errors import OutputError
 
 __all__ = ["RUN_MARK", "refuse_existing", "staged_directory", "write_parquet", "write_text"]
@@ -24,6 +26,8 @@ __all__ = ["RUN_MARK", "refuse_existing", "staged_directory", "write_parquet", "
 RUN_MARK = "audit.json"
 """The file that makes a directory a run; a directory without it is never overwritten."""
 _RUN = (RUN_MARK,)
+
+_ROOM = 1 << 16  # bytes; a page of a table, which is written at once
 
 _PLAIN_WORDS = {
     errno.ENOENT: ("the folder to write to does not exist", "make it first"),
@@ -105,7 +109,7 @@ def staged_directory(
     Raises
     ------
     OutputError
-        When ``path`` exists, is no run, or cannot be written (full disk, no permission).
+        When ``path`` exists, is not a run, or cannot be written (full disk, no permission).
 
     Examples
     --------
@@ -118,22 +122,24 @@ def staged_directory(
     """
     target = Path(path).expanduser().resolve()
     refuse_existing(target, overwrite=overwrite, marks=marks, what=what)
-    stage = _sibling(target, "new")
+    stage: Stage | None = None
     made: list[Path] = []
     try:
         with _in_plain_words(target):
             # Innermost first: the order in which they are removed again.
             made += [parent for parent in target.parents if not parent.exists()]
             target.parent.mkdir(parents=True, exist_ok=True)
-            stage.mkdir()
-            yield stage
-            _swap(stage, target, overwrite=overwrite, marks=marks, what=what)
+            stage = Stage(target, folder=True)
+            yield stage.path
+            _swap(stage.path, target, overwrite=overwrite, marks=marks, what=what)
     except BaseException:
-        shutil.rmtree(stage, ignore_errors=True)
+        if stage is not None:
+            stage.discard()
         for parent in made:
             with suppress(OSError):
                 parent.rmdir()
         raise
+    stage.discard()  # its lock, and the old result where the two changed places
 
 
 def refuse_existing(
@@ -153,6 +159,7 @@ def refuse_existing(
     >>> refuse_existing("no-such-run", overwrite=False)
     """
     target = Path(path).expanduser().resolve()
+    sweep(target)
     with _in_plain_words(target):
         nearest = next(parent for parent in target.parents if os.path.lexists(parent))
         if not nearest.is_dir():
@@ -177,7 +184,7 @@ def refuse_existing(
                 where=str(target),
                 hint="choose another path, or replace it with --overwrite (overwrite=True)",
             )
-        if not all((target / mark).is_file() for mark in marks) and any(target.iterdir()):
+        if not _replaceable(target, marks):
             raise OutputError(
                 f"this directory is no {what} of isolux and is left as it is",
                 expected=f"an empty directory, or one with {' and '.join(marks)}",
@@ -186,56 +193,103 @@ def refuse_existing(
             )
 
 
+def _replaceable(folder: Path, marks: Sequence[str]) -> bool:
+    return all((folder / mark).is_file() for mark in marks) or not any(folder.iterdir())
+
+
 def _swap(stage: Path, target: Path, *, overwrite: bool, marks: Sequence[str], what: str) -> None:
-    """Put the stage in the target's place; the old target comes back if that fails."""
-    # Looked at again: an audit takes minutes, and somebody may have put files there meanwhile.
+    """Put the stage in the target's place; what stood there is then the stage, to be removed."""
+    # Looked at again: an audit takes minutes, and files may have been put there meanwhile.
     refuse_existing(target, overwrite=overwrite, marks=marks, what=what)
     if not target.exists():
-        stage.rename(target)
-        return
-    old = _sibling(target, "old")
+        try:
+            stage.rename(target)
+        except OSError as error:
+            # Another command on this path was faster: what it wrote is a result like any other.
+            if not overwrite or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            refuse_existing(target, overwrite=True, marks=marks, what=what)
+        else:
+            return
+    if not _exchange(stage, target):
+        _move_aside(stage, target)
+    elif not _replaceable(stage, marks):
+        _exchange(stage, target)  # files came between the look and the exchange
+        refuse_existing(target, overwrite=overwrite, marks=marks, what=what)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Let two directories change names at once, so that neither is ever missing.
+
+    False where the system cannot: Linux (``renameat2``) and macOS (``renamex_np``) can, on most
+    of their file systems.
+    """
+    import ctypes
+
+    if os.name != "posix":  # pragma: no cover
+        return False
+    library = ctypes.CDLL(None, use_errno=True)
+    a, b, swapped = os.fsencode(one), os.fsencode(other), 2  # RENAME_EXCHANGE, RENAME_SWAP
+    here = -100  # AT_FDCWD, which absolute paths do not need
     try:
-        target.rename(old)
-        stage.rename(target)
-    except BaseException:
-        if old.exists() and not target.exists():
-            old.rename(target)
-        raise
-    finally:
+        if sys.platform == "darwin":  # pragma: no cover
+            done = library.renamex_np(a, b, swapped)
+        else:
+            done = library.renameat2(here, a, here, b, swapped)
+    except AttributeError:  # pragma: no cover - an older system
+        return False
+    if done == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP):
+        return False
+    raise OSError(code, os.strerror(code), str(one))
+
+
+def _move_aside(stage: Path, target: Path) -> None:
+    """Do in two renames what ``_exchange`` does in one; a killed one leaves ``.NAME.old-…``."""
+    old = sibling(target, "old")
+    with held(target):
+        try:
+            target.rename(old)
+            stage.rename(target)
+        except BaseException:
+            if target.exists():  # another command's result by now: the old one has a successor
+                shutil.rmtree(old, ignore_errors=True)
+            elif old.exists():
+                old.rename(target)
+            raise
         # Not before the new one stands: until then the old one is the only result there is.
-        if old.exists() and target.exists():
-            shutil.rmtree(old, ignore_errors=True)
+        old.rename(stage)
 
 
 def _write(path: str | Path, fill: Callable[[Path], object]) -> Path:
     target = Path(path).expanduser()
-    stage = _sibling(target, "new")
+    sweep(target)
+    stage: Stage | None = None
     try:
         with _in_plain_words(target):
-            fill(stage)
-            stage.replace(target)
+            stage = Stage(target, folder=False)
+            fill(stage.path)
+            stage.path.replace(target)
     except BaseException:
-        with suppress(OSError):
-            stage.unlink()
+        if stage is not None:
+            stage.discard()
         raise
+    stage.release()
     return target
 
 
 def _dump(path: Path, data: bytes) -> None:
-    with path.open("xb") as stream:
+    with path.open("wb") as stream:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
 
 
-def _sibling(target: Path, word: str) -> Path:
-    """Name a neighbour that nothing else uses; a rename is atomic within one file system only."""
-    return target.parent / f".{target.name[:100]}.{word}-{secrets.token_hex(4)}"
-
-
 @contextmanager
 def _in_plain_words(target: Path) -> Iterator[None]:
-    """Say what the system's error means for whoever chose ``target``.
+    """Say what the system's error means for the user who chose ``target``.
 
     An error about a file elsewhere is not about writing here and goes on as it is.
     """
@@ -243,6 +297,8 @@ def _in_plain_words(target: Path) -> Iterator[None]:
         yield
     except (OSError, pl.exceptions.ComputeError) as error:
         code = _errno(error)
+        if code is None and getattr(error, "errno", None) is None:
+            code = _full_disk(target)
         about = getattr(error, "filename", None)
         ours = (
             not isinstance(about, str)
@@ -253,6 +309,18 @@ def _in_plain_words(target: Path) -> Iterator[None]:
             raise
         words, hint = _PLAIN_WORDS[code]
         raise OutputError(words, found=str(error), where=str(target), hint=hint) from error
+
+
+def _full_disk(target: Path) -> int | None:
+    """Look whether the disk is full: polars and numpy keep the reason of some failures back.
+
+    What was written so far is still there: a disk that filled up has no room now.
+    """
+    try:
+        room = os.statvfs(target.parent)
+    except (OSError, AttributeError):  # Windows has no such call
+        return None
+    return errno.ENOSPC if room.f_bavail * room.f_frsize < _ROOM else None
 
 
 def _errno(error: Exception) -> int | None:

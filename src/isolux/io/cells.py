@@ -1,7 +1,7 @@
 """Cells of outside tables: to text, to numbers, to lists of several values.
 
 CSV holds text only, Parquet and JSON lines hold types; a value must come out the same from each,
-so that ``3`` in a CSV, ``3`` in Parquet and the ``3.0`` that pandas makes of it beside a missing
+so that ``3`` in a CSV, ``3`` in Parquet and the ``3.0`` that pandas makes of it next to a missing
 cell are one group.
 """
 
@@ -66,7 +66,7 @@ def as_text(values: pl.Series) -> pl.Series:
 def as_labels(values: pl.Series) -> pl.Series:
     """Write cells as the names of classes or groups: text without blanks around it.
 
-    In a column of whole numbers ``1.0``, as pandas writes a 1 beside an empty cell, is ``1``.
+    In a column of whole numbers ``1.0``, as pandas writes a 1 next to an empty cell, is ``1``.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def as_numbers(
     Raises
     ------
     TableError
-        For the first cell that is no number, with its row.
+        For the first cell that is not a number, with its row.
 
     Examples
     --------
@@ -227,7 +227,7 @@ def _without_nan_in_lists(values: pl.Series) -> pl.Series:
 
 
 def _whole(numbers: pl.Series) -> bool:
-    """Tell whether floats are all whole numbers, as ids and grades beside a missing cell are."""
+    """Tell whether floats are all whole numbers, as ids and grades next to a missing cell are."""
     if not numbers.dtype.is_float():
         return False
     # 2^53: beyond it a float no longer tells neighbouring whole numbers apart.

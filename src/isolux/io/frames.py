@@ -1,6 +1,6 @@
 """Tables from outside files: CSV and TSV (also gzipped), Parquet, JSON lines, Arrow IPC.
 
-Every room that reads a table reads it here, so that a file's faults are found and told in one
+Every room that reads a table reads it here, so that a file's faults are found and named in one
 place. CSV cells stay text (an id of 007 keeps its zeros); ``isolux.io.cells`` turns those into
 numbers that a caller asks for. JSON arrays and lists in Parquet stay lists.
 """
@@ -18,6 +18,7 @@ from pathlib import Path
 import polars as pl
 
 from isolux.io.delimited import read_delimited
+from isolux.io.panics import panics_unprinted
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, UnknownNameError, place
 
@@ -25,8 +26,8 @@ __all__ = ["FORMATS", "LARGEST", "format_of", "read_table"]
 
 LARGEST = 4 << 30
 """Bytes of text, unpacked, beyond which a table is refused: it is read whole."""
-_RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB nobody is harmed
-_CELLS = 1_000_000_000
+_RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB do no harm
+_CELLS = 1_000_000_000  # rows times columns: a larger table would not fit most memories
 
 FORMATS: dict[str, tuple[str, ...]] = {
     "csv": (".csv", ".csv.gz"),
@@ -234,7 +235,8 @@ def _binary(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataF
     if path.stat().st_size == 0:
         raise FileError("the file is empty", expected=f"a {name} table", where=str(path))
     try:
-        return read()
+        with panics_unprinted():
+            return read()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         raise FileError(
             f"this is no {name} file, or it is damaged",
@@ -248,7 +250,8 @@ def _read_jsonlines(path: Path) -> pl.DataFrame:
     if not data or data.isspace():
         raise FileError("the file is empty", expected="a JSON object a line", where=str(path))
     try:
-        frame = pl.read_ndjson(data, infer_schema_length=None)
+        with panics_unprinted():
+            frame = pl.read_ndjson(data, infer_schema_length=None)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError) as error:
         _find_bad_line(data, str(path))
         raise FileError(
@@ -262,7 +265,7 @@ def _read_jsonlines(path: Path) -> pl.DataFrame:
 
 
 def _find_bad_line(data: bytes, where: str) -> None:
-    """Raise for the first line that is no JSON object. Runs only once reading has failed."""
+    """Raise for the first line that is not a JSON object. Runs only once reading has failed."""
     for number, line in enumerate(data.splitlines(), start=1):
         if not line.strip():
             continue
@@ -274,7 +277,7 @@ def _find_bad_line(data: bytes, where: str) -> None:
             ) from error
         if not isinstance(read, dict):
             raise FileError(
-                "a line is no JSON object",
+                "a line is not a JSON object",
                 expected='one object a line: {"id": "1", "label": "nurse"}',
                 found=line[:60].decode("utf-8", "replace"),
                 where=place(where, number),

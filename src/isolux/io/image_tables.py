@@ -1,6 +1,6 @@
 """The tables of pictures that a model made, and of values that were computed from them elsewhere.
 
-Also how a table of one's own is told to be one of them, by its columns.
+Also how a user's own table is recognised as one of them, by its columns.
 """
 
 from __future__ import annotations

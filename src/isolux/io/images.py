@@ -43,10 +43,10 @@ IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff")
 LARGEST_PIXELS = 89_478_485
 """What Pillow takes for a bomb: 256 MiB of RGB. A photograph of 50 megapixels is below it."""
 
-_LARGEST_BYTES = 1 << 29
-_ORIENTATION = 0x0112
+_LARGEST_BYTES = 1 << 29  # of a file: a larger one could exhaust the memory
+_ORIENTATION = 0x0112  # EXIF's tag for how a picture must be turned to be seen upright
 _TURBO = ("YCbCr", "Gray")
-_FACTORS = (8, 4, 2)
+_FACTORS = (8, 4, 2)  # by which libjpeg can shrink a picture while it unpacks it
 _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 _DAMAGE = (
@@ -136,7 +136,7 @@ def decode_image(data: bytes, where: str, *, exif_orientation: bool = True) -> P
     >>> decode_image(b"no picture", "a.png")
     Traceback (most recent call last):
         ...
-    isolux.vocabulary.errors.FileError: this is no picture, or it is damaged
+    isolux.vocabulary.errors.FileError: this is not a picture, or it is damaged
       expected: PNG, JPEG, WEBP, BMP or TIFF
       found: cannot identify image file
       where: a.png
@@ -181,7 +181,7 @@ def _decoded(data: bytes, where: str, *, turn: bool, longest_px: int | None) -> 
         raise _bomb("more", where) from error
     except _DAMAGE as error:
         raise FileError(
-            "this is no picture, or it is damaged",
+            "this is not a picture, or it is damaged",
             expected=", ".join(_FORMATS[:-1]) + f" or {_FORMATS[-1]}",
             found=_said(error),
             where=where,
@@ -196,7 +196,7 @@ def _factor(size: tuple[int, int], longest_px: int | None) -> int:
 
 
 def _unpacked_by_turbo(data: bytes, image: Image, factor: int) -> Pixels | None:
-    """Unpack a plain JPEG; None: for Pillow to judge."""
+    """Unpack a plain JPEG; None where Pillow has to judge."""
     if image.format not in ("JPEG", "MPO"):
         return None
     import simplejpeg

@@ -16,9 +16,11 @@ import polars as pl
 
 from isolux.io.atomic import RUN_MARK, staged_directory, write_parquet, write_text
 from isolux.io.frames import FORMATS
+from isolux.io.panics import panics_unprinted
 from isolux.io.paths import plain_name
+from isolux.io.stages import is_stage, sweep
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.errors import FileError
+from isolux.vocabulary.errors import DrawingError, FileError
 from isolux.vocabulary.tables import (
     ATTRIBUTES,
     COMPARISONS,
@@ -63,7 +65,8 @@ def save(
         Replace a run that is there already.
     extra : callable, optional
         Called with the directory before it gets its name; what it writes there (``report.html``)
-        belongs to the run, and if it fails there is no run.
+        belongs to the run, and if it fails there is no run. Figures alone may fail: then the run
+        is written without them, and the error says so.
 
     Returns
     -------
@@ -74,9 +77,12 @@ def save(
     ------
     OutputError
         When the directory exists and may not be replaced, or cannot be written.
+    DrawingError
+        When the run was written but its figures could not be drawn.
     TableError
         When a table of the run is not as ``isolux.vocabulary.tables`` declares it.
     """
+    undrawn: DrawingError | None = None
     with staged_directory(path, overwrite=overwrite) as stage:
         for name, table in _TABLES.items():
             frame = getattr(run, name)
@@ -85,20 +91,32 @@ def save(
         for name, frame in run.evidence.items():
             write_parquet(stage / "evidence" / f"{plain_name(name)}.parquet", frame)
         write_text(stage / RUN_MARK, _json(run.record))
-        if extra is not None:
-            extra(stage)
+        try:
+            if extra is not None:
+                extra(stage)
+        except DrawingError as error:
+            undrawn = error
+    if undrawn is not None:
+        raise DrawingError(
+            undrawn.problem,
+            expected=undrawn.expected,
+            found=undrawn.found,
+            where=str(path),
+            hint=f"the run's tables are written whole; {undrawn.hint}, "
+            f"then `isolux report {path}` makes its page",
+        ) from undrawn
     return Path(path)
 
 
 def carry_over(run: str | Path, stage: Path) -> None:
-    """Copy what a user, or ``isolux demo``, laid beside a run's own files into its successor.
+    """Copy what a user, or ``isolux demo``, laid among a run's own files into its successor.
 
-    Links are left, and so is ``gallery.html``: a picture of somebody who has withdrawn must not
+    Links are left, and so is ``gallery.html``: a picture of a person who has withdrawn must not
     live on because a run was written anew.
     """
     own = {f"{name}.parquet" for name in _TABLES} | {"evidence", RUN_MARK, *_PAGES}
     for found in sorted(Path(run).iterdir()):
-        if found.name in own or found.is_symlink():
+        if found.name in own or found.is_symlink() or is_stage(found.name):
             continue
         if found.is_dir():
             shutil.copytree(found, stage / found.name, symlinks=True)
@@ -117,11 +135,12 @@ def load(path: str | Path) -> Run:
     Raises
     ------
     FileError
-        When there is no such directory, it is no run, or a table is missing or damaged.
+        When there is no such directory, it is not a run, or a table is missing or damaged.
     TableError
         When a table is not as ``isolux.vocabulary.tables`` declares it.
     """
     root = Path(path).expanduser()
+    sweep(root, inside=(root / RUN_MARK).is_file())
     record = _read_record(root)
     tables = {}
     for name, table in _TABLES.items():
@@ -131,7 +150,7 @@ def load(path: str | Path) -> Run:
                 f"this run has no {name} table",
                 expected=file.name,
                 where=str(root),
-                hint="a run is whole or it is none: make it again",
+                hint="a run that is not whole cannot be used: make it again",
             )
         frame = _read(file)
         tables[name] = check(frame, _kind(table, frame), where=file)
@@ -153,7 +172,8 @@ def _kind(table: Table, frame: pl.DataFrame) -> Table:
 
 def _read(file: Path) -> pl.DataFrame:
     try:
-        return pl.read_parquet(file, glob=False)
+        with panics_unprinted():
+            return pl.read_parquet(file, glob=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise FileError(
             "a table of this run is damaged",
@@ -177,7 +197,7 @@ def _read_record(root: Path) -> dict[str, Any]:
     if not file.is_file():
         runs = sorted(p.parent.name for p in root.glob(f"*/{RUN_MARK}"))
         raise FileError(
-            "this directory is no run of isolux",
+            "this directory is not a run of isolux",
             expected=f"{RUN_MARK} in it",
             where=str(root),
             hint=f"there are runs inside it: {', '.join(runs[:5])}" if runs else None,
@@ -202,7 +222,7 @@ def _read_record(root: Path) -> dict[str, Any]:
 
 
 def _json(record: Mapping[str, Any]) -> str:
-    # NaN is no JSON: a record that holds one could not be read elsewhere, so it fails here.
+    # NaN is not JSON: a record that holds one could not be read elsewhere, so it fails here.
     return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False, default=_plain) + "\n"
 
 

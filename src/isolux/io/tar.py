@@ -21,7 +21,8 @@ __all__ = ["SUFFIXES", "is_tar", "tar_files"]
 
 SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _LARGEST = 4 << 30  # bytes unpacked, whatever the archive's size
-_RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB nobody is harmed
+_RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB do no harm
+# names in an archive: ten times the largest dataset read here, and few enough for memory
 _MEMBERS = 2_000_000
 _OPENERS: dict[bytes, Callable[[Any], Any]] = {
     b"\x1f\x8b": gzip.open,

@@ -25,7 +25,7 @@ def decodable(data: bytes, where: str) -> bytes:
     """
     for mark, (kind, hint) in _OTHER.items():
         if data.startswith(mark):
-            raise FileError("this is no text", found=kind, where=where, hint=hint)
+            raise FileError("this is not text", found=kind, where=where, hint=hint)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:4096]:
         raise FileError(
             "the file is not UTF-8 text",

@@ -7,7 +7,7 @@ manuscript of 2019. What its numbers obey where its text is silent: ε is a loga
 standard deviations have one degree of freedom less than groups, and means count every group once.
 
 The paper does not say how sure its numbers are. A run's ``disparities`` do: read ε and the standard
-deviations beside its tests and its noise-corrected spread.
+deviations in addition to its tests and its noise-corrected spread.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ INFO = Info(
     assumptions=(
         "Race, gender and age are as annotators perceived them.",
         "Faces are independent of one another: the dataset names no subjects.",
-        "The services' sample was balanced over race, gender and age, with nobody under 20.",
+        "The services' sample was balanced over race, gender and age, with no people under 20.",
     ),
 )
 
@@ -138,8 +138,8 @@ DISAGREEMENTS: dict[str, tuple[str, ...]] = {
         _BASES,
         (
             "In Table 8 the printed means of Microsoft, Face++ and IBM are not those of the "
-            "printed cells (0.812, 0.993 and 0.991 beside 0.827, 0.994 and 0.989); the cells agree "
-            "with Table 6. Here means are those of the cells."
+            "printed cells (0.812, 0.993 and 0.991 instead of 0.827, 0.994 and 0.989); the cells "
+            "agree with Table 6. Here means are those of the cells."
         ),
     ),
 }
@@ -327,7 +327,7 @@ def detection_rates(
     -------
     polars.DataFrame
         Columns as of ``service_accuracy``. Not a detector's accuracy: what it finds where no face
-        is, nobody counted (the paper's footnote 1).
+        is, no people counted (the paper's footnote 1).
     """
     return _services(source, "detection_rate", races, race, gender)
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from isolux import derive
 from isolux.datasets import load
+from isolux.io.frames import FORMATS
 from isolux.people.only import keep_only, only_judged, parse_conditions
 from isolux.people.withdrawal import read_withdrawn, without_withdrawn
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.errors import InputError, SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.spec import AuditSpec, People
 
-__all__ = ["judged_people", "load_people"]
+__all__ = ["judged_people", "known_attributes", "load_people"]
 
 
 def judged_people(spec: AuditSpec) -> Dataset:
@@ -39,47 +41,97 @@ def load_people(
     whole_images : bool
         True: people who are not judged stay, as a task of whole images needs them.
     """
-    name, colon, path = people.data.partition(":")
-    if not colon or not path:
-        raise SpecError(
-            "the data to audit are not named",
-            expected="NAME:PATH, such as table:people.csv",
-            found=repr(people.data),
-            hint="`isolux list datasets` shows the names",
-        )
+    name, path = _place(people.data)
+    cluster, items = _cluster_of(people)
     named = {
         "id": people.id,
-        "cluster": people.cluster,
         "separator": people.separator,
         "repair_ages": people.repair_ages or None,
     }
     options: dict[str, Any] = {k: value for k, value in named.items() if value is not None}
     loader = registry.load("datasets", name).load
     options |= read_options(
-        loader, people.data_option, owner=f"the dataset {name}", flag="--data-option",
+        loader, items, owner=f"the dataset {name}", flag="--data-option",
         hidden=options,
     )  # fmt: skip
-    _refuse_unknown_attributes(people.derive)
+    known_attributes(people.derive)
     wanted = [
         *attributes,
         *people.derive,
         *(condition.attribute for condition in parse_conditions(people.only)),
     ]
-    cluster = options.get("cluster")
-    if cluster in derive.names():
-        wanted.append(str(options.pop("cluster")))
-    dataset = load(name, path, images=people.images, **options)
+    computed = cluster in derive.names()
+    if computed:
+        wanted.append(str(cluster))
+    own = None if computed else cluster
+    with _told_of_tables(name, path):
+        dataset = load(name, path, cluster=own, images=people.images, **options)
     if people.withdrawn is not None:
-        dataset = without_withdrawn(dataset, read_withdrawn(people.withdrawn))
+        dataset = without_withdrawn(
+            dataset, read_withdrawn(people.withdrawn), allow_unmatched=people.allow_unmatched
+        )
     dataset = derive.add(dataset, wanted)
-    if cluster in derive.names():
+    if computed:
         dataset = dataset.clustered_by(cluster)
     if not whole_images:
         dataset = only_judged(dataset)
     return keep_only(dataset, people.only, whole_images=whole_images)
 
 
-def _refuse_unknown_attributes(names: Sequence[str]) -> None:
+def _place(data: str) -> tuple[str, str]:
+    """Part NAME:PATH; a file's format in the place of the name is taken for a table's."""
+    name, colon, path = data.partition(":")
+    if not colon or not path:
+        raise SpecError(
+            "the data are not named",
+            expected="NAME:PATH, such as table:people.csv",
+            found=repr(data),
+            hint=f"table:{data} reads a table; `isolux list datasets` shows the other names",
+        )
+    if name in FORMATS and name not in registry.names("datasets"):
+        raise SpecError(
+            f"{name!r} is a format of tables, not a dataset",
+            expected="NAME:PATH with NAME one of `isolux list datasets`",
+            found=repr(data),
+            hint=f"table:{path} reads it",
+        )
+    return name, path
+
+
+@contextmanager
+def _told_of_tables(name: str, path: str) -> Iterator[None]:
+    """Add to a loader's error that a file of this suffix may be a table of one's own."""
+    try:
+        yield
+    except InputError as error:
+        tables = path.lower().endswith(tuple(s for known in FORMATS.values() for s in known))
+        if name == "table" or not tables or error.hint:
+            raise
+        raise type(error)(
+            error.problem, expected=error.expected, found=error.found, where=error.where,
+            hint=f"if it is a table of your own, table:{path} reads it",
+        ) from error  # fmt: skip
+
+
+def _cluster_of(people: People) -> tuple[str | None, list[str]]:
+    """Take the cluster, which older commands give as a setting of the dataset's own."""
+    named = [item for item in people.data_option if item.partition("=")[0].strip() == "cluster"]
+    others = [item for item in people.data_option if item not in named]
+    said = [people.cluster] if people.cluster is not None else []
+    said += [item.partition("=")[2].strip() for item in named]
+    if len(said) > 1:
+        raise SpecError("the cluster is named twice", expected="--cluster", found=repr(named[-1]))
+    return (said[0] if said else None), others
+
+
+def known_attributes(names: Sequence[str]) -> None:
+    """Refuse an attribute that cannot be computed.
+
+    Raises
+    ------
+    UnknownNameError
+        With those that can.
+    """
     known = derive.names()
     for name in names:
         if name not in known:

@@ -77,7 +77,7 @@ def _condition(text: str) -> Condition:
         return Condition(attribute, relation, number=float(right))
     except ValueError:
         raise SpecError(
-            f"--only compares {attribute!r} with what is no number",
+            f"--only compares {attribute!r} with what is not a number",
             expected=f"a number after {relation}",
             found=repr(text),
         ) from None

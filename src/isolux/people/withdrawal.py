@@ -1,37 +1,38 @@
 """People who withdrew their consent: taken out before anything is counted or computed.
 
-A list of them is read from a file of the user's; whoever stands on it is removed together with
-every photo that shows them, so that neither their labels nor their pixels are used. What is
-written says how many they were and never who: not in notes, not in tables, and no hash of the
-list, as the hash of a short list of ids tells the list.
+A list of them is read from a file of the user's and looked up in every kind of id that the data
+know; an id that names no one stops the work, unless that is said to be right. Whoever stands on the
+list is removed together with every photo that shows them, so that neither their labels nor their
+pixels are used. What is written says how many they were and never who: not in notes, not in tables,
+and no hash of the list, as the hash of a short list of ids tells the list.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
 from isolux.io.frames import read_table
-from isolux.io.ids import ids_of
-from isolux.vocabulary.containers import Dataset
+from isolux.io.ids import ids_of, reduced
+from isolux.people.blotting import unnamed
+from isolux.people.known_ids import known_ids, matched
+from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.errors import FileError, SpecError, TableError
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
-__all__ = ["WithdrawnList", "read_withdrawn", "unnamed", "without_withdrawn"]
+__all__ = ["WithdrawnList", "read_withdrawn", "runs_without", "without_withdrawn"]
 
 _COLUMNS = ("subject_id", "instance_id", "image_id", "household_id")
 _PLAIN = (".txt", ".lst")
-_TELLING = 4  # characters from which a word in a note is taken for an id and not for a number
-_HIDDEN = "(withdrawn)"
 
 
 @dataclass(frozen=True, slots=True)
 class WithdrawnList:
-    """Ids of who withdrew, and the column they stand in; None: a plain list, subjects' if any."""
+    """Ids of who withdrew, and the column they stand in; None: ids of whatever kind."""
 
     ids: frozenset[str]
     column: str | None = None
@@ -91,13 +92,19 @@ def read_withdrawn(path: str | Path) -> WithdrawnList:
     return found
 
 
-def without_withdrawn(dataset: Dataset, listed: WithdrawnList) -> Dataset:
+def without_withdrawn(
+    dataset: Dataset, listed: WithdrawnList, *, allow_unmatched: bool = False
+) -> Dataset:
     """Remove who withdrew, and every photo that shows them.
 
     Parameters
     ----------
     dataset : Dataset
     listed : WithdrawnList
+        Ids of a plain list are looked up as ids of people, photos, subjects, households, clusters
+        and files, with and without their folder and suffix. One that names several is of them all.
+    allow_unmatched : bool
+        Go on where an id names no one here.
 
     Returns
     -------
@@ -109,7 +116,8 @@ def without_withdrawn(dataset: Dataset, listed: WithdrawnList) -> Dataset:
     Raises
     ------
     SpecError
-        The list names a column that the dataset lacks, or everyone withdrew.
+        The list names a column that the dataset lacks, or everyone withdrew; an id names no one
+        and ``allow_unmatched`` is not set.
 
     Examples
     --------
@@ -124,12 +132,17 @@ def without_withdrawn(dataset: Dataset, listed: WithdrawnList) -> Dataset:
     (['c'], ('1 person withdrew; with them went 1 photo and 1 other person in it.',))
     """
     instances = INSTANCES.conform(dataset.instances)
-    column = listed.column or _plain_column(instances)
     ids = pl.Series(sorted(listed.ids), dtype=pl.String)
-    own = _named_so(dataset, instances, column)
-    withdrew = instances["instance_id"].is_in(
-        own.filter(own["id"].is_in(ids.implode()))["who"].implode()
-    )
+    if listed.column is None:
+        known = known_ids(dataset)
+    else:
+        own = _named_so(dataset, instances, listed.column)
+        known = own.with_columns(kind=pl.lit(listed.column)).select("who", "kind", "id")
+    found = matched(known, ids)
+    unknown = len(ids) - found["asked"].n_unique()
+    if unknown and not allow_unmatched:
+        raise _names_no_one(unknown, len(ids), known, dataset.name)
+    withdrew = instances["instance_id"].is_in(found["who"].unique().implode())
     photos = instances.filter(withdrew)["image_id"].unique()
     goes = withdrew | instances["image_id"].is_in(photos.implode()).fill_null(value=False)
     if instances.height and goes.all():
@@ -139,37 +152,91 @@ def without_withdrawn(dataset: Dataset, listed: WithdrawnList) -> Dataset:
         )
     gone, kept = instances.filter(goes), instances.filter(~goes)
     units = _units_gone(gone, kept, photos)
+    hidden = _hidden(dataset, goes, units, listed)
     images = dataset.images
     if "image_id" in images.columns:
         images = images.filter(~pl.col("image_id").is_in(photos.implode()))
-    unknown = len(ids) - int(ids.is_in(own["id"].implode()).sum())
-    hidden = _ids(units, listed)
     note = _note(instances.filter(withdrew), gone, photos, unknown)
     return replace(
         dataset,
         instances=kept,
         images=images,
         attributes=_without(dataset.attributes, units),
-        notes=(*unnamed(dataset.notes, hidden), note),
+        inputs={k: v for k, v in dataset.inputs.items() if unnamed([k], hidden) == [k]},
+        notes=(*unnamed(dataset.notes, hidden), note, *_several(found)),
         withdrawn=hidden,
     )
 
 
-def unnamed(notes: Iterable[str], withdrawn: frozenset[str]) -> list[str]:
-    """Blot the ids of who withdrew out of sentences.
+def runs_without(
+    runs: Sequence[Run], listed: WithdrawnList, *, allow_unmatched: bool = False
+) -> list[Run]:
+    """Remove who withdrew from the tables of runs.
 
-    Examples
-    --------
-    >>> unnamed(["no face in s0007.jpg"], frozenset({"s0007.jpg"}))
-    ['no face in (withdrawn)']
+    Parameters
+    ----------
+    runs : sequence of Run
+        Their units are known by ids, clusters and attributes. A run knows no photos, so that others
+        in a photo with someone who withdrew stay: audit anew to take them out too.
+    listed : WithdrawnList
+    allow_unmatched : bool
+        Go on where an id names no one in any of the runs.
+
+    Raises
+    ------
+    SpecError
+        An id names no one, and ``allow_unmatched`` is not set.
     """
-    telling = sorted((i for i in withdrawn if len(i) >= _TELLING), key=len, reverse=True)
-    found = list(notes)
-    for start in range(0, len(telling), 1_000):
-        words = "|".join(re.escape(word) for word in telling[start : start + 1_000])
-        pattern = re.compile(rf"(?<!\w)(?:{words})(?!\w)")
-        found = [type(note)(pattern.sub(_HIDDEN, note)) for note in found]  # a caution stays one
-    return found
+    ids = pl.Series(sorted(listed.ids), dtype=pl.String)
+    known = [_known_in(run, listed.column) for run in runs]
+    found = [matched(of_run, ids) for of_run in known]
+    unknown = len(ids) - pl.concat(found)["asked"].n_unique()
+    if unknown and not allow_unmatched:
+        raise _names_no_one(unknown, len(ids), pl.concat(known), "the runs")
+    return [
+        _only_others(run, of_run["who"].unique()) for run, of_run in zip(runs, found, strict=True)
+    ]
+
+
+def _known_in(run: Run, column: str | None) -> pl.DataFrame:
+    """List the ids of a run's units: ``who``, ``kind``, ``id``."""
+    tables = [run.scores, *run.evidence.values()]
+    kinds = [
+        table.select(who="unit_id", kind=pl.lit(kind), id=pl.col(kind).cast(pl.String))
+        for table in tables
+        for kind in ("unit_id", "cluster_id")
+        if {"unit_id", kind} <= set(table.columns)
+    ]
+    named = run.attributes.filter(pl.col("attribute") == (column or ""))
+    kinds.append(named.select(who="unit_id", kind="attribute", id="value"))
+    return pl.concat(kinds).drop_nulls().unique(maintain_order=True)
+
+
+def _only_others(run: Run, gone: pl.Series) -> Run:
+    def kept(table: pl.DataFrame) -> pl.DataFrame:
+        if "unit_id" not in table.columns:
+            return table
+        return table.filter(pl.col("unit_id").is_in(gone.implode()).fill_null(value=False).not_())
+
+    return replace(
+        run,
+        scores=kept(run.scores),
+        attributes=kept(run.attributes),
+        evidence={name: kept(table) for name, table in run.evidence.items()},
+    )
+
+
+def _names_no_one(unknown: int, n: int, known: pl.DataFrame, where: str) -> SpecError:
+    """Say how many, and never which: what is printed is kept in logs."""
+    kinds = ", ".join(known["kind"].unique(maintain_order=True).to_list())
+    return SpecError(
+        f"{unknown:,} of {n:,} ids on the list of withdrawn people name no one here",
+        expected=f"ids that the data know, as {kinds}",
+        found=f"{n - unknown:,} of them",
+        where=where,
+        hint="look whether the list's ids are written as the data's are; if those people are not "
+        "in these data, say so with --allow-unmatched (allow_unmatched=True)",
+    )
 
 
 def _lines(path: Path) -> list[str]:
@@ -179,7 +246,7 @@ def _lines(path: Path) -> list[str]:
         raise FileError("there is no such file", where=str(path)) from error
     except UnicodeDecodeError as error:
         raise FileError(
-            "this list is no text", expected="UTF-8", found=error.reason, where=str(path)
+            "this list is not text", expected="UTF-8", found=error.reason, where=str(path)
         ) from error
     except (OSError, ValueError) as error:
         found = getattr(error, "strerror", None) or str(error)
@@ -207,11 +274,6 @@ def _named_so(dataset: Dataset, instances: pl.DataFrame, column: str) -> pl.Data
     return rows.select(who="unit_id", id="value").drop_nulls()
 
 
-def _plain_column(instances: pl.DataFrame) -> str:
-    subjects = instances["subject_id"]
-    return "subject_id" if subjects.is_not_null().any() else "instance_id"
-
-
 def _units_gone(gone: pl.DataFrame, kept: pl.DataFrame, photos: pl.Series) -> dict[str, pl.Series]:
     """Ids of each kind of unit that nothing is left of."""
     units = {"instance": gone["instance_id"], "image": photos}
@@ -231,8 +293,17 @@ def _without(attributes: pl.DataFrame, units: dict[str, pl.Series]) -> pl.DataFr
     return rows
 
 
-def _ids(units: dict[str, pl.Series], listed: WithdrawnList) -> frozenset[str]:
-    return listed.ids.union(*(ids.cast(pl.String).to_list() for ids in units.values()))
+def _hidden(
+    dataset: Dataset, goes: pl.Series, units: dict[str, pl.Series], listed: WithdrawnList
+) -> frozenset[str]:
+    """Collect every id that only people who went had, and what the list itself says."""
+    known = known_ids(dataset)
+    instances = INSTANCES.conform(dataset.instances)
+    gone = known["who"].is_in(instances.filter(goes)["instance_id"].implode())
+    theirs, others = known.filter(gone)["id"].unique(), known.filter(~gone)["id"].unique()
+    own = theirs.filter(~theirs.is_in(others.implode()))
+    names = own.to_list() + reduced(own, "basename").to_list()
+    return listed.ids.union(names, *(ids.cast(pl.String).to_list() for ids in units.values()))
 
 
 def _note(withdrew: pl.DataFrame, gone: pl.DataFrame, photos: pl.Series, unknown: int) -> str:
@@ -249,6 +320,24 @@ def _note(withdrew: pl.DataFrame, gone: pl.DataFrame, photos: pl.Series, unknown
         said += f". {_many(unknown, 'id', 'ids')} of the list"
         said += " names nobody here" if unknown == 1 else " name nobody here"
     return f"{said}."
+
+
+def _several(found: pl.DataFrame) -> list[str]:
+    """Say that an id named different people, as a subject and as a photo: perhaps too many went."""
+    sets = found.group_by("asked", "kind").agg(pl.col("who").sort())
+    differ = sets.group_by("asked").agg(n=pl.col("who").n_unique(), kinds=pl.col("kind").sort())
+    several = differ.filter(pl.col("n") > 1)
+    if several.is_empty():
+        return []
+    kinds = sorted({kind for kinds in several["kinds"] for kind in kinds})
+    n = several.height
+    return [
+        Caution(
+            f"{_many(n, 'id', 'ids')} of the list of withdrawn people "
+            f"{'names' if n == 1 else 'name'} different people as {' and as '.join(kinds)}: all of "
+            "them went. A table with one of these columns says which."
+        )
+    ]
 
 
 def _many(n: int, one: str, several: str) -> str:

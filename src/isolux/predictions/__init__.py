@@ -1,31 +1,39 @@
-"""Formats of model output: one file each, with ``INFO`` and ``read(path, ...)``.
+"""Formats of model output: one file each, ``INFO``, ``misfit(seen)`` and ``read(path, ...)``.
 
 From what a model said to the table predictions, one row an answer. ``read_predictions`` reads
-labels from a file of their own, ``read_outputs`` any kind of output, ``from_attributes`` takes
+any kind of output, ``read_labels`` labels from a file of their own, ``from_attributes`` takes
 answers that stand in the dataset's table, and ``join`` brings predictions to the dataset's ids.
+
+To add a format, write ``predictions/<name>.py``: ``INFO`` (a ``FormatInfo``) says what its files
+are called, ``misfit(seen: Seen) -> str | None`` says why a file of such a name is none of its own
+(None: it is), and ``read(path, *, model=None, …)`` gives one of the tables of predictions. A format
+of labels takes the named arguments of ``read_predictions``.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import polars as pl
 
-from isolux.io.frames import format_of
 from isolux.io.ids import IdFrom
 from isolux.predictions._attributes import from_attributes
 from isolux.predictions._image_ids import with_own_image_ids
 from isolux.predictions._join import join
-from isolux.predictions._outputs import output_format, read_outputs, reads_labels
+from isolux.predictions._outputs import read_outputs, reads_labels
+from isolux.predictions._recognise import output_format
+from isolux.predictions._seen import Seen, table_format
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 
 __all__ = [
+    "Seen",
     "from_attributes",
     "join",
     "output_format",
+    "read_labels",
     "read_outputs",
     "read_predictions",
     "with_own_image_ids",
@@ -33,6 +41,54 @@ __all__ = [
 
 
 def read_predictions(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002  (the flag is called --format)
+    model: str | None = None,
+    **settings: Any,
+) -> pl.DataFrame:
+    r"""Read what a model gave, of any kind: labels, boxes, masks, keypoints, embeddings, pictures.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file or folder of any of ``isolux list formats``. Tables (CSV, Parquet, …) with a
+        model's boxes, masks or keypoints are read as such, those with vectors as embeddings,
+        those with ``uri`` as pictures, and others as labels; ``column`` asks for labels.
+    format : str, optional
+        One of ``isolux list formats``; default: by the name, and of JSON by its first bytes.
+    model : str, optional
+        The model's name; default: as the file has it, else the file's name.
+    **settings
+        What the format's own ``read`` takes (``isolux list formats NAME``): of labels ``id``,
+        ``id_from``, ``column``, ``score``, ``scale``, ``detected``, ``separator``; ``kind`` and
+        ``categories`` of COCO results, ….
+
+    Returns
+    -------
+    polars.DataFrame
+        One of the tables predictions of ``isolux.vocabulary.tables``.
+
+    Raises
+    ------
+    FileError, TableError, UnknownNameError
+        A file, a value or a column that cannot be read.
+    SpecError
+        A setting that the format does not take.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "net.csv"
+    ...     _ = file.write_text("file,gender,sure\nval/1.jpg,Male,93\n")
+    ...     read_predictions(file, column="gender", score="sure", scale=100).rows()
+    [('net', 'val/1.jpg', 'Male', 0.93, 1, None)]
+    """
+    return read_outputs(path, format=format, model=model, **settings)
+
+
+def read_labels(
     path: str | Path,
     *,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
@@ -45,7 +101,7 @@ def read_predictions(
     model: str | None = None,
     format: str | None = None,  # noqa: A002  (as in read_table)
 ) -> pl.DataFrame:
-    r"""Read a model's answers from a file.
+    r"""Read a model's answers, labels with or without a confidence, from a file.
 
     Parameters
     ----------
@@ -68,13 +124,13 @@ def read_predictions(
         Scores are divided by it; they must then lie from 0 to 1 (a rounding excess of up to
         1e-6 is cut off).
     detected : str, optional
-        A column that is 0, false, no or empty where the model found nobody.
+        A column that is 0, false, no or empty for people whom the model did not detect.
     separator : str, optional
         What parts several values in one cell. Lists need none.
     model : str, optional
         The model's name; not given: the column ``model``, else the file's name.
     format : str, optional
-        One of ``isolux list formats``; by suffix where not given.
+        One of ``isolux list formats``; by the name and what the file holds where not given.
 
     Returns
     -------
@@ -87,7 +143,7 @@ def read_predictions(
     FileError, UnknownNameError
         A file that cannot be read; a column that is not there, with near names.
     TableError
-        A score that is no finite number from 0 to 1; several answers that cannot be ranked;
+        A score that is not a finite number from 0 to 1; several answers that cannot be ranked;
         scores and answers of unequal number.
     JoinError
         When ``id_from`` makes one id of two.
@@ -98,10 +154,10 @@ def read_predictions(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "net.csv"
     ...     _ = file.write_text("file,gender,sure\nval/1.jpg,Male,93\n")
-    ...     read_predictions(file, column="gender", score="sure", scale=100).rows()
+    ...     read_labels(file, column="gender", score="sure", scale=100).rows()
     [('net', 'val/1.jpg', 'Male', 0.93, 1, None)]
     """
-    chosen = format or format_of(path)
+    chosen = format or table_format(Path(path)) or output_format(path)
     plugin = registry.load("predictions", chosen)
     if not reads_labels(plugin):
         raise SpecError(

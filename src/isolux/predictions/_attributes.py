@@ -1,4 +1,4 @@
-"""Predictions that stand in the dataset's own table, as columns beside the truth."""
+"""Predictions that stand in the dataset's own table, as columns next to the truth."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def from_attributes(
     column : str
         The attribute with the answer.
     score, detected : str, optional
-        The attributes with the confidence, and with whether anybody was found.
+        The attributes with the confidence, and with whether a person was found.
     scale, separator
         As in ``read_predictions``.
     model : str, optional

@@ -1,12 +1,13 @@
 """What all formats of boxes, masks and keypoints share: the checks, the names, tables of one's own.
 
 A box must be four finite numbers with no negative side, a score a finite number. A box without an
-area is kept: it overlaps nobody, so it is a false alarm. Boxes that reach beyond the image are kept
+area is kept: it overlaps no one, so it is a false alarm. Boxes that reach beyond the image are kept
 as they are, for the reader does not know the image.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -56,10 +57,10 @@ def model_name(path: str | Path) -> str:
     return (name[: -len(endings[-1])] if endings else name) or name
 
 
-def kind_of_columns(columns: list[str]) -> Kind | None:
+def kind_of_columns(columns: Sequence[str]) -> Kind | None:
     """Tell the most that these columns are enough for: keypoints, masks, boxes, or none of them.
 
-    Whoever gives a box, a mask or a pose and forgot the scores meant detections all the same: the
+    A file with boxes, masks or poses and without scores was meant as detections all the same: the
     reader then says that ``score`` is missing.
 
     Examples

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from isolux.io.ids import ID_FROM, IdFrom, reduced
-from isolux.predictions._short import shortened
+from isolux.predictions._id_parts import shortened
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError
 
@@ -37,8 +37,9 @@ def join(
     Raises
     ------
     JoinError
-        When a model's predictions meet nobody (with three ids from either side, and what would
-        match), the dataset's ids are the numbers of its rows, or ``id_from`` makes one id of two.
+        When a model's predictions match no one in the dataset (with three ids from either side, and
+        what would match), the dataset's ids are the numbers of its rows, or ``id_from`` makes one
+        id of two.
     """
     _refuse_row_numbers(dataset)
     people = dataset.instances["instance_id"].cast(pl.String)
@@ -62,7 +63,7 @@ def _refuse_row_numbers(dataset: Dataset) -> None:
     if dataset.ids_are_rows:
         raise JoinError(
             "the people have no id, so answers in another file cannot be brought to them",
-            expected="a column that names each person, in both files; the order of rows is no id",
+            expected="a column that names each person, in both files: order of rows is not an id",
             found="; ".join(dataset.notes[:1]) or "row numbers",
             hint="name the columns with --id and --prediction-id, or put the answers into the"
             " people's own table",

@@ -2,89 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
-import json
-import re
-from collections.abc import Iterable, Mapping
-from itertools import islice
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 import polars as pl
 
-from isolux.io.frames import FORMATS, format_of
-from isolux.io.image_tables import holds_images, holds_values
-from isolux.io.images import IMAGE_SUFFIXES
-from isolux.io.tar import is_tar, tar_files
+from isolux.io.frames import FORMATS
 from isolux.predictions._detections import kind_of_columns, read_detections
 from isolux.predictions._pair_tables import holds_pairs, read_pairs
-from isolux.predictions._scan.window import open_bytes
+from isolux.predictions._recognise import in_table, output_format
+from isolux.predictions._seen import look_at_table, table_format
 from isolux.vocabulary import registry
-from isolux.vocabulary.errors import FileError, SpecError
+from isolux.vocabulary.errors import SpecError
 
-__all__ = ["output_format", "read_outputs", "reads_labels"]
-
-_HEAD = 1 << 16  # bytes looked at to tell one JSON from another
-_MEMBERS = 100  # files of an archive looked at to tell what it holds
-_VECTORS = ("embedding", "embeddings", "vector", "feature", "features")
-
-
-def output_format(path: str | Path) -> str:
-    """Tell the format of a model's output by its name, and of JSON by its first bytes.
-
-    Raises
-    ------
-    FileError
-        Nothing there, or nothing that tells.
-
-    Examples
-    --------
-    >>> output_format("net.tar.gz"), output_format("net.npy"), output_format("net.csv")
-    ('widerface_text', 'embeddings', 'csv')
-    """
-    path = Path(path).expanduser()
-    name = path.name.lower()
-    if path.is_dir():
-        return _format_of_names(file.name for file in path.rglob("*"))
-    if is_tar(path) and path.is_file():
-        return _format_of_names(name for name, _ in islice(tar_files(path), _MEMBERS))
-    if is_tar(path) or name.endswith((".txt", ".txt.gz")):
-        return "widerface_text"
-    if name.endswith(".npy"):
-        return "embeddings"
-    if name.endswith((".json", ".json.gz")):
-        return _json_format(path)
-    return format_of(path)
-
-
-def _format_of_names(names: Iterable[str]) -> str:
-    """Tell whole pictures, pictures of parts and text files apart by what most are called."""
-    pictures = [name.lower() for name in names if name.lower().endswith(IMAGE_SUFFIXES)]
-    if not pictures:
-        return "widerface_text"
-    parts = tuple(f"_{part}.png" for part in registry.load("predictions", "part_masks").PARTS)
-    masks = sum(name.endswith(parts) for name in pictures)
-    return "part_masks" if 2 * masks > len(pictures) else "image_files"
-
-
-def _json_format(path: Path) -> str:
-    with open_bytes(path) as stream:
-        head = stream.read(_HEAD)
-    if not head.strip():
-        raise FileError("the file is empty", expected="a model's answers", where=str(path))
-    if re.search(rb'"(labels|frames|box2d)"\s*:', head):
-        return "scalabel"
-    if re.search(rb'"(image_id|bbox|segmentation)"\s*:', head) or re.match(rb"\s*\[\s*\]", head):
-        return "coco_results"
-    raise FileError(
-        "nothing in this JSON tells its format",
-        expected="COCO's results (image_id, bbox) or Scalabel's frames (name, labels)",
-        found=repr(head[:60].decode("utf-8", "replace")),
-        where=str(path),
-        hint="name its format with --format (format=…)",
-    )
+__all__ = ["read_outputs", "reads_labels"]
 
 
 def read_outputs(
@@ -105,7 +39,7 @@ def read_outputs(
         column of vectors as embeddings, with ``uri`` as pictures, with known measures (``psnr``)
         as values computed elsewhere, all others as labels.
     format : str, optional
-        Not given: by the name, and of JSON by its first bytes.
+        Not given: by the name and what the file holds; see ``output_format``.
     model : str, optional
         The model's name; not given: as the format has it, else the file's name.
     **options
@@ -133,21 +67,25 @@ def read_outputs(
     ...     read_outputs(file).row(0)
     ('net', '7', None, 4.0, 5.0, 20.0, 30.0, 0.9)
     """
-    chosen = format or output_format(path)
-    if chosen in FORMATS:
-        columns = _columns_of(Path(path).expanduser(), chosen)
-        if kind_of_columns(columns) is not None:
-            _refuse_unknown(options, ("kind",), f"{chosen} of detections")
-            return read_detections(path, chosen, model=model, kind=options.get("kind"))
-        if holds_pairs(columns):
-            _refuse_unknown(options, (), f"{chosen} of pairs")
-            return read_pairs(path, chosen, model=model)
-        if "column" not in options and any(name in columns for name in _VECTORS):
-            chosen = "embeddings"
-        elif holds_images(columns):
-            chosen = "image_files"
-        elif "column" not in options and holds_values(columns):
-            chosen = "unit_values"
+    where = Path(path).expanduser()
+    table = table_format(where) if format is None else format if format in FORMATS else None
+    if table is None:
+        return _read(format or output_format(where), path, model, options)
+    seen = look_at_table(where, table)
+    if kind_of_columns(seen.columns) is not None:
+        _refuse_unknown(options, ("kind",), f"{table} of detections")
+        return read_detections(path, table, model=model, kind=options.get("kind"))
+    if holds_pairs(seen.columns):
+        _refuse_unknown(options, (), f"{table} of pairs")
+        return read_pairs(path, table, model=model)
+    # Whoever names the column with the answers has said that these are labels.
+    known = None if "column" in options else in_table(seen)
+    return _read(known or table, path, model, options)
+
+
+def _read(
+    chosen: str, path: str | Path, model: str | None, options: dict[str, Any]
+) -> pl.DataFrame:
     plugin = registry.load("predictions", chosen)
     known = tuple(n for n in _parameters(plugin) if n not in ("path", "model", "options"))
     _refuse_unknown(options, known or _OF_LABELS, chosen)
@@ -181,21 +119,3 @@ def _refuse_unknown(options: dict[str, Any], known: tuple[str, ...], form: str) 
             expected=", ".join(known) or "no option",
             found=", ".join(map(repr, options)),
         )
-
-
-def _columns_of(path: Path, form: str) -> list[str]:
-    """Name the columns of a table by its head; none where that fails, for the reader to say why."""
-    try:
-        if form == "parquet":
-            return list(pl.read_parquet_schema(path))
-        if form == "arrow":
-            return list(pl.read_ipc_schema(path))
-        with open_bytes(path) as stream:
-            line = stream.readline(_HEAD).decode("utf-8-sig")
-        if form == "jsonlines":
-            return list(json.loads(line))
-        return next(csv.reader([line], delimiter="\t" if form == "tsv" else ","), [])
-    except (FileError, OSError, ValueError, TypeError, RecursionError, csv.Error):
-        return []
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return []

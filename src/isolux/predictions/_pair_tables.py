@@ -48,7 +48,7 @@ def read_pairs(path: str | Path, form: str, *, model: str | None = None) -> pl.D
     Raises
     ------
     TableError
-        A score that is no number, with its row.
+        A score that is not a number, with its row.
     """
     table = read_table(path, format=form)
     score = table["score"].cast(pl.Float64, strict=False)
@@ -57,7 +57,7 @@ def read_pairs(path: str | Path, form: str, *, model: str | None = None) -> pl.D
     if bad.fill_null(value=False).any():
         row = row_of(bad.fill_null(value=False))
         raise TableError(
-            "a pair's score is no finite number",
+            "a pair's score is not a finite number",
             expected="how alike the two are; higher is more alike",
             found=repr(table["score"][row]),
             where=place(str(path), row + 1, "score"),

@@ -7,10 +7,11 @@ from typing import Unpack
 
 import polars as pl
 
+from isolux.io.frames import FORMATS
 from isolux.predictions._labels.reading import LabelOptions, read_labels
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import FormatInfo, Reference
 
-INFO = Info(
+INFO = FormatInfo(
     title="Arrow",
     summary="Apache Arrow IPC, as a file (Feather) or a stream: typed columns and lists.",
     references=(
@@ -22,6 +23,7 @@ INFO = Info(
         ),
     ),
     assumptions=("a list of scores runs in parallel to the list of answers",),
+    suffixes=FORMATS["arrow"],
 )
 
 

@@ -7,10 +7,11 @@ from typing import Unpack
 
 import polars as pl
 
+from isolux.io.frames import FORMATS
 from isolux.predictions._labels.reading import LabelOptions, read_labels
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import FormatInfo, Reference
 
-INFO = Info(
+INFO = FormatInfo(
     title="CSV",
     summary="Comma-separated text in UTF-8, plain or gzipped: a line of names, then a row a"
     " judgement.",
@@ -24,6 +25,7 @@ INFO = Info(
         ),
     ),
     assumptions=("every cell is text until a score is asked for",),
+    suffixes=FORMATS["csv"],
 )
 
 

@@ -1,4 +1,4 @@
-"""Embeddings: a NumPy array with a list of ids beside it, or a table with a column of vectors.
+"""Embeddings: a NumPy array and a file with a list of ids, or a table with a column of vectors.
 
 What a face recogniser or an image encoder gave for each picture; the tasks of verification and
 retrieval compare them. Arrays are read without pickle, so a file can hold numbers and nothing else.
@@ -16,13 +16,14 @@ from isolux.io.cells import row_of
 from isolux.io.frames import FORMATS, read_table
 from isolux.io.ids import ID_COLUMNS, ids_of
 from isolux.predictions._detections import model_name
+from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import FormatInfo, Reference
 from isolux.vocabulary.tables import EMBEDDINGS, check
 
-INFO = Info(
+INFO = FormatInfo(
     title="Embeddings",
-    summary="Vectors as a NumPy array with a file of ids beside it, or as a column of lists in"
+    summary="Vectors as a NumPy array with a file of ids, or as a column of lists in"
     " Parquet, Arrow or JSON lines.",
     references=(
         Reference(
@@ -36,9 +37,12 @@ INFO = Info(
         "row k of the array is of line k of the ids",
         "single precision is enough: vectors are kept in it",
     ),
+    suffixes=(".npy",),
+    columns=True,
 )
 
 _COLUMNS = ("embedding", "embeddings", "vector", "feature", "features")
+_MAGIC = b"\x93NUMPY"
 _BESIDE = ("{}.ids.txt", "{}_ids.txt", "{}.ids.csv", "{}_ids.csv", "{}.ids.npy", "{}_ids.npy")
 
 
@@ -60,7 +64,7 @@ def read(
         The model's name; not given: the table's column ``model``, else the file's name.
     ids : str or Path, optional
         For ``.npy``: who each row is of, as text (one id a line), ``.npy`` or a table. Not given:
-        looked for beside the array, as ``<name>.ids.txt``, ``<name>_ids.txt``, the same with
+        looked for next to the array, as ``<name>.ids.txt``, ``<name>_ids.txt``, the same with
         ``.csv`` and ``.npy``.
     id : str, optional
         The column of ids in a table; not given: the first there is of ``id``, ``instance_id``,
@@ -144,13 +148,13 @@ def _array(path: Path, where: str) -> npt.NDArray[np.generic]:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # a damaged header raises whatever tokenize, ast and mmap do
         raise FileError(
-            "this is no array of numbers",
+            "this is not an array of numbers",
             expected="what numpy.save writes, without Python objects",
             found=(str(error).splitlines() or [type(error).__name__])[0][:120],
             where=where,
         ) from error
     if not isinstance(array, np.ndarray):
-        raise FileError("this is no single array", found=type(array).__name__, where=where)
+        raise FileError("this is not a single array", found=type(array).__name__, where=where)
     return array
 
 
@@ -160,7 +164,7 @@ def _beside(path: Path, where: str) -> Path:
     if found is None:
         raise FileError(
             "nothing says whom the vectors are of",
-            expected=f"a file of ids beside it: {names[0]}, {names[2]} or {names[4]}",
+            expected=f"a file of ids next to it: {names[0]}, {names[2]} or {names[4]}",
             where=where,
             hint="name it with --ids (ids=…): one id a line, in the order of the rows",
         )
@@ -264,3 +268,19 @@ def _refuse_infinite(finite: npt.NDArray[np.bool_], where: str) -> None:
             where=place(where, row + 1),
             hint="leave out those whom the model gave no vector: they count as not answered",
         )
+
+
+def misfit(seen: Seen) -> str | None:
+    r"""Say why these are no embeddings; None: they are.
+
+    Examples
+    --------
+    >>> misfit(Seen(Path("net.npy"), "file", b"\x93NUMPY\x01\x00"))
+    >>> misfit(Seen(Path("net.csv"), "table", columns=("id", "label")))
+    "it has no column 'embedding', 'embeddings', 'vector', 'feature' or 'features'"
+    """
+    if seen.kind == "table":
+        *first, last = map(repr, _COLUMNS)
+        found = any(name in seen.columns for name in _COLUMNS)
+        return None if found else f"it has no column {', '.join(first)} or {last}"
+    return None if seen.head.startswith(_MAGIC) else "it does not begin as a NumPy array does"

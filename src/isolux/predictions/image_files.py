@@ -16,16 +16,18 @@ import polars as pl
 
 from isolux.io.frames import read_table
 from isolux.io.ids import ID_COLUMNS, ids_of
-from isolux.io.image_tables import ARCHIVED, FHIBE_API, IMAGE_FILES
+from isolux.io.image_tables import ARCHIVED, FHIBE_API, IMAGE_FILES, holds_images
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.paths import inside
 from isolux.io.tar import is_tar, tar_files
 from isolux.predictions._detections import model_name
+from isolux.predictions._parts import mostly_parts
+from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import FileError, UnknownNameError, place
-from isolux.vocabulary.info import Info
+from isolux.vocabulary.info import FormatInfo
 from isolux.vocabulary.tables import check
 
-INFO = Info(
+INFO = FormatInfo(
     title="Pictures",
     summary="A folder or tar archive of pictures, named by the person or image that each is of, or"
     " a table with their ids and paths.",
@@ -33,6 +35,8 @@ INFO = Info(
         replace(FHIBE_API, place="docs/task_specifics.md, face encoding and face super resolution"),
     ),
     assumptions=("a person without a file was given no picture",),
+    folders=True,
+    columns=True,
 )
 
 
@@ -179,3 +183,20 @@ def _of_table(path: Path, column: str | None, root: str | None) -> pl.DataFrame:
         files.append(f"{found}{parted}{member}")
     own = [frame["model"]] if "model" in frame.columns else []
     return pl.DataFrame([ids_of(frame, named, where), pl.Series("uri", files), *own])
+
+
+def misfit(seen: Seen) -> str | None:
+    """Say why these are no pictures of people; None: they are.
+
+    Examples
+    --------
+    >>> misfit(Seen(Path("net"), "folder", names=("7.png", "8.png")))
+    >>> misfit(Seen(Path("net"), "folder", names=("7_hair.png", "notes.txt")))
+    'most of its pictures are named after parts of a face'
+    """
+    if seen.kind == "table":
+        return None if holds_images(seen.columns) else "it has no columns of ids and 'uri'"
+    if not seen.pictures:
+        return "it holds no pictures"
+    parts = mostly_parts(seen.pictures)
+    return "most of its pictures are named after parts of a face" if parts else None

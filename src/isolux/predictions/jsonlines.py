@@ -7,10 +7,11 @@ from typing import Unpack
 
 import polars as pl
 
+from isolux.io.frames import FORMATS
 from isolux.predictions._labels.reading import LabelOptions, read_labels
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import FormatInfo, Reference
 
-INFO = Info(
+INFO = FormatInfo(
     title="JSON lines",
     summary="A JSON object a line, arrays for several answers of one judgement.",
     references=(
@@ -27,6 +28,7 @@ INFO = Info(
         ),
     ),
     assumptions=("a name holds lists in every line or in none",),
+    suffixes=FORMATS["jsonlines"],
 )
 
 

@@ -7,10 +7,11 @@ from typing import Unpack
 
 import polars as pl
 
+from isolux.io.frames import FORMATS
 from isolux.predictions._labels.reading import LabelOptions, read_labels
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import FormatInfo, Reference
 
-INFO = Info(
+INFO = FormatInfo(
     title="Parquet",
     summary="Apache Parquet: typed columns, lists for several answers of one judgement.",
     references=(
@@ -21,6 +22,7 @@ INFO = Info(
         ),
     ),
     assumptions=("a list of scores runs in parallel to the list of answers",),
+    suffixes=FORMATS["parquet"],
 )
 
 

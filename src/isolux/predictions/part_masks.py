@@ -15,11 +15,13 @@ import polars as pl
 from isolux.io.paths import inside
 from isolux.io.tar import is_tar
 from isolux.predictions._detections import model_name
+from isolux.predictions._parts import PARTS, mostly_parts
+from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import FormatInfo, Reference
 from isolux.vocabulary.tables import PART_MASK_FILES, check
 
-INFO = Info(
+INFO = FormatInfo(
     title="Part masks",
     summary="A folder of pictures <image>_<part>.png or <image>/<part>.png, white where the part"
     " is, as CelebAMask-HQ publishes and face parsers write them.",
@@ -33,19 +35,11 @@ INFO = Info(
         ),
     ),
     assumptions=("a part without a file is not in the image",),
+    folders=True,
 )
 
-PARTS = (
-    "skin", "nose", "eye_g", "l_eye", "r_eye", "l_brow", "r_brow", "l_ear", "r_ear", "mouth",
-    "u_lip", "l_lip", "hair", "hat", "ear_r", "neck_l", "neck", "cloth",
-)  # fmt: skip
-"""CelebAMask-HQ's parts in the order of its labels, 1 to 18; 0 is the background.
-
-Some parsers that were trained on it number them in another order.
-"""
-
 _FURTHER = ("background", "combined")
-"""What FHIBE's folders hold beside the parts: what none covers, and all labels in one picture."""
+"""What FHIBE's folders hold in addition to the parts: what none covers, and all labels."""
 
 
 def read(
@@ -60,7 +54,7 @@ def read(
     model : str, optional
         The model's name; not given: the folder's.
     parts : sequence of str
-        The names of parts, beside ``background`` and ``combined`` (a picture with the number of
+        The names of parts, other than ``background`` and ``combined`` (a picture with the number of
         each pixel's part); the longest that a file's name ends in is the one.
 
     Returns
@@ -163,3 +157,18 @@ def _named(files: pl.Series, parts: Sequence[str], root: Path) -> pl.DataFrame:
             hint="name the parts (parts=…), or keep other pictures elsewhere",
         )
     return frame
+
+
+def misfit(seen: Seen) -> str | None:
+    """Say why these are no masks of parts; None: they are.
+
+    Examples
+    --------
+    >>> misfit(Seen(Path("net"), "folder", names=("7_hair.png", "notes.txt")))
+    >>> misfit(Seen(Path("net"), "folder", names=("7.png", "8.png")))
+    'at most half of its pictures are named after parts of a face (_skin.png, …)'
+    """
+    if not seen.pictures:
+        return "it holds no pictures"
+    said = "at most half of its pictures are named after parts of a face (_skin.png, …)"
+    return None if mostly_parts(seen.pictures) else said

@@ -7,10 +7,11 @@ from typing import Unpack
 
 import polars as pl
 
+from isolux.io.frames import FORMATS
 from isolux.predictions._labels.reading import LabelOptions, read_labels
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import FormatInfo, Reference
 
-INFO = Info(
+INFO = FormatInfo(
     title="TSV",
     summary="Tab-separated text in UTF-8, plain or gzipped: a line of names, then a row a"
     " judgement.",
@@ -26,6 +27,7 @@ INFO = Info(
         "every cell is text until a score is asked for",
         "a cell that holds a tab is quoted as in CSV",
     ),
+    suffixes=FORMATS["tsv"],
 )
 
 

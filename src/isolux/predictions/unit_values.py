@@ -16,13 +16,14 @@ import polars as pl
 from isolux.io.cells import as_numbers, as_text, row_of
 from isolux.io.frames import read_table
 from isolux.io.ids import ID_COLUMNS, ids_of
-from isolux.io.image_tables import FHIBE_API, UNIT_VALUES, VALUE_COLUMNS
+from isolux.io.image_tables import FHIBE_API, UNIT_VALUES, VALUE_COLUMNS, holds_values
 from isolux.predictions._detections import model_name
+from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
-from isolux.vocabulary.info import Info
+from isolux.vocabulary.info import FormatInfo
 from isolux.vocabulary.tables import check
 
-INFO = Info(
+INFO = FormatInfo(
     title="Values computed elsewhere",
     summary="A table (CSV, Parquet, …) with one row a person or image and a column for each metric"
     " that another program measured.",
@@ -31,6 +32,7 @@ INFO = Info(
         "what a column holds was measured as its name says: nothing here can check it",
         "an empty cell means that nothing was measured",
     ),
+    columns=True,
 )
 
 
@@ -71,8 +73,8 @@ def read(
     UnknownNameError
         No column of ids or of values, with near names.
     TableError
-        A cell that is no number, one infinite that is no PSNR, an id that occurs twice; with the
-        row from 1.
+        A cell that is not a number, an infinite value of another metric than PSNR, an id that
+        occurs twice; with the row from 1.
 
     Examples
     --------
@@ -163,3 +165,16 @@ def _numbers(cells: pl.Series, where: str, *, psnr: pl.Series) -> pl.Series:
             where=place(where, row + 1, cells.name),
         )
     return numbers
+
+
+def misfit(seen: Seen) -> str | None:
+    """Say why these are no values computed elsewhere; None: they are.
+
+    Examples
+    --------
+    >>> misfit(Seen(Path("net.csv"), "table", columns=("id", "psnr")))
+    >>> misfit(Seen(Path("net.csv"), "table", columns=("id", "label", "psnr")))
+    'it has answers, or no column of a known metric'
+    """
+    known = holds_values(seen.columns)
+    return None if known else "it has answers, or no column of a known metric"

@@ -69,7 +69,7 @@ def _line(row: Mapping[str, Any], *, several: bool) -> Line:
 
 
 def metric_of(task: str, name: str) -> Metric:
-    """Return the task's declaration of a metric, or a neutral one where nobody declares it."""
+    """Return the task's declaration of a metric, or a neutral one where none is declared."""
     info = _task(task)
     for metric in info.metrics if info else ():
         if metric.name == name:

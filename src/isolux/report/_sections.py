@@ -11,7 +11,8 @@ import polars as pl
 from isolux.disparity.kinds import kind_info
 from isolux.groups import natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
-from isolux.report._lines import LINE, LineKey, key_of
+from isolux.report._lines import LineKey, key_of
+from isolux.report._pairs import Rows, detectable, keyed, largest_pairs, lead, pair_counts
 from isolux.report.document import (
     AttributeSection,
     Block,
@@ -27,9 +28,6 @@ from isolux.report.document import (
 
 __all__ = ["Context", "arranged_names", "estimate_of", "sections_of"]
 
-PAIRS_SHOWN = 10
-"""Pairs printed for each metric; all of them are in disparities.parquet."""
-
 _OF_ATTRIBUTE = {
     "any_difference": "any_difference",
     "noise_corrected_sd": "tau",
@@ -41,8 +39,6 @@ _OF_ATTRIBUTE = {
     "worst_group": "worst",
 }
 _OF_PAIRS = ("difference", "ratio", "log_ratio", "difference_to_overall")
-
-_Rows = dict[tuple[Any, ...], list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +69,17 @@ def sections_of(
     group_metrics: pl.DataFrame, disparities: pl.DataFrame, context: Context
 ) -> tuple[AttributeSection, ...]:
     """Return a section for each attribute, in the order in which they were asked for."""
-    groups = _keyed(group_metrics, "attribute")
+    groups = keyed(group_metrics, "attribute")
     kind = pl.col("kind")
     everything = _Everything(
         groups=groups,
-        to_overall=_keyed(disparities.filter(kind == "difference_to_overall"), "attribute"),
-        spreads=_keyed(disparities.filter(kind.is_in(list(_OF_ATTRIBUTE))), "attribute"),
-        pairs=_largest_pairs(disparities),
-        counts=_pair_counts(disparities),
-        detectable=_detectable(disparities),
+        to_overall=keyed(disparities.filter(kind == "difference_to_overall"), "attribute"),
+        spreads=keyed(disparities.filter(kind.is_in(list(_OF_ATTRIBUTE))), "attribute"),
+        pairs=largest_pairs(disparities),
+        counts=pair_counts(disparities),
+        detectable=detectable(disparities),
         named=_named(disparities, context),
-        widest=_widest(group_metrics, disparities, context.alpha),
+        lead=lead(group_metrics, disparities, context.alpha),
     )
     attributes = group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
     return tuple(
@@ -94,89 +90,19 @@ def sections_of(
 
 @dataclass(frozen=True, slots=True)
 class _Everything:
-    groups: _Rows
-    to_overall: _Rows
-    spreads: _Rows
-    pairs: _Rows
+    groups: Rows
+    to_overall: Rows
+    spreads: Rows
+    pairs: Rows
     counts: Mapping[tuple[Any, ...], int]
     detectable: Mapping[tuple[Any, ...], tuple[float | None, float | None]]
     named: Mapping[str, tuple[NamedMeasure, ...]]
-    widest: _Rows
-
-
-def _keyed(frame: pl.DataFrame, *more: str) -> _Rows:
-    found: _Rows = {}
-    for row in frame.iter_rows(named=True):
-        found.setdefault((*key_of(row), *(row[name] for name in more)), []).append(row)
-    return found
-
-
-_BLOCK = ("model", "task", "metric", "threshold", "attribute")
+    lead: Rows
 
 
 def _block_key(line: LineKey, attribute: str) -> tuple[Any, ...]:
     model, task, metric, _, threshold = line
     return (model, task, metric, threshold, attribute)
-
-
-def _largest_pairs(disparities: pl.DataFrame) -> _Rows:
-    ratios = disparities.filter(pl.col("kind") == "ratio").select(
-        *LINE, "attribute", "group_a", "group_b", ratio="value"
-    )
-    largest = (
-        disparities.filter(pl.col("kind") == "difference")
-        .with_columns(_size=pl.col("value").abs())
-        .sort("_size", descending=True, nulls_last=True, maintain_order=True)
-        .group_by(_BLOCK, maintain_order=True)
-        .head(PAIRS_SHOWN)
-        .join(
-            ratios,
-            on=[*LINE, "attribute", "group_a", "group_b"],
-            how="left",
-            nulls_equal=True,
-            maintain_order="left",
-        )
-    )
-    found: _Rows = {}
-    for row in largest.iter_rows(named=True):
-        found.setdefault(tuple(row[name] for name in _BLOCK), []).append(row)
-    return found
-
-
-def _widest(group_metrics: pl.DataFrame, disparities: pl.DataFrame, alpha: float) -> _Rows:
-    """Find the pair farthest apart beyond chance: of people whose values are known."""
-    unknown = group_metrics.filter(pl.col("values").list.contains(UNKNOWN))
-    unnamed = unknown.select("attribute", "group").unique()
-    pairs = disparities.filter(
-        (pl.col("kind") == "difference")
-        & (pl.col("status") == "ok")
-        & (pl.col("p_adjusted") <= alpha)
-    )
-    for side in ("group_a", "group_b"):
-        pairs = pairs.join(
-            unnamed, left_on=["attribute", side], right_on=unnamed.columns, how="anti"
-        )
-    ranked = pairs.with_columns(ratio=pl.lit(None, pl.Float64)).sort(
-        pl.col("value").abs(), "group_a", "group_b", descending=[True, False, False]
-    )
-    return _keyed(ranked.unique([*LINE, "attribute"], keep="first"), "attribute")
-
-
-def _pair_counts(disparities: pl.DataFrame) -> dict[tuple[Any, ...], int]:
-    counted = disparities.filter(pl.col("kind") == "difference").group_by(_BLOCK).len("n")
-    return {tuple(row[:-1]): row[-1] for row in counted.select(*_BLOCK, "n").iter_rows()}
-
-
-def _detectable(
-    disparities: pl.DataFrame,
-) -> dict[tuple[Any, ...], tuple[float | None, float | None]]:
-    ends = (
-        disparities.filter(pl.col("kind") == "difference")
-        .group_by(*LINE, "attribute")
-        .agg(low=pl.col("detectable").min(), high=pl.col("detectable").max())
-        .select(*LINE, "attribute", "low", "high")
-    )
-    return {tuple(row[:-2]): (row[-2], row[-1]) for row in ends.iter_rows()}
 
 
 def _named(disparities: pl.DataFrame, context: Context) -> dict[str, tuple[NamedMeasure, ...]]:
@@ -222,7 +148,7 @@ def _section(
             for block, members in blocks.items()
         ),
         named=everything.named.get(attribute, ()),
-        widest=next(map(_pair, everything.widest.get((*keys[0], attribute), ())), None),
+        lead=next(map(_pair, everything.lead.get((*keys[0], attribute), ())), None),
     )
 
 
@@ -345,7 +271,7 @@ def _verdict(
 ) -> Verdict:
     (key, main), *others = tables.items()
     judged = [row for row in main.rows if row.estimate.judged]
-    # People of whom nobody knows the value are no group that a model serves worst.
+    # People whose value is unknown are not a group that a model can serve worst.
     named = [row for row in judged if UNKNOWN not in row.values] or judged
     sign = -1.0 if main.line.direction == "lower" else 1.0
     ranked = sorted(named, key=lambda row: sign * (row.estimate.value or 0.0))
@@ -377,7 +303,7 @@ def _verdict(
 
 
 def _unlike(tables: Sequence[LineTable]) -> list[LineTable]:
-    """Leave out lines that say what an earlier one says: who was missed, beside who was found."""
+    """Leave out lines that repeat an earlier one: people missed after people found."""
     seen: set[tuple[float, ...]] = set()
     kept = []
     for table in tables:

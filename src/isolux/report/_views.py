@@ -1,4 +1,4 @@
-"""What stands beside each disparity of a detector: curves over overlaps, people by size.
+"""What is shown with each disparity of a detector: curves over overlaps, people by size.
 
 Read from the tables of two analyses (``overlap_curves``, ``breakdown``) in a run's record, and
 arranged by attribute. Nothing is measured here.
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 BESIDE = ("overlap_curves", "breakdown")
-"""Analyses whose tables stand beside the attributes, and in no section of their own."""
+"""Analyses whose tables are shown with the attributes, in no section of their own."""
 
 _Row = Mapping[str, Any]
 
@@ -61,7 +61,7 @@ class StratumCell:
 
 @dataclass(frozen=True, slots=True)
 class BreakdownRow:
-    """One group: a cell for each stratum, None where nobody is."""
+    """One group: a cell for each stratum, None where it has no people."""
 
     group: str
     cells: tuple[StratumCell | None, ...]
@@ -69,7 +69,7 @@ class BreakdownRow:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """The groups of one attribute, divided by size or by how much of somebody is hidden."""
+    """The groups of one attribute, divided by size or by how much of a person is hidden."""
 
     by: str
     metric: str

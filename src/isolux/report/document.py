@@ -20,6 +20,7 @@ __all__ = [
     "AttributeSection",
     "Audited",
     "Block",
+    "Caution",
     "Estimate",
     "FindingRow",
     "GroupRow",
@@ -205,7 +206,9 @@ class Verdict:
 class AttributeSection:
     """Everything about one attribute or intersection; the first block's first table is the main.
 
-    ``widest`` is the pair of named groups farthest apart beyond chance on the main line, if any.
+    ``lead`` is the pair of known groups that speaks for the attribute on the main line: large
+    groups first, then how far the interval keeps from 0; None where no pair differs beyond chance.
+    ``unknown`` says how far people whose value is unknown could move that pair's difference.
     """
 
     attribute: str
@@ -217,7 +220,8 @@ class AttributeSection:
     verdict: Verdict
     blocks: tuple[Block, ...]
     named: tuple[NamedMeasure, ...] = ()
-    widest: PairRow | None = None
+    lead: PairRow | None = None
+    unknown: str = ""
     curves: tuple[Curve, ...] = ()
     breakdowns: tuple[Breakdown, ...] = ()
 
@@ -292,6 +296,14 @@ class Audited:
 
 
 @dataclass(frozen=True, slots=True)
+class Caution:
+    """What a reader must know before the numbers: a headline, then the rest."""
+
+    headline: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Setting:
     """One field of the audit's spec; ``changed`` is whether it departs from the default."""
 
@@ -321,7 +333,7 @@ class ReferenceRow:
 
 @dataclass(frozen=True, slots=True)
 class PlantedRow:
-    """A truth planted in synthetic data beside what the audit found."""
+    """A planted truth of synthetic data, with what the audit found."""
 
     what: str
     unit: str
@@ -367,7 +379,11 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A whole report."""
+    """A whole report.
+
+    ``cautions`` are read before the numbers: the people are synthetic; undetected people count as
+    mistakes.
+    """
 
     title: str
     answer: str
@@ -386,3 +402,4 @@ class Summary:
     warnings: tuple[str, ...]
     references: tuple[ReferenceRow, ...]
     limits: tuple[str, ...]
+    cautions: tuple[Caution, ...] = ()

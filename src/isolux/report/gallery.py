@@ -1,7 +1,7 @@
-"""The worst misses of each group as pictures: a page of its own, beside the report and never in it.
+"""The worst misses of each group as pictures: a page of its own, never part of the report.
 
 Off unless asked for. Pictures of people may be shown only where the dataset's licence says so, or
-where somebody who answers for it states that they may; and whoever withdraws their consent must
+where the user states that they may; and a person who withdraws their consent must
 not live on in a report: the page is one file that can be deleted, says whom it shows, and is made
 from the dataset as it is now, so that people who have left it are not shown.
 """
@@ -23,6 +23,7 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.io import write_text
 from isolux.io.images import read_image
 from isolux.io.paths import inside
+from isolux.io.record_paths import unrooted
 from isolux.report.document import Line
 from isolux.report.html import page
 from isolux.report.summary import summarise_record
@@ -91,7 +92,7 @@ def write_gallery(
     run : Run
         A finished audit; its first metric decides who fared worst, equal ones by the larger box.
     dataset : Dataset
-        The people, read again: whoever is no longer among them is not shown.
+        The people, read again: a person who is no longer among them is not shown.
     path : str or Path
         The page to write: one file, and nothing besides.
     images : str or Path
@@ -99,7 +100,7 @@ def write_gallery(
     per_group : int
         Pictures of each group, at most.
     may_show : bool
-        Somebody states that these pictures may be shown, whatever the licence says.
+        The user states that these pictures may be shown, whatever the licence says.
 
     Returns
     -------
@@ -108,21 +109,23 @@ def write_gallery(
     Raises
     ------
     SpecError
-        The licence does not permit it and nobody stated that they may; nothing to show.
+        The licence does not permit it and the user did not state that they may; nothing to show.
     FileError
         There is no such folder. A picture that is missing or damaged is left out and counted.
     OutputError
         The page cannot be written.
     """
     if per_group < 1:
-        raise SpecError("a gallery of nobody", expected="1 or more a group", found=str(per_group))
+        raise SpecError(
+            "a gallery without people", expected="1 or more a group", found=str(per_group)
+        )
     _refuse_unless_permitted(dataset.info, may_show=may_show)
     root = Path(images).expanduser()
     if not root.is_dir():
         raise FileError("there is no such folder of images", where=str(root))
     base, context = summarise_record(run)
     if not context.lines:
-        raise SpecError("nothing was scored, so there is nobody to show", expected="a metric")
+        raise SpecError("nothing was scored, so there are no people to show", expected="a metric")
     key, line = next(iter(context.lines.items()))
     worst = _worst(run, dataset, dict(zip(("model", "task", "metric"), key, strict=False)), line)
     drawn = _Drawn(root)
@@ -158,7 +161,7 @@ def _refuse_unless_permitted(info: DatasetInfo, *, may_show: bool) -> None:
         "this dataset's licence does not say that its pictures may be shown",
         expected="a licence such as CC BY, or your own statement that you may show them",
         found=f"{said}; {info.withdrawal}" if info.withdrawal else said,
-        hint="if you may, say so with --i-may-show-these-images; delete the page when somebody "
+        hint="if you may, say so with --i-may-show-these-images; delete the page when a person "
         "withdraws",
     )
 
@@ -183,7 +186,8 @@ def _worst(run: Run, dataset: Dataset, key: dict[str, Any], line: Line) -> pl.Da
     return (
         members.select("attribute", "group", "unit_id")
         .join(scores, on="unit_id", maintain_order="left")
-        .join(people, on="unit_id", maintain_order="left")
+        # A person who has left the dataset since is in no picture, no count and no list of ids.
+        .join(people, on="unit_id", how="inner", maintain_order="left")
         .with_columns(
             _sense=pl.col("value") if not falling else -pl.col("value"),
         )
@@ -237,7 +241,7 @@ class _Drawn:
 
 
 def _thumbnail(pixels: Any, box: Sequence[float | None]) -> Image:
-    """Cut out the person with some of what is around, and draw the box: white beside black."""
+    """Cut out the person with some of what is around, and draw the box: white next to black."""
     from PIL import Image, ImageDraw
 
     image = Image.fromarray(pixels)
@@ -270,8 +274,9 @@ def _data(image: Image) -> str:
 
 def _changed(run: Run, dataset: Dataset) -> list[str]:
     before = dict(run.record.get("inputs") or {})
-    if any(before.get(file, digest) != digest for file, digest in dataset.inputs.items()):
-        return ["The dataset has changed since the audit; whoever has left it is not shown."]
+    now = {**unrooted(dict(dataset.inputs)), **dataset.inputs}  # as either kind of record names it
+    if any(before.get(file, digest) != digest for file, digest in now.items()):
+        return ["The dataset has changed since the audit; people who have left it are not shown."]
     return []
 
 

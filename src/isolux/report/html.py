@@ -1,6 +1,6 @@
 """The report as one HTML file: it works offline, asks the network for nothing, and prints.
 
-``render`` turns a ``Summary`` into text, ``write_report`` writes it beside the run's tables. All
+``render`` turns a ``Summary`` into text, ``write_report`` writes it into the run's folder. All
 values pass through autoescaping templates. Should a name ever get through, the page's own policy
 still forbids it to do anything: no request, and no script or style but the two that are hashed.
 """
@@ -19,8 +19,8 @@ from isolux.report import figures, wording
 from isolux.report._lines import lowered
 from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
+from isolux.report.summary import FINDINGS_LEAD, summarise
 from isolux.report.summary import answer as _answer
-from isolux.report.summary import summarise
 from isolux.vocabulary.containers import Run
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ CLASS_ROWS_SHOWN = 60
 """Rows printed of a table with a row for each class and group."""
 LINES_SHOWN = 20
 """Lines whose measures of spread are printed for one attribute; all are in disparities.parquet."""
+FOLDED_FROM = 12
+"""A table of more groups is folded: ten skin tones with lighter and darker stay in sight."""
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -170,6 +172,8 @@ def _environment() -> Environment:
     environment.tests["p_column"] = lambda name: "p" in str(name).replace("_", " ").split()
     environment.tests["search_p"] = lambda claim: " p = " in claim or " p < " in claim
     environment.globals |= {
+        "FINDINGS_LEAD": FINDINGS_LEAD,
+        "FOLDED_FROM": FOLDED_FROM,
         "SHAPE": wording.SHAPE,
         "STATUS_WORDS": wording.STATUS_WORDS,
         "interval": wording.interval,
@@ -186,7 +190,7 @@ def _printable(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of one table that are printed, how many there are, and how many hold nobody."""
+    """The rows of one table that are printed, how many there are, and how many have no people."""
 
     rows: list[tuple[LineTable, GroupRow]]
     total: int
@@ -196,7 +200,7 @@ class Rows:
 def rows_shown(block: Block) -> Rows:
     """Choose the rows of a long table: those furthest from everyone, in the table's own order.
 
-    Class by class most groups hold nobody of most classes: those rows are only counted.
+    Class by class most groups have no people of most classes: those rows are only counted.
     """
     every = [(table, row) for table in block.tables for row in table.rows]
     several = len(block.tables) > 1

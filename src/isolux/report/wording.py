@@ -48,7 +48,7 @@ SHAPE: dict[str, str] = {
     Status.UNDEFINED: "÷",
     Status.NOT_SCORED: NOTHING,
 }
-"""A mark for each status, so that none is told by colour alone."""
+"""A mark for each status, so that no status is shown by colour alone."""
 
 STATUS_WORDS: dict[str, str] = {
     Status.OK: "sound",
@@ -255,7 +255,7 @@ def decimals(cells: Sequence[object]) -> int:
 def cell_text(cell: str | float | None, places: int | None = None) -> str:
     """Say a cell of a paper's table: numbers with few decimals, counts whole, – for nothing.
 
-    ``places`` are those of its column; none: chosen by the number itself.
+    ``places`` are those of its column; by default the number itself decides.
 
     Examples
     --------

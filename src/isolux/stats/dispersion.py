@@ -32,7 +32,7 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import InputError, SpecError
 
-__all__ = ["Dispersion", "generalised_q", "noise_corrected_sd", "pooled_covariance"]
+__all__ = ["Dispersion", "noise_corrected_sd", "pooled_covariance"]
 
 # A direction in which nothing varies (one group counted twice) has variance 0 and, by rounding,
 # a difference of 1e-17: their ratio is noise. Variances below this share of the largest are 0.
@@ -225,45 +225,6 @@ def pooled_covariance(covariance: npt.ArrayLike, sizes: npt.ArrayLike) -> FloatA
     np.fill_diagonal(correlation, np.where(judged, 1.0, np.nan))
     scale = np.sqrt(per_unit / np.where(judged, n, np.nan))
     return np.asarray(correlation * np.outer(scale, scale), dtype=np.float64)
-
-
-def generalised_q(
-    values: npt.ArrayLike, covariance: npt.ArrayLike, tau: npt.ArrayLike = 0.0
-) -> FloatArray:
-    """Return the generalised Q statistic at given values of tau.
-
-    Parameters
-    ----------
-    values : array_like [g]
-        The groups' values, in the metric's unit; NaN: left out.
-    covariance : array_like [g, g]
-        Covariance of their errors.
-    tau : array_like
-        Standard deviations between groups to try, at least 0, in the metric's unit.
-
-    Returns
-    -------
-    ndarray, shape of ``tau``
-        At least 0, falling in tau; at the true tau it follows a chi-squared law with g - 1
-        degrees of freedom. NaN where fewer than two groups are judged.
-
-    Raises
-    ------
-    InputError
-        As ``noise_corrected_sd``.
-
-    Examples
-    --------
-    Two groups 3 apart, each with variance 1, tau² = .5: 3² / (2 + 2 x .5) = 3.
-
-    >>> generalised_q([0, 3], [[1, 0], [0, 1]], 0.5**0.5).round(6).item()
-    3.0
-    """
-    y, s, _ = _judged(values, covariance, None)
-    squared = np.asarray(tau, dtype=np.float64) ** 2
-    if y.size < 2:
-        return np.full(squared.shape, np.nan)
-    return _q(*_contrasts(y, s), squared)
 
 
 def _judged(

@@ -1,10 +1,9 @@
-"""Frequent itemsets and association rules: which things occur together, and how often.
+"""Frequent itemsets: which things occur together, and how often.
 
 ``rows [n, p]`` of true and false go in: row i holds item j. FP-growth (Han, Pei & Yin 2000),
 Apriori and Eclat all give the same answer, the sets of items that enough rows hold; this file gives
 it by AND and population counts on columns of bits, exactly, and some thousand times faster than a
-tree of Python objects. Rules, their measures and which of them say nothing new follow from the
-counts alone.
+tree of Python objects. Which sets say nothing new follows from the counts alone.
 
 References
 ----------
@@ -20,7 +19,6 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +29,6 @@ from isolux.vocabulary.errors import InputError, SpecError
 
 __all__ = [
     "Itemsets",
-    "Rules",
-    "association_rules",
     "best_part",
     "frequent_itemsets",
     "itemset_counts",
@@ -64,33 +60,6 @@ class Itemsets:
     def support(self) -> FloatArray:
         """Share of the rows that hold each set ``[k]``, 0 to 1."""
         return self.count / self.n_rows
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """Rules "who has the antecedent has the consequent", by the places of their itemsets.
-
-    Parameters
-    ----------
-    antecedent, consequent, whole : [r] int
-        Places in the itemsets that the rules were made of.
-    support : [r] float
-        Share of rows that hold both.
-    confidence : [r] float
-        Share of the antecedent's rows that hold the consequent, 0 to 1.
-    lift : [r] float
-        Confidence by the consequent's own share: 1 where one tells nothing about the other.
-    leverage : [r] float
-        Support less what it were if one told nothing about the other.
-    """
-
-    antecedent: IntArray
-    consequent: IntArray
-    whole: IntArray
-    support: FloatArray
-    confidence: FloatArray
-    lift: FloatArray
-    leverage: FloatArray
 
 
 def least_count(n_rows: int, min_support: float) -> int:
@@ -203,52 +172,6 @@ def itemset_counts(rows: npt.NDArray[np.bool_], members: npt.NDArray[np.int32]) 
         last = np.uint64((1 << over) - 1) if over else ~np.uint64(0)
         count_sets(_packed(rows), last, np.ascontiguousarray(members, np.int32), count)
     return count
-
-
-def association_rules(itemsets: Itemsets, *, min_confidence: float = 0.8) -> Rules:
-    """Part every itemset in two in every way, and keep the rules that hold often enough.
-
-    Parameters
-    ----------
-    itemsets : Itemsets
-        With all subsets of each set, as ``frequent_itemsets`` gives them.
-    min_confidence : float
-        Least share of the antecedent's rows that hold the consequent.
-
-    Returns
-    -------
-    Rules
-        As mlxtend's ``association_rules`` with ``metric="confidence"``, in another order.
-
-    Examples
-    --------
-    >>> rows = np.array([[1, 1], [1, 1], [0, 1], [0, 0]], dtype=bool)
-    >>> found = association_rules(frequent_itemsets(rows, min_support=0.25))
-    >>> found.antecedent.tolist(), found.consequent.tolist(), found.lift.round(3).tolist()
-    ([0], [1], [1.333])
-    """
-    places = _Places(itemsets.members)
-    size = itemsets.size
-    parts: list[IntArray] = []
-    for length in range(2, int(size.max(initial=0)) + 1):
-        whole = np.flatnonzero(size == length)
-        for taken in range(1, length):
-            for left in combinations(range(length), taken):
-                right = [d for d in range(length) if d not in left]
-                own = itemsets.members[whole]
-                a, c = places.of(own[:, list(left)]), places.of(own[:, right])
-                parts.append(np.stack([a, c, whole]))
-    places_of = np.concatenate(parts, axis=1) if parts else np.empty((3, 0), np.int64)
-    share = itemsets.support
-    a, c, whole = places_of
-    # Of counts, not of shares: .6 / .8 is below .75 in binary, 3 / 4 is not.
-    confidence = itemsets.count[whole] / itemsets.count[a]
-    kept = confidence >= min_confidence
-    a, c, whole, confidence = a[kept], c[kept], whole[kept], confidence[kept]
-    return Rules(
-        a, c, whole, share[whole], confidence, confidence / share[c],
-        share[whole] - share[a] * share[c],
-    )  # fmt: skip
 
 
 def best_part(itemsets: Itemsets, value: FloatArray, nothing: float) -> FloatArray:

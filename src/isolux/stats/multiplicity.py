@@ -6,8 +6,8 @@ stays NaN and does not count.
 
 Max-T (Westfall and Young) compares each |t| with the largest |t| of each simulated null world, so
 it knows how the tests depend on one another, which the others do not: where tests overlap it is
-the most powerful. The null is streamed: ``running_max`` folds blocks of tests into one number per
-replicate, ``step_down_max_t`` takes blocks of replicates. No caller holds tests x replicates.
+the most powerful. The null comes as one number a replicate, its largest |t|: no caller holds tests
+x replicates.
 
 A p-value of r replicates is ``(1 + #{null >= observed}) / (r + 1)`` (Phipson and Smyth 2010):
 the observed world is one of those that the null could have made, and no p is 0.
@@ -19,14 +19,12 @@ References
 .. [2] Benjamini, Y. and Hochberg, Y. (1995). Controlling the false discovery rate. Journal of
    the Royal Statistical Society B 57(1), 289-300.
 .. [3] Westfall, P. H. and Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley,
-   algorithms 2.5 (single-step) and 2.8 (step-down).
+   algorithm 2.5 (single-step).
 .. [4] Phipson, B. and Smyth, G. K. (2010). Permutation p-values should never be zero.
    Statistical Applications in Genetics and Molecular Biology 9(1), 39.
 """
 
 from __future__ import annotations
-
-from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -41,8 +39,6 @@ __all__ = [
     "holm",
     "max_t",
     "reached",
-    "running_max",
-    "step_down_max_t",
 ]
 
 # A replicate that repeats the observed world (the identity among sign flips) gives the observed
@@ -162,34 +158,6 @@ def reached(null: npt.ArrayLike, observed: npt.ArrayLike) -> npt.NDArray[np.bool
     return np.asarray(~np.isnan(bar) & ~(simulated < bar), dtype=np.bool_)
 
 
-def running_max(so_far: npt.ArrayLike | None, null_t: npt.ArrayLike) -> FloatArray:
-    """Fold one block of tests into the largest |t| of each replicate.
-
-    Parameters
-    ----------
-    so_far : array_like [r] or None
-        What earlier blocks gave; None before the first.
-    null_t : array_like [tests, r]
-        Null statistics of one block of tests on the same r replicates, signed or not. NaN (a
-        test that a replicate leaves undefined) takes no part. Leave out tests that are not in
-        the family.
-
-    Returns
-    -------
-    ndarray [r]
-        The largest |t|; 0 where a replicate defined none yet.
-
-    Examples
-    --------
-    >>> first = running_max(None, [[1.0, -3.0], [2.0, 0.5]])
-    >>> running_max(first, [[-2.5, float("nan")]]).tolist()
-    [2.5, 3.0]
-    """
-    block = np.abs(np.asarray(null_t, dtype=np.float64))
-    largest = np.fmax.reduce(block, axis=0, initial=0.0)
-    return largest if so_far is None else np.fmax(np.asarray(so_far, dtype=np.float64), largest)
-
-
 def max_t(observed_t: npt.ArrayLike, null_max_t: npt.ArrayLike) -> FloatArray:
     """Adjust by single-step max-T: the share of null worlds whose largest |t| reaches this one.
 
@@ -198,7 +166,7 @@ def max_t(observed_t: npt.ArrayLike, null_max_t: npt.ArrayLike) -> FloatArray:
     observed_t : array_like, any shape
         The statistics that were observed, signed or not; NaN: not tested.
     null_max_t : array_like [r]
-        The largest |t| over the family in each null replicate (see ``running_max``). NaN counts
+        The largest |t| over the family in each null replicate (see ``NullTest``). NaN counts
         as larger than everything.
 
     Returns
@@ -217,66 +185,6 @@ def max_t(observed_t: npt.ArrayLike, null_max_t: npt.ArrayLike) -> FloatArray:
     below = np.searchsorted(null, observed * (1.0 - _TIE), side="left")
     p = (1.0 + null.size - below) / (null.size + 1.0)
     return np.where(np.isnan(observed), np.nan, p)
-
-
-def step_down_max_t(
-    observed_t: npt.ArrayLike, null_t_blocks: Iterable[npt.ArrayLike]
-) -> FloatArray:
-    """Adjust by step-down max-T: each |t| against the largest of the tests not yet rejected.
-
-    Never larger than single-step, so it finds more; the family-wise error is kept where the
-    subset of true nulls is simulated as it would be alone (subset pivotality). Westfall and Young
-    (1993), algorithm 2.8. The critical value that ``detectable`` needs is the single step's.
-
-    Parameters
-    ----------
-    observed_t : array_like [m]
-        The statistics that were observed, signed or not; NaN: not tested.
-    null_t_blocks : iterable of array_like [m, b]
-        Null statistics of all m tests, a block of b replicates at a time; b may change. NaN
-        takes no part.
-
-    Returns
-    -------
-    ndarray [m]
-        Adjusted p-values, from 1 / (r + 1) to 1; NaN where not tested.
-
-    Raises
-    ------
-    InputError
-        If a block has not one row per test.
-
-    Notes
-    -----
-    Of m tests in falling order of |t|, the j-th is compared with the maximum over tests j to m.
-
-    Examples
-    --------
-    >>> null = [[1.0, 5.0, 0.0], [0.5, 0.5, 0.5]]
-    >>> step_down_max_t([4.0, 1.0], [null]).tolist()
-    [0.5, 0.5]
-    """
-    observed = np.abs(np.asarray(observed_t, dtype=np.float64))
-    tested = np.flatnonzero(~np.isnan(observed))
-    rising = tested[np.argsort(observed[tested], kind="stable")]
-    counts = np.zeros(rising.size, dtype=np.int64)
-    replicates = 0
-    for number, block in enumerate(null_t_blocks):
-        null = np.abs(np.asarray(block, dtype=np.float64))
-        if null.ndim != 2 or null.shape[0] != observed.size:
-            raise InputError(
-                "a block of null statistics does not fit the tests",
-                expected=f"{observed.size} rows, one per test, and a column per replicate",
-                found=f"shape {null.shape}",
-                where=f"block {number}",
-            )
-        successive = np.fmax.accumulate(null[rising], axis=0)
-        counts += np.count_nonzero(reached(successive, observed[rising, None]), axis=1)
-        replicates += null.shape[1]
-    p = np.full(observed.shape, np.nan)
-    stepped = np.maximum.accumulate(((1.0 + counts) / (replicates + 1.0))[::-1])[::-1]
-    p[rising] = stepped
-    return p
 
 
 def critical_value(null_max_t: npt.ArrayLike, alpha: float = 0.05) -> float:

@@ -107,7 +107,7 @@ def parts_of_cell(cell: str, height: int, width: int, where: str | None) -> Part
     Raises
     ------
     TableError
-        Text that holds no polygons, a point that is no number or leagues outside the image.
+        Text that holds no polygons, a point that is not a number or far outside the image.
     """
     of = _polygons(cell, where)
     sides = (np.full(len(of), side, np.int64) for side in (height, width))
@@ -144,7 +144,7 @@ def _segments(cell: str, where: str | None) -> list[_Segment]:
 
 
 def whole_people(dataset: Dataset, parts: Sequence[str] = ()) -> Dataset:
-    """Give everybody the union of their parts as their mask; null for who has none.
+    """Give everyone the union of their parts as their mask; null for people without parts.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def whole_people(dataset: Dataset, parts: Sequence[str] = ()) -> Dataset:
         Its instances have ``part_masks``, or ``segments`` and its images ``width`` and ``height``.
         Where both are given, ``part_masks`` count.
     parts : sequence of str
-        Only these are united; none: all.
+        Only these are united. Default: all.
 
     Returns
     -------
@@ -162,9 +162,9 @@ def whole_people(dataset: Dataset, parts: Sequence[str] = ()) -> Dataset:
     Raises
     ------
     SpecError
-        Nobody has parts.
+        No one has parts.
     UnknownNameError
-        Nobody has a part of that name.
+        No one has a part of that name.
     TableError
         Parts of one person in pictures of different sizes; as ``parts_of_list`` and
         ``parts_of_cell``.
@@ -186,7 +186,7 @@ def _wanted(dataset: Dataset, rows: pl.DataFrame, parts: Sequence[str]) -> list[
     known = {name for column in columns for name in parts_named(rows[column])}
     if rows.height and not known:
         raise SpecError(
-            "nobody in the dataset has masks of parts",
+            "no one in the dataset has masks of parts",
             expected="instances with part_masks or segments",
             found="neither" if not columns else "nothing but nulls in " + ", ".join(columns),
             where=dataset.name,
@@ -206,7 +206,7 @@ def _no_masks(height: int) -> pl.DataFrame:
 
 
 def _of_lists(rows: pl.DataFrame, wanted: list[str], where: str) -> pl.DataFrame:
-    """Unite run lengths, everybody's at once."""
+    """Unite run lengths, everyone's at once."""
     every = rows.select("part_masks").with_row_index("row").explode("part_masks")
     every = every.unnest("part_masks").filter(pl.col("counts").is_not_null())
     if wanted:

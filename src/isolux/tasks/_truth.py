@@ -25,12 +25,12 @@ def instances_with_truth(
     dataset : Dataset
         Several values of the target are several valid classes.
     target : str or None
-        An attribute of instances, of their images or of their subjects; None: the column
+        An attribute of instances, of their images or of their subjects. Default: the column
         ``classes`` of the instances.
     merge : mapping of str to str
         Old class to new class.
     unknown_values : collection of str
-        Words that mean "nobody knows", compared without case; null always does.
+        Words that mean "not known", compared without case; null always does.
 
     Returns
     -------

@@ -2,7 +2,7 @@
 
 Boxes come in, one score per person and metric goes out. All people of an image are matched
 together by COCO's greedy one-to-one rule and put into groups afterwards, as a detection found
-somebody or not whatever group he is in (FACET, section 6.2 and Tables 5, 6, 13 and 14).
+a person or not whatever group they are in (FACET, section 6.2 and Tables 5, 6, 13 and 14).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INFO = TaskInfo(
     summary="Whether a model's boxes find each person or object, at ten overlaps.",
     references=(FACET, COCO, WIDER, HOIEM),
     assumptions=(
-        "Everybody in an image is annotated, or covered by a crowd box.",
+        "Everyone in an image is annotated, or covered by a crowd box.",
         "Recall does not see false alarms: a model that draws more boxes can only gain by it.",
         "Overlap at high thresholds also measures how the annotators drew.",
     ),
@@ -69,10 +69,10 @@ def score(
     dataset : Dataset
         Units are its instances, with ``box_x``, ``box_y``, ``box_w``, ``box_h`` in pixels. Crowds
         (``is_crowd``) and those to ``ignore`` take part in the matching as in COCO and are not
-        scored; those not ``judged`` take part like anybody and are not scored.
+        scored; those not ``judged`` take part like anyone else and are not scored.
     predictions : frame
         Table ``BOX_PREDICTIONS``: ``model, image_id, label, box_x, box_y, box_w, box_h, score``.
-        None in an image: everybody there was missed.
+        An image without any: everyone there was missed.
     metrics : sequence of str
         What to measure. None: ``average_recall`` and ``recall_at_iou``, and what ``top_k`` and
         ``score_threshold`` ask for.
@@ -93,7 +93,7 @@ def score(
     score_iou : float
         The overlap at which ``found_at_score`` is read.
     max_detections : int, optional
-        Only the so many highest-scoring detections of each image take part. None: all of them
+        Only this many of each image's highest-scoring detections take part. Default: all
         (FACET's person detection uses all predicted boxes); COCO's is 100.
     top_k : sequence of int
         Adds ``average_recall_at_k`` for each k: (1, 10, 100) gives COCO's AR1, AR10, AR100.
@@ -102,10 +102,10 @@ def score(
         them most, however often it is used. The second can only find more. "per-group" is
         COCO's rule for each group's people alone, after they are grouped: it measures
         ``average_recall_in_group`` and ``average_precision_in_group``, which may also be named
-        beside others.
+        with others.
     common_count : float, optional
-        N of ``normalised_average_precision``. None: for each attribute (and class) the mean count
-        of people over its groups, as in ICON².
+        N of ``normalised_average_precision``. Default: for each attribute (and class) the mean
+        count of people over its groups, as in ICON².
     other_groups : {"ignore", "remove"}
         Where each group is matched alone, what finds another group's person is neither right nor
         wrong, or is a false alarm.
@@ -133,7 +133,7 @@ def score(
     Examples
     --------
     Two people; the box of the first overlaps her by 80 of 100 pixels, which is enough at .50 to
-    .80 and too little at .85, .90 and .95. Nobody found the second.
+    .80 and too little at .85, .90 and .95. The second was missed.
 
     >>> import polars as pl
     >>> from isolux.vocabulary.info import DatasetInfo

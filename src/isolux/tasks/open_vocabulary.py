@@ -72,11 +72,11 @@ def score(
         their ``classes``. Crowds, those to ``ignore`` and those not ``judged`` as in detection.
     predictions : frame
         Table ``BOX_PREDICTIONS``: ``model, image_id, label, box_x, box_y, box_w, box_h, score``;
-        a box with two labels is two rows. None in an image: everybody there was missed.
+        a box with two labels is two rows. An image without any: everyone there was missed.
     metrics : sequence of str
-        What to measure. None: all but ``person_recall_at_iou``.
+        What to measure. Default: all but ``person_recall_at_iou``.
     target : str, optional
-        The attribute with the classes; none: the instances' ``classes``.
+        The attribute with the classes. Default: the instances' ``classes``.
     prompt : str or sequence of str
         Templates of the prompts: a label is a class, or a template with the class in the place of
         ``{}``. Capitals, punctuation, underscores and "an" for "a" make no difference. FACET's is
@@ -95,7 +95,7 @@ def score(
     matching : {"one-to-one", "best-overlap"}
         COCO's rule within a class, or the best overlap of each person, boxes used again and again.
     unknown_values : sequence of str
-        Classes that mean "nobody knows", compared without case.
+        Classes that mean "not known", compared without case.
     model : str, optional
         What to call the model if there is not one prediction to say so.
 
@@ -121,7 +121,7 @@ def score(
 
     Examples
     --------
-    Her box is labelled as nurse exactly and as student somewhat too low; nobody drew a guard.
+    Her box is labelled as nurse exactly and as student somewhat too low; no box is a guard's.
 
     >>> import polars as pl
     >>> from isolux.vocabulary.info import DatasetInfo

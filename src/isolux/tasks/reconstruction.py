@@ -61,10 +61,10 @@ def score(
     predictions : frame
         ``model``, ``instance_id`` (of a person or an image, with or without folder and suffix)
         and one of three kinds: ``uri``, the path of a picture; ``embedding``, a vector; or
-        ``metric`` and ``value``, computed elsewhere. Everybody in an image is given its picture.
+        ``metric`` and ``value``, computed elsewhere. Everyone in an image is given its picture.
     metrics : sequence of str
         ``lpips``, ``psnr``, ``ssim`` of pictures; ``identity_cosine`` of embeddings; any of values.
-        None: of pictures LPIPS and PSNR; of values those that are there.
+        Default: of pictures LPIPS and PSNR; of values those that are there.
     originals : str, optional
         The folder that the dataset's paths begin in. Not given: that of the file that its loader
         read, or one of three above it.
@@ -114,7 +114,7 @@ def score(
     FileError
         A picture or file of weights that is damaged or gone.
     TableError, JoinError
-        Values outside a metric's range; predictions of nobody in the dataset.
+        Values outside a metric's range; predictions whose ids are not in the dataset.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Super-resolution: how near a face that a model made large again is to the original.
 
 FHIBE's task (Xiang et al. 2025, Methods): LPIPS between the original and what the model made of a
-reduced copy of it. PSNR and SSIM, which papers on face restoration report beside it, and the cosine
+reduced copy of it. PSNR and SSIM, which papers on face restoration also report, and the cosine
 of face embeddings are measured when named.
 
 A doubt about the released code: it brings both pictures to 256 × 256 pixels, though the model's are
@@ -64,7 +64,7 @@ def score(
         As in reconstruction: pictures, embeddings of them, or values computed elsewhere.
     metrics : sequence of str
         ``lpips``, ``psnr``, ``ssim`` of pictures; ``identity_cosine`` of embeddings; any of values.
-        None: of pictures LPIPS; of values those that are there.
+        Default: of pictures LPIPS; of values those that are there.
     originals, original_embeddings, size_px, crop, crop_outputs, exif_orientation, \
     shape_tolerance, error_floor, lpips_weights, device, model
         As in reconstruction.

@@ -14,14 +14,16 @@ from typing import cast
 import polars as pl
 
 from isolux.checks import PROBLEMS, Pictures, WithoutPictures, inspect, located
+from isolux.people.loading import load_people
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, InputError, SpecError, UnknownNameError
 from isolux.vocabulary.info import CheckInfo
 from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import check as check_table
 
-__all__ = ["LOADING", "Checked", "check_dataset", "check_loading"]
+__all__ = ["LOADING", "Checked", "check", "check_dataset", "check_loading"]
 
 LOADING = "loading"
 """What the table calls a dataset that its loader refuses: there is nothing else to check then."""
@@ -49,6 +51,84 @@ class Checked:
     def failed(self, *, strict: bool = False) -> bool:
         """Tell whether there is an error; with ``strict``, whether there is any problem."""
         return not (self.problems if strict else self.problems.filter(severity="error")).is_empty()
+
+
+def check(
+    data: Dataset | str | Path,
+    *,
+    only: Sequence[str] = (),
+    skip: Sequence[str] = (),
+    images: str | Path | None = None,
+    no_images: bool = False,
+    withdrawn: str | None = None,
+    allow_unmatched: bool = False,
+    check_option: Sequence[str] = (),
+    data_option: Sequence[str] = (),
+    id: str | None = None,  # noqa: A002  (the flag is called --id)
+    separator: str | None = None,
+) -> Checked:
+    r"""Look for broken files, boxes, masks, ids, duplicate photos, private metadata.
+
+    Parameters
+    ----------
+    data : Dataset or str
+        A dataset, or NAME:PATH (``coco:instances.json``). One that its loader refuses has that as
+        its only problem.
+    only : sequence of str
+        A check to run; default: all.
+    skip : sequence of str
+        A check to leave out.
+    images : str or Path, optional
+        The folder below which pictures are; default: looked for around the annotation.
+    no_images : bool
+        Check the annotation alone, and open no picture.
+    withdrawn : str, optional
+        File with the ids of people who withdrew: left out.
+    allow_unmatched : bool
+        Go on where an id of that file names no one.
+    check_option : sequence of str
+        A check's setting, CHECK.NAME=VALUE: ``boxes.slack_px=2``.
+    data_option : sequence of str
+        A setting of the dataset's own, NAME=VALUE.
+    id : str, optional
+        The column that identifies a row.
+    separator : str, optional
+        What separates several values in one cell.
+
+    Returns
+    -------
+    Checked
+        ``.problems``, ``.notes``, ``.failed()``.
+
+    Raises
+    ------
+    UnknownNameError, SpecError
+        No such dataset, check or setting.
+    FileError
+        Nothing at the path, or no such folder of pictures.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "people.csv"
+    ...     _ = file.write_text("id,light\n1,day\n2,night\n")
+    ...     check(f"table:{file}", no_images=True).failed()
+    False
+    """
+    if isinstance(data, Dataset):
+        loaded: Dataset | Checked = data
+    else:
+        said = {"data_option": data_option, "id": id, "separator": separator}
+        consent = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
+        people = parse_spec({"data": str(data), **said, **consent}).people
+        name, _, path = people.data.partition(":")
+        loaded = check_loading(lambda: load_people(people, whole_images=True), path, name)
+    if isinstance(loaded, Checked):
+        return loaded
+    return check_dataset(
+        loaded, only=only, skip=skip, pictures=not no_images, root=images, options=check_option
+    )
 
 
 def check_dataset(

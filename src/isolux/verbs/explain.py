@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Protocol
 
 import polars as pl
 
+from isolux.io import run_directory
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run, printed
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.tables import FINDINGS, check
 
-__all__ = ["explain_run", "explain_with_all", "first_analyses"]
+__all__ = [
+    "Explanation",
+    "explain",
+    "explain_run",
+    "explain_with_all",
+    "first_analyses",
+    "role_options",
+]
 
 FIRST = "group_gaps"
 """The analysis of every audit, whose findings are read first."""
+
+_WITH_ROLES = "confounders"
 
 BESIDE = ("overlap_curves", "breakdown")
 """What stands beside the disparities of a detector."""
@@ -55,6 +67,90 @@ def in_order(names: Sequence[str]) -> list[str]:
 def first_analyses(run: Run) -> list[str]:
     """Name what every audit runs: its gaps, and of a detector its curves and sizes."""
     return [FIRST, *(BESIDE if "found_at" in run.evidence else ())]
+
+
+class _HasRun(Protocol):
+    """An audit or a comparison: whatever holds a finished run."""
+
+    @property
+    def run(self) -> Run: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A run with what analyses say of it.
+
+    ``run.findings`` holds the claims; ``refused`` says of each analysis that could not run why.
+    """
+
+    run: Run
+    refused: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def findings(self) -> pl.DataFrame:
+        """Plain sentences, what matters first: table ``findings``."""
+        return self.run.findings
+
+    def report(self, out: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the run directory with its ``report.html`` and return the report's path."""
+        from isolux.report.html import write_report
+
+        where = run_directory.save(
+            self.run,
+            out,
+            overwrite=overwrite,
+            extra=lambda folder: write_report(self.run, folder / "report.html"),
+        )
+        return where / "report.html"
+
+
+def explain(
+    run: Run | _HasRun | str | Path,
+    *,
+    analysis: Sequence[str] = (),
+    role: Sequence[str] = (),
+    analysis_option: Sequence[str] = (),
+) -> Explanation:
+    """Say why groups differ: confounders, error models, patterns, slices, power.
+
+    Parameters
+    ----------
+    run : Audit, Run, str or Path
+        A finished audit, or its run directory. It stays as it is.
+    analysis : sequence of str
+        What to run, one of `isolux list analyses`; default: all that fit.
+    role : sequence of str
+        What an attribute is to the gap, for confounders, as ``light=mediator``: before, mediator,
+        after or unknown.
+    analysis_option : sequence of str
+        A setting of an analysis, ANALYSIS.NAME=VALUE.
+
+    Returns
+    -------
+    Explanation
+        ``.findings``, ``.run``, ``.refused``, ``.report(out)``.
+
+    Raises
+    ------
+    UnknownNameError, SpecError
+        No such analysis or setting, or a run that lacks what an analysis named reads.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    >>> run = Run({}, *(t.empty() for t in tables))
+    >>> explain(run, analysis=["group_gaps"]).findings.height
+    0
+    """
+    if isinstance(run, str | Path):
+        loaded = run_directory.load(run)
+    else:
+        loaded = run if isinstance(run, Run) else run.run
+    options = [*analysis_option, *role_options(role, analysis or None)]
+    if analysis:
+        return Explanation(explain_run(loaded, analysis, options))
+    return Explanation(*explain_with_all(loaded, options))
 
 
 def explain_run(run: Run, analyses: Sequence[str], options: Sequence[str] = ()) -> Run:
@@ -96,6 +192,48 @@ def explain_run(run: Run, analyses: Sequence[str], options: Sequence[str] = ()) 
         )
         run = _with(run, name, plugin.explain(run, **settings), by_analysis[name])
     return run
+
+
+def role_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[str]:
+    """Turn ``--role light=mediator`` into the setting of the analysis that reads roles.
+
+    Parameters
+    ----------
+    role : sequence of str
+        ``ATTRIBUTE=ROLE``.
+    analyses : sequence of str or None
+        What runs; none: all that fit.
+
+    Raises
+    ------
+    SpecError
+        No ``=``, an attribute named twice, or an analysis that reads roles does not run.
+
+    Examples
+    --------
+    >>> role_options(["light=mediator", "hour=before"], None)
+    ['confounders.roles={"light": "mediator", "hour": "before"}']
+    """
+    if not role:
+        return []
+    if analyses is not None and _WITH_ROLES not in analyses:
+        raise SpecError(
+            f"--role belongs to the analysis {_WITH_ROLES}, which does not run",
+            expected=f"{_WITH_ROLES} among the analyses",
+            found=", ".join(analyses) or "none",
+            where="--role",
+        )
+    roles: dict[str, str] = {}
+    for item in role:
+        name, equals, said = (part.strip() for part in item.rpartition("="))
+        if not equals or not name or not said:
+            raise SpecError(
+                "--role is not ATTRIBUTE=ROLE", expected="such as light=mediator", found=repr(item)
+            )
+        if name in roles:
+            raise SpecError(f"--role names {name!r} twice", found=repr(item), where="--role")
+        roles[name] = said
+    return [f"{_WITH_ROLES}.roles={json.dumps(roles, ensure_ascii=False)}"]
 
 
 def explain_with_all(run: Run, options: Sequence[str] = ()) -> tuple[Run, dict[str, str]]:

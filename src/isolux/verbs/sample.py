@@ -10,21 +10,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
+from isolux.datasets import refuse_training
 from isolux.groups.membership import membership
 from isolux.groups.unknown import UNKNOWN
+from isolux.people.held import groupings_over, held_people
+from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.spec import Grouping
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["BalancedSample", "draw_balanced"]
+__all__ = ["BalancedSample", "draw_balanced", "sample"]
 
 _MOST_CELLS = 100_000
 _OWN = ("instance_id", "image_id", "subject_id")
+_MOST = 1_000_000_000_000  # people of a cell: more than ever lived, and fits a column of numbers
 _TAKEN = {*_OWN, "available", "drawn", "short"}
 
 
@@ -47,6 +54,100 @@ class BalancedSample:
     people: pl.DataFrame
     cells: pl.DataFrame
     notes: tuple[str, ...] = ()
+
+
+def sample(
+    data: Dataset | str | Path,
+    *,
+    balance: Sequence[str],
+    per_cell: int,
+    seed: int = 0,
+    purpose: Literal["evaluation", "training"] = "evaluation",
+    withdrawn: str | None = None,
+    allow_unmatched: bool = False,
+    only: Sequence[str] = (),
+    bins: Sequence[str] = (),
+    votes: str = "any",
+    split_subjects: bool = False,
+    data_option: Sequence[str] = (),
+    id: str | None = None,  # noqa: A002  (the flag is called --id)
+    separator: str | None = None,
+) -> BalancedSample:
+    r"""Draw a balanced test set; cells that have too few people are taken whole, and named.
+
+    A subject's photos are drawn all or none, where the dataset names subjects.
+
+    Parameters
+    ----------
+    data : Dataset or str
+        A dataset, or NAME:PATH (``fairface:labels.csv``).
+    balance : sequence of str
+        Attributes: race,gender,age.
+    per_cell : int
+        People of each combination of values.
+    seed : int
+        The same seed draws the same people.
+    purpose : {"evaluation", "training"}
+        What the set is for: a dataset for evaluation alone refuses training.
+    withdrawn : str, optional
+        File with the ids of people who withdrew: they are never drawn.
+    allow_unmatched : bool
+        Go on where an id of that file names no one.
+    only : sequence of str
+        Who may be drawn: ``"age>=20"``.
+    bins : sequence of str
+        How numbers become groups: ``"age=edges:18,30,45"`` or ``"income=quantile:4"``.
+    votes : str
+        Which of several values counts: any, majority, top, top-or-none, at-least:K.
+    split_subjects : bool
+        Draw some of a subject's photos, not all.
+    data_option : sequence of str
+        A setting of the dataset's own, NAME=VALUE.
+    id : str, optional
+        The column that identifies a row.
+    separator : str, optional
+        What separates several values in one cell.
+
+    Returns
+    -------
+    BalancedSample
+        ``.people`` (ids and values), ``.cells``, ``.notes``.
+
+    Raises
+    ------
+    SpecError, UnknownNameError
+        As ``draw_balanced``; and what is wrong with the settings.
+    LicenceError
+        The dataset's licence does not allow training.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "people.csv"
+    ...     _ = file.write_text("id,light\n1,day\n2,day\n3,night\n")
+    ...     sample(f"table:{file}", balance=["light"], per_cell=1).people.height
+    2
+    """
+    names = [name.strip() for text in balance for name in text.split(",") if name.strip()]
+    if purpose == "training":
+        info = data.info if isinstance(data, Dataset) else _info_of(str(data))
+        refuse_training(info)
+    dataset = held_people(
+        data, names, withdrawn=withdrawn, allow_unmatched=allow_unmatched or None, only=only,
+        data_option=data_option, id=id,
+        separator=separator,
+    )  # fmt: skip
+    known = set(dataset.attributes["attribute"].unique())
+    how = {"bins": tuple(bins), "votes": votes}
+    groupings = groupings_over({"data": dataset}, names, **how) if known >= set(names) else {}
+    return draw_balanced(
+        dataset, names, per_cell, seed=seed, groupings=groupings, split_subjects=split_subjects
+    )
+
+
+def _info_of(data: str) -> DatasetInfo:
+    return registry.dataset_info(data.partition(":")[0])
 
 
 def draw_balanced(
@@ -138,6 +239,12 @@ def _checked(dataset: Dataset, balance: Sequence[str], per_cell: int) -> list[st
         )
     if per_cell < 1:
         raise SpecError("--per-cell is too small", expected="1 or more", found=str(per_cell))
+    if per_cell > _MOST:
+        raise SpecError(
+            "--per-cell is more people than there are",
+            expected=f"at most {_MOST:,}",
+            found=str(per_cell),
+        )
     for name in names:
         dataset.values_of(name)
     return names

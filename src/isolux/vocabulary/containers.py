@@ -15,7 +15,29 @@ from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, TaskInfo
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
 
-__all__ = ["Dataset", "Explained", "Run", "Scores", "printed"]
+__all__ = ["Clusters", "Dataset", "Explained", "Run", "Scores", "printed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """What of a dataset may be taken as sampled independently, until that is chosen.
+
+    Parameters
+    ----------
+    names : mapping of str to str or None
+        The field's words (``"frame"``) to a column of instances or an attribute; None: rows.
+    notes : mapping of str to str
+        What must be said where such a word, or its column, is chosen.
+    columns : polars.DataFrame or None
+        A table's own columns, row for row with the instances: its columns are the names.
+    where : str
+        The file, for errors.
+    """
+
+    names: Mapping[str, str | None] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    columns: pl.DataFrame | None = None
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +64,8 @@ class Dataset:
     ids_are_rows : bool
         Whether instances are named by the number of their row, which means nothing in another
         file.
+    clusters : Clusters or None
+        What ``cluster`` of ``datasets.load`` may name; None once that is chosen.
     """
 
     name: str
@@ -54,6 +78,7 @@ class Dataset:
     withdrawn: frozenset[str] = frozenset()
     root: str | None = None
     ids_are_rows: bool = False
+    clusters: Clusters | None = None
 
     def values_of(self, attribute: str) -> pl.DataFrame:
         """Return the rows of one attribute, or raise UnknownNameError naming those there are."""

@@ -11,6 +11,7 @@
     ├── LicenceError            a dataset's licence does not allow what was asked for
     ├── UnknownNameError        no dataset, task, format, metric or column has that name
     └── OutputError             a result cannot be written where it was asked for
+        └── DrawingError      a report's figures cannot be drawn; its tables can be written
 
 A message says what is wrong, what was expected, what was found, where, and what to do,
 each on its own line, so that the command line can print it as it stands.
@@ -22,6 +23,7 @@ import difflib
 from collections.abc import Iterable
 
 __all__ = [
+    "DrawingError",
     "FileError",
     "InputError",
     "IsoluxError",
@@ -33,6 +35,9 @@ __all__ = [
     "UnknownNameError",
     "place",
 ]
+
+
+_LONGEST = 300  # characters of what was found that a message shows: a cell may hold megabytes
 
 
 class IsoluxError(Exception):
@@ -63,6 +68,8 @@ class IsoluxError(Exception):
         where: str | None = None,
         hint: str | None = None,
     ) -> None:
+        if found is not None and len(found) > _LONGEST:
+            found = f"{found[:_LONGEST]} … ({len(found) - _LONGEST:,} more characters)"
         self.problem = problem
         self.expected = expected
         self.found = found
@@ -108,6 +115,10 @@ class LicenceError(IsoluxError):
 
 class OutputError(IsoluxError):
     """A result cannot be written where it was asked for."""
+
+
+class DrawingError(OutputError):
+    """A report's figures cannot be drawn here; the tables that they show are not touched by it."""
 
 
 class UnknownNameError(IsoluxError):

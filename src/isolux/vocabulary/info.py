@@ -18,9 +18,11 @@ __all__ = [
     "DatasetInfo",
     "DerivedInfo",
     "Direction",
+    "FormatInfo",
     "Info",
     "MeasureInfo",
     "Metric",
+    "ModelInfo",
     "Reference",
     "TaskInfo",
 ]
@@ -81,6 +83,21 @@ class DerivedInfo(Info):
     """A family of attributes that are computed: each one's name, and from what, as a sentence."""
 
     attributes: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormatInfo(Info):
+    """A format of model output: how a file of it may be called.
+
+    ``suffixes`` are the ends of its files' names, in lower case (``".json"``). ``folders``: it may
+    be a folder or a tar archive. ``columns``: it may be a table (CSV, TSV, Parquet, JSON lines,
+    Arrow) with columns of its own. What the name allows is then looked at: the plugin's ``misfit``
+    takes a ``Seen`` and says why it is none of this format, or None.
+    """
+
+    suffixes: tuple[str, ...] = ()
+    folders: bool = False
+    columns: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +200,17 @@ class MeasureInfo(Info):
     interval: Literal["percentile", "largest difference", "largest log ratio"] = "percentile"
     nonnegative: bool = False
     metrics: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelInfo(Info):
+    """A family of models in ``models/``: what its models answer.
+
+    ``predicts`` names a table of predictions; ``"distances"``: of two pictures, how unlike they
+    are (LPIPS), which no task judges by itself.
+    """
+
+    predicts: Literal["labels", "boxes", "masks", "keypoints", "embeddings", "distances"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,8 +27,10 @@ from isolux.vocabulary.info import (
     CheckInfo,
     DatasetInfo,
     DerivedInfo,
+    FormatInfo,
     Info,
     MeasureInfo,
+    ModelInfo,
     TaskInfo,
 )
 
@@ -57,8 +59,8 @@ ROOMS: dict[str, str] = {
 
 CONTRACTS: dict[str, tuple[type[Info], str | None]] = {
     "datasets": (DatasetInfo, "load"),
-    "predictions": (Info, "read"),
-    "models": (Info, "load"),
+    "predictions": (FormatInfo, "read"),
+    "models": (ModelInfo, "load"),
     "derive": (DerivedInfo, "derive"),
     "checks": (CheckInfo, "check"),
     "tasks": (TaskInfo, "score"),

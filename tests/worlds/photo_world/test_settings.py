@@ -108,7 +108,7 @@ WRONG = {
         r"models\[1\].name",
     ),
     "an effect on nobody": (
-        with_model(effects=[{"where": {}, "size": 1}]), "names nobody", r"effects\[0\].where"),
+        with_model(effects=[{"where": {}, "size": 1}]), "names no group", r"effects\[0\].where"),
     "an effect on what is not there": (
         with_model(effects=[{"where": {"skin_tones": "1"}, "size": 1}]),
         "no attribute named 'skin_tones'",

@@ -121,7 +121,7 @@ def test_effects_name_what_exists(where, message):
 
 
 def test_an_effect_on_nobody_is_refused():
-    with pytest.raises(SpecError, match=r"an effect names nobody\n.*base_rate"):
+    with pytest.raises(SpecError, match=r"an effect names no group\n.*base_rate"):
         population(models=(model(Effect({}, -0.1)),))
 
 

@@ -31,7 +31,7 @@ TONE = SceneAttribute(name="tone", shares={"a": 0.5, "b": 0.5})
         ({"attributes": (TONE, TONE)}, r"names of their own(?s:.*)tone"),
         ({"attributes": (SceneAttribute(name="size", shares={"a": 1.0}),)},
          r"none of size, occluded, crowding"),
-        ({"size_effects": (Effect({}, 1.0),)}, "an effect names nobody"),
+        ({"size_effects": (Effect({}, 1.0),)}, "an effect names no group"),
     ],
 )  # fmt: skip
 def test_scenes_that_cannot_be(changes, text):
@@ -104,5 +104,5 @@ def test_confounded_scenes_do_what_they_say(matters):
 
 
 def test_a_word_that_nobody_planted():
-    with pytest.raises(SpecError, match=r"(?s)nobody planted that.*nothing, size.*'light'"):
+    with pytest.raises(SpecError, match=r"(?s)that cannot be planted.*nothing, size.*'light'"):
         confounded_scene("light")

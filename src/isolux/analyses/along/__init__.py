@@ -7,7 +7,7 @@ interval by cluster bootstrap, for everyone and for each group of the audit, and
 compared. Groups that meet in every bin but are spread differently differ by where they are; groups
 apart within the bins differ by something else. ``confounders`` adjusts for it; this looks.
 
-Where one group has nobody at a number, nothing is told of it there. Bins are of everyone, so that
+Where a group has no people at a number, nothing is said of it there. Bins are of everyone, so that
 groups are compared at the same numbers.
 
 References
@@ -97,13 +97,13 @@ def explain(
     quantiles : int
         Bins of attributes that ``bins`` does not name, of equal size.
     by : sequence of str
-        Attributes and intersections of the audit whose groups are shown. None: all.
+        Attributes and intersections of the audit whose groups are shown. Default: all.
     metric : str
         A metric with a score of each unit; empty: the run's first.
     most_groups : int
         Of one attribute: the largest are kept.
     replicates : int
-        Of the cluster bootstrap and of the test, 100 or more. None: the audit's.
+        Of the cluster bootstrap and of the test, 100 or more. Default: the audit's.
 
     Returns
     -------
@@ -117,8 +117,8 @@ def explain(
     Raises
     ------
     SpecError, UnknownNameError
-        No such attribute, none that is a number, bins that part nobody; a metric without scores of
-        units or without direction.
+        No such attribute, none that is a number, bins that separate no people; a metric without
+        scores of units or without direction.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from isolux.vocabulary.spec import Groups
 __all__ = ["QUANTILES", "Numbered", "binned_numbers", "chosen_numbers", "spread_by_group"]
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""What a distribution is told by; the middle one is the median."""
+"""What describes a distribution; the middle one is the median."""
 
 _MOST = 4  # attributes, where none is named
 _LEAST_VALUES = 3
@@ -35,7 +35,7 @@ class Numbered:
     numbers : polars.DataFrame
         ``unit_id, number``: every judged unit, its median where it has several; null: unknown.
     labels : tuple of str
-        Of the bins, rising; those that nobody is in are left out.
+        Of the bins, rising; bins without people are left out.
     code : [n] int
         Bin of each row of ``numbers``; -1: unknown.
     """
@@ -72,7 +72,7 @@ def chosen_numbers(run: Run, settings: Groups, names: Sequence[str]) -> list[str
     lost = [name for name in names if name not in kept]
     if lost or not kept:
         raise SpecError(
-            "nothing can be told along what is no number",
+            "an analysis along a number needs numbers",
             expected=f"an attribute with {_LEAST_VALUES} different numbers or more",
             found=", ".join(lost or present[:8]) or "no attribute",
             where="--analysis-option along.attribute",
@@ -92,7 +92,7 @@ def binned_numbers(
     Raises
     ------
     SpecError
-        Bins that cannot be read, or that part nobody from anybody.
+        Bins that cannot be read, or that separate no people.
     """
     rows = _values(run, settings, name)
     assert rows is not None  # noqa: S101 - chosen_numbers kept numbers only
@@ -107,7 +107,7 @@ def binned_numbers(
     held = np.unique(code[code >= 0])
     if len(held) < 2:
         raise SpecError(
-            f"{name!r} cannot be parted: everybody who was judged is in one bin",
+            f"{name!r} cannot be divided: all people who were judged are in one bin",
             expected="two bins or more with people in them",
             found=f"{known.n_unique():,} different numbers, edges {', '.join(map(str, edges))}",
             where="--analysis-option along.bins",
@@ -142,7 +142,7 @@ def spread_by_group(numbered: Numbered, members: pl.DataFrame) -> pl.DataFrame:
 
 
 def _values(run: Run, settings: Groups, name: str) -> pl.DataFrame | None:
-    """Return ``unit_id, number`` of an attribute; None: not every known value is a number."""
+    """Return ``unit_id, number`` of an attribute; None where a known value is not a number."""
     rows = mark_unknown(run.attributes.filter(attribute=name), settings.unknown_values)
     parsed = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
     known = rows.drop_nulls("value").with_columns(number=pl.coalesce("number", parsed))

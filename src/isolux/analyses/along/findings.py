@@ -137,5 +137,5 @@ def _claim(
     return (
         f"{measure} is {size(value, unit)} {way} ({interval}) in the lowest bin of {title} "
         f"({labels[0]}) than in the highest ({labels[-1]}); {words.p(p)}; {n}. "
-        "Whether groups differ within the bins stands in the table."
+        "The table shows whether groups differ within the bins."
     )

@@ -10,12 +10,12 @@ evidence.
 
 Average precision is read with normalised precision. The paper's own reading (``icon2:detection``)
 takes for N the mean count over the groups compared, and for a group's false alarms those of images
-that hold somebody of the class and the group. Any other metric of the house is a value per cell
+that hold a person of the class and the group. Any other metric of isolux is a value per cell
 like it.
 
 Where the paper stops, and what is done here:
 
-- N made equal while false alarms still grow with the group favours whoever is fewer: where a model
+- N made equal while false alarms still grow with the group favours the smaller group: where a model
   serves all alike, the paper's reading finds the smaller group better served. By default all groups
   therefore meet the same false alarms and one N, everyone's count.
 - A dispersion is never below 0, so it is no test: three groups that do not differ disperse too. The
@@ -23,19 +23,23 @@ Where the paper stops, and what is done here:
   groups differ at all the audit has tested already: where that very gap stands in its
   ``disparities``, its adjusted p holds here too, or one report would have two of one gap.
 - Where groups overlap in part only, the gap at an equal mix is of those who can be compared. So is
-  then the gap as it stands beside it, and who is left out is counted.
+  then the gap as it stands, for comparison; the people who are left out are counted.
 - The printed tables use the standard deviation with ddof 1, equation 5 says population variance;
   both are settings. The 1 point is held against the standard deviation in either case.
 - Dispersion within few people is large by noise alone, which hides what control does. So every cell
-  needs a minimum, and the gap at an equal mix (direct standardisation) stands beside Δ, with an
+  needs a minimum, and the gap at an equal mix (direct standardisation) is given with Δ, with an
   interval that holds what was planted (``docs/methods/confounders.md``).
 - Values of one attribute may still differ in another: several are crossed. A regression on all of
   them is the check.
 - Size in three bins leaves differences of size within a bin. Finer bins leave less.
 
-Nothing here says what makes a model worse for a group: what is not annotated stays uncontrolled,
-and an attribute that the group itself brings about (a darker image of darker skin) is not a
-confounder but a part of the effect.
+Nothing here says what makes a model worse for a group: what is not annotated stays uncontrolled.
+What a gap at an equal mix may be read as depends on the attribute's *role* (``roles``), which no
+data can tell: before group and score, a mediator (a darker image of darker skin is a part of the
+effect), or after the score, where an equal mix makes a gap of nothing. Without a role a gap at an
+equal mix is claimed only where the gap as it stands is shown too, and no sentence says more than
+what goes with what. With each such gap comes how strong something not annotated would have to
+be to take it away (``stats/sensitivity.py``).
 
 References
 ----------
@@ -53,8 +57,10 @@ import polars as pl
 
 from isolux.analyses._found import settings_of
 from isolux.analyses.confounders.audited import audited_gaps
+from isolux.analyses.confounders.bearing import bearing_of
 from isolux.analyses.confounders.cases import Case, case_of, regressed
 from isolux.analyses.confounders.cells import Layout, laid_out
+from isolux.analyses.confounders.choosing import Chosen, allowed
 from isolux.analyses.confounders.detections import (
     Alarms,
     Count,
@@ -64,6 +70,7 @@ from isolux.analyses.confounders.detections import (
 from isolux.analyses.confounders.facts import Rules, facts_of
 from isolux.analyses.confounders.findings import (
     ICON2,
+    SENSITIVITY,
     STANDARDISATION,
     findings_of,
     notes_of,
@@ -71,7 +78,6 @@ from isolux.analyses.confounders.findings import (
 from isolux.analyses.confounders.groups import (
     Sensitive,
     Strata,
-    crossed,
     explanatory_names,
     sensitive_of,
     strata_of,
@@ -85,6 +91,7 @@ from isolux.analyses.confounders.measures import (
     precision_of,
     values_of,
 )
+from isolux.analyses.confounders.roles import Roles, roles_of
 from isolux.analyses.confounders.tables import tables_of
 from isolux.analyses.confounders.tests import Family
 from isolux.stats.confounding import Spread
@@ -130,6 +137,17 @@ INFO = AnalysisInfo(
             "Westfall, P. H., & Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley.",
             "single-step max-T",
         ),
+        Reference(
+            "pearl-2009",
+            "Pearl, J. (2009). Causality, 2nd edition. Cambridge University Press.",
+            "definitions 1.2.3 and 3.3.1: d-separation and the back-door criterion",
+        ),
+        Reference(
+            SENSITIVITY,
+            "Cinelli, C., & Hazlett, C. (2020). Making sense of sensitivity: extending omitted "
+            "variable bias. Journal of the Royal Statistical Society B 82(1), 39-67.",
+            "equations 18 and 19: the robustness value",
+        ),
     ),
     assumptions=(
         "What is found are correlations: what is not annotated stays uncontrolled.",
@@ -137,7 +155,10 @@ INFO = AnalysisInfo(
             "People within one value of an explanatory attribute are alike but for their group; "
             "wide bins of a number leave differences within them."
         ),
-        "An explanatory attribute is not itself brought about by the group.",
+        (
+            "What comes before what is said by the user (roles, or a graph); data cannot tell "
+            "it. Without it nothing is read as more than what goes with what."
+        ),
         "Clusters are independent of one another.",
         "The regression has no interactions: the group's effect is alike at all values.",
     ),
@@ -147,7 +168,6 @@ _FEWER = (
     "confounders: normalised precision with the false alarms of a group's own images favours the "
     'group with fewer people; false_alarms="every image" with count=everyone does not'
 )
-_TOGETHER = 3
 _FEW = 5
 """Fewest people of two groups in a cell of their gap at an equal mix, of means."""
 _NONE: Mapping[str, str] = {}
@@ -163,6 +183,7 @@ class _Asked:
     regression: bool
     tested: pl.DataFrame
     few: bool
+    roles: Roles
 
     def rules_of(self, measure: Measure) -> Rules:
         """Ask fewer people of the cells of a mean: a few people's precision tells too little."""
@@ -176,6 +197,9 @@ def explain(
     sensitive: Sequence[str] = (),
     explanatory: Sequence[str] = (),
     together: Sequence[str] = (),
+    roles: Mapping[str, str] = _NONE,
+    dag: str = "",
+    adjust_after: bool = False,
     metric: Sequence[str] = (),
     bins: Mapping[str, str] = _NONE,
     quantiles: int = 4,
@@ -197,38 +221,50 @@ def explain(
     run : Run
         Its scores, evidence, attributes and record are read.
     sensitive : sequence of str
-        Attributes whose gaps are asked about. None: the single attributes of the audit's ``by``.
+        Attributes whose gaps are asked about. Default: the single attributes of the audit's ``by``.
         People of unknown value are left out.
     explanatory : sequence of str
-        Attributes that may explain them. None: those that were computed (``--derive``). People of
-        unknown value are a value of their own.
+        Attributes that may explain them. Default: those that have a role or stand in the graph,
+        else those that were computed (``--derive``). People of unknown value are a value of
+        their own.
     together : sequence of str
-        Explanatory attributes that are also crossed. None: the first three of ``explanatory``.
+        Explanatory attributes that are also crossed. Default: the first three that came ``before``,
+        where there are two, else the first three of ``explanatory``.
+    roles : mapping of str to {"before", "mediator", "after", "unknown"}
+        What an explanatory attribute is to group and score: it came before both (a confounder);
+        the group brings it about and it alters the score; it follows from the score, or from both
+        (a collider), and is then not held alike. What is not named is unknown.
+    dag : str
+        The same as a graph: ``country -> tone -> light -> score``; ``score`` is the metric, and
+        what is not annotated stands in parentheses: ``(skill) -> score``. Roles follow from it,
+        and every gap at an equal mix says which ways that mix blocks and opens.
+    adjust_after : bool
+        Hold alike what came after all the same; the gap is then printed as what it is.
     metric : sequence of str
-        None: normalised average precision where the run has it, else the audit's first metric. Of
-        average precision each class is a metric, and their mean.
+        Default: normalised average precision where the run has it, else the audit's first metric.
+        Of average precision each class is a metric, and their mean.
     bins : mapping of str to str
         Explanatory number to its bins: ``quantile:K``, ``edges:A,B``, or a rule for incomes
         (``groups/income.py``).
     quantiles : int
         Bins of numbers that ``bins`` does not name.
     dispersion, ddof : {"standard deviation", "variance"}, {0, 1}
-        Of groups; ddof None: the audit's.
+        Of groups; ``ddof`` by default the audit's.
     probable : float
         Standard deviation of ProxyAP above which an attribute is a probable explanation, in the
         metric's unit: the paper's 1 point.
     min_cell : int
         Fewest people of each group at a value that is controlled for, and of two groups at one
-        where they are compared at an equal mix. None: the audit's ``min_units``; but 5 people for
-        gaps at an equal mix of metrics that are means of people's scores (why so few, and what was
-        measured: ``facts``). In either case of 5 clusters, or as many as people.
+        where they are compared at an equal mix. Default: the audit's ``min_units``; but 5 people
+        for gaps at an equal mix of metrics that are means of people's scores (why so few, and
+        what was measured: ``facts``). In either case of 5 clusters, or as many as people.
     normalised : bool
         Normalised precision for every average precision; false: for metrics that are normalised.
     ap : {"101 points", "area"}
         How precision is averaged over recall: at COCO's 101 recalls, or the area under the same
-        interpolated curve. The other one stands beside it.
+        interpolated curve. The other one is given with it.
     false_alarms : {"every image", "class and value"}
-        A group's false alarms: all, or those of images that hold somebody of the class and group
+        A group's false alarms: all, or those of images that hold a person of the class and group
         (the paper's).
     count : {"everyone", "mean of peers"}
         N of normalised precision: everyone of the class, or the mean over the groups (or values)
@@ -237,7 +273,7 @@ def explain(
     regression : bool
         Whether metrics that are means of people's scores are also adjusted by regression.
     replicates : int
-        Of the cluster bootstrap, 100 or more. None: the audit's.
+        Of the cluster bootstrap, 100 or more. Default: the audit's.
 
     Returns
     -------
@@ -253,7 +289,8 @@ def explain(
     ------
     SpecError, UnknownNameError
         No such attribute or metric; an attribute that is to explain itself; a metric without
-        direction; nothing said that may explain, and nothing computed.
+        direction; nothing said that may explain, and nothing computed; a graph with a cycle, or
+        against the roles; an explanatory attribute that came after.
 
     Examples
     --------
@@ -272,22 +309,29 @@ def explain(
         spec.disparity.ddof if ddof is None else ddof,
     )  # fmt: skip
     how = Precision(reading=ap, normalised=normalised, alarms=false_alarms, count=count)
-    asked = _Asked(spec.statistics, rules, how, regression, audited_gaps(run), min_cell is None)
     metrics = chosen_metrics(run, spec.task, metric)
     numbers = numbers_of(run)
     groups = sensitive_of(run, spec.groups, numbers.units, sensitive)
-    names = explanatory_names(run, explanatory, [one.name for one in groups])
-    strata = strata_of(run, spec.groups, numbers.units, names, bins, quantiles)
-    strata += _crossed(strata, together)
+    whose = [one.name for one in groups]
+    annotated = run.attributes["attribute"].unique(maintain_order=True).to_list()
+    standing = roles_of(roles, dag, whose, annotated)
+    names = explanatory_names(run, allowed(standing, explanatory, whose), whose)
+    chosen = Chosen(standing, bool(explanatory), together, adjust_after)
+    singles = strata_of(run, spec.groups, numbers.units, names, bins, quantiles)
+    strata = {name: chosen.strata(name, singles) for name in whose}
+    asked = _Asked(
+        spec.statistics, rules, how, regression, audited_gaps(run), min_cell is None, standing
+    )
     family = Family()
     cases = [
         case
         for measure in measures_of(run, numbers, metrics)
         for one in groups
-        for case in _cases(run, measure, one, strata, numbers, asked, family)
+        for case in _cases(run, measure, one, strata[one.name], numbers, asked, family)
     ]
     findings = findings_of(run, cases, family, probable=probable, alpha=1.0 - spec.statistics.level)
-    notes = notes_of(cases, strata, rules.min_cell)
+    notes = (*chosen.notes(whose, names), *standing.notes(whose, annotated))
+    notes += notes_of(cases, rules.min_cell)
     if metrics and how.alarms == "class and value" and normalised:
         notes += (_FEWER,)
     return Explained(findings, tables_of(cases, family.p, probable), notes)
@@ -297,22 +341,6 @@ def _cell(min_cell: int | None, statistics: Statistics) -> int:
     if min_cell is not None and min_cell < 1:
         raise SpecError("a cell cannot be that small", expected="1 or more", found=str(min_cell))
     return statistics.min_units if min_cell is None else min_cell
-
-
-def _crossed(strata: Sequence[Strata], together: Sequence[str]) -> list[Strata]:
-    """Cross the attributes that are asked for together."""
-    named = {one.name: one for one in strata}
-    wanted = list(together) or list(named)[:_TOGETHER]
-    stray = [name for name in wanted if name not in named]
-    if stray:
-        raise SpecError(
-            "what is crossed must be explanatory",
-            expected="some of " + ", ".join(named),
-            found=", ".join(stray),
-            where="--analysis-option confounders.together",
-        )
-    own = [named[name] for name in dict.fromkeys(wanted)]
-    return [crossed(own)] if len(own) > 1 else []
 
 
 def _cases(
@@ -332,9 +360,13 @@ def _cases(
         facts = facts_of(layout, cells, asked.rules_of(measure))
         case = case_of(
             row, measure.info, layout, cells, facts, family, asked.spec.level,
+            standing=tuple(asked.roles.of(sensitive.name, one.parts) for one in strata),
             tested=asked.tested, squared=squared,
         )  # fmt: skip
         case.other_variant = others[i] if others else None
+        if measure.scored is not None and case.pair is not None:
+            found = {s: bearing_of(case, s, measure.scored) for s in range(len(strata))}
+            case.bearing = {s: one for s, one in found.items() if one is not None}
         if asked.regression and measure.scored is not None and case.pair is not None:
             several = [s for s in range(len(strata)) if s not in case.singles]
             for s in {*case.ranked[:1], *several}:

@@ -84,7 +84,7 @@ def audited(
     Parameters
     ----------
     tests : polars.DataFrame
-        Of ``audited_gaps``; None: the audit's tests are not at hand.
+        Of ``audited_gaps``; None where the audit's tests are not available.
     row : mapping
         Names the metric: model, metric, label, threshold.
     attribute : str

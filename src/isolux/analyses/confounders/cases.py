@@ -15,13 +15,14 @@ from isolux.analyses.confounders.audited import Audited, audited
 from isolux.analyses.confounders.cells import Cells, Layout
 from isolux.analyses.confounders.facts import Estimate, Explanation, Facts, gaps
 from isolux.analyses.confounders.regression import Adjusted, adjusted_gap
+from isolux.analyses.confounders.roles import Standing
 from isolux.analyses.confounders.tests import Family, gap_interval, middle, standard_error
 from isolux.stats.confounding import ranked_first
 from isolux.stats.intervals import Interval
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import Metric
 
-__all__ = ["OVERLAP", "Case", "Gap", "Number", "case_of", "number_of", "regressed"]
+__all__ = ["OVERLAP", "Bearing", "Case", "Gap", "Number", "case_of", "number_of", "regressed"]
 
 OVERLAP = 0.8
 """Share of each group's people that must be compared, or a gap at an equal mix is of others."""
@@ -53,6 +54,24 @@ class Gap:
         return Number(*(number_of(x) for x in (self.estimate.value[pair], *ends)))
 
 
+@dataclass(frozen=True, slots=True)
+class Bearing:
+    """What a gap at an equal mix can bear, as shares of 0 to 1; None where there is none.
+
+    Parameters
+    ----------
+    gap, end : float or None
+        Robustness value of the gap, and of the end of its interval that is nearer to 0.
+    score, group : float or None
+        What the annotated values themselves explain, of the score within groups and of the groups.
+    """
+
+    gap: float | None
+    end: float | None
+    score: float | None
+    group: float | None
+
+
 @dataclass(slots=True)
 class Case:
     """One metric (class, threshold) by one sensitive attribute.
@@ -61,7 +80,8 @@ class Case:
     those at an equal mix of explanatory attribute s, ``own[s]`` the gaps as they stand of the
     people who are compared there. ``first[s]`` is the share of replicates in which s ranks first
     (NaN for attributes crossed). ``audited``: what the audit's own test says of ``raw``.
-    ``squared``: dispersions are variances. ``regression`` is by place, of the pair that speaks.
+    ``squared``: dispersions are variances. ``regression`` and ``bearing`` are by place, of the
+    pair that speaks. ``standing[s]``: the role of s, and what the graph says of holding it alike.
     """
 
     row: dict[str, Any]
@@ -78,9 +98,11 @@ class Case:
     own: tuple[Gap, ...]
     first: FloatArray
     audited: Audited
+    standing: tuple[Standing, ...]
     squared: bool = False
     other_variant: FloatArray | None = None
     regression: dict[int, Adjusted] = field(default_factory=dict)
+    bearing: dict[int, Bearing] = field(default_factory=dict)
 
     @property
     def groups(self) -> list[str]:
@@ -208,12 +230,14 @@ def case_of(
     family: Family,
     level: float,
     *,
+    standing: tuple[Standing, ...],
     tested: pl.DataFrame | None = None,
     squared: bool = False,
 ) -> Case:
     """Work out gaps, intervals and ranks, and take the gaps into the family of tests.
 
-    ``tested`` is of ``audited``: the audit's own tests; None: there are none.
+    ``standing`` is of each explanatory attribute; ``tested`` of ``audited``: the audit's own
+    tests; None where there are none.
     """
     of_groups = layout.of_groups(cells.clusters)[facts.judged].astype(np.float64)
     clusters = (
@@ -242,6 +266,7 @@ def case_of(
         tuple(untested(one.mixed.own) for one in facts.explanations),
         first,
         audited(tested, row, layout.sensitive.name, groups, facts.pairs, raw.value),
+        standing,
         squared,
     )  # fmt: skip
 

@@ -1,7 +1,7 @@
 """Average precision of every cell, read off a run's evidence of detections as ICON² reads it.
 
 Right detections count for the cells of the people they found; what found anybody else is ignored.
-False alarms count for the cells that have somebody of their class in their image (ICON²'s "images
+False alarms count for the cells that have a person of their class in their image (ICON²'s "images
 that have positive ground truth annotations for the class of interest and for the sensitive
 attribute value"), or for every cell of their class, whatever the image. N of normalised precision
 is the mean count of the cells that a cell is compared with (over the groups, over the values of the
@@ -79,9 +79,9 @@ def boxes_of(evidence: pl.DataFrame) -> Boxes:
     Parameters
     ----------
     evidence : polars.DataFrame
-        ``unit`` (number of the person, null for nobody), ``cluster`` (a number), ``image_id,
-        label, score, kind, at`` of table ``detections``; equal scores in the order in which they
-        rank.
+        ``unit`` (number of the person, null where there is none), ``cluster`` (a number),
+        ``image_id, label, score, kind, at`` of table ``detections``; equal scores in the order in
+        which they rank.
     """
     found = evidence.filter(pl.col("kind").is_in(["person", "right", "wrong"]))
     labels = tuple(found["label"].unique().sort().to_list())
@@ -126,7 +126,7 @@ def precision_of_cells(
     -------
     list of Cells
         One a class, in the order of ``boxes.labels``; with more than one class another, the mean
-        over the classes that a cell has somebody of. Without ``settings`` there are no replicates.
+        over the classes of the people in a cell. Without ``settings`` there are no replicates.
     """
     # One class at a time: the false alarms of every image stand once in each cell of their class.
     parts = [
@@ -141,7 +141,7 @@ def _of_class(boxes: Boxes, k: int) -> Boxes:
     found, people = np.flatnonzero(boxes.label == k), np.flatnonzero(boxes.person_label == k)
     row_of = np.full(len(boxes.label), -1, dtype=np.int64)
     row_of[found] = np.arange(len(found))
-    person_of = np.full(len(boxes.person_label) + 1, -1, dtype=np.int64)  # the last: nobody's
+    person_of = np.full(len(boxes.person_label) + 1, -1, dtype=np.int64)  # the last: no person's
     person_of[people] = np.arange(len(people))
     own = boxes.outcomes
     person = person_of[own.person]

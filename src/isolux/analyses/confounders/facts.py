@@ -85,12 +85,15 @@ class Mixed:
         People of the first and second group at other values.
     people : [p, 2] int
         All people of the two groups who have a value.
+    compared : [p, e] bool
+        Those values.
     least : int
         What both groups must have at a value.
     """
 
     gap: Estimate
     own: Estimate
+    compared: BoolArray
     left_out: IntArray
     people: IntArray
     least: int
@@ -248,8 +251,9 @@ def _mixed(
     found = np.full((2, len(pairs)), np.nan)
     replicates = np.full((2, len(drawn), len(pairs)), np.nan)
     left_out = np.zeros((len(pairs), 2), dtype=np.int64)
+    compared = np.zeros((len(pairs), enough.shape[1]), dtype=np.bool_)
     for p, pair in enumerate(pairs):
-        both = enough[pair].all(axis=0)
+        both = compared[p] = enough[pair].all(axis=0)
         left_out[p] = units[pair][:, ~both].sum(axis=1)
         there = both & np.isfinite(drawn[:, pair]).all(axis=1)
         counts = units[pair].astype(np.float64)
@@ -257,7 +261,7 @@ def _mixed(
         replicates[:, :, p] = _at_one_mix(drawn[:, pair], weight[:, pair], resampled, there)
     people = units.sum(axis=1)[pairs] if len(pairs) else left_out
     gap, own = (Estimate(found[i], replicates[i]) for i in range(2))
-    return Mixed(gap, own, left_out, people, rules.min_mix)
+    return Mixed(gap, own, compared, left_out, people, rules.min_mix)
 
 
 def _at_one_mix(

@@ -13,7 +13,6 @@ import polars as pl
 
 from isolux.analyses._words import Words, words_of
 from isolux.analyses.confounders.cases import OVERLAP, PROBABLE, Case, number_of
-from isolux.analyses.confounders.groups import Strata
 from isolux.analyses.confounders.tests import Family
 from isolux.analyses.confounders.words import (
     explanation_sentence,
@@ -25,9 +24,9 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.tables import FINDINGS, Status
 
-__all__ = ["ICON2", "STANDARDISATION", "findings_of", "notes_of"]
+__all__ = ["ICON2", "SENSITIVITY", "STANDARDISATION", "findings_of", "notes_of"]
 
-ICON2, STANDARDISATION = "icon2", "keiding-clayton-2014"
+ICON2, STANDARDISATION, SENSITIVITY = "icon2", "keiding-clayton-2014", "cinelli-hazlett-2020"
 """Keys of the analysis's references."""
 _SHOWN = 5
 
@@ -98,14 +97,17 @@ def _told(
     crossed_ones = [s for s in range(len(case.layout.strata)) if s not in case.singles]
     for s in dict.fromkeys([*case.ranked[:1], *crossed_ones]):
         p = _smallest(family, case.level[s].statistic[[case.pair]])
+        own = _own_p(case, family)
         gap = case.gap_of(case.level[s])
+        shown = own is not None and own <= alpha
+        claimed = _claimed_p(case, s, p, own)
         yield {
             **common,
-            "claim": gap_sentence(case, s, words, p, alpha),
+            "claim": gap_sentence(case, s, words, p, claimed=claimed, alpha=alpha, stands=shown),
             "effect": gap.value,
             "low": gap.low,
             "high": gap.high,
-            "p_adjusted": p,
+            "p_adjusted": claimed,
             "reference": STANDARDISATION,
             "status": _gap_status(case, s),
         }
@@ -134,9 +136,34 @@ def _explained(
     }
 
 
+def _own_p(case: Case, family: Family) -> float | None:
+    """Give the p of the gap as it stands, of the pair that speaks: the audit's, else ours."""
+    pair = case.pair or 0
+    if np.isfinite(case.audited.p[pair]):
+        return float(case.audited.p[pair])
+    return _smallest(family, case.raw.statistic[[pair]])
+
+
+def _claimed_p(case: Case, s: int, level: float | None, own: float | None) -> float | None:
+    """Give the p of what a gap at an equal mix claims, by the role of what is held alike.
+
+    Of an unknown role the claim is that a gap as it stands is left at an equal mix: both must be
+    shown, and the larger p is that claim's (an intersection-union test). Otherwise a consequence
+    of group and score would turn no gap into a finding. What came after claims nothing.
+    """
+    reading = case.standing[s].reading
+    if reading == "after":
+        return None
+    if reading != "unknown" or level is None:
+        return level
+    return None if own is None else max(level, own)
+
+
 def _gap_status(case: Case, s: int) -> str:
     if case.gap_of(case.level[s]).value is None:
         return Status.UNDEFINED.value
+    if case.standing[s].reading == "after":
+        return Status.BOUNDARY.value
     return Status.OK.value if case.covered(s) >= OVERLAP else Status.BOUNDARY.value
 
 
@@ -151,7 +178,7 @@ def _smallest(family: Family, statistic: FloatArray) -> float | None:
     return number_of(family.p(known).min()) if len(known) else None
 
 
-def notes_of(cases: Sequence[Case], strata: Sequence[Strata], min_cell: int) -> tuple[str, ...]:
+def notes_of(cases: Sequence[Case], min_cell: int) -> tuple[str, ...]:
     """Say which groups and values were left out, and what a metric's road implies.
 
     ``min_cell`` is that of control.
@@ -159,6 +186,7 @@ def notes_of(cases: Sequence[Case], strata: Sequence[Strata], min_cell: int) -> 
     notes = []
     for case in cases:
         where = f"{case.row['metric']} by {case.layout.sensitive.name}"
+        strata = case.layout.strata
         left = [g for i, g in enumerate(case.layout.sensitive.groups) if i not in case.facts.judged]
         if left:
             notes.append(

@@ -31,7 +31,7 @@ _MOST_VALUES = 30
 class Sensitive:
     """A sensitive attribute: its groups, and who is in each.
 
-    ``unit [n]`` and ``group [n]`` are memberships; somebody may be in several groups. Who is of
+    ``unit [n]`` and ``group [n]`` are memberships; a person may be in several groups. Who is of
     unknown value is in none.
     """
 
@@ -73,7 +73,7 @@ def sensitive_of(
     units : polars.Series
         Every unit that was judged.
     names : sequence of str
-        None: the single attributes of ``by``.
+        Default: the single attributes of ``by``.
 
     Raises
     ------
@@ -257,7 +257,7 @@ def _of_the_judged(run: Run, rows: pl.DataFrame, units: pl.Series, rule: str) ->
 
 
 def _of_images(run: Run, code: IntArray, units: pl.Series) -> bool:
-    """Tell whether everybody in an image has the same value, where the run knows images."""
+    """Tell whether all people in an image have the same value, where the run knows images."""
     tables = [t for t in run.evidence.values() if {"image_id", "unit_id"} <= set(t.columns)]
     if not tables:
         return False

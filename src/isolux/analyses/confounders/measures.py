@@ -1,7 +1,7 @@
 """Which metrics of a run are looked at, and the values of any of them in cells.
 
 Three roads to the same cells: means of people's scores; average precision, read as ICON² reads it;
-and any other statistic of the house (the true accept rate, areas under curves, medians), measured
+and any other statistic of isolux (the true accept rate, areas under curves, medians), measured
 by ``groups.measure_groups`` as if cells were groups. On that last road the mix of explanatory
 values stays that of the data on every replicate, and the report says so.
 """
@@ -73,7 +73,7 @@ class Measure:
 
 
 def numbers_of(run: Run) -> Numbers:
-    """Give numbers to whoever was judged, and to what was sampled independently."""
+    """Give numbers to the people who were judged, and to what was sampled independently."""
     tables = [run.scores.select("unit_id", "cluster_id"), *_evidence_of_units(run)]
     units = pl.concat([t.select("unit_id") for t in tables]).to_series().drop_nulls()
     names = [t.select(_name=_cluster_name(t)) for t in tables]
@@ -83,7 +83,7 @@ def numbers_of(run: Run) -> Numbers:
 
 
 def chosen_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
-    """Find the metrics asked for; none: normalised average precision, or the run's first metric.
+    """Find the metrics asked for; default: normalised average precision, or the run's first metric.
 
     Raises
     ------

@@ -17,7 +17,6 @@ References
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -30,6 +29,8 @@ from isolux.stats.statistic import FloatArray
 __all__ = ["Adjusted", "adjusted_gap"]
 
 _LARGEST = 15.0  # a logit beyond this is a chance below 1e-6: the fit is running away
+_FURTHEST = 30.0  # no logit beyond this: its weight would be 0 in floating point
+_ROUNDS, _SETTLED = 100, 1e-8  # statsmodels' own
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,18 +116,54 @@ def _fitted(
     score: FloatArray, design: FloatArray, cluster: IntArray, *, binary: bool
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return coefficients and their cluster-robust covariance; None where there is no fit."""
-    import statsmodels.api as sm
-
-    robust = {"cov_type": "cluster", "cov_kwds": {"groups": cluster}}
     if not binary:
-        found = sm.OLS(score, design).fit(**robust)
-        return np.asarray(found.params), np.asarray(found.cov_params())
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # separation is seen from the coefficients
-        found = sm.GLM(score, design, family=sm.families.Binomial()).fit(**robust)
-    params = np.asarray(found.params)
-    runs_away = not found.converged or np.abs(params).max() > _LARGEST
-    return None if runs_away else (params, np.asarray(found.cov_params()))
+        inverse = _inverse(design, np.ones(len(design)))
+        params = inverse @ (design.T @ score)
+        return params, _robust(inverse, (score - design @ params)[:, None] * design, cluster)
+    found = _logistic(score, design)
+    if found is None or np.abs(found[0]).max() > _LARGEST:
+        return None
+    params, inverse = found
+    left = score - 1.0 / (1.0 + np.exp(-(design @ params)))
+    return params, _robust(inverse, left[:, None] * design, cluster)
+
+
+def _logistic(score: FloatArray, design: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Fit by iteratively reweighted least squares: coefficients and the information's inverse.
+
+    None where the deviance does not settle, or runs to 0 as it does when groups are separated.
+    """
+    chance = (score + 0.5) / 2.0  # where statsmodels starts too
+    logit = np.log(chance / (1.0 - chance))
+    before = np.inf
+    for _ in range(_ROUNDS):
+        weight = chance * (1.0 - chance)
+        working = logit + (score - chance) / weight
+        params = _inverse(design, weight) @ (design.T @ (weight * working))
+        logit = np.clip(design @ params, -_FURTHEST, _FURTHEST)
+        chance = 1.0 / (1.0 + np.exp(-logit))
+        deviance = -2.0 * float(np.log(np.where(score > 0.5, chance, 1.0 - chance)).sum())
+        if abs(before - deviance) <= _SETTLED:
+            return params, _inverse(design, chance * (1.0 - chance))
+        before = deviance
+    return None
+
+
+def _inverse(design: FloatArray, weight: FloatArray) -> FloatArray:
+    """Invert the information, whose rank was looked at before."""
+    return np.asarray(np.linalg.pinv(design.T @ (weight[:, None] * design), hermitian=True))
+
+
+def _robust(inverse: FloatArray, scores: FloatArray, cluster: IntArray) -> FloatArray:
+    """Sandwich the clusters' summed scores, with statsmodels' correction for few of them [1]_."""
+    n, k = scores.shape
+    _, own = np.unique(cluster, return_inverse=True)
+    sums = np.zeros((int(own.max()) + 1, k))
+    np.add.at(sums, own, scores)
+    g = len(sums)
+    # G/(G-1) for few clusters, (n-1)/(n-k) for parameters: the residuals are too small by both.
+    grown = g / (g - 1.0) * (n - 1.0) / (n - k)
+    return np.asarray(grown * inverse @ (sums.T @ sums) @ inverse)
 
 
 def _marginal(

@@ -130,7 +130,7 @@ def _equal_mix(case: Case, adjust: Adjust) -> Iterable[Row]:
         yield {
             **_named(case),
             "group": worse,
-            "beside": other,
+            "other group": other,
             "equal mix of": strata.name,
             "gap as it stands": _round(raw.value),
             "its p_adjusted": _round(number_of(own)),
@@ -145,8 +145,23 @@ def _equal_mix(case: Case, adjust: Adjust) -> Iterable[Row]:
             "regression_low": _round(number_of(by.low)) if by else None,
             "regression_high": _round(number_of(by.high)) if by else None,
             "agrees": agreement(case, s),
+            "role": case.standing[s].reading,
+            **_bearing(case, s),
             "note": case.why_apart(s) or (by.reason if by else "") or None,
         }
+
+
+def _bearing(case: Case, s: int) -> Row:
+    """Give the robustness value of a gap and of its interval, and what the values explain."""
+    found = case.bearing.get(s)
+    after = case.standing[s].reading == "after"
+    shown = None if after else found
+    return {
+        "robustness": _round(shown.gap) if shown else None,
+        "robustness of the interval": _round(shown.end) if shown else None,
+        "explained of the score": _round(found.score) if found else None,
+        "explained of the groups": _round(found.group) if found else None,
+    }
 
 
 def _values(case: Case) -> Iterable[Row]:

@@ -2,7 +2,8 @@
 
 The paper: a dispersion of ProxyAP above 1 point makes an attribute a more probable explanation; a
 smaller dispersion after control is the evidence; it finds correlations, and claims no causes. So
-does every sentence here.
+does every sentence here, and which words it may use depends on the attribute's role
+(``role_words``).
 """
 
 from __future__ import annotations
@@ -13,6 +14,13 @@ import numpy as np
 
 from isolux.analyses._words import Words, level_of, lowered, number, size
 from isolux.analyses.confounders.cases import AGAINST, OVERLAP, PROBABLE, Case, Number
+from isolux.analyses.confounders.role_words import (
+    bearing_clause,
+    doubt_clause,
+    graph_clause,
+    lead_clause,
+    role_clause,
+)
 
 __all__ = ["explanation_sentence", "gap_sentence", "nothing_sentence"]
 
@@ -21,7 +29,7 @@ _ALONE = "not adjusted for the other tests"
 
 
 def nothing_sentence(case: Case, words: Words, p: float | None) -> str:
-    """Say that there is nothing to explain, as far as one can see."""
+    """Say that nothing to explain was found."""
     title = words.title(case.layout.sensitive.name)
     what = lowered(words.measure(case.row))
     if case.pair is None:
@@ -79,7 +87,7 @@ def explanation_sentence(
     )
     if verdict == PROBABLE and sure:
         told = (
-            f"{what}: {name} is a probable explanation of the differences: {proxies}, "
+            f"{what}: {lead_clause(case, s, words)}: {proxies}, "
             f"and {control}. {ranks} {_advice(case, s)}"
         )
     elif verdict == PROBABLE:
@@ -101,8 +109,15 @@ def explanation_sentence(
     return words.start(case.row["model"], told)
 
 
-def gap_sentence(case: Case, s: int, words: Words, p: float | None, alpha: float) -> str:
-    """Say what is left of the gap when both groups have everyone's mix."""
+def gap_sentence(
+    case: Case, s: int, words: Words, p: float | None, *, claimed: float | None, alpha: float,
+    stands: bool,
+) -> str:  # fmt: skip
+    """Say what is left of the gap when both groups have everyone's mix, and how to read it.
+
+    ``p`` is of the gap at that mix, ``claimed`` of what is claimed of it; ``stands``: whether the
+    gap as it stands is shown.
+    """
     name = words.title(case.layout.strata[s].name)
     worse, other = (case.groups[side] for side in case.sides)
     left, raw = case.gap_of(case.level[s]), case.gap_of(case.raw)
@@ -112,18 +127,27 @@ def gap_sentence(case: Case, s: int, words: Words, p: float | None, alpha: float
         told = f"{start} and {other} cannot be compared: {case.why_apart(s) or 'no replicates'}."
         return words.start(case.row["model"], told)
     way = "lower" if left.value < 0 else "higher"
-    stands = f"{_size(raw, words, case)} {_way(raw)} as it stands{_beside(case, s, words)}"
-    if p is not None and p <= alpha:
+    so = f"{_size(raw, words, case)} {_way(raw)} as it stands{_beside(case, s, words)}"
+    level = p is not None and p <= alpha
+    tested = words.p(claimed)
+    if level and not stands and case.standing[s].reading == "unknown":
+        start = doubt_clause(case, s, words) + start
+        tested = f"{words.p(p)} of the mix alone"
+    elif case.standing[s].reading == "after":
+        tested = f"{words.p(p)} of the mix alone"
+    if level:
         told = (
             f"{start} is {_size(left, words, case)} {way} than for {other} "
-            f"({_interval(left, words, case)}; {words.p(p)}), {stands}{_share(case, s, words)}."
+            f"({_interval(left, words, case)}; {tested}), {so}{_share(case, s, words)}."
         )
     else:
         told = (
             f"{start} is not shown to differ from that for {other}: "
             f"{_size(left, words, case)} {way} ({_interval(left, words, case)}, {_ALONE}; "
-            f"{words.p(p)}), {stands}{_share(case, s, words)}."
+            f"{tested}), {so}{_share(case, s, words)}."
         )
+    told += role_clause(case, s, words, stands=stands, level=level) + graph_clause(case, s)
+    told += bearing_clause(case, s, words) if level else ""
     return words.start(case.row["model"], told + _overlap(case, s) + _regression(case, s, words))
 
 
@@ -178,7 +202,10 @@ def _regression(case: Case, s: int, words: Words) -> str:
     if found.reason:
         return f" A {found.model} regression gives no answer: {found.reason}."
     gap = Number(found.gap, found.low, found.high)
+    # It holds the same alike: where that is not to be read as a gap, it is no second opinion.
     agrees = "agrees" if agreement(case, s) else "disagrees"
+    if case.standing[s].reading in ("unknown", "after"):
+        agrees = "on the same values gives"
     way = "lower" if found.gap < 0 else "higher"
     return (
         f" A {found.model} regression {agrees}: {_size(gap, words, case)} {way} "
@@ -187,7 +214,7 @@ def _regression(case: Case, s: int, words: Words) -> str:
 
 
 def agreement(case: Case, s: int) -> bool | None:
-    """Whether the regression's gap lies in the stratified gap's interval; None: no answer."""
+    """Whether the regression's gap lies in the stratified interval; None without an answer."""
     found, left = case.regression.get(s), case.gap_of(case.level[s])
     if found is None or found.reason or left.low is None or left.high is None:
         return None
@@ -212,9 +239,13 @@ def _advice(case: Case, s: int) -> str:
         f"{100 * shares[other][e]:.0f} % of {case.groups[other]} have the value "
         f"{strata.values[e]!r}, at which everyone gets {_level(float(value[e]), case)}. "
     )
+    if case.standing[s].reading in ("unknown", "after"):
+        return told.strip()  # what would narrow the gap depends on the role
     if strata.of_images:
-        return told + "Collecting images with a like mix for all groups would show what is left."
-    return told + "A model that is stronger there, or data with a like mix, would narrow the gap."
+        return told + "Collecting images with a similar mix for all groups would show what is left."
+    return (
+        told + "A model that is stronger there, or data with a similar mix, would narrow the gap."
+    )
 
 
 def _level(value: float, case: Case) -> str:

@@ -8,8 +8,9 @@ it leaves open:
 
 - **Is there anything to explain?** A forest can learn any scores by heart, and its importances add
   up to 1 whether or not anything matters. So first: the R² of forests on people whom they have not
-  seen (folds part clusters, never rows), beside the R² of targets in which whole clusters' scores
-  were dealt to others. Not above those: "nothing to explain was found", and no tree is grown.
+  seen (folds part clusters, never rows), compared with the R² of targets in which whole clusters'
+  scores were dealt to others. Not above those: "nothing to explain was found", and no tree is
+  grown.
 - **Two importances.** Impurity importance (the published one) is measured on the data that grew the
   trees and favours attributes with many different values, where there are more splits to choose
   from (Strobl et al. 2007). Permutation importance out of cluster has neither fault: what an
@@ -97,7 +98,7 @@ INFO = AnalysisInfo(
     ),
     assumptions=(
         "Clusters are independent of one another and, where nothing matters, exchangeable.",
-        "What predicts errors need not be behind them: attributes stand for what goes with them.",
+        "What predicts errors need not cause them: an attribute also carries what goes with it.",
         "Attributes that say nearly the same share their importance; either may be left out.",
     ),
 )
@@ -133,7 +134,7 @@ def explain(
     worse : {"auto", "lower", "higher"}
         Which scores are worse; ``auto``: as the metric says.
     attributes : sequence of str
-        Which to use; none: all that the run has.
+        Which to use; default: all that the run has.
     importance : {"permutation", "impurity"}
         What the elbow goes by; ``impurity`` as published.
     most_features : int
@@ -142,8 +143,8 @@ def explain(
         Of the forest that gives impurity importance, and of each that is checked on people not
         seen.
     min_leaf : int, optional
-        Fewest units in a leaf of a forest's tree; none: the square root of their number, at least
-        ten.
+        Fewest units in a leaf of a forest's tree; default: the square root of their number, at
+        least ten.
     folds, permutations : int, optional
         Of the check; no permutations given: the fewest that can tell at the audit's level, 19
         for one model and intervals of 95 %.
@@ -154,7 +155,7 @@ def explain(
     bootstrap : int
         Replicates.
     seed : int, optional
-        None: the audit's own.
+        Default: the audit's own.
 
     Returns
     -------

@@ -8,12 +8,14 @@ cluster's scores together, so it is as easy to learn by heart as the true one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.extras import needed
 
 __all__ = [
     "Checked",
@@ -31,11 +33,18 @@ _FEW = 10
 _REPEATS = 5
 
 
+def _learn(part: str) -> ModuleType:
+    return needed(
+        f"sklearn.{part}", package="scikit-learn", extra="learn",
+        purpose="the analysis error_model",
+    )  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Forest:
     """Settings of a random forest; ``features`` is the share of columns tried at a split.
 
-    ``min_leaf`` None: the square root of the number of units, at least ten.
+    ``min_leaf`` by default: the square root of the number of units, at least ten.
     """
 
     trees: int = 100
@@ -45,9 +54,8 @@ class Forest:
 
     def fit(self, x: FloatArray, y: FloatArray) -> Any:
         """Fit scikit-learn's forest."""
-        from sklearn.ensemble import RandomForestRegressor
-
-        forest = RandomForestRegressor(
+        learn = _learn("ensemble")
+        forest = learn.RandomForestRegressor(
             n_estimators=self.trees,
             min_samples_leaf=self.min_leaf or max(10, round(len(y) ** 0.5)),
             max_features=self.features,
@@ -82,10 +90,9 @@ def folds_of(cluster: IntArray, folds: int, seed: int) -> IntArray:
     >>> sorted(fold.tolist()), bool((fold[::2] == fold[1::2]).all())
     ([0, 0, 1, 1, 2, 2], True)
     """
-    from sklearn.model_selection import GroupKFold
-
+    learn = _learn("model_selection")
     fold = np.empty(len(cluster), dtype=np.int64)
-    parts = GroupKFold(n_splits=folds, shuffle=True, random_state=seed)
+    parts = learn.GroupKFold(n_splits=folds, shuffle=True, random_state=seed)
     for k, (_, held_out) in enumerate(parts.split(cluster[:, None], groups=cluster)):
         fold[held_out] = k
     return fold

@@ -25,6 +25,7 @@ from isolux.analyses._words import Words
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, multinomial
+from isolux.vocabulary.extras import needed
 from isolux.vocabulary.spec import Bootstrap
 
 __all__ = ["Subgroups", "Tree", "bootstrap_error", "grow_tree", "r2_interval", "subgroups_of"]
@@ -125,15 +126,16 @@ def grow_tree(
     bootstrap: Bootstrap, *, depth: int, min_leaf: int,
 ) -> Tree:  # fmt: skip
     """Grow a tree on one half of the clusters with the chosen columns, and read it on the other."""
-    from sklearn.tree import DecisionTreeRegressor
-
+    learn = needed(
+        "sklearn.tree", package="scikit-learn", extra="learn", purpose="the analysis error_model"
+    )
     n_clusters = int(cluster.max()) + 1
     order = np.random.default_rng(np.random.SeedSequence([bootstrap.seed, 64]))
     first = np.zeros(n_clusters, dtype=np.bool_)
     first[order.permutation(n_clusters)[: n_clusters // 2]] = True
     grows = first[cluster]
     x = features.matrix[:, chosen].astype(np.float64)
-    tree = DecisionTreeRegressor(
+    tree = learn.DecisionTreeRegressor(
         max_depth=depth, min_samples_leaf=min_leaf, random_state=bootstrap.seed
     ).fit(x[grows], y[grows])
     at = tree.apply(x[~grows])

@@ -64,7 +64,7 @@ class Told:
         return f"{self.measure}: every unit has the same score, so there is nothing to predict"
 
     def too_few(self, spec: Statistics) -> dict[str, Any] | None:
-        """Say that there are too few people to fit on some and ask about others; None: enough."""
+        """Say that there are too few people to fit on some and ask about others, if so."""
         clusters, units = self.judged.n_clusters, len(self.judged.value)
         least = max(2 * self.plan.folds, spec.min_clusters)
         if clusters >= least and units >= 2 * spec.min_units:

@@ -4,18 +4,23 @@ The first analysis of every audit: ``group_metrics`` and ``disparities`` go in, 
 out. It computes nothing; it chooses, orders and says. At most one pair of groups speaks for each
 metric and attribute.
 
-Order: differences that the family-adjusted test confirms, by the end of their interval that is
-nearer to 0 (a small group's wild estimate does not lead); differences of an attribute as a whole
+Order: differences that the family-adjusted test confirms; differences of an attribute as a whole
 without a pair that stands out; groups too small to judge; attributes where nothing was found,
-with what could have been seen; then differences of single classes, and differences of nobody but
+with what could have been seen; then differences of single classes, and what is known only of
 people whose value is unknown; then confirmed differences that say again what another has said
 (an intersection not shown to differ by more than one of its attributes, a rate that is one minus
-another); then intersections and single classes where nothing was found. The first ``LEAD`` take
-some of each kind, so that silence about a group is read as early as a disparity.
+another, a metric at a second threshold); then intersections and single classes where nothing was
+found. The first ``LEAD`` take some of each kind, so that silence about a group is read as early as
+a disparity.
+
+Confirmed differences begin with what is simple and concerns many: single attributes before
+intersections; then the audit's main metric; then metrics that have a better direction; then large
+groups (``groups.large``); then by the end of the interval that is nearer to 0, so that a small
+group's wild estimate does not lead.
 
 Of a metric that is measured class by class one finding speaks for all classes (in how many groups
 differ, and in which most) and stands where its worst class would; the classes come later. Nothing
-is said of a group in which there is nobody.
+is said of a group without people.
 """
 
 from __future__ import annotations
@@ -136,7 +141,7 @@ def _of_blocks(run: Run, words: Words) -> Iterator[dict[str, Any]]:
         low, high = (row["low"], row["high"]) if found else _ends_of_widest(row)
         yield {
             "tier": tier,
-            "place": row["place"],
+            "place": (float(row["place"]),),
             "claim": sentence(row, words),
             "effect": row["value"],
             "low": low,
@@ -161,7 +166,7 @@ def _of_classes(
     p = [row["any_p"] for row in rows if row["any_p"] is not None]
     return {
         "tier": tier,
-        "place": first["place"] - 0.5,
+        "place": (first["place"] - 0.5,),
         "claim": classes_claim(rows, words),
         "effect": widest["value"],
         "low": low,
@@ -184,27 +189,10 @@ def _ends_of_widest(row: Mapping[str, Any]) -> tuple[float | None, float | None]
 
 def _placed(blocks: pl.DataFrame, run: Run, words: Words) -> pl.DataFrame:
     """Give every block its tier, and put the blocks in the order in which to read them."""
-    metrics, attributes = _orders(run, words)
-    spans = {
-        name: m.high - m.low
-        for name, m in words.metrics.items()
-        if m.low is not None and m.high is not None
-    }
-    span = pl.col("metric").replace_strict(spans, default=1.0, return_dtype=pl.Float64)
-    last = len(metrics) + len(attributes)
-    ranked = blocks.with_columns(
-        scaled=pl.when("found").then(pl.col("strength") / span).otherwise(0.0),
-        size=pl.when("found").then(pl.col("value").abs() / span).otherwise(0.0),
-        of_metric=pl.col("metric").replace_strict(metrics, default=last, return_dtype=pl.Int64),
-        of_attribute=pl.col("attribute").replace_strict(
-            attributes, default=last, return_dtype=pl.Int64
-        ),
-    ).sort(
-        "scaled", "size", "of_metric", "threshold", "label", "of_attribute", "attribute", "model",
-        "metric", descending=[True, True, *[False] * 7],
-    )  # fmt: skip
-    again = pl.col("covered") | pl.struct(_same_statement()).is_first_distinct().not_()
-    crossed = pl.col("attribute").str.contains("*", literal=True)
+    ranked = _read_in_order(blocks, run, words)
+    repeated = pl.struct(_same_statement()).is_first_distinct().not_()
+    elsewhere = pl.struct(_same_but_threshold()).is_first_distinct().not_()
+    again = pl.col("covered") | repeated | (pl.col("threshold").is_not_null() & elsewhere)
     return ranked.with_columns(
         tier=pl.when(pl.col("found") & again)
         .then(_AGAIN)
@@ -214,10 +202,49 @@ def _placed(blocks: pl.DataFrame, run: Run, words: Words) -> pl.DataFrame:
         .then(_FOUND)
         .when("any_found")
         .then(_OVERALL)
-        .when(crossed | again)
+        .when(pl.col("crossed") | again)
         .then(_LAST)
         .otherwise(_NOT_FOUND)
     )
+
+
+def _read_in_order(blocks: pl.DataFrame, run: Run, words: Words) -> pl.DataFrame:
+    """Sort blocks: what was found by what is simple and large, all else as it was asked for."""
+    metrics, attributes = _orders(run, words)
+    bounded = {n: m for n, m in words.metrics.items() if m.low is not None and m.high is not None}
+    spans = {name: (m.high or 0.0) - (m.low or 0.0) for name, m in bounded.items()}
+    span = pl.col("metric").replace_strict(spans, default=1.0, return_dtype=pl.Float64)
+    # Of a metric without a better direction no group is served worse.
+    neutral = [name for name, m in words.metrics.items() if m.direction == "none"]
+    last = len(metrics) + len(attributes)
+    placed = blocks.with_columns(
+        crossed=pl.col("attribute").str.contains("*", literal=True),
+        of_metric=pl.col("metric").replace_strict(metrics, default=last, return_dtype=pl.Int64),
+        of_attribute=pl.col("attribute").replace_strict(
+            attributes, default=last, return_dtype=pl.Int64
+        ),
+    )
+    order = {
+        "_intersection": pl.col("crossed").cast(pl.Float64),
+        "_side_metric": (pl.col("of_metric") != _main_place(blocks, metrics, run)).cast(pl.Float64),
+        "_neutral": pl.col("metric").is_in(neutral).cast(pl.Float64),
+        "_small": -pl.col("large").cast(pl.Float64),
+        "_unsure": -pl.col("strength") / span,
+        "_narrow": -pl.col("value").abs() / span,
+    }
+    placed = placed.with_columns(
+        pl.when("found").then(key).otherwise(0.0).alias(name) for name, key in order.items()
+    )
+    more = ("of_metric", "threshold", "label", "of_attribute", "attribute", "model", "metric")
+    return placed.sort(*order, *more).drop(*order)
+
+
+def _main_place(blocks: pl.DataFrame, metrics: Mapping[str, int], run: Run) -> int:
+    """Place of the audit's main metric: the first that was asked for, else the task's first."""
+    measured = set(blocks["metric"])
+    asked = [m for m in (run.record.get("spec") or {}).get("metric") or () if m in measured]
+    named = asked or [name for name in metrics if name in measured]
+    return metrics.get(named[0], 0) if named else 0
 
 
 def _same_statement() -> list[pl.Expr]:
@@ -227,21 +254,27 @@ def _same_statement() -> list[pl.Expr]:
     return [*names, *counts, pl.col("value").abs().round(12)]
 
 
+def _same_but_threshold() -> list[pl.Expr]:
+    """Name what blocks share that differ in the threshold of their metric alone."""
+    return [pl.col(name) for name in ("model", "task", "metric", "label", "attribute", "found")]
+
+
 def _of_unjudged(run: Run, words: Words) -> Iterator[dict[str, Any]]:
     rows = unjudged_of(run.group_metrics).with_columns(
         everywhere=pl.col("n_without") == pl.col("n_measures")
     )
     _, attributes = _orders(run, words)
-    parts = rows.partition_by("model", "attribute", "small", "everywhere", maintain_order=True)
+    by = ("model", "attribute", "small", "named", "everywhere")
+    parts = rows.partition_by(*by, maintain_order=True)
     for part in parts:
         groups = part.to_dicts()
         first = groups[0]
         asked = attributes.get(first["attribute"], len(attributes))
-        # Named groups come first within a part: if the first has no name, none has.
-        weight = (not first["named"], not first["everywhere"], not first["small"])
+        weight = (not first["everywhere"], not first["small"])
         yield {
-            "tier": _UNJUDGED,
-            "place": (*weight, asked, first["attribute"], first["model"]),
+            "tier": _UNJUDGED if first["named"] else _UNKNOWN,
+            # After the blocks of a tier: a number does not compare with a row of them.
+            "place": (float("inf"), *weight, asked, first["attribute"], first["model"]),
             "claim": without_value(groups, words, everywhere=first["everywhere"]),
             "n": first["n_units"],
             "status": first["status"],

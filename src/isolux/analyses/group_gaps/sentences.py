@@ -136,7 +136,8 @@ def _could_see(row: Mapping[str, Any], words: Words) -> str:
 
 
 def _spread(row: Mapping[str, Any], words: Words) -> str:
-    if row["spread"] is None or row["n_pairs"] < 2:
+    # Of the same groups as the pair: a spread that people of unknown value are part of is not.
+    if row["spread"] is None or row["n_pairs"] < 2 or row["with_unknown"]:
         return ""
     unit = words.unit(row)
     if row["spread"] == 0:

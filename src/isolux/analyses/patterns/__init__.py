@@ -14,8 +14,8 @@ steps:
    interval, and a one-sided test against all other units, corrected over the rules (max-T by
    cluster signs).
 4. For the rules that held, low performance is laid out by every value of their attributes and by
-   sensitive group with and without the pattern, in that second half: each beside others whose value
-   is known.
+   sensitive group with and without the pattern, in that second half: each compared with others
+   whose value is known.
 
 The paper prints neither thresholds of support and confidence, nor how low performance was cut, nor
 any test; the released tool has no such analysis. It mines and reports on the same units, where
@@ -127,7 +127,7 @@ def explain(
     low_threshold : float, optional
         Scores worse than this are low instead.
     attributes : sequence of str
-        Which to look at; none: all that the run has.
+        Which to look at; default: all that the run has.
     min_support : float
         Least share of one half's low-performing units that hold a pattern.
     max_length : int
@@ -139,9 +139,9 @@ def explain(
     bins : int
         Quantile bins of attributes that are numbers.
     min_units, min_clusters : int, optional
-        What a pattern needs in each half; none: the audit's own.
+        What a pattern needs in each half; default: the audit's own.
     replicates, seed : int, optional
-        Of the test and of the halves; none: the audit's own.
+        Of the test and of the halves; default: the audit's own.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """From items and low performance to rules: mined in one half of the clusters, held in the other.
 
 The steps of the analysis ``patterns``, on arrays. A rule "units that hold these items perform low"
-is chosen for looking strong among many thousands, so its strength in the half that chose it is no
+was chosen among many thousands because it looks strong, so its strength in that half is no
 evidence; the other half, which chose nothing, is asked about a handful of rules.
 """
 
@@ -120,7 +120,7 @@ def halves(items: _Bools, low: _Bools, cluster: IntArray, seed: int) -> tuple[Ha
 
 
 def mine(half: Half, limits: Limits) -> Mined:
-    """Choose rules: frequent among the low-performing, new beside their parts, surely above chance.
+    """Choose rules: frequent among the low-performing, more than their parts, surely above chance.
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ Mann-Whitney tests; Bonferroni for the attribute's pairs; for each significant p
 D = 1 - MED(worst) / MED(best); the pair with the highest D is kept.
 
 That is here as printed (``test=naive``, ``correction=published``), and every table has its verdict
-beside the recommended one, because it misleads where subjects have several photos: Mann-Whitney
+next to the recommended one, because it misleads where subjects have several photos: Mann-Whitney
 takes ten photos for ten people, and each attribute is corrected alone, however many are looked at.
 In worlds where nothing differs (ten photos a subject, correlation .3, ten attributes) it claims
 something nearly always (``docs/methods/rank_tests.md``). Recommended, and what is done unless
@@ -25,7 +25,7 @@ Doubts about the source, and what is done here:
   over, or the best group would be called the worst; where a median is 0 or negative D is undefined.
 - The pair with the highest of many D is chosen for it, so that D is likely too large. Its interval
   (percentiles, clusters resampled) does not know of the choice.
-- Somebody with two values (two ancestries) is in both groups; the naive test takes them for two.
+- A person with two values (two ancestries) is in both groups; the naive test counts them twice.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ __all__ = ["INFO", "explain"]
 INFO = AnalysisInfo(
     title="Rank tests of all pairs of groups",
     summary="Which attributes' groups have higher and lower scores, by rank tests that know about "
-    "subjects, beside FHIBE's published procedure.",
+    "subjects, compared with FHIBE's published procedure.",
     references=(
         Reference(
             "fhibe",
@@ -123,7 +123,7 @@ def explain(
     min_scores : int
         Smallest group, in units with a score; the released code's is 20.
     replicates : int or None
-        Of the interval of D; None: the audit's.
+        Of the interval of D; Default: the audit's.
 
     Returns
     -------
@@ -187,7 +187,7 @@ def _check_settings(min_subjects: int, min_scores: int, replicates: int | None) 
 
 
 def _nobody(run: Run) -> bool:
-    """Say whether nobody was judged; refuse a run of metrics that no single unit has."""
+    """Say whether no people were judged; refuse a run of metrics that no single unit has."""
     if run.scores["value"].count():
         return False
     if run.group_metrics.is_empty():
@@ -205,7 +205,7 @@ def _notes(run: Run, ranked: Ranked, words: Words) -> list[str]:
     ranks = set(ranked.measures["metric"])
     other = [m for m in run.group_metrics["metric"].unique().sort() if m not in ranks]
     if other:
-        notes.append(f"not ranked, for no single unit has such a score: {', '.join(other)}")
+        notes.append(f"not ranked, because no single unit has such a score: {', '.join(other)}")
     if words.cluster is None:
         notes.append(
             "rank tests: no --cluster was named, so every unit is taken for a person of its own; "

@@ -158,7 +158,7 @@ def rank_pairs(
     pairs : polars.DataFrame
         ``MEASURE, attribute, vector, place`` (of the attribute), and of each side (``_a``, ``_b``,
         in the groups' order): ``group, n, clusters, median, mean``; ``superiority`` (of a over b),
-        ``p_naive, p_clustered`` (null: not to be told), ``shared`` (clusters in both).
+        ``p_naive, p_clustered`` (null: cannot be computed), ``shared`` (clusters in both).
     small : polars.DataFrame
         ``attribute, group, n, clusters``: groups below the minimum in every vector, at most.
     """

@@ -6,10 +6,10 @@ everyone's, less a penalty for being small), found exactly. The other half, whic
 asked about those alone: how much worse each slice is than everyone else there, with the audit's
 intervals and null test over clusters, p-values corrected over the slices by Holm's method.
 
-SliceLine stops at the first step. That its worst slices look bad is no news then: the worst of
+SliceLine stops at the first step. Its worst slices then look bad in any case: the worst of
 thousands do in any data, above all where a person has many photos (``docs/methods/slices.md``
 measures how often). Slices that share most of their people with a worse one are left out, because
-SliceLine's list is often one finding told ten times.
+SliceLine's list often repeats one finding ten times.
 
 A slice says where to look, and not why. What else differs there is for ``confounders``.
 """
@@ -40,8 +40,8 @@ __all__ = ["CAPTION", "INFO", "explain"]
 
 INFO = AnalysisInfo(
     title="The worst slices",
-    summary="Which people, told by up to three attributes, are served worst; found on one half of "
-    "the data and tested on the other.",
+    summary="Which people, described by up to three attributes, are served worst; found on one "
+    "half of the data and tested on the other.",
     references=(
         Reference(
             "sliceline",
@@ -117,7 +117,7 @@ def explain(
     worse : {"auto", "lower", "higher"}
         Which scores are worse; ``auto``: as the metric says.
     attributes : sequence of str
-        Which to look at; none: all that the run has but what the audit's settings name as the
+        Which to look at; default: all that the run has but what the audit's settings name as the
         model's answers and scores. Of other models' answers nothing tells: leave them out here.
     most : int
         Slices of each model that the other half is asked about.
@@ -213,10 +213,10 @@ def _items(
     known = set(run.attributes["attribute"].unique())
     said = [name for name in answers if name is not None and name in known]
     if said and not attributes:
-        # With the truth beside it, an answer is the error itself: nobody learns from that slice.
+        # Together with the truth, an answer is the error itself: such a slice teaches nothing.
         kept = run.attributes.filter(pl.col("attribute").is_in(said).not_())
         run = replace(run, attributes=kept)
-        notes.append(f"Slices are not told by {', '.join(said)}, which the model said.")
+        notes.append(f"Slices are not described by {', '.join(said)}, which the model said.")
     kinds = kinds_of(run, spec, judged.units, attributes, analysis="slices")
     items = without(items_of(run, spec, judged.units, kinds, bins=bins), judged.value)
     return items, (*notes, *items.notes)

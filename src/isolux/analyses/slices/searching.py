@@ -1,6 +1,6 @@
 """The two halves of ``slices``: one suggests slices, the other is asked about them.
 
-Whoever picks the worst of thousands of slices finds bad ones where nothing differs. So clusters are
+The worst of thousands of slices is bad even where nothing differs. So clusters are
 parted at random; slices are chosen on one half alone, and what is said of them is measured on the
 other by the audit's own intervals and null tests (``groups.measure``, ``disparity.measured``), each
 slice against everyone else.

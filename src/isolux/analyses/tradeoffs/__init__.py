@@ -3,7 +3,7 @@
 Two views of a score. Against the threshold: how many of each group's positives and of its others
 lie at or above it, and where each group's threshold would have to lie for its positives to fare as
 everyone's do at the operating one (equal opportunity). Against coverage: when the least sure
-answers are left to somebody else, who remains, and how often the rest is wrong; abstaining lowers
+answers are left to another judge, who remains, and how often the rest is wrong; abstaining lowers
 everyone's error and may still widen the gap (Jones et al. 2021).
 
 Detectors have the first view for people found at an overlap of .50, verifiers for pairs at
@@ -63,9 +63,9 @@ INFO = AnalysisInfo(
         ),
     ),
     assumptions=(
-        "Scores of one model are of one scale for everybody.",
+        "Scores of one model are of one scale for all people.",
         "Intervals of curves hold at one point at a time, not for the curve.",
-        "Whoever is left out is judged by somebody else, whose errors are not counted here.",
+        "People who are left out are judged in another way, whose errors are not counted here.",
         (
             "Leaving the least sure out lowers all errors, and so gaps in points; whether a gap "
             "shrinks as fast as the errors do is told by the two errors, not by the gap."
@@ -104,7 +104,7 @@ def explain(
     most_groups : int
         Of one attribute: the largest are kept.
     replicates : int, optional
-        Bootstrap replicates; none: the audit's own.
+        Bootstrap replicates; default: the audit's own.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def explain(
     Raises
     ------
     SpecError
-        A run without scores, or with one and the same for everybody; settings out of range.
+        A run without scores, or with one and the same for all people; settings out of range.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Who remains when the least sure answers are left to somebody else, and how often those are wrong.
+"""Who remains when the least sure answers are left to another judge, and how often those are wrong.
 
 A model that abstains below some confidence errs less on the rest; whether it does so for every
 group is another question. Jones et al. (2021) show that the gap may grow, and that the worse

@@ -2,7 +2,7 @@
 
 A score orders people; a threshold parts them. Two readings: where each group's threshold would have
 to lie for its positives to fare as everyone's do, and who remains when the least sure are left to
-somebody else. Every replicate resamples clusters once, for everyone and for every group.
+another judge. Every replicate resamples clusters once, for everyone and for every group.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Rows:
     start, group : [n + 1], [m] int
         Row i is in the groups ``group[start[i]:start[i + 1]]``.
     names : tuple of (str or None, str)
-        Attribute and group; None: everyone.
+        Attribute and group; None stands for everyone.
     """
 
     score: FloatArray
@@ -89,7 +89,7 @@ class Kept:
     """Who remains at each coverage of everyone: ``[k, g, 1 + r]``, the first column the data's.
 
     ``coverage``: share of the group that is kept; ``error``: share of the kept that is wrong;
-    ``gap``: that, less everyone else's, who are not in the group. NaN where nobody remains.
+    ``gap``: that, less everyone else's, who are not in the group. NaN where no person remains.
     """
 
     coverage: FloatArray

@@ -1,7 +1,7 @@
 """What ``tradeoffs`` reads: whose score it is, and whether it was right, from a run's evidence.
 
 Classification keeps for each unit the score of the positive class and the confidence in the answer;
-tasks of boxes, masks and poses keep each detection that found somebody, with its score.
+tasks of boxes, masks and poses keep each detection that found a person, with its score.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CLASSIFICATION, DETECTIONS = "classification", "detections"
 class People:
     """One model's people: ``rows`` with ``unit_id, cluster_id, score, mark``.
 
-    ``mark`` is whether somebody is positive (thresholds) or wrong (coverage). ``rate`` and
+    ``mark`` is whether a person is positive (thresholds) or wrong (coverage). ``rate`` and
     ``false`` are what the shares of positives and of others at or above a threshold are called;
     ``false`` is empty where there are no others.
     """

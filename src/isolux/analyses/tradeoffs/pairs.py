@@ -1,7 +1,7 @@
 """True and false match rates by group, at thresholds that everyone's impostors set.
 
 One threshold for everyone is what a verifier has. Where it is set decides how far groups differ in
-being refused and in being taken for somebody else; the table shows both at several.
+being refused and in being taken for another person; the table shows both at several.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def _cut(a: _Floats, trim: _Floats, out: _Floats) -> None:
     Bilinear, with the samples' mean taken off and their length made 1.
     """
     side, one, half = a.shape[0], np.float32(1.0), np.float32(0.5)
-    last = np.float32(side - 1.001)
+    last = np.float32(side - 1.001)  # just inside, so that the pixel after it is there to read
     at, part = np.empty((2, SIDE), np.int64), np.empty((2, SIDE), np.float32)
     for axis in range(2):
         begin = trim[2 * axis] * np.float32(side)
@@ -55,6 +55,7 @@ def _cut(a: _Floats, trim: _Floats, out: _Floats) -> None:
             x = min(max(begin + (np.float32(k) + half) * step - half, np.float32(0.0)), last)
             at[axis, k] = np.int64(x)
             part[axis, k] = x - np.float32(at[axis, k])
+    # a picture of one grey has no length to divide by
     total, squares = np.float32(0.0), np.float32(1e-9)
     for r in range(side):
         top, v = at[1, r], part[1, r]
@@ -104,6 +105,7 @@ def _fine(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.float32:
     """Move the cut's four edges in ever smaller steps as long as ``a`` gets more like ``b``."""
     _cut(a, trim, out)
     best = _dot(out, b)
+    # half of the finest trim of _TRIMS; steps are halved down to a twentieth of a pixel of 32
     step = np.float32(0.0125)
     while step > np.float32(0.0015):
         better = False

@@ -195,10 +195,11 @@ def _flags(rows: Iterable[Any], name: str) -> pl.Series:
 
 def _whole(rows: Iterable[Any], name: str, where: str, of: str) -> pl.Series:
     values = list(map(attrgetter(name), rows))
+    # COCO's tools keep sides in 32 bits with a sign.
     bad = next((i for i, v in enumerate(values) if v is not None and not 0 < v < 2**31), None)
     if bad is not None:
         raise TableError(
-            f"an image's {name} is no number of pixels",
+            f"an image's {name} is not a number of pixels",
             expected="a whole number from 1",
             found=str(values[bad])[:40],
             where=place(where, bad + 1, f"{of}.{name}"),

@@ -11,7 +11,7 @@ __all__ = ["total_runs"]
 
 @njit(cache=True)
 def total_runs(data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Add up the runs of each mask; -1 where its text is no run lengths.
+    """Add up the runs of each mask; -1 where its text does not hold run lengths.
 
     ``data`` holds the characters of all masks, ``bounds`` [N + 1] where each begins.
     """
@@ -27,6 +27,8 @@ def total_runs(data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64]) -> np
                 # Seven characters hold 35 bits: no picture has longer runs.
                 good = at < end and 48 <= data[at] < 112 and shift < 35
                 if good:
+                    # COCO's text has six bits a character, from "0" on: five of the number, and
+                    # one that says whether more follow; the last one's highest bit is the sign.
                     bits = np.int64(data[at]) - 48
                     run |= (bits & 31) << shift
                     shift += 5

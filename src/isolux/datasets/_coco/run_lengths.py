@@ -115,7 +115,7 @@ def _decoded(part: pl.DataFrame, kind: pl.Struct, at: _Place) -> pl.DataFrame:
         ) from error
     good = (read["size"].list.len() == 2) & read["counts"].is_not_null()
     good &= read["size"].list.min() > 0
-    good &= read["size"].list.max() < 1 << 20
+    good &= read["size"].list.max() < 1 << 20  # a million pixels a side: an area then fits 40 bits
     bad = ~good.fill_null(value=False)
     if bad.any():
         i = row_of(bad)
@@ -190,7 +190,7 @@ def _refuse_other_sizes(
 
 
 def totals(counts: pl.Series) -> npt.NDArray[np.int64]:
-    """Add up the runs of each compressed mask; -1 where the text is no run lengths.
+    """Add up the runs of each compressed mask; -1 where the text does not hold run lengths.
 
     The format: five bits a character from '0' on, the sixth says that more follow, the highest of
     the last is the sign; from the fourth run on, the difference to the run two before.
@@ -220,6 +220,7 @@ def _deflated(counts: pl.Series) -> pl.Series:
     for i in range(8):  # five bits at a time
         bits = values & 31
         values = values >> 5
+        # The last character repeats the sign in its highest bit, as pycocotools writes it.
         more = np.where((bits & 16) != 0, values != -1, values != 0)
         characters[open_, i] = (bits + 48 + 32 * more)[open_]
         used[open_] += 1

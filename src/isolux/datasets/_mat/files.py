@@ -23,9 +23,10 @@ __all__ = ["Variables", "read_mat5", "read_variables", "texts_of_cells"]
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _HEADER = 128  # bytes of text and version before the first variable
-_COMPRESSED = 15
+_COMPRESSED = 15  # miCOMPRESSED, a variable packed by zlib
+# of one variable: a hundred times what IMDB-WIKI has, and few enough for memory
 _CELLS = 50_000_000
-_RATIO, _ALWAYS = 200, 64 << 20  # numbers pack to a tenth; up to 64 MiB nobody is harmed
+_RATIO, _ALWAYS = 200, 64 << 20  # numbers pack to a tenth; up to 64 MiB do no harm
 _LONGEST = 4_096  # characters of one text
 
 Array = npt.NDArray[Any]
@@ -150,7 +151,7 @@ def _walk(
 
     found = int(damaged_byte(np.frombuffer(data, np.uint8), order == "big"))
     if found == OBJECT:
-        # Of a variable that nobody asks for scipy reads the name alone.
+        # Of a variable that is not asked for scipy reads the name alone.
         asked = [name for name in names if name.encode() in data[:_HEADER]]
         if asked:
             raise TableError(
@@ -172,7 +173,7 @@ def _damaged(found: str, where: str) -> FileError:
 
 
 def _unpacked(packed: bytes, limit: int) -> bytes | None:
-    """Unpack a variable up to a limit; None: damaged or cut off, as its checksum tells.
+    """Unpack a variable up to a limit; None where it is damaged or cut off, as its checksum tells.
 
     scipy reads on in a variable that was cut off, and can end the whole process.
     """
@@ -200,14 +201,14 @@ def texts_of_cells(cells: Array, where: str, name: str) -> pl.Series:
         return pl.Series(name, flat.astype(object), dtype=pl.String, strict=False)
     if flat.dtype != object or flat.size > _CELLS:
         raise TableError(
-            f"{name} is no cell array", found=str(flat.dtype), where=place(where, column=name)
+            f"{name} is not a cell array", found=str(flat.dtype), where=place(where, column=name)
         )
     # Each cell is an array of its own: there is no other way to its text than one by one.
     read = [_text(cell) for cell in flat]
     if False in read:
         row = read.index(False)
         raise TableError(
-            f"a cell of {name} is no text",
+            f"a cell of {name} is not text",
             found=str(flat[row])[:60],
             where=place(where, row + 1, name),
         )
@@ -215,7 +216,7 @@ def texts_of_cells(cells: Array, where: str, name: str) -> pl.Series:
 
 
 def _text(cell: object) -> str | bool | None:
-    """Return a cell's text, None for an empty one, False for what is no text."""
+    """Return a cell's text, None for an empty one, False for what is not text."""
     if type(cell) is not np.ndarray:
         return False
     if not cell.size:

@@ -18,7 +18,7 @@ from isolux.vocabulary.errors import FileError, TableError, place
 
 __all__ = ["read_hdf5"]
 
-_CELLS = 50_000_000
+_CELLS = 50_000_000  # of one variable, as in files.py
 _LONGEST = 4_096  # characters of one text
 
 Array = npt.NDArray[Any]
@@ -102,7 +102,7 @@ def _texts(h5py: Any, file: Any, cells: Any, where: str) -> pl.Series:
     name = cells.name.strip("/")
     if cells.dtype != h5py.ref_dtype:
         raise TableError(
-            f"{name} is no cell array", found=str(cells.dtype), where=place(where, column=name)
+            f"{name} is not a cell array", found=str(cells.dtype), where=place(where, column=name)
         )
     # Each cell is a reference to an array of its own: there is no other way than one by one.
     return pl.Series(
@@ -119,7 +119,7 @@ def _text(h5py: Any, file: Any, cell: Any, name: str, row: int, where: str) -> s
     codes = found[()] if not _problem(h5py, found) and found.size <= _LONGEST else None
     if codes is None or codes.dtype != np.uint16:
         raise TableError(
-            f"a cell of {name} is no text",
+            f"a cell of {name} is not text",
             found=str(getattr(found, "dtype", "nothing")),
             where=place(where, row + 1, name),
         )

@@ -14,8 +14,8 @@ from numba import njit
 __all__ = ["OBJECT", "SOUND", "damaged_byte"]
 
 SOUND, OBJECT = -1, -2
-_DEEPEST = 32
-_MOST = 1 << 31
+_DEEPEST = 32  # arrays within arrays; a file that nests deeper is built to exhaust the stack
+_MOST = 1 << 31  # bytes of an element: MATLAB 5 writes its length into 32 bits with a sign
 
 _Bytes = npt.NDArray[np.uint8]
 

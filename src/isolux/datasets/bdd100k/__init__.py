@@ -104,7 +104,6 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     others: Literal["ignore", "map"] = "ignore",
     pixel_inclusive: bool = False,
     info: str | Path | None = None,
@@ -115,15 +114,15 @@ def load(
 ) -> Dataset:
     r"""Load BDD100K's labels.
 
+    ``cluster`` of ``isolux.load`` may be ``video`` (where not given), ``frame``, ``row``, or a
+    column. Frames of one video are not independent, and a note says so where they or their
+    boxes are taken for it.
+
     Parameters
     ----------
     path : str or Path
         The label file, or a folder that holds one (``labels/det_20/det_val.json``, or a
         ``box_track…json`` of the tracking labels).
-    cluster : str, optional
-        What was sampled independently: ``video`` (where not given), ``frame``, ``row``, or a
-        column. Frames of one video are not independent, and a note says so where they or their
-        boxes are taken for it.
     others : {"ignore", "map"}
         What becomes of ``other person``, ``other vehicle`` and ``trailer``: neither found nor
         missed, or a pedestrian, a car, a truck.
@@ -207,11 +206,10 @@ def load(
             *_notes(read, boxes),
             *(placed.notes if placed else ()),
             *box_notes(instances, images),
-            *_cluster_note(images, cluster),
         ),
     )
     words = {"video": "video_id", "frame": "image_id", "image": "image_id", "row": None}
-    return clustered_as(dataset, cluster, default="video", names=words)
+    return clustered_as(dataset, default="video", names=words, notes=_cluster_notes(images))
 
 
 def _frames(frames: pl.DataFrame, where: str) -> pl.DataFrame:
@@ -334,17 +332,17 @@ def _attributes(boxes: pl.DataFrame, frames: pl.DataFrame) -> pl.DataFrame:
     return check(pl.concat(rows), ATTRIBUTES)
 
 
-def _cluster_note(images: pl.DataFrame, cluster: str | None) -> tuple[str, ...]:
+def _cluster_notes(images: pl.DataFrame) -> dict[str, str]:
     """Warn of frames that are taken as independent although videos have several."""
     videos = images["video_id"].n_unique()
-    if cluster not in ("frame", "image", "image_id", "row") or videos == images.height:
-        return ()
-    warning = (
-        f"{images.height:,} frames are of {videos:,} video(s): frames of one video show the same"
-        f" street and the same people and are not independent, so with cluster={cluster} intervals"
-        " are too narrow and differences are found too easily."
-    )
-    return (warning,)
+    if videos == images.height:
+        return {}
+    return {
+        cluster: f"{images.height:,} frames are of {videos:,} video(s): frames of one video show"
+        " the same street and the same people and are not independent, so with"
+        f" cluster={cluster} intervals are too narrow and differences are found too easily."
+        for cluster in ("frame", "image", "image_id", "row")
+    }
 
 
 def _notes(read: ScalabelTables, boxes: pl.DataFrame) -> list[str]:

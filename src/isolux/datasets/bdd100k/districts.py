@@ -68,7 +68,7 @@ def read_districts(path: str | Path, key: str) -> Districts:
     Raises
     ------
     FileError, TableError
-        No GeoJSON, with the byte or the feature; coordinates that are no degrees.
+        No GeoJSON, with the byte or the feature; coordinates that are not degrees.
     UnknownNameError
         No feature has that property.
     """
@@ -105,7 +105,7 @@ def _name(value: object) -> str | None:
 
 
 def _edges(geometry: _Geometry | None, where: str, row: int) -> FloatArray | None:
-    """Give the edges of a polygon's rings, holes among them; None: it is no polygon."""
+    """Give the edges of a polygon's rings, holes among them; None where it is not a polygon."""
     at = f"{where}, feature {row + 1}"
     if geometry is None or geometry.type not in ("Polygon", "MultiPolygon"):
         return None
@@ -120,6 +120,7 @@ def _edges(geometry: _Geometry | None, where: str, row: int) -> FloatArray | Non
 def _ring(ring: Sequence[Sequence[float]], where: str, row: int) -> FloatArray:
     good = len(ring) >= 4 and all(len(position) in (2, 3) for position in ring)
     points = np.array([position[:2] for position in ring], np.float64) if good else None
+    # degrees of longitude and latitude, in GeoJSON's order
     if points is None or not (np.abs(points) <= (180.0, 90.0)).all():
         raise TableError(
             "a district's outline cannot be used",
@@ -181,7 +182,7 @@ def incomes_of(path: str | Path, key: str, column: str) -> Incomes:
     UnknownNameError
         No such column.
     TableError
-        An income that is no number from 0, or two for one district, with the row.
+        An income that is not a number from 0, or two for one district, with the row.
     """
     file = Path(path).expanduser()
     table, where = read_table(file), str(file)

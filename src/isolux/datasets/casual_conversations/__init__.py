@@ -79,21 +79,20 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     mini: bool = False,
     pictures: str | Path | None = None,
     frames: int = 1,
 ) -> Dataset:
     r"""Load Casual Conversations.
 
+    ``cluster`` of ``isolux.load`` may be ``subject`` (where not given), ``video``, ``row``, or
+    an attribute.
+
     Parameters
     ----------
     path : str or Path
         ``CasualConversations.json``, ``CasualConversations_mini.json``,
         ``CasualConversationsV2.json``, Fairness Indicators' list, or a folder that holds one.
-    cluster : str, optional
-        What was sampled independently: ``subject`` (where not given), ``video``, ``row``, or an
-        attribute.
     mini : bool
         Of a folder take ``CasualConversations_mini.json`` (two videos a person), which Fairness
         Indicators uses.
@@ -113,7 +112,7 @@ def load(
         ``age_group`` (Fairness Indicators' bins), ``gender``, ``skin_type`` (``1`` to ``6`` in
         both versions); version 1 ``lighting`` (``dark``, ``bright``); version 2 ``skin_tone``
         (``1`` to ``10``), confidences, ``country``, ``state_region``, ``native_language``. Null
-        where it was not told.
+        where it is not known.
 
     Raises
     ------
@@ -165,7 +164,7 @@ def load(
         notes=(*shown.notes, *_age_note(read.frame)),
     )
     known = {"subject": "subject_id", "video": "video_id", "image": "image_id", "row": None}
-    return clustered_as(dataset, cluster, default="subject", names=known)
+    return clustered_as(dataset, default="subject", names=known)
 
 
 def _file_of(root: Path, *, mini: bool) -> Path:

@@ -83,11 +83,11 @@ class _Kind(msgspec.Struct, gc=False):
 class Conversations:
     """Videos, or pictures of them, and what is said of each.
 
-    ``frame``: ``video`` (unique), ``uri``, ``subject_id``, ``age`` (years, null: not told),
+    ``frame``: ``video`` (unique), ``uri``, ``subject_id``, ``age`` (years, null: not known),
     ``gender``, ``skin_type`` (Fitzpatrick, 1 to 6) and, of v1 ``lighting``, of v2 ``skin_tone``
     (Monk, 1 to 10), both confidences, ``country``, ``state_region``, ``native_language``.
     ``attributes`` names those of these columns that are attributes of the video, ``of_subjects``
-    those of the subject. ``pictures``: they are no videos.
+    those of the subject. ``pictures``: they are not videos.
     """
 
     frame: pl.DataFrame
@@ -215,8 +215,8 @@ def _texts(values: Sequence[_ID | None]) -> pl.Series:
 def _judged(rows: pl.DataFrame, where: str) -> list[pl.Series]:
     """Read ages, Fitzpatrick's types and, where they are, Monk's tones."""
     ages = as_numbers(rows["age"], where=where, column="age", unknown=UNKNOWN_VALUES).fill_nan(None)
-    bad = ~ages.is_between(0, 120).fill_null(value=True)
-    _refuse(bad, rows["age"], "an age is no number of years", "0 to 120", where)
+    bad = ~ages.is_between(0, 120).fill_null(value=True)  # no one has lived much longer
+    _refuse(bad, rows["age"], "an age is not a number of years", "0 to 120", where)
     types = rows["skin_type"].str.strip_chars().str.to_lowercase().str.strip_prefix("type ")
     types = _unless_unknown(types).replace(_ROMAN).alias("skin_type")
     known = [str(n) for n in range(1, 7)]
@@ -251,7 +251,7 @@ def _refuse(bad: pl.Series, cells: pl.Series, problem: str, expected: str, where
 def _named(rows: pl.DataFrame, where: str, *, whole: bool = False) -> pl.DataFrame:
     """Give each video an id: its file's name without suffix, or its path where that is shared."""
     refuse_outside(rows["uri"], where, "files")
-    for name, problem in (("uri", "a video occurs twice"), ("subject", "a video is of nobody")):
+    for name, problem in (("uri", "a video occurs twice"), ("subject", "a video has no subject")):
         bad = rows[name].is_null() | (rows[name] == "")
         bad = bad | ~rows[name].is_first_distinct() if name == "uri" else bad
         _refuse(bad, rows[name], problem, "each video once, with its subject", where)

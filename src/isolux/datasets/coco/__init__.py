@@ -2,7 +2,7 @@
 
 Reads an annotation file (``instances_val2017.json``, ``person_keypoints_val2017.json``): one
 instance for each annotation, its image, its category as class. No image is opened. COCO says
-nothing of who people are; labels of skin and gender come from other tables
+nothing about who people are; labels of skin and gender come from other tables
 (``coco_caption_bias``).
 """
 
@@ -60,18 +60,17 @@ _GIVEN = ("category", "supercategory")
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     categories: Sequence[str] | None = None,
     masks: bool = True,
 ) -> Dataset:
     r"""Load COCO annotations.
 
+    ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``row``, or a column.
+
     Parameters
     ----------
     path : str or Path
         The JSON file, or a folder that holds a single one (itself or in ``annotations/``).
-    cluster : str, optional
-        What was sampled independently: ``image`` (where not given), ``row``, or a column.
     categories : sequence of str, optional
         Names of the categories whose instances are kept (``["person"]``); all where not given.
         The others' images stay.
@@ -125,7 +124,7 @@ def load(
         notes=(*box_notes(instances, images), *notes),
     )
     names = {"image": "image_id", "row": None}
-    return clustered_as(dataset, cluster, default="image", names=names)
+    return clustered_as(dataset, default="image", names=names)
 
 
 def _of_categories(

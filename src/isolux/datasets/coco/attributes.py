@@ -36,8 +36,8 @@ def own_attributes(
     Returns
     -------
     tuple of polars.DataFrame and tuple of str
-        Table attributes; and a note, where some are no object of plain values and were not read:
-        the format does not say what stands in that field.
+        Table attributes; and a note, where some are not an object of plain values and were not
+        read: the format does not say what stands in that field.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def own_attributes(
             )
         )
     note = (
-        f"{len(strange):,} annotation(s) have attributes that are no object of plain values, the"
+        f"{len(strange):,} annotation(s) have attributes that are not an object of values, the"
         f" first in row {strange[0] + 1}; those were not read."
         if strange
         else ""
@@ -83,7 +83,7 @@ def _piece(text: str) -> _Piece | None:
 
 
 def _column(ids: Sequence[str], cells: Sequence[Any]) -> _Rows:
-    """Write one attribute of everybody: a list gives several rows, nothing gives null."""
+    """Write one attribute of everyone: a list gives several rows, nothing gives null."""
     units: list[str] = []
     values: list[str | None] = []
     numbers: list[float | None] = []

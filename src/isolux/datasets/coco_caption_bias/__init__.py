@@ -88,7 +88,6 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     coco: str | Path | None = None,
     id_column: str | None = None,
     people: Literal["labelled", "all"] = "labelled",
@@ -96,12 +95,12 @@ def load(
 ) -> Dataset:
     r"""Load the annotations, with COCO's boxes where they are at hand.
 
+    ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``row``, or an attribute.
+
     Parameters
     ----------
     path : str or Path
         The folder with ``images_val2014.csv`` and perhaps ``instances_2014all.csv``; or the first.
-    cluster : str, optional
-        What was sampled independently: ``image`` (where not given), ``row``, or an attribute.
     coco : str or Path, optional
         COCO's ``instances_val2014.json``; not given: looked for below the folder. Without it each
         image is one person, its largest.
@@ -128,7 +127,7 @@ def load(
     FileError
         No such table, or none of COCO's where one was named.
     TableError, UnknownNameError
-        A table without ids, an id that is no whole number or occurs twice, with its row.
+        A table without ids, an id that is not a whole number or occurs twice, with its row.
     JoinError
         Not one id of a table is COCO's.
 
@@ -181,7 +180,7 @@ def load(
         notes=(*notes, *(box_notes(whole, images) if truth is not None else ())),
     )
     words = {"image": "image_id", "row": None, "person": None}
-    return clustered_as(dataset, cluster, default="image", names=words)
+    return clustered_as(dataset, default="image", names=words)
 
 
 def _uri() -> pl.Expr:

@@ -24,7 +24,7 @@ def keyed(table: pl.DataFrame, column: str, where: str) -> pl.DataFrame:
     if bad.any():
         row = row_of(bad)
         raise TableError(
-            "an id is no whole number" if keys[row] is None else "an id occurs twice",
+            "an id is not a whole number" if keys[row] is None else "an id occurs twice",
             expected="COCO's number, such as 42, once",
             found=repr(table[column][row])[:60],
             where=place(where, row + 1, column),

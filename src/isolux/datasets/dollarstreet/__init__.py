@@ -2,7 +2,7 @@
 
 Gapminder's pictures of 54 to 63 countries, in two releases: the one that Fairness Indicators and
 Meta's studies of factors use (addresses of photos, labels), and MLCommons' (topics and ImageNet
-classes). Photos of one home are alike, so the home is what was sampled. Nobody is judged here:
+classes). Photos of one home are alike, so the home is what was sampled. No person is judged here:
 what may differ between homes is whether a thing is recognised.
 """
 
@@ -67,7 +67,7 @@ INFO = DatasetInfo(
     assumptions=(
         "homes are independent of one another, photos of one home are not",
         "the model that is judged was not trained on these photos (Fairness Indicators, 3.2)",
-        "homes were chosen by photographers; they are no sample of a country's homes",
+        "homes were chosen by photographers; they are not a sample of a country's homes",
     ),
 )
 
@@ -75,21 +75,20 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     household: Literal["country and income", "place"] = "country and income",
     classes: Literal["own", "imagenet1k", "imagenet21k", "imagenet21k-alibaba"] = "own",
     split: Literal["train", "test"] | None = None,
 ) -> Dataset:
     r"""Load Dollar Street, either release.
 
+    ``cluster`` of ``isolux.load`` may be ``household`` (where not given), ``country``, ``row``,
+    or another attribute.
+
     Parameters
     ----------
     path : str or Path
         The table (``images_v2.csv``, ``metadata_full_dollar_street.json``, the factors'
         ``metadata.csv``), or a folder that holds it.
-    cluster : str, optional
-        What was sampled independently: ``household`` (where not given), ``country``, ``row``, or
-        another attribute.
     household : {"country and income", "place"}
         What tells homes apart, as neither release has a sure name for them: the same country and
         income, or the place (MLCommons' column; the folder in a photo's address). They differ by
@@ -114,7 +113,7 @@ def load(
     Raises
     ------
     FileError, TableError, UnknownNameError
-        A damaged file, a region that is none, an income that is no number above 0, a list that
+        A damaged file, an unknown region, an income that is not a number above 0, a list that
         cannot be read, a photo of two homes; with the row.
 
     Examples
@@ -156,7 +155,7 @@ def load(
         notes=(*read.notes, *_notes(photos, household)),
     )
     known = {"household": "household_id", "image": "image_id", "row": None}
-    return clustered_as(dataset, cluster, default="household", names=known)
+    return clustered_as(dataset, default="household", names=known)
 
 
 def _refuse_settings(household: str, classes: str, split: str | None) -> None:

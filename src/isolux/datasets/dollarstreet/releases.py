@@ -195,7 +195,7 @@ def lists_of(cells: pl.Series, where: str) -> pl.Series:
         if found is None:
             row = row_of((cells == cell).fill_null(value=False))
             raise TableError(
-                "a cell is no list of labels",
+                "a cell is not a list of labels",
                 expected="['roofs', 'beds'], [\"roofs\"] or [65, 66]",
                 found=repr(cell[:80]),
                 where=place(where, row + 1, cells.name),

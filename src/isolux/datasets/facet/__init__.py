@@ -1,6 +1,6 @@
 """FACET: 49,551 people in 31,702 pictures, their occupations, and what annotators perceived.
 
-Gustafson et al. (2023). Reads ``annotations.csv`` (one row a person) and, where they lie beside
+Gustafson et al. (2023). Reads ``annotations.csv`` (one row a person) and, where they lie next to
 it, ``coco_masks.json`` (masks of people, clothing and hair) and ``coco_boxes.json`` (image sizes).
 Skin tone is ten columns of votes by three annotators; which of them stand is a group's rule
 (``--votes``), not the loader's.
@@ -65,15 +65,15 @@ INFO = DatasetInfo(
 )
 
 
-def load(path: str | Path, *, cluster: str | None = None, masks: bool = True) -> Dataset:
+def load(path: str | Path, *, masks: bool = True) -> Dataset:
     r"""Load FACET.
+
+    ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``person``, or a column.
 
     Parameters
     ----------
     path : str or Path
         The folder with ``annotations.csv`` (itself or in ``annotations/``), or that file.
-    cluster : str, optional
-        What was sampled independently: ``image`` (where not given), ``person``, or a column.
     masks : bool
         Read ``coco_masks.json`` if it is there.
 
@@ -87,13 +87,13 @@ def load(path: str | Path, *, cluster: str | None = None, masks: bool = True) ->
         that annotators could not tell (``…_na``) is null. Both spellings of ``hairtype`` and
         ``has_eyeware`` are read, and named so. ``images.coco_image_id`` is the number that the
         COCO files give an image, by which results may name it; ``images.uri`` is found in
-        ``imgs_1``, ``imgs_2``, … where they lie beside the annotations.
+        ``imgs_1``, ``imgs_2``, … where they lie next to the annotations.
 
     Raises
     ------
     FileError, TableError, UnknownNameError
-        A file that is missing or cut off; a cell that is no box or no count of votes, with its
-        row and column.
+        A file that is missing or cut off; a cell that is not a box or not a count of votes, with
+        its row and column.
 
     Examples
     --------
@@ -131,9 +131,7 @@ def load(path: str | Path, *, cluster: str | None = None, masks: bool = True) ->
         inputs=inputs,
         notes=(*attributes.notes, *extra.notes, *box_notes(instances, images)),
     )
-    return clustered_as(
-        dataset, cluster, default="image", names={"image": "image_id", "person": None}
-    )
+    return clustered_as(dataset, default="image", names={"image": "image_id", "person": None})
 
 
 def _people(table: pl.DataFrame, where: str) -> pl.DataFrame:
@@ -182,7 +180,7 @@ def _is_box(cell: str | None, dtype: pl.Struct) -> bool:
 
 def _no_box(cells: pl.Series, row: int, where: str) -> TableError:
     return TableError(
-        "a cell is no box",
+        "a cell is not a box",
         expected='{"x": 10.0, "y": 20.0, "width": 30.0, "height": 80.0}, in pixels',
         found=repr(cells[row])[:80],
         where=place(where, row + 1, "bounding_box"),
@@ -190,7 +188,7 @@ def _no_box(cells: pl.Series, row: int, where: str) -> TableError:
 
 
 class _Extra:
-    """What lies beside the table: masks join people by their id, sizes join images by name."""
+    """What lies next to the table: masks join people by their id, sizes join images by name."""
 
     def __init__(self, people: pl.DataFrame, folder: Path, inputs: dict[str, str]) -> None:
         self.people, self.folder, self.inputs = people, folder, inputs

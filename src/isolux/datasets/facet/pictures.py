@@ -19,7 +19,7 @@ def with_folders(images: pl.DataFrame, annotations: Path) -> pl.DataFrame:
     images : polars.DataFrame
         ``uri`` is the picture's name, ``sa_1.jpg``.
     annotations : Path
-        The folder of ``annotations.csv``; ``imgs_1``, ``imgs_2``, … lie in it or beside it.
+        The folder of ``annotations.csv``; ``imgs_1``, ``imgs_2``, … lie in it or next to it.
 
     Returns
     -------

@@ -38,7 +38,7 @@ FLAGS = {
 }
 """Attribute that is there or not to the spellings of its column."""
 
-_ANNOTATORS = 3
+_ANNOTATORS = 3  # FACET asked three annotators about each person
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def attributes_of_people(table: pl.DataFrame, people: pl.DataFrame, where: str) 
     Raises
     ------
     TableError
-        A cell that is no count, or more votes than there were annotators, with its row.
+        A cell that is not a count, or more votes than there were annotators, with its row.
     """
     ids = people["instance_id"]
     empty: list[str] = []
@@ -109,7 +109,7 @@ def _counts(column: str, most: int, table: pl.DataFrame, empty: list[str], where
     if wrong.any():
         row = row_of(wrong)
         raise TableError(
-            f"{wrong.sum():,} cell(s) are no count of votes",
+            f"{wrong.sum():,} cell(s) are not a count of votes",
             expected=f"a whole number from 0 to {most}",
             found=repr(table[column][row]),
             where=place(where, row + 1, column),

@@ -16,7 +16,13 @@ import polars as pl
 
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._spreadsheet import original_range
-from isolux.datasets._wide import attributes_of, clustered, identify, images_of, instances_of
+from isolux.datasets._wide import (
+    attributes_of,
+    identify,
+    images_of,
+    instances_of,
+    with_columns_to_choose,
+)
 from isolux.io.cells import as_text, row_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
@@ -76,10 +82,11 @@ def load(
     path: str | Path,
     *,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
-    cluster: str | None = None,
     repair_ages: bool = False,
 ) -> Dataset:
     r"""Load FairFace's labels.
+
+    ``cluster`` of ``isolux.load`` may be a column of the table. Not given: faces are clusters.
 
     Parameters
     ----------
@@ -88,8 +95,6 @@ def load(
         an id. Every other column (``predicted_gender``) is kept as an attribute.
     id : str, optional
         The column that identifies a face; not given: ``file``, else ``image_id``.
-    cluster : str, optional
-        The column of what was sampled independently. Not given: faces are clusters.
     repair_ages : bool
         Turn ages that a spreadsheet made dates of (``9-Mar``) back into ranges. The number of
         them stands in ``notes``.
@@ -134,7 +139,7 @@ def load(
         inputs={where: sha256_file(path)},
         notes=labels.notes,
     )
-    return clustered(dataset, frame, cluster, where)
+    return with_columns_to_choose(dataset, frame, where)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,7 +79,6 @@ _JSON = {"body": "main_annos_*.json", "face": "faces_crop_and_align_annos_*.json
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     release: Literal["body", "face"] = "body",
     source: Literal["csv", "json"] | None = None,
     segments: bool = False,
@@ -88,13 +87,13 @@ def load(
 ) -> Dataset:
     r"""Load FHIBE.
 
+    ``cluster`` of ``isolux.load`` may be ``subject`` (where not given), ``image``, ``row``, or
+    a column.
+
     Parameters
     ----------
     path : str or Path
         The unpacked release, a folder in it, or its CSV.
-    cluster : str, optional
-        What was sampled independently: ``subject`` (where not given), ``image``, ``row``, or a
-        column.
     release : {"body", "face"}
         Whole photos, a row for each person in each; or aligned faces of 512 pixels.
     source : {"csv", "json"}, optional
@@ -119,7 +118,7 @@ def load(
     Raises
     ------
     FileError, TableError, UnknownNameError
-        A row that is too short or long, a cell that is no literal, an age below 18, a keypoint
+        A row that is too short or long, a cell that is not a literal, an age below 18, a keypoint
         that FHIBE does not have; with row and column.
 
     Examples
@@ -157,7 +156,7 @@ def load(
         notes=(*withdrawn, *box_notes(instances, images)),
     )
     names = {"subject": "subject_id", "image": "image_id", "row": None}
-    return clustered_as(dataset, cluster, default="subject", names=names)
+    return clustered_as(dataset, default="subject", names=names)
 
 
 def _refuse_settings(release: str, source: str | None, box: str, keypoint_set: str) -> None:
@@ -263,7 +262,7 @@ def _combined(cells: pl.Series, where: str) -> pl.Series:
             paths.append(next((str(p) for p in found if str(p).endswith("combined.png")), None))
         except (ValueError, TypeError) as error:
             raise TableError(
-                "a cell is no list of mask files",
+                "a cell is not a list of mask files",
                 found=repr(cell)[:80],
                 where=place(where, row, "CelebA"),
             ) from error
@@ -279,7 +278,7 @@ def _images(rows: pl.DataFrame, where: str) -> pl.DataFrame:
         odd = ~((values >= 1) & (values < 2**31) & (values == values.round())).fill_null(value=True)
         if odd.any():
             raise TableError(
-                f"an image's {name} is no number of pixels",
+                f"an image's {name} is not a number of pixels",
                 found=repr(values[row_of(odd)]),
                 where=place(where, row_of(odd) + 1, f"image_{name}"),
             )

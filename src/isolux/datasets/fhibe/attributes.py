@@ -28,7 +28,7 @@ def attributes_of(rows: pl.DataFrame, people: pl.DataFrame, where: str) -> pl.Da
     Raises
     ------
     TableError
-        A cell that is no list, an age below 18, a skin colour that is not one of six; with row
+        A cell that is not a list, an age below 18, a skin colour that is not one of six; with row
         and column.
     """
     ids = people["instance_id"]
@@ -113,6 +113,7 @@ def _regions(values: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
 def _ages(cells: pl.Series, ids: pl.Series, where: str) -> pl.DataFrame:
     """Write ``age`` in years, and ``age_group`` by the authors' bins."""
     years = as_numbers(cells, where=where, column="age")
+    # FHIBE photographed adults only; no one has lived for 130 years.
     odd = ~years.is_between(AGE_BINS[0][0], 130).fill_null(value=True)
     if odd.any():
         row = row_of(odd)

@@ -20,7 +20,7 @@ __all__ = ["answers", "boxes", "keypoints", "literal", "one_answer", "part_polyg
 
 _NUMBER = re.compile(r"^[0-9]+\.\s*")
 _LONGEST = 200_000  # characters of a cell that is parsed; polygons have a bound of their own
-_LONGEST_SEGMENTS = 20_000_000
+_LONGEST_SEGMENTS = 20_000_000  # characters: outlines of 28 parts of a person who fills the photo
 
 
 def literal(cell: str, *, longest: int = _LONGEST) -> Any:

@@ -9,6 +9,7 @@ format, and where it is written down: ``files.py``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from isolux.datasets.fiftyone.files import Export, Item, field_of, items_of, rea
 from isolux.datasets.fiftyone.masks import Boxed, to_columns, unpacked
 from isolux.datasets.fiftyone.points import points_beside, points_of_items
 from isolux.datasets.fiftyone.saving import RESERVED, save
-from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
@@ -61,7 +62,6 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     label_field: str | None = None,
     keypoint_field: str | None = None,
     categories: Sequence[str] | None = None,
@@ -69,13 +69,14 @@ def load(
 ) -> Dataset:
     r"""Load a dataset that FiftyOne exported.
 
+    ``cluster`` of ``isolux.load`` may be ``image``, ``group`` (of a grouped dataset), ``row``,
+    or a field. Not given: the labels' ``cluster_id`` if they have one, else ``group``,
+    ``image``.
+
     Parameters
     ----------
     path : str or Path
         The folder with ``samples.json`` (or ``samples/``) and ``metadata.json``, or that file.
-    cluster : str, optional
-        What was sampled independently: ``image``, ``group`` (of a grouped dataset), ``row``, or a
-        field. Not given: the labels' ``cluster_id`` if they have one, else ``group``, ``image``.
     label_field : str, optional
         The field that holds people: Detections, Keypoints or Classifications. Not given: the only
         such field, or ``people``, or ``ground_truth``; without any a picture is a person.
@@ -101,7 +102,7 @@ def load(
     FileError
         No such file, no JSON or JSON that is cut off (with the byte).
     TableError, UnknownNameError
-        With the sample's row: a box that is none, or in a picture whose size nobody knows, a mask
+        With the sample's row: a box that is not one, or in a picture of unknown size, a mask
         that cannot be read, an id that occurs twice, a path that leads out of the folder. No such
         field; several that could be meant.
 
@@ -149,7 +150,7 @@ def load(
         inputs=export.inputs,
         notes=(*_notes(export, images, own, sampled), *_drawn_notes(frame, images)),
     )
-    return _clustered(dataset, cluster)
+    return _clustered(dataset)
 
 
 def _images(export: Export) -> pl.DataFrame:
@@ -270,7 +271,7 @@ def _id_of(item: Item, image: str) -> str:
 
 
 def _boxes(items: Sequence[Item], images: pl.DataFrame, where: str) -> pl.DataFrame:
-    """Turn relative boxes into pixels; no columns where nobody has a box."""
+    """Turn relative boxes into pixels; no columns where no one has a box."""
     boxes = [item.label.get("bounding_box") for item in items]
     if all(box is None for box in boxes):
         return pl.DataFrame()
@@ -390,10 +391,10 @@ def _drawn_notes(people: pl.DataFrame, images: pl.DataFrame) -> tuple[str, ...]:
     return box_notes(people, images) if "box_x" in people.columns else ()
 
 
-def _clustered(dataset: Dataset, cluster: str | None) -> Dataset:
-    """Take the cluster that was asked for, else the labels' own, else group or image."""
-    if cluster is None and dataset.instances["cluster_id"].is_not_null().any():
-        return dataset
-    grouped = (dataset.attributes["attribute"] == "group").any()
+def _clustered(dataset: Dataset) -> Dataset:
+    """Take the labels' own clusters, else group or image."""
     names = {"image": "image_id", "row": None}
-    return clustered_as(dataset, cluster, default="group" if grouped else "image", names=names)
+    if dataset.instances["cluster_id"].is_not_null().any():
+        return replace(dataset, clusters=Clusters(names))
+    grouped = (dataset.attributes["attribute"] == "group").any()
+    return clustered_as(dataset, default="group" if grouped else "image", names=names)

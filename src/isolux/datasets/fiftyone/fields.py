@@ -140,6 +140,7 @@ def text_of(value: object) -> str | None:
         return None
     if isinstance(value, bool):
         return str(value).lower()
+    # From 2^53 on a float skips whole numbers.
     if isinstance(value, float) and value.is_integer() and abs(value) < 2.0**53:
         return str(int(value))
     text = str(value) if not isinstance(value, str) else value

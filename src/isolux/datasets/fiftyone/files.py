@@ -5,7 +5,7 @@
 request, a folder ``samples/`` with a file each; before 0.8 the same with other metadata.
 https://docs.voxel51.com/user_guide/export_datasets.html#fiftyonedataset; the writer and the reader
 are ``FiftyOneDatasetExporter`` in fiftyone/utils/data/exporters.py and ``FiftyOneDatasetImporter``
-in importers.py beside it.
+in importers.py next to it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HOLDERS = {
     "Classifications": "classifications",
     "Classification": None,
 }
-"""Kinds of fields that can hold people, and the name of the list inside; None: it holds one."""
+"""Kinds of fields that can hold people, and the name of the list inside; None: one person."""
 
 _USUAL = ("people", "ground_truth")
 _NO_NUMBER = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|-?(?P<no>NaN|Infinity)\b', re.DOTALL)
@@ -75,7 +75,7 @@ def read_export(path: Path) -> Export:
     Raises
     ------
     FileError, TableError
-        No such file, no JSON, or cut off (with the byte); a sample that is no object.
+        No such file, no JSON, or cut off (with the byte); a sample that is not an object.
     """
     folder = path / "samples"
     if folder.is_dir() and not (path / "samples.json").is_file():
@@ -106,7 +106,7 @@ def _decoded(data: bytes, kind: Any, where: str) -> Any:
 
 
 def field_of(export: Export, asked: str | None) -> str | None:
-    """Choose the field that holds people; None: there is none, and each picture is a person.
+    """Choose the field that holds people; None where there is none, and each picture is a person.
 
     Raises
     ------

@@ -132,7 +132,7 @@ def _window(box: Sequence[float], *, whole: bool) -> _Window:
 def to_columns(masks: Iterable[Boxed], n: int) -> pl.DataFrame:
     """Place masks in their images: ``mask_counts``, ``mask_height``, ``mask_width``, ``n`` rows.
 
-    One bitmap is held at a time. No column where nobody has a mask.
+    One bitmap is held at a time. No column where no one has a mask.
     """
     rows, runs, heights, widths = [], [], [], []
     for mask in masks:

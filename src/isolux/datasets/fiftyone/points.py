@@ -20,7 +20,7 @@ _KINDS = ("Keypoints", "Keypoint")
 
 
 def points_beside(export: Export, asked: str | None, people: str | None) -> str | None:
-    """Name the field of Keypoints that lies beside the people's; None: there is none.
+    """Name the field of Keypoints that belongs to the people's; None where there is none.
 
     Raises
     ------
@@ -42,12 +42,12 @@ def points_beside(export: Export, asked: str | None, people: str | None) -> str 
 def points_of_items(
     items: Sequence[Item], images: pl.DataFrame, export: Export, beside: str | None
 ) -> pl.DataFrame:
-    """Give the columns of ``NO_POINTS``; no column where nobody has a keypoint.
+    """Give the columns of ``NO_POINTS``; no column where no one has a keypoint.
 
     Raises
     ------
     TableError
-        Points that are no pairs of numbers, or in a picture whose size nobody knows.
+        Points that are not pairs of numbers, or in a picture of unknown size.
     """
     labels = [item.label for item in items]
     if beside is not None:
@@ -142,11 +142,12 @@ def _part(value: Any, side: int | None, where: str | None) -> float | None:
     if value is None:
         return None
     number = float("nan")
+    # A picture a thousand times as wide is still no billion pixels wide.
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:
         number = round(float(value) * (side or 0), 6)
     if not math.isfinite(number):
         raise TableError(
-            "a keypoint is no pair of numbers",
+            "a keypoint is not a pair of numbers",
             expected="0 to 1, or NaN for one that is not there",
             found=repr(value)[:60],
             where=where,

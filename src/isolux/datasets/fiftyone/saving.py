@@ -35,7 +35,7 @@ RESERVED = frozenset({
     "instance", "attributes", "points", "logits", "instance_id", "subject_id", "cluster_id",
     "classes", "is_crowd", "iscrowd", "visibility",
 })  # fmt: skip
-"""Fields of a label that mean something of their own, and so are no attribute."""
+"""Fields of a label that mean something of their own, and so are not attributes."""
 _OF_SAMPLES = frozenset({
     "id", "filepath", "metadata", "tags", "media_type", "created_at", "last_modified_at", "frames",
     "group", "image_id", PEOPLE, POINTS,
@@ -59,7 +59,7 @@ def save(
         Its people become labels of the field ``people``: Detections where they have boxes, else
         Classifications. Their attributes, ``instance_id``, ``subject_id``, ``cluster_id`` and
         ``classes`` are fields of the label; those of images are fields of the sample. An attribute
-        whose cells are all numbers is a number, one of which somebody has several values a list.
+        whose cells are all numbers is a number, one of which a person has several values a list.
     path : str or Path
         The folder to make, with ``metadata.json`` and ``samples.json``.
     images : str or Path, optional
@@ -155,7 +155,7 @@ def _pictures(dataset: Dataset, people: pl.DataFrame, images: str | Path | None)
 
 
 def _with_sizes(pictures: pl.DataFrame, people: pl.DataFrame) -> pl.DataFrame:
-    """Read sizes that are not known from the pictures in which somebody has a box."""
+    """Read sizes that are not known from the pictures in which a person has a box."""
     boxed = people.filter(pl.col("box_x").is_not_null())["image_id"].unique()
     needed = pictures["image_id"].is_in(boxed.implode())
     lacking = pictures.filter(needed & pictures["width"].is_null())

@@ -1,7 +1,7 @@
 """Data sets in Hugging Face's formats: Parquet, what ``save_to_disk`` wrote, or of their hub.
 
 Lhoest et al. (2021). On disk their library is not needed: shards are Arrow or Parquet, and the
-names of classes stand beside them. Pictures inside a table are not decoded. Nothing is fetched
+names of classes stand in the metadata. Pictures inside a table are not decoded. Nothing is fetched
 unless the address begins with ``hub://`` (``hub.py``).
 """
 
@@ -19,11 +19,11 @@ from isolux.datasets._files import file_in, read_file
 from isolux.datasets._json import decode
 from isolux.datasets._wide import (
     attributes_of,
-    clustered,
     identify,
     image_column,
     images_of,
     instances_of,
+    with_columns_to_choose,
 )
 from isolux.datasets.huggingface.hub import fetched, is_address
 from isolux.io.cells import is_plain, row_of
@@ -69,7 +69,6 @@ def load(
     columns: Mapping[str, str] | None = None,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     image: str | None = None,
-    cluster: str | None = None,
     separator: str | None = None,
 ) -> Dataset:
     r"""Load such a data set from disk, or from their hub.
@@ -87,9 +86,9 @@ def load(
     columns : mapping of str to str, optional
         The attributes to load, each with the column it is in (``{"gender": "sex"}``). An
         attribute ``subject_id`` names the person. Not given: every column, by its own name.
-    id, image, cluster : str, optional
-        The columns that identify a row, name its image, and say what was sampled independently;
-        by their names after ``columns``, as for a table.
+    id, image : str, optional
+        The columns that identify a row and name its image, by their names after ``columns``, as
+        for a table.
     separator : str, optional
         What parts several values in one cell. Lists need none.
 
@@ -97,7 +96,7 @@ def load(
     -------
     Dataset
         ``attributes``: a row for each value; numbers of classes by the classes' names, -1 null. A
-        picture in a cell is known by its file's name. ``notes`` say what is no attribute.
+        picture in a cell is known by its file's name. ``notes`` say what is not an attribute.
 
     Raises
     ------
@@ -138,12 +137,12 @@ def load(
         inputs={str(file): sha256_file(file) for file in (*found.files, *found.beside)},
         notes=(*([identity.note] if identity.note else []), *notes),
     )
-    return clustered(dataset, frame, cluster, where)
+    return with_columns_to_choose(dataset, frame, where)
 
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Shards in their order, files read beside them, and what is said of the columns."""
+    """Shards in their order, further files that were read, and what is said of the columns."""
 
     files: tuple[Path, ...]
     beside: tuple[Path, ...]
@@ -248,7 +247,7 @@ def _features(file: Path) -> Mapping[str, Any]:
 
 
 def _features_inside(file: Path) -> Mapping[str, Any]:
-    """Read the columns' description from a Parquet file's own; Arrow files keep it beside."""
+    """Read the columns' description from a Parquet file's own; Arrow's is in a file next to it."""
     if file.suffix.lower() not in (".parquet", ".pq"):
         return {}
     try:

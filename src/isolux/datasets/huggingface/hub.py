@@ -38,7 +38,7 @@ def fetched(address: str | Path, configuration: str | None) -> Path:
     address : str or Path
         ``hub://owner/name``.
     configuration : str or None
-        None: the only one.
+        Default: the only one.
 
     Raises
     ------
@@ -50,7 +50,9 @@ def fetched(address: str | Path, configuration: str | None) -> Path:
     found = _ADDRESS.fullmatch(str(address))
     if found is None:
         raise FileError(
-            "this is no address of the hub", expected="hub://OWNER/NAME", found=repr(str(address))
+            "this is not an address of the hub",
+            expected="hub://OWNER/NAME",
+            found=repr(str(address)),
         )
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     try:

@@ -70,7 +70,6 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     split: Literal["train", "val", "test"] = "test",
     sizes: str | Path | None = None,
     min_side: float = 0.0,
@@ -84,13 +83,13 @@ def load(
     Fairness Indicators (appendix B.2) takes ``min_side=100`` of the test split. FHIBE's comparison
     takes ``unknown="leave out", young="leave out"`` of it.
 
+    ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``row``, or an attribute.
+
     Parameters
     ----------
     path : str or Path
         The CSV (or Fairness Indicators' JSON list), or the folder that holds the CSV and perhaps
         ``open_images_extended_miap_images_<split>.lst``.
-    cluster : str, optional
-        What was sampled independently: ``image`` (where not given), ``row``, or an attribute.
     split : {"train", "val", "test"}
         As in the files' names.
     sizes : str or Path, optional
@@ -104,7 +103,7 @@ def load(
     young : {"keep", "leave out"}
         Leave out people who are perceived as young.
     leave_out_by : {"box", "image"}
-        Leave out the person alone, or everybody in an image in which one of them is left out
+        Leave out the person alone, or everyone in an image in which one of them is left out
         (FHIBE's text speaks of images, its counts could be either).
     left_out : {"go", "stay"}
         Who is left out is not loaded; or stays, not ``judged``, to take part in matching.
@@ -115,7 +114,7 @@ def load(
         ``instances``: a box, ``<image>#<place among the image's boxes from 0>``, in pixels where
         sizes are known; ``is_crowd`` and ``ignore`` for a group; ``judged``. ``attributes``:
         ``gender_presentation``, ``age_presentation`` (``Unknown`` is a value), ``is_occluded``,
-        ``is_truncated``, ``is_group_of``, ``is_depiction_of``, ``is_inside_of`` (null: not told).
+        ``is_truncated``, ``is_group_of``, ``is_depiction_of``, ``is_inside_of`` (null: not known).
 
     Raises
     ------
@@ -164,7 +163,7 @@ def load(
         notes=(*read.notes, *kept.notes, *box_notes(instances, images)),
     )
     names = {"image": "image_id", "row": None}
-    return clustered_as(dataset, cluster, default="image", names=names)
+    return clustered_as(dataset, default="image", names=names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +290,7 @@ def _kept(boxes: pl.DataFrame, rule: _Rule) -> _Kept:
         f"{n:,} as {reason}" for reason, n in flags.sum().row(0, named=True).items() if n
     )
     says = "are left out" if rule.left_out == "go" else "take part in matching and are not judged"
-    whole = ", with everybody in their images" if rule.by == "image" else ""
+    whole = ", with everyone in their images" if rule.by == "image" else ""
     note = f"{left:,} of {marked.height:,} boxes {says}: {counts} (a box may have several){whole}."
     return _Kept(marked.filter("judged") if rule.left_out == "go" else marked, (note,))
 

@@ -26,7 +26,7 @@ FLAGS = {
     "is_depiction_of": ("IsDepictionOf",),
     "is_inside_of": ("IsInsideOf", "IsInside"),
 }
-_FLAG_WORDS = {"1": True, "0": False, "-1": None}  # Open Images writes -1 for "not told"
+_FLAG_WORDS = {"1": True, "0": False, "-1": None}  # Open Images writes -1 for "not known"
 _PERSON = "/m/01g317"
 _SLACK = 1e-6  # of the image: sides are written with six decimals
 
@@ -51,7 +51,7 @@ def read_rows(table: pl.DataFrame, where: str) -> pl.DataFrame:
     -------
     polars.DataFrame
         ``image_id``, ``left``, ``right``, ``top``, ``bottom`` (parts of the image, 0 to 1), the
-        names of ``FLAGS`` (booleans; null: not told), ``gender_presentation``,
+        names of ``FLAGS`` (booleans; null: not known), ``gender_presentation``,
         ``age_presentation``.
 
     Raises
@@ -79,7 +79,7 @@ def read_json(data: bytes, where: str) -> pl.DataFrame:
     Raises
     ------
     FileError, TableError
-        No JSON; a side that is no number; as ``read_rows``.
+        No JSON; a side that is not a number; as ``read_rows``.
     """
     rows = decode(data, list[_Row], where)
     names = [name for name in _Row.__struct_fields__ if name not in ("path", "bbox")]
@@ -103,7 +103,9 @@ def read_json(data: bytes, where: str) -> pl.DataFrame:
     sides = [as_numbers(table[name], where=where, column=name) for name in order]
     for side in sides:
         finite = side.is_finite().fill_null(value=False)
-        _refuse(~finite, table[side.name], "a side is no number of pixels", "such as 31.5", where)
+        _refuse(
+            ~finite, table[side.name], "a side is not a number of pixels", "such as 31.5", where
+        )
     ids = reduced(ids_of(table, "path", where), "stem").alias("image_id")
     return pl.DataFrame([ids, *_boxes(sides, where)]).hstack(_described(table, where))
 

@@ -1,6 +1,6 @@
 """WIDER FACE with demographics: faces in crowds, and what annotators perceived of those in view.
 
-Reads WIDER FACE's ground truth (Yang et al. 2016; MATLAB or text) and, beside it, perceived
+Reads WIDER FACE's ground truth (Yang et al. 2016; MATLAB or text) and, if given, perceived
 gender, age and Fitzpatrick skin type of a part of its faces. Every face takes part in matching;
 where demographics are at hand only faces that have them are judged.
 """
@@ -75,12 +75,13 @@ INFO = DatasetInfo(
 def load(
     path: str | Path,
     *,
-    cluster: str | None = None,
     split: str = "val",
     judge: Literal["annotated", "all"] = "annotated",
     not_sure: Literal["keep", "leave out"] = "keep",
 ) -> Dataset:
-    r"""Load WIDER FACE, with its demographics where they lie beside it.
+    r"""Load WIDER FACE, with its demographics where they lie next to it.
+
+    ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``event``, ``face``.
 
     Parameters
     ----------
@@ -88,8 +89,6 @@ def load(
         A folder with ``wider_face_val.mat`` or ``wider_face_val_bbx_gt.txt``, and perhaps
         ``demographics_val.csv``, ``wider_easy_val.mat``, ``wider_medium_val.mat``,
         ``wider_hard_val.mat`` (also in folders of theirs); or one of the first two.
-    cluster : str, optional
-        What was sampled independently: ``image`` (where not given), ``event``, ``face``.
     split : str
         ``val`` or ``train``, as in the files' names.
     judge : {"annotated", "all"}
@@ -146,9 +145,7 @@ def load(
         inputs=inputs,
         notes=(*_negative_note(read), *marked.notes, *box_notes(instances, images)),
     )
-    return clustered_as(
-        dataset, cluster, default="image", names={"image": "image_id", "face": None}
-    )
+    return clustered_as(dataset, default="image", names={"image": "image_id", "face": None})
 
 
 def _refuse_settings(judge: str, not_sure: str) -> None:
@@ -222,7 +219,9 @@ def _demographics(
         if column not in table.columns:
             raise UnknownNameError("column", column, table.columns, where=where)
     index = as_text(table["face"]).cast(pl.Int64, strict=False)
-    _refuse(index.is_null(), table["face"], "a face's place is no whole number", "0, 1, …", where)
+    _refuse(
+        index.is_null(), table["face"], "a face's place is not a whole number", "0, 1, …", where
+    )
     ids = table.select(
         instance_id=pl.format("{}_{}", pl.col("file").str.strip_prefix("images/"), index)
     )["instance_id"]

@@ -173,7 +173,7 @@ def _cells(mat: dict[str, Any], name: str, where: str) -> npt.NDArray[Any]:
     cells = np.ravel(mat[name])
     if cells.dtype != object:
         raise TableError(
-            f"{name} is no cell array", found=str(cells.dtype), where=place(where, column=name)
+            f"{name} is not a cell array", found=str(cells.dtype), where=place(where, column=name)
         )
     return cells
 
@@ -181,7 +181,9 @@ def _cells(mat: dict[str, Any], name: str, where: str) -> npt.NDArray[Any]:
 def _word(cell: Any, where: str, name: str) -> str:
     word = np.ravel(cell)
     if word.dtype.kind != "U" or len(word) != 1:
-        raise TableError("a name is no text", found=str(cell)[:60], where=place(where, column=name))
+        raise TableError(
+            "a name is not text", found=str(cell)[:60], where=place(where, column=name)
+        )
     return str(word[0])
 
 
@@ -208,6 +210,7 @@ def _per_image(
                 found=f"{numbers.dtype} {numbers.shape}",
                 where=place(where, row, name),
             )
+        # No picture is a billion pixels wide.
         if not np.isfinite(numbers).all() or (np.abs(numbers) > 1e9).any():
             raise TableError(f"{name} holds no usable numbers", where=place(where, row, name))
         lists.append(numbers.astype(np.int64))

@@ -7,7 +7,7 @@ list of names (``gazetteer``).
 Doubts. A caption names what its writer thought worth naming: a French restaurant stands anywhere,
 a Nigerian dancer may dance in London, and pictures from where captions are written are named least
 ("a man in a street"). The unmatched are therefore not missing at random, and their share is to be
-read first. It says nothing of the nationality of anybody in the picture.
+read first. It says nothing about the nationality of the people in the picture.
 """
 
 from __future__ import annotations

@@ -193,6 +193,7 @@ def _measured(seen: Seen, boxes: FloatArray, masks: PersonMasks) -> FloatArray:
 def _tables() -> tuple[Map, Map]:
     """Light of each stored value by channel, and L* of 4,097 luminances, the last twice."""
     linear = LINEAR[None, :] * TO_XYZ[1][:, None]
+    # 4,096 steps are finer than the 256 stored values; the last twice, to read between two.
     steps = np.append(np.linspace(0.0, 1.0, 4097), 1.0)
     return linear.astype(np.float32), lightness_of_luminance(steps).astype(np.float32)
 
@@ -211,7 +212,7 @@ def _light(number: pl.Expr) -> pl.Expr:
 def _reason_of_person(
     found: Measured, boxes: FloatArray, masks: PersonMasks
 ) -> npt.NDArray[np.object_]:
-    """Say why nothing was measured of a person whose picture is there; None: another reason."""
+    """Say why nothing was measured of a person whose picture is there, if that is the reason."""
     reason = found.reason.copy()
     unseen = reason != None  # noqa: E711  (element by element)
     reason[~unseen & np.isnan(boxes).any(axis=1) & ~masks.has] = _NO_BOX

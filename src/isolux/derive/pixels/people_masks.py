@@ -40,7 +40,7 @@ class PersonMasks:
         Raises
         ------
         TableError
-            Run lengths or polygons that are none.
+            Run lengths or polygons that cannot be read.
         """
         edges = [np.empty(0, np.int32)]
         counts, height = np.zeros(len(rows) + 1, np.int64), np.zeros(len(rows), np.int64)
@@ -88,4 +88,6 @@ def _of_polygons(text: str, size: tuple[int, int]) -> Masks:
     try:
         return masks_from_coco([json.loads(text)], np.array([size[0]]), np.array([size[1]]))
     except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise TableError("a person's mask is no list of polygons", found=repr(text[:80])) from error
+        raise TableError(
+            "a person's mask is not a list of polygons", found=repr(text[:80])
+        ) from error

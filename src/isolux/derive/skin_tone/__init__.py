@@ -9,7 +9,7 @@ bins, moves less in small faces and is not thrown from one half of a face to the
 It measures light that reached a camera, not skin. In half the light the same skin is up to a class
 or two darker, and warm light draws every skin towards 0, as b* grows; FairFace says so ("skin color
 is heavily affected by illumination and light conditions") and annotates race instead. Read it
-beside ``luminance`` and never as what somebody is. ``docs/methods/pixels.md`` shows how far it
+next to ``luminance`` and never as what a person is. ``docs/methods/pixels.md`` shows how far it
 moves.
 
 The formula's arctan jumps from −90 to 90 where b* passes 0: a dark skin in bluish light would be
@@ -51,7 +51,7 @@ CLASSES = (
 )
 """Degrees above which ITA has each class; at or below the last it is dark."""
 
-_LEAST_PIXELS, _LEAST_SHARE = 20, 0.2
+_LEAST_PIXELS, _LEAST_SHARE = 20, 0.2  # fewer, and a median is that of noise or of hair
 _BIN, _WINDOW = 1.0, 5  # degrees; bins that are averaged before the peak is looked for
 _BLUISH = "bluish light: b* is not above 0"
 _LITTLE = "too little skin where the face should be"
@@ -225,7 +225,7 @@ def _angles(skin: Skin) -> tuple[FloatArray, str | None]:
 
 def _peak(angles: FloatArray) -> float:
     """Find the peak of a region's histogram: the mean of the angles in its highest five bins."""
-    bins = np.floor(angles / _BIN).astype(np.int64) + 180
+    bins = np.floor(angles / _BIN).astype(np.int64) + 180  # angles lie from −180 to 180 degrees
     counts = np.convolve(np.bincount(bins, minlength=361), np.ones(_WINDOW), "same")
     middle = (np.argmax(counts) - 180 + 0.5) * _BIN
     near = angles[np.abs(angles - middle) <= _WINDOW * _BIN / 2]

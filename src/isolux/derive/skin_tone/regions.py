@@ -45,7 +45,8 @@ class Faces:
     whole : [n] bool
         The picture is the face.
     runs : list of dict or None, files : list of str or None
-        A mask of the skin as run lengths, or its picture below ``root``; None: none.
+        A mask of the skin as run lengths, or its picture below ``root``; None where there is
+        neither.
     root : Path or None
     """
 
@@ -91,7 +92,7 @@ def faces_of(dataset: Dataset) -> Faces:
     Raises
     ------
     SpecError
-        Nobody has a face's box or a mask of skin, and the pictures are not of one face each.
+        No one has a face's box or a mask of skin, and the pictures are not of one face each.
     """
     people = INSTANCES.conform(dataset.instances)
     boxes = _face_boxes(people)
@@ -122,7 +123,7 @@ def _face_boxes(people: pl.DataFrame) -> npt.NDArray[np.float64]:
 
 
 def _one_face_a_picture(people: pl.DataFrame) -> bool:
-    """Tell whether pictures are faces: nobody has a box, nobody shares, no class but ``face``."""
+    """Tell whether pictures are faces: no boxes, one person a picture, no class but ``face``."""
     boxed = not np.isnan(boxes_of(people, BOX)).all()
     other = people["classes"].drop_nulls().list.contains("face").not_().any()
     return not boxed and not other and not people["image_id"].is_duplicated().any()
@@ -138,7 +139,7 @@ def _runs(people: pl.DataFrame) -> list[dict[str, Any] | None]:
 
 
 def _files(people: pl.DataFrame) -> list[str | None]:
-    """Name the picture of the part ``skin``; FHIBE's lies beside the one that holds all parts."""
+    """Name the picture of the part ``skin``; FHIBE's lies next to the one that holds all parts."""
     files: list[str | None] = [None] * people.height
     if "part_mask_uri" in people.columns:
         held = people["part_mask_uri"].to_list()

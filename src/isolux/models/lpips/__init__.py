@@ -2,7 +2,7 @@
 
 The tasks reconstruction and super-resolution call it. The network's 13 convolutions and LPIPS'
 five linear layers are run here with PyTorch alone: the authors' package ``lpips`` gives the linear
-layers' weights, and is not imported, for it imports torchvision, which fails beside PyTorch on
+layers' weights, and is not imported, for it imports torchvision, which fails with PyTorch on
 machines without CUDA. A test holds the distance equal to that package's own.
 
 Nothing is downloaded. VGG-16's weights are a file of torchvision's that is on the machine already.
@@ -22,11 +22,11 @@ import numpy.typing as npt
 from isolux.io.hashing import sha256_file
 from isolux.models.lpips.torch_weights import import_torch, read_state
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import ModelInfo, Reference
 
 __all__ = ["INFO", "LearnedDistance", "load"]
 
-INFO = Info(
+INFO = ModelInfo(
     title="LPIPS (VGG-16)",
     summary="A learned distance between two pictures, from the features of VGG-16: 0 or more, lower"
     " is more alike.",
@@ -50,19 +50,21 @@ INFO = Info(
         ),
     ),
     licence="BSD-2-Clause (the linear layers' weights, in the package lpips); VGG-16's weights have"
-    " the terms of whoever gave them",
+    " the terms of those who trained them",
     assumptions=(
-        "what looks alike to VGG-16, trained on ImageNet, looks alike to people, whoever is shown",
+        "what looks alike to VGG-16, trained on ImageNet, looks alike to people, whoever is in it",
         "the linear layers were fitted to torchvision's weights of VGG-16, and to no others",
     ),
+    predicts="distances",
 )
 
 _BLOCKS = ((0, 2), (5, 7), (10, 12, 14), (17, 19, 21), (24, 26, 28))
 """VGG-16's convolutions by torchvision's numbers; a block ends where LPIPS looks."""
-_CHANNELS = (64, 128, 256, 512, 512)
+_CHANNELS = (64, 128, 256, 512, 512)  # of each block's features
+# as in the authors' code: ImageNet's mean and deviation of pixels from −1 to 1
 _SHIFT, _SCALE = (-0.030, -0.088, -0.188), (0.458, 0.448, 0.450)
 _TINY = 1e-10  # as in the authors' code: a pixel without features is divided by it
-_BATCH = 8
+_BATCH = 8  # pairs of pictures at once: their features take some hundred megabytes
 _OFFICIAL = "397923af"  # torchvision puts the first digits of the SHA-256 into the file's name
 _FILE = f"vgg16-{_OFFICIAL}.pth"
 _INSTEAD = "; or leave LPIPS out (--metric psnr), or read a table of values computed elsewhere"

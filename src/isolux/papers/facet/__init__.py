@@ -66,15 +66,15 @@ INFO = Info(
     assumptions=(
         (
             "Groups are what annotators perceived, not what people say of themselves; skin tone "
-            "is no proxy for race or ethnicity."
+            "is not a proxy for race or ethnicity."
         ),
         "People who match none of the 52 classes are not annotated, and so not judged.",
-        "Recall does not see false alarms: nobody can say which group they would belong to.",
+        "Recall does not see false alarms: they belong to no group.",
         "People in one image are not independent of one another; images are.",
     ),
 )
 
-# Table 5 has every tone, Table 6 unites three: a tone stays a group beside those it is united in.
+# Table 5 has every tone, Table 6 unites three: a tone stays a group of its own as well.
 # The price: hair types are crossed with single tones too, and all of it is one family of tests.
 _TONES = as_settings(
     {tone: (tone,) for tone in (*LIGHTER, *DARKER)} | {"lighter": LIGHTER, "darker": DARKER},

@@ -48,7 +48,7 @@ _CLASSIFICATION = (
     ),
     (
         "Any of a person's classes is a right answer (section 6.1), and A.5.2 calls recall the "
-        "accuracy of a class and group: whoever carries two classes is recalled as both by either."
+        "accuracy of a class and group: a person with two classes is recalled as both by either."
     ),
     (
         "For the true negative rate of one class against the rest only that class counts as given; "
@@ -92,7 +92,7 @@ _DETECTION = (
     ),
     (
         "The paper states no minimum size for detection. All groups that it prints have 50 people "
-        "or more as far as can be told, so the audit's own minimum of 50 stands."
+        "or more, as far as the paper says, so the audit's own minimum of 50 stands."
     ),
 )
 _SEGMENTATION = (
@@ -114,7 +114,10 @@ _SEGMENTATION = (
         "images (data card). Only masks of whole persons count here: 11k people (A.5.5), 10,857 by "
         "Table 18."
     ),
-    ("Whoever has no such mask is nobody's miss: a detection of them is ignored, whichever table."),
+    (
+        "A person without such a mask is not missed: a detection of them is ignored, whichever "
+        "table."
+    ),
 )
 _OPEN_VOCABULARY = (
     _NO_CODE,

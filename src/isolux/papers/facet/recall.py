@@ -1,7 +1,7 @@
 """FACET's tables of recall: who was found, by a box or a mask, at which overlap.
 
 From ``group_metrics`` to the paper's layout, in points of a hundred as the paper prints them. A
-group that the run has no value of (nobody in it, or fewer than its minimum) is null, as the
+group that the run has no value of (no people in it, or fewer than its minimum) is null, as the
 paper's dash; the run's ``group_metrics`` say why.
 """
 

@@ -58,7 +58,7 @@ INFO = Info(
     assumptions=(
         "People are independent of one another, photos of one person are not.",
         "Answers are people's own, but for what annotators see: head pose and camera distance.",
-        "Recall does not see false alarms: nobody can say which group they would belong to.",
+        "Recall does not see false alarms: they belong to no group.",
         "Attributes go together: those of a photo differ between countries, and so between people.",
     ),
 )

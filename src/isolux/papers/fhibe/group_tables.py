@@ -38,7 +38,7 @@ def scores_by_group(run: Run) -> dict[str, pl.DataFrame]:
         ``label`` and ``threshold`` (where there are any), ``group``, ``n_scores``,
         ``n_subjects`` (``n_images`` where those are the clusters, ``n_clusters`` of others),
         ``median`` and ``mean`` in the metric's own unit and direction. Null: fewer subjects than
-        the run's minimum, or nobody was scored; ``group_metrics`` say which.
+        the run's minimum, or no people were scored; ``group_metrics`` say which.
     """
     shown = _cells(run, run.scores["metric"].unique().to_list())
     if shown.is_empty():
@@ -71,7 +71,7 @@ def verification_by_group(run: Run) -> dict[str, pl.DataFrame]:
 
 
 def _cells(run: Run, metrics: Sequence[str]) -> pl.DataFrame:
-    """Take the groups of these metrics; everyone is no group."""
+    """Take the groups of these metrics; everyone is not a group."""
     rows = run.group_metrics.filter(
         pl.col("attribute").is_not_null(), pl.col("metric").is_in(metrics)
     )

@@ -5,9 +5,9 @@ size of objects, the time of day. The protocol is an audit of boxes class by cla
 ``confounders`` set to the paper's choices; ``tables`` lays its findings out as the paper's tables
 do, in points of a hundred.
 
-Income is no attribute of BDD100K: the paper takes it from each image's place, and parts images at
-terciles (``--bins "income=quantile:3"``; ``groups/income.py`` has other rules). Any other sensitive
-attribute goes into ``by`` in its place.
+Income is not an attribute of BDD100K: the paper takes it from each image's place, and parts images
+at terciles (``--bins "income=quantile:3"``; ``groups/income.py`` has other rules). Any other
+sensitive attribute goes into ``by`` in its place.
 """
 
 from __future__ import annotations

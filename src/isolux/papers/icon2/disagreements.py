@@ -26,7 +26,7 @@ _ROUNDING = (
 )
 _ALL = (
     "The row of all classes is not the mean of the eight printed classes but for the low-income "
-    "group (36.2, 37.2 and 35.5 beside 36.5, 37.3 and 35.4 printed for everyone, middle and high "
+    "group (36.2, 37.2 and 35.5 where 36.5, 37.3 and 35.4 printed for everyone, middle and high "
     "income); here it is that mean."
 )
 _FALSE_ALARMS = (
@@ -34,14 +34,14 @@ _FALSE_ALARMS = (
     "a group's own images still grow with the group: where a model serves all alike, the smaller "
     "group comes out better. In each of the five classes of which Figure 6's caption says that low "
     "and middle income have very few instances, high income has the lowest AP of Table 1. How much "
-    "of that is the reading's own doing cannot be told from the paper. The "
-    "analysis confounders uses all false alarms and one N unless it is told otherwise; this "
+    "of that is due to this reading cannot be seen from the paper. The "
+    "analysis confounders uses all false alarms and one N by default; this "
     "protocol tells it."
 )
 _READING = (
     "Precisions are 'interpolated and averaged across recall values', which does not say at which; "
     "the overall AP is in line with COCO's, so 101 points and ten overlaps are used here, and the "
-    "area under the same curve stands beside it."
+    "area under the same curve is given with it."
 )
 _MINIMUM = (
     "Which counts are too low for 'reliable AP values' is not said; no minimum is known from the "

@@ -1,4 +1,4 @@
-"""Scores that must be confidences from 0 to 1, and whether anybody was detected at all."""
+"""Scores that must be confidences from 0 to 1, and whether a person was detected at all."""
 
 from __future__ import annotations
 
@@ -58,14 +58,16 @@ def _advice(numbers: pl.Series, scale: float, row: int) -> str:
     assert isinstance(low, float)  # noqa: S101  (a score lies outside, so there is one)
     assert isinstance(high, float)  # noqa: S101
     if low < 0 or high > 100:
-        return "logits and distances are no confidences: bring them to 0–1 first, or leave them out"
+        return (
+            "logits and distances are not confidences: bring them to 0–1 first, or leave them out"
+        )
     if scale == 1 and high > 2:
         return "if scores run from 0 to 100, say --score-scale 100 (scale=100)"
     return f"correct row {row}, or choose another column"
 
 
 def whether_detected(cells: pl.Series, where: str) -> pl.Series:
-    """Read a column that is 0, false, no or empty where nobody was found.
+    """Read a column that is 0, false, no or empty where no one was found.
 
     Raises
     ------
@@ -82,8 +84,8 @@ def whether_detected(cells: pl.Series, where: str) -> pl.Series:
     if negative.any():
         row = row_of(negative)
         raise TableError(
-            "a negative number does not say whether somebody was detected",
-            expected="0, false, no or nothing where nobody was; anything else where somebody was",
+            "a negative number does not say whether a person was detected",
+            expected="0, false, no or nothing where there was none; anything else where one was",
             found=repr(text[row]),
             where=place(where, row + 1, cells.name),
         )

@@ -15,8 +15,8 @@ import polars as pl
 from isolux.io.cells import as_labels, as_lists, as_numbers, as_text, filled, row_of
 from isolux.io.frames import FORMATS, read_table
 from isolux.io.ids import ID_COLUMNS, IdFrom, ids_of
+from isolux.predictions._id_parts import shortened
 from isolux.predictions._labels.confidences import confidences, whether_detected
-from isolux.predictions._short import shortened
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.tables import LABEL_PREDICTIONS
 

@@ -76,6 +76,7 @@ def _product(a: np.uint64, b: np.uint64) -> tuple[np.uint64, np.uint64]:
 @compiled
 def _rounded(w: np.uint64, q: int) -> tuple[float, int]:
     """Round w · 10^q to the nearest float, ties to even; GIVEN_UP where this cannot be decided."""
+    # 2^53 and 10^22 are the last whole number and power of ten up to which all are exact.
     if w <= uint64(9007199254740992) and -22 <= q <= 22:
         return (float(w) / _TENS[-q] if q < 0 else float(w) * _TENS[q]), READ
     if w == uint64(0):
@@ -87,16 +88,18 @@ def _rounded(w: np.uint64, q: int) -> tuple[float, int]:
         w <<= uint64(1)
         zeros += 1
     high, low = _product(w, _HIGH[q + _LARGEST])
+    # Nine bits lie below the mantissa. Only where all are set can a carry from below change it.
     if high & uint64(0x1FF) == uint64(0x1FF):
         more, _ = _product(w, _LOW[q + _LARGEST])
         low += more
         if more > low:
             high += uint64(1)
+    # Beyond these powers 5^q is itself rounded, so that the product may be one too low.
     if low == uint64(0xFFFFFFFFFFFFFFFF) and (q < -27 or q > 55):
         return 0.0, GIVEN_UP
     upper = high >> uint64(63)
     shift = upper + uint64(9)
-    mantissa = high >> shift
+    mantissa = high >> shift  # 54 bits: one more than a float keeps, which decides the rounding
     if (
         low <= uint64(1)
         and -4 <= q <= 23
@@ -105,6 +108,7 @@ def _rounded(w: np.uint64, q: int) -> tuple[float, int]:
     ):
         mantissa &= ~uint64(1)
     mantissa = (mantissa + (mantissa & uint64(1))) >> uint64(1)
+    # 217706 / 2^16 is log2(10): the power of two of 10^q, rounded down.
     exponent = ((217706 * q) >> 16) + 63 + _int(upper) - zeros - 52
     return float(mantissa) * _TWOS[exponent + 500], READ
 
@@ -175,6 +179,7 @@ def read_number(data: npt.NDArray[np.uint8], at: int) -> tuple[float, int, int]:
     if data[at] | 32 == 101:  # e, E
         at, power, status = _power(data, at + 1)
         q += power
+    # 19 digits always fit 64 bits, 20 may not.
     if digits > 19 or status != READ:
         return 0.0, at, (NO_NUMBER if status == NO_NUMBER else GIVEN_UP)
     value, status = _rounded(w, q)

@@ -114,7 +114,7 @@ class Window:
         self.data[self.end :] = 0
 
     def begin(self) -> int:
-        """Return where the text begins, behind a byte order mark; refuse what is no text.
+        """Return where the text begins, behind a byte order mark; refuse what is not text.
 
         Raises
         ------

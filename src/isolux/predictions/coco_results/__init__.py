@@ -6,6 +6,7 @@ the table predictions without a Python object for each. Lin et al. (2014).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,11 +16,12 @@ import polars as pl
 from isolux.io.cells import row_of
 from isolux.predictions._detections import Kind, detections, model_name
 from isolux.predictions._scan.window import Window, open_bytes
+from isolux.predictions._seen import Seen
 from isolux.predictions.coco_results.scanning import scan
 from isolux.vocabulary.errors import FileError, TableError, place
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import FormatInfo, Reference
 
-INFO = Info(
+INFO = FormatInfo(
     title="COCO results",
     summary="A JSON list with an object for each detection: image_id, category_id, score, and"
     " bbox, segmentation (run lengths) or keypoints.",
@@ -37,6 +39,7 @@ INFO = Info(
         "bbox is x, y of the upper left corner, width and height, in pixels",
         "a detection stands in the file as often as the model gave it",
     ),
+    suffixes=(".json", ".json.gz"),
 )
 
 
@@ -75,7 +78,7 @@ def read(
     polars.DataFrame
         Table ``BOX_PREDICTIONS``, ``MASK_PREDICTIONS`` or ``KEYPOINT_PREDICTIONS``: pixels;
         score as in the file (higher is surer). In the order of the file, duplicates kept. An
-        empty list gives no rows: everybody was missed.
+        empty list gives no rows: everyone was missed.
 
     Raises
     ------
@@ -153,3 +156,20 @@ def _names_in(path: Path) -> dict[str, str]:
             where=str(path),
         ) from error
     return {str(category.id): category.name for category in found}
+
+
+def misfit(seen: Seen) -> str | None:
+    """Say why these are no results of COCO; None: they are.
+
+    Examples
+    --------
+    >>> misfit(Seen(Path("net.json"), "file", b'[{"image_id": 7, "bbox": [1, 2, 3, 4]}]'))
+    >>> misfit(Seen(Path("net.json"), "file", b'{"answers": []}'))
+    'its first objects have no image_id, bbox or segmentation'
+    """
+    if re.search(rb'"(labels|frames|box2d)"\s*:', seen.head):
+        return "it has labels or frames, as Scalabel has"
+    own = re.search(rb'"(image_id|bbox|segmentation)"\s*:', seen.head)
+    if own or re.match(rb"\s*\[\s*\]", seen.head):
+        return None
+    return "its first objects have no image_id, bbox or segmentation"

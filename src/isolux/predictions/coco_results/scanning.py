@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.predictions._scan.rows import decode_rows, raise_damage
+from isolux.predictions._scan.damage import raise_damage
 from isolux.predictions._scan.window import CUT, END, FULL, UNUSUAL, Window
+from isolux.predictions.coco_results.rows import decode_rows
 from isolux.vocabulary.errors import FileError
 
 __all__ = ["COLUMNS", "scan"]
@@ -28,7 +29,7 @@ COLUMNS: dict[str, Any] = {
     "mask_width": pl.Int64(),
     "keypoints": pl.List(pl.Float64()),
 }
-_MASK, _POINTS = 16, 32  # of the fields' numbers in _coco_kernels
+_MASK, _POINTS = 16, 32  # of the fields' numbers in kernels.py
 _FIELD_OF = {
     "image_id": 1, "label": 2, **dict.fromkeys(("box_x", "box_y", "box_w", "box_h"), 4),
     "score": 8, "mask_height": _MASK, "mask_width": _MASK,
@@ -46,7 +47,7 @@ _FEW = 4096  # rows that the general reader takes together
 
 
 class _Rows:
-    """All rows read so far: numbers in long arrays, and what is no number piece by piece.
+    """All rows read so far: numbers in long arrays, and what is not a number piece by piece.
 
     Pages of arrays that nothing was written to take no memory, so that the arrays may be longer
     than they need to be, and the columns are parts of them: no number is copied.
@@ -62,7 +63,7 @@ class _Rows:
 
     def scan(self, window: Window, at: int) -> tuple[int, int]:
         """Read the next rows by the scanner: where it stopped, and why."""
-        from isolux.predictions._scan.kernels import scan_rows
+        from isolux.predictions.coco_results.kernels import scan_rows
 
         self._make_room(window, at)
         start = self.filled
@@ -101,6 +102,7 @@ class _Rows:
         room = self.wholes.shape[1]
         if self.filled + _ROWS > room:
             left = window.size - window.base - at
+            # a little more than the rows so far suggest
             guess = int(1.05 * self.filled * left / max(1, window.base + at))
             room = max(self.filled + _ROWS + guess, 2 * room)
             self.wholes, self.numbers = (
@@ -108,7 +110,7 @@ class _Rows:
             )
 
     def _texts(self, rows: int) -> dict[str, pl.Series]:
-        """Copy what is no number out of the scanner's hands."""
+        """Copy what is not a number out of the scanner's hands."""
         found = {}
         if self.fields & _MASK:
             text = self.counts[: self.state[0] - 1].tobytes().decode("ascii")
@@ -220,7 +222,7 @@ def _general(window: Window, at: int, row: int) -> tuple[pl.DataFrame, int, int]
 
     if at < window.end and window.data[at] != ord("{"):
         raise FileError(
-            "an item of the list is no object",
+            "an item of the list is not an object",
             expected='{"image_id": …}',
             found=repr(window.text(at, at + 20).decode("utf-8", "replace"))
             + f" at byte {window.base + at}",
@@ -251,7 +253,7 @@ def _opened(window: Window) -> int:
             return -1
         return at
     raise FileError(
-        "this is no list of results",
+        "this is not a list of results",
         expected='[{"image_id": 1, "category_id": 1, "bbox": [x, y, width, height],'
         ' "score": 0.9}, …]',
         found=repr(window.text(at, at + 40).decode("utf-8", "replace")),

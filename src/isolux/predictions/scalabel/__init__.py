@@ -6,6 +6,7 @@ the corners of its box. https://doc.scalabel.ai/format.html
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 from pathlib import Path
 
@@ -15,12 +16,13 @@ import polars as pl
 from isolux.io.cells import row_of
 from isolux.predictions._detections import detections, model_name
 from isolux.predictions._scan.window import Window, open_bytes
+from isolux.predictions._seen import Seen
 from isolux.predictions.scalabel.categories import Categories, renamed
 from isolux.predictions.scalabel.frame_rows import Box, Frame, frames
 from isolux.vocabulary.errors import TableError, place
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import FormatInfo, Reference
 
-INFO = Info(
+INFO = FormatInfo(
     title="Scalabel",
     summary="JSON with a list of frames, each with its labels: category, score and the corners"
     " of the box; BDD100K's format.",
@@ -36,6 +38,7 @@ INFO = Info(
         ),
     ),
     assumptions=("x1, y1, x2, y2 are pixels, left, upper, right and lower",),
+    suffixes=(".json", ".json.gz"),
 )
 
 
@@ -125,7 +128,7 @@ def _labels_of(some: list[Frame], before: int, categories: Categories) -> pl.Dat
 
 
 def _scores(values: list[float | str | None]) -> pl.Series:
-    """Read scores; null where there is none or the text is no number."""
+    """Read scores; null where there is none or the text is not a number."""
     if not any(isinstance(value, str) for value in values):
         return pl.Series(values, dtype=pl.Float64)
     text = pl.Series([None if v is None else str(v) for v in values], dtype=pl.String)
@@ -181,3 +184,16 @@ def _refuse_unusable(table: pl.DataFrame, where: str) -> None:
                 where=f"{where}, frame {table['image_id'][row]!r},"
                 f" label {int(table['number'][row]) + 1}",
             )
+
+
+def misfit(seen: Seen) -> str | None:
+    """Say why this is not Scalabel's JSON; None: it is.
+
+    Examples
+    --------
+    >>> misfit(Seen(Path("net.json"), "file", b'[{"name": "a.jpg", "labels": []}]'))
+    >>> misfit(Seen(Path("net.json"), "file", b'{"answers": []}'))
+    'it names no frames, labels or box2d'
+    """
+    own = re.search(rb'"(labels|frames|box2d)"\s*:', seen.head)
+    return None if own else "it names no frames, labels or box2d"

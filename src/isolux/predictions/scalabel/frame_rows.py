@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from isolux.predictions._scan.rows import raise_damage
+from isolux.predictions._scan.damage import raise_damage
 from isolux.predictions._scan.window import CUT, UNUSUAL, Window
 from isolux.vocabulary.errors import FileError, TableError
 
@@ -173,6 +173,7 @@ class _File:
             found = _TOKEN.match(window.text(self.at, window.end))
             stop = self.at + found.end() if found else -1
         if stop < 0:
+            # a value outside of frames that is longer than this is damage, not data
             if window.whole or window.end - self.at > 1 << 20:
                 self._damage()
             self._move()

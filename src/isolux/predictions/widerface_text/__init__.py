@@ -16,11 +16,12 @@ from isolux.io.paths import inside
 from isolux.io.tar import is_tar, tar_files
 from isolux.predictions._detections import detections, model_name
 from isolux.predictions._scan.window import open_bytes
+from isolux.predictions._seen import Seen
 from isolux.predictions.widerface_text.text import read_texts
 from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.info import Info, Reference
+from isolux.vocabulary.info import FormatInfo, Reference
 
-INFO = Info(
+INFO = FormatInfo(
     title="WIDER FACE text",
     summary="A text file for each image, in a folder or a tar archive: the image's name, how many"
     " faces, then x y width height score.",
@@ -36,6 +37,8 @@ INFO = Info(
     assumptions=(
         "x y width height in pixels; whether the last pixel is inside is for the overlap to say",
     ),
+    suffixes=(".txt", ".txt.gz"),
+    folders=True,
 )
 
 
@@ -96,3 +99,36 @@ def _files(path: Path) -> Iterator[tuple[str, bytes | IO[bytes]]]:
     else:
         with open_bytes(path) as stream:
             yield "", stream
+
+
+def misfit(seen: Seen) -> str | None:
+    r"""Say why this is not WIDER FACE's text; None: it is.
+
+    Examples
+    --------
+    >>> misfit(Seen(Path("net.txt"), "file", b"0--Parade/a.jpg\n1\n4 5 20 30 0.9\n"))
+    >>> misfit(Seen(Path("a.txt"), "file", b"0 0.51 0.42 0.1 0.2\n"))
+    'its first line is 5 numbers, where the name of an image should be'
+    """
+    if seen.kind != "file":
+        if seen.pictures:
+            return "it holds pictures"
+        if not any(name.endswith(".txt") for name in seen.names):
+            return "it holds no text files (*.txt)"
+    first, second = [*seen.lines(2), "", ""][:2]
+    numbers = first.split()
+    if len(numbers) > 1 and all(map(_is_number, numbers)):
+        return f"its first line is {len(numbers)} numbers, where the name of an image should be"
+    if first and not second:
+        return f"it ends after its first line, {first!r}"
+    if first and not second.isdecimal():
+        return f"its second line is {second!r}, where the number of faces should be"
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -23,7 +23,7 @@ def read_lines(
     Returns
     -------
     rows, at
-        The rows read; the first byte of the first line that is none of that kind, or of the line
+        The rows read; the first byte of the first line of another kind, or of the line
         after the last.
     """
     for row in range(len(out)):

@@ -7,7 +7,7 @@ table of comparisons (second model less first), its ``group_metrics`` hold both 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import polars as pl
@@ -17,6 +17,7 @@ from isolux.report._sections import arranged_names
 from isolux.report.comparison.classes import ClassTable, class_tables
 from isolux.report.document import Audited, Line, Summary
 from isolux.report.summary import summarise_record
+from isolux.report.undetected import undetected_of_two
 from isolux.report.wording import brief, interval, listed, p_equals, points
 from isolux.vocabulary.containers import Run
 
@@ -32,7 +33,7 @@ __all__ = [
 Way = Literal["gained", "lost", "higher", "lower", "no change found", "not judged"]
 CHANGES_SHOWN = 60
 TABLES_SHOWN = 8
-"""Beyond so many classes only the largest changes of classes are printed."""
+"""With more classes than this, only the largest changes of classes are printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,8 @@ def summarise_comparison(run: Run) -> ComparisonSummary:
         _section(attribute, context.title(attribute), f"attribute-{i}", everything)
         for i, attribute in enumerate(attributes, start=1)
     )
+    undetected = undetected_of_two(run, models, next(iter(lines.values()), None))
+    base = replace(base, cautions=(*base.cautions, *filter(None, [undetected])))
     everyone = [everything.table(line, None) for line in lines]
     overall = tuple(
         sorted(

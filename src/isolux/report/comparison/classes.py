@@ -18,7 +18,7 @@ __all__ = ["ClassRow", "ClassTable", "class_tables"]
 
 CLASSES_SHOWN = 20
 GROUPS_ACROSS = 7
-"""Beyond so many groups a table of classes names the extremes instead of every group's value."""
+"""With more groups than this, a table of classes names the extremes instead of all values."""
 
 
 @dataclass(frozen=True, slots=True)

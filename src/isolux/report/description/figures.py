@@ -21,7 +21,7 @@ from isolux.report.wording import count, plain
 __all__ = ["MOST_BARS", "figures_of"]
 
 MOST_BARS = 40
-"""Rows of a table above which it gets no figure: nobody would read it."""
+"""Rows of a table above which it gets no figure: it would be unreadable."""
 
 _MOST_LINES = 16
 _SHARES = ("% of people", "% of images", "% of known")

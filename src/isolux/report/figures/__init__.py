@@ -25,7 +25,7 @@ from isolux.vocabulary.info import Direction
 __all__ = ["Figure", "change_figure_of", "curves_figure_of", "figure_of", "more_figures_of"]
 
 PANELS_SHOWN = 8
-"""Beyond so many lines, the classes of a metric are drawn as a heat map of classes by groups."""
+"""With more lines than this, the classes of a metric become a heat map of classes by groups."""
 GROUPS_IN_PANELS = 20
 CLASSES_SHOWN = 20
 CURVES_SHOWN = 12
@@ -203,8 +203,8 @@ def curves_figure_of(section: AttributeSection) -> Figure | None:
     return Figure(
         svg=curve_panels(everyone, curves),
         alt=f"People found at each {measure}, by {section.title}: {'; '.join(told)}.",
-        caption=f"Share of people found at {_an(measure)} of at least so much, with intervals for "
-        f"one {measure} at a time. Dashed: everyone."
+        caption=f"Share of people found at {_an(measure)} of at least the value on the axis, with "
+        f"intervals for one {measure} at a time. Dashed: everyone."
         + (f" {count(left)} more have no panel." if left > 0 else ""),
     )
 

@@ -15,7 +15,7 @@ from isolux.vocabulary.tables import Status
 __all__ = ["Point", "differences", "dots", "panels"]
 
 _NAME, _PANEL_NAME = 22, 30
-"""Characters of a group's name beside the axis; the table has it whole."""
+"""Characters of a group's name at the axis; the table has it whole."""
 _WIDTH, _ROW = 236, 23
 _PANEL_WIDTH, _PANEL_ROW, _PANEL_COLUMNS = 112, 17, 4
 _NONE: dict[str, float | None] = {"everyone": None, "from": None, "to": None}

@@ -1,4 +1,4 @@
-"""Names short enough to stand beside an axis, and still telling groups apart."""
+"""Names short enough for an axis that still tell groups apart."""
 
 from __future__ import annotations
 

@@ -28,14 +28,21 @@ from isolux.report.document import (
     Summary,
 )
 from isolux.report.summary.analyses import IN_THE_ANSWER, analyses_of
-from isolux.report.summary.answer import answer_of, limits_of
+from isolux.report.summary.answer import answer_of, leading
+from isolux.report.summary.cautions import synthetic
+from isolux.report.summary.limits import limits_of
 from isolux.report.summary.planted import planted_of
 from isolux.report.summary.protocol import protocol_of
+from isolux.report.summary.unknown import unknown_text
+from isolux.report.undetected import undetected_of_audit
 from isolux.report.wording import safe_url
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import declared
 
-__all__ = ["summarise", "summarise_record"]
+__all__ = ["FINDINGS_LEAD", "summarise", "summarise_record"]
+
+FINDINGS_LEAD = 3
+"""Findings that are printed in sight; the others are folded."""
 
 
 def summarise(run: Run) -> Summary:
@@ -64,15 +71,43 @@ def summarise(run: Run) -> Summary:
     """
     base, context = summarise_record(run)
     sections = _with_views(sections_of(run.group_metrics, run.disparities, context), run.record)
+    sections = tuple(replace(s, unknown=unknown_text(s, mean=_is_mean(s, run))) for s in sections)
     audited = base.audited
+    undetected = undetected_of_audit(run, next(iter(context.lines.values()), None))
     return replace(
         base,
         answer=answer_of(sections, audited),
+        findings=_led_by_others(base.findings, run.findings, leading(sections)),
         overall=_overall(run.group_metrics, context.lines),
         sections=sections,
         planted=planted_of(run.record, run, context),
         limits=limits_of(audited, sections),
+        cautions=(*base.cautions, *filter(None, [undetected])),
     )
+
+
+def _led_by_others(
+    rows: tuple[FindingRow, ...], findings: pl.DataFrame, lead: AttributeSection | None
+) -> tuple[FindingRow, ...]:
+    """Let the finding that the answer has said already stand behind those that lead."""
+    if lead is None or lead.lead is None:
+        return rows
+    line, pair = lead.main.line, lead.lead
+    said = findings.filter(
+        pl.col("attribute") == lead.attribute,
+        pl.col("metric") == line.metric,
+        pl.col("label").eq_missing(line.label),
+        pl.col("group_a") == pair.group_a,
+        pl.col("group_b") == pair.group_b,
+    )["rank"].to_list()
+    others = [row for row in rows if row.rank not in said]
+    told = [row for row in rows if row.rank in said]
+    return (*others[:FINDINGS_LEAD], *told, *others[FINDINGS_LEAD:])
+
+
+def _is_mean(section: AttributeSection, run: Run) -> bool:
+    # What is a mean of people has a score for each of them; any other statistic has evidence.
+    return run.scores.filter(metric=section.main.line.metric).height > 0
 
 
 def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tuple[Summary, Context]:
@@ -108,6 +143,7 @@ def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tupl
         warnings=tuple(record.get("warnings") or ()),
         references=_references(record.get("references") or ()),
         limits=limits_of(audited, ()),
+        cautions=tuple(filter(None, [synthetic(record)])),
     )
     return summary, context
 
@@ -115,7 +151,7 @@ def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tupl
 def _with_views(
     sections: Sequence[AttributeSection], record: Mapping[str, Any]
 ) -> tuple[AttributeSection, ...]:
-    """Put a detector's curves and its people's sizes beside each attribute."""
+    """Add a detector's curves and its people's sizes to each attribute."""
     if not sections:
         return ()
     model = sections[0].main.line.model

@@ -1,4 +1,4 @@
-"""The sentences that answer: the one at the top, one for each attribute, and what stays unsaid.
+"""The sentences that answer: two at the top for a reader who decides, one for each attribute.
 
 Wording follows fairlearn's guide for contributors: an audit measures disparities, it never
 certifies their absence, and says whose labels it used.
@@ -8,96 +8,183 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from isolux.report.document import AttributeSection, Audited, Line, PairRow, Verdict
+from isolux.groups.large import LARGE
+from isolux.report.document import AttributeSection, Audited, PairRow, Verdict
 from isolux.report.wording import brief, count, interval, listed, p_equals, points, share, with_unit
 
-__all__ = ["answer_of", "detectable_text", "limits_of", "pair_sentence", "verdict_text"]
+__all__ = ["answer_of", "detectable_text", "leading", "verdict_text", "worst_text"]
 
-MEASURES = (
-    "It measures the disparities it was asked to look at, on these people, with these labels. "
-    "Other people, other images and other uses of the model may differ."
-)
-NOT_FOUND = (
-    "“No difference found” means that this much data did not show one. It is not evidence that "
-    "there is none; the smallest detectable difference says how much could be missed."
-)
-NO_CAUSE = (
-    "It describes where scores differ. It does not say why, nor whether the labels, the images, "
-    "the model or the sampling is the cause, nor what harm follows in use."
-)
-COARSE = "Group names are the dataset’s. They are coarse, and people within one group differ."
 _TITLE = 100  # characters of an attribute's title in a sentence
-NO_ABSENCE = "That is not evidence that there is none."
 
 
 def answer_of(sections: Sequence[AttributeSection], audited: Audited) -> str:
-    """Answer in one or two sentences: on which attributes the groups differ, and how far."""
+    """Answer in two sentences: who is served worse, by how much, how surely; then all the rest.
+
+    The first is about the largest groups of a single attribute that differ; an intersection leads
+    only where no single attribute differs. Without any difference, the first says so, and the
+    second says what could have been seen.
+    """
     if not sections:
         return (
             "No attribute was named, so no groups were compared: "
             "this report gives the figures for everyone only."
         )
+    first = leading(sections)
+    if first is None:
+        return " ".join(filter(None, _nothing_found(sections)))
+    told = (
+        _as_a_whole(first, audited)
+        if first.lead is None
+        else _served_worse(first, first.lead, audited)
+    )
+    return " ".join(filter(None, (told, _rest(sections, first))))
+
+
+def leading(sections: Sequence[AttributeSection]) -> AttributeSection | None:
+    """Choose the attribute that leads: a single one, of large groups, surely apart.
+
+    None where the groups of no attribute differ.
+    """
+
+    def order(section: AttributeSection) -> tuple[bool, bool, int, float]:
+        pair, everyone = section.lead, section.main.overall
+        if pair is None:
+            return (section.is_intersection, True, 0, 0.0)
+        smaller = min(pair.n_units_a or 0, pair.n_units_b or 0)
+        n = everyone.n_units if everyone else 0
+        rank = sum(smaller >= least * n > 0 for least in LARGE)
+        return (section.is_intersection, False, -rank, -_nearer(pair))
+
     differ = [s for s in sections if s.verdict.outcome == "differ"]
-    same = [s for s in sections if s.verdict.outcome == "no difference found"]
-    elsewhere = [s for s in same if s.verdict.also]
-    nowhere = [s for s in same if not s.verdict.also]
-    unjudged = [s for s in sections if s.verdict.outcome == "not judged"]
-    metric = sections[0].verdict.line.phrase
-    told = []
-    if differ:
-        told.append(f"{_upper(metric)} differs between groups of {_titles(differ)}.")
-        told += _widest(differ, audited)
-    told += [
-        f"Groups of {brief(s.title)} differ in {listed(s.verdict.also, most=2)}; "
-        f"in {metric} no difference was found."
-        for s in elsewhere[:2]
-    ]
-    if nowhere:
-        found = "No difference was found" if differ else f"No difference in {metric} was found"
-        told.append(
-            f"{found} between groups of {_titles(nowhere)}; "
-            "that is not evidence that there is none."
+    return min(differ, key=order, default=None)
+
+
+def _nearer(pair: PairRow) -> float:
+    if pair.low is None or pair.high is None:
+        return 0.0
+    return max(pair.low, -pair.high, 0.0)
+
+
+def _served_worse(section: AttributeSection, pair: PairRow, audited: Audited) -> str:
+    """Say which of two groups is served worse: values, difference, interval, p and n."""
+    line, value = section.main.line, pair.value or 0.0
+    up = line.direction == "lower"  # of an error rate the worse group has more
+    turned = (value > 0) != up
+    (worse, n), (other, m) = sorted(
+        ((pair.group_a, pair.n_units_a), (pair.group_b, pair.n_units_b)),
+        key=lambda side: (side[0] == pair.group_a) == turned,
+    )
+    ends = interval(pair.low, pair.high, line.unit, flip=value < 0)
+    span = f"{audited.percent} interval {ends}; " if pair.low is not None else ""
+    sure = f"({span}{audited.adjusted} {p_equals(pair.p_adjusted)}; n = {count(n)} and {count(m)})"
+    care = "" if pair.status == "ok" else "; read the interval with care, it may be too narrow"
+    values = {row.group: row.estimate.value for row in section.main.rows}
+    rates = " against ".join(with_unit(values.get(name), line.unit) for name in (worse, other))
+    by, a, b = brief(section.title, _TITLE), brief(worse), brief(other)
+    size = points(value, line.unit)
+    if line.direction == "none":
+        return (
+            f"By {by}, {line.phrase} is lower for {a} than for {b}: {rates}, a difference of "
+            f"{size} {sure}{care}."
         )
-    if unjudged:
-        told.append(f"There is too little data to judge {_titles(unjudged)}.")
-    return " ".join(told)
+    return (
+        f"By {by}, the model serves {a} worse than {b}: {line.phrase} is {rates}, "
+        f"{size} {'higher' if up else 'lower'} {sure}{care}."
+    )
+
+
+def _as_a_whole(section: AttributeSection, audited: Audited) -> str:
+    """Say that groups differ where no pair of known groups stands out."""
+    p = f"{audited.adjusted} {p_equals(section.verdict.spread.p_adjusted)}"
+    return (
+        f"{_upper(section.main.line.phrase)} differs between groups of "
+        f"{brief(section.title, _TITLE)} as a whole ({p}), but no two known groups stand out."
+    )
+
+
+def _nothing_found(sections: Sequence[AttributeSection]) -> tuple[str, str]:
+    """Say on which attributes nothing was found, and how small a difference could be seen."""
+    same = [s for s in sections if s.verdict.outcome == "no difference found"]
+    if not same:
+        return (f"There is too little data to judge {_titles(sections)}.", "")
+    metric = same[0].verdict.line.phrase
+    told = (
+        f"No difference in {metric} was found between groups of {_titles(same)}; "
+        "that is not evidence that there is none."
+    )
+    seen = [
+        (s.verdict.detectable_low, s.verdict.detectable_high)
+        for s in same
+        if s.verdict.detectable_low is not None and s.verdict.detectable_high is not None
+    ]
+    more = _elsewhere(same) + _unjudged(sections)
+    if seen:
+        unit = same[0].verdict.line.unit
+        best, worst = min(low for low, _ in seen), max(high for _, high in seen)
+        ends = points(best, unit)
+        if points(best, unit) != points(worst, unit):
+            ends += (
+                f" between its best-measured groups and of {points(worst, unit)} between its "
+                "worst-measured"
+            )
+        more.insert(0, f"this audit could have seen a difference of {ends} (power 0.8)")
+    return told, _sentence(more)
+
+
+def _rest(sections: Sequence[AttributeSection], first: AttributeSection) -> str:
+    """Say in one sentence what was found of every other attribute."""
+    metric = first.main.line.phrase
+    others = [s for s in sections if s.verdict.outcome == "differ" and s is not first]
+    same = [s for s in sections if s.verdict.outcome == "no difference found"]
+    nowhere = [s for s in same if not s.verdict.also]
+    told = []
+    if others:
+        told.append(
+            f"{metric} also differs between groups of {_titles(others)}{_wider(others, first)}"
+        )
+    told += _elsewhere(same)
+    if nowhere:
+        told.append(
+            f"no difference was found between groups of {_titles(nowhere)}, "
+            "which is not evidence that there is none"
+        )
+    return _sentence(told + _unjudged(sections))
+
+
+def _wider(others: Sequence[AttributeSection], first: AttributeSection) -> str:
+    """Name the widest of the other gaps, if it is wider than the one that leads."""
+    pairs = [s.lead for s in others if s.lead is not None]
+    widest = max(pairs, key=lambda pair: abs(pair.value or 0.0), default=None)
+    least = abs((first.lead.value if first.lead else None) or 0.0)
+    if widest is None or abs(widest.value or 0.0) <= least:
+        return ""
+    value = widest.value or 0.0
+    way = "below" if value < 0 else "above"
+    return (
+        f" (the widest: {brief(widest.group_a)} {points(value, first.main.line.unit)} {way} "
+        f"{brief(widest.group_b)})"
+    )
+
+
+def _elsewhere(same: Sequence[AttributeSection]) -> list[str]:
+    return [
+        f"groups of {brief(s.title, _TITLE)} differ only in {listed(s.verdict.also, most=2)}"
+        for s in same
+        if s.verdict.also
+    ][:2]
+
+
+def _unjudged(sections: Sequence[AttributeSection]) -> list[str]:
+    few = [s for s in sections if s.verdict.outcome == "not judged"]
+    return [f"there is too little data to judge {_titles(few)}"] if few else []
+
+
+def _sentence(parts: Sequence[str]) -> str:
+    return f"{_upper('; '.join(parts))}." if parts else ""
 
 
 def _titles(sections: Sequence[AttributeSection]) -> str:
     return listed([brief(s.title, _TITLE) for s in sections], most=4)
-
-
-def _widest(differ: Sequence[AttributeSection], audited: Audited) -> list[str]:
-    named = [(s.widest, s) for s in differ if s.widest is not None]
-    sound = named or [
-        (pair, section)
-        for section in differ
-        for pair in section.blocks[0].pairs
-        if pair.value is not None
-        and pair.label == section.main.line.label
-        and pair.status == "ok"
-        and pair.p_adjusted is not None
-        and pair.p_adjusted <= audited.alpha
-    ]
-    if not sound:
-        return []
-    pair, section = max(sound, key=lambda item: abs(item[0].value or 0.0))
-    # A group called "none" says little without its attribute.
-    of = f", by {brief(section.title, _TITLE)}" if len(differ) > 1 else ""
-    told = pair_sentence(pair, section.main.line, audited)
-    return [f"Widest gap beyond chance{of}: {told}."]
-
-
-def pair_sentence(pair: PairRow, line: Line, audited: Audited) -> str:
-    """Say one pair's difference, effect first: size, interval, p."""
-    value = pair.value or 0.0
-    way = "lower" if value < 0 else "higher"
-    ends = interval(pair.low, pair.high, line.unit, flip=value < 0)
-    span = f"{audited.percent} interval {ends}; " if pair.low is not None else ""
-    return (
-        f"{brief(pair.group_a)} is {points(value, line.unit)} {way} than {brief(pair.group_b)} "
-        f"({span}{audited.adjusted} {p_equals(pair.p_adjusted)})"
-    )
 
 
 def verdict_text(verdict: Verdict, audited: Audited) -> str:
@@ -108,9 +195,7 @@ def verdict_text(verdict: Verdict, audited: Audited) -> str:
         return f"The test says that these groups differ in {verdict.line.phrase} ({p})."
     if verdict.outcome == "no difference found":
         seen = detectable_text(verdict)
-        return (
-            f"No difference in {verdict.line.phrase} was found ({p}). {NO_ABSENCE} {seen}".strip()
-        )
+        return f"No difference in {verdict.line.phrase} was found ({p}). {seen}".strip()
     why = spread.reason or (
         f"{count(verdict.n_judged)} of {count(verdict.n_groups)} groups are large enough to judge"
         if verdict.n_judged < 2
@@ -129,56 +214,6 @@ def detectable_text(verdict: Verdict) -> str:
     return (
         f"Between its two best-measured groups this audit could have seen a difference of "
         f"{points(low, unit)}, between its worst-measured {points(high, unit)} (power 0.8)."
-    )
-
-
-def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[str, ...]:
-    """List what the audit cannot say, for this run in particular."""
-    asked = listed([brief(s.title, _TITLE) for s in sections])
-    looked = (
-        "A model may serve people differently along lines that nobody recorded."
-        if not sections
-        else f"It looked at these attributes and no others: {asked}. A model may serve people "
-        "differently along lines that nobody recorded."
-    )
-    told = [MEASURES, looked, NOT_FOUND, NO_CAUSE, _whose_labels(audited), COARSE]
-    small = sum(s.verdict.n_groups - s.verdict.n_judged for s in sections)
-    if small:
-        told.append(
-            f"{count(small)} group{'s' if small > 1 else ''} had too little data to judge. These "
-            "may be the people for whom the model does worst; their absence here is no good news."
-        )
-    if audited.cluster is None:
-        told.append(
-            "Rows were taken as independent, for no cluster column was named. If several rows "
-            "show one person, the intervals are too narrow and the p-values too small."
-        )
-    if any(s.verdict.outcome == "differ" for s in sections):
-        told.append(
-            "The pairs that it names were picked because they lie farthest apart, so their gaps "
-            "run large; another sample would likely show smaller ones."
-        )
-    told.append("It is a measurement with its uncertainty, and no certificate of any kind.")
-    return tuple(told)
-
-
-def _whose_labels(audited: Audited) -> str:
-    judgement = audited.judgement.strip()
-    if judgement == "perceived":
-        return (
-            "The groups are as perceived by annotators: how people look to others, which need "
-            "not be how they describe themselves."
-        )
-    if judgement == "self-reported":
-        return "The groups are as people reported themselves, with the choices they were given."
-    if judgement == "inferred":
-        return (
-            "The groups were inferred by a model, whose own errors may differ between groups "
-            "and can both hide and feign disparities."
-        )
-    return (
-        f"Whose judgement the groups are: {judgement or 'not recorded'}. Where others judged how "
-        "people look, that need not be how they describe themselves."
     )
 
 

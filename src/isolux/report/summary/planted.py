@@ -1,4 +1,4 @@
-"""What was planted in synthetic data beside what the audit found of it."""
+"""What was planted in synthetic data, compared with what the audit found."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def planted_of(record: Mapping[str, Any], run: Run, context: Context) -> tuple[P
     """Look up every planted truth in the run's tables.
 
     A truth is a mapping with ``value`` (the planted number), ``metric`` and, where they apply,
-    ``label``, ``threshold``, ``attribute``, ``kind`` (a kind of disparity; none: the group's own
+    ``label``, ``threshold``, ``attribute``, ``kind`` (a kind of disparity; default: the group's own
     value), ``group_a`` (or ``group``) and ``group_b``, ``what`` (a sentence) and ``note``.
     """
     return tuple(_row(dict(truth), run, context) for truth in record.get("planted") or ())

@@ -11,7 +11,7 @@ __all__ = ["protocol_of", "tables_of"]
 
 
 def protocol_of(record: Mapping[str, Any]) -> Protocol | None:
-    """Take the protocol out of a run's record; None: the audit followed none."""
+    """Take the protocol out of a run's record; None where the audit followed none."""
     said = record.get("protocol")
     if not isinstance(said, Mapping):
         return None

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.vocabulary.errors import InputError
+from isolux.vocabulary.extras import needed
 
 __all__ = ["METRICS", "PAIRS", "Distances", "map_vectors", "pairwise_distances"]
 
@@ -153,27 +154,29 @@ def map_vectors(
     """
     if len(vectors) < _FEW:
         return None
-    from sklearn.decomposition import PCA
-    from sklearn.manifold import TSNE
-
+    says = {"package": "scikit-learn", "extra": "learn", "purpose": "a map of vectors (t-SNE)"}
+    components = needed("sklearn.decomposition", **says).PCA
+    neighbours = needed("sklearn.manifold", **says).TSNE
     unit = np.asarray(vectors, dtype=np.float64)
     unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
     width = min(50, *unit.shape)
     # As the authors of t-SNE did: principal components first, which is far faster in high d.
     if unit.shape[1] > width:
-        unit = PCA(n_components=width, svd_solver="randomized", random_state=seed).fit_transform(
-            unit
-        )
+        unit = components(
+            n_components=width, svd_solver="randomized", random_state=seed
+        ).fit_transform(unit)
     spread = bool(np.ptp(unit, axis=0).max() > 0.0)
     if not spread:
         return np.zeros((len(unit), 2))
     start = (
-        PCA(n_components=2, random_state=seed).fit_transform(unit) if unit.shape[1] > 1 else None
+        components(n_components=2, random_state=seed).fit_transform(unit)
+        if unit.shape[1] > 1
+        else None
     )
     if start is None:
         start = np.column_stack([unit[:, 0], np.zeros(len(unit))])
     start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
-    found = TSNE(
+    found = neighbours(
         n_components=2,
         perplexity=min(perplexity, (len(unit) - 1) / 3),
         init=start,

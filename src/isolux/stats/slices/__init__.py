@@ -31,7 +31,7 @@ from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import InputError, SpecError
 
-__all__ = ["LONGEST", "Slices", "apart", "rows_of", "slice_score", "worst_slices"]
+__all__ = ["LONGEST", "Slices", "apart", "rows_of", "worst_slices"]
 
 LONGEST = 3
 """Most attributes of a slice."""
@@ -66,34 +66,6 @@ class Slices:
     n_rows: int
     mean_error: float
     looked_into: int
-
-
-def slice_score(
-    size: npt.ArrayLike, error: npt.ArrayLike, n_rows: int, total: float, alpha: float
-) -> FloatArray:
-    """Score slices by their size and the sum of their errors; 0 for everyone, higher is worse.
-
-    Parameters
-    ----------
-    size, error : array_like, [k]
-        Rows of each slice, and the sum of their errors.
-    n_rows : int
-    total : float
-        Sum of the errors of all rows.
-    alpha : float
-        Weight of the error, 0 to 1; the rest is that of the size.
-
-    Examples
-    --------
-    Ten of a hundred rows, with twice the mean error: .95 x 1 - .05 x 9.
-
-    >>> slice_score(10, 2.0, 100, 10.0, 0.95).round(3).item()
-    0.5
-    """
-    s, e = np.asarray(size, dtype=np.float64), np.asarray(error, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scored = alpha * (n_rows * e / (s * total) - 1.0) - (1.0 - alpha) * (n_rows / s - 1.0)
-    return np.asarray(scored, dtype=np.float64)
 
 
 def worst_slices(

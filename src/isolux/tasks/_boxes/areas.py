@@ -3,7 +3,7 @@
 A person's area is that of their annotation (COCO's ``area``, of the mask), else of their box; a
 detection's is that of its box or mask, and a pose's that of the box around all its keypoints. In a
 match of one range, people outside it are ignored, and so is a detection outside it that found
-nobody; one outside it that found somebody within is right.
+no one; one outside it that found a person within is right.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from isolux.tasks._boxes.table import BOX, Found, People
 __all__ = ["SIZES", "areas_of_people", "detections_outside", "people_within"]
 
 SIZES = ("small", "medium", "large")
-"""COCO's ranges that are not everybody."""
+"""COCO's ranges but the one of all sizes."""
 
 
 def people_within(people: People, size: str) -> People:
-    """Ignore, and do not score, whoever's area is outside the range or not known."""
+    """Ignore, and do not score, people whose area is outside the range or not known."""
     area = areas_of_people(people)
     outside = outside_range(area, *AREA_RANGES_PX[size])
     unknown = np.isnan(area)

@@ -2,7 +2,7 @@
 
 What curves of recall against overlap are drawn from, and what says whether a group's people are
 smaller than others'. One row for each model and person who is scored: a few bytes each. Which
-overlaps somebody was found at need not be the lowest ones: at a higher threshold another detection
+overlaps a person was found at need not be the lowest ones: at a higher threshold another detection
 may be free for them.
 """
 

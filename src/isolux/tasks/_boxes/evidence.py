@@ -1,8 +1,8 @@
 """The evidence ``detections``: what average precision needs, and groups and resampling with it.
 
-Four kinds of rows. ``image``: an image that was looked at, and its cluster. ``person``: somebody to
+Four kinds of rows. ``image``: an image that was looked at, and its cluster. ``person``: one to
 be found. ``right``: a detection and the person it found; ``wrong``: a detection and the overlaps at
-which it found nobody. One detection may be both, at different overlaps. What found somebody who is
+which it found no one. One detection may be both, at different overlaps. What found a person who is
 not scored (a crowd, a person without known attributes) is neither, and has no row.
 
 ``detections_small``, ``_medium`` and ``_large`` are the same of a match within one of COCO's area
@@ -86,7 +86,7 @@ PRECISION_BY_SIZE = tuple(
         name=f"average_precision_{size}",
         title=f"Average precision, {size}",
         definition=f"{_TEN}, of people whose area is {_AREAS[size]}; others, and what is of "
-        f"another size and found nobody, are ignored{_ALARMS}",
+        f"another size and found no one, are ignored{_ALARMS}",
         direction="higher",
         evidence=f"{EVIDENCE}_{size}",
         statistic=average_precision_at(),
@@ -101,7 +101,7 @@ IN_GROUP = (
         name="average_recall_in_group",
         title="Average recall, each group matched alone",
         definition="Share of the ten overlaps from .50 to .95 at which a person is found, mean "
-        "over people, when each group's people are matched as if nobody else could be found: one "
+        "over people, when each group's people are matched as if no one else could be found: one "
         "detection may then find a person of every group.",
         direction="higher",
         evidence=OVERLAPS,
@@ -111,7 +111,7 @@ IN_GROUP = (
     Metric(
         name="average_precision_in_group",
         title="Average precision, each group matched alone",
-        definition=f"{_TEN}, when each group's people are matched as if nobody else could be found"
+        definition=f"{_TEN}, when each group's people are matched as if no one else could be found"
         + _ALARMS,
         direction="higher",
         evidence=OVERLAPS,

@@ -3,7 +3,7 @@
 Every metric is the same question asked of the same pairs: who was found at these overlaps, by
 detections of at least this score, of the first so many of their image? Detections below a score
 or beyond a number are the last to choose under COCO's rule, so leaving them out beforehand changes
-nobody else's match.
+no other match.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Settings:
     score_iou : float
         The overlap at which those two are read.
     max_detections : int or None
-        The first so many of each image (and class); None: all.
+        How many of each image (and class) take part, by score. Default: all.
     top_k : tuple of int
         Of ``average_recall_at_k``.
     matching : {"one-to-one", "best-overlap", "per-group"}
     common_count : float or None
-        N of ``normalised_average_precision``; None: the mean count of the attribute's groups.
+        N of ``normalised_average_precision``. Default: the mean count of the attribute's groups.
     other_groups : {"ignore", "remove"}
         What becomes of other groups' people where each group is matched alone.
     """
@@ -78,7 +78,7 @@ class Settings:
     other_groups: OtherGroups = "ignore"
 
     def __post_init__(self) -> None:
-        """Refuse what is no overlap, no score, no number of detections."""
+        """Refuse what is not an overlap, no score, no number of detections."""
         for name, values in (
             ("iou_thresholds", self.iou_thresholds),
             ("score_iou", (self.score_iou,)),
@@ -184,7 +184,7 @@ def _refuse_by_matching(names: Sequence[str], matching: Matching) -> None:
         if matching == "best-overlap" and name.startswith(_NEED_ONE_TO_ONE):
             raise SpecError(
                 f"the metric {name!r} cannot be measured",
-                expected="matching='one-to-one': a false alarm is a detection that nobody claims",
+                expected="matching='one-to-one': a false alarm is a detection without a person",
                 found="matching='best-overlap'",
             )
         if matching == "per-group" and name not in _PER_GROUP:
@@ -275,7 +275,7 @@ def rows_of(
     threshold: float | None,
     value: FloatArray,
 ) -> pl.DataFrame:
-    """Make the rows of one metric: null, with the reason, for whoever is not scored."""
+    """Make the rows of one metric: null, with the reason, for people who are not scored."""
     return SCORES.conform(
         people.rows.select(
             pl.lit(model).alias("model"),

@@ -115,7 +115,7 @@ RECALL_BY_SIZE = tuple(
         f"average_recall_{size}",
         f"Average recall (.50:.95), {size}",
         f"Average recall of people whose area is {area}; others are ignored, and taken only by "
-        "what finds nobody of that size.",
+        "what finds no one of that size.",
         COCO,
     )
     for size, area in (

@@ -2,7 +2,7 @@
 
 Whom a group holds is known only when people are grouped (votes, bins, intersections; one person
 may be in several), so the pairs that overlap are kept and matched there, once for each group. Five
-kinds of rows: ``image``; ``person``, somebody to be found; ``other``, somebody who takes part and
+kinds of rows: ``image``; ``person``, one to be found; ``other``, one who takes part and
 is not scored; ``detection``, in COCO's order; ``overlap``, a detection and a person who overlap by
 .50 or more.
 """

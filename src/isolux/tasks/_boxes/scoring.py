@@ -75,7 +75,7 @@ def score_shapes(
     lacking: Mapping[str, pl.Expr],
     model: str | None,
 ) -> Scores:
-    """Match the boxes or masks of each model and score everybody; see ``detection.score``."""
+    """Match the boxes or masks of each model and score everyone; see ``detection.score``."""
     name, info, table = task
     names = chosen(info, (metrics,) if isinstance(metrics, str) else metrics, settings)
     people = read_people(dataset, person_class=person_class, by_class=by_class, lacking=lacking)
@@ -127,19 +127,19 @@ def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> t
         notes.append(f"Found at a score: at an overlap of {settings.score_iou:g}.")
     if any(name.endswith("_in_group") for name in names):
         others = {
-            "ignore": "what finds somebody of another group is neither right nor wrong",
-            "remove": "what finds somebody of another group is a false alarm",
+            "ignore": "what finds a person of another group is neither right nor wrong",
+            "remove": "what finds a person of another group is a false alarm",
         }[settings.other_groups]
         notes.append(
             "Metrics 'in group' match each group's people alone, so that one detection may count "
-            f"as found in several groups; {others}. All other metrics match everybody together."
+            f"as found in several groups; {others}. All other metrics match everyone together."
         )
     if settings.common_count is not None and "normalised_average_precision" in names:
         notes.append(f"Normalised average precision: N is {settings.common_count:,g} everywhere.")
     elif "normalised_average_precision" in names:
         notes.append(
             "Normalised average precision: N is the mean count of people over the groups of an "
-            "attribute that hold anybody (of the class), on each replicate its own."
+            "attribute that hold anyone (of the class), on each replicate its own."
         )
     left = people.rows["reason"].drop_nulls().value_counts().sort("reason")
     total = people.rows.height

@@ -43,7 +43,7 @@ class People:
     images : polars.DataFrame
         ``image_id``, ``image`` from 0, ``cluster_id`` of every image looked at.
     classes : tuple of str or None
-        Class by class: their names, sorted; None: whoever is found is found.
+        Class by class: their names, sorted; None: a detection may find a person of any class.
     """
 
     rows: pl.DataFrame
@@ -85,7 +85,7 @@ def read_people(
     ----------
     dataset : Dataset
     person_class : str or sequence of str, optional
-        Only instances of these classes take part; none: all.
+        Only instances of these classes take part. Default: all.
     by_class : bool
         Whether a class is only found by predictions of that class.
     lacking : mapping of str to polars.Expr
@@ -127,7 +127,8 @@ def read_found(
     Raises
     ------
     SpecError
-        Predictions of several labels, none of which was named as people; a label nobody predicted.
+        Predictions of several labels, none of which was named as people; a label that was never
+        predicted.
     JoinError
         Not one prediction is for an image of the dataset.
     TableError
@@ -190,7 +191,7 @@ def _class(rows: pl.DataFrame, *, by_class: bool) -> pl.Expr:
     several = rows.filter(pl.col("classes").list.len() > 1)
     if several.height:
         raise SpecError(
-            "class by class, everybody has one class",
+            "class by class, each person has one class",
             expected="one entry in `classes`",
             found=f"{several['instance_id'][0]!r} of {several['classes'][0].to_list()}",
             hint="leave by_class out, or name one class as person_class",
@@ -202,7 +203,7 @@ def _refuse_no_outline(rows: pl.DataFrame, lacking: Mapping[str, pl.Expr], where
     for reason, nothing in lacking.items():
         if rows.height and rows.select(nothing.all()).item():
             raise SpecError(
-                f"nobody in the dataset can be found: {reason}",
+                f"no one in the dataset can be found: {reason}",
                 expected="instances with " + ", ".join(nothing.meta.root_names()),
                 found="nothing but nulls",
                 where=where,
@@ -222,7 +223,7 @@ def _reason(lacking: Mapping[str, pl.Expr], *, by_class: bool) -> pl.Expr:
 def _truths(
     rows: pl.DataFrame, lacking: Mapping[str, pl.Expr], classes: tuple[str, ...] | None
 ) -> Truths:
-    """Whoever has no outline or no class is ignored, for nobody can find them."""
+    """People without an outline or a class are ignored, as nothing can find them."""
     nothing = rows.select(pl.any_horizontal(*lacking.values())).to_series()
     ignore = rows["ignore"] | nothing
     label = None
@@ -318,5 +319,5 @@ def _of_known_classes(
             hint="COCO results name categories by number: read them with categories=…",
         )
     left = rows.height - kept.height
-    note = f"{left:,} predictions are of classes that nobody here has; they were left out."
+    note = f"{left:,} predictions are of classes that no one here has; they were left out."
     return kept, (note,) if left else ()

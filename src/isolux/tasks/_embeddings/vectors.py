@@ -79,7 +79,7 @@ def read_embeddings(
     ------
     UnknownNameError, TableError, JoinError
         A column that is missing, vectors of unequal length or not finite, two vectors of one unit,
-        or vectors of nobody in the dataset.
+        or vectors whose ids are not in the dataset.
     """
     frame = _checked(to_polars(predictions), where)
     units = pl.DataFrame({"instance_id": instance_ids.cast(pl.String)})
@@ -124,7 +124,7 @@ def _checked(frame: pl.DataFrame, where: str) -> pl.DataFrame:
     bare = named.select((pl.col("model").is_null() | pl.col("instance_id").is_null()).arg_true())
     if bare.height:
         raise TableError(
-            "an embedding is nobody's",
+            "an embedding has no model or no id",
             expected="a model and an instance_id in every row",
             where=place(where, int(bare.item(0, 0)) + 1),
         )

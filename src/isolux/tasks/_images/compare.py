@@ -37,7 +37,7 @@ Distance = Callable[[npt.NDArray[np.uint8], npt.NDArray[np.uint8]], FloatArray]
 
 IDENTICAL = "identical pictures: PSNR is infinite"
 _SMALLEST_LPIPS = 16  # VGG-16 halves four times
-_AT_ONCE = 32
+_AT_ONCE = 32  # pictures held together, so that a large dataset takes little memory
 _WORKERS = 4  # decoding leaves Python's lock; four pictures of the largest size fit into 2 GiB
 
 

@@ -47,12 +47,12 @@ def identity_cosines(
     SpecError
         Vectors of different length.
     FileError, TableError, JoinError
-        Embeddings that cannot be read, or are of nobody.
+        Embeddings that cannot be read, or whose ids are not in the dataset.
     """
     theirs = read_outputs(original_embeddings, model=_ORIGINAL)
     if "embedding" not in theirs.columns:
         raise SpecError(
-            "these are no embeddings",
+            "these are not embeddings",
             expected="a NumPy array or a table with a column of vectors",
             found="columns " + ", ".join(theirs.columns),
             where=original_embeddings,

@@ -1,6 +1,6 @@
 """Where the original pictures are: from a dataset's ``uri`` to files that exist.
 
-A loader keeps paths relative to its dataset's root and does not open a picture; whoever measures
+A loader keeps paths relative to its dataset's root and does not open a picture; code that measures
 pictures says where that root is, or it is found from the files that the loader read.
 """
 
@@ -37,7 +37,7 @@ def originals_of(
     uris : polars.Series
         Paths below the root, as the dataset has them; null and web addresses have no file.
     root : str or None
-        The folder; None: the folder of a file that the loader read, or one of three above it,
+        The folder. Default: the folder of a file that the loader read, or one of three above it,
         whichever holds the first pictures.
 
     Returns

@@ -10,6 +10,7 @@ from isolux.io.images import Pixels
 
 __all__ = ["SSIM_WINDOW", "peak_signal_to_noise_db", "structural_similarity"]
 
+# Wang et al. (2004), section III-B: a Gaussian window; K1 and K2 keep 0 / 0 away.
 SSIM_WINDOW = 11
 _SSIM_SIGMA = 1.5
 _K1, _K2 = 0.01, 0.03

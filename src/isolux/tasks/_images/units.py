@@ -53,12 +53,12 @@ def match_units(ids: pl.Series, units: pl.DataFrame) -> tuple[pl.DataFrame, tupl
         ``instance_id`` (as in ``ids``), ``unit``: one row for each person that an id is of; all
         the people in an image where it names an image.
     notes : tuple of str
-        How names were read, and whose are of nobody.
+        How names were read, and which of them match no one.
 
     Raises
     ------
     JoinError
-        Nobody is met, however the names are read.
+        No one is matched, however the names are read.
     """
     given = pl.DataFrame({"instance_id": ids.unique(maintain_order=True)})
     empty = pl.DataFrame(schema={"instance_id": pl.String, "unit": units["unit"].dtype})
@@ -81,14 +81,14 @@ def match_units(ids: pl.Series, units: pl.DataFrame) -> tuple[pl.DataFrame, tupl
     notes = [] if said.startswith("Predictions were matched to people by the whole") else [said]
     if strangers:
         notes.append(
-            f"{strangers:,} of {given.height:,} predictions are of nobody in the dataset and were"
+            f"{strangers:,} of {given.height:,} predictions have ids outside the dataset and were"
             " left out."
         )
     return best, tuple(notes)
 
 
 def _met(given: pl.DataFrame, known: pl.DataFrame, cuts: tuple[str, ...]) -> pl.DataFrame:
-    """Join by what is left of both ids; nobody, where two different ids come out alike."""
+    """Join by what is left of both ids; no one, where two different ids come out alike."""
     left = given.with_columns(key=_cut(pl.col("instance_id"), cuts))
     right = known.with_columns(key=_cut(pl.col("id"), cuts))
     met = left.join(right, on="key", how="inner", maintain_order="left_right")

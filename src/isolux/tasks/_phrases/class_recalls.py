@@ -2,7 +2,7 @@
 
 Three ways to count the same judgements, one for each person and class. By class: who is found of
 those who carry it (the cells of FACET's Table 15). Of a person: the mean over their classes, so
-that everybody counts once. Over classes: the mean of the classes' recalls, in each group over the
+that everyone counts once. Over classes: the mean of the classes' recalls, in each group over the
 classes that occur there (the table's last row).
 """
 
@@ -147,7 +147,7 @@ def _score_rows(task: str, asked: Asked, names: Sequence[str]) -> list[pl.DataFr
     parts = []
     for threshold, value in zip(thresholds, values, strict=True):
         each = _judged(asked, value)
-        # Whoever has no class is in no class's recall; the person's own recall says why.
+        # A person without a class is in no class's recall; their own recall says why.
         makers = {
             "average_recall" if threshold is None else "recall_at_iou": each.drop_nulls("label"),
             "person_average_recall" if threshold is None else "person_recall_at_iou": _people(each),

@@ -1,4 +1,4 @@
-"""Everybody once for each of their classes: what open-vocabulary detection and grounding judge.
+"""Each person once for each of their classes: what open-vocabulary detection and grounding judge.
 
 A person of FACET has one class or two. A nurse who also is a student is looked for as a nurse, by
 the boxes labelled so, and again as a student.
@@ -40,14 +40,14 @@ def people_by_class(
     ----------
     dataset : Dataset
     target : str or None
-        The attribute with the classes; None: the column ``classes``.
+        The attribute with the classes. Default: the column ``classes``.
     unknown_values : collection of str
-        Classes that mean "nobody knows".
+        Classes that mean "not known".
 
     Returns
     -------
     People
-        Class by class; whoever has none has the reason "no class".
+        Class by class; a person without one has the reason "no class".
     """
     truth = instances_with_truth(dataset, target, {}, unknown_values)
     instances = INSTANCES.conform(dataset.instances).drop("classes")

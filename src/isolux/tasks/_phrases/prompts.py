@@ -2,7 +2,7 @@
 
 An open-vocabulary model is asked for "a person who is a nurse", and its predictions name the prompt
 or the class, in whatever spelling. Both are read as the class ``nurse``. Capitals, punctuation,
-underscores and "a" for "an" make no difference, as FACET writes ``tennis_player`` and nobody
+underscores and "a" for "an" make no difference, as FACET writes ``tennis_player`` and no one
 prompts so.
 """
 
@@ -19,7 +19,7 @@ from isolux.vocabulary.errors import SpecError
 __all__ = ["Labelled", "labels_to_classes", "templates_of"]
 
 _SLOT = "{}"
-_SHOWN = 8
+_SHOWN = 8  # labels in a message: a longer list would hide its sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ def _spellings(classes: Sequence[str], templates: Sequence[str]) -> dict[str, se
     forms = {_SLOT, *templates}
     for template in templates:
         start, end = template.split(_SLOT)
-        # "a {}" and "an {}" alike: whoever fills a template in by hand writes "an astronaut".
+        # "a {}" and "an {}" alike: a template filled in by hand has "an astronaut".
         forms |= {re.sub(r"(?i)\ban?(?=\s*$)", word, start) + _SLOT + end for word in ("a", "an")}
     found: dict[str, set[str]] = {}
     for form in forms:

@@ -1,7 +1,7 @@
 """Classification: whether a unit's answer is one of the classes that are true of it.
 
 Predictions and truth come in, one score per unit and metric goes out, and evidence for the
-metrics that are no means. Per-class recall is FACET's ``R@1`` (section 6.1, appendix A.5.2), and
+metrics that are not means. Per-class recall is FACET's ``R@1`` (section 6.1, appendix A.5.2), and
 the rates of every class against the rest are what its equalised odds need (the same place). The
 two policies for a face that was not detected are FairFace's (section 4.4, Tables 6 and 8), and a
 model that knows other labels is judged by the highest score over each class's labels (FACET,
@@ -87,7 +87,7 @@ def score(
         A unit is positive if its truth includes that class, and is given it if that is its first
         answer: another valid class does not count here.
     one_vs_rest : bool
-        The rates of ``positive`` for every class that is true of anybody, each against the rest
+        The rates of ``positive`` for every class that is true of anyone, each against the rest
         (FACET, A.5.2: the true negative rate by class). Scores are then as many as people times
         classes for each rate: name the ``metrics`` that are wanted.
     metrics : sequence of str
@@ -101,7 +101,7 @@ def score(
         What a unit counts as that was not detected (``detected`` false; or not said, and the first
         answer empty). ``"mistake"``: wrong, and given no class, so it is neither a true nor a false
         positive. ``"leave-out"``: null, "not detected". ``"both"``: as a mistake, and
-        ``accuracy_on_detected`` and ``recall_on_detected`` beside. A unit that was detected but
+        ``accuracy_on_detected`` and ``recall_on_detected`` as well. A unit that was detected but
         not answered is wrong under each of them.
     label_map : mapping of str to sequence of str, optional
         Classes to merge, in truth and answers alike: new class to old ones. Others stay. A merged
@@ -111,7 +111,7 @@ def score(
         over its labels, the answer is the class with the highest score (FACET, A.5.3). Other
         labels are dropped and counted.
     unknown_values : sequence of str
-        Truths and answers that mean "nobody knows", compared without case; such an answer is an
+        Truths and answers that mean "not known", compared without case; such an answer is an
         empty one.
     score_of : {"answer", "positive"}, optional
         What a single score per unit is the confidence in: the answer, whatever it is, or the
@@ -148,7 +148,7 @@ def score(
     UnknownNameError
         No such attribute, metric or column.
     TableError, JoinError
-        Predictions that cannot be read, or that are for nobody in the dataset.
+        Predictions that cannot be read, or whose ids are not in the dataset.
 
     Examples
     --------
@@ -269,7 +269,7 @@ def _refuse_positive(truth: pl.Series, positive: str | None, *, one_vs_rest: boo
     known = truth.explode().drop_nulls().unique().sort().to_list()
     if positive is not None and known and positive not in known:
         raise SpecError(
-            f"the positive class {positive!r} is true of nobody",
+            f"the positive class {positive!r} is true of no one",
             expected="one of " + ", ".join(known[:30]) + (", …" if len(known) > 30 else ""),
             where="positive",
         )

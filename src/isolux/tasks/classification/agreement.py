@@ -124,7 +124,7 @@ def _refuse_shifted(model: str, truth: Codes, answers: Codes) -> None:
                 share = float((moved_t == moved_p).mean())
                 raise JoinError(
                     f"the answers of {model!r} belong to other rows",
-                    expected="each answer beside the person that it is about",
+                    expected="each answer in the row of the person that it is about",
                     found=f"in rows {start + 1:,} to {stop:,}, {100 * (t == p).mean():.0f} % agree"
                     f" with their own row's truth and {100 * share:.0f} % with that of the row"
                     f" {abs(shift)} {'before' if shift > 0 else 'after'} it",

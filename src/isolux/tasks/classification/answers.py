@@ -92,7 +92,7 @@ def read_answers(
 
 
 def _without_unknown(rows: pl.DataFrame, words: Words) -> tuple[pl.DataFrame, list[str]]:
-    """Empty the answers that mean "nobody knows"; null and NaN are empty already."""
+    """Empty the answers that mean "not known"; null and NaN are empty already."""
     unknown = rows["label"].is_in(list(words.unknown)).fill_null(value=False)
     if not unknown.any():
         return rows, []

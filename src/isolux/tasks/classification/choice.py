@@ -18,7 +18,7 @@ _ON_DETECTED = {"accuracy": "accuracy_on_detected", "recall": "recall_on_detecte
 
 
 def refuse_settings(undetected: str, top_k: Sequence[int]) -> None:
-    """Refuse a policy that is not known and a k that is no rank."""
+    """Refuse a policy that is not known and a k that is not a rank."""
     if undetected not in POLICIES:
         raise SpecError(
             "undetected is not known",

@@ -60,7 +60,7 @@ def read_confidence(
     """
     _refuse(score_of, positive, several=answers.several)
     if not units["score"].is_not_null().any():
-        lacks = "a score beside each answer; the predictions have none"
+        lacks = "a score for each answer; the predictions have none"
         empty = pl.repeat(None, units.height, dtype=pl.Float64, eager=True)
         columns = pl.DataFrame({"confidence": empty, "positive_score": empty})
         return Confidence(columns, dict.fromkeys(("roc_auc", "calibration_error"), lacks))

@@ -6,7 +6,7 @@ import polars as pl
 
 __all__ = ["tallies"]
 
-_SHOWN = 10
+_SHOWN = 10  # classes in a note: a longer list would hide its sentence
 _POLICY = {
     "mistake": "counted as mistakes",
     "leave-out": "left out",

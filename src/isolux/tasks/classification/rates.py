@@ -57,7 +57,7 @@ class Judged:
 
 
 def judge(instances: pl.DataFrame, answers: Answers) -> pl.DataFrame:
-    """Put every model's answer beside every instance's truth: the ``units`` of ``Judged``."""
+    """Join every model's answer to every instance's truth: the ``units`` of ``Judged``."""
     best = first_of_unit(answers.ranked)
     every = pl.concat(
         [

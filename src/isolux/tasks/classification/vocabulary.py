@@ -36,7 +36,7 @@ class Words:
     Parameters
     ----------
     unknown : frozenset of str
-        Spellings, among those that occur, that mean "nobody knows".
+        Spellings, among those that occur, that mean "not known".
     merge : dict of str to str
         Spelling to the class it is merged into.
     same : dict of str to str
@@ -71,7 +71,7 @@ def read_words(
     merge : mapping of str to str
         Old class to new, as a setting names them.
     unknown_values : collection of str
-        Words that mean "nobody knows", in truth and answers alike, compared without case.
+        Words that mean "not known", in truth and answers alike, compared without case.
     named : iterable of str
         Further labels that settings name: the positive class.
 
@@ -104,7 +104,7 @@ def read_words(
 
 
 def refuse_twins(truth: pl.Series) -> None:
-    """Refuse classes that differ by case or blanks alone: ``Male`` beside ``male``.
+    """Refuse classes that differ by case or blanks alone: ``Male`` and ``male``.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Face detection: whether each face in a picture was found, how exactly, and how many were missed.
 
-As detection, with the miss rate beside the recalls. Judged by COCO's one-to-one rule, with all
-faces of an image matched together, also those whose demographics nobody knows; or by WIDER FACE's
+As detection, with the miss rate added to the recalls. Judged by COCO's one-to-one rule, with all
+faces of an image matched together, also those whose demographics are not known; or by WIDER FACE's
 own protocol (Yang et al. 2016), which is in ``wider_protocol``.
 """
 
@@ -96,7 +96,7 @@ def score(
     score_iou : float
         The overlap at which ``found_at_score`` and ``miss_rate`` are read.
     max_detections : int, optional
-        Only the so many highest-scoring detections of each image take part. None: all of them, as
+        Only this many of each image's highest-scoring detections take part. Default: all, as
         crowds of several hundred faces ask for; COCO's is 100.
     top_k : sequence of int
         Adds ``average_recall_at_k`` for each k.
@@ -105,10 +105,10 @@ def score(
         a detection is used. "per-group" is COCO's rule
         for each group's people alone, after they are grouped: it measures
         ``average_recall_in_group`` and ``average_precision_in_group``, which may also be named
-        beside others.
+        with others.
     common_count : float, optional
-        N of ``normalised_average_precision``. None: for each attribute (and class) the mean count
-        of people over its groups, as in ICON².
+        N of ``normalised_average_precision``. Default: for each attribute (and class) the mean
+        count of people over its groups, as in ICON².
     other_groups : {"ignore", "remove"}
         Where each group is matched alone, what finds another group's person is neither right nor
         wrong, or is a false alarm.
@@ -121,7 +121,7 @@ def score(
         ending (measured where no list is at hand). A detection stands for the face that it
         overlaps most, at ``score_iou`` or more with the +1 convention; a face of another level is
         neither found nor missed; recall is also read at ``score_threshold``. Load WIDER FACE with
-        ``judge="all"`` for its published numbers: faces without demographics are no others.
+        ``judge="all"`` for its published numbers: faces without demographics are not others.
     model : str, optional
         What to call the model if there is not one prediction to say so.
 
@@ -211,7 +211,7 @@ def _refuse_settings(given: Sequence[str]) -> None:
     if given:
         raise SpecError(
             f"WIDER FACE's protocol has no {' and no '.join(given)}",
-            expected="score_iou and score_threshold at most beside protocol='wider'",
+            expected="no settings but score_iou and score_threshold with protocol='wider'",
             found=", ".join(given),
         )
 

@@ -1,7 +1,7 @@
 """WIDER FACE's own protocol: its matching rule, its levels, its average precision.
 
 Not COCO's. A detection stands for the one face that it overlaps most, found before or not: a
-second detection of a face is a false alarm even where it would also do for the face beside it.
+second detection of a face is a false alarm even where it would also do for the face next to it.
 Boxes end one pixel later. At each level the faces of other levels are neither found nor missed,
 and who finds them is neither right nor wrong; false alarms in all images with faces count, also
 where no face is of the level. Scores are stretched over 0 to 1 (over all images, not image by
@@ -41,7 +41,7 @@ __all__ = ["LEVELS", "WIDER_METRICS", "score_by_wider"]
 LEVELS = ("easy", "medium", "hard")
 """WIDER FACE's lists of faces to be found: easy is part of medium, medium of hard."""
 
-_STEPS = 1000
+_STEPS = 1000  # score thresholds, as in WIDER FACE's evaluation code
 _REFERENCE = replace(WIDER, place="section 5, and the evaluation code (wider_eval.m)")
 _AREA = average_precision_at((0,), reading="area")
 _PRECISION, _RECALL = "wider_average_precision", "wider_recall"
@@ -156,10 +156,10 @@ def _chosen(info: TaskInfo, asked: Sequence[str], rows: pl.DataFrame) -> tuple[s
         level = _level_of(own[name])
         if level is not None and level not in known and rows.height:
             raise SpecError(
-                f"nobody says which faces are {level}",
+                f"it is not known which faces are {level}",
                 expected=f"a column {level!r} of the instances, true or false",
                 found="no such column, or nothing but nulls",
-                hint=f"put wider_{level}_val.mat beside WIDER FACE's ground truth",
+                hint=f"put wider_{level}_val.mat into the folder of WIDER FACE's ground truth",
             )
     if asked:
         return tuple(name for name in own if name in asked)

@@ -128,7 +128,7 @@ def score(
         A pixel of several parts counts for each of them, or for the last in the order of
         ``labels`` alone, as CelebAMask-HQ's label pictures are made.
     parts : sequence of str
-        Only these of the dataset's parts count; none: all.
+        Only these of the dataset's parts count. Default: all.
     mapping : mapping of str to str, optional
         The model's name of a part to the dataset's; several to one are united, those to
         ``background`` left out.

@@ -89,7 +89,7 @@ class Truth:
         if self.source == "picture":
             return None
         named = parts_named(self.rows[self.column])
-        # Files are CelebAMask-HQ's: a part that nobody here has is one of its parts all the same.
+        # Files are CelebAMask-HQ's: a part that no one here has is one of its parts all the same.
         every = self.source == "files" and set(named) <= set(LABELS)
         return sorted({*named, *LABELS[1:]}) if every else named
 
@@ -115,7 +115,7 @@ def truth_of(
     Raises
     ------
     SpecError
-        No such source; nobody has parts of that kind.
+        No such source; no one has parts of that kind.
     FileError
         The pictures are nowhere.
     """

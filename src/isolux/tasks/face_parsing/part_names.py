@@ -17,7 +17,7 @@ LABELS = (
 """The parts that the numbers 0 to 18 of a label picture mean, in CelebAMask-HQ and FHIBE."""
 
 _MOST = 62  # parts, one bit of a pixel each
-_NAMED = 40
+_NAMED = 40  # names in a message
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def vocabulary_of(
     Parameters
     ----------
     known : sequence of str or None
-        The dataset's parts; none: those that ``labels`` name.
+        The dataset's parts. Default: those that ``labels`` name.
     given : sequence of str
         The parts that the model's files name.
     labels : sequence of str

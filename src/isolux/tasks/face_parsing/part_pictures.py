@@ -96,7 +96,7 @@ def _opened(path: str | Path, size: Size | None, where: str | None) -> Image:
     data = _bytes(path, where)
     if len(data) < 24 or not data.startswith(_SIGNATURE):
         raise FileError(
-            "this is no picture, or it is cut off",
+            "this is not a picture, or it is cut off",
             expected="a PNG file",
             found="an empty file" if not data else f"{len(data):,} bytes of something else",
             where=where,

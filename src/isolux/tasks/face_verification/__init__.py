@@ -94,16 +94,17 @@ def score(
         people who share a value of ``same`` and lie at most ``within`` levels of ``near`` apart
         (FHIBE, Methods); where either is unknown, none.
     same : str, optional
-        For hard pairs: an attribute; none: anybody.
+        For hard pairs: an attribute. Default: any two people.
     near : str, optional
-        For hard pairs: an attribute with whole ``number`` s; none: anybody.
+        For hard pairs: an attribute with whole ``number`` s. Default: any two people.
     within : int
         Levels of ``near``: 1 is FHIBE's "no more than one of the six possible levels".
     max_impostors : int, optional
-        Draw so many of a model's impostor pairs, by ``seed`` and the order of ids; none: all.
+        How many of a model's impostor pairs to draw, by ``seed`` and the order of ids. Default:
+        all.
     max_per_group : int, optional
         Within each group, everyone included, draw so many genuine and so many impostor pairs, by
-        ``seed``; none: all. FHIBE samples within each subgroup; its released code takes 3,000.
+        ``seed``. Default: all. FHIBE samples within each subgroup; its released code takes 3,000.
     seed : int
         Of these draws.
     metrics : sequence of str
@@ -126,9 +127,10 @@ def score(
     Raises
     ------
     SpecError
-        A FAR that is no share, nothing that names people, too few impostors for a rate asked for.
+        A FAR that is not a share, nothing that names people, too few impostors for a rate asked
+        for.
     UnknownNameError, TableError, JoinError
-        Predictions that cannot be read, or that are of nobody in the dataset.
+        Predictions that cannot be read, or whose ids are not in the dataset.
 
     Examples
     --------
@@ -241,6 +243,7 @@ def _thresholds(
         return (threshold,) * len(compared.pairs), ()
     found: list[float | None] = []
     unset = []
+    # 1 / .001 may come out above 1000 in binary, and would ask for one impostor too many.
     needed = math.ceil(1.0 / far * (1.0 - 1e-12))
     for one in compared.pairs:
         impostors = one.impostors()

@@ -56,9 +56,9 @@ def hard_rule(
         Its attributes; of instances, of images or of subjects.
     unit_ids : polars.Series
     same : str or None
-        The attribute of which one value must be shared; None: nothing.
+        The attribute of which one value must be shared. Default: none.
     near : str or None
-        The attribute whose ``number`` must lie within ``width``; None: nothing.
+        The attribute whose ``number`` must lie within ``width``. Default: none.
     width : int
 
     Raises
@@ -66,7 +66,7 @@ def hard_rule(
     UnknownNameError
         No such attribute.
     SpecError
-        More than 64 values to share; levels that are no whole numbers; two levels of one unit.
+        More than 64 values to share; levels that are not whole numbers; two levels of one unit.
     """
     bits = np.ones(len(unit_ids), dtype=np.uint64)
     level = np.zeros(len(unit_ids), dtype=np.int64)
@@ -75,7 +75,7 @@ def hard_rule(
     if same is not None:
         rows = _of_units(dataset, unit_ids, same).drop_nulls("value")
         names = rows["value"].unique().sort()
-        if len(names) > 64:
+        if len(names) > 64:  # a bit each of one word
             raise SpecError(
                 f"{same!r} has too many values to share",
                 expected="at most 64",
@@ -129,7 +129,7 @@ def compare(embedded: Embedded, units: pl.DataFrame, protocol: Protocol) -> tupl
     embedded : Embedded
     units : polars.DataFrame
         ``unit_id, cluster_id, identity``, in the order of the ids; units of unknown identity are
-        compared with nobody.
+        compared with no one.
     protocol : Protocol
 
     Returns

@@ -34,7 +34,7 @@ def units_with_identity(dataset: Dataset, identity: str | None) -> pl.DataFrame:
     UnknownNameError
         No such column or attribute.
     TableError
-        Somebody has two identities.
+        A person has two identities.
     """
     instances = INSTANCES.conform(dataset.instances)
     found = _identity(dataset, instances, identity)
@@ -63,7 +63,7 @@ def _identity(dataset: Dataset, instances: pl.DataFrame, identity: str | None) -
     twice = rows.filter(pl.col("unit_id").is_duplicated())
     if twice.height:
         raise TableError(
-            "somebody has two identities",
+            "a person has two identities",
             expected=f"one value of {identity!r} for each instance",
             found=repr(twice["unit_id"][0]),
         )

@@ -1,7 +1,7 @@
 """Pairs as predictions: two units and how alike a model finds them, each pair once.
 
-``a, b`` and ``b, a`` are one pair, and nobody is compared with himself; a pair that is given twice
-with two similarities is refused, because nothing says which one holds.
+``a, b`` and ``b, a`` are one pair, and no one is compared with themselves; a pair that is given
+twice with two similarities is refused, because nothing says which one holds.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -
     Raises
     ------
     UnknownNameError, TableError, JoinError
-        A column that is missing, a similarity that is no finite number, a pair with two
-        similarities, pairs of nobody in the dataset.
+        A column that is missing, a similarity that is not a finite number, a pair with two
+        similarities, pairs of people who are not in the dataset.
     """
     frame, unit_ids = _checked(to_polars(predictions)), units["unit_id"]
     names = tuple(sorted(frame["model"].unique()))

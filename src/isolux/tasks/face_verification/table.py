@@ -71,11 +71,11 @@ def pairs_table(
         ``unit_id, cluster_id``, in the order of the ids.
     far : float
     thresholds : sequence of float or None
-        The common threshold of each model; None: none could be set.
+        The common threshold of each model; null where none could be set.
     draws : sequence of [m] uint32, optional
         The random order of each model's pairs.
     most : int, optional
-        How many of either kind a group takes; None: all, and no columns ``draw`` and ``most``.
+        How many of either kind a group takes. Default: all, and no columns ``draw`` and ``most``.
 
     Returns
     -------

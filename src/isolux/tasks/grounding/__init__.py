@@ -35,8 +35,8 @@ INFO = TaskInfo(
     summary="Whether the box that a model gives a phrase finds the person of that class.",
     references=(_FACET,),
     assumptions=(
-        "The model was asked for every class that somebody in an image has.",
-        "Everybody of a class is annotated: a box on somebody who is not counts as a miss.",
+        "The model was asked for every class that a person in an image has.",
+        "Everyone of a class is annotated: a box on a person who is not counts as a miss.",
         "A mean over classes compares groups that may not be of the same classes.",
     ),
     metrics=class_metrics("the box given for the class", _FACET),
@@ -69,12 +69,12 @@ def score(
         class in an image the highest-scoring counts, of equal ones the first; ``score`` may be
         absent. No box: the person was missed.
     metrics : sequence of str
-        What to measure. None: all but ``person_recall_at_iou``.
+        What to measure. Default: all but ``person_recall_at_iou``.
     images : {"one-of-every-class", "one-of-class", "one-person"}
-        Who is judged. ``"one-of-every-class"``: whoever is in an image in which no class has
-        several people, as appendix A.5.7 says. ``"one-of-class"``: whoever is the only one of
+        Who is judged. ``"one-of-every-class"``: people in an image in which no class has
+        several people, as appendix A.5.7 says. ``"one-of-class"``: people who are the only one of
         their class in an image, be there several of another class. ``"one-person"``: who is alone
-        in an image, as appendices A.4.2 and A.5.1 say. Everybody annotated counts as being there,
+        in an image, as appendices A.4.2 and A.5.1 say. Everyone annotated counts as being there,
         whether scored or not.
     target, prompt, prediction_map, unknown_values
         As in open-vocabulary detection; the template is OFA's by default. Quotation marks in a
@@ -98,7 +98,7 @@ def score(
 
     Examples
     --------
-    Two nurses are in image 1, so that nobody can say which of them the phrase is about. In image 2
+    Two nurses are in image 1, so that no one can say which of them the phrase is about. In image 2
     there is one; the surer box finds her.
 
     >>> from isolux.vocabulary.info import DatasetInfo
@@ -160,7 +160,7 @@ def score(
 
 
 def _on_boxes(asked: Sequence[Asked]) -> tuple[str, ...]:
-    """Count the boxes beyond the one of a phrase, and phrases of somebody judged without a box."""
+    """Count the boxes beyond the one of a phrase, and phrases of people judged that got no box."""
     notes = []
     for one in asked:
         whose = f" of {one.found.model}" if len(asked) > 1 else ""

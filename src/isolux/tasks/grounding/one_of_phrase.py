@@ -21,7 +21,7 @@ _REASONS: dict[Images, str] = {
 
 
 def leave_out(people: People, images: Images) -> tuple[People, tuple[str, ...]]:
-    """Say of everybody who is not judged in such images that they are not, and count the images.
+    """Say of each person not judged in such images that they are not, and count the images.
 
     Parameters
     ----------

@@ -104,7 +104,7 @@ def score(
         boxes. Crowds, those to ``ignore`` and those not ``judged`` are treated as in detection.
     predictions : frame
         Table ``KEYPOINT_PREDICTIONS``: ``model, image_id, label, score, keypoints_x, keypoints_y,
-        keypoints_v``. None in an image: nobody there was given a pose.
+        keypoints_v``. An image without any: no one there was given a pose.
     metrics : sequence of str
         What to measure. None: ``average_recall``, ``oks`` and ``pck``; ``pck_by_keypoint``,
         ``recall_at_oks`` and average precision when named.
@@ -116,13 +116,13 @@ def score(
         The diagonal of the face's box; the head's length, as MPII takes it .6 of that diagonal; or
         the diagonal of the person's box.
     sigmas : sequence of float, optional
-        The spread of each keypoint, which similarity goes by; none: COCO's, for its 17.
+        The spread of each keypoint, which similarity goes by. Default: COCO's, for its 17.
     lowest_oks : float
-        Poses less similar than this are nobody's: for ``oks`` and ``pck``.
+        Poses less similar than this find no one: for ``oks`` and ``pck``.
     oks_thresholds : sequence of float
         Of ``recall_at_oks``.
     max_detections : int, optional
-        Only the so many highest-scoring poses of each image take part. None: all; COCO's is 20.
+        Only this many of each image's highest-scoring poses take part. Default: all; COCO's is 20.
     matching : {"one-to-one", "best-overlap", "per-group"}
         COCO's rule, or each person's most similar pose, however often it is used, or COCO's rule
         for each group's people alone; as in detection.
@@ -142,7 +142,7 @@ def score(
     Raises
     ------
     SpecError, UnknownNameError, TableError, JoinError
-        A setting that cannot be used, PCK where nobody has a face box; no such metric; a pose with
+        A setting that cannot be used, PCK where no one has a face box; no such metric; a pose with
         another number of keypoints; no prediction in any image of the dataset.
 
     Examples

@@ -67,7 +67,7 @@ class Poses:
 class Assigned:
     """The pose that each person was given.
 
-    ``points [m, K, 3]`` is NaN, and ``similarity [m]`` is 0, for whoever was given none.
+    ``points [m, K, 3]`` is NaN, and ``similarity [m]`` is 0, for people who were given none.
     """
 
     points: FloatArray
@@ -174,7 +174,7 @@ def _names(rows: pl.DataFrame) -> tuple[str, ...]:
         if len(kinds) > 1:
             raise SpecError(
                 "people have different keypoints",
-                expected="one list of keypoint_names for everybody",
+                expected="one list of keypoint_names for everyone",
                 found=f"{len(kinds)} lists",
                 hint="judge one class at a time: person_class",
             )

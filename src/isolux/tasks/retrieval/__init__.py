@@ -33,7 +33,7 @@ from isolux.vocabulary.tables import INSTANCES, SCORES
 
 __all__ = ["INFO", "score"]
 
-_KS = (10, 50)
+_KS = (10, 50)  # Fairness Indicators' similarity search looks at 10 and 50 neighbours
 
 GOYAL = Reference(
     "fairness-indicators",
@@ -105,7 +105,7 @@ def score(
     top_k : sequence of int
         The numbers of nearest entries; empty: 10 and 50, as in the paper.
     database : Dataset, optional
-        Who is searched; none: the dataset itself.
+        Who is searched. Default: the dataset itself.
     database_predictions : frame, optional
         Embeddings of ``database`` by the same models. Names must agree, unless each side has one.
     database_target : str, optional
@@ -115,7 +115,7 @@ def score(
         image (and itself), or of its own cluster (the person, say). ``"nothing"`` only with a
         ``database``: a query is always its own nearest.
     unknown_values : sequence of str
-        Values that mean "nobody knows", compared without case. Such entries are not in the
+        Values that mean "not known", compared without case. Such entries are not in the
         database, such queries are null.
     metrics : sequence of str
         ``precision_at_k``, the only one.
@@ -133,9 +133,9 @@ def score(
     Raises
     ------
     SpecError
-        A k that is no rank, no truth, a value that no entry has, models that do not correspond.
+        A k that is not a rank, no truth, a value that no entry has, models that do not correspond.
     UnknownNameError, TableError, JoinError
-        Embeddings that cannot be read, or that are of nobody in the dataset.
+        Embeddings that cannot be read, or whose ids are not in the dataset.
 
     Examples
     --------

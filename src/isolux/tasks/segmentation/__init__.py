@@ -1,8 +1,8 @@
 """Segmentation: whether each person or object in a picture was found by a mask, and how exactly.
 
-As detection, with overlaps of masks in the place of boxes. Whoever has no mask is not scored; what
-a model draws over them finds nobody (FACET, section 6.3 and Table 7). FHIBE annotates parts and no
-whole people: their union is the mask, when asked for.
+As detection, with overlaps of masks in the place of boxes. People without a mask are not scored;
+what a model draws over them finds no one (FACET, section 6.3 and Table 7). FHIBE annotates parts
+and no whole people: their union is the mask, when asked for.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ INFO = TaskInfo(
     summary="Whether a model's masks find each person or object, at ten overlaps.",
     references=(FACET, COCO, WIDER, HOIEM),
     assumptions=(
-        "Everybody in an image is annotated, or covered by a crowd box.",
+        "Everyone in an image is annotated, or covered by a crowd box.",
         "Recall does not see false alarms: a model that draws more boxes can only gain by it.",
         "Overlap at high thresholds also measures how the annotators drew.",
     ),
@@ -80,7 +80,7 @@ def score(
         treated as in detection.
     predictions : frame
         Table ``MASK_PREDICTIONS``: ``model, image_id, label, score, mask_counts, mask_height,
-        mask_width``. None in an image: everybody there was missed.
+        mask_width``. An image without any: everyone there was missed.
     metrics, person_label, person_class, by_class, iou_thresholds, score_threshold, score_iou, \
     max_detections, top_k, matching, common_count, other_groups, model
         As in detection; overlaps are those of masks.
@@ -88,18 +88,18 @@ def score(
         A person's own mask, or the union of their parts: of ``part_masks`` (run lengths), or of
         ``segments``, polygons of images with ``width`` and ``height``, as FHIBE has them.
     parts : sequence of str
-        Of ``"parts"``: only these are united; none: all, bags and clothes among them (FHIBE).
+        Of ``"parts"``: only these are united. Default: all, bags and clothes among them (FHIBE).
 
     Returns
     -------
     Scores
-        As in detection. Null with the reason "no mask" too. A mask without pixels is found by
-        nobody, as in COCO: a note counts them.
+        As in detection. Null with the reason "no mask" too. A mask without pixels is never
+        found, as in COCO: a note counts them.
 
     Raises
     ------
     SpecError, UnknownNameError, JoinError
-        As in detection; nobody has parts; parts named for people's own masks.
+        As in detection; no one has parts; parts named for people's own masks.
     TableError
         Run lengths that are none, or a mask of another size than that of its image.
 
@@ -179,5 +179,5 @@ def _notes(people: Dataset, whole_from: str, parts: Sequence[str]) -> list[str]:
         notes.append(f"A person's mask is the union of their parts: {named}.")
     empty = empty_masks(people)
     if empty:
-        notes.append(f"Masks without a pixel, which nobody can find: {empty:,}.")
+        notes.append(f"Masks without a pixel, which cannot be found: {empty:,}.")
     return notes

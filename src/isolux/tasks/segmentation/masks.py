@@ -1,7 +1,7 @@
 """Masks of people and of predictions, from columns to pairs that overlap enough.
 
 A mask belongs to an image, so both fill the same number of pixels: that is looked at for all of
-them, whether or not they touch anybody.
+them, whether or not they touch a person.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def mask_pairs_in(dataset: Dataset, settings: Settings) -> PairsOf:
 
 
 def empty_masks(dataset: Dataset) -> int:
-    """Count the people whose run lengths hold no pixel: nobody can find them."""
+    """Count the people whose run lengths hold no pixel: no mask can find them."""
     if "mask_counts" not in dataset.instances.columns:
         return 0
     rows = dataset.instances.filter(pl.col("mask_counts").is_not_null())
@@ -121,7 +121,7 @@ def _refuse_size(rows: pl.DataFrame, size: IntArray, where: str, at: IntArray | 
 
 
 def _without_polygons(rows: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
-    """Give everybody run lengths: polygons are filled, and who has no mask gets an empty one."""
+    """Give everyone run lengths: polygons are filled, people without a mask get an empty one."""
     held = rows.select("mask_counts", "mask_height", "mask_width", "mask_polygons", "image_id")
     held = held.with_columns(
         pl.col("mask_counts", "mask_polygons").cast(pl.String),

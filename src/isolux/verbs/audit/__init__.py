@@ -20,16 +20,17 @@ from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.io import run_directory
+from isolux.io.record_paths import unrooted
 from isolux.io.settings_files import read_mapping
+from isolux.people.blotting import unnamed
 from isolux.people.loading import judged_people
-from isolux.people.withdrawal import unnamed
 from isolux.tasks import score
 from isolux.verbs._in_memory import FROM_MEMORY, as_dataset, as_scores
 from isolux.verbs.audit.inputs import read_answers, resolved, task_options
 from isolux.verbs.audit.planted import read_planted
 from isolux.verbs.audit.protocol import with_protocol, with_tables
 from isolux.verbs.audit.record import record_of
-from isolux.verbs.explain import explain_run, first_analyses
+from isolux.verbs.explain import explain_run, first_analyses, role_options
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import AuditSpec, parse_spec
@@ -218,8 +219,12 @@ def _audited(
         evidence=kept,
     )
     run = explain_run(run, first_analyses(run))
-    run = explain_run(run, spec.explain.analyses, spec.explain.analysis_option)
-    return Audit(replace(run, record=with_tables(run, spec)), spec)
+    said = role_options(spec.explain.role, spec.explain.analyses)
+    run = explain_run(run, spec.explain.analyses, [*spec.explain.analysis_option, *said])
+    record = with_tables(run, spec)
+    if spec.report.paths == "relative":
+        record = unrooted(record)
+    return Audit(replace(run, record=record), spec)
 
 
 def read_spec_file(path: str | Path) -> AuditSpec:

@@ -15,8 +15,8 @@ from isolux.predictions import (
     from_attributes,
     join,
     output_format,
+    read_labels,
     read_outputs,
-    read_predictions,
     with_own_image_ids,
 )
 from isolux.vocabulary import registry
@@ -61,7 +61,7 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
                 found="neither",
             )
         return from_attributes(dataset, settings.prediction_column, **common), (), inputs
-    answers = read_predictions(
+    answers = read_labels(
         settings.file,
         id=settings.prediction_id,
         column=settings.prediction_column,
@@ -79,7 +79,9 @@ def _of_who_stayed(answers: pl.DataFrame, dataset: Dataset, id_from: IdFrom) -> 
         return answers
     gone = reduced(pl.Series(sorted(dataset.withdrawn)), id_from)
     whose = reduced(answers["instance_id"], id_from)
-    return answers.filter(~whose.is_in(gone.implode()))
+    # An id may be of several kinds: a subject 7 who withdrew is not the photo 7 of somebody else.
+    stays = reduced(dataset.instances["instance_id"].cast(pl.String), id_from)
+    return answers.filter(~whose.is_in(gone.implode()) | whose.is_in(stays.implode()))
 
 
 def _outputs(settings: Predictions, task: str) -> pl.DataFrame:

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from isolux.groups.estimates import Estimates
+from isolux.people.synthetic import synthetic_marker, synthetic_note
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import Info, Reference
 from isolux.vocabulary.notes import by_severity
@@ -38,7 +39,11 @@ def record_of(
     clustered = [t["cluster_id"] for t in tables if "cluster_id" in t.columns]
     unclustered = all(clusters.is_null().all() for clusters in clustered)
     used: list[Info] = [data, scores.info]
-    warnings, plain = by_severity(notes)
+    marker = synthetic_marker(
+        [*filter(None, [spec.people.data.partition(":")[2]]), *dataset.inputs]
+    )
+    told = [] if marker is None else [synthetic_note(marker)]
+    warnings, plain = by_severity([*told, *notes])
     return {
         "isolux": _version("isolux"),
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -49,6 +54,7 @@ def record_of(
             "judgement": data.judgement,
             "citation": [r.citation for r in data.references],
             "terms": dict(data.terms),
+            **({} if marker is None else {"synthetic": True}),
         },
         "model": ", ".join(models),
         "task": spec.task.name,

@@ -21,6 +21,8 @@ from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
 from isolux.io import run_directory
 from isolux.io.ids import IdFrom
+from isolux.io.record_paths import unrooted
+from isolux.people.withdrawal import read_withdrawn, runs_without
 from isolux.verbs.audit import Audit
 from isolux.verbs.compare.joining import same_people
 from isolux.vocabulary import registry
@@ -73,6 +75,8 @@ def compare(
     *,
     id_from: IdFrom | None = None,
     allow_disagreement: float = 0.0,
+    withdrawn: str | Path | None = None,
+    allow_unmatched: bool = False,
 ) -> Comparison:
     """Compare two models that were audited on the same people.
 
@@ -82,11 +86,16 @@ def compare(
         Two audits of one task by the same attributes. The first one's settings and attributes
         are used for both.
     id_from : {"column", "basename", "stem"}, optional
-        The part of the ids by which the two name people; not given: the whole id. The number of
-        a row is no id.
+        The part of the ids by which the two name people; default: the whole id. The number of a
+        row is no id.
     allow_disagreement : float
-        Share of those who meet, 0 to 1, that may have another truth, group or file name in the
-        second run; the first one's are used.
+        Share of people whose truth, group or file name may differ between the runs, 0 to 1; the
+        first one's are used.
+    withdrawn : str or Path, optional
+        A file with the ids of people who withdrew: left out of both. People who had withdrawn when
+        one of the runs was made are left out of the comparison anyway.
+    allow_unmatched : bool
+        Go on where an id of that file names no one in either run.
 
     Returns
     -------
@@ -116,22 +125,27 @@ def compare(
     [('everyone', 0.0), ('day', -0.5), ('night', 0.5)]
     """
     first, second = _run(a), _run(b)
+    if withdrawn is not None:
+        listed = read_withdrawn(withdrawn)
+        first, second = runs_without((first, second), listed, allow_unmatched=allow_unmatched)
     spec = _shared_spec(first, second)
     names = _names(first, second)
     same = same_people(first, second, spec, id_from, allow_disagreement)
     scores = _together(first, second, names, same.units)
+    compared_units = scores.judged_units()["unit_id"]  # whoever withdrew from one is not of them
     members = membership(
         first.attributes, spec.groups.by, groupings(spec.groups, first.attributes),
         units=scores.judged_units(),
     )  # fmt: skip
     estimates = measure_groups(scores, members.frame, spec.statistics)
     compared = compare_models(estimates, spec.comparing, names)
+    record = _record(
+        first, second, spec, names, (*same.notes, *scores.notes), compared.family, estimates
+    )
     run = Run(
-        record=_record(
-            first, second, spec, names, (*same.notes, *scores.notes), compared.family, estimates
-        ),
+        record=unrooted(record) if spec.report.paths == "relative" else record,
         scores=scores.units,
-        attributes=first.attributes,
+        attributes=first.attributes.filter(pl.col("unit_id").is_in(compared_units.implode())),
         group_metrics=estimates.table(),
         disparities=compared.table,
         findings=FINDINGS.empty(),

@@ -1,286 +1,168 @@
-"""What a dataset holds, before any model is judged: who is in it, how often, and how large.
-
-From one or several datasets to named tables: people, images and subjects by attribute and value
-(FACET, Tables 3, 9, 10), by intersection (Table 17: occupation × attribute), masks (Table 18),
-people per image and sizes of boxes (Figures 9, 10), what is unknown or missing, numbers by group
-(FairFace, Figure 5), balance against uniform or a target, the composition of datasets side by side
-(Figure 1), and how varied people look to a model whose embeddings are at hand (Figures 3, 4).
-"""
+"""``isolux.describe``: what one or several datasets hold, before any model is judged."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from pathlib import Path
 
-import numpy as np
 import polars as pl
 
-from isolux.groups.intersections import parts
-from isolux.groups.membership import MOST_NUMBERS, membership
-from isolux.groups.ordering import natural_order
-from isolux.stats.proportions import design_effect, wilson
-from isolux.verbs.describe.balance import Target
-from isolux.verbs.describe.diversity import diversity_of
-from isolux.verbs.describe.numbers import continuous, number_tables
-from isolux.verbs.describe.tables import DescribedPeople, known_rows, named, tables_of
+from isolux.people.held import groupings_over, held_people, renamed
+from isolux.predictions import read_outputs
+from isolux.verbs.describe.balance import read_target
+from isolux.verbs.describe.counting import Description, describe_datasets
+from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import Grouping
-from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, MEMBERSHIP
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.plugin_options import read_options
 
 __all__ = ["Description", "describe"]
 
-
-@dataclass(frozen=True, slots=True)
-class Description:
-    """What datasets hold.
-
-    Parameters
-    ----------
-    names : tuple of str
-        The datasets, in the order given.
-    tables : mapping of str to polars.DataFrame
-        By caption, in the order in which to read them. Shares are per cent in columns that say
-        so (``% of people``); ``dataset`` is the first column where there are several. Null: not
-        known, never 0.
-    notes : tuple of str
-        What was left out, and why.
-    drawn : mapping of str to mapping of str to polars.DataFrame
-        By a table's caption and a figure's title, what is drawn above it and too long to print:
-        curves (``group, distance, share``) and maps (``group, x, y``).
-    """
-
-    names: tuple[str, ...]
-    tables: Mapping[str, pl.DataFrame]
-    notes: tuple[str, ...] = ()
-    drawn: Mapping[str, Mapping[str, pl.DataFrame]] = field(default_factory=dict)
+_PLACES = ("caption_country", "caption_region")
+Data = Dataset | str | Path
 
 
 def describe(
-    datasets: Mapping[str, Dataset],
-    by: Sequence[str] = (),
-    groupings: Mapping[str, Grouping] | None = None,
+    data: Data | Sequence[Data] | Mapping[str, Data],
     *,
-    target: Target | None = None,
-    embeddings: Mapping[str, pl.DataFrame] | None = None,
-    level: float = 0.95,
+    by: Sequence[str] = (),
+    derive: Sequence[str] = (),
+    only: Sequence[str] = (),
+    withdrawn: str | None = None,
+    allow_unmatched: bool = False,
+    images: str | None = None,
+    bins: Sequence[str] = (),
+    votes: str = "any",
+    group: Sequence[str] = (),
+    rename: Sequence[str] = (),
+    target: str | None = None,
+    embeddings: Sequence[str] = (),
+    embedding_option: Sequence[str] = (),
+    captions: Sequence[str] = (),
+    data_option: Sequence[str] = (),
+    id: str | None = None,  # noqa: A002  (the flag is called --id)
+    cluster: str | None = None,
+    separator: str | None = None,
     seed: int = 0,
 ) -> Description:
-    """Count people, images and subjects by attribute, intersection, size and crowding.
+    r"""Count people, images and subjects by attribute, intersection, size and crowding.
+
+    People are the dataset's instances; of a set of objects ``only`` chooses who is a person
+    (``category=pedestrian``). Several datasets stand side by side, with sampling intervals.
 
     Parameters
     ----------
-    datasets : mapping of str to Dataset
-        What to call each, and its people: its instances, which in a set of objects may be cars
-        too (``people_filter.keep_only`` chooses). An image's or a subject's attributes are its
-        people's.
+    data : Dataset, str, or several of them
+        Datasets, or NAME:PATH (``table:people.csv``); as a mapping, with the names to call them.
     by : sequence of str
-        Attributes and intersections (``class*gender``). None: every attribute with at most 30
-        values. An attribute that one of several datasets lacks is left out there.
-    groupings : mapping of str to Grouping, optional
-        By attribute: votes, bins, merges, words for unknown. Somebody with two values (FACET's
-        ``class1`` and ``class2``, two skin tones) counts under both.
-    target : Target, optional
-        The composition to hold the known groups against; none: uniform.
-    embeddings : mapping of str to polars.DataFrame, optional
-        By the dataset's name, table ``EMBEDDINGS`` of one model: Vendi score, distances of pairs
-        and a map, whole and by group.
-    level : float
-        Of the intervals of several datasets' shares, and of Vendi scores.
+        Attribute or intersection, ``"race*gender"``; default: every attribute.
+    derive : sequence of str
+        Also count by a computed attribute (``box_size``).
+    only : sequence of str
+        Who is counted: ``"age>=20"``.
+    withdrawn : str, optional
+        File with the ids of people who withdrew: they are never counted.
+    allow_unmatched : bool
+        Go on where an id of that file names no one.
+    images : str, optional
+        The folder of the pictures, for ``luminance`` and ``ita`` of ``derive``.
+    bins : sequence of str
+        How numbers become groups: ``"age=edges:18,30,45"`` or ``"income=quantile:4"``.
+    votes : str
+        Which of several values counts: any, any+unknown, majority, top, top-or-none, at-least:K.
+    group : sequence of str
+        Unite values: ``"gender:Female=Female,woman"``.
+    rename : sequence of str
+        OLD=NEW: call an attribute as other datasets do, side by side.
+    target : str, optional
+        Table of attribute, value, share to hold the groups against.
+    embeddings : sequence of str
+        Vectors of people or images, one file a dataset: adds diversity.
+    embedding_option : sequence of str
+        How to read them: ids=FILE, id=COLUMN, column=COLUMN.
+    captions : sequence of str
+        Captions of images, one file a dataset: adds approximate geography.
+    data_option : sequence of str
+        A setting of the dataset's own, NAME=VALUE.
+    id : str, optional
+        The column that identifies a row.
+    cluster : str, optional
+        What was sampled independently (``subject``); default: the dataset's own, or each row.
+    separator : str, optional
+        What separates several values in one cell.
     seed : int
-        Of what is drawn at random: pairs, subjects, the map.
+        Seed of pairs, subjects and the map, where they are drawn.
 
     Returns
     -------
     Description
-        Counts are of people and images; the intervals (Wilson's, with the design effect of
-        clusters) are of shares among those whose value is known, as if the people were a sample.
+        ``.tables`` by caption, ``.notes``, ``.report(out)`` for a page with figures.
 
     Raises
     ------
-    UnknownNameError
-        No dataset has such an attribute.
-    SpecError
-        No dataset, a setting that ``groups.membership`` refuses, embeddings of several models.
-    JoinError
-        Embeddings of nobody in the dataset.
-
-    References
-    ----------
-    FACET (Gustafson et al. 2023), section 5.4, appendix A.4, D; FairFace (Kärkkäinen & Joo 2021),
-    section 3, Figures 1, 3, 4, 5; FHIBE (Xiang et al. 2025), "Dataset diversity".
+    IsoluxError
+        What is wrong with the files or the settings, named.
 
     Examples
     --------
-    >>> from isolux.vocabulary.info import DatasetInfo
-    >>> two = Dataset(
-    ...     name="two people",
-    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
-    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1", "1"]}),
-    ...     attributes=pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "a", "b"],
-    ...                              "attribute": "tone", "value": ["3", "4", None]}),
-    ... )
-    >>> found = describe({"two": two})
-    >>> found.tables["By tone"].select("tone", "people", "images").rows()
-    [('3', 1, 1), ('4', 1, 1), ('unknown', 1, 1)]
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "people.csv"
+    ...     _ = file.write_text("id,light\n1,day\n2,day\n3,night\n")
+    ...     describe(f"table:{file}", by=["light"]).tables["By light"]["people"].to_list()
+    [2, 1]
     """
-    if not datasets:
-        raise SpecError("there is no dataset to describe", expected="at least one")
-    _refuse_unknown(datasets, by)
-    everyone = {name: _people(data, by, groupings or {}) for name, data in datasets.items()}
-    notes = [
-        f"{name}: {note}" if len(datasets) > 1 else note
-        for name, people in everyone.items()
-        for note in people.notes
-    ]
-    found: dict[str, dict[str, pl.DataFrame]] = {}
-    for name, people in everyone.items():
-        for caption, table in {**tables_of(people, target), **number_tables(people)}.items():
-            found.setdefault(caption, {})[name] = table
-    if len(datasets) == 1:
-        tables = {caption: next(iter(of.values())) for caption, of in found.items()}
-    else:
-        tables, said = _compositions(everyone, level, chosen=bool(by))
-        notes += said
-        tables |= {caption: _stacked(of) for caption, of in found.items()}
-    diversity = diversity_of(everyone, embeddings or {}, level=level, seed=seed)
-    notes += diversity.notes
-    return Description(
-        tuple(datasets),
-        {**tables, **diversity.tables},
-        tuple(dict.fromkeys(notes)),
-        diversity.drawn,
-    )
-
-
-def _stacked(by_name: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    rows = [
-        table.select(pl.lit(name).alias("dataset"), pl.all()) for name, table in by_name.items()
-    ]
-    return pl.concat(rows, how="diagonal_relaxed")
-
-
-def _refuse_unknown(datasets: Mapping[str, Dataset], by: Sequence[str]) -> None:
-    known = {a for d in datasets.values() for a in d.attributes["attribute"].unique().to_list()}
-    for entry in by:
-        parts(entry, known)
-
-
-def _people(
-    dataset: Dataset, by: Sequence[str], groupings: Mapping[str, Grouping]
-) -> DescribedPeople:
-    people = INSTANCES.conform(dataset.instances)
-    notes = list(dataset.notes)
-    if "is_crowd" in people.columns:
-        single = people.filter(~pl.col("is_crowd").fill_null(value=False))
-        if single.height < people.height:
-            notes.append(f"{people.height - single.height:,} crowd(s) are not counted as people.")
-        people = single
-    attributes = ATTRIBUTES.conform(dataset.instance_attributes())
-    attributes = attributes.filter(pl.col("unit_id").is_in(people["instance_id"].implode()))
-    known = attributes["attribute"].unique(maintain_order=True).to_list()
-    wanted, said = _wanted(attributes, by, known, groupings)
-    if not people.height:
-        notes.append("there is nobody to count.")
-        return DescribedPeople(dataset, people, attributes, (), MEMBERSHIP.empty(), tuple(notes))
-    singles = [(name,) for entry in wanted for name in entry if len(entry) > 1]
-    handles = ["*".join(e) for e in dict.fromkeys([*wanted, *singles])]
-    found = membership(attributes, handles, groupings, units=people["instance_id"])
-    notes += [*said, *found.notes]
-    return DescribedPeople(dataset, people, attributes, tuple(wanted), found.frame, tuple(notes))
-
-
-def _wanted(
-    attributes: pl.DataFrame,
-    by: Sequence[str],
-    known: Sequence[str],
-    groupings: Mapping[str, Grouping],
-) -> tuple[list[tuple[str, ...]], list[str]]:
-    """Choose what to count by, and say what was left out."""
-    if not by:
-        sizes = attributes.group_by("attribute", maintain_order=True).agg(
-            n=pl.col("value").n_unique()
+    held = None if target is None else read_target(target)
+    named = _named(data)
+    texts = _one_each(captions, list(named), "--captions")
+    files = _one_each(embeddings, list(named), "--embeddings")
+    datasets = {
+        name: held_people(
+            one, by, captions=texts.get(name), derive=derive, only=only, withdrawn=withdrawn,
+            allow_unmatched=allow_unmatched or None,
+            images=images, data_option=data_option, id=id, cluster=cluster, separator=separator,
         )
-        few: list[tuple[str, ...]] = [
-            (name,) for name, n in sizes.iter_rows()
-            if n <= MOST_NUMBERS or (name in groupings and groupings[name].bins)
-        ]  # fmt: skip
-        left = [
-            f"{name} has {n:,} values and is not counted by: name it in --by, with --bins "
-            "where it is a number."
-            for name, n in sizes.iter_rows()
-            if (name,) not in few and name not in continuous(attributes)
-        ]
-        return few, left
-    chosen, notes = [], []
-    without_bins = continuous(attributes) - {n for n, how in groupings.items() if how.bins}
-    for entry in by:
-        try:
-            names = parts(entry, known)
-        except UnknownNameError as error:
-            notes.append(f"{entry} is not counted: there is no {error.name!r} here.")
-            continue
-        if len(names) == 1 and names[0] in without_bins:
-            notes.append(f"{entry} is a number: its quantiles are given, and groups with --bins.")
-        else:
-            chosen.append(names)
-    return list(dict.fromkeys(chosen)), notes
+        for name, one in named.items()
+    }  # fmt: skip
+    datasets = renamed(datasets, rename)
+    vectors = {name: _vectors(path, embedding_option) for name, path in files.items()}
+    places = _PLACES if texts else ()
+    by_all = [*by, *((*derive, *places) if by else ())]
+    how = groupings_over(datasets, by_all, bins=tuple(bins), votes=votes, group=tuple(group))
+    return describe_datasets(datasets, by_all, how, target=held, embeddings=vectors, seed=seed)
 
 
-def _compositions(
-    everyone: Mapping[str, DescribedPeople], level: float, *, chosen: bool
-) -> tuple[dict[str, pl.DataFrame], list[str]]:
-    """Put datasets side by side: each group's share of those known, with its sampling interval.
-
-    Where nobody chose attributes, those that one dataset alone has are left out.
-    """
-    tables, alone = {}, []
-    for names in dict.fromkeys(entry for people in everyone.values() for entry in people.by):
-        having = {name: people for name, people in everyone.items() if names in people.by}
-        if len(having) == 1 and not chosen:
-            alone.append("*".join(names))
-            continue
-        known = [known_rows(people, names)["group"] for people in having.values()]
-        groups = pl.concat(known).unique(maintain_order=True).to_list()
-        if len(names) == 1:
-            groups = natural_order(groups, dict(pl.concat(known).value_counts().rows()))
-        parts_of = [
-            _composition(people, names, groups, level).with_columns(dataset=pl.lit(name))
-            for name, people in having.items()
-        ]
-        rank = pl.col("group").replace_strict(groups, range(len(groups)), return_dtype=pl.Int64)
-        table = pl.concat(parts_of).sort(rank, maintain_order=True)
-        shown = named(next(iter(having.values())), names)
-        caption = f"Side by side: {shown}, {100 * level:g} % intervals"
-        tables[caption] = table.select("group", "dataset", pl.exclude("group", "dataset"))
-    if not alone:
-        return tables, []
-    note = f"not side by side, as one dataset alone has them: {', '.join(alone)}. "
-    return tables, [f"{note}--rename OLD=NEW gives two attributes one name, --group their values."]
+def _named(data: Data | Sequence[Data] | Mapping[str, Data]) -> dict[str, Data]:
+    """Name each dataset by its loader where that tells them apart, else by its file."""
+    if isinstance(data, Mapping):
+        return dict(data)
+    every: list[Data] = [data] if isinstance(data, Dataset | str | Path) else list(data)
+    texts = [one.name if isinstance(one, Dataset) else str(one) for one in every]
+    loaders = [text.partition(":")[0] for text in texts]
+    files = [Path(text.partition(":")[2]).name for text in texts]
+    both = [f"{loader}:{file}" for loader, file in zip(loaders, files, strict=True)]
+    for names in (loaders, files, both, texts):
+        if len(set(names)) == len(every):
+            return dict(zip(names, every, strict=True))
+    twice = next(text for text, n in Counter(texts).items() if n > 1)
+    raise SpecError("a dataset is named twice", expected="each once", found=repr(twice))
 
 
-def _composition(
-    people: DescribedPeople, names: Sequence[str], groups: Sequence[str], level: float
-) -> pl.DataFrame:
-    """Share each group out of those known, with Wilson's interval over clusters."""
-    known = known_rows(people, names)
-    cluster = pl.coalesce("cluster_id", "subject_id", "instance_id")
-    judged = people.people.select("instance_id", cluster=cluster).join(
-        known.select(instance_id="unit_id").unique(), on="instance_id", how="semi"
-    )
-    judged = judged.with_columns(at=pl.col("cluster").rank("dense").cast(pl.Int64) - 1)
-    sizes = np.bincount(judged["at"].to_numpy())
-    where = known.join(judged, left_on="unit_id", right_on="instance_id")
-    rows: list[tuple[str, int, float | None, float | None, float | None]] = []
-    for group in groups:
-        own = where.filter(pl.col("group") == group)["at"].to_numpy()
-        if not judged.height:
-            rows.append((group, 0, None, None, None))
-            continue
-        effect = design_effect(np.bincount(own, minlength=len(sizes)), sizes)
-        ends = wilson(len(own), judged.height, level, effect)
-        low, high = 100.0 * float(ends.low), 100.0 * float(ends.high)
-        rows.append((group, len(own), 100.0 * len(own) / judged.height, low, high))
-    schema = {"group": pl.String, "people": pl.Int64}
-    schema |= dict.fromkeys(("% of known", "from", "to"), pl.Float64)
-    return pl.DataFrame(rows, schema=schema, orient="row")
+def _one_each(files: Sequence[str], names: Sequence[str], flag: str) -> dict[str, str]:
+    """Give each dataset its file: as many as there are datasets, in their order."""
+    if files and len(files) != len(names):
+        raise SpecError(
+            f"{flag} does not name a file for each dataset",
+            expected=f"{len(names)}, in the order of the datasets",
+            found=f"{len(files)}",
+        )
+    return dict(zip(names, files, strict=True)) if files else {}
+
+
+def _vectors(path: str, options: Sequence[str]) -> pl.DataFrame:
+    settings = read_options(
+        registry.load("predictions", "embeddings").read, options,
+        owner="the format embeddings", flag="--embedding-option", hidden=("model",),
+    )  # fmt: skip
+    return read_outputs(path, format="embeddings", **settings)

@@ -23,7 +23,7 @@ from isolux.vocabulary.spec.predictions import IdFrom, Predictions
 from isolux.vocabulary.spec.report import Report
 from isolux.vocabulary.spec.stage import Stage, flat_names
 from isolux.vocabulary.spec.statistics import Bootstrap, IntervalMethod, Statistics
-from isolux.vocabulary.spec.task import Task, parse_merges, read_task, task_parameters
+from isolux.vocabulary.spec.task import Task, parse_merges, read_task, refusal_of, task_parameters
 from isolux.vocabulary.spec.whole import (
     FLAT,
     STAGES,
@@ -65,5 +65,6 @@ __all__ = [
     "parse_spec",
     "read_task",
     "recorded_spec",
+    "refusal_of",
     "task_parameters",
 ]

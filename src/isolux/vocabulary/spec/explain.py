@@ -13,4 +13,9 @@ class Explain(Stage):
     analyses: tuple[str, ...] = setting(
         (), "analyses to run with the audit: `isolux list analyses`", flat="explain", often=True
     )
+    role: tuple[str, ...] = setting(
+        (),
+        "what an attribute is to the gap, for the analysis confounders, as light=mediator: before, "
+        "mediator, after or unknown",
+    )
     analysis_option: tuple[str, ...] = setting((), "a setting of an analysis, ANALYSIS.NAME=VALUE")

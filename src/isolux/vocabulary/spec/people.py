@@ -25,6 +25,9 @@ class People(Stage):
     withdrawn: str | None = setting(
         None, "file with the ids of people who withdrew: they and their photos are left out"
     )
+    allow_unmatched: bool = setting(
+        default=False, description="go on where an id of --withdrawn names no one in these data"
+    )
     images: str | None = setting(
         None, "the folder of the dataset's pictures, where they are not beside the data"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from isolux.vocabulary.spec.stage import Stage, setting
 
 __all__ = ["Report"]
@@ -16,6 +18,11 @@ class Report(Stage):
     keep_pairs: bool = setting(
         default=True,
         description="write every pair of a verification; only new tests need them",
+    )
+    paths: Literal["relative", "absolute"] = setting(
+        "relative",
+        "how files are named in what is written: relative to the working folder, which tells "
+        "neither this machine's folders nor its user",
     )
     out: str | None = setting(None, "the run directory to write; default: runs/NAME", often=True)
     overwrite: bool = setting(

@@ -14,7 +14,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import Option, described_options, read_value, refuse_unknown
 from isolux.vocabulary.spec.stage import Stage, setting
 
-__all__ = ["GIVEN", "Task", "parse_merges", "read_task", "task_parameters"]
+__all__ = ["GIVEN", "Task", "parse_merges", "read_task", "refusal_of", "task_parameters"]
 
 GIVEN = ("model", "unknown_values", "database", "database_predictions")
 """Parameters of ``score`` that an audit fills itself: from other stages, or with tables."""
@@ -93,7 +93,7 @@ def read_task(task: Task, *, where: str | None, others: Sequence[str] = ()) -> T
         if name not in known and value in (None, (), []) and called(name) in _of_any_task():
             continue  # not said: a paper's settings for several tasks
         if name not in known:
-            raise _not_of(task.name, name, known, where, others)
+            raise refusal_of(task.name, name, others, where=where)
         if name == "prediction_map" and isinstance(value, str):
             read[name] = value  # a file, which is read with the other inputs
         elif name == "label_map" and not isinstance(value, Mapping):
@@ -117,11 +117,22 @@ def _of_any_task() -> list[str]:
     return [called(name) for task in registry.names("tasks") for name in task_parameters(task)]
 
 
-def _not_of(
-    task: str, name: str, known: Sequence[str], where: str | None, others: Sequence[str]
+def refusal_of(
+    task: str, name: str, others: Sequence[str] = (), *, where: str | None = None
 ) -> SpecError:
-    """Say that a setting is another task's, or none at all."""
-    flag = called(name)
+    """Say that a setting is another task's, or none at all.
+
+    Parameters
+    ----------
+    task, name : str
+        The task, and the name that it does not take.
+    others : sequence of str
+        Settings of other stages, to find what a misspelt name meant.
+    where : str or None
+        Where the name was given.
+    """
+    flag, name = called(name), parameter_of(name)
+    known = _known(task) or ()
     takers = [one for one in registry.names("tasks") if name in task_parameters(one)]
     if not takers:
         try:

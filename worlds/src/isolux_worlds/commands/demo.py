@@ -1,4 +1,4 @@
-"""``isolux demo``: audit a made-up population whose disparities are planted."""
+"""``isolux demo``: audit a synthetic population whose disparities are planted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def demo(
         bool, typer.Option("--overwrite/--no-overwrite", help="replace that directory")
     ] = False,
 ) -> None:
-    """Audit a synthetic population; the report says what was planted beside what was found."""
+    """Audit a synthetic population; the report says what was planted and what was found."""
     from isolux.cli.screen import show_audit
     from isolux.io.atomic import refuse_existing
     from isolux_worlds.populations.demonstration import demonstrate

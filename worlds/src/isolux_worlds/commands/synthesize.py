@@ -1,4 +1,4 @@
-"""``isolux synthesize``: a made-up world whose disparities are known, as a dataset's files."""
+"""``isolux synthesize``: a synthetic world whose disparities are known, as a dataset's files."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from isolux_worlds.synthesis import Progress
+    from isolux_worlds.synthesis import Progress, Synthesized
 
-__all__ = ["synthesize"]
+__all__ = ["synthesize", "written"]
 
 
 def synthesize(
     world: Annotated[
         str | None,
-        typer.Argument(help="a preset, or a YAML file of your own; none: what there is"),
+        typer.Argument(help="a preset, or a YAML file of your own; without it, what there is"),
     ] = None,
     *,
     out: Annotated[Path | None, typer.Option(help="the directory to write")] = None,
@@ -27,7 +27,7 @@ def synthesize(
     ] = "facet",
     seed: Annotated[
         int | None,
-        typer.Option(min=0, help="the same seed draws the same people; none: the world's"),
+        typer.Option(min=0, help="the same seed draws the same people (default: the world's)"),
     ] = None,
     households: Annotated[
         int | None, typer.Option(min=1, help="how many homes, instead of the world's own number")
@@ -45,10 +45,7 @@ def synthesize(
     The files are those of a real dataset, so that an audit of them shows whether an audit finds
     what is there. Without WORLD: the presets and layouts that there are.
     """
-    from isolux.io.atomic import refuse_existing
     from isolux.vocabulary.errors import SpecError
-    from isolux_worlds.synthesis import synthesize as write
-    from isolux_worlds.synthesis import world_named
 
     if world is None:
         _show_what_there_is()
@@ -59,30 +56,47 @@ def synthesize(
             expected="--out DIR",
             hint=f"isolux synthesize {world} --out {Path(world).stem}",
         )
-    if not overwrite:
-        refuse_existing(out, overwrite=False)
-    settings = world_named(world)
-    if households is not None:
-        settings = settings.model_copy(update={"households": households})
     with _progress() as tell:
-        done = write(
-            settings,
-            out,
-            layout=layout,
-            seed=seed,
-            pixels=pixels,
-            overwrite=overwrite,
-            progress=tell,
-        )
+        done = written(
+            world, out=out, layout=layout, seed=seed, households=households, pixels=pixels,
+            overwrite=overwrite, progress=tell,
+        )  # fmt: skip
     made = done.world
     typer.echo(
         f"{made.photos.height:,} photos of {made.subjects.height:,} people"
-        f" ({made.people.height:,} times somebody in a photo), in {done.seconds:.1f} seconds"
+        f" ({made.people.height:,} people in photos), in {done.seconds:.1f} seconds"
     )
     for note in done.notes:
         typer.echo(f"note: {note}")
     typer.echo(f"world: {out}")
     typer.echo(f"how to audit it: {out / 'README.txt'}")
+
+
+def written(
+    world: str | Path,
+    *,
+    out: Path,
+    layout: str = "facet",
+    seed: int | None = None,
+    households: int | None = None,
+    pixels: bool = True,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Synthesized:
+    """Write a world by its name or file; ``isolux.synthesize`` calls this."""
+    from isolux.io.atomic import refuse_existing
+    from isolux_worlds.synthesis import synthesize as write
+    from isolux_worlds.synthesis import world_named
+
+    if not overwrite:
+        refuse_existing(out, overwrite=False)
+    settings = world_named(world)
+    if households is not None:
+        settings = settings.model_copy(update={"households": households})
+    return write(
+        settings, out, layout=layout, seed=seed, pixels=pixels, overwrite=overwrite,
+        progress=progress,
+    )  # fmt: skip
 
 
 @contextmanager

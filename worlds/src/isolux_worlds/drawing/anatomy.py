@@ -81,7 +81,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """Somebody in a photo, ready to be painted.
+    """A person in a photo, ready to be painted.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Scenes out of doors: a city street, houses, a park, a highway. Interiors are in ``interiors.py``.
 
-``paint_background`` paints sky or room, ground and things; nobody owns them. What is far is
+``paint_background`` paints sky or room, ground and things; no one owns them. What is far is
 painted first. The numbers are parts of the photo's size, so that any size works.
 """
 

@@ -159,7 +159,7 @@ def paint_arm_skin(canvas: Canvas, figure: Figure, side: str) -> None:
 
 
 def paint_arm_shadow(canvas: Canvas, figure: Figure, side: str) -> None:
-    """Shade the trunk beside an arm, before the arm is painted."""
+    """Shade the trunk along an arm, before the arm is painted."""
     u, j = figure.u, figure.joints
     shoulder, elbow, wrist = (j[f"{side}_{n}"] for n in ("shoulder", "elbow", "wrist"))
     shift = (-0.05 * u if canvas.light[0] > 0 else 0.05 * u, 0.04 * u)

@@ -1,6 +1,6 @@
 """A canvas: shapes are collected in order, farthest first, then painted at once.
 
-Whoever paints appends shapes with a colour (``Canvas.ellipse``, ``capsule``, ``polygon``, ``blob``,
+Painters append shapes with a colour (``Canvas.ellipse``, ``capsule``, ``polygon``, ``blob``,
 ``line``); ``with canvas.as_part(owner, part)`` says whose they are. A shape without an owner
 leaves the label pictures as they are: shading, shadows, lines.
 """
@@ -40,7 +40,7 @@ Point = tuple[float, float]
 Places = Sequence[Point] | _Floats
 """Places as pairs, or as rows of an array [n, 2]."""
 NOBODY, OCCLUDER = 0, 255
-"""Owners that are no person."""
+"""Owners that are not a person."""
 _PART_NUMBER = {name: k for k, name in enumerate(PARTS, start=1)}
 
 

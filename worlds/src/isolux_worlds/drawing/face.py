@@ -283,7 +283,7 @@ def _brow(canvas: Canvas, figure: Figure, side: str) -> None:
 
 
 def _age_lines(canvas: Canvas, figure: Figure) -> None:
-    """Lines beside the mouth, under the eyes, on the brow: none before 30, more with the years."""
+    """Lines around the mouth, under the eyes, on the brow: none before 30, more with the years."""
     face, look = figure.face, figure.look
     depth = min(1.0, max(0.0, (look.age - 32) / 45.0))
     if depth == 0.0:

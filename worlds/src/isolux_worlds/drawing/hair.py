@@ -44,7 +44,7 @@ def paint_back_hair(canvas: Canvas, figure: Figure) -> None:
 
 
 def paint_hair(canvas: Canvas, figure: Figure) -> None:
-    """Paint the hair on the skull and the locks beside the face; call it after the head."""
+    """Paint the hair on the skull and the locks around the face; call it after the head."""
     if not _shows(figure):
         if figure.words["hair_type"] == "bald" and figure.words["headwear"] == "none":
             _scalp_gleam(canvas, figure)
@@ -124,7 +124,7 @@ def _sheet(canvas: Canvas, figure: Figure, colour: Colour) -> None:
 
 
 def _curtain(figure: Figure, wide: float) -> list[Point]:
-    """Places beside and behind the head, down to where hair ends."""
+    """Places around and behind the head, down to where hair ends."""
     end = _end(figure)
     places = []
     for t in np.linspace(0.0, 1.0, 6):

@@ -51,7 +51,7 @@ class _Place:
 
 
 def paint_occluder(s: Setting, figure: Figure) -> None:
-    """Paint the thing in front of somebody whose ``occlusion`` is not ``none``."""
+    """Paint the thing in front of a person whose ``occlusion`` is not ``none``."""
     amount = figure.words["occlusion"]
     if amount == "none":
         return

@@ -32,7 +32,7 @@ class Outfit:
     details : tuple of str
         What ``clothing_details`` paints on it.
     prop : str
-        What they hold or have beside them; empty for nothing.
+        What they hold or have next to them; empty for nothing.
     """
 
     sleeve: float = 0.5

@@ -1,10 +1,10 @@
 """Photos of a world, pixel by pixel, with the pictures that say whose each pixel is.
 
 ``PhotoWorld`` (tables) → ``render`` → ``Rendered``, one photo at a time. A photo is painted from
-back to front: the scene, haze, then everybody by their layer, each with what stands before them,
+back to front: the scene, haze, then everyone by their layer, each with what stands before them,
 then rain or snow; at last the light of the place and the sensor (``light.py``). Each photo has
 random streams of its own, named by the world's seed, the photo and the person: any part of a
-world renders the same, alone or beside others, in one thread or in several.
+world renders the same, alone or among others, in one thread or in several.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ class Rendered:
     pixels : [h, w, 3] uint8
         sRGB.
     owner : [h, w] uint8
-        0 nobody; k the k-th person of the photo in the order of ``world.people``; 255 an occluder.
+        0 no one; k the k-th person of the photo in the order of ``world.people``; 255 an occluder.
     part : [h, w] uint8
-        What of them: the place in ``PARTS``, from 1; 0 where it is no part of anybody. A prop has
+        What of them: the place in ``PARTS``, from 1; 0 where it is no one's part. A prop has
         the owner 0.
     body_px : [people] int
         Pixels of the photo that each person's body covers, hidden by others or not.
@@ -194,7 +194,7 @@ def _photo(photo: _Row, people: list[_Row], seed: int) -> Rendered:
 
 
 def _one(setting: Setting, figure: Figure) -> None:
-    """Somebody, the shadow under them, and what stands in front of them."""
+    """Paint a person, the shadow under them, and what stands in front of them."""
     canvas = setting.canvas
     canvas.haze = haze_of(setting, 7.6 * figure.u / setting.height)
     _ground_shadow(setting, figure)

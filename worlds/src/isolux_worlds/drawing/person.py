@@ -30,7 +30,7 @@ __all__ = ["paint_person"]
 
 
 def paint_person(canvas: Canvas, figure: Figure) -> None:
-    """Append everything of somebody to a canvas, farthest first."""
+    """Append everything of a person to a canvas, farthest first."""
     outfit = OUTFITS[figure.words["occupation"]]
     if figure.words["pose"] == "sitting":
         paint_seat(canvas, figure)

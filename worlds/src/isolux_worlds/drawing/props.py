@@ -1,6 +1,6 @@
-"""What people hold or have beside them: one painter for each word of ``Outfit.prop``.
+"""What people hold or have next to them: one painter for each word of ``Outfit.prop``.
 
-A prop hides what is behind it and belongs to nobody: its pixels have the owner 0 and the part
+A prop hides what is behind it and belongs to no one: its pixels have the owner 0 and the part
 ``prop``. It hangs on the joints of the hands, so that it goes with the pose.
 """
 
@@ -25,7 +25,7 @@ BEHIND = CARRIED
 
 
 def paint_prop_behind(canvas: Canvas, figure: Figure, prop: str) -> None:
-    """Paint a prop that stands or hangs behind somebody (a backpack); call it first."""
+    """Paint a prop that stands or hangs behind a person (a backpack); call it first."""
     if prop in BEHIND:
         with _nobodys(canvas):
             BEHIND[prop](Hold(canvas, figure, figure.u))
@@ -39,7 +39,7 @@ def paint_prop(canvas: Canvas, figure: Figure, prop: str) -> None:
 
 
 def paint_seat(canvas: Canvas, figure: Figure) -> None:
-    """Paint a bench under somebody who sits; call it before the body."""
+    """Paint a bench under a person who sits; call it before the body."""
     h = Hold(canvas, figure, figure.u)
     x, y = figure.middle("hip")
     _, floor = figure.middle("heel")

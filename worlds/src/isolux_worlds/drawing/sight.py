@@ -1,4 +1,4 @@
-"""What is seen of everybody: boxes, masks, parts and joints, read from the label pictures.
+"""What is seen of everyone: boxes, masks, parts and joints, read from the label pictures.
 
 ``Rendered`` → ``seen`` → the photo's people with the columns that ``photo_world/tables.py`` adds
 after rendering. Nothing is estimated: a mask is who is on top at each pixel, a box its extent, and
@@ -45,7 +45,7 @@ def seen(world: PhotoWorld, rendered: Rendered) -> pl.DataFrame:
         ``part_masks``: COCO's compressed run lengths of the photo's size. ``seen_share``: seen
         pixels by those that the body covers in the photo.
 
-        Somebody of whom nothing is seen keeps the box of the tables and has a null mask, no part
+        A person of whom nothing is seen keeps the box of the tables and has a null mask, no part
         masks and a ``seen_share`` of 0.
 
     Examples
@@ -93,7 +93,7 @@ def _joints_seen(people: pl.DataFrame, owner: _Labels) -> list[list[int]]:
 
 
 def _extents(owner: _Labels, n: int) -> tuple[npt.NDArray[np.float64], _Ints]:
-    """Boxes [n, 4] (x, y, w, h) and areas [n] of everybody's pixels."""
+    """Boxes [n, 4] (x, y, w, h) and areas [n] of each person's pixels."""
     ends, area = np.zeros((256, 4), np.int64), np.zeros(256, np.int64)
     _measure(owner, ends, area)
     x0, y0, x1, y1 = ends[1 : n + 1].T
@@ -104,7 +104,7 @@ def _extents(owner: _Labels, n: int) -> tuple[npt.NDArray[np.float64], _Ints]:
 def _run_lengths(
     owner: _Labels, part: _Labels, n: int
 ) -> tuple[list[str | None], list[list[dict[str, str]] | None]]:
-    """COCO's compressed counts of everybody's mask and of each of their parts."""
+    """COCO's compressed counts of each person's mask and of each of their parts."""
     wholes: list[str | None] = [None] * n
     parts: list[list[dict[str, str]] | None] = [None] * n
     if n == 0:

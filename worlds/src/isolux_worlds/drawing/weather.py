@@ -14,7 +14,7 @@ from isolux_worlds.drawing.setting import Setting
 __all__ = ["haze_colour", "haze_of", "paint_falling", "paint_fog_and_puddles"]
 
 _FOG_PER_HEIGHT: Mapping[str, float] = {"foggy": 0.42, "rainy": 0.10, "snowy": 0.14}
-"""Haze over somebody who is half as tall as the photo."""
+"""Haze over a person who is half as tall as the photo."""
 
 
 def haze_colour(s: Setting) -> Colour:
@@ -23,7 +23,7 @@ def haze_colour(s: Setting) -> Colour:
 
 
 def haze_of(s: Setting, stature: float) -> float:
-    """Return how much of somebody is lost in haze, 0 to 0.8: more, the smaller they stand.
+    """Return how much of a person is lost in haze, 0 to 0.8: more, the smaller they stand.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Made-up worlds in the files of real datasets, so that every loader, task and protocol runs.
+"""Synthetic worlds in the files of real datasets, so that every loader, task and protocol runs.
 
 ``PhotoWorld, pictures -> LAYOUTS["facet"].write -> FACET's files``, which ``datasets/facet.py``
 reads as it reads FACET.

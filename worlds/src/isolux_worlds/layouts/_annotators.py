@@ -1,4 +1,4 @@
-"""Annotators who look at a made-up world: votes for skin tones, and labels with mistakes.
+"""Annotators who look at a synthetic world: votes for skin tones, and labels with mistakes.
 
 A world plants how often an annotator is wrong. Each annotator of a skin tone names two tones next
 to one another, the one they see and a neighbour, as FACET's do. Directions differ among the three,
@@ -84,7 +84,7 @@ def labelled(
     """Give the label that more than half of the annotators chose; null where no label did.
 
     An annotator errs with the chance ``error`` and then takes any other of ``known`` alike. A
-    value that is none of ``known`` cannot be told: null.
+    value that is not among ``known`` is null.
 
     Examples
     --------

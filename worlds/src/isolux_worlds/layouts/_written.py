@@ -43,7 +43,7 @@ class Picture:
     image_id : str
     pixels : [height, width, 3] uint8
     owner : [height, width] uint8
-        0 nobody, k the k-th person of ``people``, 255 something in front.
+        0 no one, k the k-th person of ``people``, 255 something in front.
     part : [height, width] uint8
         0 none, k ``PARTS[k - 1]``.
     people : polars.DataFrame

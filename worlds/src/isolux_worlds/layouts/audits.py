@@ -28,7 +28,7 @@ class Native:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One task on a layout: the folder or file below the data, and what the audit is told.
+    """One task on a layout: the folder or file below the data, and the audit's options.
 
     ``{data}`` in an option stands for the folder of the data.
     """

@@ -1,4 +1,4 @@
-"""A made-up world as BDD100K's files: frames of a street, boxes of who is on it, places.
+"""A synthetic world as BDD100K's files: frames of a street, boxes of the people on it, places.
 
 ``labels/det_20/det_val.json`` (weather, scene, time of day; pedestrians and riders),
 ``images/100k/val``, and ``info/100k/val/<video>.json`` with where a video was taken. A household's
@@ -6,8 +6,8 @@ photos are the frames of one video, so that what was sampled stays one cluster.
 ``districts/districts.geojson`` and ``districts/income.csv`` are the tables by which REVISE brings
 incomes to places. Yu et al. (2020); Wang et al. (2022).
 
-BDD100K has no scene for homes, shops and parks (``undefined``), and says nothing of who people
-are: ``people.csv`` beside the data does.
+BDD100K has no scene for homes, shops and parks (``undefined``), and says nothing about who people
+are: ``people.csv`` next to the data does.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from isolux_worlds.photo_world.world import PhotoWorld
 __all__ = ["RIDERS", "ids", "write"]
 
 RIDERS = ("horseman", "motorcyclist", "skateboarder")
-"""Occupations of who rides; everybody else is a pedestrian."""
+"""Occupations of riders; everyone else is a pedestrian."""
 
 _SCENES = {"city_street": "city street", "residential": "residential", "highway": "highway"}
 _TIMES = {"daytime": "daytime", "dawn_dusk": "dawn/dusk", "night": "night"}
 _WEATHER = ("rainy", "snowy", "clear", "overcast", "foggy")
 _EDGE_PX = 0.75  # a box this near to the frame's edge is cut off by it
 
-_CORNER = (40.5, -74.3)  # of the made-up districts: latitude, longitude
+_CORNER = (40.5, -74.3)  # of the synthetic districts: latitude, longitude
 _CELL = 0.02  # degrees
 _PER_ROW = 20
 _THIRDS = ("low", "middle", "high")

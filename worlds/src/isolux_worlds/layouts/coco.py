@@ -1,9 +1,9 @@
-"""A made-up world as COCO's files: people with boxes, masks and 17 joints, and captions.
+"""A synthetic world as COCO's files: people with boxes, masks and 17 joints, and captions.
 
 ``annotations/instances_val2017.json``, ``person_keypoints_val2017.json`` and
-``captions_val2017.json``, photos in ``val2017``. COCO says nothing of who people are: the world's
-attributes, its own ones too, stand as ``attributes`` of each annotation, as CVAT exports them.
-Lin et al. (2014); https://cocodataset.org/#format-data.
+``captions_val2017.json``, photos in ``val2017``. COCO says nothing about who people are: the
+world's attributes, its own ones too, stand as ``attributes`` of each annotation, as CVAT exports
+them. Lin et al. (2014); https://cocodataset.org/#format-data.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A made-up world as Dollar Street's two releases: what a photo shows, in whose home.
+"""A synthetic world as Dollar Street's two releases: what a photo shows, in whose home.
 
 MLCommons' ``images_v2.csv`` with ``assets``, its parts with ImageNet classes, and the list
 ``metadata_full_dollar_street.json`` that Fairness Indicators reads. Dollar Street judges things,
@@ -64,7 +64,7 @@ _TEST = 3  # every third photo is one of the test part
 
 
 def ids(world: PhotoWorld) -> Ids:
-    """Name photos by 24 hexadecimal digits; nobody is judged."""
+    """Name photos by 24 hexadecimal digits; photos are judged, not people."""
     photos = _photos(world)
     images = photos.with_row_index("number", offset=1).select(
         "image_id", native="id", number="number"

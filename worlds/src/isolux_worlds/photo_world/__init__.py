@@ -2,7 +2,8 @@
 
 ``settings.py`` reads a world, ``people.py`` draws it, ``response.py`` says how often a simulated
 model is right about whom, ``planted.py`` gives the exact truth of every group. Pixels, native
-layouts and simulated models' files are made beside, in ``drawing``, ``layouts`` and ``predictors``.
+layouts and simulated models' files are made elsewhere, in ``drawing``, ``layouts`` and
+``predictors``.
 """
 
 from __future__ import annotations

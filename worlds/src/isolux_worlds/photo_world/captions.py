@@ -2,7 +2,7 @@
 
 ``A nurse and two guards stand in a park in Kenya at night.`` Countries are named so that a
 dataset's approximate geography can be read from its captions, as FACET's annotators' can.
-Perceived gender presentation, age and skin tone are not told.
+Perceived gender presentation, age and skin tone are left out.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ARTICLES = {"Netherlands": "the Netherlands", "Philippines": "the Philippines",
 
 
 def noun(occupation: str, number: int) -> str:
-    """Say how many there are of somebody.
+    """Say how many people of a kind there are.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def captions(people: pl.DataFrame, photos: pl.DataFrame) -> pl.Series:
     Returns
     -------
     polars.Series
-        ``caption``, in the order of the photos; nobody in a photo: null.
+        ``caption``, in the order of the photos; a photo without people: null.
 
     Examples
     --------

@@ -1,10 +1,10 @@
 """The joint distribution of a world's attributes: a Bayesian network, and draws from it.
 
 ``network`` makes nodes of the settings: the world's attributes in their order, then whatever else
-the painter draws, with its usual shares. ``draw_codes`` draws each attribute once for whoever has
-it (a home, a photo, a subject, somebody in a photo). Given the attributes before it, a value hangs
+the painter draws, with its usual shares. ``draw_codes`` draws each attribute once for all who have
+it (a home, a photo, a subject, a person in a photo). Given the attributes before it, a value hangs
 on nothing else, so that people's rows have exactly the network's distribution: how many photos,
-subjects and people there are is drawn without looking at anybody.
+subjects and people there are is drawn without looking at anyone.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def hits(
     values: Mapping[str, tuple[str, ...]],
     codes: Mapping[str, npt.NDArray[np.integer]],
 ) -> BoolArray:
-    """Tell for whom a condition holds: everybody's value of each attribute is among those named.
+    """Tell for whom a condition holds: each person's value of each attribute is among those named.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def ancestors(nodes: Sequence[Node], names: Iterable[str]) -> list[Node]:
 
 
 def draw_codes(nodes: Sequence[Node], tree: Tree, seed: int) -> dict[str, CodeArray]:
-    """Draw every attribute for whoever has it; each has a random stream of its own name.
+    """Draw every attribute for all who have it; each has a random stream of its own name.
 
     Returns
     -------

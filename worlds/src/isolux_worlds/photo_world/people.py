@@ -45,7 +45,7 @@ def draw_people(settings: WorldSettings, seed: int | None = None) -> PhotoWorld:
     Returns
     -------
     PhotoWorld
-        Tables as in ``photo_world/tables.py``; boxes are of bodies and faces as if nobody stood
+        Tables as in ``photo_world/tables.py``; boxes are of bodies and faces as if no one stood
         in front, inside the photo, 8 pixels or more.
 
     Examples
@@ -94,7 +94,7 @@ def draw_codes_only(
     settings : WorldSettings
     seed : int
     names : iterable of str, optional
-        The attributes that are wanted; none: all.
+        The attributes that are wanted. Default: all.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def draw_tree(settings: WorldSettings, seed: int) -> Tree:
     """Draw how many subjects, photos and people each home has, and who is in which photo.
 
     Photos take a home's subjects in turn, each going on where the one before stopped, so that
-    nobody is left out and nobody is twice in one photo. Where the draw has fewer places than
+    no one is left out and no one is twice in one photo. Where the draw has fewer places than
     subjects, the first photos with room get more people.
     """
     rng = stream(seed, "counts")

@@ -109,7 +109,7 @@ def draw_incomes(groups: IntArray | None, homes: int, seed: int) -> FloatArray:
     Parameters
     ----------
     groups : [homes] int, optional
-        Place of each home's group in ``INCOMES``; none: anywhere between the ends.
+        Place of each home's group in ``INCOMES``. Default: anywhere between the ends.
     homes, seed : int
 
     Examples

@@ -1,10 +1,10 @@
 """Where people stand in a photo: how large, how far to the side, who is in front of whom.
 
-``view`` says what of somebody is in the photo: all of them (``full``); head to hips, the border
+``view`` says what of a person is in the photo: all of them (``full``); head to hips, the border
 cutting them there (``torso``); head and shoulders (``face``). ``distance`` says how large that is.
 Nearer people are larger, stand lower, and cover those behind.
 
-The photo's width is parted among its people. Nobody's shoulders reach over a neighbour's head, so
+The photo's width is parted among its people. No one's shoulders reach over a neighbour's head, so
 that of two people neither covers the other whole.
 """
 
@@ -39,7 +39,7 @@ _FRACTIONS: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "torso": {"near": (0.76, 0.90), "middle": (0.58, 0.70), "far": (0.42, 0.52)},
     "face": {"near": (0.74, 0.86), "middle": (0.54, 0.66), "far": (0.38, 0.48)},
 }
-"""What is in the photo of somebody, in parts of the photo's height."""
+"""What is in the photo of a person, in parts of the photo's height."""
 _SPANS = {"full": 1.0, "torso": HIPS_TO_TOP, "face": SHOULDERS_TO_TOP + _BELOW_SHOULDERS}
 _OWN_PART = 0.65  # of a place: what stands out of its middle; two neighbours' heads are .7 apart
 _MARGIN = 0.015
@@ -47,7 +47,7 @@ _MARGIN = 0.015
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Everybody's joints and boxes in pixels, and who is in front.
+    """Everyone's joints and boxes in pixels, and who is in front.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def _scale(
     size: tuple[int, int],
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Pixels of a stature: as the distance says, but with room for everybody."""
+    """Pixels of a stature: as the distance says, but with room for everyone."""
     width, height = size
     ends = np.array([[_FRACTIONS[v][d] for d in distance[0]] for v in view[0]], dtype=np.float64)[
         view[1], distance[1]

@@ -57,7 +57,7 @@ def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame
     -------
     polars.DataFrame
         ``model``; ``attribute`` (null: everyone); ``group`` (display); ``values`` (list);
-        ``share`` (of people in photos, 0 to 1; groups of nobody are left out); ``value`` (chance
+        ``share`` (of people in photos, 0 to 1; empty groups are left out); ``value`` (chance
         that the model is right about one of them, 0 to 1, higher is better); ``difference`` (to
         everyone's, same unit).
 
@@ -172,7 +172,7 @@ def planted_controlled(
     Returns
     -------
     polars.DataFrame
-        ``group``; ``value`` (0 to 1, higher is better; null: nobody of the group has a value of
+        ``group``; ``value`` (0 to 1, higher is better; null: no one of the group has a value of
         the control that others have).
 
     Examples
@@ -253,7 +253,7 @@ def _conditional(
 def _by(cells: _Cells, names: list[str]) -> tuple[FloatArray, FloatArray]:
     """Share and rate of each combination of these attributes' values: one axis for each.
 
-    NaN: nobody.
+    NaN: no one.
     """
     kept = [cells.names.index(name) for name in names]
     others = tuple(i for i in range(len(cells.names)) if i not in kept)

@@ -1,10 +1,10 @@
 """Bodies as 33 joints: limbs of a person's usual proportions, turned by the angles of a pose.
 
-Lengths are parts of the stature, as Winter's table (after Drillis and Contini) has them, so that
-whoever stands is 1 high. x points to the right of the picture, y down, and 0 is between the hips.
-Everybody faces the camera: their own right is on the picture's left. A pose is a row of angles and
-of foreshortenings (a thigh that points at the camera is short); everybody's angles differ a little,
-and half of all poses are mirrored.
+Lengths are parts of the stature, as Winter's table (after Drillis and Contini) has them, so that a
+standing person is 1 high. x points to the right of the picture, y down, and 0 is between the hips.
+Everyone faces the camera: their own right is on the picture's left. A pose is a row of angles and
+of foreshortenings (a thigh that points at the camera is short); each person's angles differ a
+little, and half of all poses are mirrored.
 
 References
 ----------
@@ -98,7 +98,7 @@ _Put = Callable[[str, _Point], _Point]
 
 
 def figures(pose: IntArray, values: tuple[str, ...], rng: np.random.Generator) -> Figures:
-    """Lay out everybody's joints.
+    """Lay out everyone's joints.
 
     Parameters
     ----------

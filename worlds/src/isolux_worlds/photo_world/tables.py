@@ -32,8 +32,8 @@ PARTS = (
     "eyewear", "face_mask", "upper_clothing", "lower_clothing", "full_body_clothing", "left_shoe",
     "right_shoe", "prop",
 )  # fmt: skip
-"""Parts of somebody that the painter tells apart; part k of the label picture is ``PARTS[k - 1]``.
-A prop (a guitar, a tray) belongs to nobody's mask."""
+"""Parts of a person that the painter tells apart; part k of the label picture is ``PARTS[k - 1]``.
+A prop (a guitar, a tray) belongs to no one's mask."""
 
 HOUSEHOLDS = Table(
     "households",
@@ -53,7 +53,7 @@ HOUSEHOLDS = Table(
 
 SUBJECTS = Table(
     "subjects",
-    "somebody who is photographed",
+    "a person who is photographed",
     (
         Column("subject_id", S, "identifier, unique: s000001"),
         Column("household_id", S, "their home"),
@@ -79,7 +79,7 @@ PHOTOS = Table(
 
 PEOPLE = Table(
     "people",
-    "somebody in a photo",
+    "a person in a photo",
     (
         Column("person_id", I, "identifier, unique, from 1"),
         Column("image_id", S, "their photo"),

@@ -15,7 +15,7 @@ __all__ = ["AGES", "DRAWN", "LEVELS", "MONK_TONES", "OCCUPATIONS", "Drawn", "Lev
 
 Level = Literal["household", "image", "subject", "person"]
 LEVELS: tuple[Level, ...] = ("household", "image", "subject", "person")
-"""Who has a value of its own: a home; a photo; somebody in all their photos; somebody in one."""
+"""Who has a value of its own: a home; a photo; a person in all their photos; a person in one."""
 
 MONK_TONES: Mapping[str, str] = {
     "1": "#f6ede4", "2": "#f3e7db", "3": "#f7ead0", "4": "#eadaba", "5": "#d7bd96",

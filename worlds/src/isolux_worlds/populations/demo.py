@@ -88,12 +88,12 @@ def demo_settings(model: str = "aurora") -> dict[str, object]:
 
     They fit the table that ``write_csv(world, path)`` writes with all models in it, and name the
     metrics whose true values are known; nothing is planted about the confidences. ``model_name``
-    tells analyses which columns hold what models said, so that they explain nobody by them.
+    tells analyses which columns hold what models said, so that nothing is explained by them.
 
     Examples
     --------
     >>> from isolux.vocabulary.spec import parse_spec
-    >>> parse_spec({"data": "table:people.csv", **demo_settings()}).cluster
+    >>> parse_spec({"data": "table:people.csv", **demo_settings()}).people.cluster
     'subject'
     """
     population = demo_population()

@@ -1,6 +1,6 @@
-"""The demonstration: a made-up population, audited as a newcomer's own table would be.
+"""The demonstration: a synthetic population, audited as a newcomer's own table would be.
 
-What was planted is known exactly, so the report can show it beside what was found.
+What was planted is known exactly, so the report can show it next to what was found.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from isolux.io import run_directory
+from isolux.io.record_paths import unrooted
 from isolux.verbs.audit import Audit, run_audit
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import parse_spec
+from isolux_worlds.marker import write_marker
 from isolux_worlds.populations.demo import demo_population, demo_settings
 from isolux_worlds.populations.planted import planted_record
 from isolux_worlds.populations.world import simulate, write_csv
@@ -24,7 +26,7 @@ _PEOPLE = "people.csv"
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A finished demonstration and the table of made-up people that it audited."""
+    """A finished demonstration and the table of synthetic people that it audited."""
 
     audit: Audit
     people: str
@@ -42,10 +44,11 @@ class Demonstration:
         record = dict(self.run.record)
         record["spec"] = {**record["spec"], "data": data, "out": str(out)}
         record["inputs"] = {str(Path(out) / _PEOPLE): h for h in record["inputs"].values()}
-        run = replace(self.run, record=record)
+        run = replace(self.run, record=unrooted(record))
 
         def fill(folder: Path) -> None:
             (folder / _PEOPLE).write_text(self.people, encoding="utf-8")
+            write_marker(folder, "`isolux demo`")
             write_report(run, folder / "report.html")
 
         return run_directory.save(run, out, overwrite=overwrite, extra=fill) / "report.html"
@@ -59,7 +62,7 @@ def demonstrate(*, seed: int = 0, model: str = "aurora") -> Demonstration:
     seed : int
         Of the population and of the audit.
     model : {"aurora", "borealis"}
-        Which of the two made-up models to audit.
+        Which of the two synthetic models to audit.
     """
     population = demo_population()
     with tempfile.TemporaryDirectory(prefix="isolux-demo-") as folder:

@@ -122,7 +122,7 @@ def planted_rates(population: Population) -> pl.DataFrame:
     """Give the true accuracy and recall of everyone, every group and every intersection.
 
     Groups are those of ``population.groupings()``, merged as ``population.merge`` says. A group
-    of recorded values holds whoever carries the value, beside others or not.
+    of recorded values holds everyone with the value, with others or alone.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def planted_record(population: Population, model: str) -> list[dict[str, object]
     """Say what was planted for one model, as a run's record keeps it for the report.
 
     One truth per attribute and intersection and metric: the difference between the two recorded
-    groups that lie farthest apart, and 0 where nothing was planted. A recall is told only where
+    groups that lie farthest apart, and 0 where nothing was planted. A recall is given only where
     it differs from the accuracy.
 
     Returns
@@ -212,7 +212,7 @@ def _rows(
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """A group of one attribute: the values it unites (none: not recorded) and its share."""
+    """A group of one attribute: the values it unites (empty: not recorded) and its share."""
 
     name: str
     values: tuple[str, ...]

@@ -254,7 +254,7 @@ def _check_values(attribute: Attribute, values: tuple[str, ...]) -> None:
 
 def _check_effect(population: Population, effect: Effect) -> None:
     if not effect.where:
-        raise SpecError("an effect names nobody", hint="change the model's base_rate instead")
+        raise SpecError("an effect names no group", hint="change the model's base_rate instead")
     for name in effect.where:
         _check_values(population.attribute(name), effect.values(name))
 

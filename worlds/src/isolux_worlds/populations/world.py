@@ -10,6 +10,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.atomic import write_text
+from isolux.io.csv_text import csv_text
 from isolux.vocabulary.errors import UnknownNameError
 from isolux_worlds._draw import FloatArray, IntArray, stream, subject_rate
 from isolux_worlds.populations.planted import States, planted_rates, rate_table
@@ -99,7 +100,7 @@ def write_csv(world: World, path: str | Path, *, model: str | None = None) -> Pa
         If the file cannot be written.
     """
     table = world.people if model is None else model_table(world, model)
-    return write_text(path, table.write_csv())
+    return write_text(path, csv_text(table))
 
 
 def _identifiers(subject: IntArray, within: IntArray) -> list[pl.Series]:

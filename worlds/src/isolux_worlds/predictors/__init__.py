@@ -46,7 +46,7 @@ class Predictor:
     Parameters
     ----------
     answers : callable or None
-        ``(dataset, right, model) -> predictions``; None: pictures are written instead.
+        ``(dataset, right, model) -> predictions``; None where pictures are written instead.
     metric : str
         The metric whose value in a group tells the share of ``right`` there.
     threshold : float or None
@@ -105,7 +105,7 @@ def simulate_answers(
     UnknownNameError
         No such task.
     SpecError, TableError
-        Its answers are pictures; the dataset lacks what it needs; somebody is not said of.
+        Its answers are pictures; the dataset lacks what it needs; a person is left out.
 
     Examples
     --------

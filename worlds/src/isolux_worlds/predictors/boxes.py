@@ -1,9 +1,9 @@
-"""Boxes as a simulated detector draws them: of whom it finds, and of nobody.
+"""Boxes as a simulated detector draws them: of the people it finds, and false alarms.
 
-A box of somebody found is the true one moved sideways so that the two overlap by a planted IoU of
-.5 or more; where it would then overlap somebody else by as much, it is the true one itself. False
-alarms overlap nobody by .5. So whoever is found is found under any matching rule of the house, and
-who is not, is not: recall at .5 in any group is the share of ``right`` there.
+A box of a person who is found is the true one moved sideways so that the two overlap by a planted
+IoU of .5 or more; where it would then overlap another person by as much, it is the true one itself.
+False alarms overlap no one by .5. So a person who is found is found under any matching rule of the
+house, and who is not, is not: recall at .5 in any group is the share of ``right`` there.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def detected(
     Raises
     ------
     SpecError
-        Nobody has a box.
+        No instance has a box.
     """
     people = people_and_right(dataset, right)
     found = _of_people(people, model, "boxes").select("image_id", *_BOX, "score")
@@ -59,7 +59,7 @@ def detected(
 
 
 def named(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Draw boxes that are called by the classes of who is in them, as open-vocabulary models do.
+    """Draw boxes with the classes of the people in them, as open-vocabulary models do.
 
     Who is found has a box for each of their classes; false alarms are called by any class.
 
@@ -81,7 +81,7 @@ def named(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFra
 
 
 def grounded(dataset: Dataset, right: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Answer each class of each image with one box: on the person if right, else beside everybody.
+    """Answer each class of each image with one box: on the person if right, else next to everyone.
 
     Returns
     -------
@@ -112,14 +112,14 @@ def _classes(people: pl.DataFrame, dataset: Dataset) -> pl.Series:
     found = people["classes"].drop_nulls().explode(keep_nulls=False, empty_as_null=False)
     classes = found.drop_nulls().unique().sort()
     if classes.is_empty():
-        raise SpecError("nobody has a class to be found by", where=dataset.name)
+        raise SpecError("no one has a class to be found by", where=dataset.name)
     return classes
 
 
 def _of_people(people: pl.DataFrame, model: Simulated, purpose: str) -> pl.DataFrame:
-    """Boxes of who is found, with all columns of the people and ``score``."""
+    """Boxes of the people who are found, with all columns of the people and ``score``."""
     if not set(_BOX) <= set(people.columns) or not people["box_w"].is_not_null().any():
-        raise SpecError("nobody has a box that could be found", expected=", ".join(_BOX))
+        raise SpecError("no one has a box that could be found", expected=", ".join(_BOX))
     rng = model.stream(purpose)
     # One draw for each person, found or not: who is found leaves the others' boxes as they are.
     overlap = 1.0 - (1.0 - _ENOUGH) * _beta(rng, 2 * model.jitter, people.height)
@@ -156,7 +156,7 @@ def _near(boxes: pl.DataFrame, truths: pl.DataFrame) -> pl.Series:
 
 
 def _of_nobody(dataset: Dataset, people: pl.DataFrame, model: Simulated) -> pl.DataFrame:
-    """Boxes in the pictures that overlap nobody by half; those that would are drawn again."""
+    """Boxes in the pictures that overlap no one by half; those that would are drawn again."""
     rng = model.stream("false alarms")
     images = _sizes(dataset, people)
     number = rng.poisson(model.false_alarms, images.height)

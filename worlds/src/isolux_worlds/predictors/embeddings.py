@@ -1,7 +1,7 @@
 """Embeddings as a simulated face recogniser or encoder gives them.
 
-Everybody's identity (or class) is a random direction; a right answer lies near it, a wrong one near
-a direction of its own, as if the picture were of somebody else.
+Each person's identity (or class) is a random direction; a right answer lies near it, a wrong one
+near a direction of its own, as if the picture were of another person.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["encoded", "recognised"]
 def recognised(
     dataset: Dataset, right: pl.DataFrame, model: Simulated, *, dimensions: int = 128
 ) -> pl.DataFrame:
-    """Give each picture of a face a vector: near its subject's if right, else near nobody's.
+    """Give each picture of a face a vector: near its subject's if right, else near no one's.
 
     Two right pictures of one subject have a cosine of about 1 / (1 + 4 jitter²), any other two
     about 0 ± 1 / √dimensions. So a subject's pair is accepted, at any sensible threshold, where
@@ -49,7 +49,7 @@ def recognised(
     if people["subject_id"].is_null().any():
         raise SpecError(
             "identities need subjects",
-            expected="a subject_id for everybody",
+            expected="a subject_id for everyone",
             found=f"none for {people['subject_id'].null_count():,}",
             where=dataset.name,
         )
@@ -71,7 +71,7 @@ def encoded(
     dataset, right, model, dimensions
         As in ``recognised``.
     target : str, optional
-        The attribute whose values lie together; none: the first of ``classes``.
+        The attribute whose values lie together. Default: the first of ``classes``.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def encoded(
             first.select("unit_id", "value"), on="unit_id", how="left", maintain_order="left"
         )["value"]
     if kind.is_null().all():
-        raise SpecError("nobody has a class to lie near to", where=dataset.name)
+        raise SpecError("no one has a class to lie near to", where=dataset.name)
     return _near(people, kind, model, dimensions)
 
 

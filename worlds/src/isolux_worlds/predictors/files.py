@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from isolux.io.atomic import write_parquet, write_text
+from isolux.io.csv_text import csv_text
 from isolux.vocabulary.errors import SpecError
 
 __all__ = ["write_answers"]
@@ -33,21 +34,21 @@ def write_answers(frame: pl.DataFrame, folder: str | Path, name: str) -> Path:
     Path
         Labels are CSV (``id, label, score``); boxes, masks and poses that are all called alike are
         COCO results (category 1), the others Parquet, which keeps names; embeddings are an array
-        ``.npy`` with ``.ids.txt`` beside it.
+        ``.npy`` with its ``.ids.txt``.
 
     Raises
     ------
     SpecError
-        The frame is no table of predictions.
+        The frame is not a table of predictions.
     """
     folder, columns = Path(folder), set(frame.columns)
     if {"instance_id", "label", "rank"} <= columns:
         table = frame.select(id="instance_id", label="label", score="score")
-        return write_text(folder / f"{name}.csv", table.write_csv())
+        return write_text(folder / f"{name}.csv", csv_text(table))
     if "embedding" in columns:
         return _write_array(frame, folder, name)
     if "image_id" not in columns:
-        raise SpecError("these are no predictions", found=", ".join(sorted(columns)))
+        raise SpecError("these are not predictions", found=", ".join(sorted(columns)))
     if frame["label"].n_unique() > 1:
         return write_parquet(folder / f"{name}.parquet", frame)
     return write_text(folder / f"{name}.json", json.dumps(_results(frame)))

@@ -22,7 +22,7 @@ def posed(
     """Give a pose to whom a model finds.
 
     Each keypoint lies off by a normal error whose standard deviation is ``jitter`` / 100 of the
-    square root of the person's box: small beside COCO's own sigmas, so that a found pose is one
+    square root of the person's box: small against COCO's own sigmas, so that a found pose is one
     under every threshold that a person would set. Who is not found has no pose.
 
     Parameters
@@ -43,11 +43,11 @@ def posed(
     Raises
     ------
     SpecError
-        Nobody has keypoints.
+        No one has keypoints.
     """
     people = people_and_right(dataset, right)
     if not set(_POINTS) <= set(people.columns) or not people[_POINTS[0]].list.len().sum():
-        raise SpecError("nobody has keypoints that could be found", expected=", ".join(_POINTS))
+        raise SpecError("no one has keypoints that could be found", expected=", ".join(_POINTS))
     score = model.confidence(np.ones(people.height), "keypoints")
     rng = model.stream("keypoints")
     side = pl.lit(1.0)

@@ -58,7 +58,7 @@ def classified(
     holds[np.repeat(np.arange(len(truth)), truth.list.len().fill_null(0).to_numpy()), at] = True
     weight = np.where(holds, 0.0, rng.random(holds.shape))
     if holds.all(axis=1).any():
-        raise SpecError("somebody carries every class, so no answer is wrong", where=dataset.name)
+        raise SpecError("one person has every class, so no answer is wrong", where=dataset.name)
     wrong = classes.gather(weight.argmax(axis=1))
     says = people.select(
         label=pl.when(pl.col("right") & first.is_not_null()).then(first).otherwise(wrong)

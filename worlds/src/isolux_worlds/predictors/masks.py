@@ -24,7 +24,7 @@ def segmented(
     """Draw the masks of whom a model finds.
 
     A mask is the true one without its rightmost columns: about ``jitter`` of the box's width, and
-    never more than half of the pixels, so that the two overlap by .5 or more. It overlaps nobody
+    never more than half of the pixels, so that the two overlap by .5 or more. It overlaps no one
     else more than the true one does. There are no false alarms among masks.
 
     Parameters
@@ -46,11 +46,11 @@ def segmented(
     Raises
     ------
     SpecError
-        Nobody has a mask.
+        No one has a mask.
     """
     people = people_and_right(dataset, right)
     if not set(_MASK) <= set(people.columns) or not people["mask_counts"].is_not_null().any():
-        raise SpecError("nobody has a mask that could be found", expected=", ".join(_MASK))
+        raise SpecError("no one has a mask that could be found", expected=", ".join(_MASK))
     rng = model.stream("masks")
     mean = 2 * model.jitter
     loss = (

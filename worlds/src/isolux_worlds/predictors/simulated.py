@@ -32,9 +32,9 @@ class Simulated:
     jitter : float, 0 to below .5
         How far right answers are from perfect: of boxes and masks the mean of 1 − IoU; of
         keypoints their standard deviation as a share of √area, a hundredth of this; of embeddings
-        the noise beside a unit vector; of pictures the noise's share of full white.
+        the noise added to a unit vector; of pictures the noise's share of full white.
     false_alarms : float
-        Mean number of boxes or masks of nobody in each image.
+        Mean number of false alarms (boxes or masks) in each image.
     seed : int
     """
 
@@ -68,7 +68,7 @@ class Simulated:
 
 
 def people_and_right(dataset: Dataset, right: pl.DataFrame) -> pl.DataFrame:
-    """Lay who is answered rightly beside the dataset's people, as the column ``right``.
+    """Add who is answered rightly to the dataset's people, as the column ``right``.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def people_and_right(dataset: Dataset, right: pl.DataFrame) -> pl.DataFrame:
     Raises
     ------
     TableError
-        Somebody has no row, or null.
+        A person has no row, or null.
     """
     rows = INSTANCES.conform(dataset.instances)
     joined = rows.join(
@@ -92,7 +92,7 @@ def people_and_right(dataset: Dataset, right: pl.DataFrame) -> pl.DataFrame:
     unsaid = joined.filter(pl.col("right").is_null())["instance_id"]
     if len(unsaid):
         raise TableError(
-            "it is not said of everybody whether the model is right",
+            "whether the model is right is not given for everyone",
             expected="a row for each of the dataset's instances",
             found=f"none for {len(unsaid):,} of them, such as {unsaid[0]!r}",
         )

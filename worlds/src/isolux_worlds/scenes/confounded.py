@@ -61,7 +61,7 @@ def confounded_scene(
     both [0.69, 0.49]
     """
     if matters not in _KINDS:
-        raise SpecError("nobody planted that", expected=", ".join(_KINDS), found=repr(matters))
+        raise SpecError("that cannot be planted", expected=", ".join(_KINDS), found=repr(matters))
     smaller = {"tone": "b"}
     scene = Scene(
         clusters=clusters,

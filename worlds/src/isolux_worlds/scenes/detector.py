@@ -37,13 +37,14 @@ class Detector:
     per_doubling : float
         Added to the logit for each doubling of the side; 0: size has no effect but by ``effects``.
     overlap : float, more than 0 and less than 1
-        How well boxes fit: the mean of (IoU − .5) / .5 of who is found. .5 is a mean IoU of .75.
+        How well boxes fit: the mean of (IoU − .5) / .5 of people who are found. .5 is a mean IoU of
+        .75.
     overlap_effects : tuple of Effect
         Added to its logit.
     concentration : float
         How alike overlaps are: higher is more so (a Beta's a + b).
     false_alarms : float
-        Mean number of boxes in an image that are of nobody.
+        Mean number of false alarms in an image.
     false_alarm_effects : tuple of Effect
         Added to its logarithm; they name attributes of images or clusters, and ``crowding``.
     """
@@ -109,7 +110,7 @@ def found_rate(
 def overlap_shapes(
     scene: Scene, detector: Detector, code: Mapping[str, IntArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Shapes a and b of the Beta that (IoU − .5) / .5 of who is found has."""
+    """Shapes a and b of the Beta that (IoU − .5) / .5 has for people who are found."""
     planted = summed_effects(detector.overlap_effects, scene.values, code)
     mean = _logistic(np.asarray(_logit(detector.overlap) + planted, dtype=np.float64))
     return mean * detector.concentration, (1.0 - mean) * detector.concentration

@@ -191,9 +191,9 @@ def summed_effects(
 
 
 def check_effect(effect: Effect, known: Mapping[str, tuple[str, ...]]) -> None:
-    """Refuse an effect that names nobody, or what is not there."""
+    """Refuse an effect that names no group, or one that is not there."""
     if not effect.where:
-        raise SpecError("an effect names nobody", hint="change the base instead")
+        raise SpecError("an effect names no group", hint="change the base instead")
     for name in effect.where:
         if name not in known:
             raise UnknownNameError("attribute", name, known)

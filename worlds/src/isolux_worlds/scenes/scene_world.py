@@ -2,7 +2,7 @@
 
 People of an image stand side by side on one ground; who is occluded is overlapped by the person to
 the left (if there is one) by a fifth of the narrower one's width. Boxes of detections leave the
-truth's columns or rows as they are, and false alarms lie below everybody, so that nothing but a
+truth's columns or rows as they are, and false alarms lie below everyone, so that nothing but a
 person's own detection overlaps that person by .5.
 """
 
@@ -47,7 +47,7 @@ _HIDDEN = 0.2  # of the narrower one's width
 _STRIP_PX = 48.0  # below the people, for false alarms
 _SURE, _UNSURE = (5.0, 2.0), (2.0, 4.0)  # Beta shapes of scores; calibrated by nothing
 _INFO = DatasetInfo(
-    title="Made-up scene",
+    title="Synthetic scene",
     summary="People who never lived, as boxes in images that were never taken.",
     references=(
         Reference(key="isolux-synthetic", citation="isolux: isolux_worlds.simulate_scene."),
@@ -237,7 +237,7 @@ def _placed(crowd: _People, seed: int) -> _Boxes:
 def _drawn(
     scene: Scene, detector: Detector, crowd: _People, boxes: _Boxes, ids: pl.Series, seed: int
 ) -> pl.DataFrame:
-    """Draw one detector's boxes: of those it finds, then of nobody."""
+    """Draw one detector's boxes: of the people it finds, then its false alarms."""
     rng = stream(seed, "detector", detector.name)
     found = _who_is_found(scene, detector, crowd, rng)
     a, b = overlap_shapes(scene, detector, crowd.code)

@@ -1,12 +1,12 @@
-"""A made-up world, written as a dataset with models' answers to it and the truth beside.
+"""A synthetic world, written as a dataset, with models' answers to it and the truth.
 
 ``settings -> draw_people -> render -> layout's files -> simulated models' files``, into a folder
 that stands whole or not at all::
 
     DIR/world.yaml       the world, which draws the same one again
     DIR/planted.json     the true rate of every group, model by model
-    DIR/people.csv       everybody and all that is known of them, under the ids of the data
-    DIR/data/            the layout's own files
+    DIR/people.csv       everyone and all that is known of them, under the ids of the data
+    DIR/data/            the layout's own files, and SYNTHETIC.txt, which audits look for
     DIR/predictions/     a folder for each model
     DIR/README.txt       the commands that audit it
 """
@@ -23,6 +23,7 @@ from pathlib import Path
 from isolux.io.atomic import staged_directory
 from isolux.vocabulary.errors import OutputError, UnknownNameError
 from isolux_worlds.layouts import LAYOUTS, Picture
+from isolux_worlds.marker import write_marker
 from isolux_worlds.photo_world.people import draw_people
 from isolux_worlds.photo_world.settings import PRESETS, WorldSettings, preset, read_world
 from isolux_worlds.photo_world.world import PhotoWorld
@@ -32,7 +33,7 @@ from isolux_worlds.synthesis.texts import commands, guide, stamped_world, truth
 __all__ = ["Progress", "Synthesized", "synthesize", "world_named"]
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much of it is, and of how much."""
+"""Called with what is being done, how much of it is, and of how much."""
 
 _MARK = ("world.yaml", "planted.json")
 """The files that make a directory a written world; one without them is never replaced."""
@@ -149,6 +150,7 @@ def synthesize(
         (stage / "data").mkdir()
         pictures = _pictures(drawn, tell) if pixels else None
         written = chosen.write(drawn, stage / "data", pictures)
+        write_marker(stage / "data", "`isolux synthesize`")
         world = written.world
         people_table(world, chosen).write_csv(stage / "people.csv")
         for model in found.models:
@@ -170,7 +172,7 @@ def synthesize(
 
 
 def _nobody(what: str, done: int, of: int) -> None:
-    """Hear of progress and say nothing."""
+    """Take news of progress and say nothing."""
 
 
 def _pictures(world: PhotoWorld, tell: Progress) -> Iterator[Picture]:

@@ -31,7 +31,7 @@ _BY_CLASS = ("classification", "open_vocabulary", "grounding")
 
 
 def people_table(world: PhotoWorld, layout: Layout) -> pl.DataFrame:
-    """Lay everybody out: a row for each person in each photo, under the ids of the loader.
+    """Lay everyone out: a row for each person in each photo, under the ids of the loader.
 
     Returns
     -------
@@ -69,7 +69,7 @@ def _named(people: pl.DataFrame, names: pl.DataFrame) -> pl.DataFrame:
 
 
 def write_occupations(world: PhotoWorld, people: Path, model: ModelSettings, folder: Path) -> None:
-    """Write what a model says everybody's occupation is: ``occupation.csv``.
+    """Write what a model says each person's occupation is: ``occupation.csv``.
 
     This can be audited by every attribute of the world, those too that the layout has no place
     for.
@@ -105,7 +105,7 @@ def write_ways(
     stage : Path
         It holds ``data``.
     tell : callable
-        Told of progress.
+        Called with the progress.
     """
     read: dict[tuple[str, tuple[str, ...]], Dataset] = {}
     for done, way in enumerate(ways, start=1):

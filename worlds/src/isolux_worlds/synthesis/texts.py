@@ -1,4 +1,4 @@
-"""What lies beside a written world: the commands that audit it, and the truth to hold against."""
+"""What goes with a written world: the commands that audit it, and the truth to hold against."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["commands", "guide", "stamped_world", "truth"]
 
 _WIDTH = 96
 _AUDIT_THEM = (
-    "Run these in this folder. Their reports show what was planted beside what was found: accuracy,"
+    "Run these in this folder. Their reports show what was planted and what was found: accuracy,"
     "\nand recall at a threshold of 0.5, are in each group its planted value but for chance."
 )
 
@@ -61,7 +61,7 @@ def _of_table(settings: WorldSettings, model: str) -> list[str]:
 
 
 def _groupings(settings: WorldSettings, layout: Layout) -> list[str]:
-    """Give ``--by`` for each grouping that the layout knows; none: for the first attributes."""
+    """Give ``--by`` for each grouping that the layout knows, or for the first attributes."""
     known = [layout.audits.grouping(entry) for entry in _asked(settings)]
     told = [entry for entry in known if entry is not None]
     if not told and not layout.audits.also:
@@ -71,7 +71,7 @@ def _groupings(settings: WorldSettings, layout: Layout) -> list[str]:
 
 
 def _asked(settings: WorldSettings) -> tuple[str, ...]:
-    """Give the world's groupings; of a world that names no attribute two that everybody has."""
+    """Give the world's groupings; of a world that names no attribute, two that everyone has."""
     return settings.groupings or ("perceived_gender_presentation", "skin_tone")
 
 
@@ -159,7 +159,7 @@ def guide(
         f"{settings.name}: people who never lived, in the files of {name}.",
         settings.about,
         "data/            " + layout.summary,
-        "people.csv       everybody and all that is known of them",
+        "people.csv       everyone and all that is known of them",
         "predictions/     what simulated models answered",
         "planted.json     the truth: how often each model is right about whom",
         "world.yaml       the world; `isolux synthesize world.yaml --out DIR` draws it again",

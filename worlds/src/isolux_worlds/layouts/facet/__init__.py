@@ -1,9 +1,9 @@
-"""A made-up world as FACET's own files, with the votes and slips of its annotators.
+"""A synthetic world as FACET's own files, with the votes and slips of its annotators.
 
 ``annotations/annotations.csv`` (a row a person), ``coco_boxes.json``, ``coco_masks.json`` (person,
 clothing, hair) and ``imgs_1`` to ``imgs_3``. What annotators perceive is drawn from the truth: a
 skin tone is three annotators' votes for two tones next to one another, anything else the label
-that two of three gave. The world's own attributes have no column in FACET; ``people.csv`` beside
+that two of three gave. The world's own attributes have no column in FACET; ``people.csv`` next to
 the data holds them. Gustafson et al. (2023), appendix A.
 """
 
@@ -87,7 +87,7 @@ def write(world: PhotoWorld, root: Path, pictures: Iterator[Picture] | None = No
     root : Path
         An existing, empty folder.
     pictures : iterator of Picture, optional
-        One for each photo; none: annotations alone, without masks.
+        One for each photo. Default: annotations alone, without masks.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def _values(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _label(world: PhotoWorld, people: pl.DataFrame, name: str, known: Sequence[str]) -> pl.Series:
-    """Let the annotators label an attribute; one that the world lacks nobody can tell."""
+    """Let the annotators label an attribute; one that the world lacks is unknown."""
     if name not in people.columns:
         return pl.Series(name, [None] * people.height, dtype=pl.String)
     values = people[name]
@@ -207,7 +207,7 @@ def _tones(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
 
 
 def _flags(world: PhotoWorld, people: pl.DataFrame) -> pl.DataFrame:
-    """Write the marks of what somebody has or wears; what cannot be told is not there."""
+    """Write the marks of what people have or wear; what is unknown is not there."""
     columns = {}
     for column, name, value in _FLAGS:
         known = sorted(people[name].unique().drop_nulls()) if name in people.columns else []
@@ -256,7 +256,7 @@ def _boxes(world: PhotoWorld, names: Ids, people: pl.DataFrame, root: Path) -> s
 
 
 def _masks(world: PhotoWorld, names: Ids, people: pl.DataFrame, root: Path) -> str:
-    """Write person, clothing and hair masks; what is not seen of somebody has no entry."""
+    """Write person, clothing and hair masks; what is not seen of a person has no entry."""
     sized = people.join(
         world.photos.select("image_id", "width", "height"),
         on="image_id",

@@ -1,4 +1,4 @@
-"""A made-up world as FHIBE's own release: whole photos and aligned faces, a table of each.
+"""A synthetic world as FHIBE's own release: whole photos and aligned faces, a table of each.
 
 ``data/processed/fhibe_downsampled/fhibe_downsampled.csv`` (77 columns, a row for each person in
 each photo), ``data/processed/fhibe_face_crop_align/fhibe_face_crop_align.csv`` (75 columns, a row

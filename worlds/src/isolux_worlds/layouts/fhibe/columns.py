@@ -1,6 +1,6 @@
 """The columns of FHIBE's two tables, in their order, and how their cells are written.
 
-A list or a dictionary stands in a cell as Python prints it. Annotators have no names in a made-up
+A list or a dictionary stands in a cell as Python prints it. Annotators have no names in a synthetic
 world: one id stands for all of them.
 """
 

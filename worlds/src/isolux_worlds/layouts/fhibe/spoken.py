@@ -1,6 +1,6 @@
 """A world's words as FHIBE's answers, each with the number that stands before it in the data.
 
-What FHIBE asks and a world does not know has one answer for everybody (a typical camera; eyes of
+What FHIBE asks and a world does not know has one answer for everyone (a typical camera; eyes of
 a colour that is not listed). Three answers stand for something near to them, so that nothing of
 the world is lost:
 

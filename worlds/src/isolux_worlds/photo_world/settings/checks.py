@@ -224,7 +224,7 @@ def _check_given(
 def _check_where(where: Where, known: Mapping[str, tuple[str, ...]], key: str) -> None:
     if not where or not all(where.values()):
         raise SpecError(
-            "a condition names nobody",
+            "a condition names no group",
             expected="attributes and values, such as lighting: dimly_lit",
             found=repr({k: list(v) for k, v in where.items()})[:80],
             where=f"key '{key}'",

@@ -92,7 +92,7 @@ class ImageSettings(_Frozen):
 
 
 class ErrorSettings(_Frozen):
-    """A share of wrong labels that holds for some people, in place of everybody's."""
+    """A share of wrong labels that holds for some people, in place of everyone's."""
 
     where: Where
     error: Share
@@ -101,7 +101,7 @@ class ErrorSettings(_Frozen):
 class AnnotatorSettings(_Frozen):
     """Who judges photos: ``number`` of them, each wrong with the chance ``error``.
 
-    The first of ``errors`` that fits somebody counts in place of ``error``.
+    The first of ``errors`` that fits a person counts in place of ``error``.
     """
 
     number: Annotated[int, Field(strict=True, ge=1, le=99)] = 3
@@ -117,10 +117,10 @@ class EffectSettings(_Frozen):
 
 
 class ModelSettings(_Frozen):
-    """A simulated model: its chance to be right about somebody is logistic.
+    """A simulated model: its chance to be right about a person is logistic.
 
     ``correlation`` is that of a normal variable behind the answers, between photos of one subject;
-    means stay as planted whatever it is. ``false_alarms`` is the mean number of boxes of nobody in
+    means stay as planted whatever it is. ``false_alarms`` is the mean number of false alarms in
     a photo, ``jitter`` the standard deviation of a box's edges, in parts of its side.
     """
 

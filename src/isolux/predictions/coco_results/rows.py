@@ -1,6 +1,6 @@
 """COCO results of any kind that JSON allows, by msgspec, a few thousand at a time.
 
-The slower, general reader behind the scanner of ``kernels``: ids that are text, scores that
+The slower, general reader behind the scanner of ``kernels.py``: ids that are text, scores that
 are text, missing and unknown names. What is wrong it tells with its row or byte.
 """
 
@@ -14,9 +14,10 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.predictions._scan.damage import raise_damage
+from isolux.vocabulary.errors import TableError, place
 
-__all__ = ["decode_rows", "raise_damage"]
+__all__ = ["decode_rows"]
 
 _Value = int | float | str | None
 
@@ -98,43 +99,6 @@ def decode_rows(text: bytes, where: str, *, row: int, byte: int) -> pl.DataFrame
     return frame
 
 
-def raise_damage(text: bytes, where: str, *, byte: int, cause: Exception | None = None) -> None:
-    """Raise the error that tells at which byte of the file this text stops to be JSON."""
-    try:
-        msgspec.json.decode(b"[" + text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        problem = str(error)
-    except RecursionError:
-        problem = "nested too deep"
-    else:
-        problem = ""
-    found = re.search(r"byte (\d+)", problem)
-    if found is None and ("truncated" in problem or not problem):
-        raise FileError(
-            "the file is cut off: its JSON ends in the middle of a list",
-            expected="a list that is closed: [ … ]",
-            found=f"the end at byte {byte + len(text)}",
-            where=where,
-        ) from cause
-    at = int(found[1]) - 1 if found else 0
-    at -= text[at - 1 : at + 1] == b"-I"  # -Infinity
-    near = text[max(at, 0) : at + 20].decode("utf-8", "replace")
-    if re.match(r"-?(NaN|Infinity|I|N)", near):
-        raise TableError(
-            "a number is not finite, which JSON does not know",
-            expected="finite numbers",
-            found=f"{near!r} at byte {byte + at}",
-            where=where,
-            hint="leave such results out when the file is written",
-        ) from cause
-    raise FileError(
-        "this is not valid JSON",
-        expected="a list of objects: [{…}, …]",
-        found=f"{problem.partition(' (byte')[0]}, at byte {byte + at}: {near!r}",
-        where=where,
-    ) from cause
-
-
 def _wrong_value(error: Exception, at: _Place) -> TableError:
     problem, _, path = str(error).partition(" - at ")
     found = re.match(r"`?\$\[(\d+)\]\.?([^`]*)", path)
@@ -157,6 +121,7 @@ def _ids(values: list[_Value], at: _Place, field: str, *, required: bool) -> pl.
 
 def _id(value: float | str) -> str:
     """Write an id as text; ``42.0``, which pandas makes of 42, as ``42``."""
+    # From 2^53 on a float skips whole numbers, so two ids could become one.
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return str(int(value))
     return str(value)
@@ -235,6 +200,7 @@ _S = pl.String()
 
 def _usable(mask: _RunLengths) -> bool:
     height, width = mask.size
+    # Run lengths are kept in 32 bits with a sign.
     if not (height > 0 and width > 0 and height * width < 2**31):
         return False
     if isinstance(mask.counts, str):

@@ -1,4 +1,4 @@
-"""The tutorial ``docs/tutorials/made_up_world.md`` runs as it stands, and prints what it says."""
+"""The tutorial ``docs/tutorials/synthetic_world.md`` runs as it stands, and prints what it says."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from isolux import cli
 from tests.docs import _pages as pages
 from tests.docs.test_tutorials import commands, quoted
 
-PAGE = pages.ROOT / "docs" / "tutorials" / "made_up_world.md"
+PAGE = pages.ROOT / "docs" / "tutorials" / "synthetic_world.md"
 LIGHTER = ("1", "2", "3", "4", "5")
 
 

@@ -108,7 +108,7 @@ def _skip(data: _Bytes, at: int) -> int:
 
 @compiled
 def _whole(data: _Bytes, at: int) -> tuple[int, int]:
-    """Read a whole number of at most 18 digits; the next byte is -1 where it is none."""
+    """Read a whole number of at most 18 digits; the next byte is -1 where it is not one."""
     negative = data[at] == 45
     if negative:
         at += 1
@@ -116,6 +116,7 @@ def _whole(data: _Bytes, at: int) -> tuple[int, int]:
     at, value = read_digits(data, at, np.uint64(0))
     digits = at - begin
     more = data[at] == 46 or data[at] | 32 == 101
+    # 18 digits always fit 63 bits; JSON forbids leading zeros.
     if digits == 0 or digits > 18 or more or (data[begin] == 48 and digits > 1):
         return 0, -1
     return (-_int(value) if negative else _int(value)), at
@@ -127,8 +128,8 @@ def _numbers(
 ) -> tuple[int, int]:
     """Read a list of numbers into every ``step``-th of ``out`` from ``used`` to ``limit``.
 
-    Returns the byte after it and how far ``out`` was used; the byte is -1 where that is no list of
-    numbers, or a longer one.
+    Returns the byte after it and how far ``out`` was used; the byte is -1 where that is not a list
+    of numbers, or a longer one.
     """
     if data[at] != _OPEN:
         return -1, used

@@ -1,0 +1,57 @@
+"""Too little memory, said in words: before the start, and where a library gave up.
+
+Nothing is imported that needs memory: numpy, scipy and polars fail to load under a low limit of
+addresses (``ulimit -v``), or end the process.
+"""
+
+from __future__ import annotations
+
+__all__ = ["too_few_addresses", "too_little_memory"]
+
+_LEAST = 1280 << 20  # bytes; measured: below, loading those three fails or aborts
+_WHAT_TO_DO = (
+    "  what to do: ask for less (fewer --replicates, fewer groups), or raise the limit"
+    " (ulimit -v shows it)"
+)
+
+
+def too_few_addresses() -> str | None:
+    """Say why nothing can be done under this limit; None: the limit is high enough."""
+    limit = _allowed()
+    if limit is None or limit >= _LEAST:
+        return None
+    return (
+        "isolux: there is not enough memory to start\n"
+        f"  expected: a limit of at least {_LEAST >> 10:,} KiB of addresses\n"
+        f"  found: {limit >> 10:,} KiB\n"
+        "  what to do: raise the limit (ulimit -v)"
+    )
+
+
+def too_little_memory(error: BaseException) -> str | None:
+    """Say that memory was short, if that is what the error means; None: it is another one.
+
+    Examples
+    --------
+    >>> print(too_little_memory(MemoryError("102 TiB")).splitlines()[0])
+    isolux: there is not enough memory
+    >>> too_little_memory(ValueError("no")) is None
+    True
+    """
+    # Under a limit of addresses a library cannot be loaded, and polars cannot start its threads.
+    gave_up = isinstance(error, (ImportError, OSError)) or type(error).__name__ == "PanicException"
+    if not isinstance(error, MemoryError) and not (gave_up and _allowed() is not None):
+        return None
+    said = str(error).strip().splitlines()
+    found = f"\n  found: {said[-1][:300]}" if said else ""
+    return f"isolux: there is not enough memory{found}\n{_WHAT_TO_DO}"
+
+
+def _allowed() -> int | None:
+    """Return how many bytes of addresses this process may reserve; None: as many as it likes."""
+    try:
+        import resource
+    except ImportError:  # pragma: no cover - Windows
+        return None
+    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if soft == resource.RLIM_INFINITY else soft

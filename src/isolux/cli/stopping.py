@@ -1,0 +1,105 @@
+"""SIGTERM, SIGHUP and Ctrl-C: clean up, say so, and end with 128 plus the signal's number.
+
+The signal becomes an exception, so that every ``with`` and ``finally`` on the way out does its
+work. A library can swallow an exception (while it is imported, in a callback), and what is cleaned
+up can take long: an alarm then removes what is half-written and ends the process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+__all__ = ["Stopped", "listening", "stopped_by", "stopped_text"]
+
+PATIENCE = 3.0
+"""Seconds in which a stopped command may clean up by itself."""
+
+_SIGNALS = tuple(
+    found
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    if isinstance(found := getattr(signal, name, None), signal.Signals)
+)
+_seen: list[signal.Signals] = []
+
+
+class Stopped(BaseException):
+    """A signal asked the process to end. No ``Exception``: nothing but the last line catches it."""
+
+
+@contextmanager
+def listening() -> Iterator[None]:
+    """Turn those signals into ``Stopped`` while the block runs.
+
+    A signal that the caller of the program wants ignored (``nohup``) stays ignored.
+    """
+    _seen.clear()
+    before = {}
+    for number in _SIGNALS:
+        handler = signal.getsignal(number)
+        if handler is None or handler is signal.SIG_IGN:
+            continue
+        try:
+            before[number] = signal.signal(number, _stop)
+        except ValueError:  # signals come to the main thread alone: its owner decides
+            break
+    atexit.unregister(_leave_at_once)
+    atexit.register(_leave_at_once)
+    try:
+        yield
+    finally:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def stopped_by() -> signal.Signals | None:
+    """Return the signal that came, whatever became of its exception."""
+    return _seen[0] if _seen else None
+
+
+def stopped_text(number: signal.Signals) -> str:
+    """Say what happened.
+
+    Examples
+    --------
+    >>> stopped_text(signal.SIGTERM)
+    'isolux: stopped by SIGTERM; nothing was left half-written'
+    """
+    how = "interrupted" if number == signal.SIGINT else f"stopped by {number.name}"
+    return f"isolux: {how}; nothing was left half-written"
+
+
+def _stop(number: int, _frame: FrameType | None) -> None:
+    # From here on no second Ctrl-C may stop the cleaning up.
+    for other in _SIGNALS:
+        if signal.getsignal(other) is _stop:
+            signal.signal(other, signal.SIG_IGN)
+    _seen.append(signal.Signals(number))
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, _at_once)
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+    raise Stopped
+
+
+def _leave_at_once() -> None:
+    """Let a signal end a process that is ending anyway: Python would print where it was."""
+    for number in _SIGNALS:
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _at_once(_number: int, _frame: FrameType | None) -> None:
+    """Remove what is half-written and leave, wherever the program is."""
+    stages = sys.modules.get("isolux.io.stages")
+    if stages is not None and hasattr(stages, "discard_all"):
+        stages.discard_all()
+    number = _seen[0]
+    os.write(2, f"{stopped_text(number)}\n".encode())
+    os._exit(128 + number)

@@ -1,0 +1,124 @@
+"""Standard output and error that never fail a command whose work is done.
+
+A reader that leaves early (``| head``) is no error: the work goes on and the rest is not printed.
+A terminal that knows ASCII alone gets ``-`` for a dash and ``?`` for what has no likeness.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import sys
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TextIO
+
+__all__ = ["lenient", "print_error", "write_fault"]
+
+_LIKE = {
+    "•": "*",
+    "·": ".",
+    "–": "-",
+    "—": "-",
+    "−": "-",
+    "…": "...",
+    "×": "x",
+    "≤": "<=",
+    "≥": ">=",
+    "→": "->",
+    "±": "+/-",
+    "“": '"',
+    "”": '"',
+    "‘": "'",
+    "’": "'",
+    "─": "-",
+    "│": "|",
+}
+_faults: list[OSError] = []
+
+
+class _Pipe(io.FileIO):
+    """A file descriptor that takes everything, and writes as long as that is possible."""
+
+    def write(self, data: object) -> int:
+        """Write, or remember why not and drop it."""
+        view = memoryview(data)  # type: ignore[arg-type]
+        if self.name not in _broken:
+            try:
+                return super().write(view) or 0
+            except BrokenPipeError:
+                _broken.add(self.name)
+            except OSError as error:
+                _broken.add(self.name)
+                _faults.append(error)
+        return view.nbytes
+
+
+_broken: set[object] = set()
+
+
+@contextmanager
+def lenient() -> Iterator[None]:
+    """Make ``sys.stdout`` and ``sys.stderr`` such streams while the block runs."""
+    codecs.register_error("isolux", _alike)
+    before = sys.stdout, sys.stderr
+    _faults.clear()
+    _broken.clear()
+    sys.stdout, sys.stderr = _stream(sys.stdout), _stream(sys.stderr)
+    try:
+        yield
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        sys.stdout, sys.stderr = before
+
+
+def write_fault() -> OSError | None:
+    """Flush, and return why something could not be printed; a reader that left is no reason."""
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    return _faults[0] if _faults else None
+
+
+def print_error(text: str) -> None:
+    """Print to standard error, if there is any."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - the command line's own voice
+
+
+def _stream(stream: TextIO | None) -> TextIO:
+    if stream is None:  # closed by the caller, as in `isolux … >&-`
+        return Path(os.devnull).open("w", encoding="utf-8")
+    if type(stream) is not io.TextIOWrapper:
+        return stream  # somebody's own, as a test's
+    try:
+        number = stream.fileno()
+        stream.flush()
+    except (OSError, ValueError):
+        return stream
+    raw = _Pipe(number, "w", closefd=False)
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw),
+        encoding=stream.encoding,
+        errors="isolux",
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
+
+
+def _alike(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Write what this terminal has no character for by one that looks alike."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    return "".join(_one_alike(letter) for letter in text), error.end
+
+
+def _one_alike(letter: str) -> str:
+    if letter in _LIKE:
+        return _LIKE[letter]
+    plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
+    return plain or "?"

@@ -1,0 +1,43 @@
+"""Damaged files without the fifty lines that polars' engine prints about itself.
+
+A panic reaches Python as an exception, from which a reader makes an error that names the file. It
+is also printed, with a stack, by the engine itself: on file descriptor 2, where Python's own
+``sys.stderr`` has no say.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+__all__ = ["panics_unprinted"]
+
+
+@contextmanager
+def panics_unprinted() -> Iterator[None]:
+    """Drop what is printed on file descriptor 2 while the block runs; exceptions go on.
+
+    Short blocks only: what other threads print there meanwhile is dropped too.
+
+    Examples
+    --------
+    >>> with panics_unprinted():
+    ...     _ = os.write(2, b"thread 'main' panicked")
+    """
+    with suppress(OSError, ValueError, AttributeError):  # closed, or none at all
+        sys.stderr.flush()
+    try:
+        kept = os.dup(2)
+    except OSError:
+        yield
+        return
+    try:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)

@@ -1,0 +1,101 @@
+"""Every id by which a dataset knows a person: of the person, the photo, the file, the household.
+
+A list of people who withdrew is looked up in all of them: an id that is looked for in the wrong
+place withdraws no one, and that person would be published.
+"""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+
+from isolux.io.ids import IdFrom, reduced
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.tables import IMAGES, INSTANCES
+
+__all__ = ["known_ids", "matched"]
+
+_ID_LIKE = re.compile(
+    r"(?i:(?:.*[_ ])?(?:ids?|uuid|guid)|subject|person|participant|identity|name|household|family|"
+    r"video|session|file|filename|file_name|path|photo|image|picture)|.*(?:Id|ID)"
+)
+_SHORT: tuple[IdFrom, ...] = ("basename", "stem")
+
+
+def known_ids(dataset: Dataset) -> pl.DataFrame:
+    """List each person's ids.
+
+    Parameters
+    ----------
+    dataset : Dataset
+
+    Returns
+    -------
+    polars.DataFrame
+        ``who`` (an ``instance_id``), ``kind`` (a column of instances or images, or an attribute
+        whose name is that of an id: ``subject``, ``person_id``), ``id``; no nulls.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> two = Dataset(
+    ...     name="two people",
+    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1.jpg", "1.jpg"]}),
+    ... )
+    >>> known_ids(two).rows()[2:]
+    [('a', 'image_id', '1.jpg'), ('b', 'image_id', '1.jpg')]
+    """
+    instances = INSTANCES.conform(dataset.instances)
+    columns = [c for c in instances.columns if c == "instance_id" or c.endswith(("_id", "uri"))]
+    parts = [
+        instances.select(who="instance_id", kind=pl.lit(c), id=pl.col(c).cast(pl.String))
+        for c in columns
+        if not isinstance(instances.schema[c], (pl.List, pl.Struct))
+    ]
+    images = IMAGES.conform(dataset.images)
+    if images["uri"].is_not_null().any():
+        files = instances.select(who="instance_id", image_id="image_id").join(
+            images.select("image_id", "uri"), on="image_id"
+        )
+        parts.append(files.select("who", kind=pl.lit("uri"), id="uri"))
+    rows = dataset.instance_attributes()
+    named = [a for a in rows["attribute"].unique(maintain_order=True) if _ID_LIKE.fullmatch(a)]
+    of_them = rows.filter(pl.col("attribute").is_in(named))
+    parts.append(of_them.select(who="unit_id", kind="attribute", id="value"))
+    return pl.concat(parts, how="vertical_relaxed").drop_nulls()
+
+
+def matched(known: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
+    """Find whom ids name: whole, and where that finds no one by a file's name or its stem.
+
+    Parameters
+    ----------
+    known : polars.DataFrame
+        ``who``, ``kind``, ``id``.
+    ids : polars.Series
+        The ids looked for, text.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``asked`` (one of ``ids``), ``who``, ``kind``. One id may name several people, or one
+        person in several ways.
+
+    Examples
+    --------
+    >>> people = pl.DataFrame({"who": ["a"], "kind": ["uri"], "id": ["val/1.jpg"]})
+    >>> matched(people, pl.Series(["1", "2"])).rows()
+    [('1', 'a', 'uri')]
+    """
+    asked = pl.DataFrame({"asked": ids.cast(pl.String).unique()})
+    found = [asked.join(known, left_on="asked", right_on="id")]
+    for way in _SHORT:
+        left = asked.join(found[-1], on="asked", how="anti")
+        for earlier in found[:-1]:
+            left = left.join(earlier, on="asked", how="anti")
+        short = left.with_columns(key=reduced(left["asked"], way))
+        files = known.with_columns(key=reduced(known["id"], way))
+        found.append(short.join(files, on="key").select("asked", "who", "kind"))
+    return pl.concat([part.select("asked", "who", "kind") for part in found]).unique()

@@ -1,0 +1,55 @@
+"""Whether people are synthetic: told by what isolux-worlds writes beside or above their data.
+
+An audit of such data reads like one of real people, unless it says so. Nothing of the data's own
+format can say it, for the files are exactly those of a real dataset; so a marker is looked for,
+in the folder of the data and in those above it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+__all__ = ["MARKER", "synthetic_marker", "synthetic_note"]
+
+MARKER = "SYNTHETIC.txt"
+"""What isolux-worlds writes into each folder of synthetic people."""
+_WORLD = ("world.yaml", "planted.json")
+"""Beside the data of worlds that were written before there was a marker."""
+_LEVELS = 4
+"""COCO's annotations lie two folders below the world, BDD100K's four; a home folder is no world."""
+
+
+def synthetic_marker(paths: Iterable[str | Path]) -> Path | None:
+    """Return the file that says that these people are synthetic; None where there is none.
+
+    Parameters
+    ----------
+    paths : iterable of str or Path
+        Where the data lie: files or folders.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / MARKER).write_text("drawn by a program")
+    ...     synthetic_marker([f"{folder}/people.csv"]).name
+    'SYNTHETIC.txt'
+    """
+    seen: set[Path] = set()
+    for path in paths:
+        absolute = Path(path).expanduser().absolute()
+        for folder in [absolute, *absolute.parents][: _LEVELS + 1]:
+            if folder in seen:
+                continue
+            seen.add(folder)
+            if (folder / MARKER).is_file():
+                return folder / MARKER
+            if all((folder / name).is_file() for name in _WORLD):
+                return folder / _WORLD[0]
+    return None
+
+
+def synthetic_note(marker: Path) -> str:
+    """Say in a sentence that people are synthetic, and how that is known."""
+    return f"These people are synthetic: {marker.name} beside the data says so."

@@ -1,0 +1,28 @@
+"""The parts of a face whose masks are pictures of their own, and which pictures are such masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["PARTS", "mostly_parts"]
+
+PARTS = (
+    "skin", "nose", "eye_g", "l_eye", "r_eye", "l_brow", "r_brow", "l_ear", "r_ear", "mouth",
+    "u_lip", "l_lip", "hair", "hat", "ear_r", "neck_l", "neck", "cloth",
+)  # fmt: skip
+"""CelebAMask-HQ's parts in the order of its labels, 1 to 18; 0 is the background.
+
+Some parsers that were trained on it number them in another order.
+"""
+
+
+def mostly_parts(pictures: Sequence[str]) -> bool:
+    """Tell whether most of these pictures are named after parts of a face.
+
+    Examples
+    --------
+    >>> mostly_parts(["7_skin.png", "7_hair.png", "8.png"]), mostly_parts(["her_hat.png", "8.png"])
+    (True, False)
+    """
+    masks = sum(name.endswith(tuple(f"_{part}.png" for part in PARTS)) for name in pictures)
+    return 2 * masks > len(pictures)

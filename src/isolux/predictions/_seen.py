@@ -1,0 +1,138 @@
+"""What can be seen of a model's output before it is read: by it, formats recognise their own."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from isolux.io.frames import FORMATS
+from isolux.io.images import IMAGE_SUFFIXES
+from isolux.io.panics import panics_unprinted
+from isolux.io.tar import is_tar, tar_files
+from isolux.predictions._scan.window import open_bytes
+from isolux.vocabulary.errors import FileError
+
+__all__ = ["Seen", "look", "look_at_table", "table_format"]
+
+_HEAD = 1 << 16  # bytes looked at
+_MEMBERS = 100  # files of an archive looked at
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A file, folder or archive from outside, as far as one looks before choosing a format.
+
+    Parameters
+    ----------
+    path : Path
+    kind : {"file", "table", "folder", "archive"}
+        A table is a file whose suffix is one of CSV, TSV, Parquet, JSON lines or Arrow.
+    head : bytes
+        The first 64 KiB of a file, unpacked; of a folder or an archive those of its first text.
+    names : tuple of str
+        Names of the files in a folder, or of the first hundred in an archive, in lower case.
+    columns : tuple of str
+        A table's columns; none where they cannot be read.
+    """
+
+    path: Path
+    kind: Literal["file", "table", "folder", "archive"]
+    head: bytes = b""
+    names: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+
+    @property
+    def pictures(self) -> tuple[str, ...]:
+        """Those of the names that are of pictures."""
+        return tuple(name for name in self.names if name.endswith(IMAGE_SUFFIXES))
+
+    def lines(self, most: int) -> list[str]:
+        """Show the first lines that are not blank, each cut to 60 characters."""
+        text = self.head.decode("utf-8-sig", "replace").splitlines()
+        return [line.strip()[:60] for line in text if line.strip()][:most]
+
+
+def table_format(path: Path) -> str | None:
+    """Tell which of the formats of tables a file's suffix names."""
+    name = path.name.lower()
+    return next((form for form, suffixes in FORMATS.items() if name.endswith(suffixes)), None)
+
+
+def look(path: str | Path) -> Seen:
+    """Look at what is there.
+
+    Raises
+    ------
+    FileError
+        Nothing there, a damaged archive, an empty file, an empty folder, a zip archive.
+    """
+    path = Path(path).expanduser()
+    form = table_format(path)
+    if path.is_dir():
+        return _folder(path)
+    if is_tar(path):
+        return _archive(path)
+    if path.suffix.lower() == ".zip":
+        raise FileError(
+            "zip archives are not read", where=str(path), hint="unpack it and name the folder"
+        )
+    if form is not None:
+        return look_at_table(path, form)
+    with open_bytes(path) as stream:
+        head = stream.read(_HEAD)
+    if not head.strip():
+        raise FileError("the file is empty", expected="a model's answers", where=str(path))
+    return Seen(path, "file", head)
+
+
+def look_at_table(path: Path, form: str) -> Seen:
+    """Look at a table of a format of tables, whatever its suffix."""
+    return Seen(path, "table", columns=_columns_of(path, form))
+
+
+def _folder(path: Path) -> Seen:
+    files = [file for file in sorted(path.rglob("*")) if not file.is_dir()]
+    if not files:
+        raise FileError("the folder is empty", expected="a model's answers", where=str(path))
+    head = b""
+    for file in files:
+        if file.name.lower().endswith(".txt") and file.is_file() and not file.is_symlink():
+            with open_bytes(file) as stream:
+                head = stream.read(_HEAD)
+        if head.strip():
+            break
+    return Seen(path, "folder", head, tuple(file.name.lower() for file in files))
+
+
+def _archive(path: Path) -> Seen:
+    names, head = [], b""
+    for name, data in islice(tar_files(path), _MEMBERS):
+        names.append(name.lower())
+        if not head.strip() and name.lower().endswith(".txt"):
+            head = data[:_HEAD]
+    return Seen(path, "archive", head, tuple(names))
+
+
+def _columns_of(path: Path, form: str) -> tuple[str, ...]:
+    """Name the columns of a table by its head; none where that fails, for the reader to say why."""
+    try:
+        with panics_unprinted():
+            if form == "parquet":
+                return tuple(pl.read_parquet_schema(path))
+            if form == "arrow":
+                return tuple(pl.read_ipc_schema(path))
+        with open_bytes(path) as stream:
+            line = stream.readline(_HEAD).decode("utf-8-sig")
+        if form == "jsonlines":
+            return tuple(json.loads(line))
+        return tuple(next(csv.reader([line], delimiter="\t" if form == "tsv" else ","), []))
+    except (FileError, OSError, ValueError, TypeError, RecursionError, csv.Error):
+        return ()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return ()

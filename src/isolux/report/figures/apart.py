@@ -1,0 +1,101 @@
+"""Figures drawn in a process of their own, so that its end is not that of the audit."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from isolux.vocabulary.errors import DrawingError
+
+__all__ = ["addresses_are_limited", "draw_apart", "end_renderer"]
+
+_RENDERER = Path(__file__).with_name("renderer.py")
+_renderers: list[subprocess.Popen[str]] = []
+
+
+def addresses_are_limited() -> bool:
+    """Tell whether this process may not reserve as many addresses as it likes (``ulimit -v``)."""
+    return _limit_kib() is not None
+
+
+def draw_apart(spec: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    """Draw a Vega-Lite chart in the renderer's process, which stays for the next one.
+
+    Raises
+    ------
+    DrawingError
+        The process ended, as it does where it may not reserve enough addresses.
+    """
+    process = _renderer()
+    assert process.stdin is not None  # noqa: S101 - both are pipes, see _renderer
+    assert process.stdout is not None  # noqa: S101
+    try:
+        process.stdin.write(json.dumps({"spec": spec, "config": config}) + "\n")
+        process.stdin.flush()
+        answer = process.stdout.readline()
+    except OSError:
+        answer = ""
+    if not answer:
+        raise _ended(process)
+    told = json.loads(answer)
+    if "error" in told:
+        raise RuntimeError(told["error"])
+    return str(told["svg"])
+
+
+def _renderer() -> subprocess.Popen[str]:
+    if not _renderers or _renderers[-1].poll() is not None:
+        _renderers[:] = [
+            subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, str(_RENDERER)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                encoding="utf-8",
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        ]
+    return _renderers[-1]
+
+
+def end_renderer() -> None:
+    """End the renderer's process, if there is one; the next figure starts another."""
+    while _renderers:
+        process = _renderers.pop()
+        process.kill()
+        with suppress(OSError):
+            process.communicate()
+
+
+atexit.register(end_renderer)
+
+
+def _ended(process: subprocess.Popen[str]) -> DrawingError:
+    code = process.wait()
+    end_renderer()
+    how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
+    limit = _limit_kib()
+    allowed = "" if limit is None else f", under a limit of {limit:,} KiB of addresses"
+    return DrawingError(
+        "the report's figures cannot be drawn",
+        expected="some 50 GiB of addresses, which are no memory, for the figures' engine",
+        found=f"its process ended {how}{allowed}",
+        hint="raise the limit (ulimit -v)",
+    )
+
+
+def _limit_kib() -> int | None:
+    try:
+        import resource
+    except ImportError:  # pragma: no cover - Windows
+        return None
+    soft = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if soft == resource.RLIM_INFINITY else soft // 1024

@@ -1,0 +1,79 @@
+"""What an audit cannot say, for each run in particular.
+
+Wording follows fairlearn's guide for contributors: an audit measures disparities, it never
+certifies their absence, and says whose labels it used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isolux.report.document import AttributeSection, Audited
+from isolux.report.wording import brief, count, listed
+
+__all__ = ["limits_of"]
+
+MEASURES = (
+    "It measures the disparities it was asked to look at, on these people, with these labels. "
+    "Other people, other images and other uses of the model may differ."
+)
+NOT_FOUND = (
+    "“No difference found” means that this much data did not show one. It is not evidence that "
+    "there is none; the smallest detectable difference says how much could be missed."
+)
+NO_CAUSE = (
+    "It describes where scores differ. It does not say why, nor whether the labels, the images, "
+    "the model or the sampling is the cause, nor what harm follows in use."
+)
+COARSE = "Group names are the dataset’s. They are coarse, and people within one group differ."
+_TITLE = 100  # characters of an attribute's title in a sentence
+
+
+def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[str, ...]:
+    """List what the audit cannot say, for this run in particular."""
+    asked = listed([brief(s.title, _TITLE) for s in sections])
+    looked = (
+        "A model may serve people differently along lines that were not recorded."
+        if not sections
+        else f"It looked at these attributes and no others: {asked}. A model may serve people "
+        "differently along lines that were not recorded."
+    )
+    told = [MEASURES, looked, NOT_FOUND, NO_CAUSE, _whose_labels(audited), COARSE]
+    small = sum(s.verdict.n_groups - s.verdict.n_judged for s in sections)
+    if small:
+        told.append(
+            f"{count(small)} group{'s' if small > 1 else ''} had too little data to judge. These "
+            "may be the people for whom the model does worst; their absence here is no good news."
+        )
+    if audited.cluster is None:
+        told.append(
+            "Rows were taken as independent, because no cluster column was named. If several rows "
+            "show one person, the intervals are too narrow and the p-values too small."
+        )
+    if any(s.verdict.outcome == "differ" for s in sections):
+        told.append(
+            "The pairs that it names were picked because they lie farthest apart, so their gaps "
+            "run large; another sample would likely show smaller ones."
+        )
+    told.append("It is a measurement with its uncertainty, and no certificate of any kind.")
+    return tuple(told)
+
+
+def _whose_labels(audited: Audited) -> str:
+    judgement = audited.judgement.strip()
+    if judgement == "perceived":
+        return (
+            "The groups are as perceived by annotators: how people look to others, which need "
+            "not be how they describe themselves."
+        )
+    if judgement == "self-reported":
+        return "The groups are as people reported themselves, with the choices they were given."
+    if judgement == "inferred":
+        return (
+            "The groups were inferred by a model, whose own errors may differ between groups "
+            "and can both hide and feign disparities."
+        )
+    return (
+        f"Whose judgement the groups are: {judgement or 'not recorded'}. Where others judged how "
+        "people look, that need not be how they describe themselves."
+    )

@@ -1,0 +1,279 @@
+"""Which counts may be published: none of a small group, and none that gives one away.
+
+Primary suppression hides every count below a minimum. The others can give it back: everyone less
+the other groups, a group less its intersections, a class less the other classes. Those sums are
+equations over the hidden counts; complementary suppression hides more, the smallest first, until no
+small count follows from what is published. The method is that of statistical offices' cell
+suppression (Hundepool et al. 2012, Statistical Disclosure Control, chapter 4), solved greedily.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+__all__ = ["Cell", "hidden_cells"]
+
+Cell = tuple[tuple[str, ...], tuple[str, ...], str | None]
+"""Attributes in alphabetical order, a value of each, and a class; of no attribute: everyone."""
+
+_LINE = ("model", "task", "metric", "threshold")
+_TINY = 1e-9
+_REST = "\0"  # begins the class of those who are left over: no file holds such a class
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """``parent`` is the sum of ``children``, and of ``rest`` who are in none of them."""
+
+    parent: Cell
+    children: tuple[Cell, ...]
+    rest: Cell | None
+
+    @property
+    def terms(self) -> tuple[Cell, ...]:
+        return (self.parent, *self.children, *(() if self.rest is None else (self.rest,)))
+
+
+@dataclass(slots=True)
+class _Table:
+    """One line's counts and the sums among them; ``unpublished`` are never printed anywhere."""
+
+    counts: dict[Cell, int]
+    unpublished: set[Cell] = field(default_factory=set)
+    sums: list[_Sum] = field(default_factory=list)
+
+
+def hidden_cells(group_metrics: pl.DataFrame, minimum: int) -> set[Cell]:
+    """Choose what must not be published.
+
+    Parameters
+    ----------
+    group_metrics : polars.DataFrame
+        Table ``group_metrics``; of one or several models, metrics, classes and thresholds.
+    minimum : int
+        A group of fewer units, or a class of fewer in a group, is small: 2 or more.
+
+    Returns
+    -------
+    set of Cell
+        Small ones, and those that protect them. A cell is hidden in every metric, as counts of two
+        metrics may differ by a third one's.
+
+    Notes
+    -----
+    Whoever attacks is taken to know that each person has one value of an attribute and one class,
+    and every published count. Small counts are not uniquely determined then, and the hidden counts
+    that sum to a published one come to ``minimum`` at least.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"model": "m", "task": "t", "metric": "a", "threshold": 0.5,
+    ...     "label": [None] * 4, "attribute": [None, "race", "race", "race"],
+    ...     "values": [[], ["A"], ["B"], ["C"]], "n_units": [103, 3, 40, 60]},
+    ...     schema_overrides={"label": pl.String})
+    >>> sorted(values for _, values, _ in hidden_cells(table, 10))
+    [('A',), ('B',)]
+    """
+    tables = _tables(group_metrics)
+    hidden = {c for t in tables for c, n in t.counts.items() if 0 <= n < minimum}
+    while True:
+        before = len(hidden)
+        hidden |= _of_hidden_groups(tables, hidden)
+        for table in tables:
+            _protect_sums(table, hidden, minimum)
+        if len(hidden) == before and not any(_protect_solved(t, hidden, minimum) for t in tables):
+            return hidden - {cell for table in tables for cell in table.unpublished}
+
+
+def _of_hidden_groups(tables: Iterable[_Table], hidden: set[Cell]) -> set[Cell]:
+    """Hide the classes of a hidden group: they sum to it."""
+    return {
+        cell
+        for table in tables
+        for cell in table.counts
+        if cell[2] is not None and cell[0] and (cell[0], cell[1], None) in hidden
+    }
+
+
+def _protect_sums(table: _Table, hidden: set[Cell], minimum: int) -> None:
+    """Hide the smallest others until no sum holds a small count alone, or nearly so."""
+    for total in table.sums:
+        unseen = [cell for cell in total.terms if _is_hidden(cell, table, hidden)]
+        if not any(0 <= table.counts[cell] < minimum for cell in unseen):
+            continue
+        shown = _shown(total, table, hidden)
+        while shown and _is_close(total, unseen, table, hidden, minimum):
+            unseen.append(shown.pop(0))
+            hidden.add(unseen[-1])
+
+
+def _is_close(
+    total: _Sum, unseen: list[Cell], table: _Table, hidden: set[Cell], minimum: int
+) -> bool:
+    if len(unseen) < 2:
+        return True
+    open_parent = not _is_hidden(total.parent, table, hidden)
+    return open_parent and sum(table.counts[cell] for cell in unseen) < minimum
+
+
+def _protect_solved(table: _Table, hidden: set[Cell], minimum: int) -> bool:
+    """Hide one more where a small count still follows from several sums together."""
+    for cells, sums in _connected(table, hidden):
+        solved = _solved(cells, sums)
+        small = [cell for cell in solved if 0 <= table.counts[cell] < minimum]
+        if not small:
+            continue
+        # One of the sums that together give it away: the smallest shown count in any of them.
+        near = [s for s in sums if set(s.terms) & set(solved)] or sums
+        shown = [cell for total in near for cell in _shown(total, table, hidden)]
+        shown = shown or [cell for total in sums for cell in _shown(total, table, hidden)]
+        if shown:
+            hidden.add(min(shown, key=lambda cell: (table.counts[cell], str(cell))))
+            return True
+    return False
+
+
+def _shown(total: _Sum, table: _Table, hidden: set[Cell]) -> list[Cell]:
+    """List what a sum shows and may hide, the smallest first; everyone's count always stands."""
+    cells = [c for c in total.terms if not _is_hidden(c, table, hidden) and (c[0] or c[2])]
+    return sorted(cells, key=lambda cell: (cell == total.parent, table.counts[cell], str(cell)))
+
+
+def _is_hidden(cell: Cell, table: _Table, hidden: set[Cell]) -> bool:
+    return cell in hidden or cell in table.unpublished
+
+
+def _connected(table: _Table, hidden: set[Cell]) -> Iterator[tuple[list[Cell], list[_Sum]]]:
+    """Part the hidden cells into those that share sums, with these."""
+    owner: dict[Cell, Cell] = {}
+
+    def root(cell: Cell) -> Cell:
+        while owner.setdefault(cell, cell) != cell:
+            owner[cell] = owner[owner[cell]]
+            cell = owner[cell]
+        return cell
+
+    unseen = [[c for c in s.terms if _is_hidden(c, table, hidden)] for s in table.sums]
+    for cells in unseen:
+        for one, other in pairwise(cells):
+            owner[root(one)] = root(other)
+    parts: dict[Cell, tuple[dict[Cell, None], list[_Sum]]] = {}
+    for total, cells in zip(table.sums, unseen, strict=True):
+        if cells:
+            known, sums = parts.setdefault(root(cells[0]), ({}, []))
+            known.update(dict.fromkeys(cells))
+            sums.append(total)
+    for known, sums in parts.values():
+        yield list(known), sums
+
+
+def _solved(cells: list[Cell], sums: list[_Sum]) -> list[Cell]:
+    """Name the cells that the sums determine: those in which no solution differs from another."""
+    place = {cell: at for at, cell in enumerate(cells)}
+    equations = np.zeros((len(sums), len(cells)))
+    for row, total in enumerate(sums):
+        for cell in total.terms:
+            if cell in place:
+                equations[row, place[cell]] += -1.0 if cell == total.parent else 1.0
+    _, values, right = np.linalg.svd(equations, full_matrices=True)
+    rank = int((values > _TINY * max(1.0, values.max(initial=0.0))).sum())
+    free = np.abs(right[rank:]).max(axis=0, initial=0.0)
+    return [cell for cell, moves in zip(cells, free, strict=True) if moves < 1e-7]
+
+
+def _tables(group_metrics: pl.DataFrame) -> list[_Table]:
+    """Make one table of counts of each line; lines with equal counts are one."""
+    columns = [name for name in _LINE if name in group_metrics.columns]
+    plain = group_metrics.filter(pl.col("label").is_null())
+    groups = _counts(plain)  # of whichever metric: a class's people are some of its group's
+    found: dict[frozenset[tuple[Cell, int]], _Table] = {}
+    for _, part in group_metrics.group_by(columns, maintain_order=True):
+        counts = {**groups, **_counts(part)}
+        known = frozenset(counts.items())
+        if known not in found:
+            found[known] = _with_sums(_Table(dict(counts)))
+    return list(found.values())
+
+
+def _counts(rows: pl.DataFrame) -> dict[Cell, int]:
+    counts: dict[Cell, int] = {}
+    named = rows.select("attribute", "values", "label", "n_units").iter_rows()
+    for attribute, values, label, n in named:
+        cell = _cell(attribute, values, label)
+        counts[cell] = max(counts.get(cell, 0), int(n or 0))
+    return counts
+
+
+def _cell(attribute: str | None, values: Iterable[str | None], label: str | None) -> Cell:
+    if attribute is None:
+        return (), (), label
+    names = attribute.split("*")
+    held = [str(value) for value in values]
+    if len(names) != len(held):  # an attribute with a star in its own name
+        return (attribute,), (" × ".join(held),), label
+    ordered = sorted(zip(names, held, strict=True))
+    return tuple(name for name, _ in ordered), tuple(value for _, value in ordered), label
+
+
+def _with_sums(table: _Table) -> _Table:
+    """Add the sums: over the values of one attribute, and over classes; with cells not printed."""
+    sets = {cell[0] for cell in table.counts}
+    pending = sorted(sets, key=len, reverse=True)
+    while pending:
+        names = pending.pop(0)
+        for left_out in range(len(names)):
+            above = names[:left_out] + names[left_out + 1 :]
+            if above not in sets:
+                sets.add(above)
+                pending = sorted([*pending, above], key=len, reverse=True)
+            _add_sums(table, names, left_out)
+    by_group: dict[Cell, list[Cell]] = {}
+    for cell in [c for c in table.counts if c[2] is not None and not _is_rest(c)]:
+        by_group.setdefault((cell[0], cell[1], None), []).append(cell)
+    for parent, children in by_group.items():
+        _add_sum(table, parent, children)
+        for child in children:  # who is of another class: some metrics count those
+            _add_sum(table, parent, [child], others=True)
+    return table
+
+
+def _add_sums(table: _Table, names: tuple[str, ...], left_out: int) -> None:
+    parts: dict[Cell, list[Cell]] = {}
+    for cell in [c for c in table.counts if c[0] == names and not _is_rest(c)]:
+        values = cell[1][:left_out] + cell[1][left_out + 1 :]
+        parent = (names[:left_out] + names[left_out + 1 :], values, cell[2])
+        parts.setdefault(parent, []).append(cell)
+    for parent, children in parts.items():
+        _add_sum(table, parent, children)
+
+
+def _add_sum(table: _Table, parent: Cell, children: list[Cell], *, others: bool = False) -> None:
+    """Add a sum; ``others``: that none are left over is a count too, of whom no one is shown."""
+    within = sum(table.counts[cell] for cell in children)
+    if parent not in table.counts:  # not printed, but a sum that several others share
+        table.counts[parent] = within
+        table.unpublished.add(parent)
+    over = table.counts[parent] - within
+    if over < 0:
+        return  # people with several values: their groups sum to no one's count
+    rest: Cell | None = None
+    if over or others:  # people of unknown value are in no group: they are one that is not printed
+        rest = (*parent[:2], f"{_REST}{children if len(children) == 1 else children[0][0]}{parent}")
+        table.counts[rest] = over
+        table.unpublished.add(rest)
+    table.sums.append(_Sum(parent, tuple(children), rest))
+
+
+def _is_rest(cell: Cell) -> bool:
+    return cell[2] is not None and cell[2].startswith(_REST)
+
+
+def published(rows: pl.DataFrame, hidden: Mapping[Cell, object] | set[Cell]) -> pl.Series:
+    """Tell for each row of ``group_metrics`` whether it may be published."""
+    named = rows.select("attribute", "values", "label").iter_rows()
+    return pl.Series([_cell(*row) not in hidden for row in named], dtype=pl.Boolean)

@@ -1,0 +1,161 @@
+"""A run that may leave the house: nothing in it about groups of a few people.
+
+The report of a run is made for those who audit: it counts every group, of one person too. What is
+published must not tell one person's truth. ``report/suppression.py`` chooses what to hide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from isolux.report.suppression import hidden_cells, published
+from isolux.verbs.explain import explain_run
+from isolux.vocabulary.containers import Dataset, Run
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.tables import FINDINGS, INSTANCES
+
+__all__ = ["publish", "without_small_groups"]
+
+_NUMBER = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3})*|\d+)(?![\w%]|[.,]\d| %)")
+_TELLING = ("analyses", "explained", "protocol", "planted")
+
+
+def publish(run: Run, minimum: int) -> Run:
+    """Leave out what tells of groups of fewer than ``minimum`` people.
+
+    Parameters
+    ----------
+    run : Run
+        A finished run, or a comparison of two.
+    minimum : int
+        2 or more.
+
+    Returns
+    -------
+    Run
+        ``group_metrics`` and ``disparities`` without small groups, and without those from which a
+        small one could be reckoned; findings made anew from them. No scores, attributes or
+        evidence: those are of single people. No tables of analyses and protocols, and no note that
+        names a number below ``minimum``: they count groups of their own. A note says what is not
+        shown.
+
+    Raises
+    ------
+    SpecError
+        A minimum below 2, or fewer people in all.
+
+    Examples
+    --------
+    >>> from isolux.verbs.audit import audit
+    >>> who = pl.DataFrame({"unit_id": [str(i) for i in range(400)],
+    ...                     "light": ["dusk"] * 3 + ["day", "night"] * 198 + ["day"]})
+    >>> found = audit(who.select("unit_id", value=pl.lit(1.0)), who, by="light", replicates=100)
+    >>> publish(found.run, 10).group_metrics.select("group", "n_units").rows()
+    [('everyone', 400), ('day', 199)]
+    """
+    _refuse(run, minimum)
+    hidden = hidden_cells(run.group_metrics, minimum)
+    kept = published(run.group_metrics, hidden)
+    groups, gone = run.group_metrics.filter(kept), run.group_metrics.filter(~kept)
+    withheld = gone.select("attribute", "group").unique().height
+    record = {key: value for key, value in run.record.items() if key not in _TELLING}
+    lost = [key for key in _TELLING if run.record.get(key)]
+    for key in ("notes", "warnings"):
+        record[key] = [note for note in record.get(key) or () if not _counts_few(note, minimum)]
+    cut = replace(
+        run,
+        record=record,
+        scores=run.scores.clear(),
+        attributes=run.attributes.clear(),
+        evidence={},
+        group_metrics=groups,
+        disparities=_disparities(run.disparities, gone),
+        findings=FINDINGS.empty(),
+    )
+    cut = explain_run(cut, ["model_changes" if "models" in record else "group_gaps"])
+    notes = [_said(minimum, withheld, lost), *cut.record.get("notes", [])]
+    return replace(cut, record={**cut.record, "notes": notes, "publish_min": minimum})
+
+
+def without_small_groups(dataset: Dataset, minimum: int) -> Dataset:
+    """Withhold the attributes of people who are alike with fewer than ``minimum`` in all of them.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    minimum : int
+        2 or more.
+
+    Returns
+    -------
+    Dataset
+        Everyone stays. Values that fewer than ``minimum`` people have are withheld; then all
+        attributes of people whose combination of the others fewer have (k-anonymity).
+    """
+    if minimum < 2:
+        raise _too_low(minimum)
+    rows = dataset.instance_attributes()
+    few = rows.group_by("attribute", "value").agg(n=pl.col("unit_id").n_unique())
+    few = few.filter(pl.col("n") < minimum).select("attribute", "value")
+    rows = rows.join(few, on=["attribute", "value"], how="anti", nulls_equal=True)
+    alike = (
+        rows.sort("attribute", "value")
+        .group_by("unit_id", maintain_order=True)
+        .agg(kind=pl.concat_str("attribute", pl.lit("\0"), pl.col("value").fill_null("")))
+    )
+    several = alike.with_columns(n=pl.len().over("kind")).filter(pl.col("n") >= minimum)["unit_id"]
+    rows = rows.filter(pl.col("unit_id").is_in(several.implode()))
+    people = INSTANCES.conform(dataset.instances)
+    n = people.height - several.n_unique()
+    note = f"Attributes of {n:,} people are withheld: fewer than {minimum} people share them."
+    return replace(dataset, attributes=rows, notes=(*dataset.notes, note))
+
+
+def _refuse(run: Run, minimum: int) -> None:
+    if minimum < 2:
+        raise _too_low(minimum)
+    everyone = run.group_metrics.filter(pl.col("attribute").is_null() & pl.col("label").is_null())
+    n = everyone["n_units"].min() if everyone.height else None
+    if isinstance(n, int) and n < minimum:
+        raise SpecError(
+            "there are too few people to publish anything about them",
+            expected=f"{minimum} or more, as --publish-min asks",
+            found=str(n),
+        )
+
+
+def _too_low(minimum: int) -> SpecError:
+    return SpecError(
+        "--publish-min is too small", expected="2 or more people", found=str(minimum)
+    )  # fmt: skip
+
+
+def _disparities(table: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
+    """Keep comparisons of two groups that are shown, and whole attributes that are shown whole."""
+    key = ["attribute", "label"]
+    few = gone.select(*key, "group").unique()
+    kept = table.with_row_index("_row")
+    touched = kept.join(few.select(key).unique(), on=key, how="semi", nulls_equal=True)
+    lost = [touched.filter(pl.col("group_a").is_null() | pl.col("group_b").is_null())]
+    for side in ("group_a", "group_b"):
+        named = few.rename({"group": side})
+        lost.append(kept.join(named, on=[*key, side], how="semi", nulls_equal=True))
+    rows = pl.concat([part.select("_row") for part in lost])["_row"].unique()
+    return kept.filter(~pl.col("_row").is_in(rows.implode())).drop("_row")
+
+
+def _counts_few(note: str, minimum: int) -> bool:
+    return any(int(n.replace(",", "")) < minimum for n in _NUMBER.findall(note))
+
+
+def _said(minimum: int, withheld: int, lost: Sequence[str]) -> str:
+    groups = "1 group is" if withheld == 1 else f"{withheld or 'No'} groups are"
+    said = (
+        f"Made to be published: {groups} not shown, as they have fewer than {minimum} people or "
+        "as a smaller group could be reckoned from them."
+    )
+    return said + (" Tables of analyses and protocols are left out." if lost else "")

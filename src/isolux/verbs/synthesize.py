@@ -1,0 +1,80 @@
+"""``isolux.synthesize``: a synthetic world's files, written by the package isolux-worlds."""
+
+from __future__ import annotations
+
+import importlib
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["synthesize", "worlds_missing"]
+
+_GROUP = "isolux.commands"
+_NAME = "synthesize"
+
+
+def synthesize(
+    world: str | Path,
+    *,
+    out: str | Path,
+    layout: str = "facet",
+    seed: int | None = None,
+    households: int | None = None,
+    pixels: bool = True,
+    overwrite: bool = False,
+) -> Any:
+    """Write people who never lived, models that judged them, and how wrong those truly are.
+
+    Parameters
+    ----------
+    world : str or Path
+        A preset (`isolux synthesize` lists them), or a YAML file of your own.
+    out : str or Path
+        The directory to write.
+    layout : str
+        Whose files: facet, fhibe, coco, bdd100k or dollarstreet.
+    seed : int, optional
+        The same seed draws the same people; default: the world's.
+    households : int, optional
+        How many homes, instead of the world's own number.
+    pixels : bool
+        Paint the pictures; without them there are annotations alone.
+    overwrite : bool
+        Replace a world that was written there.
+
+    Returns
+    -------
+    isolux_worlds.synthesis.Synthesized
+        ``.world`` (people, photos, answers), ``.notes``, ``.seconds``.
+
+    Raises
+    ------
+    SpecError
+        isolux-worlds is not installed; or a setting that it does not take.
+
+    Examples
+    --------
+    >>> import isolux, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:  # doctest: +SKIP
+    ...     isolux.synthesize("fair", out=f"{folder}/fair", pixels=False, households=20)
+    """
+    found = {point.name: point for point in entry_points(group=_GROUP)}
+    if _NAME not in found:
+        raise worlds_missing("isolux.synthesize")
+    command = importlib.import_module(found[_NAME].module)
+    return command.written(
+        world, out=Path(out), layout=layout, seed=seed, households=households, pixels=pixels,
+        overwrite=overwrite,
+    )  # fmt: skip
+
+
+def worlds_missing(what: str) -> SpecError:
+    """Say that something comes with isolux-worlds, which is not installed."""
+    return SpecError(
+        f"`{what}` comes with the package isolux-worlds",
+        expected="isolux-worlds installed",
+        found="not installed",
+        hint="`pip install ./worlds` in the repository",
+    )

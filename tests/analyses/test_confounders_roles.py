@@ -1,0 +1,174 @@
+"""Roles of explanatory attributes: what sentences may say, what is found, what is refused."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from isolux.analyses import confounders
+from isolux.verbs.explain import explain_run
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from tests.analyses._confounded import attributes, run_of
+from tests.laws._causes import run_of as world
+
+CAUSAL = ("explain", "because", "cause of", "due to", "would narrow")
+
+
+def equal_mix(run, **settings):
+    """Return the finding of the gap at an equal mix, and its row of the table."""
+    found = confounders.explain(run, explanatory=["light"], replicates=199, **settings)
+    (row,) = found.findings.filter(reference="keiding-clayton-2014").to_dicts()
+    (table,) = (t for caption, t in found.tables.items() if caption.startswith("Gaps"))
+    return row, table.row(0, named=True), found
+
+
+@pytest.fixture(scope="module")
+def collider():
+    return world("collider", 3)
+
+
+@pytest.fixture(scope="module")
+def masked():
+    return world("masked", 3)
+
+
+def test_a_collider_of_unknown_role_is_no_finding(collider):
+    row, table, found = equal_mix(collider)
+    # The gap at an equal mix is there, sure, and of the kind that was claimed before roles.
+    assert row["effect"] < -0.08
+    assert table["p_adjusted"] <= 0.05
+    assert row["p_adjusted"] > 0.05
+    assert row["claim"].startswith("No finding of a gap, since none is shown as it stands")
+    assert "it makes one of nothing" in row["claim"]
+    assert "--role light=... (before, mediator or after)" in row["claim"]
+    assert table["role"] == "unknown"
+    for claim in found.findings["claim"]:
+        assert not any(word in claim for word in CAUSAL if word != "explain"), claim
+    assert "agrees" not in row["claim"]
+
+
+def test_a_masked_gap_is_found_where_light_came_before(masked):
+    unknown, _, _ = equal_mix(masked)
+    assert unknown["p_adjusted"] > 0.05
+    row, table, _ = equal_mix(masked, roles={"light": "before"})
+    assert row["p_adjusted"] == table["p_adjusted"] <= 0.05
+    assert "13.3 points higher" in row["claim"]
+    assert "Light was said to come before tone and accuracy." in row["claim"]
+    assert "A logistic regression agrees" in row["claim"]
+    assert "would have to explain 12 % of what is left of both the scores' variance" in row["claim"]
+    assert "6.8 % to bring the 95 % interval to 0; light explains 7.2 % and 25 %" in row["claim"]
+    assert 0 < table["robustness of the interval"] < table["robustness"] < 1
+
+
+def test_a_mediator_is_a_part_of_the_gap():
+    row, _, found = equal_mix(world("mediated", 3), roles={"light": "mediator"})
+    first = found.findings.filter(reference="icon2")["claim"].item()
+    assert "probable part of how the differences come about" in first
+    assert "the gap as it stands is the whole, this the part that takes another way" in row["claim"]
+
+
+def test_an_unknown_role_says_what_goes_with_what():
+    run = world("mediated", 3)
+    _, _, found = equal_mix(run)
+    first = found.findings.filter(reference="icon2")["claim"].item()
+    assert "the differences go with light, whose role is not known" in first
+    assert not any(word in first for word in CAUSAL), first
+    before = equal_mix(run, roles={"light": "before"})[2].findings["claim"][0]
+    assert "light is a probable explanation of the differences" in before
+    assert "would narrow the gap" in before
+
+
+def test_what_came_after_is_never_held_alike(collider):
+    with pytest.raises(SpecError, match=r"(?s)make a gap of tone where.*given the role 'after'"):
+        equal_mix(collider, roles={"light": "after"})
+    row, table, _ = equal_mix(collider, roles={"light": "after"}, adjust_after=True)
+    assert (row["p_adjusted"], row["status"]) == (None, "boundary")
+    assert "This is no gap of the model." in row["claim"]
+    assert table["robustness"] is None
+
+
+def test_what_came_after_is_left_out_where_nobody_asked_for_it(masked):
+    n = masked.scores.height
+    more = attributes(stored=["yes", "no"] * (n // 2))
+    run = run_of(
+        masked.scores["value"].to_list(), pl.concat([masked.attributes, more]), metric="accuracy",
+        task="classification",
+    )  # fmt: skip
+    found = confounders.explain(run, roles={"light": "before", "stored": "after"})
+    (gaps,) = (t for caption, t in found.tables.items() if caption.startswith("Gaps"))
+    assert gaps["equal mix of"].to_list() == ["light"]
+    assert any("stored is not held alike: stored was given the role" in n for n in found.notes)
+    with pytest.raises(SpecError, match="given the role 'after'"):
+        confounders.explain(run, roles={"stored": "after"})
+
+
+def test_a_graph_gives_roles_and_says_what_a_mix_does(masked, collider):
+    row, _, found = equal_mix(masked, dag="light -> tone, light -> score, tone -> score")
+    assert row["p_adjusted"] <= 0.05
+    assert "this mix blocks tone ← light → score; the back-door rule holds" in row["claim"]
+    assert any("rule holds at an equal mix of light" in note for note in found.notes)
+    with pytest.raises(SpecError, match=r"by the graph light follows from the score"):
+        equal_mix(collider, dag="tone -> light <- score")
+    hidden = "light -> tone, light -> score, (u) -> tone, (u) -> score"
+    row, table, found = equal_mix(masked, dag=hidden)
+    assert table["role"] == "unknown"
+    assert "leaves open tone ← (u) → score; the back-door rule does not hold" in row["claim"]
+    assert row["p_adjusted"] > 0.05
+    assert any("no set of up to three annotated" in note for note in found.notes)
+
+
+def test_a_mediator_with_a_hidden_cause_is_not_known(collider):
+    row, table, _ = equal_mix(collider, dag="tone -> light -> score, (u) -> light, (u) -> score")
+    assert table["role"] == "unknown"
+    assert (
+        "opens tone → light ← (u) → score; cuts, of the groups' own effect, tone → light"
+        in (row["claim"])
+    )
+
+
+def test_crossed_attributes_have_the_weakest_of_their_roles(masked):
+    n = masked.scores.height
+    more = attributes(size=["s", "l", "l", "s", "s"] * (n // 5), hat=["yes", "no"] * (n // 2))
+    run = run_of(
+        masked.scores["value"].to_list(), pl.concat([masked.attributes, more]), metric="accuracy",
+        task="classification",
+    )  # fmt: skip
+
+    def roles(**given):
+        found = confounders.explain(run, explanatory=["hat", "light", "size"], roles=given)
+        (gaps,) = (t for caption, t in found.tables.items() if caption.startswith("Gaps"))
+        return dict(gaps.select("equal mix of", "role").iter_rows())
+
+    assert roles(light="before")["hat*light*size"] == "unknown"
+    # Two that came before are crossed alone.
+    assert roles(light="before", size="before")["light*size"] == "before"
+    assert roles(light="before", size="before", hat="mediator")["light*size"] == "before"
+    assert roles(light="mediator", size="mediator", hat="before")["hat*light*size"] == "mediator"
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "text"),
+    [
+        ({"roles": {"colour": "before"}}, UnknownNameError, r"'colour'.*--role"),
+        ({"roles": {"tone": "before"}}, SpecError, r"cannot have a role beside itself"),
+        ({"roles": {"light": "collider"}}, SpecError,
+         r"'collider' is no role.*before, mediator, after or unknown.*a collider after"),
+        ({"dag": "light -> score -> tone -> light"}, SpecError, r"has a cycle"),
+        ({"dag": "colour -> score, tone -> score"}, UnknownNameError, r"'colour'.*confounders.dag"),
+        ({"dag": "light -> score"}, SpecError, r"none of the sensitive attributes"),
+        ({"dag": "tone -> light -> score", "roles": {"light": "before"}}, SpecError,
+         r"contradicts the graph.*expected: light: mediator.*found: light: before"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(masked, settings, error, text):
+    with pytest.raises(error, match=f"(?s){text}"):
+        confounders.explain(masked, explanatory=["light"], **settings)
+
+
+def test_roles_through_the_front_door(masked):
+    found = explain_run(masked, ["confounders"], ["roles={light: before}", "regression=no"])
+    assert found.findings.filter(analysis="confounders")["p_adjusted"].min() <= 0.05
+    with pytest.raises(SpecError, match=r"(?s)'collider' is no role.*found: light: collider"):
+        explain_run(masked, ["confounders"], ["roles={light: collider}"])
+    drawn = explain_run(masked, ["confounders"], ["dag=light->tone, light->score"])
+    assert "tone ← light → score" in "".join(drawn.findings["claim"])

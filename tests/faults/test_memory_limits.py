@@ -1,0 +1,56 @@
+"""Under a limit of addresses a command ends by name; a run's tables are safe without figures."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from isolux.io import run_directory
+from tests.faults._kills import Server, commands, prepare
+
+WHOLE = os.environ.get("ISOLUX_FAULTS") == "whole"
+GIB = (0.3, 0.6, 1.0, 1.25, 1.5, 2.0, 4.0, 8.0, 20.0, 40.0) if WHOLE else (0.5, 1.5, 40.0)
+PROGRAM = (
+    "import resource, sys\n"
+    "limit = int(float(sys.argv.pop(1)) * 2**30)\n"
+    "resource.setrlimit(resource.RLIMIT_AS, (limit, limit))\n"
+    "from isolux.cli import main\n"
+    "main()\n"
+)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems do not limit addresses")
+def test_a_limit_of_memory_is_named_and_spares_the_tables(tmp_path):
+    server = Server()
+    try:
+        (tmp_path / "out").mkdir()
+        prepare(tmp_path, server)
+    finally:
+        server.close()
+    for gib in GIB:
+        out = tmp_path / "out" / f"run-{gib}"
+        argv = [*commands(tmp_path)[0].argv[:-2], str(out)]
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, str(gib), *argv],
+            capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 2, (gib, done.stderr)
+        if gib < 1.25:
+            assert "there is not enough memory to start" in done.stderr
+            assert not out.exists()
+            continue
+        assert "the report's figures cannot be drawn" in done.stderr, (gib, done.stderr)
+        assert f"then `isolux report {out}` makes its page" in done.stderr
+        run = run_directory.load(out)
+        assert run.group_metrics.height > 0
+        assert not (out / "report.html").exists()
+    assert [p.name for p in (tmp_path / "out").iterdir() if p.name.startswith(".")] == []
+    mended = subprocess.run(
+        [sys.executable, "-c", "from isolux.cli import main; main()", "report", str(out)],
+        capture_output=True, check=False, timeout=120,
+    )  # fmt: skip
+    assert mended.returncode == 0
+    assert (out / "report.html").read_text().endswith("</html>")

@@ -1,0 +1,82 @@
+"""Worlds whose counts are alike and whose causes are not, through the analysis ``confounders``.
+
+In ``collider`` the light follows from the tone and from being right (a photo is kept dark where the
+tone is b or the answer was right, say by who selects what to store); tone and score have nothing to
+do with each other. In ``masked`` the light came first: people of tone b are photographed in good
+light more often, and are served worse at any light, by as much as hides it. In ``mediated`` all of
+the gap goes by way of light.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+import isolux
+from isolux.analyses import confounders
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Scores
+from isolux.vocabulary.tables import ATTRIBUTES, SCORES
+
+DARK_GIVEN = np.array([[0.85, 0.15], [0.5, 0.02]])
+"""Of the collider: P(dark | tone, right)."""
+
+
+def drawn(world, rng, subjects, photos):
+    """Draw tone (of a subject), light and score of every photo: arrays of ``[n]``."""
+    tone = np.repeat(rng.permutation(subjects) % 2, photos)
+    n = len(tone)
+    subject = np.repeat(rng.normal(0, 0.05, subjects), photos)
+    if world == "collider":
+        right = rng.random(n) < np.clip(0.8 + subject, 0, 1)
+        dark = rng.random(n) < DARK_GIVEN[tone, right.astype(int)]
+        return tone, dark, right
+    if world == "masked":
+        # At one light tone b is .15 worse; good light gives .3, and b has .5 more of it.
+        dark = rng.random(n) < np.where(tone == 1, 0.2, 0.7)
+        right = rng.random(n) < 0.9 - 0.15 * tone - 0.3 * dark + subject
+        return tone, dark, right
+    if world == "mediated":
+        dark = rng.random(n) < np.where(tone == 1, 0.7, 0.2)
+        right = rng.random(n) < 0.9 - 0.3 * dark + subject
+        return tone, dark, right
+    raise ValueError(world)
+
+
+def run_of(world, seed, *, subjects=120, photos=10, replicates=199):
+    """Draw a world and audit it by tone."""
+    tone, dark, right = drawn(world, np.random.default_rng(seed), subjects, photos)
+    n = len(tone)
+    ids = [f"p{i}" for i in range(n)]
+    units = pl.DataFrame(
+        {"model": "m", "task": "classification", "metric": "accuracy", "unit_kind": "instance",
+         "unit_id": ids, "cluster_id": [f"s{i // photos}" for i in range(n)],
+         "value": right.astype(float)}
+    )  # fmt: skip
+    rows = [
+        {"unit_kind": "instance", "unit_id": u, "attribute": name, "value": value}
+        for name, code, words in (("tone", tone, "ab"), ("light", dark, ("bright", "dark")))
+        for u, value in zip(ids, (words[int(c)] for c in code), strict=True)
+    ]
+    info = registry.task_info("classification")
+    scores = Scores(SCORES.conform(units), info, task="classification")
+    people = ATTRIBUTES.conform(pl.DataFrame(rows, infer_schema_length=None))
+    return isolux.audit(scores, people, by=("tone",), replicates=replicates, seed=seed).run
+
+
+def claimed(world, role, *, worlds, replicates, **settings):
+    """Count worlds in which a gap at an equal mix of light is found, by the role of light."""
+    found = named = 0
+    sizes = []
+    for seed in range(worlds):
+        run = run_of(world, 50_000 + seed, replicates=replicates, **settings)
+        roles = {} if role == "unknown" else {"light": role}
+        told = confounders.explain(run, explanatory=("light",), roles=roles, regression=False)
+        (gap,) = told.findings.filter(reference="keiding-clayton-2014").to_dicts()
+        found += gap["p_adjusted"] is not None and gap["p_adjusted"] <= 0.05
+        named += "no finding of a gap" in gap["claim"].lower()
+        sizes.append(gap["effect"] if gap["group_a"] == "b" else -gap["effect"])
+    return {
+        "world": world, "role of light": role, "gap at an equal mix": float(np.mean(sizes)),
+        "a gap is found, %": found / worlds, "said to be none, %": named / worlds,
+    }  # fmt: skip

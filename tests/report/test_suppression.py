@@ -1,0 +1,89 @@
+"""No small count is published, and none can be reckoned from what is."""
+
+from __future__ import annotations
+
+import os
+
+import polars as pl
+import pytest
+
+from isolux.report.suppression import hidden_cells, published
+from tests.report._attack import counted, random_people, recovered
+
+RUNS = 200
+BOUNDS = 10_000 if os.environ.get("ISOLUX_FAULTS") == "whole" else 1
+"""Hidden counts of each run whose ranges are solved for too: the slow part."""
+
+
+def small(rows: pl.DataFrame, minimum: int) -> pl.DataFrame:
+    return rows.filter(pl.col("n_units") < minimum)
+
+
+def test_an_attack_recovers_no_small_count_of_200_published_runs():
+    attacked = shown_rows = 0
+    for seed in range(RUNS):
+        people, names = random_people(seed)
+        rows = counted(people, names, seed)
+        minimum = (3, 5, 10, 20)[seed % 4]
+        kept = published(rows, hidden_cells(rows, minimum))
+        shown, hidden = rows.filter(kept), small(rows.filter(~kept), minimum)
+        assert small(shown, minimum).is_empty()
+        found = recovered(shown, hidden, people, names, BOUNDS)
+        assert found == [], (seed, minimum)
+        attacked += hidden.height
+        shown_rows += shown.height
+    assert attacked > 4_000  # else there was nothing to recover
+    assert shown_rows > 3_000  # nor is all hidden
+
+
+def test_the_attack_works_where_small_groups_alone_are_hidden():
+    lost = 0
+    for seed in range(20):
+        people, names = random_people(seed)
+        rows = counted(people, names, seed)
+        hidden = small(rows, 10)
+        lost += len(recovered(rows.filter(pl.col("n_units") >= 10), hidden, people, names, 0))
+    assert lost > 50
+
+
+def table(**groups: int) -> pl.DataFrame:
+    """Make the rows of one attribute, ``race``, and of everyone."""
+    rows = [(None, [], sum(groups.values())), *(("race", [k], n) for k, n in groups.items())]
+    schema = {"attribute": pl.String, "values": pl.List(pl.String), "n_units": pl.Int64}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return frame.with_columns(
+        model=pl.lit("m"), task=pl.lit("t"), metric=pl.lit("a"),
+        threshold=pl.lit(None, pl.Float64), label=pl.lit(None, pl.String),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("groups", "hidden"),
+    [
+        ({"A": 40, "B": 60}, set()),
+        ({"A": 9, "B": 40, "C": 60}, {"A", "B"}),  # 100 − 60 − 40 would give it
+        ({"A": 9, "B": 2, "C": 60}, {"A", "B"}),  # 11 together: at least 10
+        ({"A": 3, "B": 2, "C": 60, "D": 70}, {"A", "B", "C"}),  # 5 together would be few
+        ({"A": 9, "B": 60}, {"A", "B"}),
+        ({"A": 0, "B": 40, "C": 60}, {"A", "B"}),  # that there is no one is a count too
+    ],
+)
+def test_the_smallest_others_protect_a_small_group(groups, hidden):
+    found = hidden_cells(table(**groups), 10)
+    assert {values[0] for _, values, _ in found} == hidden
+
+
+def test_people_of_unknown_value_are_a_group_that_can_be_small():
+    rows = table(A=40, B=60)
+    rows = rows.with_columns(
+        n_units=pl.when(pl.col("attribute").is_null()).then(105).otherwise(pl.col("n_units"))
+    )
+    assert {values for _, values, _ in hidden_cells(rows, 10)} == {("A",)}
+
+
+def test_people_with_several_values_have_no_sum_to_protect():
+    rows = table(A=40, B=60, C=4)
+    rows = rows.with_columns(
+        n_units=pl.when(pl.col("attribute").is_null()).then(90).otherwise(pl.col("n_units"))
+    )
+    assert {values for _, values, _ in hidden_cells(rows, 10)} == {("C",)}

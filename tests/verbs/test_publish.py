@@ -1,0 +1,140 @@
+"""A published run tells nothing of small groups: in no table, no finding, no note, no page."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.report.html import render
+from isolux.report.summary import summarise
+from isolux.verbs.audit import audit
+from isolux.verbs.compare import compare
+from isolux.verbs.publish import publish, without_small_groups
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import DatasetInfo
+from tests.cli._run import isolux
+
+RACES = ["Aleut"] * 4 + ["Basque"] * 30 + ["Corsican"] * 90 + ["Dutch"] * 176
+
+
+def people(seed: int = 0) -> tuple[pl.DataFrame, pl.DataFrame]:
+    draw = np.random.default_rng(seed)
+    ids = [f"p{i}" for i in range(len(RACES))]
+    who = pl.DataFrame({"unit_id": ids, "race": RACES, "light": ["day", "dusk", "night"] * 100})
+    scored = pl.DataFrame({"unit_id": ids, "value": (draw.random(len(ids)) < 0.7) * 1.0})
+    return scored, who
+
+
+@pytest.fixture(scope="module")
+def found():
+    scored, who = people()
+    by = ["race", "light", "race*light"]
+    return audit(scored, who, by=by, replicates=100, min_units=1, min_clusters=1)
+
+
+def test_small_groups_and_one_that_gives_them_away_are_gone(found):
+    run = publish(found.run, 10)
+    kept = run.group_metrics.filter(attribute="race")["group"].to_list()
+    assert sorted(kept) == ["Corsican", "Dutch"]  # 300 − 90 − 176 is 34: Aleut and Basque together
+    assert run.group_metrics["n_units"].min() >= 10
+    named = {*run.disparities["group_a"], *run.disparities["group_b"]}
+    assert not any("Aleut" in str(name) or "Basque" in str(name) for name in named)
+    assert run.scores.is_empty()
+    assert run.attributes.is_empty()
+    assert run.evidence == {}
+
+
+def test_a_published_page_names_no_small_group(found):
+    page = render(summarise(publish(found.run, 10)))
+    whole = render(summarise(found.run))
+    assert "Aleut" in whole
+    assert "Aleut" not in page
+    assert "Basque" not in page
+    assert "Corsican" in page
+    assert "Made to be published" in page
+
+
+def test_findings_are_made_anew_from_what_is_shown(found):
+    run = publish(found.run, 10)
+    assert run.findings.height > 0
+    told = " ".join(run.findings["claim"])
+    assert "Corsican" in told or "day" in told
+    assert "Aleut" not in told
+
+
+def test_notes_that_count_a_few_people_are_left_out(found):
+    notes = ["3 people have no age.", "12 photos were read.", "Of 1,003 people 0.5 % are new."]
+    run = found.run
+    with_notes = {**run.record, "notes": notes, "protocol": {"tables": {}}, "explained": {"x": 1}}
+    cut = publish(type(run)(**{**_parts(run), "record": with_notes}), 10)
+    assert cut.record["notes"][1:] == notes[1:]
+    assert "protocol" not in cut.record
+    assert "Tables of analyses and protocols are left out." in cut.record["notes"][0]
+
+
+def _parts(run) -> dict[str, object]:
+    return {name: getattr(run, name) for name in run.__dataclass_fields__}
+
+
+def test_a_comparison_is_published_too():
+    (a, who), (b, _) = people(1), people(2)
+    settings = {"by": ["race"], "replicates": 100, "min_units": 1, "min_clusters": 1}
+    first = audit(a.with_columns(model=pl.lit("m1")), who, **settings)
+    second = audit(b.with_columns(model=pl.lit("m2")), who, **settings)
+    cut = publish(compare(first, second).run, 10)
+    assert set(cut.group_metrics["group"]) == {"everyone", "Corsican", "Dutch"}
+    assert set(cut.disparities["group_a"].drop_nulls()) <= {"everyone", "Corsican", "Dutch"}
+    assert not any("Aleut" in claim for claim in cut.findings["claim"])
+
+
+@pytest.mark.parametrize(("minimum", "says"), [(1, "too small"), (301, "too few people")])
+def test_a_minimum_that_cannot_be_is_refused(found, minimum, says):
+    with pytest.raises(SpecError, match=says):
+        publish(found.run, minimum)
+
+
+def test_an_export_withholds_what_few_people_share():
+    info = DatasetInfo(title="Made", summary="Synthetic.", references=())
+    ids = [str(i) for i in range(12)]
+    values = {"race": ["A"] * 9 + ["B"] * 3, "glasses": ["yes"] * 3 + ["no"] * 9}
+    rows = [("instance", ids[i], k, held[i]) for k, held in values.items() for i in range(12)]
+    names = ["unit_kind", "unit_id", "attribute", "value"]
+    dataset = Dataset(
+        "made", info, pl.DataFrame({"instance_id": ids, "image_id": ids}),
+        pl.DataFrame(rows, schema=names, orient="row"),
+    )  # fmt: skip
+    cut = without_small_groups(dataset, 4)
+    # Three with glasses and three of B are few: those values go. A without glasses are six; A
+    # alone are three again, and no glasses alone are three: theirs go too.
+    assert set(cut.attributes["unit_id"]) == set(ids[3:9])
+    assert cut.instances.height == 12
+    said = "Attributes of 6 people are withheld: fewer than 4 people share them."
+    assert cut.notes[-1] == said
+
+
+def test_the_commands_take_a_minimum(tmp_path, monkeypatch, capsys):
+    rows = "".join(f"{i},{race},x,{'xy'[i % 3 == 0]}\n" for i, race in enumerate(RACES))
+    (tmp_path / "people.csv").write_text(f"id,race,truth,answer\n{rows}")
+    monkeypatch.chdir(tmp_path)
+    done = isolux(
+        monkeypatch, capsys, "audit", "table:people.csv", "--target", "truth", "--predictions",
+        "people.csv", "--prediction-column", "answer", "--by", "race", "--out", "run",
+        "--replicates", "100", "--metric", "accuracy",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    done = isolux(monkeypatch, capsys, "report", "run", "--publish-min", "10", "--out", "page.html")
+    assert done.code == 0, done.err
+    page = Path("page.html").read_text()
+    assert "Aleut" not in page
+    assert "Aleut" in Path("run/report.html").read_text()
+    assert re.search(r"Made to be published: 2 groups are not shown", page)
+    refused = isolux(
+        monkeypatch, capsys, "report", "run", "--publish-min", "10", "--gallery", "3", "--images",
+        ".",
+    )  # fmt: skip
+    assert (refused.code, "a gallery shows single people" in refused.err) == (2, True)

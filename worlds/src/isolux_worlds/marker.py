@@ -1,0 +1,32 @@
+"""The file that says that people are synthetic, written into every folder of theirs.
+
+An audit looks for it (``isolux.people.synthetic``), so that its report never reads as one of real
+people, also where the data were copied away from the world that they belong to.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from isolux.people.synthetic import MARKER
+
+__all__ = ["write_marker"]
+
+_TEXT = (
+    "The people in this folder are synthetic: {made} drew them, and none of them exists.\n"
+    "Audits by isolux find this file and say so. Keep it with the data when you copy them.\n"
+)
+
+
+def write_marker(folder: Path, made: str) -> None:
+    """Write the marker into a folder; ``made`` is the command that drew the people.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     write_marker(Path(name), "`isolux demo`")
+    ...     sorted(path.name for path in Path(name).iterdir())
+    ['SYNTHETIC.txt']
+    """
+    (folder / MARKER).write_text(_TEXT.format(made=made), encoding="utf-8")
