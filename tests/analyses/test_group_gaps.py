@@ -335,7 +335,7 @@ def test_the_range_of_other_groups_is_not_lent_to_a_pair():
 
 def test_what_could_have_been_seen_may_be_unknown():
     told = claims(pair(p_adjusted=0.8, detectable=None))[0]
-    assert "How large a difference this audit could have seen is not known." in told
+    assert "No difference that is possible here could have been seen (power 0.8)." in told
 
 
 def test_a_difference_as_a_whole_without_a_pair():

@@ -6,10 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.disparity.family import standard_error_of_difference
+from isolux.disparity.detectable import least_detectable
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.stats.detectable import smallest_detectable
 from isolux.stats.intervals import Interval, difference_interval, log_ratio_interval
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import DISPARITIES, check
@@ -65,8 +64,8 @@ def test_ratios_and_their_logs_by_hand():
 def test_intervals_are_movers_of_the_groups_own():
     estimates, measured = _measured()
     row = _pairs(measured.table)["b", "a"]
-    drawn = estimates.replicates[[1, 2], 0]
-    rho = np.atleast_1d(np.corrcoef(drawn)[0, 1])
+    apart = measured.family.tested["g", 0].compared.pairs(np.array([2]), np.array([1]))
+    rho = apart.correlation(1.959964)
     a, b = (
         Interval(estimates.interval.low[[g], 0], estimates.interval.high[[g], 0]) for g in (1, 2)
     )
@@ -75,7 +74,7 @@ def test_intervals_are_movers_of_the_groups_own():
     logs = log_ratio_interval(np.array([0.5]), b, np.array([0.75]), a, rho)
     ratio = _pairs(measured.table, "ratio")["b", "a"]
     assert ratio["low"] == pytest.approx(np.exp(logs.low.item()))
-    assert row["method"] == "logit-t, MOVER"
+    assert row["method"] == "score, MOVER"
 
 
 def test_percentile_when_asked_for():
@@ -86,13 +85,22 @@ def test_percentile_when_asked_for():
     assert row["method"] == "percentile"
 
 
-def test_detectable_rests_on_the_standard_error_and_the_familys_critical_value():
-    estimates, measured = _measured()
-    se = standard_error_of_difference(estimates, 0, np.array([2]), np.array([1]))
-    least = smallest_detectable(se, measured.family.critical).item()
-    assert _pairs(measured.table)["b", "a"]["detectable"] == pytest.approx(least)
+def test_detectable_is_where_reach_and_power_add_up_to_it():
+    _, measured = _measured()
+    least = _pairs(measured.table)["b", "a"]["detectable"]
+    apart = measured.family.tested["g", 0].compared.pairs(np.array([2]), np.array([1]))
+    sure = least_detectable(apart, measured.family.critical, worse_is_lower=True, power=0.95)
+    even = least_detectable(apart, measured.family.critical, worse_is_lower=True, power=0.5)
+    assert even.item() < least < sure.item() < 1
     ratio = _pairs(measured.table, "ratio")["b", "a"]["detectable"]
-    assert 0 < ratio < 1, "for a ratio below 1 it is the largest one below 1"
+    assert ratio == pytest.approx(1 - least / 0.625), "beside the mean of .5 and .75"
+
+
+def test_what_nothing_could_have_detected_is_null():
+    # One of ten is right: nobody can be served 20 points worse than that.
+    groups, values = ["a"] * 20 + ["b"] * 20, ([1.0] + [0.0] * 9) * 4
+    row = _pairs(_measured(groups=groups, values=values)[1].table)
+    assert [r["detectable"] for r in row.values()] == [None]
 
 
 def test_each_group_is_held_against_everyone():
@@ -129,7 +137,7 @@ def test_a_value_of_zero_has_no_ratio():
     assert row["status"] == "undefined"
     assert "no ratio" in row["reason"]
     difference = _pairs(table)["a", "b"]
-    assert (difference["value"], difference["status"]) == (-0.5, "boundary")
+    assert (difference["value"], difference["status"]) == (-0.5, "ok")
     assert difference["high"] < 0
 
 

@@ -65,14 +65,20 @@ def test_the_standard_error_is_the_clusters_not_the_rows():
     # 40 subjects of five equal photos: the error of 40 observations, not of 200.
     values = np.repeat(np.arange(40) % 2, 5).astype(float)
     clusters = [f"s{k}" for k in np.repeat(np.arange(40), 5)]
-    spec = Comparing(replicates=20_000)
-    row = _rows(scored(values, clusters), members(g=["a"] * 200), spec).row(0, named=True)
-    assert row["standard_error"] == pytest.approx(np.sqrt(0.25 / 39), rel=0.02)
-    half = stats.t.ppf(0.975, 39) * row["standard_error"] / 0.25
-    assert (row["low"], row["high"]) == pytest.approx(
-        (1 / (1 + np.exp(half)), 1 / (1 + np.exp(-half)))
-    )
-    assert (row["method"], row["status"]) == ("logit-t", "ok")
+    row = _rows(scored(values, clusters), members(g=["a"] * 200)).row(0, named=True)
+    assert row["standard_error"] == pytest.approx(np.sqrt(0.25 / 39))
+    times = stats.t.ppf(0.975, 39) / stats.t.ppf(0.975, 199)
+    effect = 0.25 / 39 / (0.25 / 199) * times**2
+    ends = wilson(100, 200, design_effect=effect)
+    assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
+    assert (row["method"], row["status"]) == ("score", "ok")
+
+
+@pytest.mark.parametrize("name", ["score", "wilson"])
+def test_independent_rows_have_the_textbooks_interval(name):
+    spec = Comparing(interval=name)
+    row = _rows(scored([1.0] * 41 + [0.0] * 19), members(g=["a"] * 60), spec).row(1, named=True)
+    assert (round(row["low"], 4), round(row["high"], 4)) == (0.5577, 0.7869)
 
 
 @pytest.mark.parametrize("name", ["wilson", "clopper-pearson"])
@@ -81,7 +87,7 @@ def test_closed_intervals_use_the_design_effect_of_the_standard_error(name):
     spec = Comparing(interval=name)
     row = _rows(scored(values, clusters), members(g=group), spec).row(1, named=True)
     p, n = row["value"], row["n_units"]
-    effect = max(row["standard_error"] ** 2 / (p * (1 - p) / n), 1.0)
+    effect = max(row["standard_error"] ** 2 / (p * (1 - p) / (n - 1)), 1.0)
     ends = {"wilson": wilson, "clopper-pearson": clopper_pearson}[name](p * n, n, 0.95, effect)
     assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
     assert row["method"] == name
@@ -92,8 +98,7 @@ def test_everyone_right_has_wilsons_interval_by_cluster():
     row = _rows(scored([1.0] * 60, clusters), members(g=["a"] * 60)).row(1, named=True)
     ends = wilson(20, 20)
     assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
-    assert row["method"] == "wilson, one per cluster"
-    assert row["status"] == "boundary"
+    assert (row["method"], row["status"]) == ("score", "ok")
 
 
 def test_subjects_who_are_all_alike_give_no_interval_without_width():
@@ -102,8 +107,6 @@ def test_subjects_who_are_all_alike_give_no_interval_without_width():
     row = _rows(scored([1.0, 0.0] * 20, clusters), members(g=["a"] * 40)).row(1, named=True)
     ends = wilson(10, 20)
     assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
-    assert row["method"] == "wilson, one per cluster"
-    assert row["status"] == "boundary"
 
 
 STATUSES = [
@@ -111,7 +114,8 @@ STATUSES = [
     (9, 10, {}, "insufficient clusters", True, False, "fewer than 10 clusters"),
     (12, 2, {}, "insufficient units", False, False, "fewer than 50 units"),
     (9, 10, {"min_clusters": 5}, "boundary", True, False, "no interval is honest"),
-    (20, 10, {}, "boundary", True, True, "fewer than 30 clusters"),
+    (12, 10, {}, "boundary", True, True, "fewer than 15 of one size"),
+    (20, 10, {}, "ok", True, True, None),
     (40, 10, {}, "ok", True, True, None),
 ]
 
@@ -131,12 +135,15 @@ def test_statuses_and_reasons(case):
     assert (reason is None) if row["reason"] is None else (reason in row["reason"])
 
 
-def test_a_rare_error_is_marked_whatever_the_group_size():
-    # One error among 60 rows: less than five of the rarer outcome.
-    values = [0.0] + [1.0] * 59
-    row = _rows(scored(values), members(g=["a"] * 60)).row(1, named=True)
+def test_one_big_cluster_is_worth_few():
+    # 39 people of four photos and one of 200: worth three people alike.
+    sizes = [200] + [4] * 39
+    clusters = [f"s{k}" for k, n in enumerate(sizes) for _ in range(n)]
+    values = np.tile([1.0, 1.0, 0.0, 1.0], 89)
+    row = _rows(scored(values, clusters), members(g=["a"] * 356)).row(1, named=True)
+    assert row["n_clusters"] == 40
     assert row["status"] == "boundary"
-    assert "too near 0 or 1" in row["reason"]
+    assert "fewer than 15 of one size" in row["reason"]
 
 
 def test_a_group_that_nobody_scored_says_so():
@@ -173,7 +180,7 @@ def test_a_seed_repeats_and_inputs_are_unchanged():
     assert membership.equals(before[1])
     other = _rows(scores, membership, SMALL.model_copy(update={"seed": 1}))
     assert other["value"].equals(_rows(scores, membership)["value"])
-    assert not other["low"].equals(_rows(scores, membership)["low"])
+    assert other["low"].equals(_rows(scores, membership)["low"]), "nothing is drawn for a mean"
 
 
 def test_attributes_with_unknown_people_have_their_own_domain():

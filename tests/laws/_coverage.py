@@ -17,6 +17,7 @@ from isolux.stats.intervals import (
     percentile,
 )
 from isolux.stats.resampling import jackknife_acceleration
+from isolux.stats.shares import cluster_means
 from isolux_worlds.populations.rates import simulate_rates
 from tests.laws._worlds import Batch, bootstrap
 
@@ -84,10 +85,10 @@ def _others(drawn: Batch, rates: np.ndarray) -> dict[str, np.ndarray]:
     truth = np.tile(rates, len(drawn.value))
     speed = jackknife_acceleration(drawn.design, drawn.measure.columns, np.arange(flat.size))
     gaps = percentile(drawn.replicates[:, 0] - drawn.replicates[:, 1], LEVEL)
-    closed = {
-        name: _closed(name, flat, drawn.se.ravel(), clusters, drawn.design, drawn.measure, LEVEL)
-        for name in ("wilson", "clopper-pearson")
-    }
+    rows = np.arange(flat.size)
+    held = drawn.design.rows(rows, 0), drawn.design.rows(rows, 1)
+    means = cluster_means(*held, drawn.design.copies, 0.0)
+    closed = {name: _closed(name, means, clusters, LEVEL) for name in ("wilson", "clopper-pearson")}
     return {
         "percentile": _inside(percentile(replicates, LEVEL), truth),
         "bca": _inside(bca(flat, replicates, speed, LEVEL), truth),

@@ -17,6 +17,7 @@ from tests.laws._figures import FOLDER
 from tests.laws._layouts import LAYOUTS
 
 Row = dict[str, Any]
+_NOT_YET = "\n*Not measured yet: `make laws`.*\n\n"
 _BLOCK = re.compile(r"(<!-- figures: ([a-z0-9 *_-]+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -39,7 +40,7 @@ def _as_recorded(name: str) -> str:
     """Lay out the rows of every record of that name (``*`` stands for anything) as they are."""
     documents = load(name)
     if not documents:
-        return "\n*Not measured yet: `make laws`.*\n\n"
+        return _NOT_YET
     if name in LAYOUTS:
         columns_of, shares = LAYOUTS[name]
         return _plain(columns_of, name, shares=shares)
@@ -76,6 +77,8 @@ def _percent(value: float | None) -> str:
 
 
 def _table(head: list[str], body: list[list[str]], documents: list[dict[str, Any]]) -> str:
+    if not documents:
+        return _NOT_YET
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     lines += ["| " + " | ".join(cells) + " |" for cells in body]
     return "\n".join(["", *lines, "", _source(documents), "", ""])
@@ -104,10 +107,6 @@ def _by_correlation(name: str, cell: Any) -> str:
 
 def _three(row: Row) -> str:
     return " / ".join(_percent(row[k]) for k in ("rates", "differences", "ratios"))
-
-
-def _marked(row: Row) -> str:
-    return f"{_percent(row['rates'])} ({100 * row['marked boundary']:.0f})"
 
 
 def _methods() -> str:
@@ -200,7 +199,7 @@ def _naive() -> str:
 def _power() -> str:
     columns = {
         "varies": "attribute varies", "groups": "groups", "subjects": "subjects a group",
-        "detectable": "planted = detectable", "power": "found, %",
+        "rate": "rate", "detectable": "planted = detectable", "power": "found, %",
     }  # fmt: skip
     return _plain(columns, "power-*", shares=("power",))
 
@@ -229,7 +228,6 @@ def _streams() -> str:
 _TABLES = {
     "coverage": lambda: _by_correlation("coverage-icc-*", _three),
     "high rates": lambda: _by_correlation("coverage-high-*", _three),
-    "boundary": lambda: _by_correlation("boundary", _marked),
     "methods": _methods,
     "whole": _whole,
     "tau": _tau,

@@ -10,7 +10,7 @@ from tests.laws import _page as pages
 from tests.laws._figures import FULL
 
 PAGES = pages.with_figures()
-OF_TABLES = ("coverage", "boundary", "methods", "whole", "tau", "family", "power", "models",
+OF_TABLES = ("coverage", "methods", "whole", "tau", "family", "power", "models",
              "fairlearn", "streams")  # fmt: skip
 """What records of ``_TABLES`` begin with; all others are named on a page."""
 

@@ -51,9 +51,9 @@ def test_paired_changes_are_covered_and_claims_are_rare(rates):
         "any claim": float(np.mean(claimed)), "unpaired width over ours": float(np.mean(wider)),
     }  # fmt: skip
     record(f"models-{rates[1]}", [found], worlds=WORLDS, replicates=REPLICATES)
-    assert abs(found["covered"] - 0.95) <= (0.02 if FULL else 0.05)
+    assert found["covered"] >= (0.93 if FULL else 0.9)
     assert found["unpaired width over ours"] > 1.2, "pairing must pay"
     if rates[0] == rates[1]:
-        assert abs(found["any claim"] - 0.05) <= (0.015 if FULL else 0.085)
+        assert found["any claim"] <= (0.06 if FULL else 0.13)
     else:
         assert found["any claim"] > 0.95

@@ -94,7 +94,7 @@ def _estimate(n: int, rate: float, least: int) -> dict[str, Any]:
         "low": max(rate - 1.96 * se, 0.0),
         "high": min(rate + 1.96 * se, 1.0),
         "standard_error": se,
-        "method": "logit-t",
+        "method": "score",
         "status": "boundary" if few else "ok",
         "reason": "fewer than 30 clusters: the interval may be too narrow" if few else None,
     }
@@ -109,7 +109,7 @@ def gap_of(gap: float, se: float) -> dict[str, Any]:
         "method": "MOVER",
         "p_value": p,
         "p_adjusted": min(1.0, 20 * p),
-        "test": "cluster sign-flip",
+        "test": "score interval",
         "family": "all pairs, groups and metrics of this audit (m = 412)",
         "detectable": 4.2 * se,
     }
@@ -147,7 +147,7 @@ def _add_spread(
     if p is None:
         z = (rates[-1] - rates[0]) / math.hypot(ranked[0][3], ranked[-1][3])
         p = min(1.0, len(ranked) ** 2 * math.erfc(z / math.sqrt(2)))
-    test = {"p_value": p / 3, "p_adjusted": p, "test": "cluster permutation"}
+    test = {"p_value": p / 3, "p_adjusted": p, "test": "score interval"}
     spread = {
         "any_difference": {"value": 9.1, **test},
         "range": {"value": rates[-1] - rates[0]},

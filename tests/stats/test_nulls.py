@@ -1,4 +1,4 @@
-"""Null tests against brute force: every sign, every shuffle, counted by the definition."""
+"""Null tests against brute force: every sign counted by the definition."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
-from isolux.stats.nulls import REST, Shuffles, cluster_permutation, sign_flip, studentised
+from isolux.stats.differences import two_sided
+from isolux.stats.joint_law import joint_draws
+from isolux.stats.nulls import REST, null_test, score_deviates, sign_flip
 
 # Eight clusters; groups a and b may hold photos of the same cluster.
 SUM = np.array([[2, 0, 3, 1, 0, 2, 0, 1], [1, 2, 0, 0, 3, 0, 2, 0.0]])
@@ -113,76 +115,29 @@ def test_many_contrasts_are_tested_as_one_by_one():
     np.testing.assert_allclose(found.largest, np.max([x.largest for x in alone], axis=0))
 
 
-S6, N6 = np.array([3, 1, 2, 0, 1, 0.0]), np.array([3, 2, 4, 2, 2, 1.0])
-GROUP6 = np.array([0, 0, 0, 1, 1, 1])
+def test_normal_weights_give_deviates_with_the_contrasts_correlation():
+    s, n = (csr_array(np.vstack([x, x.sum(axis=0)])) for x in (SUM, COUNT))
+    copies = np.ones(8, dtype=np.int64)
+    drawn = joint_draws(csr_array(vstack([s, n])), copies, 20_000, 0)
+    law = np.concatenate(list(score_deviates(s, n, copies, np.array([[0, 1], [0, REST]]), drawn)))
+    np.testing.assert_allclose(law.std(axis=1), 1.0, atol=0.02)
+    np.testing.assert_allclose(law[0], law[1], atol=1e-9)
 
 
-def _moments(s, n, group):
-    each = np.stack([s, n, s * s, s * n, n * n])
-    return np.stack([each[:, group == g].sum(axis=1) for g in range(group.max() + 1)])
+@pytest.mark.parametrize("replicates", [400, 100_000])
+def test_either_way_of_drawing_has_the_same_covariance(replicates):
+    # Few replicates are drawn cluster by cluster, many from the covariance.
+    rows = csr_array(np.vstack([SUM, COUNT]))
+    copies = np.arange(1, 9)
+    drawn = joint_draws(rows, copies, replicates, 1)
+    exact = (rows.toarray() * copies) @ rows.toarray().T
+    np.testing.assert_allclose(np.cov(drawn), exact, atol=6 * exact.max() / np.sqrt(replicates))
 
 
-def _t(s, n, group):
-    """Return the score-type t by the definition, cluster by cluster."""
-    a, b = group == 0, group == 1
-    m = s.sum() / n.sum()
-    u = np.where(a, (s - m * n) / n[a].sum(), -(s - m * n) / n[b].sum())
-    return u.sum() / np.sqrt((u**2).sum())
-
-
-def test_permutation_is_the_enumeration_of_all_shuffles():
-    orders = list(itertools.permutations(range(6)))
-    drawn = np.stack([_moments(S6[list(o)], N6[list(o)], GROUP6) for o in orders], axis=-1)
-    seen = _moments(S6, N6, GROUP6)
-    shuffles = Shuffles(drawn[:, None], seen[:, None])
-    found = cluster_permutation(shuffles, 0, np.array([[0, 1], [0, REST]]))
-    assert found.t[0] == pytest.approx(_t(S6, N6, GROUP6))
-    null = np.abs([_t(S6[list(o)], N6[list(o)], GROUP6) for o in orders])
-    reached = (null >= abs(found.t[0]) - 1e-12).sum()
-    assert found.p_value[0] == pytest.approx((1 + reached) / 721)
-    np.testing.assert_allclose(found.largest_pair, null, atol=1e-12)
-    assert found.t[1] == pytest.approx(found.t[0]), "of two groups, the rest is the other"
-
-
-def test_the_rest_of_three_groups_is_the_other_two_together():
-    group = np.array([0, 0, 1, 1, 2, 2])
-    seen = _moments(S6, N6, group)
-    found = cluster_permutation(
-        Shuffles(seen[:, None, :, None], seen[:, None]), 0, np.array([[1, REST]])
-    )
-    assert found.t[0] == pytest.approx(_t(S6, N6, np.where(group == 1, 0, 1)))
-
-
-def test_studentised_by_hand():
-    # a: clusters (2 of 2), (1 of 2); b: (0 of 2), (1 of 2). m = 1/2; a: u = 1/4, 0; b: 1/4, 0.
-    # difference 3/4 - 1/4 = 1/2; sum u² = 2/16; t = .5 / .3536 = sqrt(2).
-    a, b = np.array([3, 4, 5, 6, 8.0]), np.array([1, 4, 1, 2, 8.0])
-    t = studentised(a[None, :, None], b[None, :, None])
-    assert t.item() == pytest.approx(np.sqrt(2))
-
-
-@pytest.mark.parametrize("score", [0.1, 0.3, 0.7])
-def test_a_constant_score_that_is_no_round_number_has_no_t(score):
-    seen = _moments(score * N6, N6, GROUP6)
-    assert np.isnan(studentised(seen[0][None, :, None], seen[1][None, :, None])).all()
-
-
-def test_one_error_among_very_many_is_not_rounding():
-    # 10⁵ subjects of one photo a side, one of them wrong: m = 1 - 5e-6, t = -1 to five digits.
-    n = 1e5
-    a, b = np.array([n - 1, n, n - 1, n - 1, n]), np.array([n, n, n, n, n])
-    t = studentised(a[None, :, None], b[None, :, None])
-    assert t.item() == pytest.approx(-1.0, abs=1e-5)
-    # By distinct cluster: a's right ones, a's wrong one, b's.
-    sums, counts = np.array([[1, 0, 0], [0, 0, 1.0]]), np.array([[1, 1, 0], [0, 0, 1.0]])
-    sparse = [csr_array(np.vstack([x, x.sum(axis=0)])) for x in (sums, counts)]
-    copies = np.array([n - 1, 1, n]).astype(np.int64)
-    found = sign_flip(*sparse, copies, np.array([[0, 1]]), np.zeros((6, 4)))
-    assert found.t[0] == pytest.approx(-1.0, abs=1e-5)
-
-
-def test_without_spread_or_without_people_t_is_nan():
-    right, wrong, nobody = np.array([4, 4, 8, 8, 8.0]), np.array([0, 4, 0, 0, 8.0]), np.zeros(5)
-    for a, b in ((right, right), (wrong, wrong), (right, nobody)):
-        assert np.isnan(studentised(a[None, :, None], b[None, :, None])).all()
-    assert np.isfinite(studentised(right[None, :, None], wrong[None, :, None])).all()
+def test_a_contrast_in_which_nothing_varies_takes_no_part():
+    law = iter([np.array([[1.0, -2.0], [np.nan, np.nan]])])
+    pairs = np.array([True, True])
+    found = null_test(np.array([2.5, 3.0]), law, pairs, two_sided)
+    assert np.isnan(found.t[1])
+    assert np.isnan(found.p_value[1])
+    assert found.largest.tolist() == [1.0, 2.0]

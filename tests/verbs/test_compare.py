@@ -34,7 +34,8 @@ def test_paired_differences_by_hand():
     assert [group for group, _ in rows] == ["everyone", "a", "b"]
     assert [value for _, value in rows] == pytest.approx([10 / 60, 0.0, 10 / 30], abs=1e-12)
     gap = found.filter(kind="gap_difference")
-    assert gap["value"][0] == pytest.approx(20 / 30 - 1.0)
+    # The ranges are 1 and 1/3 less, each shrunk a little for its noise.
+    assert gap["value"][0] == pytest.approx(20 / 30 - 1.0, abs=0.02)
 
 
 def test_the_sign_flip_p_is_mcnemars_exact():

@@ -39,7 +39,7 @@ def test_an_unknown_setting_names_the_nearest():
         ("level", 1.5, "less than 1"),
         ("min_units", 0, "1"),
         ("unknown", "hide", "'keep', 'drop' or 'both'"),
-        ("interval", "magic", "'logit-t'"),
+        ("interval", "magic", "'score'"),
         ("ddof", 2, "0 or 1"),
         ("log_base", 1, "greater than 1"),
         ("score_scale", 0, "greater than 0"),

@@ -1,20 +1,17 @@
 """Test every pair of groups, every metric, and correct over all of them together.
 
 The family is everything that was looked at: all pairs (or all comparisons with the reference), all
-groups against everyone else, all metrics, all attributes and intersections. Where the joint null
-is simulated the correction is max-T: a pair's adjusted p is the share of null worlds in which any
-test of the family was as extreme. Which null is drawn depends on where the attribute varies:
+groups against everyone else, all metrics, all attributes and intersections.
 
-- each cluster lies in one group: whole clusters are shuffled (``cluster permutation``);
-- attributes that vary within clusters, or groups that share people: clusters' contributions get
-  random signs (``cluster sign-flip``);
-- metrics that are not means (balanced accuracy, AUC, calibration): the bootstrap's replicates,
-  centred at the estimate and studentised (``centred bootstrap``).
+Each test asks how far the interval of its difference must reach to touch 0 (``stats/differences``).
+The answer is a normal deviate z, and p = 2 Phi(-|z|): interval and p-value are one statement. How
+the tests of a family hang together is simulated: clusters' contributions to every difference get
+one random normal weight each, which gives normal deviates with the right correlations over groups,
+attributes and metrics. Max-T compares each |z| with the largest of these in every replicate.
 
-The three kinds of replicates are drawn independently of one another (shuffles of attributes with
-different domains share a stream, which makes their dependence arbitrary). Where tests of two kinds
-are positively dependent this makes the joint maximum a little larger than it is, so the adjusted
-p-values err on the side of caution.
+Metrics that are no means (balanced accuracy, AUC) have the correlations of their bootstrap
+replicates. They are drawn independently of the others: where the two are positively dependent this
+makes the joint maximum a little larger than it is, and adjusted p-values err towards caution.
 """
 
 from __future__ import annotations
@@ -23,9 +20,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from isolux.disparity.comparisons import Comparisons, compare_groups
 from isolux.groups.estimates import Estimates
 from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
+from isolux.stats.differences import deviates, two_sided
+from isolux.stats.joint_law import correlated_normals, joint_draws
 from isolux.stats.multiplicity import (
     benjamini_hochberg,
     bonferroni,
@@ -33,15 +33,16 @@ from isolux.stats.multiplicity import (
     holm,
     max_t,
 )
-from isolux.stats.nulls import REST, NullTest, centred_bootstrap, cluster_permutation, sign_flip
-from isolux.stats.shuffling import parts_clusters, shuffle
+from isolux.stats.nulls import REST, NullTest, null_test, score_deviates
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import blocks, signs
 from isolux.vocabulary.spec import Comparing
 
 __all__ = ["Family", "Tested", "adjust", "standard_error_of_difference", "test_family"]
 
-PERMUTATION, SIGN_FLIP, CENTRED = "cluster permutation", "cluster sign-flip", "centred bootstrap"
+SCORE, STUDENT, BOOTSTRAP = "score interval", "t interval", "bootstrap t interval"
+
+
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +56,13 @@ class Tested:
     contrasts : [h, 2] int
         Positions in ``members``; the second is ``REST`` for "everyone else".
     null : NullTest
-        Observed t, raw p, and the largest |t| of each replicate.
+        Observed deviate, raw p, and the largest deviate of each replicate.
     adjusted : [h] float
         Family-adjusted p.
     test : str
-        Which null was drawn.
+        Which interval is asked how far it must reach.
+    compared : Comparisons
+        Where intervals and what could be detected come from.
     referenced : bool
         Whether the second group of every pair is the reference.
     """
@@ -68,6 +71,7 @@ class Tested:
     contrasts: IntArray
     null: NullTest
     test: str
+    compared: Comparisons
     adjusted: FloatArray = field(default_factory=lambda: np.zeros(0))
     referenced: bool = False
 
@@ -99,13 +103,8 @@ def test_family(estimates: Estimates, spec: Comparing, references: dict[str, str
         Attributes compared with one group only, and that group.
     """
     plans = _plan(estimates, references)
-    tested: dict[tuple[str, int], Tested] = {}
-    tested.update(_permuted(estimates, plans, spec))
-    tested.update(_flipped(estimates, plans, spec))
-    tested.update(_centred(estimates, plans))
-    tested = {
-        key: replace(tested[key], referenced=key[0] in references) for key in plans if key in tested
-    }
+    found = {**_of_means(estimates, plans, spec), **_of_replicates(estimates, plans, spec)}
+    tested = {key: replace(found[key], referenced=key[0] in references) for key in plans}
     null_max = np.zeros(spec.replicates)
     for one in tested.values():
         null_max = np.maximum(null_max, one.null.largest)
@@ -145,97 +144,75 @@ def _plan(estimates: Estimates, references: dict[str, str]) -> Plans:
     return plans
 
 
-def _parting(estimates: Estimates, attributes: list[str]) -> dict[str, bool]:
-    return {
-        a: parts_clusters(estimates.design, estimates.members(a), estimates.domain_of[a])
-        for a in attributes
-    }
-
-
 def _is_mean(estimates: Estimates, j: int) -> bool:
     return estimates.measures[j].mean is not None
 
 
-def _within(contrasts: IntArray, members: IntArray, rows: IntArray) -> IntArray:
-    """Re-point contrasts from judged groups to positions among all of the attribute's groups."""
-    position = np.searchsorted(rows, members)
-    first = position[contrasts[:, 0]]
-    second = np.where(contrasts[:, 1] == REST, REST, position[contrasts[:, 1]])
-    return np.column_stack([first, second])
+def _observed(
+    compared: Comparisons, members: IntArray, contrasts: IntArray, spec: Comparing
+) -> FloatArray:
+    """Return each contrast's deviate, with the sign of a − b."""
+    from scipy.special import ndtri
+
+    exact = (float(ndtri(0.5 + spec.level / 2.0)),)
+    rest = contrasts[:, 1] == REST
+    first = members[contrasts[:, 0]]
+    z = np.full(len(contrasts), np.nan)
+    second = members[contrasts[~rest, 1]]
+    z[~rest] = deviates(compared.pairs(first[~rest], second), exact)
+    z[rest] = deviates(compared.rests(first[rest]), exact)
+    return z
 
 
-def _permuted(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple[str, int], Tested]:
-    """Shuffle clusters, once for all attributes that have the same domain."""
-    attributes = list(dict.fromkeys(a for a, j in plans if _is_mean(estimates, j)))
-    parting = [a for a, parts in _parting(estimates, attributes).items() if parts]
-    means = [j for j in range(len(estimates.measures)) if _is_mean(estimates, j)]
-    columns = [estimates.measures[j].mean or (0, 0) for j in means]
-    results: dict[tuple[str, int], Tested] = {}
-    for domain in dict.fromkeys(estimates.domain_of[a] for a in parting):
-        same = [a for a in parting if estimates.domain_of[a] == domain]
-        moved = shuffle(
-            estimates.design,
-            [estimates.members(a) for a in same],
-            domain,
-            columns,
-            replicates=spec.replicates,
-            seed=spec.seed,
-        )
-        for attribute, shuffles in zip(same, moved, strict=True):
-            rows = estimates.members(attribute)
-            for m, j in enumerate(means):
-                if (attribute, j) in plans:
-                    members, contrasts = plans[attribute, j]
-                    null = cluster_permutation(shuffles, m, _within(contrasts, members, rows))
-                    results[attribute, j] = Tested(members, contrasts, null, PERMUTATION)
-    return results
+def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple[str, int], Tested]:
+    """Test means; one draw of the clusters' weights carries all metrics and attributes."""
+    from scipy.sparse import csr_array, vstack
 
-
-def _flipped(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple[str, int], Tested]:
-    """Flip signs of clusters for attributes that vary within them or whose groups overlap."""
-    attributes = list(dict.fromkeys(a for a, j in plans if _is_mean(estimates, j)))
-    varying = {a for a, parts in _parting(estimates, attributes).items() if not parts}
-    wanted = [(a, j) for a, j in plans if a in varying and _is_mean(estimates, j)]
-    design = estimates.design
-    held = {}
+    design, wanted = estimates.design, [key for key in plans if _is_mean(estimates, key[1])]
+    if not wanted:
+        return {}
+    used, at = [], {}
     for attribute, j in wanted:
-        rows = np.append(plans[attribute, j][0], estimates.domain_of[attribute])
-        sums, counts = estimates.measures[j].mean or (0, 0)
-        held[attribute, j] = design.rows(rows, sums), design.rows(rows, counts)
-    flipped = {
-        key: np.empty((2 * sums.shape[0], spec.replicates)) for key, (sums, _) in held.items()
-    }
-    at = 0
-    for rng, size in blocks(spec.replicates if held else 0, spec.seed, "signs"):
-        drawn = signs(rng, design.copies, size)
-        for key, (sums, counts) in held.items():
-            width = sums.shape[0]
-            flipped[key][:width, at : at + size] = sums @ drawn
-            flipped[key][width:, at : at + size] = counts @ drawn
-        at += size
-    results = {}
-    for key, (sums, counts) in held.items():
+        rows = np.append(plans[attribute, j][0], 0)  # the last is everyone
+        sums, counts = (design.rows(rows, q) for q in estimates.measures[j].mean or (0, 0))
+        at[attribute, j] = sums, counts
+        used += [sums, counts]
+    drawn = joint_draws(csr_array(vstack(used)), design.copies, spec.replicates, spec.seed)
+    results, start = {}, 0
+    for key, (sums, counts) in at.items():
         members, contrasts = plans[key]
-        null = sign_flip(sums, counts, design.copies, contrasts, flipped[key])
-        results[key] = Tested(members, contrasts, null, SIGN_FLIP)
+        stop = start + 2 * sums.shape[0]
+        compared = compare_groups(estimates, *key)
+        law = score_deviates(sums, counts, design.copies, contrasts, drawn[start:stop])
+        z = _observed(compared, members, contrasts, spec)
+        null = null_test(z, law, contrasts[:, 1] != REST, two_sided)
+        shares = getattr(compared, "means").shares  # noqa: B009 - a protocol has no fields
+        results[key] = Tested(members, contrasts, null, SCORE if shares else STUDENT, compared)
+        start = stop
     return results
 
 
-def _centred(estimates: Estimates, plans: Plans) -> dict[tuple[str, int], Tested]:
-    """Centre the replicates of statistics that are not means; "the rest" is held to everyone."""
+def _of_replicates(
+    estimates: Estimates, plans: Plans, spec: Comparing
+) -> dict[tuple[str, int], Tested]:
+    """Test statistics that are no means; "the rest" is everyone."""
     results = {}
-    for (attribute, j), (members, contrasts) in plans.items():
+    for number, ((attribute, j), (members, contrasts)) in enumerate(plans.items()):
         if _is_mean(estimates, j):
             continue
-        rows = np.append(members, 0)  # the last is everyone
-        first = rows[contrasts[:, 0]]
-        second = rows[np.where(contrasts[:, 1] == REST, len(members), contrasts[:, 1])]
-        value, drawn = estimates.value[:, j], estimates.replicates[:, j]
-        observed = value[first] - value[second]
-        se = standard_error_of_difference(estimates, j, first, second)
-        pair = contrasts[:, 1] != REST
-        test = centred_bootstrap(observed, drawn[first] - drawn[second], se, pair)
-        results[attribute, j] = Tested(members, contrasts, test, CENTRED)
+        rows = np.append(members, 0)
+        rho = correlation_matrix(estimates.replicates[rows, j])
+        se = estimates.standard_error[rows, j]
+        drawn = correlated_normals(rho, spec.replicates, spec.seed + number) * se[:, None]
+        second = np.where(contrasts[:, 1] == REST, len(members), contrasts[:, 1])
+        apart = drawn[contrasts[:, 0]] - drawn[second]
+        first_row, second_row = rows[contrasts[:, 0]], rows[second]
+        scale = standard_error_of_difference(estimates, j, first_row, second_row)
+        law = iter([apart / np.where(scale > _ROUNDING, scale, np.nan)[:, None]])
+        compared = compare_groups(estimates, attribute, j)
+        z = _observed(compared, members, contrasts, spec)
+        null = null_test(z, law, contrasts[:, 1] != REST, two_sided)
+        results[attribute, j] = Tested(members, contrasts, null, BOOTSTRAP, compared)
     return results
 
 

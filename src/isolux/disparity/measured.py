@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import polars as pl
@@ -55,18 +54,5 @@ def measure_disparities(
         *verification_rows(estimates, family, spec),
     ]
     table = table_of(rows)
-    notes = *_too_few_replicates(family, spec), *verification_notes(estimates)
+    notes = verification_notes(estimates)
     return Disparities(pl.concat([table, odds_rows(table)]), family, notes)
-
-
-def _too_few_replicates(family: Family, spec: Comparing) -> tuple[str, ...]:
-    """Say when simulated p-values are too coarse for a correction that multiplies them."""
-    needed = math.ceil(family.size / (1.0 - spec.level))
-    if spec.correction not in ("holm", "bonferroni") or spec.replicates + 1 >= needed:
-        return ()
-    told = (
-        f"With {family.size:,} tests, {spec.correction} cannot find any difference from "
-        f"{spec.replicates:,} replicates, whose smallest p is 1/{spec.replicates + 1:,}: "
-        f"ask for at least {needed:,} (--replicates), or correct by max-t."
-    )
-    return (told,)

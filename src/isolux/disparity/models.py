@@ -1,29 +1,57 @@
-"""Two models on the same people: each group's change, each gap's change, classes by disparity."""
+"""Two models on the same people: each group's change, each gap's change, classes by disparity.
+
+A group's change is paired: both models' values rest on the same clusters. Its p-value is the larger
+of two: flipping the signs of clusters' changes, which is exact where the models are alike in all
+but name, and the reach at which the change's interval touches 0, which holds where one model's
+mistakes come in clusters and the other's do not.
+
+A gap (largest less smallest value) is never below 0 and grows with noise, so the model that is
+measured worse seems to have the larger one. Each model's gap is therefore shrunk to what noise
+leaves of the groups' spread (tau over the standard deviation), and bounded with all pairs at once
+at half the error; the change of the gap lies between the differences of these bounds.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
-from isolux.disparity.family import adjust
+from isolux.disparity.comparisons import effective_clusters
+from isolux.disparity.family import BOOTSTRAP, Tested, adjust, test_family
 from isolux.disparity.formulas import value_range
 from isolux.disparity.rows import Rows, rows_of, table_of
+from isolux.disparity.whole import among, both_ways, range_interval
 from isolux.groups.estimates import Estimates
-from isolux.stats.correlation import paired_correlation
+from isolux.groups.uncertainty import means_of
+from isolux.stats.correlation import correlation_matrix, paired_correlation
 from isolux.stats.design import IntArray
 from isolux.stats.detectable import smallest_detectable
-from isolux.stats.intervals import Interval, difference_interval, percentile
+from isolux.stats.differences import Difference, deviates, of_replicates, paired_means, two_sided
+from isolux.stats.dispersion import noise_corrected_sd
+from isolux.stats.intervals import (
+    Interval,
+    difference_interval,
+    logit_reach,
+    percentile,
+    student_reach,
+)
+from isolux.stats.joint_law import correlated_normals
 from isolux.stats.multiplicity import (
     critical_value,
 )
-from isolux.stats.nulls import NullTest, centred_bootstrap, sign_flip
+from isolux.stats.nulls import NullTest, null_test, sign_flip
+from isolux.stats.shares import quantile
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
 from isolux.vocabulary import registry
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import COMPARISONS, GROUP_METRICS, Status
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["ModelComparison", "class_rankings", "compare_models"]
 
@@ -74,9 +102,10 @@ def compare_models(
     critical = float(critical_value(null_max, 1.0 - spec.level)) if size else float("nan")
     adjusted = _adjusted(changes, null_max, spec)
     frames = []
+    tests = test_family(estimates, spec, {}).tested
     for change, p_adjusted in zip(changes, adjusted, strict=True):
         frames += _rows(estimates, spec, change, p_adjusted, critical, family[0])
-        frames += _gaps(estimates, spec, change)
+        frames += _gaps(estimates, spec, change, tests)
     table = table_of(frames).with_columns(model_a=pl.lit(models[0]), model_b=pl.lit(models[1]))
     return ModelComparison(COMPARISONS.conform(table), family)
 
@@ -96,10 +125,29 @@ def _change(estimates: Estimates, spec: Comparing, a: int, b: int) -> _Change:
     groups = np.flatnonzero(judged[:, a] & judged[:, b])
     mean_a, mean_b = estimates.measures[a].mean, estimates.measures[b].mean
     if mean_a is None or mean_b is None or not len(groups):
-        return _Change(a, b, groups, _centred(estimates, groups, a, b), "centred bootstrap")
+        return _Change(a, b, groups, _centred(estimates, spec, groups, a, b), BOOTSTRAP)
+    null = _flipped(estimates, spec, groups, (mean_a, mean_b))
+    z = deviates(_apart(estimates, groups, a, b), (_z(spec),))
+    # The larger p of the two; t of the flips keeps its own scale, on which max-T is taken.
+    t = np.sign(null.t) * np.minimum(np.abs(null.t), np.abs(z))
+    p = np.maximum(null.p_value, two_sided(z))
+    return _Change(a, b, groups, replace(null, t=t, p_value=p), _FLIPS)
+
+
+_FLIPS = "cluster sign-flip and score interval"
+Columns2 = tuple[tuple[int, int], tuple[int, int]]
+
+
+def _z(spec: Comparing) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + spec.level / 2.0))
+
+
+def _flipped(estimates: Estimates, spec: Comparing, groups: IntArray, means: Columns2) -> NullTest:
     from scipy.sparse import csr_array, vstack
 
-    design = estimates.design
+    design, (mean_a, mean_b) = estimates.design, means
     sums, counts = (
         csr_array(vstack([design.rows(groups, mean_b[k]), design.rows(groups, mean_a[k]),
                           design.rows(0, mean_a[k])]))
@@ -113,23 +161,47 @@ def _change(estimates: Estimates, spec: Comparing, a: int, b: int) -> _Change:
         at += size
     n = len(groups)
     contrasts = np.column_stack([np.arange(n), np.arange(n) + n])
-    null = sign_flip(sums, counts, design.copies, contrasts, flipped)
-    return _Change(a, b, groups, null, "cluster sign-flip")
+    return sign_flip(sums, counts, design.copies, contrasts, flipped)
 
 
-def _centred(estimates: Estimates, groups: IntArray, a: int, b: int) -> NullTest:
-    observed = estimates.value[groups, b] - estimates.value[groups, a]
-    drawn = estimates.replicates[groups, b] - estimates.replicates[groups, a]
+def _apart(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
+    """Compare the second model's values with the first's, group by group."""
+    one, two = estimates.measures[b], estimates.measures[a]
+    if one.mean is None or two.mean is None:
+        return _by_replicates(estimates, groups, a, b)
+    design = estimates.design
+    first, second = means_of(design, one, groups), means_of(design, two, groups)
+    s, n, t, m = (design.rows(groups, q) for q in (*one.mean, *two.mean))
+    copies = design.copies.astype(np.float64)
+
+    def along(x: csr_array, y: csr_array) -> FloatArray:
+        return np.asarray(x.multiply(y) @ copies)
+
+    products = along(s, t) - second.value * along(s, m) - first.value * along(n, t)
+    products = products + first.value * second.value * along(n, m)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        covariance = products / (first.units * second.units)
+    return paired_means(first, second, covariance)
+
+
+def _by_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
+    """Compare statistics that are no means; replicates resample the same people for both."""
+    rho = paired_correlation(estimates.replicates[groups, b], estimates.replicates[groups, a])
+    freedom = np.maximum(effective_clusters(estimates)[groups] - 1.0, 1.0)
+    one, two = (
+        (estimates.value[groups, j], estimates.standard_error[groups, j], freedom) for j in (b, a)
+    )
+    ends = logit_reach if estimates.measures[a].fraction else student_reach
+    return of_replicates(one, two, rho, ends)
+
+
+def _centred(estimates: Estimates, spec: Comparing, groups: IntArray, a: int, b: int) -> NullTest:
+    """Test changes of statistics that are no means; their law has the replicates' correlations."""
     every = np.ones(len(groups), dtype=bool)
-    return centred_bootstrap(observed, drawn, _spread(estimates, groups, a, b), every)
-
-
-def _spread(estimates: Estimates, groups: IntArray, a: int, b: int) -> FloatArray:
-    """Return the standard error of b − a; replicates resample the same people for both."""
+    apart = _apart(estimates, groups, a, b)
     drawn = estimates.replicates[groups, b] - estimates.replicates[groups, a]
-    clusters = estimates.n_clusters[groups, a]
-    grown = np.sqrt(clusters / np.maximum(clusters - 1.0, 1.0))
-    return np.asarray(np.nanstd(drawn, axis=1, ddof=1) * grown)
+    law = correlated_normals(correlation_matrix(drawn), spec.replicates, spec.seed)
+    return null_test(deviates(apart, (_z(spec),)), iter([law]), every, two_sided)
 
 
 def _adjusted(changes: list[_Change], null_max: FloatArray, spec: Comparing) -> list[FloatArray]:
@@ -151,7 +223,9 @@ def _rows(
 ) -> list[Rows]:
     groups, a, b = change.groups, change.a, change.b
     value = estimates.value[groups, b] - estimates.value[groups, a]
-    ends = _ends(estimates, groups, a, b, spec)
+    apart = _apart(estimates, groups, a, b)
+    ends = _ends(estimates, groups, a, b, spec, apart)
+    error, reach = apart.standard_error, quantile(critical, apart.freedom)
     frames = []
     attribute_of = [estimates.groups[g].attribute for g in groups]
     for attribute in dict.fromkeys(attribute_of):
@@ -164,7 +238,7 @@ def _rows(
                 method="percentile" if spec.interval == "percentile" else "paired, MOVER",
                 p_value=change.null.p_value[k], p_adjusted=p_adjusted[k], test=change.test,
                 family=family,
-                detectable=smallest_detectable(_spread(estimates, groups[k], a, b), critical),
+                detectable=_possible(estimates, a, smallest_detectable(error[k], reach[k])),
                 status=[Status.BOUNDARY.value if e else Status.OK.value for e in edge],
                 reason=[None] * len(k),
             )
@@ -172,39 +246,86 @@ def _rows(
     return frames
 
 
-def _ends(estimates: Estimates, groups: IntArray, a: int, b: int, spec: Comparing) -> Interval:
-    drawn = [estimates.replicates[groups, j] for j in (b, a)]
+def _possible(estimates: Estimates, j: int, least: FloatArray) -> FloatArray:
+    """Leave out what no two shares can differ by."""
+    most = 1.0 if estimates.measures[j].fraction else np.inf
+    return np.where(least <= most, least, np.nan)
+
+
+def _ends(
+    estimates: Estimates, groups: IntArray, a: int, b: int, spec: Comparing, apart: Difference
+) -> Interval:
     if spec.interval == "percentile":
-        return percentile(drawn[0] - drawn[1], spec.level)
-    rho = paired_correlation(drawn[0], drawn[1])
+        return percentile(
+            estimates.replicates[groups, b] - estimates.replicates[groups, a], spec.level
+        )
     one, two = (
         Interval(estimates.interval.low[groups, j], estimates.interval.high[groups, j])
         for j in (b, a)
     )
-    return difference_interval(
-        estimates.value[groups, b], one, estimates.value[groups, a], two, rho
-    )
+    return difference_interval(apart.a, one, apart.b, two, apart.correlation(_z(spec)))
 
 
-def _gaps(estimates: Estimates, spec: Comparing, change: _Change) -> list[Rows]:
+def _gaps(
+    estimates: Estimates, spec: Comparing, change: _Change, tests: dict[tuple[str, int], Tested]
+) -> list[Rows]:
     """Return how much larger or smaller each attribute's range is under the second model."""
     frames = []
+    half = spec.model_copy(update={"level": 1.0 - (1.0 - spec.level) / 2.0})
     for attribute in estimates.domain_of:
+        both = [tests.get((attribute, j)) for j in (change.b, change.a)]
         rows = np.intersect1d(estimates.members(attribute), change.groups)
-        if len(rows) < 2:
+        if len(rows) < 2 or both[0] is None or both[1] is None:
             continue
-        ranges = [value_range(estimates.value[rows, j]) for j in (change.b, change.a)]
-        drawn = [value_range(estimates.replicates[rows, j].T) for j in (change.b, change.a)]
-        ends = percentile(drawn[0] - drawn[1], spec.level)
+        (low_b, high_b, gap_b), (low_a, high_a, gap_a) = (
+            _gap(estimates, among(one, rows), j, half)
+            for one, j in zip(both, (change.b, change.a), strict=True)
+            if one is not None
+        )
+        value = gap_b - gap_a
+        edge = (estimates.status[rows][:, [change.a, change.b]] == Status.BOUNDARY.value).any()
+        known = np.isfinite(value)
+        word = Status.BOUNDARY if edge else Status.OK
         frames.append(
             rows_of(
                 estimates, change.a, attribute, "gap_difference", groups=(None, None),
-                value=np.array([float(ranges[0] - ranges[1])]),
-                low=np.array([float(ends.low)]), high=np.array([float(ends.high)]),
-                method="percentile", status=[Status.OK.value], reason=[None],
+                value=np.array([value]), low=np.array([low_b - high_a]),
+                high=np.array([high_b - low_a]), method="noise-corrected, simultaneous pairs",
+                status=[(word if known else Status.UNDEFINED).value], reason=[None],
             )
         )  # fmt: skip
     return frames
+
+
+def _gap(
+    estimates: Estimates, tested: Tested, j: int, spec: Comparing
+) -> tuple[float, float, float]:
+    """Bounds of one model's range, and the range less its noise."""
+    low, high = range_interval(estimates, tested, j, spec, log=False)
+    values = estimates.value[tested.members, j]
+    spread = float(np.std(values, ddof=1))
+    errors = np.diag(estimates.standard_error[tested.members, j] ** 2)
+    pairs = tested.compared.pairs(*both_ways(tested.members))
+    covariance = _covariance(errors, pairs.standard_error, tested.members)
+    # A flawless group's errors are not nothing: what its interval's width implies.
+    ends = estimates.interval
+    width = ends.high[tested.members, j] - ends.low[tested.members, j]
+    implied = np.nan_to_num((width / (2.0 * _z(spec))) ** 2)
+    covariance += np.diag(np.where(np.diagonal(covariance) > 0, 0.0, implied))
+    tau = noise_corrected_sd(values, covariance, spec.level).tau
+    share = tau / spread if spread > 0 else 0.0
+    return low, high, float(value_range(values)) * share
+
+
+def _covariance(errors: FloatArray, apart: FloatArray, members: IntArray) -> FloatArray:
+    """Covariance of values whose own and whose differences' standard errors are known."""
+    n = len(members)
+    square = np.zeros((n, n))
+    square[~np.eye(n, dtype=bool)] = apart**2
+    own = np.diagonal(errors)
+    full = (own[:, None] + own[None, :] - square) / 2.0
+    np.fill_diagonal(full, own)
+    return np.asarray((full + full.T) / 2.0)
 
 
 def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.DataFrame:

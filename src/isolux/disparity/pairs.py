@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.disparity.family import Family, Tested, correlation
+from isolux.disparity.detectable import least_detectable
+from isolux.disparity.family import Family, Tested
 from isolux.disparity.formulas import difference, log_ratio, ratio
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
-from isolux.stats.detectable import smallest_detectable, smallest_detectable_ratio
+from isolux.stats.differences import Difference
 from isolux.stats.intervals import Interval, difference_interval, log_ratio_interval, percentile
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
@@ -70,7 +71,7 @@ def _rows(
 ) -> Rows:
     attribute, j = key
     tested: Tested = family.tested[key]
-    value, ends, detectable = _numbers(estimates, family, spec, j, kind, first, second)
+    value, ends, detectable = _numbers(estimates, family, spec, key, kind, first, second)
     status = _status(estimates, j, first, second, value)
     return rows_of(
         estimates, j, attribute, kind,
@@ -87,46 +88,100 @@ def _numbers(
     estimates: Estimates,
     family: Family,
     spec: Comparing,
-    j: int,
+    key: tuple[str, int],
     kind: str,
     first: IntArray,
     second: IntArray,
 ) -> tuple[FloatArray, Interval, FloatArray]:
     """Value, interval and smallest detectable value of one kind."""
+    j, compared = key[1], family.tested[key].compared
     a, b = estimates.value[first, j], estimates.value[second, j]
-    rho = correlation(estimates, j, first, second)
-    by_percentile = spec.interval == "percentile"
-    drawn = estimates.replicates[:, j]
-    ends_a, ends_b = (
-        Interval(estimates.interval.low[g, j], estimates.interval.high[g, j])
-        for g in (first, second)
-    )
-    se_a, se_b = estimates.standard_error[first, j], estimates.standard_error[second, j]
-    if kind in ("difference", "difference_to_overall"):
-        se = np.sqrt(np.maximum(se_a**2 + se_b**2 - 2 * rho * se_a * se_b, 0.0))
-        ends = (
-            percentile(drawn[first] - drawn[second], spec.level)
-            if by_percentile
-            else difference_interval(a, ends_a, b, ends_b, rho)
-        )
-        return difference(a, b), ends, smallest_detectable(se, family.critical)
+    worse_is_lower = estimates.measures[j].sign > 0
+    most = 1.0 if estimates.measures[j].fraction else np.inf
+    if kind == "difference_to_overall":
+        others = compared.share_of_others(first)
+        apart = compared.rests(first)
+        ends = _to_everyone(estimates, spec, j, first, apart, others)
+        least = least_detectable(apart, family.critical, worse_is_lower=worse_is_lower, most=most)
+        return difference(a, b), ends, others * least
+    apart = compared.pairs(first, second)
+    least = least_detectable(apart, family.critical, worse_is_lower=worse_is_lower, most=most)
+    if kind == "difference":
+        return difference(a, b), _ends(estimates, spec, j, first, second, apart), least
+    logs = _log_ends(estimates, spec, j, first, second, apart)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rel_a, rel_b = se_a / a, se_b / b
-        se = np.sqrt(np.maximum(rel_a**2 + rel_b**2 - 2 * rho * rel_a * rel_b, 0.0))
-        logs = (
-            percentile(np.log(drawn[first] / drawn[second]), spec.level)
-            if by_percentile
-            else log_ratio_interval(a, ends_a, b, ends_b, rho)
-        )
-    if kind == "ratio":
-        least = smallest_detectable_ratio(se, family.critical)
-        value = ratio(a, b)
+        # What is detectable is told of the group that is served worse, beside the pair's mean.
+        pooled = (a + b) / 2.0
+        times = np.where(worse_is_lower, 1.0 - least / pooled, 1.0 + least / pooled)
+        times = np.where(times > 0, times, np.nan)
+        if kind == "ratio":
+            return ratio(a, b), Interval(np.exp(logs.low), np.exp(logs.high)), times
+        base = float(np.log(spec.log_base))
+        size = np.abs(np.log(times)) / base
+    return log_ratio(a, b, spec.log_base), Interval(logs.low / base, logs.high / base), size
+
+
+def _z(spec: Comparing) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + spec.level / 2.0))
+
+
+def _given(estimates: Estimates, j: int, rows: IntArray) -> Interval:
+    """Return the groups' own intervals as they are shown."""
+    return Interval(estimates.interval.low[rows, j], estimates.interval.high[rows, j])
+
+
+def _ends(
+    estimates: Estimates,
+    spec: Comparing,
+    j: int,
+    first: IntArray,
+    second: IntArray,
+    apart: Difference,
+) -> Interval:
+    """Interval of pairs; none where a group has none of its own."""
+    if spec.interval == "percentile":
+        drawn = estimates.replicates[:, j]
+        return percentile(drawn[first] - drawn[second], spec.level)
+    z = _z(spec)
+    one, two = _given(estimates, j, first), _given(estimates, j, second)
+    return difference_interval(apart.a, one, apart.b, two, apart.correlation(z))
+
+
+def _log_ends(
+    estimates: Estimates,
+    spec: Comparing,
+    j: int,
+    first: IntArray,
+    second: IntArray,
+    apart: Difference,
+) -> Interval:
+    if spec.interval == "percentile":
+        drawn = estimates.replicates[:, j]
         with np.errstate(divide="ignore", invalid="ignore"):
-            least = np.where(value <= 1.0, 1.0 / least, least)
-        return value, Interval(np.exp(logs.low), np.exp(logs.high)), least
-    base = float(np.log(spec.log_base))
-    least = smallest_detectable(se, family.critical) / base
-    return log_ratio(a, b, spec.log_base), Interval(logs.low / base, logs.high / base), least
+            return percentile(np.log(drawn[first] / drawn[second]), spec.level)
+    one, two = _given(estimates, j, first), _given(estimates, j, second)
+    return log_ratio_interval(apart.a, one, apart.b, two, apart.correlation(_z(spec)))
+
+
+def _to_everyone(
+    estimates: Estimates,
+    spec: Comparing,
+    j: int,
+    first: IntArray,
+    apart: Difference,
+    others: FloatArray,
+) -> Interval:
+    """Interval of groups less everyone: that of groups less everyone else, times the others."""
+    if spec.interval == "percentile":
+        drawn = estimates.replicates[:, j]
+        return percentile(drawn[first] - drawn[0], spec.level)
+    ends = apart.interval(_z(spec))
+    shown = np.isfinite(estimates.interval.low[first, j])
+    return Interval(
+        np.where(shown, others * ends.low, np.nan), np.where(shown, others * ends.high, np.nan)
+    )
 
 
 def _method_name(estimates: Estimates, j: int, spec: Comparing) -> str:

@@ -25,9 +25,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from isolux.disparity.family import Family, Tested
+from isolux.disparity.family import Family
 from isolux.disparity.rows import Rows, rows_of
-from isolux.disparity.whole import range_interval
+from isolux.disparity.whole import among, range_interval
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import percentile
@@ -157,27 +157,11 @@ def _ends(
     if tested is None or len(members) < 2:
         return math.nan, math.nan
     half = spec.model_copy(update={"level": 1.0 - (1.0 - spec.level) / 2.0})
-    own = _among(tested, members)
+    own = among(tested, members)
     pairs = own.contrasts[:, 1] != REST
     if not pairs.any() or np.isnan(own.null.t[pairs]).all():
         return math.nan, math.nan
     return range_interval(estimates, own, j, half, log=log)
-
-
-def _among(tested: Tested, members: IntArray) -> Tested:
-    """Keep the contrasts of some groups. The null of all pairs then errs on the side of caution."""
-    place = np.full(len(tested.members), -1)
-    place[np.isin(tested.members, members)] = np.arange(len(members))
-    first, second = tested.contrasts.T
-    with_rest = second == REST
-    moved = np.where(with_rest, REST, place[np.where(with_rest, 0, second)])
-    kept = (place[first] >= 0) & (with_rest | (moved >= 0))
-    return replace(
-        tested,
-        members=members,
-        contrasts=np.column_stack([place[first], moved])[kept],
-        null=replace(tested.null, t=tested.null.t[kept], p_value=tested.null.p_value[kept]),
-    )
 
 
 def _status(estimates: Estimates, members: IntArray, rates: tuple[int, int]) -> Status:

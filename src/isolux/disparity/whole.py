@@ -12,36 +12,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from isolux.disparity import formulas as formula
-from isolux.disparity.family import PERMUTATION, SIGN_FLIP, Family, Tested
+from isolux.disparity.family import Family, Tested
 from isolux.disparity.kinds import PlainMeasure, measures
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.estimates import Estimates
-from isolux.stats.correlation import correlation_matrix
-from isolux.stats.design import IntArray
+from isolux.groups.unknown import UNKNOWN
+from isolux.stats.design import IntArray, parts_clusters
 from isolux.stats.detectable import two_sided_critical
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
 from isolux.stats.intervals import (
-    Interval,
     difference_interval,
     log_ratio_interval,
-    logit_t,
     percentile,
-    student_t,
 )
 from isolux.stats.multiplicity import critical_value, reached
 from isolux.stats.nulls import REST
-from isolux.stats.shuffling import parts_clusters
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import Direction
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
-__all__ = ["odds_rows", "range_interval", "whole_rows"]
+__all__ = ["among", "both_ways", "odds_rows", "range_interval", "whole_rows"]
 
 
 def whole_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
@@ -74,8 +71,9 @@ class _Whole:
         tested: Tested,
     ) -> None:
         self.estimates, self.family, self.spec = estimates, family, spec
-        self.attribute, self.j, self.tested = attribute, j, tested
-        self.members = tested.members
+        self.attribute, self.j = attribute, j
+        self.tested = _of_known(estimates, tested)
+        self.members = self.tested.members
         self.value = estimates.value[self.members, j]
         self.drawn = estimates.replicates[self.members, j]
         sign = estimates.measures[j].sign
@@ -148,8 +146,6 @@ class _Whole:
 
     def _shares_no_cluster(self) -> bool:
         """Tell whether variances may be pooled: tau calls noise a difference near 1 otherwise."""
-        if self.tested.test in (PERMUTATION, SIGN_FLIP):  # the choice of null has asked already
-            return self.tested.test == PERMUTATION
         estimates = self.estimates
         domain = estimates.domain_of[self.attribute]
         return parts_clusters(estimates.design, estimates.members(self.attribute), domain)
@@ -211,19 +207,29 @@ class _Whole:
         )
 
 
+def _of_known(estimates: Estimates, tested: Tested) -> Tested:
+    """Leave out people whose value nobody knows, where two groups are left: they are no group.
+
+    Range, spread, worst group and test then speak of the same groups. The pairs with "unknown"
+    stand in rows of their own.
+    """
+    known = [g for g in tested.members if UNKNOWN not in estimates.groups[g].values]
+    if len(known) < 2 or len(known) == len(tested.members):
+        return tested
+    kept = among(tested, np.array(known, dtype=np.int64))
+    return kept if (kept.contrasts[:, 1] != REST).any() else tested
+
+
 def range_interval(
     estimates: Estimates, tested: Tested, j: int, spec: Comparing, *, log: bool
 ) -> tuple[float, float]:
     """Bound the largest difference (or log ratio) between any two groups, all pairs at once.
 
-    The critical |t| of the attribute's largest pair is turned into the level at which a single
-    interval has that half-width; every group's interval is made at that level, every pair's by
-    MOVER; the range then lies between the largest lower and the largest upper end. Where the test
-    of any difference finds none, the lower end is 0: near 0 and 1 the test keeps its level, the
-    intervals do not. None where a group has no interval of its own.
+    Every pair's interval reaches as far as the largest of all pairs' deviates does in 95 of 100
+    worlds in which nothing differs; the range then lies between the largest lower and the largest
+    upper end, and its lower end is 0 where the test of any difference finds none. None where a
+    group has no interval of its own.
     """
-    from scipy.special import ndtr
-
     members = tested.members
     if np.isnan(estimates.interval.low[members, j]).any():
         return math.nan, math.nan
@@ -234,30 +240,47 @@ def range_interval(
     strongest = float(np.nanmax(np.abs(tested.null.t[pairs])))
     found_any = strongest * (1.0 - 1e-10) > critical  # a tie by rounding is no finding
     if tested.referenced:  # only pairs with the reference were drawn; the range is over all
-        n_pairs = len(tested.members) * (len(tested.members) - 1) // 2
+        n_pairs = len(members) * (len(members) - 1) // 2
         critical = max(critical, float(two_sided_critical(1.0 - spec.level, n_pairs)))
-    level = min(max(2.0 * float(ndtr(critical)) - 1.0, spec.level), 1.0 - 1e-12)
-    value = estimates.value[members, j]
-    se = estimates.standard_error[members, j]
-    clusters = estimates.n_clusters[members, j].astype(float)
-    make = logit_t if estimates.measures[j].fraction else student_t
-    ends = make(value, se, clusters, level)
-    first, second = _both_ways(len(members))
-    rho = correlation_matrix(estimates.replicates[members, j])[first, second]
+    z = max(critical, float(two_sided_critical(1.0 - spec.level)))
+    apart = tested.compared.pairs(*both_ways(members))
+    one, two = apart.ends(z)
     join = log_ratio_interval if log else difference_interval
-    found = join(
-        value[first], Interval(ends.low[first], ends.high[first]),
-        value[second], Interval(ends.low[second], ends.high[second]), rho,
-    )  # fmt: skip
+    found = join(apart.a, one, apart.b, two, apart.correlation(z))
     if not np.isfinite(found.low).any():
         return math.nan, math.nan
     low = max(float(np.nanmax(found.low)), 0.0) if found_any else 0.0
     return low, float(np.nanmax(found.high))
 
 
-def _both_ways(n: int) -> tuple[IntArray, IntArray]:
-    first, second = np.nonzero(~np.eye(n, dtype=bool))
-    return first, second
+def both_ways(members: IntArray) -> tuple[IntArray, IntArray]:
+    """List all ordered pairs of groups.
+
+    Examples
+    --------
+    >>> first, second = both_ways(np.array([3, 5]))
+    >>> first.tolist(), second.tolist()
+    ([3, 5], [5, 3])
+    """
+    first, second = np.nonzero(~np.eye(len(members), dtype=bool))
+    return members[first], members[second]
+
+
+def among(tested: Tested, members: IntArray) -> Tested:
+    """Keep the contrasts of some groups. The null of all pairs then errs on the side of caution."""
+    place = np.full(len(tested.members), -1)
+    place[np.isin(tested.members, members)] = np.arange(len(members))
+    first, second = tested.contrasts.T
+    with_rest = second == REST
+    moved = np.where(with_rest, REST, place[np.where(with_rest, 0, second)])
+    kept = (place[first] >= 0) & (with_rest | (moved >= 0))
+    return replace(
+        tested,
+        members=members,
+        contrasts=np.column_stack([place[first], moved])[kept],
+        null=replace(tested.null, t=tested.null.t[kept], p_value=tested.null.p_value[kept]),
+        adjusted=tested.adjusted[kept] if len(tested.adjusted) else tested.adjusted,
+    )
 
 
 def _undefined(estimates: Estimates, j: int, attribute: str, few: int) -> Rows:

@@ -20,11 +20,27 @@ from isolux.stats.intervals import (
     student_t,
 )
 from isolux.stats.resampling import jackknife_acceleration
+from isolux.stats.shares import ClusterMeans, are_shares, cluster_means, pooled_correlation
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
-__all__ = ["intervals", "intervals_at", "mark_rarer", "standard_error", "statuses"]
+__all__ = [
+    "KEPT_EFFECTIVE",
+    "all_means",
+    "intervals",
+    "intervals_at",
+    "mark_rarer",
+    "means_of",
+    "standard_error",
+    "statuses",
+]
+
+Means = tuple[ClusterMeans | None, ...]
+
+_RARE = "too near 0 or 1 for its size: the interval may be too narrow"
+KEPT_EFFECTIVE = 15
+"""Clusters of one size below which no method known to us keeps its promise in every world."""
 
 _NO_INTERVAL_BELOW = 10
 """Clusters below which no method's interval was honest in simulation, whatever is asked for."""
@@ -62,19 +78,27 @@ def intervals(
     se: FloatArray,
     clusters: IntArray,
     spec: Statistics,
+    means: Means | None = None,
 ) -> tuple[Interval, npt.NDArray[np.str_]]:
     """Make each cell's interval ``[g, m]``, and name the method that made it."""
+    means = all_means(design, measures, len(value)) if means is None else means
     low, high = np.full(value.shape, np.nan), np.full(value.shape, np.nan)
     method = np.full(value.shape, "", dtype="<U40")
     for j, measure in enumerate(measures):
-        name = _method(measure, spec)
         c = clusters[:, j].astype(float)
         v, s = value[:, j], se[:, j]
-        if name == "logit-t":
-            ends = logit_t(v, s, c, spec.level)
+        mean = means[j]
+        name = _method(measure, mean, spec)
+        # Few large clusters are worth less than their number, by any method.
+        worth = c if mean is None else mean.freedom + 1.0
+        if name == "score":
+            assert mean is not None  # noqa: S101 - _method gives score to means only
+            ends, method[:, j] = mean.score_interval(_z(spec)), name
+        elif name == "logit-t":
+            ends = logit_t(v, s, worth, spec.level)
             method[:, j] = np.where(no_spread(v, s), "wilson, one per cluster", name)
         elif name == "t":
-            ends, method[:, j] = student_t(v, s, c, spec.level), name
+            ends, method[:, j] = student_t(v, s, worth, spec.level), name
         elif name == "bca":
             assert measure.columns is not None  # noqa: S101 - _method gives bca to sums only
             speed = jackknife_acceleration(design, measure.columns, np.arange(len(v)))
@@ -82,15 +106,41 @@ def intervals(
         elif name == "percentile":
             ends, method[:, j] = percentile(replicates[:, j], spec.level), name
         else:
-            ends, method[:, j] = _closed(name, v, s, c, design, measure, spec.level), name
+            assert mean is not None  # noqa: S101 - _method gives closed forms to means only
+            ends, method[:, j] = _closed(name, mean, c, spec.level), name
         shown = (c >= _NO_INTERVAL_BELOW) & np.isfinite(v)
         low[:, j] = np.where(shown, ends.low, np.nan)
         high[:, j] = np.where(shown, ends.high, np.nan)
     return Interval(low, high), method
 
 
-def _method(measure: Measure, spec: Statistics) -> str:
+def _z(spec: Statistics) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + spec.level / 2.0))
+
+
+def all_means(design: Design, measures: tuple[Measure, ...], n_groups: int) -> Means:
+    """Reduce every mean's clusters, for everyone and every group; None where it is no mean."""
+    rows = np.arange(n_groups)
+    return tuple(means_of(design, measure, rows) if measure.mean else None for measure in measures)
+
+
+def means_of(design: Design, measure: Measure, rows: IntArray) -> ClusterMeans:
+    """Reduce one mean's clusters, for some rows of the design."""
+    assert measure.mean is not None  # noqa: S101 - callers ask of means only
+    sums, counts = measure.mean
+    everyone = design.rows(0, sums), design.rows(0, counts)
+    rho = float(pooled_correlation(*everyone, design.copies)[0])
+    shares = measure.fraction and are_shares(*everyone)
+    held = design.rows(rows, sums), design.rows(rows, counts)
+    return cluster_means(*held, design.copies, rho, shares=shares)
+
+
+def _method(measure: Measure, mean: ClusterMeans | None, spec: Statistics) -> str:
     """Name the method that this measure can take: the one asked for, or the nearest to it."""
+    if spec.interval == "score" and mean is not None and mean.shares:
+        return "score"
     if spec.interval == "bca":
         return "bca" if measure.columns is not None else "percentile"
     if spec.interval == "percentile":
@@ -102,26 +152,17 @@ def _method(measure: Measure, spec: Statistics) -> str:
     return "logit-t"
 
 
-def _closed(
-    name: str,
-    value: FloatArray,
-    se: FloatArray,
-    clusters: FloatArray,
-    design: Design,
-    measure: Measure,
-    level: float,
-) -> Interval:
-    """Wilson or Clopper–Pearson with the design effect that the standard error implies."""
+def _closed(name: str, mean: ClusterMeans, clusters: FloatArray, level: float) -> Interval:
+    """Wilson or Clopper–Pearson with the design effect that the clusters show."""
     from isolux.stats.proportions import clopper_pearson, wilson
 
-    assert measure.mean is not None  # noqa: S101 - _method gives closed forms to means only
-    n = design.totals()[: len(value), measure.mean[1]]
+    n, value = mean.units, mean.value
     with np.errstate(divide="ignore", invalid="ignore"):
-        effect = se**2 / (value * (1.0 - value) / n)
+        # Over n - 1, so that independent rows have a design effect of 1 to the last digit.
+        effect = mean.variance * np.maximum(n - 1.0, 1.0) / (value * (1.0 - value))
         largest = n / clusters
-    effect = np.where(
-        no_spread(value, se), largest, np.maximum(np.nan_to_num(effect, nan=1.0), 1.0)
-    )
+    flat = no_spread(value, np.sqrt(mean.variance))
+    effect = np.where(flat, largest, np.maximum(np.nan_to_num(effect, nan=1.0), 1.0))
     function = wilson if name == "wilson" else clopper_pearson
     good = n > 0
     ends = function(
@@ -129,6 +170,10 @@ def _closed(
         design_effect=np.where(good, effect, 1.0),
     )  # fmt: skip
     return Interval(np.where(good, ends.low, np.nan), np.where(good, ends.high, np.nan))
+
+
+def _few(least: int) -> str:
+    return f"clusters worth fewer than {least} of one size: the interval may be too narrow"
 
 
 def statuses(
@@ -139,6 +184,7 @@ def statuses(
     n_clusters: IntArray,
     interval: Interval,
     spec: Statistics,
+    means: Means | None = None,
 ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
     """Give each cell one status, the gravest that applies, and the sentence behind it."""
     status = np.full(value.shape, Status.OK.value, dtype=object)
@@ -148,13 +194,19 @@ def statuses(
         status[where] = word.value
         reason[where] = why
 
-    fraction = np.array([m.fraction for m in measures])[None, :]
-    rare = fraction & ~keeps_promise(value, se, n_clusters.astype(float))
-    mark(rare, Status.BOUNDARY, "too near 0 or 1 for its size: the interval may be too narrow")
-    few = n_clusters < KEPT_CLUSTERS
-    mark(
-        few, Status.BOUNDARY, f"fewer than {KEPT_CLUSTERS} clusters: the interval may be too narrow"
-    )
+    for j, measure in enumerate(measures):
+        mean = means[j] if means else None
+        by_score = _method(measure, mean, spec) == "score"
+        worth = n_clusters[:, j] if mean is None else mean.effective_clusters
+        least = KEPT_EFFECTIVE if by_score else KEPT_CLUSTERS
+        own = np.zeros(value.shape, dtype=np.bool_)
+        if measure.fraction and not by_score:
+            own[:, j] = ~keeps_promise(value[:, j], se[:, j], worth.astype(float))
+            mark(
+                own, Status.BOUNDARY, "too near 0 or 1 for its size: the interval may be too narrow"
+            )
+        own[:, j] = worth < least
+        mark(own, Status.BOUNDARY, _few(least))
     bare = np.isnan(interval.low) & (n_clusters < _NO_INTERVAL_BELOW)
     mark(bare, Status.BOUNDARY, f"fewer than {_NO_INTERVAL_BELOW} clusters: no interval is honest")
     mark(np.isnan(value), Status.UNDEFINED, "the formula divides by nothing here")

@@ -22,7 +22,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Design", "IntArray", "build_design"]
+__all__ = ["Design", "IntArray", "build_design", "parts_clusters"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -106,17 +106,82 @@ def build_design(
     >>> sorted(design.copies.tolist()), design.totals().tolist()
     ([1, 2], [[4.0]])
     """
+    n_clusters = int(cluster_of.max(initial=-1)) + 1
+    kind_of, example = _kinds(columns, group_of, unit_of)
+    # A cluster is what units of which kinds it holds; one of each is laid out.
+    held = np.zeros(n_clusters, dtype=np.uint64)
+    np.add.at(held, cluster_of, _mix(kind_of.astype(np.uint64) + np.uint64(1)))
+    _, first, same = np.unique(held, return_index=True, return_inverse=True)
+    matrix = _laid_out(
+        columns, (group_of, unit_of), n_groups, (kind_of, example), cluster_of, first
+    )
+    own, distinct_of, _ = _distinct(matrix, len(first))
+    distinct_of = distinct_of[same]
+    copies = np.bincount(distinct_of, minlength=len(own)).astype(np.int64)
+    return Design(matrix[:, own], copies, distinct_of, n_groups, columns.shape[1])
+
+
+def _kinds(columns: csr_array, group_of: IntArray, unit_of: IntArray) -> tuple[IntArray, IntArray]:
+    """Give units that add the same to the same groups one number, and find one of each kind."""
+    n_units = columns.shape[0]
+    entries = columns.tocoo()
+    mixed = _mix(entries.col.astype(np.uint64) + np.uint64(1))
+    mixed ^= entries.data.astype(np.float64).view(np.uint64)
+    added = np.zeros(n_units, dtype=np.uint64)
+    np.add.at(added, entries.row, _mix(mixed))
+    inside = np.zeros(n_units, dtype=np.uint64)
+    np.add.at(inside, unit_of, _mix(group_of.astype(np.uint64) + np.uint64(1)))
+    with np.errstate(over="ignore"):
+        _, example, kind_of = np.unique(
+            _mix(added) + inside, return_index=True, return_inverse=True
+        )
+    return kind_of.astype(np.int64), example.astype(np.int64)
+
+
+def _laid_out(
+    columns: csr_array,
+    entries: tuple[IntArray, IntArray],
+    n_groups: int,
+    kinds: tuple[IntArray, IntArray],
+    cluster_of: IntArray,
+    first: IntArray,
+) -> csr_array:
+    """Sum the columns of each group by cluster: kinds, times how many of each."""
     from scipy.sparse import coo_array, csr_array
 
+    (group_of, unit_of), (kind_of, example) = entries, kinds
     n_columns = columns.shape[1]
-    n_clusters = int(cluster_of.max(initial=-1)) + 1
-    spread = coo_array(columns[unit_of])
-    rows = group_of[spread.row].astype(np.int64) * n_columns + spread.col
-    shape = (n_groups * n_columns, n_clusters)
-    matrix = csr_array(coo_array((spread.data, (rows, cluster_of[unit_of[spread.row]])), shape))
+    as_kind = np.full(columns.shape[0], -1, dtype=np.int64)
+    as_kind[example] = np.arange(len(example))
+    shown = as_kind[unit_of] >= 0
+    spread = coo_array(columns[unit_of[shown]])
+    rows = group_of[shown][spread.row].astype(np.int64) * n_columns + spread.col
+    shape = (n_groups * n_columns, len(example))
+    adds = csr_array(coo_array((spread.data, (rows, as_kind[unit_of[shown]][spread.row])), shape))
+    place = np.full(int(cluster_of.max(initial=-1)) + 1, -1, dtype=np.int64)
+    place[first] = np.arange(len(first))
+    laid = place[cluster_of] >= 0
+    at = kind_of[laid], place[cluster_of[laid]]
+    counts = csr_array(coo_array((np.ones(len(at[0])), at), (len(example), len(first))))
+    matrix = csr_array(adds @ counts)
     matrix.eliminate_zeros()
-    first, distinct_of, copies = _distinct(matrix, n_clusters)
-    return Design(matrix[:, first], copies, distinct_of, n_groups, n_columns)
+    matrix.sort_indices()
+    return matrix
+
+
+def parts_clusters(design: Design, groups: IntArray, domain: int, units_column: int = 0) -> bool:
+    """Tell whether each cluster lies wholly in one of these groups, or wholly outside them.
+
+    Only then do groups share no person, and their values are independent.
+    """
+    inside = design.rows(groups, units_column)
+    per_cluster = np.asarray((inside > 0).sum(axis=0)).ravel()
+    if per_cluster.max(initial=0) > 1:
+        return False
+    held = np.asarray(design.rows(domain, units_column).todense()).ravel()
+    whole = np.asarray(design.rows(0, units_column).todense()).ravel()
+    counted_once = np.asarray(inside.sum(axis=0)).ravel()
+    return bool(np.all((held == 0) | ((held == whole) & (counted_once == held))))
 
 
 def _distinct(matrix: csr_array, n_clusters: int) -> tuple[IntArray, IntArray, IntArray]:

@@ -31,9 +31,11 @@ __all__ = [
     "difference_interval",
     "keeps_promise",
     "log_ratio_interval",
+    "logit_reach",
     "logit_t",
     "no_spread",
     "percentile",
+    "student_reach",
     "student_t",
     "wilson_at_edge",
 ]
@@ -80,6 +82,30 @@ def logit_t(value: FloatArray, se: FloatArray, clusters: FloatArray, level: floa
     low, high = 1.0 / (1.0 + np.exp(half - centre)), 1.0 / (1.0 + np.exp(-centre - half))
     wilson = wilson_at_edge(value, clusters, level)
     return Interval(np.where(edge, wilson.low, low), np.where(edge, wilson.high, high))
+
+
+def logit_reach(value: FloatArray, se: FloatArray, freedom: FloatArray, z: float) -> Interval:
+    """Interval of a fraction that reaches as far as the normal quantile z, on the logit scale.
+
+    As ``logit_t``, which asks for a level; t has ``freedom`` degrees of freedom.
+
+    Examples
+    --------
+    >>> ends = logit_reach(np.array([0.8]), np.array([0.04]), np.array([49.0]), 1.959964)
+    >>> ends.low.round(3).item(), ends.high.round(3).item()
+    (0.708, 0.869)
+    """
+    from scipy.special import ndtr
+
+    return logit_t(value, se, freedom + 1.0, float(2.0 * ndtr(z) - 1.0))
+
+
+def student_reach(value: FloatArray, se: FloatArray, freedom: FloatArray, z: float) -> Interval:
+    """Interval of an unbounded quantity that reaches as far as the normal quantile z."""
+    from scipy.special import ndtr, stdtrit
+
+    half = -stdtrit(np.maximum(freedom, 1.0), ndtr(-z)) * se
+    return Interval(value - half, value + half)
 
 
 def no_spread(value: FloatArray, se: FloatArray) -> npt.NDArray[np.bool_]:

@@ -23,17 +23,18 @@ _Q_PROFILE = Reference(
     "meta-analysis. Statistics in Medicine, 26(1), 37–52.",
     "Q-profile",
 )
-_PERMUTATION = Reference(
-    "chung-romano-2013",
-    "Chung, E., & Romano, J. P. (2013). Exact and asymptotically robust permutation tests. The "
-    "Annals of Statistics, 41(2), 484–507.",
-    "studentised permutation",
+_BELL_MCCAFFREY = Reference(
+    "bell-mccaffrey-2002",
+    "Bell, R. M., & McCaffrey, D. F. (2002). Bias reduction in standard errors for linear "
+    "regression with multi-stage samples. Survey Methodology, 28(2), 169–181.",
+    "CR2 and its degrees of freedom",
 )
-_SIGNS = Reference(
-    "cameron-gelbach-miller-2008",
-    "Cameron, A. C., Gelbach, J. B., & Miller, D. L. (2008). Bootstrap-based improvements for "
-    "inference with clustered errors. The Review of Economics and Statistics, 90(3), 414–427.",
-    "wild cluster bootstrap, null imposed",
+_DESIGN_EFFECT = Reference(
+    "korn-graubard-1998",
+    "Korn, E. L., & Graubard, B. I. (1998). Confidence intervals for proportions with small "
+    "expected number of positive counts estimated from survey data. Survey Methodology, "
+    "24(2), 193–201.",
+    "effective size by the design effect and Student's t",
 )
 _INTERVALS = {
     "bca": Reference(
@@ -82,10 +83,11 @@ def of_methods(interval: str, correction: str) -> tuple[Reference, ...]:
 
     Examples
     --------
-    >>> [r.key for r in of_methods("logit-t", "holm")][-1]
+    >>> [r.key for r in of_methods("score", "holm")][-1]
     'holm-1979'
     """
-    chosen = [_MOVER, _PAULE_MANDEL, _Q_PROFILE, _PERMUTATION, _SIGNS]
+    chosen = [_MOVER, _PAULE_MANDEL, _Q_PROFILE, _BELL_MCCAFFREY]
+    chosen += [] if interval == "clopper-pearson" else [_DESIGN_EFFECT]
     chosen += [_INTERVALS[interval]] if interval in _INTERVALS else [_INTERVALS["wilson"]]
     chosen += [_CORRECTIONS[correction]] if correction in _CORRECTIONS else []
     return tuple(chosen)

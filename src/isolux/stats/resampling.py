@@ -13,7 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.design import Design, IntArray
+from isolux.stats.joint_law import correlated_normals, products
 from isolux.stats.statistic import (
+    MEAN,
     DetectionStatistic,
     FloatArray,
     Pairs,
@@ -34,6 +36,8 @@ __all__ = [
     "replicate_sums",
 ]
 
+_LONG = 2e9
+_FEW_ROWS = 1000
 _WEIGHTS = {"multinomial": multinomial, "poisson": poisson}
 
 
@@ -60,6 +64,11 @@ def replicate_sums(design: Design, measures: list[Columns], bootstrap: Bootstrap
         NaN where a replicate drew nobody of a group.
     """
     out = np.empty((design.n_groups, len(measures), bootstrap.replicates))
+    if _is_large(design, measures, bootstrap.replicates):
+        sums = _normal_sums(design, bootstrap)
+        for j, measure in enumerate(measures):
+            out[:, j] = measure.value(sums)
+        return out
     at = 0
     draw = _WEIGHTS[bootstrap.weights]
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
@@ -68,6 +77,28 @@ def replicate_sums(design: Design, measures: list[Columns], bootstrap: Bootstrap
             out[:, j, at : at + size] = measure.value(sums)
         at += size
     return out
+
+
+def _is_large(design: Design, measures: list[Columns], replicates: int) -> bool:
+    """Tell whether drawing every cluster would take long, and only means are asked for.
+
+    Their law is then normal to more digits than replicates can show, but for groups of few rows;
+    neither intervals nor tests of means read replicates.
+    """
+    rows = design.matrix.shape[0]
+    means = all(measure.statistic is MEAN for measure in measures)
+    return means and rows <= _FEW_ROWS and design.matrix.nnz * replicates > _LONG
+
+
+def _normal_sums(design: Design, bootstrap: Bootstrap) -> FloatArray:
+    """Draw sums ``[g, columns, r]`` from the normal law that resampled clusters tend to."""
+    totals = design.totals()
+    around = products(design.matrix, design.copies)
+    flat = totals.ravel()
+    around -= np.outer(flat, flat) / max(design.n_clusters, 1)
+    drawn = correlated_normals(around, bootstrap.replicates, bootstrap.seed)
+    sums: FloatArray = flat[:, None] + drawn
+    return np.maximum(sums, 0.0).reshape(*totals.shape, -1)
 
 
 def replicate_ranks(

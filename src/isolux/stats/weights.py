@@ -20,7 +20,14 @@ __all__ = ["BLOCK", "blocks", "multinomial", "poisson", "signs", "stream"]
 BLOCK = 256
 """Replicates drawn at once: fixed, because it decides which random number goes where."""
 
-_PURPOSES = {"bootstrap": 1, "signs": 2, "permutation": 3, "rank bootstrap": 4, "ties": 5}
+_PURPOSES = {
+    "bootstrap": 1,
+    "signs": 2,
+    "permutation": 3,
+    "rank bootstrap": 4,
+    "ties": 5,
+    "joint": 6,
+}
 
 
 def stream(seed: int, purpose: str, block: int = 0) -> np.random.Generator:

@@ -102,7 +102,7 @@ def _none(rows: Sequence[Mapping[str, Any]], words: Words, what: str, title: str
 def _could_see(rows: Sequence[Mapping[str, Any]], words: Words) -> str:
     known = [row for row in rows if row["detectable_best"] is not None]
     if not known:
-        return "How large a difference this audit could have seen is not known."
+        return "No difference that is possible here could have been seen (power 0.8)."
     unit = words.unit(rows[0])
     best = min(known, key=lambda row: row["detectable_best"])
     worst = max(known, key=lambda row: row["detectable_best"])

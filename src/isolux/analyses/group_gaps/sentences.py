@@ -121,7 +121,7 @@ def _widest(row: Mapping[str, Any], words: Words) -> str:
 def _could_see(row: Mapping[str, Any], words: Words) -> str:
     best, worst = row["detectable_best"], row["detectable_worst"]
     if best is None:
-        return "How large a difference this audit could have seen is not known."
+        return "No difference that is possible here could have been seen (power 0.8)."
     unit = words.unit(row)
     told = (
         f"This audit could have seen (power 0.8) a difference of {size(best, unit)} between "

@@ -16,7 +16,13 @@ from isolux.groups.measure.detections import measure_detections
 from isolux.groups.measure.entries import Entries, entries_of
 from isolux.groups.measure.means import group_means
 from isolux.groups.measure.pairs import measure_pairs
-from isolux.groups.uncertainty import intervals, mark_rarer, standard_error, statuses
+from isolux.groups.uncertainty import (
+    all_means,
+    intervals,
+    mark_rarer,
+    standard_error,
+    statuses,
+)
 from isolux.stats.design import Design, IntArray, build_design
 from isolux.stats.resampling import replicate_ranks, replicate_sums
 from isolux.stats.statistic import FloatArray
@@ -60,10 +66,14 @@ def measure_groups(scores: Scores, membership: pl.DataFrame, spec: Statistics) -
     attributes = [group.attribute for group in groups]
     filled = value, replicates
     measure_detections(judged.detected, attributes, entries, len(judged.unit_ids), filled, spec)
+    means = all_means(design, measures, shape[0])
     se = standard_error(replicates, n_clusters)
-    interval, method = intervals(design, measures, value, replicates, se, n_clusters, spec)
+    for j, mean in enumerate(means):
+        if mean is not None:  # known without drawing
+            se[:, j] = np.sqrt(mean.variance)
+    interval, method = intervals(design, measures, value, replicates, se, n_clusters, spec, means)
     interval = pairs.without_unstable(interval)
-    status, reason = statuses(measures, value, se, n_units, n_clusters, interval, spec)
+    status, reason = statuses(measures, value, se, n_units, n_clusters, interval, spec, means)
     pairs.mark(status, reason, spec)
     _mark_rarer_classes(judged, entries, (status, reason), spec)
     return Estimates(

@@ -42,7 +42,7 @@ def metric_frame(
     replicates: int = 2000,
     seed: int = 0,
     level: float = 0.95,
-    interval: IntervalMethod = "logit-t",
+    interval: IntervalMethod = "score",
 ) -> MetricFrame:
     """Evaluate metrics for everyone and for every group, with intervals.
 

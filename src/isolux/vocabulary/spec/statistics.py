@@ -8,13 +8,13 @@ from isolux.vocabulary.spec.stage import Stage, setting
 
 __all__ = ["Bootstrap", "IntervalMethod", "Statistics"]
 
-IntervalMethod = Literal["logit-t", "percentile", "bca", "wilson", "clopper-pearson"]
+IntervalMethod = Literal["score", "logit-t", "percentile", "bca", "wilson", "clopper-pearson"]
 
 
 class Bootstrap(Stage):
     """How clusters are resampled: the weights' law, how many replicates, which seed."""
 
-    interval: IntervalMethod = setting("logit-t", "how intervals are made")
+    interval: IntervalMethod = setting("score", "how intervals are made")
     level: float = setting(0.95, "the intervals' level", gt=0.5, lt=1.0)
     replicates: int = setting(2000, "bootstrap and null replicates", ge=100)
     weights: Literal["poisson", "multinomial"] = setting("multinomial", "the bootstrap's weights")

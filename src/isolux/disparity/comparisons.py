@@ -1,0 +1,193 @@
+"""Which two groups are compared how: the ``Difference`` of any two groups of one attribute.
+
+One object for each attribute and metric: the interval of a pair, its p-value and what could have
+been detected are all read from it, so they cannot contradict one another.
+
+"Everyone else" is everybody who was scored and is not in the group. A group's difference to
+everyone is its difference to everyone else, times the share of the others, to the last digit; so is
+its interval. Metrics that are no means have no such identity and are held to everyone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from isolux.groups.estimates import Estimates, Measure
+from isolux.groups.uncertainty import means_of
+from isolux.stats.correlation import correlation_matrix
+from isolux.stats.design import Design, IntArray
+from isolux.stats.differences import Difference, of_means, of_replicates, paired_means
+from isolux.stats.intervals import logit_reach, student_reach
+from isolux.stats.joint_law import products
+from isolux.stats.shares import ClusterMeans, cluster_means, joined
+from isolux.stats.statistic import FloatArray
+
+__all__ = ["Comparisons", "MeanComparisons", "compare_groups", "effective_clusters"]
+
+_MOST = 4_000_000
+"""Entries of "everyone else" laid out at once."""
+
+
+class Comparisons(Protocol):
+    """Differences of the groups of one attribute, by rows of the estimates."""
+
+    def pairs(self, first: IntArray, second: IntArray) -> Difference:
+        """Compare groups with groups."""
+
+    def rests(self, first: IntArray) -> Difference:
+        """Compare groups with everyone else."""
+
+    def share_of_others(self, first: IntArray) -> FloatArray:
+        """Return what turns a difference to everyone else into one to everyone."""
+
+
+def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
+    """Return the comparisons of one attribute's groups on measure ``j``."""
+    rows = np.append(0, estimates.members(attribute))
+    if estimates.measures[j].mean is None:
+        return _ReplicateComparisons(estimates, rows, j)
+    domain = estimates.domain_of[attribute]
+    return MeanComparisons.of(estimates.design, estimates.measures[j], rows, domain)
+
+
+@dataclass(frozen=True, slots=True)
+class MeanComparisons:
+    """Means: everything comes from what clusters add; ``rows [k]`` rise, the first is everyone.
+
+    ``square``, ``cross`` and ``count`` ``[k, k]`` are sums over clusters of s s', s n' and n n';
+    ``overlap`` tells whether rows are in several groups.
+    """
+
+    design: Design
+    measure: Measure
+    rows: IntArray
+    means: ClusterMeans
+    square: FloatArray
+    cross: FloatArray
+    count: FloatArray
+    overlap: bool
+
+    @classmethod
+    def of(cls, design: Design, measure: Measure, rows: IntArray, domain: int) -> MeanComparisons:
+        """Reduce the clusters of some rows of a design, the first of them everyone.
+
+        ``domain`` is the row that unites the others: whoever counts in two of them makes them
+        overlap.
+        """
+        from scipy.sparse import csr_array, vstack
+
+        assert measure.mean is not None  # noqa: S101 - callers ask of means only
+        stacked = csr_array(vstack([design.rows(rows, column) for column in measure.mean]))
+        every, k = products(stacked, design.copies), len(rows)
+        means = means_of(design, measure, rows)
+        united = float((design.rows(domain, measure.mean[1]) @ design.copies).sum())
+        overlap = bool(means.units[1:].sum() > united + 0.5)
+        parts = every[:k, :k], every[:k, k:], every[k:, k:]
+        return cls(design, measure, rows, means, *parts, overlap)
+
+    def _at(self, rows: IntArray) -> IntArray:
+        order = np.argsort(self.rows, kind="stable")
+        return np.asarray(order[np.searchsorted(self.rows, rows, sorter=order)])
+
+    def pairs(self, first: IntArray, second: IntArray) -> Difference:
+        """Compare groups with groups."""
+        i, k = self._at(first), self._at(second)
+        a, b = self.means.at(i), self.means.at(k)
+        moments = self.square[i, k], self.cross[i, k], self.cross[k, i], self.count[i, k]
+        covariance = _covariance(a, b, *moments)
+        if self.overlap:  # how many rows are in both, only their residuals tell
+            return paired_means(a, b, covariance)
+        return of_means(a, b, covariance, moments[3] / (a.units * b.units))
+
+    def rests(self, first: IntArray) -> Difference:
+        """Compare groups with everyone else."""
+        i = self._at(first)
+        a, b = self.means.at(i), self._others(first)
+        moments = (
+            self.square[i, 0] - self.square[i, i],
+            self.cross[i, 0] - self.cross[i, i],
+            self.cross[0, i] - self.cross[i, i],
+            self.count[i, 0] - self.count[i, i],
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shared = moments[3] / (a.units * b.units)
+        return of_means(a, b, _covariance(a, b, *moments), shared)
+
+    def share_of_others(self, first: IntArray) -> FloatArray:
+        """Return how much of everyone is not in each group."""
+        units = self.means.units
+        return np.asarray(1.0 - units[self._at(first)] / units[0])
+
+    def _others(self, first: IntArray) -> ClusterMeans:
+        """Reduce everyone less each group, some groups at a time."""
+        from scipy.sparse import csr_array, vstack
+
+        assert self.measure.mean is not None  # noqa: S101 - as in ``of``
+        held = [self.design.rows(0, column) for column in self.measure.mean]
+        at_once = max(1, _MOST // max(held[1].nnz, 1))
+        parts = []
+        for start in range(0, len(first), at_once):
+            some = first[start : start + at_once]
+            sums, counts = (
+                csr_array(vstack([whole] * len(some)) - self.design.rows(some, column))
+                for whole, column in zip(held, self.measure.mean, strict=True)
+            )
+            for matrix in (sums, counts):
+                matrix.eliminate_zeros()
+            rho, shares = self.means.correlation, self.means.shares
+            parts.append(cluster_means(sums, counts, self.design.copies, rho, shares=shares))
+        return joined(parts)
+
+
+def _covariance(
+    a: ClusterMeans,
+    b: ClusterMeans,
+    square: FloatArray,
+    cross: FloatArray,
+    turned: FloatArray,
+    count: FloatArray,
+) -> FloatArray:
+    """Covariance of two means from sums over clusters of s s', s n', n s' and n n'."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        products = square - b.value * cross - a.value * turned + a.value * b.value * count
+        return np.asarray(products / (a.units * b.units))
+
+
+@dataclass(frozen=True, slots=True)
+class _ReplicateComparisons:
+    """Statistics that are no means: standard errors and correlations of replicates."""
+
+    estimates: Estimates
+    rows: IntArray
+    j: int
+
+    def pairs(self, first: IntArray, second: IntArray) -> Difference:
+        """Compare groups with groups."""
+        e, j = self.estimates, self.j
+        used, where = np.unique(np.concatenate([first, second]), return_inverse=True)
+        table = correlation_matrix(e.replicates[used, j])
+        rho = table[where[: len(first)], where[len(first) :]]
+        freedom = np.maximum(effective_clusters(e) - 1.0, 1.0)
+        one, two = ((e.value[g, j], e.standard_error[g, j], freedom[g]) for g in (first, second))
+        ends = logit_reach if e.measures[j].fraction else student_reach
+        return of_replicates(one, two, rho, ends)
+
+    def rests(self, first: IntArray) -> Difference:
+        """Compare groups with everyone."""
+        return self.pairs(first, np.zeros_like(first))
+
+    def share_of_others(self, first: IntArray) -> FloatArray:
+        """Return 1: they are held to everyone as it is."""
+        return np.ones(len(first))
+
+
+def effective_clusters(estimates: Estimates) -> FloatArray:
+    """Kish's number of clusters of one size, for everyone and every group, by units: ``[g]``."""
+    design = estimates.design
+    held = design.rows(np.arange(len(estimates.groups)), 0)
+    copies = design.copies.astype(np.float64)
+    total, square = held @ copies, held.power(2) @ copies
+    return np.asarray(np.divide(total**2, square, out=np.zeros_like(total), where=square > 0))

@@ -1,0 +1,104 @@
+"""How many sums over clusters vary together where nothing differs: normal draws of their joint law.
+
+Every cluster gets one normal weight, and all sums are taken with the same weights (a multiplier
+bootstrap): the covariance of the draws is the sum of products of what clusters add. Where rows are
+fewer than clusters it is cheaper to add up that covariance once and draw from it; both are the same
+law.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolux.stats.design import IntArray
+from isolux.stats.statistic import FloatArray
+from isolux.stats.weights import blocks
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["correlated_normals", "joint_draws", "products"]
+
+_DENSE = 4_000_000
+"""Numbers laid out at once while products are added up (32 MB)."""
+_WIDE = 2000
+"""Rows beyond which few clusters add to two of them, and products are made of entries alone."""
+_FASTER = 16.0
+"""How many dense multiplications cost as much as a sparse one, about."""
+
+
+def joint_draws(rows: csr_array, copies: IntArray, replicates: int, seed: int) -> FloatArray:
+    """Draw ``rows @ weights`` with a normal weight for each cluster: ``[k, replicates]``.
+
+    Parameters
+    ----------
+    rows : csr_array, [k, n_distinct]
+        What each distinct cluster adds to each sum.
+    copies : [n_distinct] int
+        How many clusters each stands for.
+    replicates, seed : int
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> two = csr_array(np.array([[1.0, 0.0], [0.0, 2.0]]))
+    >>> joint_draws(two, np.array([9, 1]), 4000, 0).std(axis=1).round().tolist()
+    [3.0, 2.0]
+    """
+    k, clusters = rows.shape
+    together = k * k * (clusters / _FASTER + 10.0 * k)
+    if together < rows.nnz * replicates:
+        return correlated_normals(products(rows, copies), replicates, seed)
+    root = np.sqrt(copies.astype(np.float64))[:, None]
+    out = np.empty((k, replicates))
+    at = 0
+    by_column = rows.tocsc()
+    for rng, size in blocks(replicates, seed, "joint"):
+        out[:, at : at + size] = by_column @ (root * rng.standard_normal((clusters, size)))
+        at += size
+    return out
+
+
+def correlated_normals(covariance: FloatArray, replicates: int, seed: int) -> FloatArray:
+    """Draw normal numbers with this covariance: ``[k, replicates]``.
+
+    By the symmetric square root, which hardly moves when rounding moves the covariance: any other
+    would let the order of rows decide which draws come out.
+    """
+    scale = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    values, vectors = np.linalg.eigh(covariance * np.outer(inverse, inverse))
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    out = np.empty((len(scale), replicates))
+    at = 0
+    for rng, size in blocks(replicates, seed, "joint"):
+        out[:, at : at + size] = root @ rng.standard_normal((len(scale), size))
+        at += size
+    return out * scale[:, None]
+
+
+def products(rows: csr_array, copies: IntArray) -> FloatArray:
+    """Sum over clusters of the products of every two rows: ``[k, k]``.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> products(csr_array(np.array([[1.0, 2.0]])), np.array([3, 1])).tolist()
+    [[7.0]]
+    """
+    k, clusters = rows.shape
+    if k > _WIDE:
+        from scipy.sparse import diags_array
+
+        weighed = rows @ diags_array(copies.astype(np.float64))
+        return np.asarray((weighed @ rows.T).todense())
+    by_column = rows.tocsc()
+    root = np.sqrt(copies.astype(np.float64))
+    out = np.zeros((k, k))
+    step = max(1, _DENSE // max(k, 1))
+    for start in range(0, clusters, step):
+        part = by_column[:, start : start + step].toarray() * root[start : start + step]
+        out += part @ part.T
+    return out

@@ -1,0 +1,300 @@
+"""Shares of 0/1 answers that come in clusters: intervals that hold wherever clusters give hope.
+
+Wilson's score interval, with n divided by a design effect. Where a group's own clusters are few, or
+it is all but flawless, its own design effect is too small as often as too large, so the largest of
+three is taken:
+
+- **own**: the group's own clusters, by the bias-reduced linearisation CR2, times the square of
+  Student's t over the normal quantile, with Bell and McCaffrey's degrees of freedom;
+- **pooled**: 1 + (m - 1) rho, with the correlation rho of everyone's clusters and Kish's cluster
+  size m of this group;
+- **rare**: 1 + (m - 1) / (1 + k²), where the rarer answer occurs in k clusters only. With k = 0
+  nothing is known of the correlation, and each cluster counts as one observation.
+
+Where every cluster is one row all three are 1, and the interval is Wilson's of the textbook.
+
+References
+----------
+.. [1] Wilson, E. B. (1927). Probable inference, the law of succession, and statistical
+   inference. Journal of the American Statistical Association 22(158), 209-212.
+.. [2] Bell, R. M. and McCaffrey, D. F. (2002). Bias reduction in standard errors for linear
+   regression with multi-stage samples. Survey Methodology 28(2), 169-181.
+.. [3] Korn, E. L. and Graubard, B. I. (1998). Confidence intervals for proportions with small
+   expected number of positive counts estimated from survey data. Survey Methodology 24(2),
+   193-201.
+.. [4] Kish, L. (1965). Survey Sampling. Wiley, section 8.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.stats.design import IntArray
+from isolux.stats.intervals import Interval
+from isolux.stats.statistic import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = [
+    "ClusterMeans",
+    "are_shares",
+    "cluster_means",
+    "joined",
+    "pooled_correlation",
+    "quantile",
+]
+
+_GUESS = 0.2
+"""Correlation assumed when clusters are weighed to estimate it: one big cluster must not decide."""
+_FLAT = 1e-14
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterMeans:
+    """Means of groups and what their clusters say of them; arrays ``[g]``.
+
+    Parameters
+    ----------
+    value, units : float
+        The mean, and the rows that it rests on.
+    variance : float
+        CR2: right on average where rows are independent, nearly so elsewhere.
+    freedom : float
+        Bell and McCaffrey's degrees of freedom of ``variance``, for independent rows.
+    size : float
+        Kish's cluster size ``sum(n²) / sum(n)``: ``units / size`` clusters of one size weigh alike.
+    rare : float
+        Clusters in which the rarer answer occurs at all.
+    correlation : float, or [g] float
+        Between two rows of one cluster, estimated from everyone.
+    shares : bool
+        Whether rows are 0 or 1.
+    """
+
+    value: FloatArray
+    units: FloatArray
+    variance: FloatArray
+    freedom: FloatArray
+    size: FloatArray
+    rare: FloatArray
+    correlation: FloatArray | float
+    shares: bool = True
+
+    @property
+    def effective_clusters(self) -> FloatArray:
+        """Number of clusters of one size that would weigh as much as these."""
+        return self.units / self.size
+
+    def at(self, rows: IntArray) -> ClusterMeans:
+        """Return some of the groups."""
+        return ClusterMeans(
+            self.value[rows], self.units[rows], self.variance[rows], self.freedom[rows],
+            self.size[rows], self.rare[rows], self.correlation, self.shares,
+        )  # fmt: skip
+
+    def binomial(self) -> FloatArray:
+        """Variance that independent rows would have."""
+        return self.value * (1.0 - self.value) / self.units
+
+    def growth(self, z: FloatArray | float) -> FloatArray:
+        """Square of Student's t over what independent rows would take, at a normal quantile."""
+        own = quantile(z, self.freedom) / quantile(z, np.maximum(self.units - 1.0, 1.0))
+        return np.asarray(np.where(self.size <= 1.0, 1.0, own**2))
+
+    def measured_effect(self, z: FloatArray | float) -> FloatArray:
+        """Design effect that own clusters and everyone's correlation speak for, at least 1."""
+        flat = self.variance <= _FLAT
+        with np.errstate(divide="ignore", invalid="ignore"):
+            base = self.value * (1.0 - self.value) / np.maximum(self.units - 1.0, 1.0)
+            own = np.where(flat, self.size, self.variance / base * self.growth(z))
+        pooled = 1.0 + self.correlation * (self.size - 1.0)
+        return np.asarray(np.where(self.size <= 1.0, 1.0, np.maximum(np.maximum(own, pooled), 1.0)))
+
+    def design_effect(self, z: FloatArray | float) -> FloatArray:
+        """Design effect of the interval that reaches z standard errors."""
+        rare = 1.0 + (self.size - 1.0) / (1.0 + self.rare**2)
+        return np.asarray(np.maximum(self.measured_effect(z), rare))
+
+    def score_interval(self, z: FloatArray | float) -> Interval:
+        """Wilson's interval of each share, z standard errors wide; NaN where there are no rows.
+
+        Examples
+        --------
+        41 of 60 in rows that are independent, as in the textbook:
+
+        >>> one = np.ones(1)
+        >>> share, units = one * 41 / 60, 60 * one
+        >>> group = ClusterMeans(share, units, 0.0037 * one, 59 * one, one, 19 * one, 0.0)
+        >>> ends = group.score_interval(1.959964)
+        >>> ends.low.round(4).item(), ends.high.round(4).item()
+        (0.5577, 0.7869)
+        """
+        p, square = self.value, np.square(z)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            n = self.units / self.design_effect(z)
+            widening = 1.0 + square / n
+            centre = (p + square / (2.0 * n)) / widening
+            inner = p * (1.0 - p) / n + square / (4.0 * n**2)
+            half = z * np.sqrt(np.maximum(inner, 0.0)) / widening
+        # At 0 and 1 one end is the share itself; rounding must not move it.
+        low = np.where(p <= 0.0, 0.0, np.maximum(centre - half, 0.0))
+        high = np.where(p >= 1.0, 1.0, np.minimum(centre + half, 1.0))
+        none = np.isnan(p)
+        return Interval(np.where(none, np.nan, low), np.where(none, np.nan, high))
+
+
+def joined(parts: Sequence[ClusterMeans]) -> ClusterMeans:
+    """Stack groups of one metric; at least one part."""
+
+    def stack(name: str) -> FloatArray:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    return ClusterMeans(
+        stack("value"), stack("units"), stack("variance"), stack("freedom"), stack("size"),
+        stack("rare"), parts[0].correlation, parts[0].shares,
+    )  # fmt: skip
+
+
+def quantile(z: FloatArray | float, freedom: FloatArray) -> FloatArray:
+    """Student's t that has the tail of the normal quantile z.
+
+    Examples
+    --------
+    >>> quantile(1.959964, np.array([11.0])).round(3).item()
+    2.201
+    """
+    from scipy.special import ndtr, stdtrit
+
+    return np.asarray(-stdtrit(np.maximum(freedom, 1.0), ndtr(-np.asarray(z))), dtype=np.float64)
+
+
+def cluster_means(
+    sums: csr_array,
+    counts: csr_array,
+    copies: IntArray,
+    correlation: FloatArray | float,
+    *,
+    shares: bool = True,
+) -> ClusterMeans:
+    """Reduce what clusters add to groups' sums and counts.
+
+    Parameters
+    ----------
+    sums, counts : csr_array, [g, n_distinct]
+        What each distinct cluster adds.
+    copies : [n_distinct] int
+        How many clusters each stands for.
+    correlation : float, or [g] float
+        From ``pooled_correlation``.
+    shares : bool
+        Whether rows are 0 or 1.
+
+    Examples
+    --------
+    Two people with three photos each, alike within a person: CR2 gives the variance of two rows.
+
+    >>> from scipy.sparse import csr_array
+    >>> sums, counts = csr_array(np.array([[3.0, 0.0]])), csr_array(np.array([[3.0, 3.0]]))
+    >>> found = cluster_means(sums, counts, np.array([1, 1]), 0.0)
+    >>> found.value.item(), found.variance.round(6).item(), found.size.item()
+    (0.5, 0.25, 3.0)
+    """
+    rows, s, n, c = _entries(sums, counts, copies)
+    g = sums.shape[0]
+
+    def total(x: FloatArray) -> FloatArray:
+        return np.bincount(rows, weights=x, minlength=g).astype(np.float64)
+
+    units = total(c * n)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = total(c * s) / np.where(units > 0, units, np.nan)
+        share = n / units[rows]
+        lift = 1.0 / np.maximum(1.0 - share, 1e-12)  # CR2: one over the square root, squared
+        variance = total(c * lift * (s - value[rows] * n) ** 2) / units**2
+        size = total(c * n * n) / units
+        rare = np.minimum(total(c * (s > 0)), total(c * (s < n)))
+        freedom = _freedom(n, c, share, lift, units, total)
+    return ClusterMeans(value, units, variance, freedom, size, rare, correlation, shares)
+
+
+def _freedom(
+    n: FloatArray,
+    c: FloatArray,
+    share: FloatArray,
+    lift: FloatArray,
+    units: FloatArray,
+    total: Callable[[FloatArray], FloatArray],
+) -> FloatArray:
+    """Satterthwaite's degrees of freedom of CR2 for independent rows, in closed form.
+
+    With ``a = k n``, ``b = k n / N`` and ``k² = 1 / (1 - n / N)`` the residuals' covariance is
+    ``diag(k² n) - a b' - b a' + N b b'``; its trace squared over the trace of its square.
+    """
+    k = np.sqrt(lift)
+    a, b, d = k * n, k * share, lift * n
+    aa, ab, bb = total(c * a * a), total(c * a * b), total(c * b * b)
+    inner = -2.0 * a * b  # + N b², whose N is the group's
+    trace = total(c * (d + inner)) + units * bb
+    square = total(c * (d * d + 2.0 * d * inner)) + 2.0 * units * total(c * d * b * b)
+    square += 2.0 * aa * bb + 2.0 * ab**2 - 4.0 * units * ab * bb + units**2 * bb**2
+    found = np.divide(trace**2, square, out=np.ones_like(trace), where=square > 0.0)
+    return np.asarray(np.maximum(np.nan_to_num(found, nan=1.0), 1.0))
+
+
+def _entries(
+    sums: csr_array, counts: csr_array, copies: IntArray
+) -> tuple[IntArray, FloatArray, FloatArray, FloatArray]:
+    """Align sums with counts: row, sum, count and copies of every entry."""
+    both = (counts * 1j + sums).tocoo()
+    held = both.data.imag > 0
+    row = both.row[held].astype(np.int64)
+    return row, both.data.real[held], both.data.imag[held], copies[both.col[held]].astype(float)
+
+
+def pooled_correlation(sums: csr_array, counts: csr_array, copies: IntArray) -> FloatArray:
+    """Estimate the correlation of two rows of one cluster, 0 to 1, from everyone: ``[g]``.
+
+    Products of residuals of pairs within clusters over the variance of a row. A cluster of n rows
+    has n (n - 1) pairs but hardly more to say than one of twenty, so pairs are weighed by
+    ``1 / (1 + (n - 1) / 5)²``.
+
+    Parameters
+    ----------
+    sums, counts : csr_array, [g, n_distinct]
+        What each distinct cluster adds for everyone; one row for each set of people.
+    copies : [n_distinct] int
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> sums, counts = csr_array(np.array([[3.0, 0.0]])), csr_array(np.array([[3.0, 3.0]]))
+    >>> pooled_correlation(sums, counts, np.array([1, 1])).tolist()
+    [1.0]
+    """
+    rows, s, n, c = _entries(sums, counts, copies)
+    g = sums.shape[0]
+
+    def total(x: FloatArray) -> FloatArray:
+        return np.bincount(rows, weights=x, minlength=g).astype(np.float64)
+
+    units = total(c * n)
+    p = np.divide(total(c * s), units, out=np.zeros(g), where=units > 0)
+    weight = c * np.where(n > 1, 1.0 / (1.0 + (n - 1.0) * _GUESS) ** 2, 0.0)
+    of = p[rows]
+    own = s * (1.0 - of) ** 2 + (n - s) * of**2
+    top = total(weight * ((s - of * n) ** 2 - own))
+    bottom = total(weight * n * (n - 1.0)) * p * (1.0 - p)
+    found = np.divide(top, bottom, out=np.zeros(g), where=bottom > 0)
+    return np.asarray(np.clip(found, 0.0, 1.0))
+
+
+def are_shares(sums: csr_array, counts: csr_array) -> bool:
+    """Tell whether rows are 0 or 1: every cluster's sum is a whole number up to its count."""
+    s: npt.NDArray[np.float64] = sums.data
+    return bool(np.all(s == np.rint(s)) and np.all(s >= 0) and np.all((counts - sums).data >= 0))

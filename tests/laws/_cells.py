@@ -1,0 +1,120 @@
+"""What the product says of worlds of ``_grid``: p, intervals and statuses, many worlds at once.
+
+Worlds are rows side by side: the same functions that an audit calls reduce their clusters and ask
+their intervals, with one correlation for each world.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from isolux.groups.estimates import Estimates
+from isolux.groups.uncertainty import KEPT_EFFECTIVE, all_means, intervals
+from isolux.stats.differences import Difference, of_means
+from isolux.stats.shares import ClusterMeans, cluster_means, pooled_correlation
+from isolux.vocabulary.spec import Comparing
+from tests.laws._grid import Cell, draw
+
+_LEAST = 50, 10  # units and clusters of a group that is judged at all
+Z, FAR = 1.9599639845, 2.8070337683
+
+
+def worlds_of(cell: Cell, worlds: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Draw worlds; those whose groups are too small to be judged are left out: ``[w, 2, c]``."""
+    rng = np.random.default_rng([seed, int(1000 * cell.rate), int(1000 * cell.icc), cell.clusters])
+    drawn = [draw(rng, cell) for _ in range(worlds)]
+    photos, right = (np.stack([world[k] for world in drawn]) for k in (0, 1))
+    judged = (photos.sum(axis=2) >= _LEAST[0]) & ((photos > 0).sum(axis=2) >= _LEAST[1])
+    kept = judged.all(axis=1)
+    return photos[kept], right[kept]
+
+
+def _rows(values: np.ndarray) -> csr_array:
+    """Lay ``[w, k, c]`` out as w k rows over w c clusters."""
+    w, k, c = values.shape
+    world, row, cluster = np.nonzero(values)
+    at = (world * k + row, world * c + cluster)
+    return csr_array((values[world, row, cluster].astype(float), at), shape=(w * k, w * c))
+
+
+def reduced(photos: np.ndarray, right: np.ndarray) -> tuple[ClusterMeans, ClusterMeans]:
+    """Reduce both groups of every world."""
+    copies = np.ones(photos.shape[0] * photos.shape[2], dtype=np.int64)
+    whole = [_rows(x.sum(axis=1, keepdims=True)) for x in (right, photos)]
+    rho = np.repeat(pooled_correlation(*whole, copies), 2)
+    both = cluster_means(_rows(right), _rows(photos), copies, rho)
+    a, b = (np.arange(k, 2 * len(photos), 2) for k in (0, 1))
+    return at(both, a), at(both, b)
+
+
+def at(means: ClusterMeans, rows: np.ndarray) -> ClusterMeans:
+    """Return some rows, each with its own world's correlation."""
+    part = means.at(rows)
+    rho = np.asarray(means.correlation)[rows]
+    arrays = part.value, part.units, part.variance, part.freedom, part.size, part.rare
+    return ClusterMeans(*arrays, rho, part.shares)
+
+
+def apart(photos: np.ndarray, right: np.ndarray) -> Difference:
+    """Compare the two groups of every world."""
+    a, b = reduced(photos, right)
+    left = right - np.stack([a.value, b.value], axis=1)[:, :, None] * photos
+    units = a.units * b.units
+    shared = (photos[:, 0] * photos[:, 1]).sum(axis=1) / units
+    return of_means(a, b, (left[:, 0] * left[:, 1]).sum(axis=1) / units, shared)
+
+
+def measured_estimates(estimates: Estimates, spec: Comparing) -> Estimates:
+    """Add standard errors, intervals and statuses as ``measure_groups`` does."""
+    measures = estimates.measures
+    means = all_means(estimates.design, measures, len(estimates.groups))
+    se = np.stack([np.sqrt(m.variance) for m in means if m is not None], axis=1)
+    ends, method = intervals(
+        estimates.design, measures, estimates.value, estimates.replicates, se,
+        estimates.n_clusters, spec, means,
+    )  # fmt: skip
+    return replace(estimates, standard_error=se, interval=ends, method=method)
+
+
+def summary(rows: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Sum rows of cells up by kind of attribute and of cluster sizes."""
+    kinds: dict[tuple[str, str], list[dict[str, object]]] = {}
+    for row in rows:
+        unequal = row["first"] is not None
+        key = ("groups unlike", "–") if unequal else (str(row["where"]), str(row["sizes"]))
+        kinds.setdefault(key, []).append(row)
+    found = []
+    for (where, sizes), own in sorted(kinds.items()):
+        p = np.array([row["p <= .05, %"] for row in own], dtype=float)
+        far = np.array([row["p <= .005, %"] for row in own], dtype=float)
+        held = [row["covered where ok, %"] for row in own if row["covered where ok, %"] is not None]
+        found.append(
+            {"attribute": where, "cluster sizes": sizes, "cells": len(own),
+             "p <= .05, mean %": float(p.mean()), "largest cell, %": float(p.max()),
+             "cells above 6.5 %": int((p > 0.065).sum()), "p <= .005, largest %": float(far.max()),
+             "covered where ok, smallest %": float(min(held)) if held else None,
+             "cells below 93 %": int(sum(float(h) < 0.93 for h in held))}  # type: ignore[arg-type]
+        )  # fmt: skip
+    return found
+
+
+def judge(cell: Cell, worlds: int, seed: int = 0) -> dict[str, object]:
+    """Return a cell's row: shares of p at most .05 and .005, coverage of what is called ok."""
+    photos, right = worlds_of(cell, worlds, seed)
+    row: dict[str, object] = {"world": cell.name(), "judged": len(photos)}
+    if not len(photos):
+        return row
+    found = apart(photos, right)
+    for name, z in (("p <= .05, %", Z), ("p <= .005, %", FAR)):
+        ends = found.interval(z)
+        row[name] = float(((ends.low > 0) | (ends.high < 0)).mean())
+    shown = []
+    for group in found.groups or ():
+        ends = group.score_interval(Z)
+        held = (ends.low <= cell.rate) & (cell.rate <= ends.high)
+        ok = group.effective_clusters >= KEPT_EFFECTIVE
+        shown += [float(held[ok].mean())] if ok.sum() >= 50 else []
+    return {**row, "covered where ok, %": min(shown) if shown else None}

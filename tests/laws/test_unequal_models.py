@@ -1,0 +1,65 @@
+"""Two models of which one's mistakes come in clusters, and gaps where there are none."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.disparity.models import compare_models
+from isolux.vocabulary.spec import Comparing
+from isolux_worlds._draw import subject_rate
+from tests.laws._cells import measured_estimates
+from tests.laws._figures import FULL, record, scaled
+from tests.laws._worlds import a_mean, crossed_entries, estimates_of, with_bootstrap
+
+pytestmark = pytest.mark.law
+WORLDS, REPLICATES, PHOTOS = scaled(1000, 60), scaled(599, 199), 8
+
+
+def _compared(rng, groups, size, first, second, seed):
+    """Compare models of (rate, correlation) each, whose luck is not the same."""
+    n = groups * size
+    member = np.repeat(np.eye(groups, dtype=np.int64), size, axis=1)[None]
+    right = [
+        member * rng.binomial(PHOTOS, subject_rate(np.array(rate), icc, rng.random(n)))
+        for rate, icc in (first, second)
+    ]
+    measures = (a_mean(1, model="a"), a_mean(3, model="b"))
+    world = estimates_of(crossed_entries(member * PHOTOS, right), {"a": groups}, measures)
+    spec = Comparing(replicates=REPLICATES, seed=seed)
+    estimates = measured_estimates(with_bootstrap(world, spec), spec)
+    return compare_models(estimates, spec, ("a", "b")).table
+
+
+def test_no_gap_changes_where_neither_model_has_one():
+    rng = np.random.default_rng(6)
+    values, held = [], []
+    for world in range(WORLDS):
+        table = _compared(rng, 5, 30, (0.8, 0.5), (0.98, 0.1), world)
+        gap = table.filter(pl.col("kind") == "gap_difference").row(0, named=True)
+        values.append(gap["value"])
+        held.append(gap["low"] <= 0 <= gap["high"])
+    found = {"worlds": "5 groups of 30, no gap in either", "change of the gap, mean":
+             float(np.mean(values)), "holds 0, %": float(np.mean(held))}  # fmt: skip
+    record("gaps-none", [found], worlds=WORLDS, replicates=REPLICATES)
+    assert found["holds 0, %"] >= (0.93 if FULL else 0.88), found
+    assert abs(found["change of the gap, mean"]) < 0.04, found
+
+
+def test_a_change_is_covered_where_one_model_is_more_clustered():
+    rng = np.random.default_rng(7)
+    held, claimed = [], []
+    for world in range(WORLDS):
+        table = _compared(rng, 2, 20, (0.95, 0.05), (0.95, 0.6), world)
+        row = table.filter(
+            (pl.col("kind") == "model_difference") & (pl.col("group_a") == "everyone")
+        ).row(0, named=True)
+        held.append(row["low"] <= 0 <= row["high"])
+        claimed.append(row["p_value"] <= 0.05)
+    found = {"worlds": "40 clusters, .95, correlations .05 and .6",
+             "covered, %": float(np.mean(held)),
+             "p <= .05, %": float(np.mean(claimed))}  # fmt: skip
+    record("gaps-clustered", [found], worlds=WORLDS, replicates=REPLICATES)
+    assert found["covered, %"] >= (0.93 if FULL else 0.87), found
+    assert found["p <= .05, %"] <= (0.065 if FULL else 0.12), found
