@@ -16,7 +16,7 @@ PINS := requirements/dev.txt
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help demo test laws check lint types imports pages bench docs pins clean
+.PHONY: help demo test laws check lint types imports pages bench docs pins clean fuzz faults
 
 help: ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,6 +30,12 @@ test: $(READY) ## the whole suite, docstrings' examples included
 
 laws: $(READY) ## every simulation at full size (long), its figures into docs/methods/figures/
 	ISOLUX_LAWS=full $(BIN)/python -m pytest tests/laws -n $(WORKERS) --dist worksteal
+
+fuzz: $(READY) ## a million damaged inputs to every reader (an hour; FUZZ=N: N of them)
+	FUZZ=$${FUZZ:-1000000} $(BIN)/python -m pytest -s tests/faults/test_fuzz.py
+
+faults: $(READY) ## 1,000 killed commands, full disks, limits of memory, two writers (long)
+	ISOLUX_FAULTS=whole $(BIN)/python -m pytest -s tests/faults
 
 check: lint types imports pages ## style, types, who imports whom, the pages: what CI asks first
 

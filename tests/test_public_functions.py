@@ -85,3 +85,16 @@ def test_one_reader_for_every_kind_of_output(tmp_path):
     (tmp_path / "labels.csv").write_text("id,label\n7,job\n")
     assert "box_x" in isolux.read_predictions(tmp_path / "boxes.csv").columns
     assert isolux.read_predictions(tmp_path / "labels.csv")["label"].to_list() == ["job"]
+
+
+def test_people_who_withdrew_are_left_out_in_memory_too(people, tmp_path):
+    (tmp_path / "gone.txt").write_text("0\n1\nnot-here\n")
+    loaded, gone = isolux.load("table", people), str(tmp_path / "gone.txt")
+    with pytest.raises(SpecError, match="no one"):
+        isolux.describe(loaded, by=["light"], withdrawn=gone)
+    found = isolux.describe(loaded, by=["light"], withdrawn=gone, allow_unmatched=True)
+    assert found.tables["By light"]["people"].to_list() == [99, 99]
+    with pytest.raises(SpecError, match="no one"):
+        isolux.check(loaded, withdrawn=gone)
+    notes = isolux.check(loaded, withdrawn=gone, allow_unmatched=True).notes
+    assert any("withdrew" in note for note in notes)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from isolux.verbs.describe import describe
     from isolux.verbs.explain import explain
     from isolux.verbs.metric_frame import MetricFrame, metric_frame
+    from isolux.verbs.monitor import Monitoring, monitor
     from isolux.verbs.sample import sample
     from isolux.verbs.synthesize import synthesize
     from isolux.vocabulary.containers import Dataset, Run, Scores
@@ -34,6 +35,7 @@ __all__ = [
     "Comparison",
     "Dataset",
     "MetricFrame",
+    "Monitoring",
     "Run",
     "Scores",
     "__version__",
@@ -44,6 +46,7 @@ __all__ = [
     "explain",
     "load",
     "metric_frame",
+    "monitor",
     "read_predictions",
     "sample",
     "score",
@@ -56,6 +59,7 @@ _HOME = {
     "Comparison": "verbs.compare",
     "Dataset": "vocabulary.containers",
     "MetricFrame": "verbs.metric_frame",
+    "Monitoring": "verbs.monitor",
     "Run": "vocabulary.containers",
     "Scores": "vocabulary.containers",
     "audit": "verbs.audit",
@@ -65,6 +69,7 @@ _HOME = {
     "explain": "verbs.explain",
     "load": "datasets",
     "metric_frame": "verbs.metric_frame",
+    "monitor": "verbs.monitor",
     "read_predictions": "predictions",
     "sample": "verbs.sample",
     "score": "tasks",

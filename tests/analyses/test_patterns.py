@@ -210,7 +210,7 @@ def test_scores_of_nobody_and_metrics_without_a_direction_are_refused():
         ({"max_length": 0}, "max_length cannot be used"),
         ({"bins": 1}, "bins cannot be used"),
         ({"min_support": 0.0}, "no set of items has such a support"),
-        ({"low_threshold": 7.0}, "everybody is on one side of 7"),
+        ({"low_threshold": 7.0}, "all people are on one side of 7"),
     ],
 )
 def test_settings_out_of_range_are_refused(option, message):

@@ -300,3 +300,19 @@ def test_a_label_no_one_declared(monkeypatch, capsys, tmp_path):
         "--prediction-column", "predicted", "--by", "race", "--out", "run",
     )  # fmt: skip
     refused(ran, "Martian", "row 2", "race", "Middle Eastern")
+
+
+@pytest.mark.parametrize("name", ["people.csv", "answers.csv", "boxes.json"])
+def test_a_file_that_the_disk_fails_to_read_is_said_to_be_one(monkeypatch, capsys, tmp_path, name):
+    # Reading a process's own memory from address 0 fails with EIO, as a broken disk does.
+    broken = tmp_path / name
+    broken.symlink_to("/proc/self/mem")
+    people = tmp_path / "sound.csv"
+    people.write_text("id,race,truth\na,x,1\nb,y,0\n")
+    data = broken if name == "people.csv" else people
+    task = "detection" if name == "boxes.json" else "classification"
+    done = run(monkeypatch, capsys, "audit", f"table:{data}", "--by", "race", "--task", task,
+               "--predictions", broken)  # fmt: skip
+    assert done.code == 2
+    assert "Input/output error" in done.err
+    assert name in done.err

@@ -83,6 +83,24 @@ def test_a_signal_while_importing_gives_no_traceback():
         assert errors == "isolux: interrupted; nothing was left half-written\n", module
 
 
+CALLBACK = """import os
+        try: time.sleep(60)
+        except BaseException:
+            os.write(2, b"panicked")
+            raise"""
+"""A signal in a callback is a panic of polars: printed on file descriptor 2, then raised."""
+
+
+def test_what_an_engine_prints_of_being_stopped_is_not_shown(tmp_path):
+    process = started(STAGED.format(wait=CALLBACK), tmp_path / "run")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == "isolux: interrupted; nothing was left half-written\n"
+
+
 def test_a_signal_that_the_caller_ignores_stays_ignored(tmp_path):
     wait = "import os, signal; os.kill(os.getpid(), signal.SIGHUP)"
     program = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"

@@ -400,3 +400,28 @@ def test_the_real_keypoints():
     assert rows["keypoint_names"][0].len() == 17
     labelled = rows.select(n=pl.col("keypoints_v").list.eval(pl.element() > 0).list.sum())["n"]
     assert labelled.to_list() == [a["num_keypoints"] for a in file]
+
+
+def _corners(tmp_path):
+    boxes = [[10 + i, 20 + i, 300 + i, 250 + i] for i in range(30)]
+    file = {
+        "images": [
+            {"id": i, "file_name": f"{i}.jpg", "width": 400, "height": 300} for i in range(30)
+        ],
+        "annotations": [
+            {"id": i, "image_id": i, "category_id": 1, "bbox": box} for i, box in enumerate(boxes)
+        ],
+        "categories": [{"id": 1, "name": "person"}],
+    }
+    path = tmp_path / "corners.json"
+    path.write_text(json.dumps(file))
+    return path
+
+
+def test_corners_read_as_sides_are_refused_and_the_option_reads_them(tmp_path):
+    path = _corners(tmp_path)
+    with pytest.raises(TableError, match="of the boxes leave their pictures") as caught:
+        load(path)
+    assert "--data-option box_format=xyxy" in str(caught.value)
+    read = load(path, box_format="xyxy").instances
+    assert read.select("box_x", "box_y", "box_w", "box_h").row(3) == (13.0, 23.0, 290.0, 230.0)

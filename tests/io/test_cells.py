@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isolux.io.cells import (
+    as_labels,
     as_lists,
     as_numbers,
     as_text,
@@ -111,3 +112,20 @@ def test_a_number_written_as_text_is_the_same_number(values):
     cells = pl.Series(values, dtype=pl.Float64)
     back = as_numbers(as_text(cells), where="", column="x")
     assert back.to_list() == values
+
+
+@pytest.mark.parametrize(
+    ("cells", "labels"),
+    [
+        ([" Male", "Male ", "a  b"], ["Male", "Male", "a  b"]),
+        (["1.0", "0.0", None], ["1", "0", None]),
+        (["1.0", "0.5"], ["1.0", "0.5"]),
+        (["1.0", "unknown"], ["1.0", "unknown"]),
+        (["007", "+3."], ["007", "+3"]),
+        ([None, None], [None, None]),
+        ([["1.0", " 2"], None], [["1", "2"], None]),
+    ],
+)
+def test_labels_have_no_blanks_around_and_whole_numbers_no_decimals(cells, labels):
+    dtype = pl.List(pl.String) if isinstance(cells[0], list) else pl.String
+    assert as_labels(pl.Series(cells, dtype=dtype)).to_list() == labels

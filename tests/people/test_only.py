@@ -9,6 +9,7 @@ from isolux.people.only import keep_only, only_judged, parse_conditions
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.notes import Caution
 
 INFO = DatasetInfo(title="Four people", summary="Made up.", references=())
 # a is 19; b 20; c was judged 19 by one annotator and 30 by another; nobody knows of d.
@@ -186,3 +187,34 @@ def test_a_number_beside_a_range_is_what_compares():
     )  # fmt: skip
     found = keep_only(people, ["age>=20"], whole_images=False).instances
     assert found["instance_id"].to_list() == ["b"]
+
+
+AGES = ["10-19", "20-29", "20-29", "30-39", "more than 70"]
+
+
+def ranged():
+    ids = [f"p{i}" for i in range(len(AGES))]
+    return Dataset(
+        name="ages",
+        info=INFO,
+        instances=pl.DataFrame({"instance_id": ids, "image_id": ids}),
+        attributes=pl.DataFrame(
+            {"unit_kind": "instance", "unit_id": ids, "attribute": "age", "value": AGES}
+        ),
+    )
+
+
+def test_a_range_on_both_sides_of_a_number_is_told_first():
+    kept = keep_only(ranged(), ["age>20"], whole_images=False)
+    assert kept.instances["instance_id"].to_list() == ["p3", "p4"]
+    (told,) = [note for note in kept.notes if isinstance(note, Caution)]
+    assert told.startswith("--only age>20 keeps a range only if all of it passes: 20-29 (2)")
+    assert told.endswith('--only "age>=20" keeps them.')
+    assert "Left out by age>20: 10-19 (1)." in kept.notes
+
+
+def test_a_number_at_the_edge_of_ranges_needs_no_caution():
+    kept = keep_only(ranged(), ["age>=20"], whole_images=False)
+    assert kept.instances.height == 4
+    assert not any(isinstance(note, Caution) for note in kept.notes)
+    assert "Left out by age>=20: 10-19 (1)." in kept.notes

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isolux.predictions import read_predictions
+from isolux.predictions import read_labels, read_predictions
 from isolux.predictions._outputs import reads_labels
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import (
@@ -315,7 +315,7 @@ def test_files_that_are_none(tmp_path):
     with pytest.raises(FileError, match="there is no such file"):
         read_predictions(tmp_path / "net.csv")
     with pytest.raises(FileError, match="there is no such file"):
-        read_predictions(tmp_path / "net.json")
+        read_labels(tmp_path / "net.json")
     with pytest.raises(UnknownNameError, match="no prediction format named 'json'"):
         read_predictions(tmp_path / "net.json", format="json")
 

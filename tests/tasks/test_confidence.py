@@ -7,6 +7,7 @@ import pytest
 
 from isolux.tasks.classification import score
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.notes import Caution
 from tests.tasks._people import answers, people
 
 TRUTH = people({"a": "yes", "b": "yes", "c": "no", "d": "no"}, target="t")
@@ -175,3 +176,11 @@ def test_a_confidence_just_above_one_is_rounding():
 def test_a_reading_that_cannot_be_is_refused(options, message):
     with pytest.raises(SpecError, match=message):
         run(OF_POSITIVE, **options)
+
+
+def test_scores_of_the_other_class_are_told_first():
+    truth = {str(i): "ab"[i % 2] for i in range(40)}
+    given = answers(truth, {k: 0.1 if v == "a" else 0.9 for k, v in truth.items()})
+    scores = score(people(truth), given, target="job", positive="a", score_of="positive")
+    (told,) = [note for note in scores.notes if isinstance(note, Caution)]
+    assert told.startswith("The scores fall where the answer is 'a' (area under the curve 0.00)")

@@ -16,6 +16,7 @@ from isolux.tasks.face_verification import score
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import ATTRIBUTES, GROUP_METRICS, INSTANCES, MEMBERSHIP, check
 
@@ -456,3 +457,53 @@ def test_the_same_vectors_are_alike_wherever_they_stand():
         both = np.sort(np.column_stack([which[a], which[b]]), axis=1)
         alike = pairs.select("similarity", pair=pl.Series(both.tolist()))
         assert alike.group_by("pair").agg(pl.col("similarity").n_unique())["similarity"].max() == 1
+
+
+def _told(pairs, **options):
+    scores = score(FOUR_OF_SIXTY, pairs, far=0.01, **options)
+    return scores, [note for note in scores.notes if isinstance(note, Caution)]
+
+
+FOUR_OF_SIXTY = Dataset(
+    name="x",
+    info=DatasetInfo(title="x", summary="x", references=()),
+    instances=pl.DataFrame(
+        {
+            "instance_id": [f"p{i:03}" for i in range(240)],
+            "image_id": [f"p{i:03}" for i in range(240)],
+            "subject_id": [f"s{i // 4:03}" for i in range(240)],
+        }
+    ),
+)
+
+
+def _distances():
+    draw = np.random.default_rng(2)
+    both = [(i, j) for i in range(240) for j in range(i + 1, 240)]
+    return pl.DataFrame(
+        {
+            "model": "m",
+            "instance_id": [f"p{i:03}" for i, _ in both],
+            "other_id": [f"p{j:03}" for _, j in both],
+            "score": [0.3 + 0.9 * (i // 4 != j // 4) + draw.normal(0, 0.2) for i, j in both],
+        }
+    )
+
+
+def test_distances_are_told_first_and_the_option_reads_them():
+    distances = _distances()
+    _, said = _told(distances)
+    assert "Is smaller more alike? --option smaller=alike" in said[0]
+    wanted = ["verification_auc", "false_match_rate"]
+    scores, said = _told(distances, smaller="alike", threshold=0.7, metrics=wanted)
+    assert said == []
+    turned, _ = _told(
+        distances.with_columns(score=-pl.col("score")), threshold=-0.7, metrics=wanted
+    )
+    assert scores.evidence["pairs"].equals(turned.evidence["pairs"])
+
+
+def test_scores_of_other_pairs_are_told_first():
+    shuffled = _distances().with_columns(pl.col("score").shuffle(seed=1))
+    _, said = _told(shuffled)
+    assert "no better than chance" in said[0]

@@ -11,7 +11,10 @@ import pytest
 from isolux.datasets import load
 from isolux.predictions import read_outputs
 from isolux.tasks.keypoints import score
+from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError
+from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import KEYPOINT_PREDICTIONS
 from tests._shared import shared_data
 from tests.tasks._pictures import pictures, values
@@ -170,3 +173,32 @@ def test_coco_example_of_poses():
     scores = score(dataset, found, max_detections=20, metrics=["average_recall", *AP])
     precisions = [everyone(dataset, scores, name, "category") for name in AP]
     assert np.round(precisions, 3).tolist() == [0.505, 0.723, 0.634]
+
+
+def test_people_without_an_area_are_told_first_and_the_option_says_how_large_they_are():
+    names = [f"box_{side}" for side in "xywh"]
+    frame = pl.DataFrame(
+        {"instance_id": ["a"], "image_id": ["1"], "keypoints_x": [[10.0, 60.0]],
+         "keypoints_y": [[10.0, 90.0]], "keypoints_v": [[2, 2]],
+         **dict(zip(names, ([0.0], [0.0], [100.0], [100.0]), strict=True))}
+    )  # fmt: skip
+    dataset = Dataset("x", DatasetInfo(title="x", summary="x", references=()), frame)
+    pose = pl.DataFrame(
+        {"model": ["m"], "image_id": ["1"], "label": ["person"], "score": [0.9],
+         "keypoints_x": [[15.0, 60.0]], "keypoints_y": [[10.0, 90.0]],
+         "keypoints_v": [[1.0, 1.0]]}
+    )  # fmt: skip
+
+    def oks(**options):
+        found = score(dataset, pose, metrics=["oks"], sigmas=(0.05, 0.05), **options)
+        return found.units["value"][0], [n for n in found.notes if isinstance(n, Caution)]
+
+    whole, said = oks()
+    assert "1 of 1 people have no area" in said[0]
+    # One point is off by 5 px: e = 25 / (2 * (2 * .05)^2 * area) = 1250 / area.
+    assert whole == pytest.approx((1 + math.exp(-1250 / 10_000)) / 2)
+    part, said = oks(area_of_box=0.53)
+    assert part == pytest.approx((1 + math.exp(-1250 / 5_300)) / 2)
+    assert said == []
+    with pytest.raises(SpecError, match="area_of_box is a share"):
+        oks(area_of_box=2.0)

@@ -21,6 +21,7 @@ from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNa
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.spec import Groups, Statistics
 from isolux.vocabulary.tables import INSTANCES
+from tests.cli._run import isolux as run
 
 INFO = DatasetInfo(title="Made up", summary="People that a test made up.", references=())
 
@@ -313,3 +314,31 @@ def test_everyone_in_one_image_has_nobody_to_compare_with():
     crowd = replace(FOUR, instances=FOUR.instances.with_columns(image_id=pl.lit("one")))
     found = score(crowd, vectors(AT), top_k=(1,), exclude="image")
     assert values(found, 1) == ["fewer than 1 entries to compare with"] * 4
+
+
+def test_another_database_is_named_on_the_command_line(monkeypatch, capsys, tmp_path):
+    draw = np.random.default_rng(0)
+    for name, n in (("people", 120), ("others", 80)):
+        ids = [f"{name}{i}" for i in range(n)]
+        table = pl.DataFrame(
+            {"id": ids, "who": ["x", "y"] * (n // 2), "tone": ["a", "b"] * (n // 2)}
+        )
+        table.write_csv(tmp_path / f"{name}.csv")
+        vectors = pl.Series(draw.normal(size=(n, 4)).tolist())
+        pl.DataFrame({"instance_id": ids, "embedding": vectors}).write_parquet(
+            tmp_path / f"{name}.parquet"
+        )
+    given = ("audit", f"table:{tmp_path / 'people.csv'}", "--task", "retrieval", "--target", "who",
+             "--predictions", tmp_path / "people.parquet", "--by", "tone", "--replicates", 100,
+             "--out", tmp_path / "run", "--overwrite")  # fmt: skip
+    database = ("--option", f"database=table:{tmp_path / 'others.csv'}")
+    done = run(monkeypatch, capsys, *given, *database)
+    assert done.code == 2
+    assert "half a database" in done.err
+    vectors = ("--option", f"database_predictions={tmp_path / 'others.parquet'}")
+    done = run(monkeypatch, capsys, *given, *database, *vectors)
+    assert done.code == 0, done.err
+    assert "The database has 80 entries" in done.out
+    done = run(monkeypatch, capsys, *given, "--option", "database=others")
+    assert done.code == 2
+    assert "NAME:PATH, such as facet:FOLDER" in done.err

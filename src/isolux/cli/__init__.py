@@ -8,7 +8,7 @@ import os
 import sys
 
 from isolux.cli.memory import too_few_addresses, too_little_memory
-from isolux.cli.stopping import Stopped, listening, stopped_by, stopped_text
+from isolux.cli.stopping import Stopped, listening, speak_again, stopped_by, stopped_text
 from isolux.cli.streams import lenient, print_error, write_fault
 
 __all__ = ["collect_seldom", "main"]
@@ -65,6 +65,7 @@ def _run() -> int:
     number = stopped_by()
     if number is not None:  # also where a library made another exception of it
         _discard_stages()
+        speak_again()
         return _say(stopped_text(number), 128 + number)
     fault = write_fault()
     if fault is not None and code == 0:

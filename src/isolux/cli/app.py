@@ -16,7 +16,8 @@ from isolux.cli.listing import listing
 __all__ = ["program"]
 
 _COMMANDS = (
-    "compare", "convert", "explain", "report", "export", "describe", "sample", "check", "clean",
+    "compare", "monitor", "convert", "explain", "report", "export", "describe", "sample", "check",
+    "clean",
 )  # fmt: skip
 """Files of this room, each with a command of its own name and ``made``."""
 _OF_WORLDS = ("demo", "synthesize")
@@ -49,7 +50,8 @@ def program(args: Sequence[str], *, everything: bool = False) -> typer.Typer:
         made = module.made() if asked == name else _named(getattr(module, name))
         app.command(name, cls=Command)(made)
     app.command("list", cls=Command)(listing)
-    _add_commands_of_others(app)
+    if asked not in {"audit", "list", *_COMMANDS}:  # our own need nothing of other packages
+        _add_commands_of_others(app)
     return app
 
 

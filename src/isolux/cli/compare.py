@@ -25,6 +25,8 @@ def compare(
 ) -> None:
     """Say which groups gained and which lost from the first model to the second.
 
+    Only people who are in both runs are compared: who withdrew in either is in neither.
+
     Parameters
     ----------
     first : str

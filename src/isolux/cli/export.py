@@ -129,13 +129,17 @@ def _of_run(path: str, options: list[str], consent: dict[str, Any]) -> tuple[Dat
         spec = spec.model_copy(update={"people": spec.people.model_copy(update=consent)})
     dataset = judged_people(spec)
     scores = run.scores.filter(pl.col("unit_kind") == "instance")
-    # Whoever has withdrawn is in none of a run's tables, and so is not in what is shown either.
+    # People who had withdrawn are in none of a run's tables; who has since is not in the dataset.
     tables = [scores, *(t for t in run.evidence.values() if "unit_id" in t.columns)]
     judged = pl.concat([t.select("unit_id") for t in tables])["unit_id"].unique()
     people = dataset.instances.filter(pl.col("instance_id").is_in(judged.implode()))
     seen = people["image_id"].unique().implode()
     known = dataset.attributes["attribute"].unique().implode()
-    computed = run.attributes.filter(~pl.col("attribute").is_in(known))
+    kept = people["instance_id"].implode()
+    computed = run.attributes.filter(
+        ~pl.col("attribute").is_in(known), pl.col("unit_id").is_in(kept)
+    )
+    scores = scores.filter(pl.col("unit_id").is_in(kept))
     shown = replace(
         dataset,
         instances=people,

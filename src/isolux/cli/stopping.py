@@ -12,10 +12,10 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
-__all__ = ["Stopped", "listening", "stopped_by", "stopped_text"]
+__all__ = ["Stopped", "listening", "speak_again", "stopped_by", "stopped_text"]
 
 PATIENCE = 3.0
 """Seconds in which a stopped command may clean up by itself."""
@@ -26,6 +26,7 @@ _SIGNALS = tuple(
     if isinstance(found := getattr(signal, name, None), signal.Signals)
 )
 _seen: list[signal.Signals] = []
+_kept: list[int] = []  # standard error itself, while nothing is to be printed
 
 
 class Stopped(BaseException):
@@ -53,6 +54,7 @@ def listening() -> Iterator[None]:
     try:
         yield
     finally:
+        speak_again()
         if hasattr(signal, "setitimer"):
             signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
@@ -76,12 +78,30 @@ def stopped_text(number: signal.Signals) -> str:
     return f"isolux: {how}; nothing was left half-written"
 
 
+def _hush() -> None:
+    """Print nothing more: an engine that is stopped in a callback prints fifty lines of itself."""
+    with suppress(OSError):
+        _kept.append(os.dup(2))
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 2)
+        os.close(nowhere)
+
+
+def speak_again() -> None:
+    """Let standard error be what it was before the signal."""
+    while _kept:
+        kept = _kept.pop()
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
 def _stop(number: int, _frame: FrameType | None) -> None:
     # From here on no second Ctrl-C may stop the cleaning up.
     for other in _SIGNALS:
         if signal.getsignal(other) is _stop:
             signal.signal(other, signal.SIG_IGN)
     _seen.append(signal.Signals(number))
+    _hush()
     if hasattr(signal, "setitimer"):
         signal.signal(signal.SIGALRM, _at_once)
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
@@ -101,5 +121,6 @@ def _at_once(_number: int, _frame: FrameType | None) -> None:
     if stages is not None and hasattr(stages, "discard_all"):
         stages.discard_all()
     number = _seen[0]
+    speak_again()
     os.write(2, f"{stopped_text(number)}\n".encode())
     os._exit(128 + number)

@@ -14,6 +14,7 @@ from typing import Any, Literal, cast
 from isolux.datasets._clusters import by_cluster
 from isolux.datasets._picture_root import picture_root
 from isolux.datasets._purpose import refuse_training
+from isolux.io.paths import as_path
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -79,6 +80,10 @@ def load(
     ...     load("table", file).instances["instance_id"].to_list()
     ['1', '2']
     """
+    as_path(
+        path, "a dataset's file or folder",
+        instead="tables in memory go to isolux.audit(scores, people, by=…) or isolux.metric_frame",
+    )  # fmt: skip
     if purpose == "training":
         refuse_training(cast("DatasetInfo", registry.info("datasets", name)))
     given = {key: value for key, value in settings.items() if value is not None}

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import polars as pl
 
 from isolux.datasets._columns import BOX
 from isolux.io.cells import row_of
-from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.errors import SpecError, TableError, place
 
-__all__ = ["box_notes", "checked_boxes"]
+__all__ = ["BoxOrder", "box_notes", "checked_boxes", "with_corners_read"]
+
+BoxOrder = Literal["xywh", "xyxy"]
+"""Left, top, width, height; or two corners: left, top, right, bottom."""
+_FEWEST = 20  # boxes below which nothing can be told of their order
+_LEAVING, _FITTING = 0.2, 0.98
 
 
 def checked_boxes(
@@ -73,3 +80,52 @@ def box_notes(
             " kept as they are."
         )
     return tuple(notes)
+
+
+def with_corners_read(
+    instances: pl.DataFrame, images: pl.DataFrame, box_format: BoxOrder, where: str
+) -> pl.DataFrame:
+    """Read boxes as two corners where that is what they are; refuse corners read as sides.
+
+    Parameters
+    ----------
+    instances, images : polars.DataFrame
+        ``image_id`` and the four numbers as they stand in the file; ``width``, ``height``.
+    box_format : {"xywh", "xyxy"}
+        What the four numbers are.
+    where : str
+        The file, for errors.
+
+    Raises
+    ------
+    SpecError
+        No such format.
+    TableError
+        Boxes that leave their pictures when read as sides, and fit them when read as corners; a
+        corner left of or above the other.
+    """
+    if box_format not in ("xywh", "xyxy"):
+        raise SpecError("box_format is not known", expected="xywh or xyxy", found=repr(box_format))
+    x, y, third, fourth = (pl.col(name) for name in BOX)
+    if box_format == "xyxy":
+        turned = instances.with_columns(box_w=third - x, box_h=fourth - y)
+        return checked_boxes(turned, where)
+    boxes = instances.select("image_id", *BOX).drop_nulls()
+    placed = boxes.join(images.select("image_id", "width", "height").drop_nulls(), on="image_id")
+    if placed.height < _FEWEST:
+        return instances
+    width, height = pl.col("width"), pl.col("height")
+    told = placed.select(
+        leaves=((x + third > 1.01 * width + 2) | (y + fourth > 1.01 * height + 2)).mean(),
+        corners=((third > x) & (fourth > y) & (third <= width + 2) & (fourth <= height + 2)).mean(),
+    ).row(0, named=True)
+    if told["leaves"] > _LEAVING and told["corners"] > _FITTING:
+        raise TableError(
+            f"{100 * told['leaves']:.0f} % of the boxes leave their pictures",
+            expected="left, top, width, height in pixels",
+            found=f"{[round(v, 1) for v in placed.select(BOX).row(0)]}; read as two corners"
+            f" (left, top, right, bottom) {100 * told['corners']:.0f} % lie inside",
+            where=where,
+            hint="--data-option box_format=xyxy (box_format='xyxy')",
+        )
+    return instances

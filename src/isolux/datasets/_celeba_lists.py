@@ -198,3 +198,23 @@ def chosen_names(known: Sequence[str], wanted: Sequence[str] | None, where: str)
     if not names:
         raise SpecError("no attribute is to be loaded", expected=", ".join(known), where=where)
     return names
+
+
+def read_pictures(data: bytes, where: str) -> pl.DataFrame:
+    """Read a list whose rows are pictures; refuse the mapping, whose rows are numbers.
+
+    Raises
+    ------
+    FileError, TableError
+        As ``read_list``; another file of the release.
+    """
+    read = read_list(data, where)
+    if read.columns[0] != _FIRST[0]:
+        raise TableError(
+            "this is the mapping to CelebA, not a list of pictures",
+            expected="a line of names, then a picture and its values in each row",
+            found=" ".join(read.columns[:6]),
+            where=where,
+            hint="were two files of the release swapped?",
+        )
+    return read

@@ -24,7 +24,7 @@ from isolux.datasets._celeba_lists import (
     WITHDRAWAL,
     chosen_names,
     parts_of,
-    read_list,
+    read_pictures,
     said_yes_or_no,
     subjects_of,
     whole_numbers,
@@ -120,7 +120,7 @@ def load(
     root = file.parent if given.is_file() else given
     data, where = read_file(file), str(file)
     inputs = {where: sha256_bytes(data)}
-    read = read_list(data, where)
+    read = read_pictures(data, where)
     names = chosen_names(read.columns[1:], attributes, where)
     faces = said_yes_or_no(read.select("image_id", *names), names, where)
     notes: list[str] = []
@@ -226,7 +226,7 @@ def _with_boxes(
 
 
 def _boxes_of(data: bytes, where: str) -> pl.DataFrame:
-    found = read_list(data, where)
+    found = read_pictures(data, where)
     sides = ("x_1", "y_1", "width", "height")
     for side in sides:
         if side not in found.columns:

@@ -25,6 +25,7 @@ from isolux.datasets._celeba_lists import (
     chosen_names,
     parts_of,
     read_list,
+    read_pictures,
     said_yes_or_no,
     subjects_of,
 )
@@ -143,7 +144,7 @@ def load(
     root, data, where = file.parent, read_file(file), str(file)
     inputs = {where: sha256_bytes(data)}
     notes: list[str] = []
-    read = read_list(data, where)
+    read = read_pictures(data, where)
     names = chosen_names(read.columns[1:], attributes, where)
     faces = said_yes_or_no(read.select("image_id", *names), names, where)
     faces = _numbered(faces, ids, where)
@@ -280,7 +281,7 @@ def _with_pose(faces: pl.DataFrame, root: Path, inputs: dict[str, str]) -> pl.Da
         return faces
     data, where = read_file(file), str(file)
     inputs[where] = sha256_bytes(data)
-    read = read_list(data, where)
+    read = read_pictures(data, where)
     angles = [as_numbers(read[name], where=where, column=name) for name in read.columns[1:]]
     found = pl.DataFrame([read["image_id"], *angles])
     taken = set(faces.columns) & set(found.columns[1:])

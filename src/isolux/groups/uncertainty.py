@@ -30,6 +30,7 @@ __all__ = [
     "all_means",
     "intervals",
     "intervals_at",
+    "mark_rarer",
     "means_of",
     "standard_error",
     "statuses",
@@ -215,3 +216,34 @@ def statuses(
     mark(thin, Status.INSUFFICIENT_UNITS, f"fewer than {spec.min_units} units")
     mark(n_units == 0, Status.NOT_SCORED, "nobody in this group was scored on this metric")
     return status, reason
+
+
+def mark_rarer(
+    cells: tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]],
+    held: tuple[IntArray, IntArray],
+    least: tuple[str, int, int],
+) -> None:
+    """Mark the groups of one measure in which a class that it needs is too rare.
+
+    A ranking of three people of one class against a thousand of the other rests on the three.
+
+    Parameters
+    ----------
+    cells : ([g] str, [g] str)
+        Status and reason, changed in place; a cell that is graver already stays.
+    held : ([g] int, [g] int)
+        Units and clusters of the rarer class; where there are none, the value is undefined.
+    least : (str, int, int)
+        What is counted, and how many of it, and of its clusters, a group needs.
+    """
+    status, reason = cells
+    units, clusters = held
+    what, min_units, min_clusters = least
+    graver = np.isin(status.astype(str), [Status.INSUFFICIENT_UNITS.value, Status.NOT_SCORED.value])
+    few = ~graver & (clusters > 0) & (clusters < min_clusters)
+    for g in np.flatnonzero(few & (status != Status.INSUFFICIENT_CLUSTERS.value)):
+        status[g] = Status.INSUFFICIENT_CLUSTERS.value
+        reason[g] = f"fewer than {min_clusters} clusters of {what}: {clusters[g]:,}"
+    for g in np.flatnonzero(~graver & (units > 0) & (units < min_units)):
+        status[g] = Status.INSUFFICIENT_UNITS.value
+        reason[g] = f"fewer than {min_units} {what}: {units[g]:,}"

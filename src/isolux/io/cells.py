@@ -82,8 +82,10 @@ def as_labels(values: pl.Series) -> pl.Series:
     else:
         trimmed = text.str.strip_chars()
         known = trimmed.drop_nulls()
-    if not known.len() or not known.str.contains(_WHOLE_NUMBER).all():
-        return trimmed
+    # The first cell tells of most columns that they hold words.
+    for some in (known.head(1), known):
+        if not some.str.contains(_WHOLE_NUMBER).all():
+            return trimmed
     if isinstance(text.dtype, pl.List):
         return trimmed.list.eval(pl.element().str.replace(_ZERO_DECIMALS, ""))
     return trimmed.str.replace(_ZERO_DECIMALS, "")

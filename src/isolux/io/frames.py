@@ -22,7 +22,7 @@ from isolux.io.panics import panics_unprinted
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, UnknownNameError, place
 
-__all__ = ["FORMATS", "LARGEST", "format_of", "read_table"]
+__all__ = ["FORMATS", "LARGEST", "format_of", "read_table", "refuse_unless_file"]
 
 LARGEST = 4 << 30
 """Bytes of text, unpacked, beyond which a table is refused: it is read whole."""
@@ -107,7 +107,7 @@ def read_table(
     [('007', '31'), ('008', None)]
     """
     path = Path(path).expanduser()
-    _refuse_unless_file(path)
+    refuse_unless_file(path)
     form = format or format_of(path)
     if form not in _READERS:
         raise UnknownNameError("table format", form, _READERS)
@@ -132,7 +132,14 @@ def read_table(
     return frame
 
 
-def _refuse_unless_file(path: Path) -> None:
+def refuse_unless_file(path: Path) -> None:
+    """Refuse what cannot be read as a file: nothing there, a folder, a pipe that no one fills.
+
+    Raises
+    ------
+    FileError
+        With files of like names, where there is none.
+    """
     try:
         if path.is_file():
             return

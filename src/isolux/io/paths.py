@@ -6,14 +6,47 @@ may lead out of the folder it belongs to.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
-from isolux.vocabulary.errors import FileError, OutputError
+from isolux.vocabulary.errors import FileError, OutputError, SpecError
 
-__all__ = ["inside", "plain_name"]
+__all__ = ["as_path", "inside", "plain_name"]
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+
+
+def as_path(path: object, what: str, *, instead: str) -> Path:
+    """Return the path that was given, or say what was given in its place.
+
+    Parameters
+    ----------
+    path : object
+        What stands where a path belongs.
+    what : str
+        What is to be found there: ``"a dataset's file or folder"``.
+    instead : str
+        What takes a table that is in memory.
+
+    Raises
+    ------
+    SpecError
+        When it is no path.
+
+    Examples
+    --------
+    >>> as_path("people.csv", "a table", instead="isolux.audit").name
+    'people.csv'
+    """
+    if isinstance(path, str | os.PathLike):
+        return Path(path)
+    raise SpecError(
+        f"this is not the path of {what}",
+        expected="a path",
+        found=type(path).__name__,
+        hint=instead,
+    )
 
 
 def inside(root: str | Path, path: str | Path) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from isolux.io.frames import read_table
+from isolux.io.frames import read_table, refuse_unless_file
 from isolux.vocabulary.errors import FileError, SpecError, place
 
 __all__ = ["read_label_map_file", "read_mapping"]
@@ -25,6 +25,7 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
     """
     import yaml
 
+    refuse_unless_file(Path(path))
     try:
         text = Path(path).read_text(encoding="utf-8")
     except FileNotFoundError as error:

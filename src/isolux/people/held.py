@@ -49,8 +49,8 @@ def held_people(
     captions : str or Path, optional
         Captions of the images, which give attributes too.
     **settings
-        ``derive``, ``only``, ``withdrawn``, ``cluster``, and of files ``id``, ``separator``,
-        ``data_option``, ``images``: as ``isolux.vocabulary.spec.People``.
+        ``derive``, ``only``, ``withdrawn``, ``allow_unmatched``, ``cluster``, and of files ``id``,
+        ``separator``, ``data_option``, ``images``: as ``isolux.vocabulary.spec.People``.
 
     Raises
     ------
@@ -86,7 +86,11 @@ def _of_memory(dataset: Dataset, given: Mapping[str, Any]) -> Dataset:
                 found=repr(given[name]),
             )
     if "withdrawn" in given:
-        dataset = without_withdrawn(dataset, read_withdrawn(given["withdrawn"]))
+        dataset = without_withdrawn(
+            dataset,
+            read_withdrawn(given["withdrawn"]),
+            allow_unmatched=bool(given.get("allow_unmatched")),
+        )
     if "cluster" in given:
         dataset = by_cluster(dataset, given["cluster"])
     return dataset

@@ -7,16 +7,18 @@ the matching and give them no score (``INFO.whole_images``).
 
 from __future__ import annotations
 
+import math
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import polars as pl
 
-from isolux.groups.ranges import read_range
+from isolux.groups.ranges import Range, read_range
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
 
 __all__ = ["Condition", "keep_only", "only_judged", "parse_conditions"]
@@ -28,6 +30,9 @@ _COMPARE: dict[str, Callable[[pl.Expr, float], pl.Expr]] = {
     ">": operator.gt,
     "<": operator.lt,
 }
+
+
+_OPPOSITE = {">=": "<", "<=": ">", ">": "<=", "<": ">="}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,8 @@ def keep_only(dataset: Dataset, written: Sequence[str], *, whole_images: bool) -
         Conditions, as ``parse_conditions`` reads them. With several values of an attribute (three
         annotators) a person passes by any of them; ``!=`` by none of those named. Who has no value
         does not pass ``=`` and the comparisons, and passes ``!=``. A value that is a range
-        (``20-29``, ``more than 70``) passes a comparison where all of it does.
+        (``20-29``, ``more than 70``) passes a comparison where all of it does; notes say which
+        did not, and a caution which lie on both sides of the number.
     whole_images : bool
         True: the others stay, not ``judged``, as they take part in the matching. False: they go.
 
@@ -128,8 +134,10 @@ def keep_only(dataset: Dataset, written: Sequence[str], *, whole_images: bool) -
     attributes = dataset.instance_attributes()
     instances = INSTANCES.conform(dataset.instances)
     passing = pl.lit(value=True)
+    told: list[str] = []
     for condition in parse_conditions(written):
         passing &= _passing(condition, attributes, dataset)
+        told += _on_ranges(condition, attributes)
     kept = instances.select(passing).to_series()
     if instances.height and not kept.any():
         raise SpecError("nobody passes --only", found=" and ".join(written), where=dataset.name)
@@ -141,7 +149,42 @@ def keep_only(dataset: Dataset, written: Sequence[str], *, whole_images: bool) -
     left = instances.height - int(kept.sum())
     says = "take part in the matching and are not judged" if whole_images else "were left out"
     note = f"{left:,} of {instances.height:,} people {says}: only {' and '.join(written)}."
-    return replace(dataset, instances=people, notes=(*dataset.notes, note))
+    return replace(dataset, instances=people, notes=(*dataset.notes, note, *told))
+
+
+def _on_ranges(condition: Condition, attributes: pl.DataFrame) -> list[str]:
+    """Say which values a comparison leaves out; caution where a range lies on both sides of it."""
+    if condition.relation not in _COMPARE:
+        return []
+    rows = attributes.filter(pl.col("attribute") == condition.attribute)
+    sizes = dict(rows.drop_nulls("value").group_by("value").len().iter_rows())
+    ranges = {v: one for v in sizes if (one := read_range(v)) is not None and one.low < one.high}
+    if not ranges:
+        return []
+    asked = f"{condition.attribute}{condition.relation}{condition.number:g}"
+
+    def listed(values: Iterable[str]) -> str:
+        order = sorted(values, key=lambda v: (read_range(v) or Range(math.inf, math.inf)).low)
+        return ", ".join(f"{v} ({sizes[v]:,})" for v in order)
+
+    relation, number = condition.relation, condition.number
+    failing = {v: one for v, one in ranges.items() if not one.passes(relation, number)}
+    torn = [v for v, one in failing.items() if not one.passes(_OPPOSITE[relation], number)]
+    notes: list[str] = []
+    if torn:
+        lowest = min(ranges[v].low for v in torn)
+        highest = max(ranges[v].high for v in torn)
+        edge = f">={lowest:g}" if relation in (">", ">=") else f"<={highest:g}"
+        notes.append(
+            Caution(
+                f"--only {asked} keeps a range only if all of it passes: {listed(torn)} lie on both"
+                f' sides and were left out. --only "{condition.attribute}{edge}" keeps them.'
+            )
+        )
+    whole = [v for v in failing if v not in torn]
+    if whole:
+        notes.append(f"Left out by {asked}: {listed(whole)}.")
+    return notes
 
 
 def only_judged(dataset: Dataset) -> Dataset:

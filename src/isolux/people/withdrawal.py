@@ -15,7 +15,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.frames import read_table
+from isolux.io.frames import read_table, refuse_unless_file
 from isolux.io.ids import ids_of, reduced
 from isolux.people.blotting import unnamed
 from isolux.people.known_ids import known_ids, matched
@@ -240,6 +240,7 @@ def _names_no_one(unknown: int, n: int, known: pl.DataFrame, where: str) -> Spec
 
 
 def _lines(path: Path) -> list[str]:
+    refuse_unless_file(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:

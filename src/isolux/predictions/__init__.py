@@ -18,6 +18,7 @@ from typing import Any, cast
 import polars as pl
 
 from isolux.io.ids import IdFrom
+from isolux.io.paths import as_path
 from isolux.predictions._attributes import from_attributes
 from isolux.predictions._image_ids import with_own_image_ids
 from isolux.predictions._join import join
@@ -85,6 +86,11 @@ def read_predictions(
     ...     read_predictions(file, column="gender", score="sure", scale=100).rows()
     [('net', 'val/1.jpg', 'Male', 0.93, 1, None)]
     """
+    as_path(
+        path,
+        "a file of answers",
+        instead="a table in memory goes to isolux.score as it is: model, instance_id, label, rank",
+    )
     return read_outputs(path, format=format, model=model, **settings)
 
 

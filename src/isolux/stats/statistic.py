@@ -72,10 +72,14 @@ class RankStatistic:
     evaluate : callable
         ``(rows [m, k], weights [m, r]) -> [r]``; ``rows`` are the group's rows, ``weights``
         their weights on each of r replicates. NaN where undefined.
+    two_classes : int, optional
+        The column that is positive or not where the value compares rows of two classes: a group
+        needs as many of either class as it needs units, for a value rests on the rarer one.
     """
 
     columns: Callable[[pl.DataFrame], FloatArray]
     evaluate: Callable[[FloatArray, FloatArray], FloatArray]
+    two_classes: int | None = None
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""
@@ -127,11 +131,15 @@ class PairStatistic:
     resolves_far : bool
         Whether the value rests on impostor pairs as rare as ``far``: below ``1 / far`` of them
         there is no value, below ``30 / far`` no interval.
+    rests_on : tuple of bool
+        The kinds of pairs of which a group needs as many as it needs units: genuine (True),
+        impostor (False).
     """
 
     evaluate: Callable[[Pairs, FloatArray], FloatArray]
     reads: Literal["far", "threshold"] | None = None
     resolves_far: bool = False
+    rests_on: tuple[bool, ...] = (True, False)
 
     def __call__(self, pairs: Pairs, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n_clusters]`` or ``[n_clusters, r]``: a scalar array or ``[r]``.

@@ -181,19 +181,26 @@ def tar_at_far() -> PairStatistic:
 
 def true_match_rate() -> PairStatistic:
     """Make the share of genuine pairs at or above the threshold: 0 to 1, higher is better."""
-    return PairStatistic(lambda p, w: _rate(p, w, genuine=True, accepted=True), "threshold")
+    return PairStatistic(
+        lambda p, w: _rate(p, w, genuine=True, accepted=True), "threshold", rests_on=(True,)
+    )
 
 
 def false_match_rate() -> PairStatistic:
     """Make the share of impostor pairs at or above the threshold: 0 to 1, lower is better."""
     return PairStatistic(
-        lambda p, w: _rate(p, w, genuine=False, accepted=True), "threshold", resolves_far=True
+        lambda p, w: _rate(p, w, genuine=False, accepted=True),
+        "threshold",
+        resolves_far=True,
+        rests_on=(False,),
     )
 
 
 def false_non_match_rate() -> PairStatistic:
     """Make the share of genuine pairs below the threshold: 0 to 1, lower is better."""
-    return PairStatistic(lambda p, w: _rate(p, w, genuine=True, accepted=False), "threshold")
+    return PairStatistic(
+        lambda p, w: _rate(p, w, genuine=True, accepted=False), "threshold", rests_on=(True,)
+    )
 
 
 def area() -> PairStatistic:

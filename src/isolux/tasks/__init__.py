@@ -7,13 +7,17 @@ import inspect
 from dataclasses import replace
 from typing import Any, cast
 
+import polars as pl
+
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.notes import Caution
 
 __all__ = ["score"]
 
 _GIVEN = ("dataset", "predictions")
+_FEWEST, _MANY = 20, 0.1  # people, and the share of them whose answers may be missing unsaid
 
 
 def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> Scores:
@@ -71,6 +75,14 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
     >>> score("classification", people, answers, metrics=["accuracy"]).units["value"].to_list()
     [1.0, 1.0, 0.0]
     """
+    if not isinstance(dataset, Dataset):
+        raise SpecError(
+            "people to be judged are a Dataset",
+            expected="what isolux.load returns",
+            found=type(dataset).__name__,
+            hint="arrays and frames in memory go to isolux.metric_frame, or as scores to"
+            " isolux.audit(scores, people, by=…)",
+        )
     plugin = registry.load("tasks", task)
     parameters = inspect.signature(plugin.score).parameters
     open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -83,4 +95,23 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
                 expected="one of " + ", ".join(known),
                 hint=f"did you mean {near[0]!r}?" if near else None,
             )
-    return replace(cast("Scores", plugin.score(dataset, predictions, **options)), task=task)
+    found = cast("Scores", plugin.score(dataset, predictions, **options))
+    return replace(found, task=task, notes=(*_on_missing(found), *found.notes))
+
+
+def _on_missing(scores: Scores) -> list[Caution]:
+    """Caution where many have no prediction: those who have may not stand for them."""
+    units = scores.units.group_by("model", "unit_id").agg(
+        missing=pl.col("reason").eq_missing("no prediction").all()
+    )
+    notes = []
+    for (model,), mine in units.sort("model").group_by(["model"], maintain_order=True):
+        n = int(mine["missing"].sum())
+        if mine.height >= _FEWEST and n >= _MANY * mine.height:
+            notes.append(
+                Caution(
+                    f"{n:,} of {mine.height:,} people have no prediction of {model!r}: every number"
+                    " is about the others alone. Is the file whole?"
+                )
+            )
+    return notes

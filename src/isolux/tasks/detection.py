@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from isolux.tasks._boxes.evidence import AVERAGE_PRECISION, IN_GROUP, PRECISION_BY_SIZE
 from isolux.tasks._boxes.matching import Matching, OtherGroups
 from isolux.tasks._boxes.metrics import COCO, DETECTION, FACET, HOIEM, RECALL_BY_SIZE, WIDER
+from isolux.tasks._boxes.readings import BoxFormat
 from isolux.tasks._boxes.scoring import box_pairs, score_shapes, settings_of
 from isolux.tasks._boxes.table import NO_BOX, NO_MASK
 from isolux.vocabulary.containers import Dataset, Scores
@@ -60,6 +61,7 @@ def score(
     other_groups: OtherGroups = "ignore",
     only_with_mask: bool = False,
     pixel_inclusive: bool = False,
+    box_format: BoxFormat = "xywh",
     model: str | None = None,
 ) -> Scores:
     """Judge for each person whether one or several models found them.
@@ -111,6 +113,9 @@ def score(
         wrong, or is a false alarm.
     only_with_mask : bool
         Judge those alone who have a mask too, as FACET's Table 7 does.
+    box_format : {"xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"}
+        What the four numbers of a predicted box are: left, top, width, height; two corners; the
+        centre and the sides; ``y`` first; with ``n`` as shares of the picture's sides.
     pixel_inclusive : bool
         The +1 convention of WIDER FACE's evaluation.
     model : str, optional
@@ -191,4 +196,5 @@ def score(
         by_class=by_class,
         lacking=NO_BOX | (NO_MASK if only_with_mask else {}),
         model=model,
+        box_format=box_format,
     )

@@ -13,7 +13,8 @@ from typing import Literal
 
 from isolux.tasks._boxes.matching import Matching, chosen, measured
 from isolux.tasks._boxes.metrics import FACET
-from isolux.tasks._boxes.scoring import settings_of
+from isolux.tasks._boxes.readings import BoxFormat
+from isolux.tasks._boxes.scoring import predictions_as_xywh, settings_of
 from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics, class_recalls
 from isolux.tasks._phrases.person_classes import (
     First,
@@ -27,7 +28,7 @@ from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.spec import UNKNOWN_VALUES
-from isolux.vocabulary.tables import BOX_PREDICTIONS, check, to_polars
+from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 
 __all__ = ["INFO", "score"]
 
@@ -61,6 +62,7 @@ def score(
     limit_per: Literal["image", "class"] = "image",
     matching: Matching = "one-to-one",
     unknown_values: Sequence[str] = UNKNOWN_VALUES,
+    box_format: BoxFormat = "xywh",
     model: str | None = None,
 ) -> Scores:
     """Judge for each person and each of their classes whether one or several models found them.
@@ -96,6 +98,8 @@ def score(
         COCO's rule within a class, or the best overlap of each person, boxes used again and again.
     unknown_values : sequence of str
         Classes that mean "not known", compared without case.
+    box_format : {"xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"}
+        What the four numbers of a predicted box are, as in detection.
     model : str, optional
         What to call the model if there is not one prediction to say so.
 
@@ -163,7 +167,8 @@ def score(
     names = chosen(INFO, (metrics,) if isinstance(metrics, str) else metrics, settings)
     templates = templates_of(prompt)
     people = people_by_class(dataset, target, unknown_values)
-    table = check(to_polars(predictions), BOX_PREDICTIONS, where="predictions")
+    read = predictions_as_xywh(predictions, box_format, people)
+    table = check(read, BOX_PREDICTIONS, where="predictions")
     first = First(table, 0)
     if limit_per == "image":
         first = first_of_image(table, max_detections)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import TableError, UnknownNameError
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, Metric, Reference, TaskInfo
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check, to_polars
 
-__all__ = ["FROM_MEMORY", "as_dataset", "as_scores"]
+__all__ = ["FROM_MEMORY", "as_dataset", "as_scores", "columns_of"]
 
 FROM_MEMORY = "(in memory)"
 
@@ -45,6 +46,31 @@ def as_dataset(attributes: Dataset | object) -> Dataset:
         licence="the auditor's own",
     )  # fmt: skip
     return Dataset(FROM_MEMORY, info, INSTANCES.conform(units), checked)
+
+
+def columns_of(scores: object, by: str | Sequence[str]) -> pl.DataFrame:
+    """Take the attributes that an audit goes by from the table of scores itself.
+
+    Raises
+    ------
+    SpecError
+        Scores of a task, which say nothing of who is who.
+    UnknownNameError
+        A column that the table lacks.
+    """
+    if isinstance(scores, Scores):
+        raise SpecError(
+            "nothing says who is who",
+            expected="isolux.audit(scores, people, by=…), with a dataset or a frame of attributes",
+            found="scores alone",
+        )
+    frame = to_polars(scores)
+    entries = (by,) if isinstance(by, str) else by
+    names = list(dict.fromkeys(part.strip() for entry in entries for part in entry.split("*")))
+    for name in ("unit_id", *names):
+        if name not in frame.columns:
+            raise UnknownNameError("column", name, frame.columns, where="scores")
+    return frame.select("unit_id", *names).unique(maintain_order=True)
 
 
 def _melted(frame: pl.DataFrame) -> pl.DataFrame:

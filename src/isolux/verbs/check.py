@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import polars as pl
 
 from isolux.checks import PROBLEMS, Pictures, WithoutPictures, inspect, located
 from isolux.people.loading import load_people
+from isolux.people.withdrawal import read_withdrawn, without_withdrawn
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, InputError, SpecError, UnknownNameError
@@ -60,12 +61,12 @@ def check(
     skip: Sequence[str] = (),
     images: str | Path | None = None,
     no_images: bool = False,
-    withdrawn: str | None = None,
-    allow_unmatched: bool = False,
     check_option: Sequence[str] = (),
     data_option: Sequence[str] = (),
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     separator: str | None = None,
+    withdrawn: str | None = None,
+    allow_unmatched: bool = False,
 ) -> Checked:
     r"""Look for broken files, boxes, masks, ids, duplicate photos, private metadata.
 
@@ -82,10 +83,6 @@ def check(
         The folder below which pictures are; default: looked for around the annotation.
     no_images : bool
         Check the annotation alone, and open no picture.
-    withdrawn : str, optional
-        File with the ids of people who withdrew: left out.
-    allow_unmatched : bool
-        Go on where an id of that file names no one.
     check_option : sequence of str
         A check's setting, CHECK.NAME=VALUE: ``boxes.slack_px=2``.
     data_option : sequence of str
@@ -94,6 +91,10 @@ def check(
         The column that identifies a row.
     separator : str, optional
         What separates several values in one cell.
+    withdrawn : str, optional
+        File with the ids of people who withdrew: they are left out.
+    allow_unmatched : bool
+        Go on where an id of ``withdrawn`` names no one.
 
     Returns
     -------
@@ -116,12 +117,17 @@ def check(
     ...     check(f"table:{file}", no_images=True).failed()
     False
     """
+    consent: dict[str, Any] = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
     if isinstance(data, Dataset):
-        loaded: Dataset | Checked = data
+        listed = None if withdrawn is None else read_withdrawn(withdrawn)
+        loaded: Dataset | Checked = (
+            data
+            if listed is None
+            else without_withdrawn(data, listed, allow_unmatched=allow_unmatched)
+        )
     else:
-        said = {"data_option": data_option, "id": id, "separator": separator}
-        consent = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
-        people = parse_spec({"data": str(data), **said, **consent}).people
+        said = {"data_option": data_option, "id": id, "separator": separator, **consent}
+        people = parse_spec({"data": str(data), **said}).people
         name, _, path = people.data.partition(":")
         loaded = check_loading(lambda: load_people(people, whole_images=True), path, name)
     if isinstance(loaded, Checked):

@@ -108,8 +108,8 @@ def explain(
     run: Run | _HasRun | str | Path,
     *,
     analysis: Sequence[str] = (),
-    role: Sequence[str] = (),
     analysis_option: Sequence[str] = (),
+    role: Sequence[str] = (),
 ) -> Explanation:
     """Say why groups differ: confounders, error models, patterns, slices, power.
 
@@ -119,11 +119,11 @@ def explain(
         A finished audit, or its run directory. It stays as it is.
     analysis : sequence of str
         What to run, one of `isolux list analyses`; default: all that fit.
-    role : sequence of str
-        What an attribute is to the gap, for confounders, as ``light=mediator``: before, mediator,
-        after or unknown.
     analysis_option : sequence of str
         A setting of an analysis, ANALYSIS.NAME=VALUE.
+    role : sequence of str
+        What an attribute is to the gap, for confounders, as light=mediator: before, mediator,
+        after or unknown.
 
     Returns
     -------

@@ -92,7 +92,7 @@ def sample(
     withdrawn : str, optional
         File with the ids of people who withdrew: they are never drawn.
     allow_unmatched : bool
-        Go on where an id of that file names no one.
+        Go on where an id of ``withdrawn`` names no one.
     only : sequence of str
         Who may be drawn: ``"age>=20"``.
     bins : sequence of str
@@ -134,9 +134,8 @@ def sample(
         info = data.info if isinstance(data, Dataset) else _info_of(str(data))
         refuse_training(info)
     dataset = held_people(
-        data, names, withdrawn=withdrawn, allow_unmatched=allow_unmatched or None, only=only,
-        data_option=data_option, id=id,
-        separator=separator,
+        data, names, withdrawn=withdrawn, allow_unmatched=allow_unmatched, only=only,
+        data_option=data_option, id=id, separator=separator,
     )  # fmt: skip
     known = set(dataset.attributes["attribute"].unique())
     how = {"bins": tuple(bins), "votes": votes}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._boxes import box_notes
+from isolux.datasets._boxes import BoxOrder, box_notes, with_corners_read
 from isolux.datasets._clusters import clustered_as
 from isolux.datasets._coco.instances import coco_instances
 from isolux.datasets._coco.json import CocoTables, read_coco
@@ -62,6 +62,7 @@ def load(
     *,
     categories: Sequence[str] | None = None,
     masks: bool = True,
+    box_format: BoxOrder = "xywh",
 ) -> Dataset:
     r"""Load COCO annotations.
 
@@ -76,6 +77,9 @@ def load(
         The others' images stay.
     masks : bool
         Keep the masks. Without them a large file is read in less time and memory.
+    box_format : {"xywh", "xyxy"}
+        What ``bbox`` is: left, top, width, height, as COCO has it; or two corners, as some
+        converters write it.
 
     Returns
     -------
@@ -91,7 +95,8 @@ def load(
         No such file, no JSON or JSON that is cut off (with the byte).
     TableError
         With the row in its list: a value of a wrong type, a repeated id, an id of no image or
-        category, a box with a negative side, a mask that is not of its image's size.
+        category, a box with a negative side, a mask that is not of its image's size; boxes that
+        leave their images and are corners.
 
     Examples
     --------
@@ -111,8 +116,10 @@ def load(
     data = read_file(file)
     tables = read_coco(data, where, masks=masks)
     annotations = _of_categories(tables, categories, where)
-    instances = check(coco_instances(annotations, tables, where), INSTANCES, where=where)
     images = check(tables.images, IMAGES, where=where)
+    drawn = coco_instances(annotations, tables, where)
+    read = with_corners_read(drawn, images, box_format, where)
+    instances = check(read, INSTANCES, where=where)
     own, notes = own_attributes(tables.annotations, _GIVEN)
     dataset = Dataset(
         name="coco",

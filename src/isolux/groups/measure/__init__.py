@@ -7,6 +7,7 @@ design behind them. Too few units or clusters give no number but a status and a 
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.estimates import Estimates, Group, Measure
@@ -15,7 +16,13 @@ from isolux.groups.measure.detections import measure_detections
 from isolux.groups.measure.entries import Entries, entries_of
 from isolux.groups.measure.means import group_means
 from isolux.groups.measure.pairs import measure_pairs
-from isolux.groups.uncertainty import all_means, intervals, standard_error, statuses
+from isolux.groups.uncertainty import (
+    all_means,
+    intervals,
+    mark_rarer,
+    standard_error,
+    statuses,
+)
 from isolux.stats.design import Design, IntArray, build_design
 from isolux.stats.resampling import replicate_ranks, replicate_sums
 from isolux.stats.statistic import FloatArray
@@ -67,11 +74,42 @@ def measure_groups(scores: Scores, membership: pl.DataFrame, spec: Statistics) -
     interval, method = intervals(design, measures, value, replicates, se, n_clusters, spec, means)
     interval = pairs.without_unstable(interval)
     status, reason = statuses(measures, value, se, n_units, n_clusters, interval, spec, means)
-    pairs.mark(status, reason)
+    pairs.mark(status, reason, spec)
+    _mark_rarer_classes(judged, entries, (status, reason), spec)
     return Estimates(
         groups, measures, design, domain_of, value, replicates, se, interval, method,
         n_units, n_clusters, status, reason,
     )  # fmt: skip
+
+
+def _mark_rarer_classes(
+    judged: Judged,
+    entries: tuple[IntArray, IntArray],
+    cells: tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]],
+    spec: Statistics,
+) -> None:
+    """Mark where a ranking of two classes rests on too few of either."""
+    group_of, unit_of = entries
+    status, reason = cells
+    for j, ranked in judged.ranked.items():
+        column = ranked.statistic.two_classes
+        if column is None:
+            continue
+        class_of = np.full(len(judged.unit_ids), -1, dtype=np.int64)
+        class_of[ranked.unit_of_row] = ranked.rows[:, column] > 0
+        units = np.zeros((2, len(status)), dtype=np.int64)
+        clusters = np.zeros_like(units)
+        for g in range(len(status)):
+            inside = unit_of[group_of == g]
+            for kind in (0, 1):
+                own = inside[class_of[inside] == kind]
+                units[kind, g] = len(own)
+                clusters[kind, g] = len(np.unique(judged.cluster_of[own]))
+        mark_rarer(
+            (status[:, j], reason[:, j]),
+            (units.min(axis=0), clusters.min(axis=0)),
+            ("units of one class", spec.min_units, spec.min_clusters),
+        )
 
 
 def _memberships(

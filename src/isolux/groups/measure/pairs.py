@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.groups.uncertainty import mark_rarer
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval
 from isolux.stats.pair_tallies import tallied
@@ -89,6 +90,8 @@ class PairMeasures:
 
     ``impostors[j]`` is the number of impostor pairs ``[g]``; ``far[j]`` is the false accept rate of
     those measures that must resolve one.
+    ``rarest[j]`` is the number of pairs of the rarer kind that the measure rests on ``[g]``, and
+    ``rarest_clusters[j]`` the number of clusters in them.
     """
 
     value: dict[int, FloatArray]
@@ -97,6 +100,8 @@ class PairMeasures:
     n_clusters: dict[int, IntArray]
     impostors: dict[int, IntArray]
     far: dict[int, float]
+    rarest: dict[int, IntArray]
+    rarest_clusters: dict[int, IntArray]
 
     def fill(
         self, value: FloatArray, replicates: FloatArray, n_units: IntArray, n_clusters: IntArray
@@ -113,8 +118,16 @@ class PairMeasures:
             low[few, j] = high[few, j] = np.nan
         return Interval(low, high)
 
-    def mark(self, status: npt.NDArray[np.object_], reason: npt.NDArray[np.object_]) -> None:
-        """Say which groups have too few impostor pairs, and how many they need."""
+    def mark(
+        self, status: npt.NDArray[np.object_], reason: npt.NDArray[np.object_], spec: Statistics
+    ) -> None:
+        """Say which groups have too few pairs of a kind, and how many they need."""
+        for j, own in self.rarest.items():
+            mark_rarer(
+                (status[:, j], reason[:, j]),
+                (own, self.rarest_clusters[j]),
+                ("pairs of one kind", spec.min_units, spec.min_clusters),
+            )
         readable = [Status.OK.value, Status.BOUNDARY.value]
         for times, word in (
             (_INTERVAL_FROM, Status.BOUNDARY.value),
@@ -244,6 +257,9 @@ def measure_pairs(
     """
     group_of, unit_of = entries
     size = n_groups, spec.replicates
+    least: list[dict[int, IntArray]] = [
+        {j: np.zeros(n_groups, dtype=np.int64) for j in paired} for _ in range(2)
+    ]
     out = PairMeasures(
         {j: np.full(n_groups, np.nan) for j in paired},
         {j: np.full(size, np.nan) for j in paired},
@@ -251,6 +267,7 @@ def measure_pairs(
         {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
         {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
         {j: rows.pairs.far for j, (s, rows) in paired.items() if s.resolves_far},
+        *least,
     )
     alike: dict[int, list[int]] = {}  # measures of the same pairs
     for j, (_, rows) in paired.items():
@@ -269,6 +286,12 @@ def measure_pairs(
                 out.n_units[j][g] = len(held)
                 out.n_clusters[j][g] = len(np.unique(cluster_of[held]))
                 out.impostors[j][g] = int((~own.genuine).sum())
+                kinds = [own.genuine == kind for kind in paired[j][0].rests_on]
+                out.rarest[j][g] = min(int(kind.sum()) for kind in kinds)
+                out.rarest_clusters[j][g] = min(
+                    len(np.unique(np.concatenate([own.first[kind], own.second[kind]])))
+                    for kind in kinds
+                )
     return out
 
 

@@ -117,7 +117,7 @@ def roc_auc(score: str = "positive_score", positive: str = "is_positive") -> Ran
         scores = evidence[score].cast(pl.Float64).to_numpy()
         return np.column_stack([scores, evidence[positive].cast(pl.Float64).to_numpy() * 2 - 1])
 
-    return RankStatistic(columns, _area_of_rows)
+    return RankStatistic(columns, _area_of_rows, two_classes=1)
 
 
 def _area_of_rows(rows: FloatArray, weights: FloatArray) -> FloatArray:

@@ -18,15 +18,17 @@ from isolux.tasks._boxes.matching import (
     measured,
     score_rows,
 )
-from isolux.tasks._boxes.table import Found, People, columns_of, read_found, read_people
+from isolux.tasks._boxes.readings import BoxFormat, as_xywh, examined
+from isolux.tasks._boxes.table import BOX, Found, People, columns_of, read_found, read_people
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.tables import SCORES, Table
+from isolux.vocabulary.tables import SCORES, Table, to_polars
 
 __all__ = [
     "PairsOf",
     "box_pairs",
     "notes_of",
+    "predictions_as_xywh",
     "score_shapes",
     "settings_of",
     "units_of",
@@ -74,20 +76,29 @@ def score_shapes(
     by_class: bool,
     lacking: Mapping[str, pl.Expr],
     model: str | None,
+    box_format: BoxFormat = "xywh",
 ) -> Scores:
     """Match the boxes or masks of each model and score everyone; see ``detection.score``."""
     name, info, table = task
     names = chosen(info, (metrics,) if isinstance(metrics, str) else metrics, settings)
     people = read_people(dataset, person_class=person_class, by_class=by_class, lacking=lacking)
-    models, notes = read_found(predictions, table, people, person_label=person_label, model=model)
+    read = predictions_as_xywh(predictions, box_format, people)
+    models, notes = read_found(read, table, people, person_label=person_label, model=model)
+    cautions = [note for found in models for note in examined(found, people, pairs_of)]
     asked = [Asked(people, found, pairs_of(found, people), settings) for found in models]
     return Scores(
         units=units_of(name, asked, names),
         info=measured(info, names),
         evidence=evidence_tables(asked, names),
         task=name,
-        notes=(*notes, *notes_of(people, settings, names)),
+        notes=(*cautions, *notes, *notes_of(people, settings, names)),
     )
+
+
+def predictions_as_xywh(predictions: object, box_format: BoxFormat, people: People) -> pl.DataFrame:
+    """Take predictions of boxes in any order of their four numbers."""
+    frame = to_polars(predictions)
+    return as_xywh(frame, box_format, people.images) if set(BOX) <= set(frame.columns) else frame
 
 
 def box_pairs(settings: Settings, *, pixel_inclusive: bool) -> PairsOf:

@@ -41,7 +41,8 @@ class People:
         its class), ``reason`` (null: scored).
     truths : Truths
     images : polars.DataFrame
-        ``image_id``, ``image`` from 0, ``cluster_id`` of every image looked at.
+        ``image_id``, ``image`` from 0, ``cluster_id``, ``width``, ``height`` of every image looked
+        at; sizes are null where the dataset does not know them.
     classes : tuple of str or None
         Class by class: their names, sorted; None: a detection may find a person of any class.
     """
@@ -168,7 +169,10 @@ def _images(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
     own = held.height > 0 and bool((held["cluster_id"] == held["image_id"]).all())
     nobody = pl.col("cluster_id").is_null() & pl.lit(value=own)
     cluster = pl.when(nobody).then(pl.col("image_id")).otherwise(pl.col("one"))
-    return joined.select("image_id", "image", cluster_id=cluster)
+    sizes = IMAGES.conform(dataset.images).select("image_id", "width", "height")
+    return joined.select("image_id", "image", cluster_id=cluster).join(
+        sizes.unique("image_id"), on="image_id", how="left", maintain_order="left"
+    )
 
 
 def _of_classes(

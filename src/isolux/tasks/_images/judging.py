@@ -25,6 +25,7 @@ from isolux.tasks._images.values import values_of
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import check, to_polars
 from isolux.vocabulary.tables import SCORES
 
@@ -53,6 +54,11 @@ class _Found:
 
     model: str
     measured: dict[str, Measured]
+
+
+_FEWEST = 20
+_UNLIKE = {"psnr": 12.0, "ssim": 0.1, "identity_cosine": 0.1, "lpips": 0.9}
+"""What two unrelated photographs reach: about 8 to 12 dB, no structure in common."""
 
 
 def score_pictures(
@@ -87,7 +93,11 @@ def score_pictures(
         _rows(task, units, one.model, name, one.measured[name]) for one in found for name in names
     ]
     scores = SCORES.conform(pl.concat(parts))
-    return Scores(units=scores, info=_measured(info, names), notes=(*notes, *_not_scored(scores)))
+    return Scores(
+        units=scores,
+        info=_measured(info, names),
+        notes=(*_unlike(scores), *notes, *_not_scored(scores)),
+    )
 
 
 def _refuse(how: Comparison) -> None:
@@ -250,6 +260,26 @@ def _rows(task: str, units: pl.DataFrame, model: str, metric: str, found: Measur
             pl.Series("reason", found.reason.tolist(), dtype=pl.String),
         )
     )
+
+
+def _unlike(scores: pl.DataFrame) -> list[Caution]:
+    """Caution where most pictures resemble their originals no more than anybody else's would."""
+    notes = []
+    known = scores.drop_nulls("value")
+    for (model, metric), rows in known.group_by(["model", "metric"], maintain_order=True):
+        limit = _UNLIKE.get(str(metric))
+        middle = float(np.median(rows["value"].to_numpy()))
+        if limit is None or rows.height < _FEWEST:
+            continue
+        if (middle > limit) if metric == "lpips" else (middle < limit):
+            notes.append(
+                Caution(
+                    f"Half the pictures of {model!r} have {metric} {middle:.3g} or worse: pictures"
+                    " of different people do as well. Are they of these people, and is the number"
+                    " on its usual scale?"
+                )
+            )
+    return notes
 
 
 def _not_scored(scores: pl.DataFrame) -> list[str]:

@@ -13,6 +13,7 @@ import polars as pl
 
 from isolux.geometry.matching import Detections, ranks_in_image
 from isolux.tasks._boxes.matching import Asked, Settings
+from isolux.tasks._boxes.readings import examined
 from isolux.tasks._boxes.scoring import box_pairs
 from isolux.tasks._boxes.table import NO_BOX, People, read_found, read_people
 from isolux.tasks._phrases.prompts import labels_to_classes
@@ -106,8 +107,9 @@ def asked_by_class(
         labelled.rows, BOX_PREDICTIONS, people, person_label=None, model=model
     )
     pairs_of = box_pairs(settings, pixel_inclusive=False)
+    cautions = [note for found in models for note in examined(found, people, pairs_of)]
     asked = [Asked(people, found, pairs_of(found, people), settings) for found in models]
-    return asked, (*labelled.notes, *notes)
+    return asked, (*cautions, *labelled.notes, *notes)
 
 
 def notes_on_people(people: People) -> tuple[str, ...]:

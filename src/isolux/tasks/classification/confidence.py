@@ -16,6 +16,7 @@ import polars as pl
 from isolux.stats.roc import auc
 from isolux.tasks.classification.answers import Answers
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.notes import Caution
 
 __all__ = ["Confidence", "ScoreOf", "read_confidence"]
 
@@ -28,6 +29,7 @@ Scores that decide the answer by one threshold separate the answers perfectly (a
 that differ by group stay above .9. Confidences in the answer gave .59 (DeepFace) and .69
 (FaceLLM).
 """
+_TURNED = 0.4  # an area below this is no weak score but one that runs the other way
 _ROUNDING = 1e-6  # a softmax in single precision may pass 1 by this much
 
 
@@ -96,10 +98,15 @@ def _refuse(score_of: str | None, positive: str | None, *, several: bool) -> Non
 
 
 def _agrees(units: pl.DataFrame, positive: str) -> bool:
+    area = _area(units, positive)
+    return bool(np.isnan(area) or area >= _AGREES)
+
+
+def _area(units: pl.DataFrame, positive: str) -> float:
+    """Tell how well scores separate the positive answers from the others: the area, 0 to 1."""
     known = units.drop_nulls(["score", "prediction"])
     is_positive = (known["prediction"] == positive).to_numpy()
-    area = auc(known["score"].to_numpy(), is_positive, np.ones(known.height))
-    return bool(np.isnan(area) or area >= _AGREES)
+    return float(auc(known["score"].to_numpy(), is_positive, np.ones(known.height)))
 
 
 def _of_answer(units: pl.DataFrame, answers: Answers, positive: str | None) -> Confidence:
@@ -142,7 +149,17 @@ def _of_positive(units: pl.DataFrame, positive: str) -> Confidence:
         missing["calibration_error"] = outside or (
             f"the confidence in every answer; the scores are of {positive!r} alone"
         )
-    return Confidence(columns, missing, (_reading(repr(positive)),))
+    notes: tuple[str, ...] = (_reading(repr(positive)),)
+    area = _area(units, positive)
+    if area < _TURNED:
+        notes = (
+            Caution(
+                f"The scores fall where the answer is {positive!r} (area under the curve"
+                f" {area:.2f}): are they the other class's, or distances?"
+            ),
+            *notes,
+        )
+    return Confidence(columns, missing, notes)
 
 
 def _reading(whose: str) -> str:

@@ -21,6 +21,7 @@ from isolux.tasks._boxes.metrics import (
     RECALL_BY_SIZE,
     WIDER,
 )
+from isolux.tasks._boxes.readings import BoxFormat
 from isolux.tasks._boxes.scoring import box_pairs, score_shapes, settings_of
 from isolux.tasks._boxes.table import NO_BOX
 from isolux.tasks.face_detection.wider_protocol import WIDER_METRICS, score_by_wider
@@ -70,6 +71,7 @@ def score(
     common_count: float | None = None,
     other_groups: OtherGroups = "ignore",
     pixel_inclusive: bool = False,
+    box_format: BoxFormat = "xywh",
     protocol: Literal["coco", "wider"] = "coco",
     model: str | None = None,
 ) -> Scores:
@@ -112,6 +114,8 @@ def score(
     other_groups : {"ignore", "remove"}
         Where each group is matched alone, what finds another group's person is neither right nor
         wrong, or is a false alarm.
+    box_format : {"xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"}
+        What the four numbers of a predicted box are, as in detection.
     pixel_inclusive : bool
         The +1 convention of WIDER FACE's evaluation.
     protocol : {"coco", "wider"}
@@ -189,6 +193,7 @@ def score(
             metrics=asked,
             person_label=person_label,
             model=model,
+            box_format=box_format,
         )
     _refuse_wider_metrics(asked)
     pairs_of = box_pairs(settings, pixel_inclusive=pixel_inclusive)
@@ -204,6 +209,7 @@ def score(
         by_class=False,
         lacking=NO_BOX,
         model=model,
+        box_format=box_format,
     )
 
 

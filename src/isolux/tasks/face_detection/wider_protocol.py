@@ -30,6 +30,8 @@ from isolux.stats.precision_recall import average_precision_at
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.matching import Settings, measured, rows_of
 from isolux.tasks._boxes.metrics import WIDER
+from isolux.tasks._boxes.readings import BoxFormat, examined
+from isolux.tasks._boxes.scoring import box_pairs, predictions_as_xywh
 from isolux.tasks._boxes.table import NO_BOX, Found, People, columns_of, read_found, read_people
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
@@ -114,14 +116,18 @@ def score_by_wider(
     metrics: Sequence[str],
     person_label: str | Sequence[str] | None,
     model: str | None,
+    box_format: BoxFormat = "xywh",
 ) -> Scores:
     """Score faces by WIDER FACE's protocol; see ``face_detection.score``."""
     name, info = task
     people = read_people(dataset, person_class=None, by_class=False, lacking=NO_BOX)
     names = _chosen(info, (metrics,) if isinstance(metrics, str) else metrics, people.rows)
+    read = predictions_as_xywh(predictions, box_format, people)
     models, notes = read_found(
-        predictions, BOX_PREDICTIONS, people, person_label=person_label, model=model
+        read, BOX_PREDICTIONS, people, person_label=person_label, model=model
     )
+    pairs_of = box_pairs(settings, pixel_inclusive=True)
+    cautions = [note for found in models for note in examined(found, people, pairs_of)]
     judged = [_judge(people, found, settings.score_iou) for found in models]
     parts = [rows for one in judged for rows in _recall_rows(name, one, names, settings)]
     evidence = {
@@ -133,7 +139,7 @@ def score_by_wider(
         units=pl.concat(parts) if parts else SCORES.empty(),
         info=measured(info, names),
         evidence=evidence,
-        notes=(*notes, *_notes(people, settings)),
+        notes=(*cautions, *notes, *_notes(people, settings)),
     )
 
 

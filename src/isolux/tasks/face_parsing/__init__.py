@@ -17,6 +17,7 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.metrics import FHIBE
+from isolux.tasks.face_parsing.agreement import other_faces
 from isolux.tasks.face_parsing.faces import (
     Counts,
     Source,
@@ -204,7 +205,11 @@ def score(
         found.parts, files["part"].unique().sort().to_list(), labels, mapping or {}
     )
     chosen = _chosen(words, (parts,) if isinstance(parts, str) else parts, background=background)
-    counted = count_pixels(found, files_by_face(files, models), words, last_wins=overlaps == "last")
+    drawn = files_by_face(files, models)
+    counted = count_pixels(found, drawn, words, last_wins=overlaps == "last")
+    cautions = [
+        note for name in models for note in other_faces(found, name, drawn[name], words, chosen)
+    ]
     made = []
     for name in models:
         value, counts = f1_of(counted[name], chosen, classes=classes, absent=absent)
@@ -213,7 +218,7 @@ def score(
     return Scores(
         units=pl.concat(made),
         info=replace(INFO, metrics=kept, defaults=tuple(m.name for m in kept)),
-        notes=(*notes, *_said(found, counted, chosen, classes, absent)),
+        notes=(*cautions, *notes, *_said(found, counted, chosen, classes, absent)),
     )
 
 

@@ -18,6 +18,7 @@ import polars as pl
 
 from isolux.stats.verification import threshold_at_far
 from isolux.tasks._embeddings.vectors import read_embeddings
+from isolux.tasks.face_verification.agreement import agreement_of_pairs
 from isolux.tasks.face_verification.embedded import Protocol, compare, hard_rule
 from isolux.tasks.face_verification.identity import units_with_identity
 from isolux.tasks.face_verification.metrics import (
@@ -33,6 +34,7 @@ from isolux.tasks.face_verification.table import pairs_table
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
 from isolux.vocabulary.tables import SCORES
 
@@ -60,6 +62,7 @@ def score(
     *,
     far: float = 0.001,
     threshold: float | None = None,
+    smaller: Literal["different", "alike"] = "different",
     identity: str | None = None,
     impostors: Literal["all", "hard"] = "all",
     same: str | None = "pronoun",
@@ -86,6 +89,10 @@ def score(
     threshold : float, optional
         The similarity from which a pair is accepted, for the three rates at one threshold; none:
         the lowest at which at most ``far`` of all impostor pairs are accepted.
+    smaller : {"different", "alike"}
+        What a smaller score of a pair means. ``"alike"``: scores are distances, and ``threshold``
+        is the distance up to which a pair is accepted; the evidence holds them with their sign
+        turned, so that higher is more alike.
     identity : str, optional
         The column of the instances or the attribute that names the person; none: ``subject_id``,
         else ``cluster_id``. Where there is no ``cluster_id``, identities are the clusters.
@@ -167,8 +174,12 @@ def score(
         shared = (same, near) if impostors == "hard" else (None, None)
         rule = hard_rule(dataset, units["unit_id"], *shared, within)
         compared = _of_embeddings(frame, units, Protocol(rule, max_impostors, seed), model)
+        _refuse_distance_of_embeddings(smaller)
     else:
-        compared = read_pairs(frame, units, model=model)
+        turned = _as_similarities(frame) if smaller == "alike" else frame
+        compared = read_pairs(turned, units, model=model)
+    if smaller == "alike" and threshold is not None:
+        threshold = -threshold
     thresholds, unset = _thresholds(compared, far, threshold)
     if unset and set(asked) & set(AT_THRESHOLD):
         raise SpecError("no common threshold can be set", expected=unset[0], where="metrics")
@@ -181,9 +192,30 @@ def score(
         evidence={
             EVIDENCE: pairs_table(compared.pairs, units, far, thresholds, draws, max_per_group)
         },
-        notes=(*compared.notes, *_tallies(compared, units), *unset),
+        notes=(
+            *(note for one in compared.pairs for note in agreement_of_pairs(one)),
+            *compared.notes,
+            *_tallies(compared, units),
+            *unset,
+        ),
         task="face_verification",
     )
+
+
+def _as_similarities(frame: pl.DataFrame) -> pl.DataFrame:
+    """Turn distances round, so that higher is more alike."""
+    if "score" in frame.columns and frame.schema["score"].is_numeric():
+        return frame.with_columns(score=-pl.col("score").cast(pl.Float64))
+    return frame
+
+
+def _refuse_distance_of_embeddings(smaller: str) -> None:
+    if smaller == "alike":
+        raise SpecError(
+            "embeddings are compared by their cosine, which is higher for who is more alike",
+            expected="smaller='alike' for pairs with distances",
+            found="embeddings",
+        )
 
 
 def _refuse(
@@ -226,6 +258,14 @@ def _of_embeddings(
             value=one.reason.is_not_null().cast(pl.Float64),
         )
         failures.append(failed)
+        lost = int(one.reason.is_not_null().sum())
+        if units.height >= 20 and lost >= 0.1 * units.height:
+            more.append(
+                Caution(
+                    f"{lost:,} of {units.height:,} people have no embedding of {one.model!r}: rates"
+                    " are about the others alone. Is the file whole?"
+                )
+            )
         if protocol.most is not None and protocol.most < total:
             more.append(
                 f"{one.model}: {protocol.most:,} of {total:,} impostor pairs were drawn "

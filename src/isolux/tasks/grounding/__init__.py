@@ -16,7 +16,8 @@ import polars as pl
 
 from isolux.tasks._boxes.matching import Asked, chosen, measured
 from isolux.tasks._boxes.metrics import FACET
-from isolux.tasks._boxes.scoring import settings_of
+from isolux.tasks._boxes.readings import BoxFormat
+from isolux.tasks._boxes.scoring import predictions_as_xywh, settings_of
 from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics, class_recalls
 from isolux.tasks._phrases.person_classes import asked_by_class, notes_on_people, people_by_class
 from isolux.tasks._phrases.prompts import templates_of
@@ -24,7 +25,7 @@ from isolux.tasks.grounding.one_of_phrase import Images, leave_out
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.spec import UNKNOWN_VALUES
-from isolux.vocabulary.tables import BOX_PREDICTIONS, check, to_polars
+from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 
 __all__ = ["INFO", "score"]
 
@@ -55,6 +56,7 @@ def score(
     prediction_map: Mapping[str, str] | None = None,
     iou_thresholds: Sequence[float] = (0.5, 0.75),
     unknown_values: Sequence[str] = UNKNOWN_VALUES,
+    box_format: BoxFormat = "xywh",
     model: str | None = None,
 ) -> Scores:
     """Judge for each person and each of their classes whether the class's box found them.
@@ -81,6 +83,8 @@ def score(
         phrase make no difference.
     iou_thresholds : sequence of float
         Of ``recall_at_iou``, in column ``threshold``.
+    box_format : {"xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"}
+        What the four numbers of a predicted box are, as in detection.
     model : str, optional
         What to call the model if there is not one prediction to say so.
 
@@ -139,7 +143,7 @@ def score(
     names = chosen(INFO, (metrics,) if isinstance(metrics, str) else metrics, settings)
     templates = templates_of(prompt)
     people, left = leave_out(people_by_class(dataset, target, unknown_values), images)
-    frame = to_polars(predictions)
+    frame = predictions_as_xywh(predictions, box_format, people)
     if "score" not in frame.columns:
         frame = frame.with_columns(score=pl.lit(1.0))
     asked, notes = asked_by_class(

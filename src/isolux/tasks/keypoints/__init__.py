@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -32,8 +33,9 @@ from isolux.tasks._boxes.matching import (
     score_rows,
 )
 from isolux.tasks._boxes.metrics import COCO, FHIBE, HOIEM, KEYPOINTS, PCK, RECALL_BY_SIZE
+from isolux.tasks._boxes.readings import examined
 from isolux.tasks._boxes.scoring import notes_of, settings_of
-from isolux.tasks._boxes.table import read_found, read_people
+from isolux.tasks._boxes.table import People, read_found, read_people
 from isolux.tasks.keypoints.poses import (
     NO_POINTS,
     SCALES,
@@ -47,6 +49,7 @@ from isolux.tasks.keypoints.poses import (
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import KEYPOINT_PREDICTIONS, SCORES
 
 __all__ = ["INFO", "score"]
@@ -85,6 +88,7 @@ def score(
     person_class: str | Sequence[str] | None = None,
     fractions: Sequence[float] = (0.5,),
     scale: Scale = "face-diagonal",
+    area_of_box: float | None = None,
     sigmas: Sequence[float] | None = None,
     lowest_oks: float = 0.1,
     oks_thresholds: Sequence[float] = (0.5, 0.75),
@@ -115,6 +119,9 @@ def score(
     scale : {"face-diagonal", "head-length", "box-diagonal"}
         The diagonal of the face's box; the head's length, as MPII takes it .6 of that diagonal; or
         the diagonal of the person's box.
+    area_of_box : float, optional
+        The share of their box that a person without a known area fills, for similarity: CrowdPose's
+        tool takes .53. Not given: all of it, which makes poses more similar, and a warning says so.
     sigmas : sequence of float, optional
         The spread of each keypoint, which similarity goes by. Default: COCO's, for its 17.
     lowest_oks : float
@@ -192,11 +199,11 @@ def score(
         common_count=common_count,
         other_groups=other_groups,
     )
-    _refuse(scale, fractions, lowest_oks)
+    _refuse(scale, fractions, lowest_oks, area_of_box)
     metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     names = chosen(INFO, metrics, settings)
     people = read_people(dataset, person_class=person_class, by_class=False, lacking=NO_POINTS)
-    poses = poses_of(people, sigmas)
+    poses = poses_of(people, sigmas, 1.0 if area_of_box is None else area_of_box)
     models, notes = read_found(
         predictions, KEYPOINT_PREDICTIONS, people, person_label=person_label, model=model
     )
@@ -204,7 +211,9 @@ def score(
     names, said = _with_scale(names, lengths, scale, named=bool(set(metrics) & set(_OF_SCALE)))
     least = min(lowest_oks, settings.lowest_iou)
     asked, parts = [], []
+    cautions: list[Caution] = []
     for found in models:
+        cautions += examined(found, people, partial(pose_pairs, poses=poses, lowest_oks=least))
         pairs = pose_pairs(found, people, poses, least)
         asked.append(Asked(people, found, pairs, settings))
         given = assign(asked[-1], poses, lowest_oks)
@@ -214,11 +223,40 @@ def score(
         info=measured(INFO, names),
         evidence=evidence_tables(asked, names),
         task="keypoints",
-        notes=(*notes, *said, *notes_of(people, settings, names)),
+        notes=(
+            *cautions,
+            *_without_area(people, area_of_box),
+            *notes,
+            *said,
+            *notes_of(people, settings, names),
+        ),
     )
 
 
-def _refuse(scale: str, fractions: Sequence[float], lowest_oks: float) -> None:
+def _without_area(people: People, area_of_box: float | None) -> list[Caution]:
+    rows = people.rows.filter(people.scored)
+    lacking = rows.height
+    if "area" in rows.columns:
+        lacking = rows["area"].null_count()
+    if not lacking or area_of_box is not None:
+        return []
+    return [
+        Caution(
+            f"{lacking:,} of {rows.height:,} people have no area and are taken to fill their whole"
+            " box, which makes every pose look nearer than by COCO's rule. --option area_of_box=.53"
+            " is what CrowdPose's tool takes; --option area_of_box=1 takes the whole box."
+        )
+    ]
+
+
+def _refuse(
+    scale: str, fractions: Sequence[float], lowest_oks: float, area_of_box: float | None
+) -> None:
+    if area_of_box is not None and not 0 < area_of_box <= 1:
+        raise SpecError(
+            "area_of_box is a share of the box", expected="above 0, at most 1",
+            found=repr(area_of_box),
+        )  # fmt: skip
     if scale not in SCALES:
         raise SpecError(
             "scale is not known", expected="one of " + ", ".join(SCALES), found=repr(scale)

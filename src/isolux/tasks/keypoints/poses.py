@@ -74,8 +74,8 @@ class Assigned:
     similarity: FloatArray
 
 
-def poses_of(people: People, sigmas: Sequence[float] | None) -> Poses:
-    """Read the poses of people. An area not given is that of the box.
+def poses_of(people: People, sigmas: Sequence[float] | None, area_of_box: float = 1.0) -> Poses:
+    """Read the poses of people. An area not given is that share of the box.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def poses_of(people: People, sigmas: Sequence[float] | None) -> Poses:
         )
     points = _points(rows, size, "keypoints of people")
     boxes = _boxes(rows, BOX)
-    area = boxes[:, 2] * boxes[:, 3]
+    area = boxes[:, 2] * boxes[:, 3] * area_of_box
     if "area" in rows.columns:
         given = rows["area"].cast(pl.Float64).to_numpy()
         area = np.where(np.isnan(given), area, given)

@@ -28,6 +28,7 @@ from isolux.tasks.retrieval.values import (
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import UNKNOWN_VALUES
 from isolux.vocabulary.tables import INSTANCES, SCORES
 
@@ -66,6 +67,9 @@ INFO = TaskInfo(
     ),
     defaults=("precision_at_k",),
 )
+
+
+_FEWEST, _ROOM = 30, 0.02  # queries, and the excess over chance that is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +186,12 @@ def score(
     return Scores(
         units=SCORES.conform(pl.concat(parts)),
         info=INFO,
-        notes=(*notes, *more, *_tallies(queries.units, entries, exclude)),
+        notes=(
+            *_by_chance(parts, queries.units, entries),
+            *notes,
+            *more,
+            *_tallies(queries.units, entries, exclude),
+        ),
     )
 
 
@@ -305,6 +314,41 @@ def _rows(
             )
         )
     return pl.concat([SCORES.conform(part) for part in parts])
+
+
+def _by_chance(
+    parts: Sequence[pl.DataFrame], queries: pl.DataFrame, entries: _Side
+) -> list[Caution]:
+    """Caution where neighbours share a query's value no more often than the whole database does."""
+    known = entries.units["truth"].drop_nulls()
+    if not len(known):
+        return []
+    shares = (
+        known.explode()
+        .value_counts(name="n")
+        .select(truth=pl.col("truth"), share=pl.col("n") / len(known))
+    )
+    of_query = queries.select(unit_id="instance_id", truth="truth").explode("truth")
+    base = of_query.join(shares, on="truth").group_by("unit_id").agg(pl.col("share").sum())
+    notes = []
+    for part in parts:
+        nearest = part.filter(pl.col("threshold") == part["threshold"].min())
+        both = nearest.drop_nulls("value").join(base, on="unit_id")
+        more = (both["value"] - both["share"]).to_numpy()
+        if len(more) < _FEWEST:
+            continue
+        error = float(more.std(ddof=1)) / len(more) ** 0.5
+        if float(more.mean()) <= max(3.0 * error, _ROOM):
+            notes.append(
+                Caution(
+                    f"By the embeddings of {part['model'][0]!r} neighbours share a person's value"
+                    f" no more often than anyone in the database does"
+                    f" ({np.mean(both['value'].to_numpy()):.2f} and"
+                    f" {np.mean(both['share'].to_numpy()):.2f}). Are they of"
+                    " these people?"
+                )
+            )
+    return notes
 
 
 def _tallies(queries: pl.DataFrame, entries: _Side, exclude: str) -> tuple[str, ...]:

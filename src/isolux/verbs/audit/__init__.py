@@ -25,7 +25,7 @@ from isolux.io.settings_files import read_mapping
 from isolux.people.blotting import unnamed
 from isolux.people.loading import judged_people
 from isolux.tasks import score
-from isolux.verbs._in_memory import FROM_MEMORY, as_dataset, as_scores
+from isolux.verbs._in_memory import FROM_MEMORY, as_dataset, as_scores, columns_of
 from isolux.verbs.audit.inputs import read_answers, resolved, task_options
 from isolux.verbs.audit.planted import read_planted
 from isolux.verbs.audit.protocol import with_protocol, with_tables
@@ -123,8 +123,8 @@ def _planted(spec: AuditSpec) -> list[dict[str, Any]] | None:
 
 def audit(
     scores: Scores | object,
-    attributes: Dataset | object,
-    by: str | Sequence[str],
+    attributes: Dataset | object = None,
+    by: str | Sequence[str] = (),
     *,
     planted: Sequence[Mapping[str, Any]] | None = None,
     **settings: Any,
@@ -138,7 +138,7 @@ def audit(
         better, null: not scored), and if wanted ``cluster_id``, ``metric``, ``label``, ``model``.
     attributes : Dataset or frame
         Who is who: a dataset, the table ``attributes``, or a wide frame with ``unit_id`` and one
-        column per attribute.
+        column per attribute. Not given: the columns of ``scores`` that ``by`` names.
     by : str or sequence of str
         Attributes and intersections: ``"race"``, ``["race", "race*gender"]``.
     planted : sequence of dict, optional
@@ -163,6 +163,8 @@ def audit(
     [('everyone', 0.75), ('day', 1.0), ('night', 0.5)]
     """
     values: dict[str, object] = {"data": FROM_MEMORY, "by": by, **settings}
+    if attributes is None:
+        attributes = columns_of(scores, by)
     dataset = as_dataset(attributes)
     found = as_scores(scores)
     if dataset.name != FROM_MEMORY:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from isolux.datasets import load
 from isolux.io.hashing import sha256_file, sha256_listing
 from isolux.io.ids import reduced
 from isolux.io.settings_files import read_label_map_file
@@ -113,6 +115,7 @@ def task_options(spec: AuditSpec) -> dict[str, Any]:
     options = dict(read_task(spec.task, where=None).settings)
     if isinstance(options.get("prediction_map"), str):
         options["prediction_map"] = read_label_map_file(options["prediction_map"])
+    options |= _database(options)
     taken = inspect.signature(registry.load("tasks", spec.task.name).score).parameters
     of_others = {
         "unknown_values": spec.groups.unknown_values,
@@ -121,6 +124,25 @@ def task_options(spec: AuditSpec) -> dict[str, Any]:
     return options | {
         key: value for key, value in of_others.items() if key in taken and value is not None
     }
+
+
+def _database(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Read who is searched, where they are not the people themselves: NAME:PATH and a file."""
+    found: dict[str, Any] = {}
+    data, file = options.get("database"), options.get("database_predictions")
+    if isinstance(data, str):
+        name, colon, path = data.partition(":")
+        if not colon or not path:
+            raise SpecError(
+                "the database is not named",
+                expected="NAME:PATH, such as facet:FOLDER",
+                found=repr(data),
+                where="--option database",
+            )
+        found["database"] = load(name, path)
+    if isinstance(file, str):
+        found["database_predictions"] = read_outputs(file)
+    return found
 
 
 def resolved(spec: AuditSpec) -> AuditSpec:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from isolux.io.frames import refuse_unless_file
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
 
 __all__ = ["read_planted"]
@@ -81,6 +82,7 @@ def read_planted(
 
 def _read(path: Path) -> dict[str, Any]:
     found: dict[str, Any]
+    refuse_unless_file(path)
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise _another(path, "a file of more than 64 MiB")

@@ -21,6 +21,7 @@ from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
 from isolux.io import run_directory
 from isolux.io.ids import IdFrom
+from isolux.io.paths import as_path
 from isolux.io.record_paths import unrooted
 from isolux.people.withdrawal import read_withdrawn, runs_without
 from isolux.verbs.audit import Audit
@@ -89,13 +90,13 @@ def compare(
         The part of the ids by which the two name people; default: the whole id. The number of a
         row is no id.
     allow_disagreement : float
-        Share of people whose truth, group or file name may differ between the runs, 0 to 1; the
-        first one's are used.
+        Share of people whose truth or group may differ between the runs, 0 to 1; the first one's
+        are used.
     withdrawn : str or Path, optional
-        A file with the ids of people who withdrew: left out of both. People who had withdrawn when
-        one of the runs was made are left out of the comparison anyway.
+        File with the ids of people who withdrew: they are left out of both runs. Whoever had
+        withdrawn when one of the runs was made is in neither's part of the comparison anyway.
     allow_unmatched : bool
-        Go on where an id of that file names no one in either run.
+        Go on where an id of ``withdrawn`` names no one.
 
     Returns
     -------
@@ -161,7 +162,11 @@ def compare(
 def _run(source: Audit | Run | str | Path) -> Run:
     if isinstance(source, Audit):
         return source.run
-    return source if isinstance(source, Run) else run_directory.load(source)
+    if isinstance(source, Run):
+        return source
+    return run_directory.load(
+        as_path(source, "a run", instead="isolux.audit makes one of a table in memory")
+    )
 
 
 def _shared_spec(first: Run, second: Run) -> AuditSpec:

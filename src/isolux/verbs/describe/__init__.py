@@ -64,7 +64,7 @@ def describe(
     withdrawn : str, optional
         File with the ids of people who withdrew: they are never counted.
     allow_unmatched : bool
-        Go on where an id of that file names no one.
+        Go on where an id of ``withdrawn`` names no one.
     images : str, optional
         The folder of the pictures, for ``luminance`` and ``ita`` of ``derive``.
     bins : sequence of str
@@ -120,8 +120,8 @@ def describe(
     datasets = {
         name: held_people(
             one, by, captions=texts.get(name), derive=derive, only=only, withdrawn=withdrawn,
-            allow_unmatched=allow_unmatched or None,
-            images=images, data_option=data_option, id=id, cluster=cluster, separator=separator,
+            allow_unmatched=allow_unmatched, images=images, data_option=data_option, id=id,
+            cluster=cluster, separator=separator,
         )
         for name, one in named.items()
     }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -211,8 +212,34 @@ def _call(
     for k in range(count):
         members = rows[own == k]
         if len(members):
-            out[k] = float(function(true[members], pred[members]))
+            out[k] = _number(function, true[members], pred[members])
     return out
+
+
+def _number(function: Callable[..., float], true: Any, pred: Any) -> float:
+    """Call a metric; what is no number is said to be none, with the metric's name."""
+    name = getattr(function, "__name__", "metric")
+    try:
+        inspect.signature(function).bind(true, pred)
+    except ValueError:  # a builtin tells no signature
+        pass
+    except TypeError as error:
+        raise SpecError(
+            f"the metric {name!r} cannot be called with y_true and y_pred",
+            expected="a function of (y_true, y_pred)",
+            found=str(error),
+        ) from error
+    found = function(true, pred)
+    try:
+        return float(found)
+    except (TypeError, ValueError) as error:
+        shape = f" of shape {np.shape(found)}" if np.shape(found) else ""
+        raise SpecError(
+            f"the metric {name!r} does not give one number",
+            expected="a number for each group",
+            found=f"{type(found).__name__}{shape}",
+            hint="give a function for each number: lambda t, p: confusion_matrix(t, p)[0, 1]",
+        ) from error
 
 
 def _resampled_rows(inputs: FrameInputs, replicates: int, seed: int) -> list[IntArray]:

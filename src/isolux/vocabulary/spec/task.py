@@ -16,8 +16,11 @@ from isolux.vocabulary.spec.stage import Stage, setting
 
 __all__ = ["GIVEN", "Task", "parse_merges", "read_task", "refusal_of", "task_parameters"]
 
-GIVEN = ("model", "unknown_values", "database", "database_predictions")
-"""Parameters of ``score`` that an audit fills itself: from other stages, or with tables."""
+GIVEN = ("model", "unknown_values")
+"""Parameters of ``score`` that an audit fills itself, from other stages."""
+
+READ_LATER = ("prediction_map", "database", "database_predictions")
+"""Settings that name a file or a dataset, which an audit reads with its other inputs."""
 
 _CALLED = {"metric": "metrics"}
 """A flag that is given several times has a singular name."""
@@ -94,8 +97,8 @@ def read_task(task: Task, *, where: str | None, others: Sequence[str] = ()) -> T
             continue  # not said: a paper's settings for several tasks
         if name not in known:
             raise refusal_of(task.name, name, others, where=where)
-        if name == "prediction_map" and isinstance(value, str):
-            read[name] = value  # a file, which is read with the other inputs
+        if name in READ_LATER and isinstance(value, str):
+            read[name] = value
         elif name == "label_map" and not isinstance(value, Mapping):
             texts = (value,) if isinstance(value, str) else tuple(value or ())
             read[name] = parse_merges(texts, "label_map") or None

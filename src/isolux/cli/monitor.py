@@ -1,0 +1,54 @@
+"""``isolux monitor``: a model's gaps over time, asked at every run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+__all__ = ["made", "monitor"]
+
+
+def monitor(
+    runs: list[str], *, out: str | None = None, overwrite: bool = False, **settings: Any
+) -> None:
+    """Say whether a gap has come, since when, and how large it is: valid at every look.
+
+    Each run is a look. Looking daily raises no more false alarms than looking once.
+
+    Parameters
+    ----------
+    runs : list of str
+        Run directories of one model, in order of time.
+    out : str, optional
+        Directory to write; default: print only.
+    overwrite : bool
+        Replace that directory.
+    """
+    from isolux.cli.screen import show_table
+    from isolux.io.atomic import refuse_existing
+    from isolux.verbs.monitor import MARK
+    from isolux.verbs.monitor import monitor as watch
+
+    if out is not None:
+        refuse_existing(out, overwrite=overwrite, marks=(MARK,), what="monitoring")
+    found = watch(runs, **settings)
+    for text in found.findings:
+        typer.echo(f"• {text}")
+    for note in found.notes:
+        typer.echo(f"note: {note}")
+    typer.echo("")
+    shown = found.shown()
+    rows = [["–" if x is None else str(x) for x in row] for row in shown.rows()]
+    show_table("", shown.columns, rows)
+    if out is not None:
+        typer.echo(f"\npage: {found.report(out, overwrite=overwrite)}")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.monitor import monitor as watch
+
+    return generated(monitor, watch)

@@ -1,0 +1,141 @@
+"""The page of ``isolux monitor``: gaps over time in one HTML file, in the report's own dress."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.io import write_text
+from isolux.report.figures import Figure
+from isolux.report.figures.labels import short_names
+from isolux.report.figures.svg import ACCENT, GREY, INK, Spec, field, to_svg
+from isolux.report.html import page
+from isolux.report.summary import summarise
+from isolux.report.wording import count, plain
+from isolux.vocabulary.containers import Run, printed
+from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
+
+__all__ = ["render_monitoring", "write_monitoring"]
+
+_WIDTH, _HEIGHT = 230, 110
+_MOST = 12
+
+
+def write_monitoring(
+    path: str | Path,
+    table: pl.DataFrame,
+    gaps: pl.DataFrame,
+    findings: Sequence[str],
+    notes: Sequence[str],
+    record: Mapping[str, Any],
+) -> Path:
+    """Write the page to ``path``, whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        When the file cannot be written.
+    """
+    return write_text(path, render_monitoring(table, gaps, findings, notes, record))
+
+
+def render_monitoring(
+    table: pl.DataFrame,
+    gaps: pl.DataFrame,
+    findings: Sequence[str],
+    notes: Sequence[str],
+    record: Mapping[str, Any],
+) -> str:
+    """Print what was seen over time as one self-contained HTML document.
+
+    Parameters
+    ----------
+    table, gaps : polars.DataFrame
+        A row a gap and look, and a row a gap, as ``isolux.monitor`` has and shows them.
+    findings, notes : sequence of str
+    record : mapping
+        ``model, task, runs, gaps_watched, alarm_from``.
+    """
+    kinds = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    scores, attributes, metrics, disparities, nothing = (kind.empty() for kind in kinds)
+    looks = len(record["runs"])
+    alarms = gaps["alarm at look"].count()
+    answer = (
+        f"{count(alarms)} of {count(gaps.height)} gaps raised an alarm in {count(looks)} looks."
+    )
+    (printed_table,) = printed({"Gaps, and what is known of them after the last look": gaps}
+                               ).items()  # fmt: skip
+    caption, cells = printed_table
+    return page(
+        "monitor.html.j2",
+        title=f"{record['model']} over time",
+        answer=answer,
+        summary=summarise(Run({}, scores, attributes, metrics, disparities, nothing)),
+        figure=_figure(table),
+        table={"caption": caption, **cells},
+        findings=list(findings),
+        notes=list(notes),
+        record=record,
+    )
+
+
+def _figure(table: pl.DataFrame) -> Figure | None:
+    """Draw each gap's looks as points and its confidence sequence as a band; a rule at an alarm."""
+    keys = ["metric", "label", "threshold", "attribute", "group"]
+    parts = table.group_by(keys, maintain_order=True)
+    names = [
+        " ".join(str(x) for x in (key[4], f"({key[3]})", *key[1:3]) if x is not None)
+        for key, _ in parts
+    ]
+    short = short_names(names, 34)[:_MOST]
+    values: list[dict[str, Any]] = []
+    for name, (_, part) in zip(short, parts, strict=False):
+        alarm = part.filter("alarm")["look"].min()
+        values += [
+            {"gap": name, "alarm at": alarm if row["look"] == alarm else None,
+             **{k: row[k] for k in ("look", "low", "high")}, "of the look": row["gap"]}
+            for row in part.iter_rows(named=True)
+        ]  # fmt: skip
+    if not values:
+        return None
+    more = f" The first {_MOST} of {len(names)} gaps." if len(names) > _MOST else ""
+    alt = plain("Gaps by look, with their confidence sequences. The table below has the numbers.")
+    caption = (
+        "Points: the gap of one look alone. Band: every gap that, held at all looks, is not ruled "
+        f"out. Upright line: alarm.{more}"
+    )
+    return Figure(to_svg(_spec(values, short)), alt, caption)
+
+
+def _spec(values: list[dict[str, Any]], names: list[str]) -> Spec:
+    x = field("look", axis={"title": "look", "grid": False, "tickMinStep": 1})
+
+    def y(name: str) -> Spec:
+        return field(name, axis={"title": "group less the others"})
+
+    layers = [
+        {
+            "mark": {"type": "area", "color": ACCENT, "opacity": 0.18, "interpolate": "step-after"},
+            "encoding": {"x": x, "y": y("low"), "y2": {"field": "high"}},
+        },
+        {"mark": {"type": "rule", "color": GREY}, "encoding": {"y": {"datum": 0.0}}},
+        {
+            "mark": {"type": "point", "color": INK, "size": 8, "filled": True},
+            "encoding": {"x": x, "y": y("of the look")},
+        },
+        {
+            "mark": {"type": "rule", "color": INK, "strokeDash": [4, 3]},
+            "encoding": {"x": field("alarm at")},
+        },
+    ]
+    header = {"title": None, "labelFontSize": 12, "labelPadding": 4}
+    return {
+        "data": {"values": values},
+        "facet": field("gap", "nominal", sort=names, header=header),
+        "columns": 2,
+        "spacing": 18,
+        "spec": {"layer": layers, "width": _WIDTH, "height": _HEIGHT},
+    }

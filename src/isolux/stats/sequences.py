@@ -1,0 +1,237 @@
+"""A gap that is looked at every day: e-values, confidence sequences, and when it began.
+
+Whoever looks at a test every day and stops at the first p below .05 is wrong far more often than
+5 % of the time. What may be looked at as often as one likes is a bet. Somebody starts with 1 and
+bets, before each difference of two clusters is seen, on its sign. If the mean difference is 0, the
+capital is a martingale: it ever reaches 1/α with a chance of at most α, over all looks, however
+many (Ville's inequality). The capital is the *e-value*. The same bet against every other gap m
+gives the *confidence sequence*: the gaps against which no capital ever reached 1/α.
+
+The bets are the approximate Kelly bets of Waudby-Smith & Ramdas (aGRAPA), which adapt to the
+variance, so rates of .99 are as good as .5. They need no normal distribution and no number of
+clusters; the one assumption is that differences are independent of what was seen before, with a
+mean that is the gap, and lie between −1 and 1.
+
+A gap that begins late is found late by a gambler who has bet since the first look. So half of the
+capital bets from the first look on, and the other half is shared out among later starts (every look
+up to the 32nd, then 16 in each doubling), none of which depends on how many looks will follow. A
+mixture of bets is a bet. Which start's capital makes up most of it says when the gap began; and if
+*no* constant gap is left, the gap has changed.
+
+References
+----------
+.. [1] Waudby-Smith, I. & Ramdas, A. (2024). Estimating means of bounded random variables by
+   betting. Journal of the Royal Statistical Society B 86(1), 1-27. Sections 4 and B.3.
+.. [2] Shin, J., Ramdas, A. & Rinaldo, A. (2024). E-detectors: a nonparametric framework for
+   sequential change detection. The New England Journal of Statistics in Data Science 2(2), 229-260.
+.. [3] Vovk, V. & Wang, R. (2021). E-values: calibration, combination and applications. The Annals
+   of Statistics 49(3), 1736-1754.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.stats.design import IntArray
+from isolux.stats.statistic import FloatArray
+
+__all__ = ["Watched", "differences", "e_values", "schedule", "watched"]
+
+STEP = 0.005
+_EACH = 16
+_EVERY = 32
+_SINCE_FIRST = 0.5
+_LATER = 0.5 * 6.0 / np.pi**2
+_FINER = 41
+_GRID = np.round(np.arange(-1.0 + STEP, 1.0 - STEP / 2, STEP), 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What bets on one gap say after every look.
+
+    Parameters
+    ----------
+    e_value : [looks] float
+        Capital of the bet against a gap of 0, 0 or more; 1 says nothing.
+    low, high : [looks] float
+        Ends of the confidence sequence of a gap that is the same at all looks: gaps against which
+        the capital never reached the threshold so far. NaN: none is left.
+    change : [looks] float
+        Least capital over all constant gaps: an e-value against "the gap never changed".
+    start : int
+        The look (from 0) since which the gap most likely stands, by the share of the capital.
+    share : float
+        That start's share of the e-value's capital, 0 to 1.
+    since : (float, float)
+        Interval of the gap since that look, at the same level whichever start it is.
+    """
+
+    e_value: FloatArray
+    low: FloatArray
+    high: FloatArray
+    change: FloatArray
+    start: int
+    share: float
+    since: tuple[float, float]
+
+
+def differences(first: FloatArray, second: FloatArray) -> FloatArray:
+    """Pair the clusters of one look, so that each difference has the gap as its mean.
+
+    Where one side has more clusters, each of the other side's is held against the mean of several.
+
+    Parameters
+    ----------
+    first, second : [a], [b] float
+        Cluster means of two groups, 0 to 1, in an order that does not depend on them.
+
+    Returns
+    -------
+    [min(a, b)] float
+        −1 to 1. Empty where a side has nobody.
+
+    Examples
+    --------
+    >>> differences(np.array([1.0, 0.5]), np.array([0.0, 1.0, 0.5, 0.5])).tolist()
+    [0.5, 0.0]
+    """
+    n = min(len(first), len(second))
+    if not n:
+        return np.zeros(0)
+    sides = []
+    for values in (first, second):
+        block = np.arange(len(values)) * n // len(values)
+        sides.append(np.bincount(block, values, n) / np.bincount(block, minlength=n))
+    found: FloatArray = sides[0] - sides[1]
+    return found
+
+
+def schedule(n_looks: int) -> tuple[IntArray, FloatArray]:
+    """List the looks (from 0) at which bets begin, with their weights: the same for any length.
+
+    Examples
+    --------
+    >>> starts, weights = schedule(1000)
+    >>> len(starts), starts[-1].item(), float(weights.sum()) < 1.0
+    (111, 991, True)
+    >>> schedule(5)[1].round(3).tolist() == weights[:5].round(3).tolist()
+    True
+    """
+    place = np.arange(1, n_looks + 1)
+    octave = np.floor(np.log2(place)).astype(np.int64)
+    step = 2 ** np.maximum(octave - int(np.log2(_EACH)), 0)
+    kept = place % step == 0
+    number = np.minimum(2**octave, _EACH)
+    weight = _LATER / ((octave + 1) ** 2 * number)
+    weight[:1] += _SINCE_FIRST
+    return (place[kept] - 1).astype(np.int64), weight[kept]
+
+
+def watched(difference: FloatArray, look: IntArray, n_looks: int, threshold: float) -> Watched:
+    """Bet on the differences of all looks, and say after each what is known of the gap.
+
+    Parameters
+    ----------
+    difference : [n] float
+        −1 to 1, in order of looks (``differences`` of each).
+    look : [n] int
+        The look of each, from 0, not falling.
+    n_looks : int
+        Some may have no difference.
+    threshold : float
+        1/α; of a family of k gaps k/α (e-Bonferroni).
+
+    Returns
+    -------
+    Watched
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> gap = np.where(np.arange(2000) < 1000, 0.0, 0.3)
+    >>> x = (rng.random(2000) < 0.5 + gap).astype(float) - (rng.random(2000) < 0.5)
+    >>> found = watched(x, np.arange(2000) // 20, 100, 20.0)
+    >>> int((found.e_value >= 20).argmax()), found.start  # it began at look 50
+    (61, 51)
+    """
+    ends = np.searchsorted(look, np.arange(n_looks), side="right").astype(np.int64)
+    values = np.ascontiguousarray(difference, dtype=np.float64)
+    starts, weights = schedule(n_looks)
+    alone = np.zeros(1, dtype=np.int64), np.ones(1)
+    whole, _ = _bets(values, ends, *alone, _GRID)
+    mixed, last = _bets(values, ends, starts, weights, np.zeros(1))
+    own = weights * last[:, 0]
+    s = int(own.argmax())
+    _, since = _bets(values, ends, starts[s : s + 1], weights[s : s + 1], _GRID)
+    reached = np.maximum.accumulate(whole, axis=0)
+    low, high = _ends(reached < threshold)
+    from_start = _ends(weights[s] * since < threshold)
+    return Watched(
+        mixed[:, 0],
+        low,
+        high,
+        _change(values, ends, reached, threshold),
+        int(starts[s]),
+        float(own[s] / mixed[-1, 0]),
+        (float(from_start[0][0]), float(from_start[1][0])),
+    )
+
+
+def e_values(difference: FloatArray, look: IntArray, n_looks: int) -> FloatArray:
+    """Bet against a gap of 0 alone: the capital after every look, as ``watched`` gives it.
+
+    Examples
+    --------
+    >>> e_values(np.full(30, 0.5), np.arange(30) // 10, 3).round(1).tolist()
+    [23.0, 937.1, 38496.5]
+    """
+    ends = np.searchsorted(look, np.arange(n_looks), side="right").astype(np.int64)
+    values = np.ascontiguousarray(difference, dtype=np.float64)
+    found: FloatArray = _bets(values, ends, *schedule(n_looks), np.zeros(1))[0][:, 0]
+    return found
+
+
+def _bets(
+    values: FloatArray, ends: IntArray, starts: IntArray, weights: FloatArray, gaps: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    from isolux.stats._sequence_kernels import capitals
+
+    return capitals(values, ends, starts, weights, gaps)
+
+
+def _change(
+    values: FloatArray, ends: IntArray, reached: FloatArray, threshold: float
+) -> FloatArray:
+    """Give the least capital over all constant gaps, at any of which nothing has been earned.
+
+    Far gaps are ruled out by the bet since the first look, which is half of the mixture. Those
+    that it leaves, or the one that it leaves last, are bet against by the whole mixture, on a grid
+    that is finer than what that many differences can tell apart.
+    """
+    far = _SINCE_FIRST * reached
+    left = np.flatnonzero(far[-1] < threshold)
+    if not len(left):
+        left = far[-1].argmin()[None]
+    low, high = _GRID[left[0]] - STEP, _GRID[left[-1]] + STEP
+    near = np.clip(np.linspace(low, high, _FINER), -1.0 + 1e-6, 1.0 - 1e-6)
+    mixed, _ = _bets(values, ends, *schedule(len(ends)), near)
+    inside = np.maximum.accumulate(mixed, axis=0).min(axis=1)
+    outside = np.ones(len(_GRID), dtype=np.bool_)
+    outside[left] = False
+    rest = far[:, outside].min(axis=1, initial=np.inf)
+    found: FloatArray = np.minimum(inside, rest)
+    return found
+
+
+def _ends(held: npt.NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
+    """Take the outermost gaps that are left, one step wider: between two of them none was tried."""
+    grid = _GRID
+    some = held.any(axis=1)
+    first, final = held.argmax(axis=1), held.shape[1] - 1 - held[:, ::-1].argmax(axis=1)
+    low = np.where(some, np.maximum(grid[first] - STEP, -1.0), np.nan)
+    high = np.where(some, np.minimum(grid[final] + STEP, 1.0), np.nan)
+    return low, high

@@ -1,0 +1,325 @@
+"""How four numbers are a box, and whether predictions fit their pictures when they are read so.
+
+Corners read as a width and height still overlap people, only less: the audit runs, and every number
+is wrong. The truth tells: the reading under which predictions overlap people most is the right one.
+The same question finds predictions that are about other pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
+from isolux.geometry.matching import Detections, Pairs
+from isolux.tasks._boxes.table import BOX, Found, People, columns_of
+from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError, TableError
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["BoxFormat", "as_xywh", "examined"]
+
+BoxFormat = Literal["xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"]
+"""Left, top, width, height; two corners; the centre and the sides; ``y`` before ``x``; with ``n``,
+as shares of the picture's sides."""
+
+FloatArray = npt.NDArray[np.float64]
+_FEWEST, _FEWEST_PEOPLE = 20, 20  # detections and people below which nothing can be told
+_PICTURES = 300
+_ROOM = 0.05  # more overlap, on average, than chance or another reading leaves open
+_CLEAR = 0.3  # the average overlap from which a reading is believed
+_OUTSIDE = 0.2
+_EMPTY = 0.25
+
+
+def _xywh(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> BoxColumns:
+    return BoxColumns(a, b, c, d)
+
+
+def _xyxy(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> BoxColumns:
+    return BoxColumns(a, b, c - a, d - b)
+
+
+def _cxcywh(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> BoxColumns:
+    return BoxColumns(a - c / 2, b - d / 2, c, d)
+
+
+def _yxhw(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> BoxColumns:
+    return BoxColumns(b, a, d, c)
+
+
+def _yxyx(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> BoxColumns:
+    return BoxColumns(b, a, d - b, c - a)
+
+
+_READINGS: Mapping[str, Callable[..., BoxColumns]] = {
+    "xywh": _xywh,
+    "xyxy": _xyxy,
+    "cxcywh": _cxcywh,
+    "yxhw": _yxhw,
+    "yxyx": _yxyx,
+}
+
+
+def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) -> pl.DataFrame:
+    """Read the four columns of boxes as ``box_format`` says, and write them as left, top, sides.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        ``image_id`` and ``box_x, box_y, box_w, box_h``: the four numbers in the order given.
+    box_format : BoxFormat
+    images : polars.DataFrame
+        ``image_id, width, height``: needed for shares of a picture's sides.
+
+    Raises
+    ------
+    SpecError
+        No such format; shares of pictures whose sizes are not known.
+    TableError
+        A box that has a negative side when it is read so.
+
+    Examples
+    --------
+    >>> corners = pl.DataFrame({"image_id": ["1"], "box_x": [10.0], "box_y": [20.0],
+    ...     "box_w": [30.0], "box_h": [60.0]})
+    >>> as_xywh(corners, "xyxy", pl.DataFrame()).row(0)
+    ('1', 10.0, 20.0, 20.0, 40.0)
+    """
+    plain = box_format.removesuffix("n")
+    if plain not in _READINGS or box_format in ("yxhwn", "yxyxn"):
+        raise SpecError(
+            "box_format is not known",
+            expected="one of xywh, xyxy, cxcywh, yxhw, yxyx, xywhn, xyxyn, cxcywhn",
+            found=repr(box_format),
+        )
+    if box_format == "xywh" or not frame.height:
+        return frame
+    four = [frame[name].cast(pl.Float64).to_numpy() for name in BOX]
+    if box_format.endswith("n"):
+        sizes = _sizes(frame["image_id"], images)
+        if sizes is None:
+            raise SpecError(
+                f"box_format={box_format} needs the sizes of the pictures",
+                expected="a dataset whose images have width and height",
+                found="none",
+            )
+        four = [values * side for values, side in zip(four, (*sizes, *sizes), strict=True)]
+    read = _READINGS[plain](*four)
+    columns = (read.x, read.y, read.width, read.height)
+    wrong = (columns[2] < 0) | (columns[3] < 0)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise TableError(
+            f"{int(wrong.sum()):,} box(es) have a negative side when read as {box_format}",
+            expected=f"four numbers that are {box_format}",
+            found=str([frame[name][row] for name in BOX]),
+            where=f"predictions, row {row + 1}",
+        )
+    named = zip(BOX, columns, strict=True)
+    return frame.with_columns(pl.Series(name, values).fill_nan(None) for name, values in named)
+
+
+def _sizes(image_ids: pl.Series, images: pl.DataFrame) -> tuple[FloatArray, FloatArray] | None:
+    if not {"width", "height"} <= set(images.columns):
+        return None
+    met = pl.DataFrame({"image_id": image_ids}).join(
+        images.select("image_id", "width", "height"), on="image_id", how="left",
+        maintain_order="left",
+    )  # fmt: skip
+    width, height = (met[c].cast(pl.Float64).to_numpy() for c in ("width", "height"))
+    if np.isnan(width).all() or np.isnan(height).all():
+        return None
+    return width, height
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A run of pictures, the people in them and what was found there."""
+
+    found: Found
+    pictures: npt.NDArray[np.int64]
+    people: npt.NDArray[np.bool_]
+
+    def moved(self, by: int) -> Found:
+        """Give each picture's detections to another picture of the run."""
+        place = np.searchsorted(self.pictures, self.found.detections.image)
+        image = self.pictures[(place + by) % len(self.pictures)]
+        own = self.found.detections
+        return replace(self.found, detections=Detections(image, own.score, own.label))
+
+
+def examined(
+    found: Found, people: People, pairs_of: Callable[[Found, People], Pairs]
+) -> list[Caution]:
+    """Ask whether predictions fit the pictures and the way in which they were read.
+
+    Parameters
+    ----------
+    found : Found
+    people : People
+    pairs_of : callable
+        How the task finds what lies on whom: boxes, masks or poses.
+
+    Raises
+    ------
+    TableError
+        Boxes that overlap people far better when they are read another way.
+    JoinError
+        Predictions that overlap the people of the next picture better than those of their own.
+    """
+    notes = _on_scores(found) + _on_edges(found, people) + _on_empty(found, people)
+    look = _look(found, people)
+    if look is None:
+        return notes
+    boxes = set(BOX) <= set(found.rows.columns) and not found.rows["box_x"].is_null().any()
+    if boxes and people.rows["box_x"].is_not_null().any():
+        _refuse_other_reading(look, people)
+    own = _overlap(pairs_of(look.found, people), look)
+    return notes + _on_pictures(look, people, pairs_of, own)
+
+
+def _look(found: Found, people: People) -> _Look | None:
+    """Take the first pictures in which there is somebody to be found."""
+    if found.rows.height < _FEWEST:
+        return None
+    counted = people.scored.to_numpy() & ~np.asarray(people.truths.ignore)
+    pictures = np.unique(people.truths.image[counted])[:_PICTURES]
+    inside = np.isin(people.truths.image, pictures) & counted
+    rows = np.isin(found.detections.image, pictures)
+    if inside.sum() < _FEWEST_PEOPLE or not rows.any():
+        return None
+    own = found.detections
+    label = None if own.label is None else own.label[rows]
+    kept = Found(
+        found.model,
+        found.rows.filter(pl.Series(rows)),
+        Detections(own.image[rows], own.score[rows], label),
+    )
+    return _Look(kept, pictures.astype(np.int64), inside)
+
+
+def _overlap(pairs: Pairs, look: _Look) -> float:
+    """Average over people of the best overlap that anything has with them."""
+    best = np.zeros(len(look.people))
+    np.maximum.at(best, pairs.truth, pairs.iou)
+    return float(best[look.people].mean())
+
+
+def _refuse_other_reading(look: _Look, people: People) -> None:
+    own = columns_of(look.found.rows)
+    given = (own.x, own.y, own.width, own.height)
+    truths = columns_of(people.rows)
+
+    def overlap(columns: BoxColumns) -> float:
+        x, y = np.nan_to_num(columns.x), np.nan_to_num(columns.y)
+        sides = (np.maximum(np.nan_to_num(c), 0.0) for c in (columns.width, columns.height))
+        clean = BoxColumns(x, y, *sides)
+        pairs = box_pairs_xywh(look.found.detections, people.truths, clean, truths, lowest_iou=0.1)
+        return _overlap(pairs, look)
+
+    plain = overlap(own)
+    others = {name: overlap(_READINGS[name](*given)) for name in _READINGS if name != "xywh"}
+    sizes = _sizes(look.found.rows["image_id"], people.images)
+    if sizes is not None and all(np.nanmax(np.abs(c), initial=0) <= 2 for c in given):
+        scaled = [c * side for c, side in zip(given, (*sizes, *sizes), strict=True)]
+        others |= {f"{n}n": overlap(_READINGS[n](*scaled)) for n in ("xywh", "xyxy", "cxcywh")}
+    best = max(others, key=lambda name: others[name])
+    if others[best] >= _CLEAR and others[best] > plain + _ROOM:
+        row = [round(float(c[0]), 2) for c in given]
+        raise TableError(
+            f"the boxes of {look.found.model!r} are {best}, and were read as xywh",
+            expected="left, top, width, height in pixels",
+            found=f"{row}; read as {best} they overlap people by {others[best]:.2f} on average,"
+            f" read as xywh by {plain:.2f}",
+            hint=f"--option box_format={best} (box_format={best!r})",
+        )
+
+
+def _on_pictures(
+    look: _Look, people: People, pairs_of: Callable[[Found, People], Pairs], own: float
+) -> list[Caution]:
+    n = len(look.pictures)
+    if n < 10:
+        return []
+
+    def moved_by(by: int) -> float:
+        try:
+            return _overlap(pairs_of(look.moved(by), people), look)
+        except IsoluxError:
+            return 0.0  # masks of pictures of unequal sizes cannot be exchanged
+
+    for by in (1, -1):
+        moved = moved_by(by)
+        if moved >= _CLEAR and moved > own + 4 * _ROOM:
+            raise JoinError(
+                f"the predictions of {look.found.model!r} belong to other pictures",
+                expected="each prediction under the picture that it is about",
+                found=f"overlap of {own:.2f} with people in their own picture, and of {moved:.2f}"
+                f" with those of the {'next' if by > 0 else 'last'} one",
+                hint="a row was lost or put in where picture ids were written",
+            )
+    far = max(moved_by(n // 2), moved_by(n // 3))
+    if own > far + _ROOM:
+        return []
+    return [
+        Caution(
+            f"The predictions of {look.found.model!r} overlap the people of their pictures no"
+            f" better than those of other pictures ({own:.2f} and {far:.2f} on average). Are they"
+            " of these pictures, and in pixels of them at this size?"
+        )
+    ]
+
+
+def _on_scores(found: Found) -> list[Caution]:
+    score = found.detections.score
+    if not len(score) or (score.min() >= 0 and score.max() <= 1 + 1e-6):
+        return []
+    return [
+        Caution(
+            f"Scores of {found.model!r} run from {score.min():g} to {score.max():g}, not from 0 to"
+            " 1: their order counts as it is, and a score threshold is on that scale."
+        )
+    ]
+
+
+def _on_empty(found: Found, people: People) -> list[Caution]:
+    """Caution where a model gave nothing at all in many pictures with people."""
+    peopled = np.unique(people.truths.image[people.scored.to_numpy()])
+    empty = int((~np.isin(peopled, found.detections.image)).sum())
+    if len(peopled) < _FEWEST or empty < _EMPTY * len(peopled):
+        return []
+    return [
+        Caution(
+            f"{empty:,} of {len(peopled):,} pictures with people have no prediction of"
+            f" {found.model!r} at all, and everyone in them counts as missed. Is the file whole?"
+        )
+    ]
+
+
+def _on_edges(found: Found, people: People) -> list[Caution]:
+    """Caution where many boxes leave their picture by more than a tenth of its side."""
+    if not set(BOX) <= set(found.rows.columns) or not found.rows.height:
+        return []
+    sizes = _sizes(found.rows["image_id"], people.images)
+    if sizes is None:
+        return []
+    box = columns_of(found.rows)
+    width, height = sizes
+    out = (
+        (box.x < -0.1 * width) | (box.y < -0.1 * height)
+        | (box.x + box.width > 1.1 * width) | (box.y + box.height > 1.1 * height)
+    )  # fmt: skip
+    if out.mean() <= _OUTSIDE:
+        return []
+    return [
+        Caution(
+            f"{int(out.sum()):,} of {len(out):,} boxes of {found.model!r} leave their pictures by a"
+            " tenth of a side or more. Are they left, top, width, height in pixels? --option"
+            " box_format names other orders."
+        )
+    ]

@@ -1,0 +1,66 @@
+"""What monitoring says of one gap: an alarm and since when, a change, or how large it could be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from isolux.verbs.monitor.gaps import Gap
+from isolux.verbs.monitor.looks import Look
+
+__all__ = ["sentence"]
+
+_MINUS = "\N{MINUS SIGN}"
+
+
+def sentence(
+    gap: Gap, found: dict[str, Any], looks: Sequence[Look], level: float, threshold: float
+) -> str:
+    """Word what is known of a gap after the last look."""
+    name = gap.metric.titled(gap.named["threshold"])
+    what = f"{name} of {gap.named['label']}" if gap.named["label"] else name
+    who = f"{gap.named['group']} ({gap.named['attribute'].replace('_', ' ')})"
+    said = f"{100 * level:g} % at every look"
+    if found["alarm_at"] is None:
+        could = _range(gap, found["constant_low"], found["constant_high"])
+        start = (
+            f"{what} for {who}: no gap to {gap.others} is shown in {len(looks)} looks "
+            f"(e-value {_e(found['e_value'])}; an alarm needs {_e(threshold)})"
+        )
+        return (
+            f"{start}. If it is always the same, {gap.named['group']} less {gap.others} is "
+            f"{could} ({said})."
+        )
+    alarm, since = looks[found["alarm_at"] - 1], looks[found["since"] - 1]
+    ends = _range(gap, found["low"], found["high"])
+    begun = (
+        "most likely since the first look"
+        if found["since"] == 1
+        else f"most likely since look {found['since']} ({since.at})"
+    )
+    looks_late = "1 look" if found["delay"] == 1 else f"{found['delay']} looks"
+    late = f", {looks_late} earlier" if found["since"] != 1 else ""
+    told = (
+        f"{what} for {who} differs from that for {gap.others}: alarm at look {found['alarm_at']} "
+        f"({alarm.at}; an alarm needs an e-value of {_e(threshold)}, the largest so far is "
+        f"{_e(found['e_value'])}), {begun} "
+        f"({100 * found['share']:.0f} % of the evidence){late}. Since then {gap.named['group']} "
+        f"less {gap.others} is {ends} ({said})."
+    )
+    if found["changed_at"] is not None:
+        when = looks[found["changed_at"] - 1].at
+        told += f" It has changed: from look {found['changed_at']} ({when}) no one gap fits all."
+    return told
+
+
+def _range(gap: Gap, low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "of no one size"
+    percent = gap.metric.unit == "fraction"
+    ends = [f"{100 * x:.1f}" if percent else f"{x:.3g}" for x in (low, high)]
+    unit = "points" if percent else gap.metric.unit
+    return f"from {ends[0]} to {ends[1]} {unit}".replace("-", _MINUS).rstrip()
+
+
+def _e(x: float) -> str:
+    return f"{x:,.1f}" if x < 100 else f"{x:,.0f}" if x < 1e6 else f"{x:.1e}"

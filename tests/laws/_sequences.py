@@ -1,0 +1,92 @@
+"""Series of looks with and without a gap, for the laws of watching over time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isolux.stats.sequences import differences, e_values, watched
+
+ALPHA = 0.05
+
+
+def series(rng, rate, *, looks, clusters, gap=0.0, begins=0, icc=0.3, sizes="equal"):
+    """Draw cluster means of two groups look by look; from look ``begins`` the first is worse.
+
+    Clusters have 1 to 30 photos, alike within a cluster; the smaller group has a quarter of the
+    clusters where sizes are uneven.
+    """
+    values, look = [], []
+    n = (clusters, clusters) if sizes == "equal" else (max(1, clusters // 4), clusters)
+    for t in range(looks):
+        sides = []
+        for side, k in enumerate(n):
+            p = rate - gap * (side == 0 and t >= begins)
+            photos = np.full(k, 8) if sizes == "equal" else np.minimum(
+                rng.lognormal(1, 1.6, k).astype(int) + 1, 30)  # fmt: skip
+            own = rng.beta(p * (1 / icc - 1), (1 - p) * (1 / icc - 1), k) if icc else p
+            sides.append(rng.binomial(photos, own) / photos)
+        values.append(differences(*sides))
+        look.append(np.full(len(values[-1]), t))
+    return np.concatenate(values), np.concatenate(look)
+
+
+def false_alarms(rate, sizes, *, worlds, looks=1000, clusters=6):
+    """Count series without a gap in which any of the looks raises an alarm; daily t-tests beside.
+
+    The t-test is of all differences so far, its p below .05 at any look from the 5th on.
+    """
+    alarms, naive = 0, 0
+    for seed in range(worlds):
+        rng = np.random.default_rng([seed, int(1000 * rate), len(sizes)])
+        x, look = series(rng, rate, looks=looks, clusters=clusters, sizes=sizes)
+        alarms += bool((e_values(x, look, looks) >= 1 / ALPHA).any())
+        ends = np.searchsorted(look, np.arange(looks), side="right")[4:]
+        mean = np.cumsum(x)[ends - 1] / ends
+        square = np.cumsum(x**2)[ends - 1] / ends - mean**2
+        naive += bool((np.abs(mean) > 1.96 * np.sqrt(np.maximum(square, 1e-12) / ends)).any())
+    return {
+        "rate": rate, "sizes": sizes, "looks": looks, "clusters a group and look": clusters,
+        "any alarm, %": alarms / worlds, "any daily test below .05, %": naive / worlds,
+    }  # fmt: skip
+
+
+def covers(rate, gap, *, worlds, looks=200, clusters=10):
+    """Count series of a constant gap whose sequence leaves it out at any look, or see a change."""
+    out, changed, width = 0, 0, []
+    for seed in range(worlds):
+        rng = np.random.default_rng([seed, 7, int(1000 * rate)])
+        x, look = series(rng, rate, looks=looks, clusters=clusters, gap=gap)
+        found = watched(x, look, looks, 1 / ALPHA)
+        out += bool(((found.low > -gap) | (found.high < -gap) | np.isnan(found.low)).any())
+        changed += bool((found.change >= 1 / ALPHA).any())
+        width.append(found.high[-1] - found.low[-1])
+    return {
+        "rate": rate, "gap": gap, "looks": looks, "clusters a group and look": clusters,
+        "leaves the gap out at any look, %": out / worlds, "sees a change, %": changed / worlds,
+        "width after the last look": float(np.nanmean(width)),
+    }  # fmt: skip
+
+
+def delay(rate, gap, *, worlds, begins=100, looks=300, clusters=20):
+    """Measure how many looks after a gap began the alarm comes, and when it says it began."""
+    late, off, early, held = [], [], 0, []
+    for seed in range(worlds):
+        rng = np.random.default_rng([seed, 11, int(1000 * rate)])
+        x, look = series(rng, rate, looks=looks, clusters=clusters, gap=gap, begins=begins)
+        e = e_values(x, look, looks)
+        at = int((e >= 1 / ALPHA).argmax()) if (e >= 1 / ALPHA).any() else looks
+        early += at < begins
+        if at >= begins:
+            late.append(at - begins + 1)
+        found = watched(x[look <= min(at + 20, looks - 1)], look[look <= min(at + 20, looks - 1)],
+                        min(at + 21, looks), 1 / ALPHA)  # fmt: skip
+        off.append(abs(found.start - begins))
+        held.append(found.since[0] <= -gap <= found.since[1])
+    return {
+        "rate": rate, "gap": gap, "begins at look": begins + 1,
+        "clusters a group and look": clusters, "looks to the alarm, median": float(np.median(late)),
+        "90 of 100 within": float(np.quantile(late, 0.9)),
+        "alarm before it began, %": early / worlds,
+        "said to begin, looks off (median)": float(np.median(off)),
+        "interval since then holds the gap, %": float(np.mean(held)),
+    }  # fmt: skip

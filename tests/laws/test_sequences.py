@@ -1,0 +1,51 @@
+"""Watching over time: alarms without a gap, coverage at every look, and the delay to detection.
+
+Whole: 1,000 looks and 1,000 series; small: a few dozen, with bounds of about four standard errors.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.laws._figures import FULL, record, scaled
+from tests.laws._sequences import covers, delay, false_alarms
+
+pytestmark = pytest.mark.law
+
+
+@pytest.mark.parametrize("sizes", ["equal", "uneven"])
+def test_a_thousand_looks_raise_few_alarms(sizes):
+    worlds, looks = scaled(1000, 40), scaled(1000, 250)
+    rates = (0.5, 0.9, 0.95, 0.99) if FULL else (0.5, 0.99)
+    rows = [false_alarms(rate, sizes, worlds=worlds, looks=looks) for rate in rates]
+    record(f"sequences-null-{sizes}", rows, worlds=worlds, replicates=1)
+    for row in rows:
+        assert row["any alarm, %"] <= (0.05 if FULL else 0.2), row
+        # What the promise is held against: a test a day is wrong most of the time.
+        assert row["any daily test below .05, %"] > (0.3 if FULL else 0.15), row
+
+
+def test_a_constant_gap_is_held_at_every_look():
+    worlds = scaled(500, 25)
+    cells = [(0.5, 0.1), (0.9, 0.0), (0.9, 0.1), (0.99, 0.02)] if FULL else [(0.9, 0.1)]
+    rows = [covers(rate, gap, worlds=worlds) for rate, gap in cells]
+    record("sequences-cover", rows, worlds=worlds, replicates=1)
+    for row in rows:
+        assert row["leaves the gap out at any look, %"] <= (0.05 if FULL else 0.2), row
+        assert row["sees a change, %"] <= (0.05 if FULL else 0.2), row
+
+
+def test_a_gap_that_begins_is_found():
+    worlds = scaled(300, 12)
+    cells = (
+        [(0.5, 0.1), (0.5, 0.2), (0.9, 0.05), (0.9, 0.1), (0.95, 0.05), (0.99, 0.02)]
+        if FULL
+        else [(0.9, 0.1)]
+    )
+    rows = [delay(rate, gap, worlds=worlds) for rate, gap in cells]
+    record("sequences-delay", rows, worlds=worlds, replicates=1)
+    for row in rows:
+        assert row["alarm before it began, %"] <= (0.05 if FULL else 0.3), row
+        assert row["interval since then holds the gap, %"] >= (0.95 if FULL else 0.75), row
+    (tenth,) = (row for row in rows if (row["rate"], row["gap"]) == (0.9, 0.1))
+    assert tenth["looks to the alarm, median"] <= 40, rows

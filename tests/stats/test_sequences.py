@@ -1,0 +1,95 @@
+"""Bets by hand, their fairness by enumeration, and what does not depend on looks to come."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+from isolux.stats.sequences import differences, e_values, schedule, watched
+
+
+def slow(values, gap=0.0):
+    """One bet from the first difference on, by its definition; an imagined 0 of variance .25."""
+    capital, seen = 1.0, [0.0]
+    for x in values:
+        mean = np.mean(seen)
+        variance = (0.25 + sum((s - mean) ** 2 for s in seen)) / len(seen)
+        bet = (mean - gap) / (variance + (mean - gap) ** 2)
+        bet = np.clip(bet, -0.9 / (1 - gap), 0.9 / (1 + gap))
+        capital *= 1 + bet * (x - gap)
+        seen.append(x)
+    return capital
+
+
+def test_a_mixture_by_hand():
+    """Three looks of two differences: starts 1, 2, 3; what has not begun keeps its weight."""
+    x = np.array([0.5, -0.2, 0.4, 0.4, 0.1, 0.9])
+    _, w = schedule(3)
+    expected = w[0] * slow(x) + w[1] * slow(x[2:]) + w[2] * slow(x[4:]) + 1 - w.sum()
+    assert e_values(x, np.arange(6) // 2, 3)[-1] == pytest.approx(expected)
+    before = w[0] * slow(x[:4]) + w[1] * slow(x[2:4]) + 1 - w[:2].sum()
+    assert e_values(x, np.arange(6) // 2, 3)[1] == pytest.approx(before)
+
+
+def test_without_a_gap_the_capital_stays_one_on_average():
+    """All 3^7 sequences of −1, 0, 1 with chances .1, .8, .1: a martingale, exactly."""
+    mean = 0.0
+    for x in product((-1.0, 0.0, 1.0), repeat=7):
+        chance = np.prod([0.8 if v == 0 else 0.1 for v in x])
+        mean += chance * e_values(np.array(x), np.arange(7) // 2, 4)[-1]
+    assert mean == pytest.approx(1.0, abs=1e-12)
+
+
+def test_what_was_said_does_not_depend_on_looks_to_come():
+    rng = np.random.default_rng(0)
+    x, look = rng.choice([-1.0, 0.0, 0.0, 1.0], 400), np.arange(400) // 4
+    whole = watched(x, look, 100, 20.0)
+    part = watched(x[:200], look[:200], 50, 20.0)
+    np.testing.assert_allclose(part.e_value, whole.e_value[:50])
+    np.testing.assert_allclose(part.low, whole.low[:50])
+    np.testing.assert_allclose(part.e_value, e_values(x[:200], look[:200], 50))
+
+
+def test_weights_are_no_more_than_one_for_ever():
+    starts, weights = schedule(1_000_000)
+    assert 0.9 < weights.sum() < 1.0
+    assert len(np.unique(starts)) == len(starts)
+    assert len(starts) < 320
+
+
+def test_ends_only_draw_in_and_a_change_leaves_no_gap():
+    rng = np.random.default_rng(3)
+    gap = np.where(np.arange(4000) < 2000, 0.3, -0.3)
+    x = (rng.random(4000) < 0.5 + gap / 2).astype(float) - (rng.random(4000) < 0.5 - gap / 2)
+    found = watched(x, np.arange(4000) // 40, 100, 20.0)
+    known = ~np.isnan(found.low)
+    assert (np.diff(found.low[known]) >= 0).all()
+    assert (np.diff(found.high[known]) <= 0).all()
+    assert found.low[40] <= 0.3 <= found.high[40]
+    assert (found.change[:50] < 20).all()
+    assert (found.change[70:] >= 20).all()
+    assert (np.diff(found.change) >= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([1.0, 0.5], [0.0, 1.0, 0.5, 0.5], [0.5, 0.0]),
+        ([0.2], [0.1, 0.3, 0.5], [-0.1]),
+        ([0.0, 1.0, 0.5], [0.5, 0.5], [-0.0, 0.0]),
+        ([], [0.5], []),
+    ],
+)
+def test_clusters_are_paired_with_means_of_the_other_side(first, second, expected):
+    """The third: 3 clusters in 2 blocks, (0, 1) and (.5): .5 less .5, .5 less .5."""
+    found = differences(np.array(first), np.array(second))
+    assert found.tolist() == pytest.approx(expected)
+
+
+def test_a_look_without_anybody_changes_nothing():
+    x = np.array([0.5, 0.5, -0.5, 0.5])
+    gone = watched(x, np.array([0, 0, 3, 3]), 5, 20.0)
+    assert gone.e_value[1] == gone.e_value[2] == gone.e_value[0]
+    assert gone.e_value[4] == gone.e_value[3]
