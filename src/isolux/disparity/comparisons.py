@@ -3,9 +3,10 @@
 One object for each attribute and metric: the interval of a pair, its p-value and what could have
 been detected are all read from it, so they cannot contradict one another.
 
-"Everyone else" is everybody who was scored and is not in the group. A group's difference to
-everyone is its difference to everyone else, times the share of the others, to the last digit; so is
-its interval. Metrics that are no means have no such identity and are held to everyone.
+"Everyone else" is everybody in the attribute's other groups: whose value nobody knows is in no
+claim. A group's difference to all of them is its difference to everyone else, times the share of
+the others, to the last digit; so is its interval. Metrics that are no means have no such identity
+and are held to everyone.
 """
 
 from __future__ import annotations
@@ -49,13 +50,13 @@ def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
     rows = np.append(0, estimates.members(attribute))
     if estimates.measures[j].mean is None:
         return _ReplicateComparisons(estimates, rows, j)
-    domain = estimates.domain_of[attribute]
-    return MeanComparisons.of(estimates.design, estimates.measures[j], rows, domain)
+    rows[0] = estimates.domain_of[attribute]
+    return MeanComparisons.of(estimates.design, estimates.measures[j], rows)
 
 
 @dataclass(frozen=True, slots=True)
 class MeanComparisons:
-    """Means: everything comes from what clusters add; ``rows [k]`` rise, the first is everyone.
+    """Means: everything comes from what clusters add; the first of ``rows [k]`` is all groups.
 
     ``square``, ``cross`` and ``count`` ``[k, k]`` are sums over clusters of s s', s n' and n n';
     ``overlap`` tells whether rows are in several groups.
@@ -71,11 +72,10 @@ class MeanComparisons:
     overlap: bool
 
     @classmethod
-    def of(cls, design: Design, measure: Measure, rows: IntArray, domain: int) -> MeanComparisons:
-        """Reduce the clusters of some rows of a design, the first of them everyone.
+    def of(cls, design: Design, measure: Measure, rows: IntArray) -> MeanComparisons:
+        """Reduce the clusters of some rows of a design; the first unites the others.
 
-        ``domain`` is the row that unites the others: whoever counts in two of them makes them
-        overlap.
+        Whoever counts in two of the others makes them overlap.
         """
         from scipy.sparse import csr_array, vstack
 
@@ -83,8 +83,7 @@ class MeanComparisons:
         stacked = csr_array(vstack([design.rows(rows, column) for column in measure.mean]))
         every, k = products(stacked, design.copies), len(rows)
         means = means_of(design, measure, rows)
-        united = float((design.rows(domain, measure.mean[1]) @ design.copies).sum())
-        overlap = bool(means.units[1:].sum() > united + 0.5)
+        overlap = bool(means.units[1:].sum() > means.units[0] + 0.5)
         parts = every[:k, :k], every[:k, k:], every[k:, k:]
         return cls(design, measure, rows, means, *parts, overlap)
 
@@ -126,7 +125,7 @@ class MeanComparisons:
         from scipy.sparse import csr_array, vstack
 
         assert self.measure.mean is not None  # noqa: S101 - as in ``of``
-        held = [self.design.rows(0, column) for column in self.measure.mean]
+        held = [self.design.rows(int(self.rows[0]), column) for column in self.measure.mean]
         at_once = max(1, _MOST // max(held[1].nnz, 1))
         parts = []
         for start in range(0, len(first), at_once):

@@ -173,7 +173,7 @@ def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple
         return {}
     used, at = [], {}
     for attribute, j in wanted:
-        rows = np.append(plans[attribute, j][0], 0)  # the last is everyone
+        rows = np.append(plans[attribute, j][0], estimates.domain_of[attribute])
         sums, counts = (design.rows(rows, q) for q in estimates.measures[j].mean or (0, 0))
         at[attribute, j] = sums, counts
         used += [sums, counts]

@@ -103,7 +103,9 @@ def _numbers(
         apart = compared.rests(first)
         ends = _to_everyone(estimates, spec, j, first, apart, others)
         least = least_detectable(apart, family.critical, worse_is_lower=worse_is_lower, most=most)
-        return difference(a, b), ends, others * least
+        # Of the people whose value is known: means have them in closed form.
+        known = others * (apart.a - apart.b)
+        return known, ends, others * least
     apart = compared.pairs(first, second)
     least = least_detectable(apart, family.critical, worse_is_lower=worse_is_lower, most=most)
     if kind == "difference":
