@@ -17,21 +17,36 @@ _LISTED = 10
 
 
 def differs(row: Mapping[str, Any], words: Words) -> str:
-    """Say how two groups differ: effect, interval, n, p; then the spread over all groups."""
-    value = row["value"]
-    notes = [note for note in (words.better(row, value), _interval(row, words)) if note]
-    told = (
-        f"{words.measure(row)} for {row['group_a']} ({words.title(row['attribute'])}) is "
-        f"{size(value, words.unit(row))} {'lower' if value < 0 else 'higher'} "
-        f"({'; '.join(notes)}) than for {row['group_b']}; {_counts(row, words)}; "
-        f"{words.p(row['p_adjusted'])}."
-    )
+    """Say how two groups differ: effect, interval, n, p; then the spread over all groups.
+
+    Where people of unknown value alone are apart, the known groups come first: the claim is about
+    them, and the unknown have a sentence of their own.
+    """
+    known = _known(row, words)
+    told = f"{known}For {row['group_a']} it is " if known else _of_group(row, words)
+    told += _apart(row, words)
+    if known:
+        return words.start(row["model"], told + _care(row))
     if not row["pair"]:
         told += " The test was against everyone else; no pair of groups stands out."
     elif row["n_pairs"] > 1:
         told += f" {row['n_differ']:,} of {row['n_pairs']:,} pairs of groups differ by this test."
-    told += _known(row, words)
     return words.start(row["model"], told + _spread(row, words) + _care(row))
+
+
+def _of_group(row: Mapping[str, Any], words: Words) -> str:
+    return f"{words.measure(row)} for {row['group_a']} ({words.title(row['attribute'])}) is "
+
+
+def _apart(row: Mapping[str, Any], words: Words) -> str:
+    """Say by how much the first group is lower or higher than the second, and how surely."""
+    value = row["value"]
+    notes = [note for note in (words.better(row, value), _interval(row, words)) if note]
+    return (
+        f"{size(value, words.unit(row))} {'lower' if value < 0 else 'higher'} "
+        f"({'; '.join(notes)}) than for {row['group_b']}; {_counts(row, words)}; "
+        f"{words.p(row['p_adjusted'])}."
+    )
 
 
 def _known(row: Mapping[str, Any], words: Words) -> str:
@@ -40,8 +55,9 @@ def _known(row: Mapping[str, Any], words: Words) -> str:
         return ""
     gap, unit = row["known_gap"], words.unit(row)
     return (
-        f" No two groups that are known were found to differ; the widest gap among those is "
-        f"{size(gap, unit)}, {row['known_a']} {'below' if gap < 0 else 'above'} {row['known_b']}."
+        f"no two known groups of {words.title(row['attribute'])} were found to differ in "
+        f"{lowered(words.measure(row))}; the widest gap is {size(gap, unit)}, "
+        f"{row['known_a']} {'below' if gap < 0 else 'above'} {row['known_b']}. "
     )
 
 
