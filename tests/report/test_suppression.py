@@ -33,7 +33,7 @@ def test_an_attack_recovers_no_small_count_of_200_published_runs():
         attacked += hidden.height
         shown_rows += shown.height
     assert attacked > 4_000  # else there was nothing to recover
-    assert shown_rows > 3_000  # nor is all hidden
+    assert shown_rows > 1_500  # nor is all hidden: without classes most is shown
 
 
 def test_the_attack_works_where_small_groups_alone_are_hidden():

@@ -9,9 +9,8 @@ suppression (Hundepool et al. 2012, Statistical Disclosure Control, chapter 4), 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -22,7 +21,7 @@ Cell = tuple[tuple[str, ...], tuple[str, ...], str | None]
 """Attributes in alphabetical order, a value of each, and a class; of no attribute: everyone."""
 
 _LINE = ("model", "task", "metric", "threshold")
-_TINY = 1e-9
+_STILL = 1e-6  # of a random solution's order 1: what moves less is taken for determined
 _REST = "\0"  # begins the class of those who are left over: no file holds such a class
 
 
@@ -122,68 +121,72 @@ def _is_close(
 
 
 def _protect_solved(table: _Table, hidden: set[Cell], minimum: int) -> bool:
-    """Hide one more where a small count still follows from several sums together."""
-    for cells, sums in _connected(table, hidden):
-        solved = _solved(cells, sums)
-        small = [cell for cell in solved if 0 <= table.counts[cell] < minimum]
-        if not small:
-            continue
-        # One of the sums that together give it away: the smallest shown count in any of them.
-        near = [s for s in sums if set(s.terms) & set(solved)] or sums
-        shown = [cell for total in near for cell in _shown(total, table, hidden)]
-        shown = shown or [cell for total in sums for cell in _shown(total, table, hidden)]
-        if shown:
-            hidden.add(min(shown, key=lambda cell: (table.counts[cell], str(cell))))
-            return True
-    return False
+    """Hide more where small counts still follow from several sums together."""
+    sums = [s for s in table.sums if any(_is_hidden(c, table, hidden) for c in s.terms)]
+    cells = list(dict.fromkeys(c for s in sums for c in s.terms if _is_hidden(c, table, hidden)))
+    solved = set(_solved(cells, sums))
+    small = [cell for cell in solved if 0 <= table.counts[cell] < minimum]
+    if not small:
+        return False
+    holding: dict[Cell, list[_Sum]] = {}
+    for total in sums:
+        for cell in total.terms:
+            holding.setdefault(cell, []).append(total)
+    more: set[Cell] = set()
+    for cell in small:
+        own = [c for total in holding[cell] for c in total.terms]
+        if more.intersection(own):
+            continue  # what was hidden for another may do for this one: look again first
+        # The smallest shown count of a sum that holds it, or of those that helped to solve it.
+        near = [c for known in solved for total in holding[known] for c in total.terms]
+        shown = _open(own, table, hidden) or _open(near, table, hidden)
+        shown = shown or _open([c for total in sums for c in total.terms], table, hidden)
+        more.update(shown[:1])
+    hidden |= more
+    return bool(more)
 
 
 def _shown(total: _Sum, table: _Table, hidden: set[Cell]) -> list[Cell]:
-    """List what a sum shows and may hide, the smallest first; everyone's count always stands."""
-    cells = [c for c in total.terms if not _is_hidden(c, table, hidden) and (c[0] or c[2])]
-    return sorted(cells, key=lambda cell: (cell == total.parent, table.counts[cell], str(cell)))
+    """List what a sum shows and may hide, its total last."""
+    return sorted(
+        _open(total.terms, table, hidden), key=lambda c: (c == total.parent, table.counts[c])
+    )
+
+
+def _open(cells: Iterable[Cell], table: _Table, hidden: set[Cell]) -> list[Cell]:
+    """List the cells that are shown and may be hidden, the smallest first; never everyone's."""
+    shown = [c for c in cells if not _is_hidden(c, table, hidden) and (c[0] or c[2])]
+    return sorted(shown, key=lambda c: (table.counts[c], str(c)))
 
 
 def _is_hidden(cell: Cell, table: _Table, hidden: set[Cell]) -> bool:
     return cell in hidden or cell in table.unpublished
 
 
-def _connected(table: _Table, hidden: set[Cell]) -> Iterator[tuple[list[Cell], list[_Sum]]]:
-    """Part the hidden cells into those that share sums, with these."""
-    owner: dict[Cell, Cell] = {}
-
-    def root(cell: Cell) -> Cell:
-        while owner.setdefault(cell, cell) != cell:
-            owner[cell] = owner[owner[cell]]
-            cell = owner[cell]
-        return cell
-
-    unseen = [[c for c in s.terms if _is_hidden(c, table, hidden)] for s in table.sums]
-    for cells in unseen:
-        for one, other in pairwise(cells):
-            owner[root(one)] = root(other)
-    parts: dict[Cell, tuple[dict[Cell, None], list[_Sum]]] = {}
-    for total, cells in zip(table.sums, unseen, strict=True):
-        if cells:
-            known, sums = parts.setdefault(root(cells[0]), ({}, []))
-            known.update(dict.fromkeys(cells))
-            sums.append(total)
-    for known, sums in parts.values():
-        yield list(known), sums
-
-
 def _solved(cells: list[Cell], sums: list[_Sum]) -> list[Cell]:
-    """Name the cells that the sums determine: those in which no solution differs from another."""
+    """Name the cells that the sums determine: those in which no solution differs from another.
+
+    Two solutions differ by a vector that every sum takes to nought. A random one of these is not
+    nought in any cell that is free, but for a chance of nought.
+    """
+    if not cells:
+        return []
+    from scipy.sparse import csr_array
+    from scipy.sparse.linalg import lsmr
+
     place = {cell: at for at, cell in enumerate(cells)}
-    equations = np.zeros((len(sums), len(cells)))
+    rows, columns, signs = [], [], []
     for row, total in enumerate(sums):
         for cell in total.terms:
             if cell in place:
-                equations[row, place[cell]] += -1.0 if cell == total.parent else 1.0
-    _, values, right = np.linalg.svd(equations, full_matrices=True)
-    rank = int((values > _TINY * max(1.0, values.max(initial=0.0))).sum())
-    free = np.abs(right[rank:]).max(axis=0, initial=0.0)
-    return [cell for cell, moves in zip(cells, free, strict=True) if moves < 1e-7]
+                rows.append(row)
+                columns.append(place[cell])
+                signs.append(-1.0 if cell == total.parent else 1.0)
+    equations = csr_array((signs, (rows, columns)), shape=(len(sums), len(cells)))
+    start = np.random.default_rng(0).normal(size=len(cells))
+    ended = lsmr(equations, equations @ start, atol=1e-14, btol=1e-14, maxiter=20 * len(cells))
+    moves = np.abs(start - ended[0])
+    return [cell for cell, moved in zip(cells, moves, strict=True) if moved < _STILL]
 
 
 def _tables(group_metrics: pl.DataFrame) -> list[_Table]:
