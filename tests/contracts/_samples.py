@@ -643,6 +643,9 @@ ANALYSES: dict[str, AnalysisSample] = {
     "confounders": AnalysisSample(_runs.labels, ("tone", "dark", "light"), _EXPLAINED),
     "error_model": AnalysisSample(_runs.labels, ("light", "setting")),
     "group_gaps": AnalysisSample(_runs.labels, ("dim", "bright", "points lower")),
+    "label_errors": AnalysisSample(
+        _runs.labels, ("labels of bright and of dim are wrong",), ("label_errors.attribute=light",)
+    ),
     "model_changes": AnalysisSample(_runs.comparison, ("newer", "dim")),
     "overlap_curves": AnalysisSample(_runs.boxes, ("dim", "bright")),
     "patterns": AnalysisSample(_runs.labels, ("with light dim", "tone dark")),

@@ -46,10 +46,12 @@ STORY = (
     "patterns",
     "slices",
     "tradeoffs",
+    "label_errors",
     "power",
 )
 """The order in which to read why: what a gap survives, where scores fall, what goes with errors,
-where to look, what a threshold could do, what more data is needed. Others follow."""
+where to look, what a threshold could do, what wrong labels could do, what more data is needed.
+Others follow."""
 
 
 def in_order(names: Sequence[str]) -> list[str]:

@@ -1,0 +1,55 @@
+"""Labels that are wrong: what corrections and bounds promise, and the width that honesty costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.laws._figures import FULL, record, scaled
+from tests.laws._mislabelled import annotated_gaps, bounded_gaps, corrected_gaps
+
+pytestmark = pytest.mark.law
+
+CELLS = [
+    ((0.7, 0.9), 0.05, 200), ((0.7, 0.9), 0.1, 200), ((0.7, 0.9), 0.2, 200), ((0.7, 0.9), 0.2, 50),
+    ((0.9, 0.9), 0.1, 200), ((0.5, 0.8), 0.1, 200), ((0.9, 0.98), 0.1, 200),
+    ((0.6, 0.8, 0.9), 0.1, 200),
+]  # fmt: skip
+
+
+def test_the_corrected_gap_holds_the_truth():
+    worlds = scaled(400, 40)
+    cells = CELLS if FULL else [CELLS[1], CELLS[-1]]
+    rows = [corrected_gaps(rates, e, worlds=worlds, people=n) for rates, e, n in cells]
+    record("label-errors-corrected", rows, worlds=worlds, replicates=400)
+    for row in rows:
+        # 40 worlds at .95: fewer than 33 have a chance below 1 in 1,000.
+        assert row["corrected: holds it, %"] >= (0.93 if FULL else 0.8), row
+        # A matrix counted on few people is undone too far on average: an inverse is not linear.
+        off = 0.03 if row["matrix, people a group"] < 100 else 0.012
+        assert abs(row["corrected"] - row["true gap"]) < (off if FULL else 0.05), row
+    tenth = rows[1] if FULL else rows[0]
+    # What is mended: labels that are wrong draw groups together.
+    assert abs(tenth["as labelled"]) < 0.9 * abs(tenth["true gap"]), tenth
+    assert tenth["width, times that as labelled"] > 1.1, tenth
+
+
+def test_annotators_who_err_are_corrected():
+    worlds = scaled(200, 16)
+    cells = [((0.7, 0.9), (0.1, 0.15, 0.2))]
+    if FULL:
+        cells += [((0.9, 0.9), (0.1, 0.15, 0.2)), ((0.6, 0.8, 0.9), (0.1, 0.1, 0.2, 0.2))]
+    rows = [annotated_gaps(rates, errors, worlds=worlds) for rates, errors in cells]
+    record("label-errors-annotators", rows, worlds=worlds, replicates=100)
+    for row in rows:
+        assert row["holds it, %"] >= (0.91 if FULL else 0.75), row
+        assert abs(row["corrected"] - row["true gap"]) < (0.015 if FULL else 0.05), row
+
+
+def test_bounds_hold_however_labels_are_wrong():
+    worlds = scaled(400, 20)
+    rows = [bounded_gaps(how, worlds=worlds) for how in ("chance", "worst")]
+    record("label-errors-bounds", rows, worlds=worlds, replicates=200)
+    for row in rows:
+        assert row["bounds' interval holds it, %"] >= (0.93 if FULL else 0.8), row
+    # Where errors go with the score the gap as labelled is far off, and the bounds still hold.
+    assert abs(rows[1]["as labelled"] - rows[1]["true gap"]) > 0.08, rows
