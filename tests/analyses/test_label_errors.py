@@ -159,7 +159,7 @@ def test_people_in_several_groups_are_refused():
         ("true,labelled,count\na,a,5\na,c,5\nc,a,1\nc,c,5\n", SpecError,
          r"other true groups than the run.*does not have c"),
         ("true,labelled,count\na,a,5\n", SpecError, r"other true groups.*the matrix lacks b"),
-        ("true,labelled,count\na,a,5\na,b,0\nb,a,0\nb,b,0\n", TableError, r"nobody who is truly b"),
+        ("true,labelled,count\na,a,5\na,b,0\nb,a,0\nb,b,0\n", TableError, r"no one who is truly b"),
         ("true,labelled,count\na,a,5\na,a,5\nb,b,5\n", TableError, r"twice.*a labelled a"),
         ("true,label,count\na,a,5\n", UnknownNameError, r"'labelled'"),
         ("true,labelled,n\na,a,5\n", UnknownNameError, r"'count'"),

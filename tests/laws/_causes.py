@@ -1,8 +1,8 @@
 """Worlds whose counts are alike and whose causes are not, through the analysis ``confounders``.
 
-In ``collider`` the light follows from the tone and from being right (a photo is kept dark where the
-tone is b or the answer was right, say by who selects what to store); tone and score have nothing to
-do with each other. In ``masked`` the light came first: people of tone b are photographed in good
+In ``collider`` the light follows from the tone and from being right (photos are brightened
+afterwards, more often those of b and those with a right answer); tone and score have nothing to do
+with each other. In ``masked`` the light came first: people of tone b are photographed in good
 light more often, and are served worse at any light, by as much as hides it. In ``mediated`` all of
 the gap goes by way of light.
 """

@@ -60,7 +60,7 @@ def corrected(people: FloatArray, total: FloatArray, matrix: FloatArray) -> Floa
     -------
     [..., g] float
         In the score's unit; may lie outside its range by chance, or where errors depend on the
-        score. NaN: by the matrix nobody is of that group.
+        score. NaN: by the matrix no one is of that group.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def exchange(first: FloatArray, second: FloatArray, wrong: float) -> Bounds:
     Parameters
     ----------
     first, second : [a], [b] float
-        Scores of the people labelled so; nobody is on both sides.
+        Scores of the people labelled so; no one is on both sides.
     wrong : float
         Share of each side's people who may belong to the other, 0 to below 1. Rounded down to
         people.

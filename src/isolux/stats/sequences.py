@@ -92,7 +92,7 @@ def differences(first: FloatArray, second: FloatArray) -> FloatArray:
     Returns
     -------
     [min(a, b)] float
-        −1 to 1. Empty where a side has nobody.
+        −1 to 1. Empty where a side has no clusters.
 
     Examples
     --------

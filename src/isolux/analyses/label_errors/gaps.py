@@ -53,7 +53,7 @@ class Gap:
 
     ``wrong``: bounds if labels are wrong; ``sampled``: the same with sampling error (Imbens and
     Manski's interval). ``breakdown``: share of wrong labels from which the gap could be 0; None:
-    none below a half. ``unknown``: bounds if the unknown are of any groups, None where nobody is;
+    none below a half. ``unknown``: bounds if the unknown are of any groups, None where no one is;
     ``all_in``, ``none_in``: the gap if all of them are of the group, or none.
     """
 

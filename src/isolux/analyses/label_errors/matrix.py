@@ -73,7 +73,7 @@ def read_matrix(path: str, attribute: str, groups: Sequence[str]) -> Matrix:
     ------
     TableError, UnknownNameError
         A column is missing; counts or shares are negative or no numbers; a row does not sum to 1,
-        or has nobody; a pair stands there twice.
+        or is empty; a pair stands there twice.
     SpecError
         The matrix knows other groups than the run, or cannot tell them apart.
     """
@@ -92,7 +92,7 @@ def read_matrix(path: str, attribute: str, groups: Sequence[str]) -> Matrix:
     if (known.sum(axis=1) <= 0).any():
         row = names[int(known.sum(axis=1).argmin())]
         raise TableError(
-            f"nobody who is truly {row} has a known label", expected="some", where=path
+            f"no one who is truly {row} has a known label", expected="some", where=path
         )
     share = known / known.sum(axis=1, keepdims=True)
     if np.linalg.cond(share) > _CONDITION:
@@ -179,7 +179,7 @@ def _check_sums(full: FloatArray, names: Sequence[str], kind: str, path: str) ->
             )
         if total <= 0:
             raise TableError(
-                f"the confusion matrix has nobody who is truly {name}",
+                f"the confusion matrix has no one who is truly {name}",
                 expected="counts of every group",
                 where=path,
             )

@@ -66,7 +66,7 @@ class People:
         return self.score[own], self.score[known & ~own], self.score[~known]
 
     def clusters(self, g: int) -> int:
-        """How many clusters have somebody labelled g, or labelled otherwise; the fewer."""
+        """Count clusters with people labelled g, and with others; return the fewer."""
         own = self.code == g
         rest = (self.code >= 0) & ~own
         return min(len(np.unique(self.cluster[own])), len(np.unique(self.cluster[rest])))

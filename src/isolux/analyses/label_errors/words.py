@@ -17,8 +17,8 @@ def corrected_sentence(people: People, found: Corrected, gap: Gap, k: int, words
     value, low, high = (float(x[k]) for x in (found.gap, found.gap_low, found.gap_high))
     if value != value:  # noqa: PLR0124 - NaN
         told = (
-            f"{what} for {who} and {others} cannot be corrected: by the {found.method} nobody, or "
-            "less than nobody, is in a group"
+            f"{what} for {who} and {others} cannot be corrected: by the {found.method} a group "
+            "has no people, or fewer than none"
         )
         return words.start(people.row["model"], told + ".")
     way = "lower" if value < 0 else "higher"

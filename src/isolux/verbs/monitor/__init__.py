@@ -48,7 +48,7 @@ class Monitoring:
     ----------
     table : polars.DataFrame
         A row a gap and look: ``metric, label, threshold, attribute, group, look`` (from 1), ``at,
-        run, n_clusters, n_others, gap`` (of that look, null: nobody on a side), ``low, high``
+        run, n_clusters, n_others, gap`` (of that look, null: a side without people), ``low, high``
         (confidence sequence of a constant gap), ``e_value, alarm`` (whether it was reached so far).
         Gaps are in the metric's unit, the group less the others.
     summary : polars.DataFrame

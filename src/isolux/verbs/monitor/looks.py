@@ -94,7 +94,7 @@ def people_once(looks: Sequence[Look], repeated: Repeated) -> tuple[list[Look], 
     rows_only = [look.name for look in looks if look.run.record.get("ids") == "row numbers"]
     if repeated == "different" or len(rows_only) == len(looks):
         why = "row numbers" if repeated != "different" else "taken as different people in each run"
-        return list(looks), (f"ids are {why}: whether somebody was seen twice cannot be told",)
+        return list(looks), (f"ids are {why}: whether people were seen twice cannot be told",)
     seen: pl.DataFrame | None = None
     kept, left = [], 0
     for look in looks:
