@@ -113,6 +113,15 @@ def test_three_groups_are_held_against_everyone_else(tmp_path):
     assert gaps["as labelled"].to_list() == pytest.approx([0.2, -0.25, 0.05])
     assert found.findings["group_a"].to_list() == ["b"]
     assert "everyone else" in found.findings["claim"][0]
+    text = "true,labelled,share\n" + "".join(
+        f"{t},{said},{0.8 if t == said else 0.1}\n" for t in "abc" for said in "abc"
+    )
+    mended = label_errors.explain(made(cells), matrix=written(tmp_path, text))
+    assert "not adjusted for the other groups')" in mended.findings["claim"][0]
+    # By symmetry of the matrix: values v with .8 v + .1 of both others as labelled.
+    assert table(mended, "Groups")["corrected"].to_list() == pytest.approx(
+        [(0.8 - 0.2) / 0.7, (0.5 - 0.2) / 0.7, (0.7 - 0.2) / 0.7], abs=1e-6
+    )
 
 
 def test_several_annotators_correct_without_a_matrix():

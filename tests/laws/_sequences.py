@@ -69,7 +69,7 @@ def covers(rate, gap, *, worlds, looks=200, clusters=10):
 
 def delay(rate, gap, *, worlds, begins=100, looks=300, clusters=20):
     """Measure how many looks after a gap began the alarm comes, and when it says it began."""
-    late, off, early, held = [], [], 0, []
+    late, off, early, held, dated, widths = [], [], 0, [], [], []
     for seed in range(worlds):
         rng = np.random.default_rng([seed, 11, int(1000 * rate)])
         x, look = series(rng, rate, looks=looks, clusters=clusters, gap=gap, begins=begins)
@@ -81,12 +81,17 @@ def delay(rate, gap, *, worlds, begins=100, looks=300, clusters=20):
         found = watched(x[look <= min(at + 20, looks - 1)], look[look <= min(at + 20, looks - 1)],
                         min(at + 21, looks), 1 / ALPHA)  # fmt: skip
         off.append(abs(found.start - begins))
-        held.append(found.since[0] <= -gap <= found.since[1])
+        if at >= begins and at + 20 < looks:
+            dated.append(found.began[0] <= begins <= found.began[1])
+            held.append(found.since[0] <= -gap <= found.since[1])
+            widths.append(found.since[1] - found.since[0])
     return {
         "rate": rate, "gap": gap, "begins at look": begins + 1,
         "clusters a group and look": clusters, "looks to the alarm, median": float(np.median(late)),
         "90 of 100 within": float(np.quantile(late, 0.9)),
         "alarm before it began, %": early / worlds,
         "said to begin, looks off (median)": float(np.median(off)),
-        "interval since then holds the gap, %": float(np.mean(held)),
+        "20 looks later: interval of when holds it, %": float(np.mean(dated)),
+        "of how large holds it, %": float(np.mean(held)),
+        "its width": float(np.median(widths)),
     }  # fmt: skip

@@ -46,6 +46,7 @@ _EVERY = 32
 _SINCE_FIRST = 0.5
 _LATER = 0.5 * 6.0 / np.pi**2
 _FINER = 41
+_COARSE = 3  # of the grid's points, every third where bets begin at many looks
 _GRID = np.round(np.arange(-1.0 + STEP, 1.0 - STEP / 2, STEP), 10)
 
 
@@ -66,8 +67,12 @@ class Watched:
         The look (from 0) since which the gap most likely stands, by the share of the capital.
     share : float
         That start's share of the e-value's capital, 0 to 1.
+    began : (int, int)
+        Looks between which the gap began, and
     since : (float, float)
-        Interval of the gap since that look, at the same level whichever start it is.
+        how large it has been since: together a confidence set of "no gap at first, then one of one
+        size". From the last look on which nothing is known the size may be anything. Both are of
+        the last look alone; without an alarm NaN, and no look.
     """
 
     e_value: FloatArray
@@ -76,6 +81,7 @@ class Watched:
     change: FloatArray
     start: int
     share: float
+    began: tuple[int, int]
     since: tuple[float, float]
 
 
@@ -166,10 +172,11 @@ def watched(difference: FloatArray, look: IntArray, n_looks: int, threshold: flo
     mixed, last = _bets(values, ends, starts, weights, np.zeros(1))
     own = weights * last[:, 0]
     s = int(own.argmax())
-    _, since = _bets(values, ends, starts[s : s + 1], weights[s : s + 1], _GRID)
     reached = np.maximum.accumulate(whole, axis=0)
     low, high = _ends(reached < threshold)
-    from_start = _ends(weights[s] * since < threshold)
+    began, since = (-1, -1), (float("nan"), float("nan"))
+    if mixed.max() >= threshold:
+        began, since = _begun(values, ends, mixed[:, 0], threshold)
     return Watched(
         mixed[:, 0],
         low,
@@ -177,7 +184,8 @@ def watched(difference: FloatArray, look: IntArray, n_looks: int, threshold: flo
         _change(values, ends, reached, threshold),
         int(starts[s]),
         float(own[s] / mixed[-1, 0]),
-        (float(from_start[0][0]), float(from_start[1][0])),
+        began,
+        since,
     )
 
 
@@ -201,6 +209,34 @@ def _bets(
     from isolux.stats._sequence_kernels import capitals
 
     return capitals(values, ends, starts, weights, gaps)
+
+
+def _begun(
+    values: FloatArray, ends: IntArray, capital: FloatArray, threshold: float
+) -> tuple[tuple[int, int], tuple[float, float]]:
+    """Say when a gap that began once did so, and how large it has been since.
+
+    A look s and a size m are left if neither the bet on any gap before s nor the bet against m
+    since then has reached twice the threshold: half of the level each, so the true pair is among
+    them. Bets against m begin at the scheduled looks alone; a gap that began between two of them is
+    held against the later one's.
+    """
+    starts, _ = schedule(len(ends))
+    before = np.maximum.accumulate(capital)
+    # The earliest look that the start stands for, and what had been earned on any gap before it.
+    first = np.concatenate([[0], starts[:-1] + 1])
+    earned = np.where(first > 0, before[np.maximum(first - 1, 0)], 1.0)
+    possible = np.flatnonzero(earned < 2.0 * threshold)
+    _, last = _bets(values, ends, starts[possible], np.zeros(len(possible)), _GRID[::_COARSE])
+    held = last < 2.0 * threshold
+    some = possible[held.any(axis=1)]
+    after = starts[-1] + 1 < len(ends) and before[starts[-1]] < 2.0 * threshold
+    if after or not len(some):
+        begun = (int(first[some[0]]) if len(some) else 0, len(ends) - 1)
+        return begun, (-1.0, 1.0)
+    left = _GRID[::_COARSE][np.asarray(held.any(axis=0))]
+    ends_of = max(left[0] - _COARSE * STEP, -1.0), min(left[-1] + _COARSE * STEP, 1.0)
+    return (int(first[some[0]]), int(starts[some[-1]])), (float(ends_of[0]), float(ends_of[1]))
 
 
 def _change(

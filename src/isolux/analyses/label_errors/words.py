@@ -23,6 +23,8 @@ def corrected_sentence(people: People, found: Corrected, gap: Gap, k: int, words
         return words.start(people.row["model"], told + ".")
     way = "lower" if value < 0 else "higher"
     ends = _range(Bounds(low, high), unit)
+    if len(found.gap) > 1:  # the group farthest from the others speaks
+        ends += ", not adjusted for the other groups'"
     told = (
         f"with labels corrected by the {found.method}, {lowered(what)} for {who} is "
         f"{size(value, unit)} {way} than for {others} ({level_of(words)} interval of the "

@@ -27,6 +27,8 @@ from isolux.vocabulary.errors import SpecError
 __all__ = ["Monitoring", "monitor"]
 
 MARK = "monitor.json"
+_ANY = 1.9
+"""Width from which an interval of −1 to 1 says nothing."""
 _TYPES: dict[str, type[pl.DataType]] = {
     "label": pl.String,
     "threshold": pl.Float64,
@@ -34,7 +36,9 @@ _TYPES: dict[str, type[pl.DataType]] = {
     "high": pl.Float64,
 }
 _OF_A_GAP: dict[str, type[pl.DataType]] = {
-    **dict.fromkeys(("alarm_at", "since", "delay", "changed_at"), pl.Int64),
+    **dict.fromkeys(
+        ("alarm_at", "since", "delay", "began_from", "began_to", "changed_at"), pl.Int64
+    ),
     **dict.fromkeys(("share", "constant_low", "constant_high"), pl.Float64),
 }
 """What a column of nulls alone would not tell."""
@@ -54,7 +58,10 @@ class Monitoring:
     summary : polars.DataFrame
         A row a gap: ``e_value, p_adjusted`` (1 over the largest e-value, times the gaps; at most
         1), ``alarm_at`` (look; null: none), ``since`` (look), ``share`` of the evidence,
-        ``delay`` (looks from ``since`` to the alarm), ``low, high`` (since then), ``changed_at``.
+        ``delay`` (looks from ``since`` to the alarm); if there was no gap and then one of one size:
+        ``began_from, began_to`` (looks between which it began), ``low, high`` (its size since;
+        null: not known yet); ``constant_low, constant_high`` (of a gap that is the same at all
+        looks), ``changed_at`` (look from which there is none such).
     findings : list of str
         Sentences, alarms first.
     notes : tuple of str
@@ -78,7 +85,9 @@ class Monitoring:
         ).select(
             *measure, "attribute", "group", "e_value", pl.col("p_adjusted").alias("adjusted p"),
             pl.col("alarm_at").alias("alarm at look"), pl.col("since").alias("since look"),
-            pl.col("delay").alias("looks until the alarm"), pl.col("low").alias("from"),
+            pl.col("delay").alias("looks until the alarm"),
+            pl.col("began_from").alias("began from look"), pl.col("began_to").alias("to look"),
+            pl.col("low").alias("from"),
             pl.col("high").alias("to"), pl.col("constant_low").alias("if constant, from"),
             pl.col("constant_high").alias("if constant, to"),
             pl.col("changed_at").alias("changed by look"),
@@ -213,7 +222,8 @@ def _summary(
 ) -> dict[str, Any]:
     alarm = next((row["look"] for row in rows if row["alarm"]), None)
     changed = next((t + 1 for t, e in enumerate(found.change) if e >= threshold), None)
-    low, high = (None if alarm is None else _number(x * gap.scale) for x in found.since)
+    known = alarm is not None and found.since[1] - found.since[0] < _ANY
+    low, high = (_number(x * gap.scale) if known else None for x in found.since)
     since = None if alarm is None else found.start + 1
     largest = float(found.e_value.max())
     return {
@@ -224,6 +234,8 @@ def _summary(
         "since": since,
         "share": None if alarm is None else round(found.share, 4),
         "delay": None if alarm is None or since is None else max(alarm - since, 0),
+        "began_from": None if alarm is None else found.began[0] + 1,
+        "began_to": None if alarm is None else found.began[1] + 1,
         "low": low,
         "high": high,
         "constant_low": rows[-1]["low"],

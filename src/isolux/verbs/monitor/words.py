@@ -32,20 +32,27 @@ def sentence(
             f"{could} ({said})."
         )
     alarm, since = looks[found["alarm_at"] - 1], looks[found["since"] - 1]
-    ends = _range(gap, found["low"], found["high"])
+    both_ways = (found["low"] or 0.0) < 0.0 < (found["high"] or 0.0)
+    unsettled = ", its sign not known yet" if both_ways else ""
+    size = (
+        f"how large {gap.named['group']} less {gap.others} is since then, later looks will say"
+        if found["low"] is None
+        else f"if it began once, it did so between looks {found['began_from']} and "
+        f"{found['began_to']}, and {gap.named['group']} less {gap.others} is "
+        f"{_range(gap, found['low'], found['high'])} since{unsettled} ({said})"
+    )
     begun = (
         "most likely since the first look"
         if found["since"] == 1
         else f"most likely since look {found['since']} ({since.at})"
     )
     looks_late = "1 look" if found["delay"] == 1 else f"{found['delay']} looks"
-    late = f", {looks_late} earlier" if found["since"] != 1 else ""
+    late = f", {looks_late} earlier" if found["since"] != 1 and found["delay"] else ""
     told = (
         f"{what} for {who} differs from that for {gap.others}: alarm at look {found['alarm_at']} "
         f"({alarm.at}; an alarm needs an e-value of {_e(threshold)}, the largest so far is "
         f"{_e(found['e_value'])}), {begun} "
-        f"({100 * found['share']:.0f} % of the evidence){late}. Since then {gap.named['group']} "
-        f"less {gap.others} is {ends} ({said})."
+        f"({100 * found['share']:.0f} % of the evidence){late}; {size}."
     )
     if found["changed_at"] is not None:
         when = looks[found["changed_at"] - 1].at
