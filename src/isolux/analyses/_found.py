@@ -52,9 +52,10 @@ def check_settings(**values: tuple[int, int]) -> None:
             raise SpecError(f"{name} cannot be that", expected=f"{least} or more", found=str(value))
 
 
-def settings_of(run: Run, *, replicates: int | None = None) -> AuditSpec:
-    """Read the settings of a run; with another number of replicates, if one is given."""
-    return recorded_spec(run.record, **({} if replicates is None else {"replicates": replicates}))
+def settings_of(run: Run, *, replicates: int | None = None, seed: int | None = None) -> AuditSpec:
+    """Read the settings of a run; with other replicates or another seed, if one is given."""
+    spec = recorded_spec(run.record, **({} if replicates is None else {"replicates": replicates}))
+    return spec if seed is None else spec.updated(seed=seed)
 
 
 def groups_of(run: Run, settings: Groups, units: pl.Series) -> pl.DataFrame:

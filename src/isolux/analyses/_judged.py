@@ -1,6 +1,6 @@
 """Whose scores an analysis explains: one number of each unit, its cluster, and which way is worse.
 
-From a run's scores to arrays: the first step of the analyses ``patterns`` and ``error_model``.
+From a run's scores to arrays, and from what was found to rows: what analyses of units start from.
 """
 
 from __future__ import annotations
@@ -28,9 +28,11 @@ __all__ = [
     "Low",
     "OneModel",
     "Worse",
+    "check_least",
     "compared",
     "judged_of",
     "low_of",
+    "nothing_to_judge",
     "together",
     "words_for",
 ]
@@ -59,6 +61,36 @@ class Judged:
     def n_clusters(self) -> int:
         """Number of independent clusters."""
         return int(self.cluster.max(initial=-1)) + 1
+
+    def finding(
+        self,
+        analysis: str,
+        claim: str,
+        *,
+        reference: str,
+        n: int | None,
+        effect: float | None = None,
+        low: float | None = None,
+        high: float | None = None,
+    ) -> dict[str, Any]:
+        """Write a row of the table ``findings``, of no attribute, groups or test as yet."""
+        return {
+            "rank": 0,
+            "analysis": analysis,
+            "claim": claim,
+            "effect": effect,
+            "low": low,
+            "high": high,
+            "n": n,
+            "reference": reference,
+            "status": "ok",
+            "metric": self.row["metric"],
+            "label": None,
+            "attribute": None,
+            "group_a": None,
+            "group_b": None,
+            "p_adjusted": None,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +127,29 @@ def together(several: Sequence[Judged], parts: Sequence[OneModel]) -> Explained:
 def compared(run: Run) -> bool:
     """Tell a run of two models compared, which these analyses leave alone."""
     return "model_a" in run.disparities.columns
+
+
+def nothing_to_judge(run: Run) -> bool:
+    """Tell a run that these analyses leave alone: two models compared, or no people."""
+    return compared(run) or (run.scores.is_empty() and not run.evidence)
+
+
+def check_least(analysis: str, **settings: tuple[int, int]) -> None:
+    """Refuse a setting of an analysis below the least that it can be: ``name=(value, least)``.
+
+    Raises
+    ------
+    SpecError
+        With the setting's name, as ``--analysis-option`` takes it.
+    """
+    for name, (value, least) in settings.items():
+        if value < least:
+            raise SpecError(
+                f"{name} cannot be used",
+                expected=f"{least} or more",
+                found=str(value),
+                where=f"--analysis-option {analysis}.{name}",
+            )
 
 
 def words_for(run: Run) -> Words:

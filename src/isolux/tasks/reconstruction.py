@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from isolux.tasks._images.compare import Comparison, Crop
 from isolux.tasks._images.judging import Asked, score_pictures
-from isolux.tasks._images.metrics import FHIBE, PICTURES
+from isolux.tasks._images.metrics import FHIBE, OF_NETWORKS, PICTURES, SAME_PLACE
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
 
@@ -26,8 +26,8 @@ INFO = TaskInfo(
     summary="How near each face that a model reconstructed is to the original.",
     references=(FHIBE,),
     assumptions=(
-        "A model's picture shows what the original shows, in the same place: neither is aligned.",
-        "LPIPS and embeddings come from networks that may themselves serve groups unequally.",
+        SAME_PLACE,
+        OF_NETWORKS,
         "PSNR also moves with the picture: an even, dark background is reproduced more exactly.",
     ),
     metrics=PICTURES,

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from isolux.tasks._images.compare import Comparison, Crop
 from isolux.tasks._images.judging import Asked, score_pictures
-from isolux.tasks._images.metrics import FHIBE, PICTURES
+from isolux.tasks._images.metrics import FHIBE, OF_NETWORKS, PICTURES, SAME_PLACE
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
 
@@ -27,8 +27,8 @@ INFO = TaskInfo(
     summary="How near each face that a model made from a reduced copy is to the original.",
     references=(FHIBE,),
     assumptions=(
-        "A model's picture shows what the original shows, in the same place: neither is aligned.",
-        "LPIPS and embeddings come from networks that may themselves serve groups unequally.",
+        SAME_PLACE,
+        OF_NETWORKS,
         "Every copy was reduced alike: how, the dataset does not say.",
     ),
     metrics=PICTURES,

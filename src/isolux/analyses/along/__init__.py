@@ -24,7 +24,7 @@ from dataclasses import replace
 import polars as pl
 
 from isolux.analyses._found import check_settings, groups_of, settings_of
-from isolux.analyses._judged import compared, judged_of, words_for
+from isolux.analyses._judged import judged_of, nothing_to_judge, words_for
 from isolux.analyses._words import Words, lowered
 from isolux.analyses.along.bins import binned_numbers, chosen_numbers, spread_by_group
 from isolux.analyses.along.curves import curve_by_group
@@ -129,7 +129,7 @@ def explain(
     """
     check_settings(quantiles=(quantiles, 2), most_groups=(most_groups, 1))
     check_settings(replicates=(100 if replicates is None else replicates, 100))
-    if compared(run) or (run.scores.is_empty() and not run.evidence):
+    if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run, replicates=replicates), replace(words_for(run), corrected=True)
     several = judged_of(run, spec.task, words, metric=metric, worse="auto", analysis="along")

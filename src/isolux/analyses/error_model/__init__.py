@@ -30,6 +30,7 @@ distance from the chord, and clusters, are ours.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -40,11 +41,13 @@ from isolux.analyses._judged import (
     Judged,
     OneModel,
     Worse,
-    compared,
+    check_least,
     judged_of,
+    nothing_to_judge,
     together,
     words_for,
 )
+from isolux.analyses._sources import FHIBE
 from isolux.analyses._words import Words
 from isolux.analyses.error_model import words as say
 from isolux.analyses.error_model.forest import (
@@ -59,7 +62,6 @@ from isolux.analyses.error_model.forest import (
 from isolux.analyses.error_model.groups import grow_tree, r2_interval, subgroups_of
 from isolux.stats.design import IntArray
 from isolux.vocabulary.containers import Explained, Run
-from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
@@ -70,14 +72,7 @@ INFO = AnalysisInfo(
     title="What predicts errors",
     summary="Whether attributes predict scores of people not seen, which ones do, and which way.",
     references=(
-        Reference(
-            "fhibe",
-            "Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M., "
-            "Georgievski, T., et al. (2025). Fair human-centric image dataset for ethical AI "
-            "benchmarking. Nature.",
-            "Methods: direct error modelling",
-            "https://fairnessbenchmark.ai.sony",
-        ),
+        replace(FHIBE, place="Methods: direct error modelling"),
         Reference(
             "breiman-2001",
             "Breiman, L. (2001). Random forests. Machine Learning 45, 5-32.",
@@ -180,18 +175,18 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    if compared(run) or (run.scores.is_empty() and not run.evidence):
+    if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
-    spec, words = settings_of(run, replicates=bootstrap), words_for(run)
-    spec = spec if seed is None else spec.updated(seed=seed)
+    spec, words = settings_of(run, replicates=bootstrap, seed=seed), words_for(run)
     several = judged_of(run, spec.task, words, metric=metric, worse=worse, analysis="error_model")
     alpha = (1.0 - words.level) / max(len(several), 1)
     fewest = int(np.ceil(1 / alpha - 1e-9)) - 1
     permutations = fewest if permutations is None else permutations
-    _check(folds=(folds, 2), most_features=(most_features, 1), depth=(depth, 1), bins=(bins, 2),
-           trees=(trees, 1), check_trees=(check_trees, 1),
-           min_leaf=(1 if min_leaf is None else min_leaf, 1),
-           permutations=(permutations, fewest))  # fmt: skip
+    check_least(
+        "error_model", folds=(folds, 2), most_features=(most_features, 1), depth=(depth, 1),
+        bins=(bins, 2), trees=(trees, 1), check_trees=(check_trees, 1),
+        min_leaf=(1 if min_leaf is None else min_leaf, 1), permutations=(permutations, fewest),
+    )  # fmt: skip
     plan = say.Plan(
         Forest(check_trees, min_leaf, seed=spec.statistics.seed),
         Forest(trees, min_leaf, seed=spec.statistics.seed),
@@ -263,14 +258,3 @@ def _explained(
         "A shallow tree on them, read on people who did not grow it": tree.leaves,
     }
     return OneModel(rows, tables, features.notes)
-
-
-def _check(**settings: tuple[int, int]) -> None:
-    for name, (value, least) in settings.items():
-        if value < least:
-            raise SpecError(
-                f"{name} cannot be used",
-                expected=f"{least} or more",
-                found=str(value),
-                where=f"--analysis-option error_model.{name}",
-            )

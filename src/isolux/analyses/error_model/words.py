@@ -209,23 +209,10 @@ class Told:
         ends: tuple[float | None, float | None],
         n: int | None,
     ) -> dict[str, Any]:
-        return {
-            "rank": 0,
-            "analysis": "error_model",
-            "claim": self.words.start(self.judged.model, text),
-            "effect": effect,
-            "low": ends[0],
-            "high": ends[1],
-            "n": n,
-            "reference": "fhibe",
-            "status": "ok",
-            "metric": self.judged.row["metric"],
-            "label": None,
-            "attribute": None,
-            "group_a": None,
-            "group_b": None,
-            "p_adjusted": None,
-        }
+        return self.judged.finding(
+            "error_model", self.words.start(self.judged.model, text), reference="fhibe", n=n,
+            effect=effect, low=ends[0], high=ends[1],
+        )  # fmt: skip
 
 
 def _listed(values: Sequence[str]) -> str:

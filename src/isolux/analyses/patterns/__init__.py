@@ -26,7 +26,7 @@ numbers of step 2 are not reported here as evidence, and the thresholds are sett
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,17 +39,18 @@ from isolux.analyses._judged import (
     Judged,
     OneModel,
     Worse,
-    compared,
+    check_least,
     judged_of,
     low_of,
+    nothing_to_judge,
     together,
     words_for,
 )
+from isolux.analyses._sources import FHIBE
 from isolux.analyses._words import Words, lowered
 from isolux.analyses.patterns import words as say
 from isolux.analyses.patterns.rules import Confirmed, Half, Limits, confirm, halves, mine
 from isolux.vocabulary.containers import Explained, Run
-from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
@@ -61,14 +62,7 @@ INFO = AnalysisInfo(
     summary="Which attribute values, alone or together, go with low performance, confirmed on "
     "people who did not suggest them.",
     references=(
-        Reference(
-            "fhibe",
-            "Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M., "
-            "Georgievski, T., et al. (2025). Fair human-centric image dataset for ethical AI "
-            "benchmarking. Nature.",
-            "Methods: error pattern recognition",
-            "https://fairnessbenchmark.ai.sony",
-        ),
+        replace(FHIBE, place="Methods: error pattern recognition"),
         Reference(
             "han-2000",
             "Han, J., Pei, J. & Yin, Y. (2000). Mining frequent patterns without candidate "
@@ -166,11 +160,10 @@ def explain(
     >>> explain(Run({}, *(t.empty() for t in tables))).findings.height
     0
     """
-    _check_counts(most_rules=most_rules, max_length=max_length, bins=bins - 1)
-    if compared(run) or (run.scores.is_empty() and not run.evidence):
+    check_least("patterns", most_rules=(most_rules, 1), max_length=(max_length, 1), bins=(bins, 2))
+    if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
-    spec, words = settings_of(run, replicates=replicates), words_for(run)
-    spec = spec if seed is None else spec.updated(seed=seed)
+    spec, words = settings_of(run, replicates=replicates, seed=seed), words_for(run)
     limits = Limits(
         min_support, max_length, most_rules, min_improvement,
         spec.statistics.min_units if min_units is None else min_units,
@@ -262,23 +255,8 @@ def _nothing(told: say.Told, confirmed: Confirmed, alpha: float) -> str:
 def _row(
     told: say.Told, claim: str, found: Contrasts | None, k: int, p: float | None
 ) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "rank": 0,
-        "analysis": "patterns",
-        "claim": claim,
-        "effect": None,
-        "low": None,
-        "high": None,
-        "n": len(told.judged.value),
-        "reference": "fhibe",
-        "status": "ok",
-        "metric": told.judged.row["metric"],
-        "label": None,
-        "attribute": None,
-        "group_a": None,
-        "group_b": None,
-        "p_adjusted": p,
-    }
+    row = told.judged.finding("patterns", claim, reference="fhibe", n=len(told.judged.value))
+    row["p_adjusted"] = p
     if found is not None:
         low, high = found.interval(told.words.level)
         row |= {"effect": float(found.difference[k]), "low": _or_none(low[k])}
@@ -384,14 +362,3 @@ def _sensitive(items: Features, spec: AuditSpec, members: Any) -> list[int]:
     audited = set(spec.groups.attributes)
     named = {items.attribute[j] for j in members if j >= 0}
     return [j for j, name in enumerate(items.attribute) if name in audited - named]
-
-
-def _check_counts(**counts: int) -> None:
-    for name, count in counts.items():
-        if count < 1:
-            raise SpecError(
-                f"{name} cannot be used",
-                expected="2 or more" if name == "bins" else "1 or more",
-                found=str(count + (name == "bins")),
-                where=f"--analysis-option patterns.{name}",
-            )

@@ -25,7 +25,7 @@ import polars as pl
 
 from isolux.analyses._features import Features, items_of, kinds_of, without
 from isolux.analyses._found import settings_of
-from isolux.analyses._judged import Judged, Worse, compared, judged_of
+from isolux.analyses._judged import Judged, Worse, judged_of, nothing_to_judge
 from isolux.analyses._words import Words, level_of, number, size, words_of
 from isolux.analyses.slices.searching import Search, Suggested, asked, search
 from isolux.stats.multiplicity import holm
@@ -160,7 +160,7 @@ def explain(
     """
     how = Search(most, max_attributes, alpha, min_support, overlap, held_out)
     _refuse_settings(how, bins)
-    if compared(run) or (run.scores.is_empty() and not run.evidence):
+    if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run), replace(words_of(run), corrected=True)
     several = judged_of(run, spec.task, words, metric=metric, worse=worse, analysis="slices")
@@ -264,19 +264,13 @@ def _row(
     told: _Told, claim: str, answer: dict[str, Any] | None, name: str | None
 ) -> dict[str, Any]:
     said = answer or dict.fromkeys(("difference", "low", "high", "p_adjusted"))
-    return {
-        "rank": 0,
-        "analysis": "slices",
-        "claim": told.words.start(told.judged.model, claim),
-        "effect": said["difference"],
-        "low": said["low"],
-        "high": said["high"],
-        "n": answer["n"] if answer else int(told.suggested.second.sum()),
-        "reference": "sliceline",
+    row = told.judged.finding(
+        "slices", told.words.start(told.judged.model, claim), reference="sliceline",
+        n=answer["n"] if answer else int(told.suggested.second.sum()),
+        effect=said["difference"], low=said["low"], high=said["high"],
+    )  # fmt: skip
+    return row | {
         "status": answer["status"] if answer else "ok",
-        "metric": told.judged.row["metric"],
-        "label": None,
-        "attribute": None,
         "group_a": name,
         "group_b": None if name is None else "everyone else",
         "p_adjusted": said["p_adjusted"],

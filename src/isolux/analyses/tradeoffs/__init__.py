@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from isolux.analyses._found import groups_of, settings_of
-from isolux.analyses._judged import compared
+from isolux.analyses._judged import nothing_to_judge
 from isolux.analyses._words import words_of
 from isolux.analyses.tradeoffs.coverage import COVERAGE, add_coverage
 from isolux.analyses.tradeoffs.evidence import (
@@ -130,7 +130,7 @@ def explain(
     0
     """
     _refuse_settings(thresholds, coverages, false_match_rates, most_groups)
-    if compared(run) or (run.scores.is_empty() and not run.evidence):
+    if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec, seen, words = settings_of(run, replicates=replicates), Seen(), words_of(run)
     for people in [*graded_people(run, seen), *found_people(run, seen)]:

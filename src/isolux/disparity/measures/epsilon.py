@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy.typing as npt
 
 from isolux.disparity.formulas import epsilon
+from isolux.disparity.measures._shared import BY_CHANCE, FAIRFACE
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.info import MeasureInfo, Reference
+from isolux.vocabulary.info import MeasureInfo
 
 INFO = MeasureInfo(
     title="ε",
     summary="The logarithm of the largest group value over the smallest, to the base that"
     " the audit names.",
-    references=(
-        Reference(
-            key="fairface",
-            citation="Kärkkäinen, K., & Joo, J. (2021). FairFace: Face attribute dataset for"
-            " balanced race, gender, and age for bias measurement and mitigation. In Proceedings"
-            " of the IEEE/CVF Winter Conference on Applications of Computer Vision (WACV)"
-            " (pp. 1548–1558).",
-            place="equation 3, table 4",
-        ),
-    ),
-    assumptions=(
-        "chance alone moves it away from its value for alike groups: read it beside the test",
-    ),
+    references=(replace(FAIRFACE, place="equation 3, table 4"),),
+    assumptions=(BY_CHANCE,),
     direction="lower",
     alike=0.0,
     low=0.0,

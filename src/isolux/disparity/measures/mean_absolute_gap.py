@@ -5,24 +5,16 @@ from __future__ import annotations
 import numpy.typing as npt
 
 from isolux.disparity.formulas import mean_absolute_gap
+from isolux.disparity.measures._shared import BY_CHANCE, FAIRLEARN
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.info import MeasureInfo, Reference
+from isolux.vocabulary.info import MeasureInfo
 
 INFO = MeasureInfo(
     title="mean absolute gap",
     summary="The mean of the groups' absolute distances from everyone's value, or from"
     " the reference group's.",
-    references=(
-        Reference(
-            key="weerts2023",
-            citation="Weerts, H., Dudík, M., Edgar, R., Jalali, A., Lutz, R., & Madaio, M. (2023)."
-            " Fairlearn: Assessing and improving fairness of AI systems. Journal of Machine"
-            " Learning Research, 24(257), 1–8.",
-        ),
-    ),
-    assumptions=(
-        "chance alone moves it away from its value for alike groups: read it beside the test",
-    ),
+    references=(FAIRLEARN,),
+    assumptions=(BY_CHANCE,),
     direction="lower",
     alike=0.0,
     low=0.0,

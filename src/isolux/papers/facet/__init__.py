@@ -12,12 +12,10 @@ disagrees with itself, ``DISAGREEMENTS`` says so and what is done.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import polars as pl
 
 from isolux.papers._layout import as_settings
-from isolux.papers._protocols import require_protocol, spec_of
+from isolux.papers._protocols import Layout, laid_out, spec_of
 from isolux.papers.facet.classes import largest_differences, largest_gaps, true_negatives_by_class
 from isolux.papers.facet.disagreements import DISAGREEMENTS
 from isolux.papers.facet.recall import (
@@ -158,21 +156,20 @@ PROTOCOLS: dict[str, dict[str, object]] = {
 8's columns of OFA.
 """
 
-_Layout = Callable[[Run | pl.DataFrame], pl.DataFrame]
-_DETECTION: dict[str, _Layout] = {
+_DETECTION: dict[str, Layout] = {
     "Table 5 (and 14): recall by perceived skin tone (Monk scale), percent": recall_by_tone,
     "Table 6: recall by perceived hair type, lighter and darker skin, percent": recall_by_hair_tone,
     "Table 13: recall by perceived gender presentation and age group, percent": (
         recall_by_gender_age
     ),
 }
-_MASKS: dict[str, _Layout] = {
+_MASKS: dict[str, Layout] = {
     "Table 7: recall of boxes and masks by perceived gender presentation, people with a person "
     "mask, percent": recall_of_boxes_masks,
 }
 
 
-def _per_class(half: str, what: str) -> dict[str, _Layout]:
+def _per_class(half: str, what: str) -> dict[str, Layout]:
     return {
         f"Table 8, {what}: the classes with the largest gaps between perceived age groups, "
         "percent": recall_where_gaps_are_largest,
@@ -180,7 +177,7 @@ def _per_class(half: str, what: str) -> dict[str, _Layout]:
     }
 
 
-_TABLES: dict[str, dict[str, _Layout]] = {
+_TABLES: dict[str, dict[str, Layout]] = {
     "classification": {
         "Table 4: the largest differences in recall between perceived gender presentations, "
         "points": largest_differences,
@@ -260,6 +257,4 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     >>> [(caption[:7], table["mAR"].drop_nulls().to_list()) for caption, table in found.items()]
     [('Table 5', [75.5, 72.6])]
     """
-    require_protocol("facet", PROTOCOLS, name)
-    made = {caption: layout(run) for caption, layout in _TABLES[name].items()}
-    return {caption: table for caption, table in made.items() if not table.is_empty()}
+    return laid_out("facet", PROTOCOLS, _TABLES, name, run)

@@ -12,12 +12,12 @@ sensitive attribute goes into ``by`` in its place.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
-from isolux.papers._protocols import require_protocol, spec_of
+from isolux.papers._protocols import Layout, laid_out, spec_of
 from isolux.papers.icon2.disagreements import DISAGREEMENTS
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import Info, Reference
@@ -141,8 +141,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     >>> tables("detection", Run({}, *(part.empty() for part in parts)))
     {}
     """
-    require_protocol("icon2", PROTOCOLS, name)
-    drawn: dict[str, Callable[[Run], pl.DataFrame]] = {
+    drawn: dict[str, Layout] = {
         "Table 1: average precision by group, and its standard deviation, points": (
             precision_by_group
         ),
@@ -152,8 +151,7 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
         "ranks first, points": controlled_precision,
         "Figure 6: instances of each class and group": instance_counts,
     }
-    made = {caption: draw(run) for caption, draw in drawn.items()}
-    return {caption: table for caption, table in made.items() if not table.is_empty()}
+    return laid_out("icon2", PROTOCOLS, {"detection": drawn}, name, run)
 
 
 def precision_by_group(run: Run) -> pl.DataFrame:

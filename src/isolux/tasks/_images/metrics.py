@@ -12,10 +12,17 @@ __all__ = [
     "CURRICULAR_FACE",
     "FHIBE",
     "LPIPS",
+    "OF_NETWORKS",
     "OF_PIXELS",
     "PICTURES",
     "PIQ",
+    "SAME_PLACE",
 ]
+
+SAME_PLACE = (
+    "A model's picture shows what the original shows, in the same place: neither is aligned."
+)
+OF_NETWORKS = "LPIPS and embeddings come from networks that may themselves serve groups unequally."
 
 FHIBE = Reference(
     "fhibe",

@@ -11,41 +11,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from isolux.tasks._boxes.evidence import AVERAGE_PRECISION, IN_GROUP, PRECISION_BY_SIZE
 from isolux.tasks._boxes.matching import Matching, OtherGroups
-from isolux.tasks._boxes.metrics import COCO, DETECTION, FACET, HOIEM, RECALL_BY_SIZE, WIDER
 from isolux.tasks._boxes.scoring import score_shapes, settings_of
+from isolux.tasks._boxes.shapes import info_of_shapes
 from isolux.tasks._boxes.table import NO_MASK
 from isolux.tasks._parts import whole_people
 from isolux.tasks.segmentation.masks import empty_masks, mask_pairs_in
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.tables import MASK_PREDICTIONS, to_polars
 
 __all__ = ["INFO", "score"]
 
 Whole = Literal["mask", "parts"]
 
-INFO = TaskInfo(
-    predictions="outputs",
-    whole_images=True,
-    title="Segmentation",
-    summary="Whether a model's masks find each person or object, at ten overlaps.",
-    references=(FACET, COCO, WIDER, HOIEM),
-    assumptions=(
-        "Everyone in an image is annotated, or covered by a crowd box.",
-        "Recall does not see false alarms: a model that draws more boxes can only gain by it.",
-        "Overlap at high thresholds also measures how the annotators drew.",
-    ),
-    metrics=(
-        *DETECTION,
-        *RECALL_BY_SIZE,
-        *AVERAGE_PRECISION,
-        *PRECISION_BY_SIZE,
-        *IN_GROUP,
-    ),
-    defaults=("average_recall", "recall_at_iou"),
+INFO = info_of_shapes(
+    "Segmentation",
+    "Whether a model's masks find each person or object, at ten overlaps.",
 )
 
 

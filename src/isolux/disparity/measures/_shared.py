@@ -1,0 +1,58 @@
+"""What several measures share: their sources, an assumption, and the ends of a smallest ratio."""
+
+from __future__ import annotations
+
+import math
+
+from isolux.vocabulary.info import Reference
+
+__all__ = ["BY_CHANCE", "CALDERS", "FAIRFACE", "FAIRLEARN", "HARDT", "ends"]
+
+BY_CHANCE = "chance alone moves it away from its value for alike groups: read it beside the test"
+
+CALDERS = Reference(
+    key="calders2009",
+    citation="Calders, T., Kamiran, F., & Pechenizkiy, M. (2009). Building classifiers with"
+    " independency constraints. In IEEE International Conference on Data Mining Workshops"
+    " (pp. 13–18).",
+)
+FAIRFACE = Reference(
+    key="fairface",
+    citation="Kärkkäinen, K., & Joo, J. (2021). FairFace: Face attribute dataset for"
+    " balanced race, gender, and age for bias measurement and mitigation. In Proceedings"
+    " of the IEEE/CVF Winter Conference on Applications of Computer Vision (WACV)"
+    " (pp. 1548–1558).",
+    place="table 4",
+)
+FAIRLEARN = Reference(
+    key="weerts2023",
+    citation="Weerts, H., Dudík, M., Edgar, R., Jalali, A., Lutz, R., & Madaio, M. (2023)."
+    " Fairlearn: Assessing and improving fairness of AI systems. Journal of Machine"
+    " Learning Research, 24(257), 1–8.",
+)
+HARDT = Reference(
+    key="hardt2016",
+    citation="Hardt, M., Price, E., & Srebro, N. (2016). Equality of opportunity in"
+    " supervised learning. In Advances in Neural Information Processing Systems, 29.",
+)
+
+
+def ends(low: float, high: float) -> tuple[float, float]:
+    """Turn the bounds of the largest natural log ratio into those of the smallest ratio.
+
+    Parameters
+    ----------
+    low, high : float
+        Bounds of the largest natural log ratio, at least 0.
+
+    Returns
+    -------
+    tuple of float
+        Bounds of the smallest value over the largest, 0 to 1, the lower one first.
+
+    Examples
+    --------
+    >>> ends(0.0, math.inf)
+    (0.0, 1.0)
+    """
+    return math.exp(-high), math.exp(-low)

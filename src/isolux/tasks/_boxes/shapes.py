@@ -1,0 +1,33 @@
+"""What the tasks of boxes and of masks say of themselves: they differ in the shape alone."""
+
+from __future__ import annotations
+
+from isolux.tasks._boxes.evidence import AVERAGE_PRECISION, IN_GROUP, PRECISION_BY_SIZE
+from isolux.tasks._boxes.metrics import COCO, DETECTION, FACET, HOIEM, RECALL_BY_SIZE, WIDER
+from isolux.vocabulary.info import TaskInfo
+
+__all__ = ["info_of_shapes"]
+
+
+def info_of_shapes(title: str, summary: str) -> TaskInfo:
+    """Describe a task that looks for each person's shape: its sources, assumptions and metrics."""
+    return TaskInfo(
+        predictions="outputs",
+        whole_images=True,
+        title=title,
+        summary=summary,
+        references=(FACET, COCO, WIDER, HOIEM),
+        assumptions=(
+            "Everyone in an image is annotated, or covered by a crowd box.",
+            "Recall does not see false alarms: a model that draws more boxes can only gain by it.",
+            "Overlap at high thresholds also measures how the annotators drew.",
+        ),
+        metrics=(
+            *DETECTION,
+            *RECALL_BY_SIZE,
+            *AVERAGE_PRECISION,
+            *PRECISION_BY_SIZE,
+            *IN_GROUP,
+        ),
+        defaults=("average_recall", "recall_at_iou"),
+    )
