@@ -69,3 +69,22 @@ def test_the_collapsed_matrix_is_the_definition(seed):
     summed = np.zeros((kinds, 5))
     np.add.at(summed, design.distinct_of, weights)
     np.testing.assert_allclose(design.sums(summed), dense @ weights, atol=1e-12)
+
+
+def test_clusters_of_few_kinds_are_never_taken_for_one_another():
+    """Clusters hold up to four units of 24 kinds: every total is that of a plain sum."""
+    rng = np.random.default_rng(3)
+    kind = rng.integers(0, 24, 4000)
+    columns = np.column_stack([np.ones(4000), kind % 6, kind // 6]).astype(float)
+    cluster = np.sort(rng.integers(0, 1600, 4000))
+    cluster = np.unique(cluster, return_inverse=True)[1]
+    group = kind % 3
+    unit = np.arange(4000)
+    design = build_design(csr_array(columns), cluster, group, unit, 3)
+    want = np.stack([columns[group == g].sum(axis=0) for g in range(3)])
+    np.testing.assert_allclose(design.totals(), want)
+    laid = design.matrix.toarray()[:, design.distinct_of].reshape(3, 3, -1)
+    by_hand = np.zeros((3, 3, cluster.max() + 1))
+    for g, c, row in zip(group, cluster, columns, strict=True):
+        by_hand[g, :, c] += row
+    np.testing.assert_allclose(laid, by_hand)
