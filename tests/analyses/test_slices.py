@@ -81,7 +81,8 @@ def test_p_values_are_holms_over_the_slices(found):
     table = found[0].tables[CAPTION]
     raised = found[0].findings["p_adjusted"].drop_nulls()
     assert (raised <= 0.05).all()
-    assert table["adjusted p"].drop_nulls().min() >= table.height / 500  # the least: m / (r + 1)
+    # Tests of means draw nothing, so no number of replicates bounds p from below.
+    assert table["adjusted p"].drop_nulls().is_between(0.0, 1.0).all()
 
 
 def test_where_nothing_matters_it_says_what_was_looked_at():

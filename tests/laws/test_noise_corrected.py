@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from isolux.disparity import family as families
+from isolux.disparity.comparisons import compare_groups
 from isolux.disparity.whole import _Whole
 from isolux.stats.dispersion import noise_corrected_sd
 from isolux.stats.nulls import NullTest
@@ -31,7 +32,10 @@ CELLS = [
 def _tau(estimates, spec: Comparing) -> dict[str, float]:
     nothing = np.zeros(0)
     members = estimates.members("a")
-    tested = families.Tested(members, np.zeros((0, 2), np.int64), NullTest(*[nothing] * 4), "none")
+    compared = compare_groups(estimates, "a", 0)
+    tested = families.Tested(
+        members, np.zeros((0, 2), np.int64), NullTest(*[nothing] * 4), "none", compared
+    )
     family = families.Family({}, nothing, 0, 0.0, "none")
     whole = _Whole(estimates, family, spec, "a", 0, tested)
     row = whole._noise_corrected()

@@ -56,9 +56,7 @@ def _made(subjects: int, seed: int = 0) -> RateWorlds:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "method", ["score", "logit-t", "percentile", "bca", "wilson", "clopper-pearson"]
-)
+@pytest.mark.parametrize("method", ["score", "percentile", "bca", "wilson", "clopper-pearson"])
 def test_the_pipeline_gives_the_kernels_interval(method):
     made = _made(30)
     spec = Comparing(replicates=500, seed=4, interval=method)

@@ -168,7 +168,7 @@ def protocol(name: str, data: str, **settings: object) -> AuditSpec:
 
     Examples
     --------
-    >>> protocol("gender", "fairface:labels.csv", prediction_column="predicted_gender").by
+    >>> protocol("gender", "fairface:labels.csv", prediction_column="who").groups.by
     ('race', 'gender', 'age', 'race*gender')
     """
     return spec_of("fairface", PROTOCOLS, name, data, settings)

@@ -75,11 +75,13 @@ def logit_t(value: FloatArray, se: FloatArray, clusters: FloatArray, level: floa
     >>> ends.low.round(3).item(), ends.high.round(3).item()
     (0.708, 0.869)
     """
+    from scipy.special import expit
+
     edge = no_spread(value, se)
     p = np.where(edge, 0.5, value)
     half = _t(level, clusters) * se / (p * (1.0 - p))
     centre = np.log(p / (1.0 - p))
-    low, high = 1.0 / (1.0 + np.exp(half - centre)), 1.0 / (1.0 + np.exp(-centre - half))
+    low, high = expit(centre - half), expit(centre + half)
     wilson = wilson_at_edge(value, clusters, level)
     return Interval(np.where(edge, wilson.low, low), np.where(edge, wilson.high, high))
 

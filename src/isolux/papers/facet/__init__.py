@@ -217,7 +217,7 @@ def protocol(name: str, data: str, **settings: object) -> AuditSpec:
 
     Examples
     --------
-    >>> protocol("classification", "facet:annotations", prediction_column="said").only
+    >>> protocol("classification", "facet:annotations", prediction_column="said").people.only
     ('people_in_image=1',)
     """
     return spec_of("facet", PROTOCOLS, name, data, settings)

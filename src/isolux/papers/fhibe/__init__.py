@@ -206,7 +206,7 @@ def protocol(name: str, data: str, **settings: object) -> AuditSpec:
 
     Examples
     --------
-    >>> protocol("face_detection", "fhibe:release", predictions="boxes.json").data_option
+    >>> protocol("face_detection", "fhibe:release", predictions="boxes").people.data_option
     ('box=face',)
     """
     return spec_of("fhibe", PROTOCOLS, name, data, settings)

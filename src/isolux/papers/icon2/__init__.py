@@ -107,7 +107,7 @@ def protocol(name: str, data: str, **settings: object) -> AuditSpec:
 
     Examples
     --------
-    >>> protocol("detection", "bdd100k:labels", bins=("income=quantile:3",)).explain
+    >>> protocol("detection", "bdd100k:labels", bins=("income=quantile:3",)).explain.analyses
     ('confounders',)
     """
     return spec_of("icon2", PROTOCOLS, name, data, settings)
