@@ -16,9 +16,18 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
+LISTEN = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGTERM, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
+"""
+"""What holds where the caller ignores no signal, as `nohup pytest` and `pytest &` do."""
+
+
 def started(program: str, *args: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, args)],
+        [sys.executable, "-c", LISTEN + program, *map(str, args)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         preexec_fn=_as_from_a_terminal,  # noqa: PLW1509  (no threads are at work in the tests)
     )  # fmt: skip

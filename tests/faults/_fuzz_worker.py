@@ -6,6 +6,7 @@ In: ``{"reader": "datasets/coco", "seed": 7}``. Out: ``{"seed": 7, "did": "refus
 
 from __future__ import annotations
 
+import csv
 import json
 import random
 import resource
@@ -107,7 +108,7 @@ class Sample:
                     self.folder / self.inner, chance.choice(KINDS), chance.randrange(1 << 30),
                     self.outside,
                 )  # fmt: skip
-            except (OSError, ValueError, IndexError, RecursionError):
+            except (OSError, ValueError, IndexError, RecursionError, csv.Error):
                 break  # what is damaged already cannot always be damaged again
         return self.folder / self.inner
 

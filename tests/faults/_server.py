@@ -79,7 +79,8 @@ def serve() -> None:
     """Run commands until there are no more."""
     for name in COMMANDS:
         __import__(name)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # `nohup` and `&` ignore some
+        signal.signal(number, signal.SIG_DFL)
     print(json.dumps({"ready": True}), flush=True)
     with tempfile.TemporaryDirectory() as folder:
         err = Path(folder) / "err"
