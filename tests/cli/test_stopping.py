@@ -29,13 +29,7 @@ def started(program: str, *args: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", LISTEN + program, *map(str, args)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        preexec_fn=_as_from_a_terminal,  # noqa: PLW1509  (no threads are at work in the tests)
     )  # fmt: skip
-
-
-def _as_from_a_terminal() -> None:
-    """Take SIGHUP as usual, also where the tests themselves run under nohup."""
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 STAGED = """
