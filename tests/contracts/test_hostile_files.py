@@ -308,12 +308,13 @@ def test_a_picture_of_an_odd_shape_is_read(kind: str, shape: tuple, tmp_path: Pa
 
 MEMORY_MIB = 900
 _BOMBS = """
-import json, resource, sys
+import json, sys
 from pathlib import Path
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import IsoluxError
 from isolux.io.images import read_image
-base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+from tests.faults._memory import peak_mib
+base = peak_mib()
 for line in sys.argv[1:]:
     room, name, path = line.split("|")
     try:
@@ -325,7 +326,7 @@ for line in sys.argv[1:]:
         print(line, "LOADED")
     except IsoluxError as error:
         print(line, str(error).splitlines()[0])
-print(json.dumps((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - base) / 1024))
+print(json.dumps(peak_mib() - base))
 """
 
 
@@ -365,7 +366,7 @@ def _bombs(folder: Path) -> list[str]:
 def test_bombs_are_refused_within_memory(tmp_path: Path) -> None:
     bombs = _bombs(tmp_path)
     done = subprocess.run(
-        [sys.executable, "-c", _BOMBS, *bombs],
+        [sys.executable, "-c", _BOMBS, *bombs], cwd=Path(__file__).resolve().parents[2],
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import json
 import random
-import resource
 import shutil
 import sys
 import tempfile
@@ -29,6 +28,7 @@ from isolux.vocabulary.errors import IsoluxError
 from tests.contracts._hostile import MUTATIONS, OF_TEXT, damage
 from tests.contracts._plugins import PLUGINS, Plugin
 from tests.contracts._samples import answers_file, dataset_file
+from tests.faults._memory import peak_mib
 
 KINDS = (*MUTATIONS, *OF_TEXT, *OF_TEXT, "bytes changed", "cut off")
 Reader = tuple[Callable[[Path], Path], Callable[[Path], object]]
@@ -125,13 +125,12 @@ def tried(sample: Sample, seed: int) -> dict[str, Any]:
         said = "" if error.problem else "no words"
     except BaseException as error:  # noqa: BLE001 - which it is, is what is asked
         did, said = "unnamed", f"{type(error).__name__}: {error}"[:300]
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     return {
         "seed": seed,
         "did": did,
         "said": said,
         "seconds": time.monotonic() - began,
-        "mib": peak,
+        "mib": peak_mib(),
     }
 
 
