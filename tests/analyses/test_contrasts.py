@@ -32,8 +32,9 @@ def test_means_lift_and_counts_by_hand():
     assert (found.mean.item(), found.other.item()) == pytest.approx((2 / 3, 1 / 3))
     assert found.ratio.item() == pytest.approx(4 / 3)
     assert (found.n.item(), found.n_clusters.item()) == (3, 3)
-    # Clusters' parts of the difference: ((1 - 2/3) - (1 - 1/3)) / 3 = -1/9, 2/9, -1/9, and 3 / 2.
-    assert found.standard_error.item() == pytest.approx(np.sqrt(1.5 * 6 / 81))
+    # CR2 of three clusters of one: 3/2 of the residuals' squares (6/9) over 9, 1/9 for each set;
+    # their products (2/9 - 1/9 + 2/9) over 9 make the covariance 1/27.
+    assert found.standard_error.item() == pytest.approx(np.sqrt(2 / 9 - 2 / 27))
 
 
 def test_t_is_that_of_the_audits_own_test():
@@ -73,14 +74,55 @@ def test_p_is_adjusted_for_the_largest_of_the_family():
     found = of(value, inside, cluster, clusters)
     every = np.ones(6, dtype=bool)
     how = {"replicates": 999, "seed": 1, "one_sided": False}
-    whole = adjusted_p(found, tested=every, **how)
+    whole = adjusted_p([found], tested=every, **how)
     for k in range(6):
-        alone = adjusted_p(found, tested=np.arange(6) == k, **how)
+        alone = adjusted_p([found], tested=np.arange(6) == k, **how)
         assert np.isnan(np.delete(alone, k)).all()
         assert alone[k] <= whole[k]
-    one_sided = adjusted_p(found, tested=every, **(how | {"one_sided": True}))
+    one_sided = adjusted_p([found], tested=every, **(how | {"one_sided": True}))
     assert (one_sided[found.t < 0] == 1.0).all()
     assert (one_sided[found.t > 0] <= whole[found.t > 0]).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_p_and_interval_are_one_statement(seed):
+    value, inside, cluster, clusters = drawn(seed, clusters=60, sets=30)
+    kept = np.random.default_rng([seed, 9]).random(len(value))
+    value *= kept < np.where(inside[:, 0], 0.4, 1.0)
+    found = of(value, inside, cluster, clusters)
+    low, high = found.interval(0.95)
+    lift_low, lift_high = found.ratio_interval(0.95)
+    for k in range(30):
+        one = contrast(*(part.at(np.array([k])) for part in found.sums))
+        (p,) = adjusted_p(
+            [one], replicates=99, seed=0, one_sided=False, tested=np.ones(1, dtype=bool)
+        )
+        assert (p <= 0.05) == bool(low[k] > 0 or high[k] < 0)
+        assert lift_low[k] < found.ratio[k] < lift_high[k]
+    assert high[0] < 0  # one set does differ
+
+
+def test_a_set_without_an_error_is_not_a_finding():
+    # 16 of 400 photos, all right; 4 of the others are wrong: Fisher's exact p is 1.
+    cluster = np.repeat(np.arange(50), 8)
+    value = np.ones(400)
+    value[[9, 90, 170, 250]] = 0.0
+    inside = np.zeros((400, 1), dtype=bool)
+    inside[np.arange(16) * 24 + 3] = True
+    found = of(value, inside, cluster, 50)
+    p = adjusted_p([found], replicates=999, seed=0, one_sided=False, tested=np.ones(1, dtype=bool))
+    low, high = found.interval(0.95)
+    assert found.mean.item() == 1.0
+    assert p.item() > 0.4
+    assert low.item() < 0 < high.item()
+
+
+def test_several_parts_are_one_family():
+    value, inside, cluster, clusters = drawn(sets=4)
+    found = of(value, inside, cluster, clusters)
+    alone = [contrast(*(s.at(np.array([k])) for s in found.sums)) for k in range(4)]
+    how = {"replicates": 499, "seed": 3, "one_sided": False, "tested": np.ones(4, dtype=bool)}
+    assert adjusted_p(alone, **how) == pytest.approx(adjusted_p([found], **how))
 
 
 def test_what_does_not_vary_or_is_empty_is_not_tested():
@@ -88,7 +130,9 @@ def test_what_does_not_vary_or_is_empty_is_not_tested():
     same = contrast(Sums(one, one), Sums(one, one))
     empty = contrast(Sums(0 * one, 0 * one), Sums(one, one))
     for found in (same, empty):
-        p = adjusted_p(found, replicates=99, seed=0, one_sided=True, tested=np.ones(1, dtype=bool))
+        p = adjusted_p(
+            [found], replicates=99, seed=0, one_sided=True, tested=np.ones(1, dtype=bool)
+        )
         assert np.isnan(p).all()
         assert np.isnan(found.interval(0.95)).all()
 

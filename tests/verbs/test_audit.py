@@ -98,6 +98,13 @@ def test_few_units_and_few_clusters_have_no_value_but_a_reason():
     assert found.group_metrics["status"].unique().to_list() == ["insufficient clusters"]
 
 
+def test_clusters_that_scores_do_not_have_are_missed():
+    with pytest.raises(SpecError, match="and the scores have none") as caught:
+        isolux.audit(TEN.select("unit_id", "value"), TEN.select("unit_id", "tone"), by="tone",
+                     cluster="subject", **FEW)  # fmt: skip
+    assert "isolux.load(…, cluster='subject')" in str(caught.value)
+
+
 def test_below_ten_clusters_there_is_a_value_but_no_interval():
     nine = TEN.filter(~pl.col("unit_id").is_in(["u00", "u10"]))
     found = isolux.audit(nine.select("unit_id", "value"), nine.select("unit_id", "tone"),

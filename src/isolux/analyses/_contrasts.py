@@ -1,8 +1,9 @@
 """Differences between some units and others, with clusters as what was sampled.
 
-Many contrasts at once: sums by cluster go in; differences, standard errors and a max-T over the
-family come out. The null is the one of ``stats.nulls.sign_flip``: each cluster's contribution u to
-the score-type t = Σu / √Σu² gets a random sign, the same sign in every contrast.
+Many contrasts at once: sums by cluster go in; differences, intervals and a max-T over the family
+come out. The test is the audit's own (decision 17): how far must the interval of the difference
+reach to touch 0? How the tests of a family hang together comes from normal weights of clusters'
+contributions u to the score-type t = Σu / √Σu², the same weight in every contrast.
 """
 
 from __future__ import annotations
@@ -14,9 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.design import IntArray
+from isolux.stats.differences import Difference, deviates, of_means, two_sided
+from isolux.stats.intervals import log_ratio_interval
+from isolux.stats.joint_law import joint_draws
 from isolux.stats.multiplicity import max_t
+from isolux.stats.shares import are_shares, cluster_means, pooled_correlation
 from isolux.stats.statistic import FloatArray
-from isolux.stats.weights import blocks, signs
 
 __all__ = ["Contrasts", "Sums", "adjusted_p", "cluster_sums", "contrast", "of_known_value"]
 
@@ -43,11 +47,11 @@ class Sums:
 class Contrasts:
     """Means of sets a and b, and what is known of their differences; all ``[k]``.
 
-    ``contribution [C, k]`` is u of the score test. ``standard_error`` is of the difference of the
-    means, ``standard_error_log`` of the logarithm of mean a by the mean of both; NaN where a set
-    is empty or nothing varies.
+    ``sums`` are both sets' by cluster. ``contribution [C, k]`` is u of the score test and ``t`` its
+    statistic, NaN where a set is empty or nothing varies: good for ranking, not for a p-value.
     """
 
+    sums: tuple[Sums, Sums]
     mean: FloatArray
     other: FloatArray
     whole: FloatArray
@@ -57,8 +61,6 @@ class Contrasts:
     n_clusters_other: IntArray
     contribution: FloatArray
     t: FloatArray
-    standard_error: FloatArray
-    standard_error_log: FloatArray
 
     @property
     def difference(self) -> FloatArray:
@@ -71,23 +73,57 @@ class Contrasts:
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.mean / self.whole
 
+    @property
+    def standard_error(self) -> FloatArray:
+        """Of the difference; NaN where a set is empty or nothing varies."""
+        return _positive(self.apart().standard_error)
+
+    def apart(self) -> Difference:
+        """Return the differences as the audit compares groups: interval and test in one."""
+        from scipy.sparse import csr_array
+
+        a, b = self.sums
+        copies = np.ones(len(a.total), dtype=np.int64)
+        total, count = csr_array((a.total + b.total).T), csr_array((a.count + b.count).T)
+        rho = pooled_correlation(total, count, copies)
+        shares = are_shares(total, count)
+        one, two = (
+            cluster_means(csr_array(s.total.T), csr_array(s.count.T), copies, rho, shares=shares)
+            for s in (a, b)
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left = (a.total - one.value * a.count) * (b.total - two.value * b.count)
+            units = one.units * two.units
+            covariance = left.sum(axis=0) / units
+            shared = (a.count * b.count).sum(axis=0) / units
+        return of_means(one, two, covariance, shared)
+
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of the difference's interval, by t with the clusters of the smaller."""
-        reach = self._quantile(level) * self.standard_error
-        return self.difference - reach, self.difference + reach
+        """Return the ends of the difference's interval; NaN where a set is empty."""
+        ends = self.apart().interval(_reach(level))
+        known = np.isfinite(self.t)
+        return np.where(known, ends.low, np.nan), np.where(known, ends.high, np.nan)
 
     def ratio_interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return the ends of the lift's interval, made on the logarithm; NaN where lift is 0."""
-        reach = np.exp(self._quantile(level) * self.standard_error_log)
-        ratio = np.where(self.ratio > 0, self.ratio, np.nan)
-        return ratio / reach, ratio * reach
+        """Return the ends of the lift's interval; NaN where either mean is 0.
 
-    def _quantile(self, level: float) -> FloatArray:
-        from scipy.special import stdtrit
+        With w the share of units that are of a, lift is r / (w r + 1 - w), which rises with the
+        ratio r of a by b: its ends are those of r.
+        """
+        apart, z = self.apart(), _reach(level)
+        logs = log_ratio_interval(apart.a, apart.ends(z)[0], apart.b, apart.ends(z)[1],
+                                  apart.correlation(z))  # fmt: skip
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = self.n / (self.n + self.n_other)
+            low, high = (r / (share * r + 1.0 - share) for r in np.exp((logs.low, logs.high)))
+        known = np.isfinite(self.t) & (self.ratio > 0)
+        return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
-        free = np.maximum(np.minimum(self.n_clusters, self.n_clusters_other) - 1, 1)
-        found: FloatArray = stdtrit(free, 0.5 + level / 2)
-        return found
+
+def _reach(level: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(0.5 + level / 2))
 
 
 def cluster_sums(
@@ -161,31 +197,31 @@ def contrast(a: Sums, b: Sums) -> Contrasts:
         mean, other = s_a / n_a, s_b / n_b
         whole = (s_a + s_b) / (n_a + n_b)
         pooled = (a.total - whole * a.count) / n_a - (b.total - whole * b.count) / n_b
-        own_a, own_b = (a.total - mean * a.count) / n_a, (b.total - other * b.count) / n_b
-        both = a.total + b.total - whole * (a.count + b.count)
-        of_log = own_a / mean - both / (s_a + s_b)
         square = (pooled**2).sum(axis=0)
         terms = (a.total**2).sum(axis=0) / n_a**2 + (b.total**2).sum(axis=0) / n_b**2
         t = pooled.sum(axis=0) / np.sqrt(np.where(square > _ROUNDING * terms, square, np.nan))
-        n_both = ((a.count > 0) | (b.count > 0)).sum(axis=0)
-        wider = np.sqrt(n_both / (n_both - 1.0))
-        error = wider * np.sqrt(((own_a - own_b) ** 2).sum(axis=0))
-        error_log = wider * np.sqrt((of_log**2).sum(axis=0))
     return Contrasts(
-        mean, other, whole, n_a, n_b, (a.count > 0).sum(axis=0), (b.count > 0).sum(axis=0),
-        np.nan_to_num(pooled), t, _positive(error), _positive(error_log),
+        (a, b), mean, other, whole, n_a, n_b, (a.count > 0).sum(axis=0),
+        (b.count > 0).sum(axis=0), np.nan_to_num(pooled), t,
     )  # fmt: skip
 
 
 def adjusted_p(
-    found: Contrasts, *, replicates: int, seed: int, one_sided: bool, tested: npt.NDArray[np.bool_]
+    parts: Sequence[Contrasts],
+    *,
+    replicates: int,
+    seed: int,
+    one_sided: bool,
+    tested: npt.NDArray[np.bool_],
 ) -> FloatArray:
-    """Adjust each contrast for the whole family of those that are tested: max-T by signs.
+    """Adjust each contrast for the whole family of those that are tested: max-T.
 
     Parameters
     ----------
-    found : Contrasts
+    parts : sequence of Contrasts
+        All of the same clusters; one family together, k contrasts in all.
     replicates, seed : int
+        Of the draws that say how the tests hang together.
     one_sided : bool
         Only a mean of a above that of b counts: a direction that other data gave.
     tested : [k] bool
@@ -194,24 +230,26 @@ def adjusted_p(
     Returns
     -------
     [k] float
-        Adjusted p-values, NaN where not tested.
+        Adjusted p-values, NaN where not tested. Never below the raw p: of one test alone, p <= .05
+        says that its 95 % interval leaves 0 out.
     """
-    use = tested & np.isfinite(found.t)
-    out = np.full(len(found.t), np.nan)
+    from scipy.sparse import csr_array
+
+    t = np.concatenate([part.t for part in parts])
+    use = tested & np.isfinite(t)
+    out = np.full(len(t), np.nan)
     if not use.any():
         return out
-    u = found.contribution[:, use]
-    unit = u / np.sqrt((u**2).sum(axis=0))
-    largest = np.empty(replicates)
-    at = 0
-    for rng, size in blocks(replicates, seed, "signs"):
-        null = unit.T @ signs(rng, np.ones(len(u), np.int64), size)
-        null = np.maximum(null, 0.0) if one_sided else np.abs(null)
-        largest[at : at + size] = null.max(axis=0)
-        at += size
-    observed = found.t[use]
-    p = max_t(np.abs(observed), largest)
-    out[use] = np.where(observed > 0, p, 1.0) if one_sided else p
+    z = np.concatenate([deviates(part.apart(), (_reach(0.95),)) for part in parts])[use]
+    u = np.column_stack([part.contribution for part in parts])[:, use]
+    unit = csr_array((u / np.sqrt((u**2).sum(axis=0))).T)
+    null = joint_draws(unit, np.ones(len(u), dtype=np.int64), replicates, seed)
+    null = null if one_sided else np.abs(null)
+    raw = two_sided(z) / (2.0 if one_sided else 1.0)
+    p = np.maximum(max_t(np.abs(z), np.maximum(null, 0.0).max(axis=0)), raw)
+    if len(z) == 1:  # nothing to adjust for, and no need to simulate
+        p = raw
+    out[use] = np.where(z > 0, p, 1.0) if one_sided else p
     return out
 
 

@@ -110,7 +110,7 @@ def explain(
     Explained
         A finding for each model and attribute: ``effect, low, high`` are the mean score of the
         lowest bin less that of the highest, in the metric's unit; ``n`` the units of both;
-        ``p_adjusted`` over all of them (max-T of cluster sign flips). Tables for each attribute:
+        ``p_adjusted`` over all of them (max-T). Tables for each attribute:
         ``model, attribute`` (null: everyone), ``group, bin, people, value, low, high, status``;
         and its quantiles by group.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -65,13 +65,8 @@ def _adjusted(told: Sequence[Ends], large: FloatArray, spec: Statistics) -> Floa
     for model in models:
         own = np.array([k for k, one in enumerate(told) if one.judged.model == model])
         parts = [told[k].ends for k in own]
-        joined = replace(
-            parts[0],
-            t=np.concatenate([part.t for part in parts]),
-            contribution=np.column_stack([part.contribution for part in parts]),
-        )
         found = adjusted_p(
-            joined, replicates=spec.replicates, seed=spec.seed, one_sided=False,
+            parts, replicates=spec.replicates, seed=spec.seed, one_sided=False,
             tested=large[own].astype(np.bool_),
         )  # fmt: skip
         p[own] = np.minimum(found * len(models), 1.0)  # Bonferroni between models

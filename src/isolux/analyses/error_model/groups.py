@@ -43,12 +43,10 @@ class Subgroups:
     p_adjusted: FloatArray
 
     def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
-        """Return difference ± t × bootstrap standard error."""
-        from scipy.special import stdtrit
-
-        free = np.minimum(self.found.n_clusters, self.found.n_clusters_other) - 1
-        reach = stdtrit(np.maximum(free, 1), 0.5 + level / 2) * self.standard_error
-        return self.found.difference - reach, self.found.difference + reach
+        """Return the ends of the differences' intervals, NaN where too few are there to tell."""
+        low, high = self.found.interval(level)
+        known = np.isfinite(self.p_adjusted)
+        return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ def subgroups_of(
         np.minimum(found.n_clusters, found.n_clusters_other) >= min_clusters
     )
     p = adjusted_p(
-        found, replicates=min(bootstrap.replicates, 2000), seed=bootstrap.seed, one_sided=False,
+        [found], replicates=min(bootstrap.replicates, 2000), seed=bootstrap.seed, one_sided=False,
         tested=enough,
     )  # fmt: skip
     return Subgroups(found, np.where(enough, bootstrap_error(own, rest, bootstrap), np.nan), p)

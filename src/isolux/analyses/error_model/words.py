@@ -118,7 +118,8 @@ class Told:
         if not len(tested):
             text = f"{title} helps to predict {self.measure}; its values are too rare to compare."
             return self._row(text + tail, None, (None, None), None) | {"attribute": name}
-        k = int(tested[np.argmax(np.abs(sub.found.t[tested]))])
+        surest = np.lexsort((-np.abs(sub.found.t[tested]), sub.p_adjusted[tested]))
+        k = int(tested[surest[0]])
         found, unit = sub.found, self.words.unit(self.judged.row)
         low, high = (float(end[k]) for end in sub.interval(self.words.level))
         p = float(sub.p_adjusted[k])

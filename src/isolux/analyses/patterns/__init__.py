@@ -313,7 +313,7 @@ def _by_group(
         np.minimum(found.n_clusters, found.n_clusters_other) >= limits.min_clusters
     )
     p = adjusted_p(
-        found,
+        [found],
         replicates=spec.statistics.replicates,
         seed=spec.statistics.seed,
         one_sided=False,

@@ -159,7 +159,7 @@ def confirm(half: Half, members: npt.NDArray[np.int32], limits: Limits, **how: i
     enough = (np.minimum(found.n, found.n_other) >= limits.min_units) & (
         np.minimum(found.n_clusters, found.n_clusters_other) >= limits.min_clusters
     )
-    p = adjusted_p(found, one_sided=True, tested=enough, **how)
+    p = adjusted_p([found], one_sided=True, tested=enough, **how)
     n_low = max(int(half.low.sum()), 1)
     beyond = _beyond_parts(half, members, own)
     return Confirmed(found, p, beyond, own.total.sum(axis=0) / n_low, enough)

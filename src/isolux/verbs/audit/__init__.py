@@ -173,7 +173,21 @@ def audit(
     values.setdefault("task", tasks[0] if tasks else found.task or "classification")
     spec = parse_spec(values)
     _refuse_nothing_to_compare(spec)
+    _refuse_lost_clusters(spec, found)
     return _audited(spec, dataset, found, dict(dataset.inputs), planted)
+
+
+def _refuse_lost_clusters(spec: AuditSpec, scores: Scores) -> None:
+    """Refuse clusters that scores do not have: every interval would be too short unseen."""
+    tables = [table for table in (scores.units, *scores.evidence.values()) if table.height]
+    held = [t["cluster_id"].is_not_null().any() for t in tables if "cluster_id" in t.columns]
+    if spec.people.cluster and tables and not any(held):
+        raise SpecError(
+            f"clusters were asked for (cluster={spec.people.cluster!r}), and the scores have none",
+            expected="a column cluster_id with an id of each row's cluster; of a dataset, "
+            f"isolux.load(…, cluster={spec.people.cluster!r}) before isolux.score",
+            found="no cluster_id, so that each row would count as one of its own",
+        )
 
 
 def _refuse_nothing_to_compare(spec: AuditSpec) -> None:
