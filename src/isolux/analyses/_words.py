@@ -41,6 +41,8 @@ class Words:
         What was sampled independently.
     needed : str
         What a group needs to be judged: "50 units and 10 clusters".
+    set_at : mapping of str to str
+        Metric to the words for the threshold that its answers were made at, with a space before.
     """
 
     terms: Mapping[str, str] = field(default_factory=dict)
@@ -50,6 +52,7 @@ class Words:
     models: int = 1
     cluster: str | None = None
     needed: str = ""
+    set_at: Mapping[str, str] = field(default_factory=dict)
 
     def title(self, attribute: str) -> str:
         """Call an attribute or intersection by the dataset's terms.
@@ -74,7 +77,7 @@ class Words:
             return f"{metric.titled(row['threshold'])}{of}"
         name = metric.title if metric else str(row["metric"]).replace("_", " ")
         at = f" at {row['threshold']:g}" if row["threshold"] is not None else ""
-        return f"{name}{of}{at}"
+        return f"{name}{of}{at or self.set_at.get(row['metric'], '')}"
 
     def unit(self, row: Mapping[str, Any]) -> str:
         """Return the metric's unit."""
@@ -123,7 +126,14 @@ def words_of(run: Run) -> Words:
         models=run.group_metrics["model"].n_unique(),
         cluster=(run.record.get("clusters") or {}).get("column"),
         needed=f"{units} units and {clusters} clusters" if units and clusters else "",
+        set_at=_set_at(run.record),
     )
+
+
+def _set_at(record: Mapping[str, Any]) -> dict[str, str]:
+    """Say at which threshold a task made answers of scores, for the metrics that rest on it."""
+    chosen = (record.get("chosen") or {}).get("threshold") or {}
+    return dict.fromkeys(chosen.get("metrics") or (), f" {chosen.get('words', '')}")
 
 
 def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:

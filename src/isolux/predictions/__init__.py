@@ -24,6 +24,7 @@ from isolux.predictions._image_ids import with_own_image_ids
 from isolux.predictions._join import join
 from isolux.predictions._outputs import read_outputs, reads_labels
 from isolux.predictions._recognise import output_format
+from isolux.predictions._scores import holds_scores_alone, read_scores, scores_from_attributes
 from isolux.predictions._seen import Seen, table_format
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
@@ -32,11 +33,14 @@ from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 __all__ = [
     "Seen",
     "from_attributes",
+    "holds_scores_alone",
     "join",
     "output_format",
     "read_labels",
     "read_outputs",
     "read_predictions",
+    "read_scores",
+    "scores_from_attributes",
     "with_own_image_ids",
 ]
 

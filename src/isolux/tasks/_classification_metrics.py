@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from isolux.stats.calibration import BINS, calibration_error
 from isolux.stats.roc import roc_auc
+from isolux.stats.roc.precisions import average_precision
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary.info import Direction, Metric, Reference
 
@@ -72,7 +73,23 @@ GUO = Reference(
     "section 2, equation 3",
     "https://arxiv.org/abs/1706.04599",
 )
-REFERENCES = (FACET, FAIRFACE, IMAGENET, HARDT, VERMA, BRODERSEN, HANLEY, GUO)
+SU = Reference(
+    "average-precision",
+    "Su, W., Yuan, Y., & Zhu, M. (2015). A relationship between the average precision and the area "
+    "under the ROC curve. In Proceedings of the 2015 International Conference on the Theory of "
+    "Information Retrieval (ICTIR).",
+    "section 2",
+    "https://doi.org/10.1145/2808194.2809481",
+)
+NAEINI = Reference(
+    "class-calibration",
+    "Naeini, M. P., Cooper, G. F., & Hauskrecht, M. (2015). Obtaining well calibrated "
+    "probabilities using Bayesian binning. In Proceedings of the 29th AAAI Conference on "
+    "Artificial Intelligence.",
+    "experimental results, expected calibration error",
+    "https://doi.org/10.1609/aaai.v29i1.9602",
+)
+REFERENCES = (FACET, FAIRFACE, IMAGENET, HARDT, VERMA, BRODERSEN, HANLEY, GUO, SU, NAEINI)
 
 
 def _rate(
@@ -169,6 +186,16 @@ METRICS: tuple[Metric, ...] = (
         reference=HANLEY,
     ),
     Metric(
+        name="average_precision",
+        title="Average precision",
+        definition="Precision averaged over the units of the positive class as the threshold "
+        "falls; it also moves with how common the class is in a group.",
+        direction="higher",
+        evidence=EVIDENCE,
+        statistic=average_precision(),
+        reference=SU,
+    ),
+    Metric(
         name="calibration_error",
         title="Expected calibration error",
         definition=f"Mean gap between confidence and accuracy over {BINS} bins of equal width, "
@@ -177,5 +204,16 @@ METRICS: tuple[Metric, ...] = (
         evidence=EVIDENCE,
         statistic=calibration_error(BINS),
         reference=GUO,
+    ),
+    Metric(
+        name="class_calibration_error",
+        title="Calibration error of the positive class",
+        definition=f"Mean gap between the score of the positive class and the share of units that "
+        f"are of it, over {BINS} bins of equal width, weighted by their units; noise alone makes "
+        "it larger in a small group.",
+        direction="lower",
+        evidence=EVIDENCE,
+        statistic=calibration_error(BINS, confidence="positive_score", correct="is_positive"),
+        reference=NAEINI,
     ),
 )

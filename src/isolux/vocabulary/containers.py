@@ -148,6 +148,8 @@ class Scores:
         What was left out and counted, in sentences for the report.
     task : str
         The task's name; empty: that of ``units``.
+    chosen : mapping
+        What the task set by the data, such as a decision threshold, for the record: JSON values.
     """
 
     units: pl.DataFrame
@@ -155,6 +157,7 @@ class Scores:
     evidence: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     task: str = ""
+    chosen: Mapping[str, Any] = field(default_factory=dict)
 
     def judged_units(self) -> pl.DataFrame:
         """Return every unit that has a score or evidence: the frame ``unit_id, scored``.

@@ -20,7 +20,7 @@ from isolux.predictions._labels.confidences import confidences, whether_detected
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.tables import LABEL_PREDICTIONS
 
-_LABEL_COLUMNS = ("label", "prediction", "predicted", "predicted_label", "answer")
+LABEL_COLUMNS = ("label", "prediction", "predicted", "predicted_label", "answer")
 _WHO = ("model", "instance_id")
 
 
@@ -132,11 +132,11 @@ def _file_model(name: str) -> str:
 
 
 def _answer_column(frame: pl.DataFrame, where: str) -> str:
-    found = next((name for name in _LABEL_COLUMNS if name in frame.columns), None)
+    found = next((name for name in LABEL_COLUMNS if name in frame.columns), None)
     if found is None:
         raise SpecError(
             "no column is known to hold the model's answer",
-            expected="one of " + ", ".join(_LABEL_COLUMNS),
+            expected="one of " + ", ".join(LABEL_COLUMNS),
             found="columns " + ", ".join(map(repr, frame.columns[:20])),
             where=where,
             hint="name it with --prediction-column (column=…)",

@@ -1,4 +1,4 @@
-"""The compiled inner loop of ``roc.auc``, imported only where many replicates are asked for.
+"""The compiled inner loops of ``roc``, imported only where many replicates are asked for.
 
 The weights of one row's replicates lie side by side in memory, and the same addition is done to
 each: the compiler makes vector instructions of it. In data without ties every weight is read once.
@@ -12,7 +12,7 @@ from numba import njit
 
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["area_by_replicate"]
+__all__ = ["area_by_replicate", "precision_by_replicate"]
 
 _BLOCK = 256  # replicates at once: their running sums, three times 2 kB, stay in the fastest cache
 
@@ -67,3 +67,37 @@ def area_by_replicate(
             pairs = positives[b] * below[b]
             area[first + b] = won[b] / pairs if pairs > 0.0 else np.nan
     return area
+
+
+@njit(cache=True, nogil=True)
+def precision_by_replicate(
+    order: npt.NDArray[np.intp],
+    ends: npt.NDArray[np.intp],
+    positive: npt.NDArray[np.bool_],
+    weights: FloatArray,
+) -> FloatArray:
+    """Weighted average precision for each column of ``weights [m, r]``: ``[r]``.
+
+    ``order [m]`` lists the rows by falling score, ``positive [m]`` their kind in that order;
+    level l (one distinct score) ends before ``ends[l]``. NaN where positives weigh nothing.
+    """
+    replicates = weights.shape[1]
+    found = np.empty(replicates)
+    for first in range(0, replicates, _BLOCK):
+        last = min(first + _BLOCK, replicates)
+        right, every = np.zeros(last - first), np.zeros(last - first)
+        before, total = np.zeros(last - first), np.zeros(last - first)
+        start = 0
+        for end in ends:
+            for i in range(start, end):
+                _pass_negative(every, 1.0, weights[order[i], first:last])
+                if positive[i]:
+                    _pass_negative(right, 1.0, weights[order[i], first:last])
+            for b in range(last - first):
+                if right[b] > before[b]:
+                    total[b] += (right[b] - before[b]) * right[b] / every[b]
+                    before[b] = right[b]
+            start = end
+        for b in range(last - first):
+            found[first + b] = total[b] / right[b] if right[b] > 0.0 else np.nan
+    return found

@@ -20,11 +20,25 @@ from isolux.tasks._classification_metrics import EVIDENCE, FACET, METRICS, REFER
 from isolux.tasks._truth import instances_with_truth, values_of_truth
 from isolux.tasks.classification.agreement import agreement_with_truth
 from isolux.tasks.classification.answers import read_answers
-from isolux.tasks.classification.choice import choose, missing_inputs, refuse_settings
+from isolux.tasks.classification.choice import (
+    choose,
+    missing_inputs,
+    refuse_of_answers,
+    refuse_of_scores,
+    refuse_settings,
+)
 from isolux.tasks.classification.class_merge import LabelMap, old_to_new
 from isolux.tasks.classification.confidence import Confidence, ScoreOf, read_confidence
 from isolux.tasks.classification.counts import tallies
+from isolux.tasks.classification.cutoff import read_cutoff
 from isolux.tasks.classification.rates import POSITIVE_RATES, Judged, judge, score_rows
+from isolux.tasks.classification.scores_alone import (
+    Alone,
+    Smaller,
+    default_positive,
+    read_alone,
+    two_classes,
+)
 from isolux.tasks.classification.vocabulary import (
     Words,
     foreign_answers,
@@ -68,9 +82,13 @@ def score(
     prediction_map: Mapping[str, str] | None = None,
     unknown_values: Sequence[str] = UNKNOWN_VALUES,
     score_of: ScoreOf | None = None,
+    threshold: float | str | None = None,
+    threshold_on: float | str | None = None,
+    smaller: Smaller = "other",
+    seed: int = 0,
     model: str | None = None,
 ) -> Scores:
-    """Judge every answer of one or several models against the truth.
+    """Judge every answer, or every score, of one or several models against the truth.
 
     Parameters
     ----------
@@ -78,7 +96,8 @@ def score(
         Units are its instances.
     predictions : frame
         Table ``predictions (labels)``: ``model, instance_id, label, score, rank`` and, if known,
-        ``detected``. Several ranks are several answers.
+        ``detected``. Several ranks are several answers. Or scores alone, on any scale: ``model,
+        instance_id, score`` and no ``label``.
     target : str, optional
         The attribute that holds the truth; none: ``classes`` of the instances. Several values of
         one unit are several valid classes, and any of them is right (FACET, section 6.1).
@@ -118,6 +137,20 @@ def score(
         positive class. Not said: with ``positive`` the positive class, provided that the scores
         tell the answers apart (area of .9 at least; else nothing is made of them); without it,
         the answer. Between two classes one is read as one minus the other.
+    threshold : float or str, optional
+        Of scores alone: the score from which the answer is the positive class. A number, or how it
+        is found: ``fpr=0.01`` (the lowest at which at most that share of all others is given it),
+        ``fnr=0.05`` (the highest at which at most that share of it is missed), ``best-accuracy``.
+        It is one for all groups. Not given: no answers, so no rates.
+    threshold_on : float or str, optional
+        Who sets the threshold, and is then not judged: ``split=val``, or a random share of the
+        clusters such as ``0.3``. Not given: those who are judged, and the report says so.
+    smaller : {"other", "positive"}
+        What a smaller score alone means. ``"positive"``: scores are distances, and ``threshold``
+        is the one up to which the answer is the positive class; the evidence holds them with
+        their sign turned.
+    seed : int
+        Of the random share of ``threshold_on``.
     model : str, optional
         What to call the model if there is not one prediction to say so.
 
@@ -189,6 +222,22 @@ def score(
     )
     positive = words.known_as(positive)
     instances = _instances(dataset, target, words, unknown_values)
+    if "label" not in given.columns and "score" in given.columns:
+        refuse_of_answers(
+            one_vs_rest=one_vs_rest, prediction_map=prediction_map, score_of=score_of,
+            top_k=ks, undetected=undetected,
+        )  # fmt: skip
+        refuse_unmatched(words, values_of_truth(dataset, target))
+        positive = default_positive(instances["truth"], positive)
+        _refuse_positive(instances["truth"], positive, one_vs_rest=False)
+        truth, other = two_classes(instances["truth"], positive)
+        instances = instances.with_columns(truth=truth)
+        cutoff = read_cutoff(threshold, threshold_on, dataset, instances, seed)
+        alone = read_alone(
+            given, instances, (positive, other), cutoff, smaller=smaller, model=model
+        )
+        return _of_scores(alone, positive, asked)
+    refuse_of_scores(threshold=threshold, threshold_on=threshold_on, smaller=smaller)
     answers = read_answers(
         given,
         instances["unit_id"],
@@ -211,6 +260,22 @@ def score(
         info=_measured(names, mapped=prediction_map is not None),
         evidence={EVIDENCE: _evidence(judged, confidence)},
         notes=(*cautions, *_notes(judged, confidence, missing, undetected)),
+    )
+
+
+def _of_scores(alone: Alone, positive: str, asked: Sequence[str]) -> Scores:
+    """Judge scores alone."""
+    units = judge(alone.instances, alone.answers)
+    confidence = alone.confidence(units)
+    missing = missing_inputs(alone.answers, positive, ()) | alone.missing
+    names = choose(INFO, asked, missing, undetected="mistake", top_k=(), alone=True)
+    judged = Judged(alone.judged(units), alone.answers, positive, (), leave_out=False)
+    return Scores(
+        units=score_rows(judged, names),
+        info=_measured(names, mapped=False),
+        evidence={EVIDENCE: _evidence(judged, confidence)},
+        notes=(*alone.notes, *alone.unmeasured(units, INFO)),
+        chosen=alone.chosen,
     )
 
 

@@ -11,9 +11,23 @@ from isolux.tasks.classification.rates import POSITIVE_RATES
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 
-__all__ = ["POLICIES", "choose", "missing_inputs", "refuse_settings"]
+__all__ = [
+    "OF_SCORES",
+    "POLICIES",
+    "choose",
+    "missing_inputs",
+    "refuse_of_answers",
+    "refuse_of_scores",
+    "refuse_settings",
+]
 
 POLICIES = ("mistake", "leave-out", "both")
+OF_SCORES = ("roc_auc", "average_precision", "class_calibration_error")
+"""Metrics of the positive class's score."""
+_WHEN_ASKED = OF_SCORES[1:]
+"""Those that an audit of answers measures where they are named; one of scores alone always does."""
+_ALONE = ("recall", "recall_on_detected")
+"""Those that an audit of scores alone leaves to whoever names them: its rates of a class say it."""
 _ON_DETECTED = {"accuracy": "accuracy_on_detected", "recall": "recall_on_detected"}
 
 
@@ -32,6 +46,30 @@ def refuse_settings(undetected: str, top_k: Sequence[int]) -> None:
         )
 
 
+def refuse_of_answers(**settings: object) -> None:
+    """Refuse settings of answers where there are scores alone."""
+    for name, value in settings.items():
+        if value not in (None, (), [], False, "mistake"):
+            raise SpecError(
+                f"{name} is about a model's answers, and there are scores alone",
+                expected="answers, or none of this setting",
+                found=f"{name}={value!r}",
+                hint="name the column of answers with --prediction-column, or set a --threshold",
+            )
+
+
+def refuse_of_scores(**settings: object) -> None:
+    """Refuse settings of scores alone where the model has answers of its own."""
+    for name, value in settings.items():
+        if value not in (None, "other"):
+            raise SpecError(
+                f"{name} makes answers of scores, and there are answers already",
+                expected="a column of scores and none of answers",
+                found=f"{name}={value!r}",
+                hint="leave out --prediction-column (a table of predictions: its column `label`)",
+            )
+
+
 def missing_inputs(answers: Answers, positive: str | None, top_k: Sequence[int]) -> dict[str, str]:
     """Name the metrics that the input does not allow, and what each of them lacks.
 
@@ -45,7 +83,7 @@ def missing_inputs(answers: Answers, positive: str | None, top_k: Sequence[int])
         lacks = "a column `detected`, or empty answers, in the predictions"
         missing |= dict.fromkeys(("detection_rate", *_ON_DETECTED.values()), lacks)
     if positive is None:
-        missing |= dict.fromkeys((*POSITIVE_RATES, "roc_auc"), "positive, the class it is about")
+        missing |= dict.fromkeys((*POSITIVE_RATES, *OF_SCORES), "positive, the class it is about")
     if not top_k:
         missing["top_k_accuracy"] = "top_k, such as top_k=(5,)"
     elif answers.ranked.height:
@@ -66,8 +104,11 @@ def choose(
     *,
     undetected: str,
     top_k: Sequence[int],
+    alone: bool = False,
 ) -> tuple[str, ...]:
     """List the metrics to measure, in the order in which the task declares them.
+
+    ``alone``: there are scores and no answers of the model's own.
 
     Raises
     ------
@@ -86,6 +127,7 @@ def choose(
         partners = {_ON_DETECTED[name] for name in wanted if name in _ON_DETECTED}
     else:
         wanted = {m.name for m in info.metrics} - set(_ON_DETECTED.values())
+        wanted -= set(_ALONE if alone else _WHEN_ASKED)
         partners = set(_ON_DETECTED.values())
     if undetected == "both":
         wanted |= partners

@@ -7,7 +7,7 @@ only where the answer is that class, so what was not said is checked before it i
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from isolux.tasks.classification.answers import Answers
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["Confidence", "ScoreOf", "read_confidence"]
+__all__ = ["Confidence", "ScoreOf", "outside_of_shares", "read_confidence"]
 
 ScoreOf = Literal["answer", "positive"]
 
@@ -56,10 +56,23 @@ def read_confidence(
 ) -> Confidence:
     """Derive confidence and the positive class's score, or say why they cannot be had.
 
+    What the area under the curve lacks, the other metrics of the positive class's score lack too.
+
     ``units`` has ``unit``, ``truth``, ``prediction`` and ``score`` (of the prediction). Where a
     score is not given for the positive class, and truth and answers know two classes only, it is
     one minus that of the other.
     """
+    found = _read(units, answers, positive, score_of)
+    if "roc_auc" in found.missing:
+        lacks = dict.fromkeys(("average_precision", "class_calibration_error"),
+                              found.missing["roc_auc"])  # fmt: skip
+        return replace(found, missing=lacks | found.missing)
+    return found
+
+
+def _read(
+    units: pl.DataFrame, answers: Answers, positive: str | None, score_of: ScoreOf | None
+) -> Confidence:
     _refuse(score_of, positive, several=answers.several)
     if not units["score"].is_not_null().any():
         lacks = "a score for each answer; the predictions have none"
@@ -111,7 +124,7 @@ def _area(units: pl.DataFrame, positive: str) -> float:
 
 def _of_answer(units: pl.DataFrame, answers: Answers, positive: str | None) -> Confidence:
     columns = units.select(confidence="score", positive_score=pl.lit(None, dtype=pl.Float64))
-    outside = _outside(answers.ranked["score"])
+    outside = outside_of_shares(answers.ranked["score"])
     missing = {"calibration_error": outside} if outside else {}
     if positive is None:
         return Confidence(columns, missing)
@@ -139,7 +152,7 @@ def _of_answer(units: pl.DataFrame, answers: Answers, positive: str | None) -> C
 
 
 def _of_positive(units: pl.DataFrame, positive: str) -> Confidence:
-    outside = _outside(units["score"])
+    outside = outside_of_shares(units["score"])
     two = _only_two(units, units["prediction"], positive)
     other = (1 - pl.col("score")) if two else pl.lit(None, dtype=pl.Float64)
     sure = pl.when(pl.col("prediction") == positive).then("score").otherwise(other)
@@ -171,7 +184,8 @@ def _only_two(units: pl.DataFrame, labels: pl.Series, positive: str) -> bool:
     return len(classes - {None}) == 2
 
 
-def _outside(scores: pl.Series) -> str | None:
+def outside_of_shares(scores: pl.Series) -> str | None:
+    """Say that scores are no shares from 0 to 1, and what they are; None where they are."""
     known = scores.drop_nulls().to_numpy()
     low, high = known.min(), known.max()
     if low >= -_ROUNDING and high <= 1 + _ROUNDING:

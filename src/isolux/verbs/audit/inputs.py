@@ -15,10 +15,13 @@ from isolux.io.ids import reduced
 from isolux.io.settings_files import read_label_map_file
 from isolux.predictions import (
     from_attributes,
+    holds_scores_alone,
     join,
     output_format,
     read_labels,
     read_outputs,
+    read_scores,
+    scores_from_attributes,
     with_own_image_ids,
 )
 from isolux.vocabulary import registry
@@ -48,6 +51,8 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
             expected="--prediction-column, --score-column, … instead of --prediction-option",
             found=", ".join(settings.prediction_option),
         )
+    if _scores_alone(settings):
+        return *_read_scores(settings, dataset), inputs
     common: dict[str, Any] = {
         "score": settings.score_column,
         "scale": settings.score_scale,
@@ -59,8 +64,9 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
         if settings.prediction_column is None:
             raise SpecError(
                 "there are no predictions to audit",
-                expected="--prediction-column COLUMN, or --predictions FILE",
-                found="neither",
+                expected="--prediction-column COLUMN (answers), --score-column COLUMN (scores"
+                " alone) or --predictions FILE",
+                found="none of them",
             )
         return from_attributes(dataset, settings.prediction_column, **common), (), inputs
     answers = read_labels(
@@ -73,6 +79,33 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
     answers = _of_who_stayed(answers, dataset, settings.id_from)
     joined, notes = join(dataset, answers, id_from=settings.id_from)
     return joined, notes, inputs
+
+
+def _scores_alone(settings: Predictions) -> bool:
+    """Tell whether there are scores and nothing that is known to hold answers."""
+    if settings.score_column is None or settings.prediction_column is not None:
+        return False
+    return settings.file is None or holds_scores_alone(settings.file, settings.format)
+
+
+def _read_scores(settings: Predictions, dataset: Dataset) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Read scores without answers, from their own file or the people's own table."""
+    column = str(settings.score_column)
+    if settings.detected_column is not None:
+        raise SpecError(
+            "scores alone say nothing of who was detected",
+            expected="--prediction-column beside --detected-column",
+            found=f"--score-column {column} alone",
+        )
+    scale, model = settings.score_scale, settings.model_name
+    if settings.file is None:
+        return scores_from_attributes(dataset, column, scale=scale, model=model), ()
+    scores = read_scores(
+        settings.file, column=column, id=settings.prediction_id, scale=scale, model=model,
+        form=settings.format,
+    )  # fmt: skip
+    return join(dataset, _of_who_stayed(scores, dataset, settings.id_from),
+                id_from=settings.id_from)  # fmt: skip
 
 
 def _of_who_stayed(answers: pl.DataFrame, dataset: Dataset, id_from: IdFrom) -> pl.DataFrame:

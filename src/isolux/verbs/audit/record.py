@@ -63,6 +63,7 @@ def record_of(
             m.name: {"title": m.title, "unit": m.unit, "direction": m.direction}
             for m in scores.info.metrics
         },
+        **({"chosen": dict(scores.chosen)} if scores.chosen else {}),
         "ids": "row numbers" if dataset.ids_are_rows else "declared",
         "evidence": sorted(scores.evidence),
         "inputs": dict(inputs),

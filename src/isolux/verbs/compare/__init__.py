@@ -7,7 +7,7 @@ which: exact if neither model is better for anybody.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from isolux.io.paths import as_path
 from isolux.io.record_paths import unrooted
 from isolux.people.withdrawal import read_withdrawn, runs_without
 from isolux.verbs.audit import Audit
-from isolux.verbs.compare.joining import same_people
+from isolux.verbs.compare.joining import judged_units, same_people
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import SpecError
@@ -186,7 +186,10 @@ def _names(first: Run, second: Run) -> tuple[str, str]:
 
 
 def _one_model(run: Run) -> str:
-    names = run.scores["model"].unique().to_list()
+    # Ranks alone (an area under the curve) leave no score of single units, but evidence of them.
+    tables = [run.scores, *(t for t in run.evidence.values() if "model" in t.columns)]
+    named = pl.concat([table["model"].cast(pl.String) for table in tables])
+    names = named.drop_nulls().unique().to_list()
     if len(names) != 1:
         raise SpecError(
             "a run to compare holds no single model",
@@ -222,6 +225,8 @@ def _together(first: Run, second: Run, names: tuple[str, str], units_b: pl.DataF
     if info is not None and info.predictions == "outputs":
         compared = set()  # pairs and false positives have no single person to be paired by
     clusters = a.select("unit_id", "cluster_id").unique("unit_id")
+    if first.scores.is_empty() and second.scores.is_empty():
+        clusters = _ranked_by_both(first, second, units_b, compared)
     for name in compared:
         ea = first.evidence[name].filter(pl.col("unit_id").is_in(shared.implode()))
         eb = _as_first(second.evidence[name], units_b)
@@ -239,6 +244,19 @@ def _together(first: Run, second: Run, names: tuple[str, str], units_b: pl.DataF
     return Scores(units, replace(info, metrics=kept), evidence, (told,) if left else ())
 
 
+def _ranked_by_both(
+    first: Run, second: Run, units_b: pl.DataFrame, names: Iterable[str]
+) -> pl.DataFrame:
+    """List those whom both models rank, where no metric is a mean of units: with the cluster."""
+    found = [pl.DataFrame(schema={"unit_id": pl.String, "cluster_id": pl.String})]
+    for name in names:
+        ranked = pl.col("reason").is_null()
+        a = first.evidence[name].filter(ranked)
+        b = _as_first(second.evidence[name].filter(ranked), units_b)
+        found.append(a.join(b, on="unit_id", how="semi").select("unit_id", "cluster_id"))
+    return pl.concat(found, how="vertical_relaxed").unique("unit_id", maintain_order=True)
+
+
 def _as_first(frame: pl.DataFrame, units_b: pl.DataFrame) -> pl.DataFrame:
     joined = frame.join(units_b, on="unit_id", how="inner", maintain_order="left")
     return joined.with_columns(unit_id=pl.col("as_first")).drop("as_first")
@@ -254,7 +272,7 @@ def _record(
     estimates: Any,
 ) -> dict[str, Any]:
     n = round(float(estimates.design.totals()[0, 0]))
-    alone = [run.scores["unit_id"].n_unique() - n for run in (first, second)]
+    alone = [len(judged_units(run)) - n for run in (first, second)]
     notes: list[str] = list(said)
     notes += [
         f"{count:,} people of {name} are not scored by both models and were left out."

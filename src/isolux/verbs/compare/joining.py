@@ -18,7 +18,7 @@ from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.spec.groups import crossed
 
-__all__ = ["SamePeople", "same_people"]
+__all__ = ["SamePeople", "judged_units", "same_people"]
 
 _NAMES = ("file", "filename", "path", "image", "uri", "image_id", "name")
 """Attributes that name a picture: compared by what follows the last slash."""
@@ -72,7 +72,7 @@ def same_people(
     units = _met(first, second, way)
     agreed = _agreement(first, second, units, spec, allowed)
     n = units.height
-    least = min(run.scores["unit_id"].n_unique() for run in (first, second))
+    least = min(len(judged_units(run)) for run in (first, second))
     notes = [f"People were joined by {_words(way)}: {n:,} are in both runs.", *agreed]
     if 2 * n < least:
         notes.append(Caution(f"Only {n:,} people are in both runs; the smaller has {least:,}."))
@@ -105,9 +105,15 @@ def _data_file(run: Run) -> str | None:
     return dict(run.record.get("inputs") or {}).get(path)
 
 
+def judged_units(run: Run) -> pl.Series:
+    """List those who have a score, or where there are only ranks, evidence of one."""
+    held = [t["unit_id"].drop_nulls() for t in run.evidence.values() if "unit_id" in t.columns]
+    tables = [run.scores["unit_id"]] if run.scores.height or not held else held
+    return pl.concat([ids.cast(pl.String) for ids in tables]).unique(maintain_order=True)
+
+
 def _met(first: Run, second: Run, way: IdFrom) -> pl.DataFrame:
-    ids_a = first.scores["unit_id"].unique(maintain_order=True)
-    ids_b = second.scores["unit_id"].unique(maintain_order=True)
+    ids_a, ids_b = judged_units(first), judged_units(second)
     a = pl.DataFrame({"as_first": ids_a, "key": reduced(ids_a, way)})
     b = pl.DataFrame({"unit_id": ids_b, "key": reduced(ids_b, way)})
     for side, ids in ((a, "as_first"), (b, "unit_id")):

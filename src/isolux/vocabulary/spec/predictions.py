@@ -22,7 +22,9 @@ class Predictions(Stage):
     )
     prediction_column: str | None = setting(None, "the column with the answer", often=True)
     score_column: str | None = setting(
-        None, "the column with the confidence (with --positive: in that class)"
+        None,
+        "the column with the confidence (with --positive: in that class); without answers, a score "
+        "on any scale",
     )
     score_scale: float = setting(1.0, "confidences run from 0 to this number", gt=0)
     detected_column: str | None = setting(

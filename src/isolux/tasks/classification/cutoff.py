@@ -1,0 +1,215 @@
+"""From scores to answers: the threshold from which a score is an answer, and on whom it is set."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.stats.statistic import FloatArray
+from isolux.stats.verification import threshold_at_far
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["Cutoff", "Rule", "read_cutoff", "set_on"]
+
+_FORM = "a number, fpr=SHARE, fnr=SHARE or best-accuracy"
+_ROUNDING = 1e-12
+"""A rate of .01 of 100 people is one of them, whatever .01 is in binary."""
+_BLOCK = 1 << 20
+
+Kind = Literal["value", "fpr", "fnr", "best-accuracy"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a threshold is found: a ``value`` as it is, a rate that may not be passed, or neither."""
+
+    kind: Kind
+    number: float = math.nan
+
+    @property
+    def words(self) -> str:
+        """Say what was asked for."""
+        return {
+            "value": "as given",
+            "fpr": f"false positive rate of at most {self.number:g}",
+            "fnr": f"false negative rate of at most {self.number:g}",
+            "best-accuracy": "best accuracy",
+        }[self.kind]
+
+    def found(self, scores: FloatArray, positive: npt.NDArray[np.bool_]) -> float:
+        """Find the threshold: a unit is given the positive class from it on.
+
+        Parameters
+        ----------
+        scores : [m] float
+            Finite; higher is more likely positive.
+        positive : [m] bool
+
+        Raises
+        ------
+        SpecError
+            Too few of a class to set a rate on.
+
+        Examples
+        --------
+        One of two negatives may pass, so what is above .3 is positive.
+
+        >>> scores, positive = np.array([0.9, 0.6, 0.3, 0.1]), np.array([True, False, False, True])
+        >>> Rule("fpr", 0.5).found(scores, positive) == np.nextafter(0.3, 1.0)
+        True
+        >>> Rule("best-accuracy").found(scores, positive)
+        0.9
+        """
+        if self.kind == "value":
+            return self.number
+        for kind, rows, of in (("fpr", ~positive, "not of"), ("fnr", positive, "of")):
+            needed = math.ceil((1.0 - _ROUNDING) / self.number) if self.kind == kind else 1
+            if int(rows.sum()) < needed:
+                raise SpecError(
+                    f"too few people {of} the positive class to set the threshold by",
+                    expected=f"{needed:,} or more with a score ({self.words})",
+                    found=f"{int(rows.sum()):,}",
+                    where="threshold",
+                )
+        if self.kind == "fpr":
+            return threshold_at_far(scores[~positive], self.number)
+        if self.kind == "fnr":
+            rising = np.sort(scores[positive])
+            return float(rising[int(np.floor(self.number * len(rising) * (1.0 + _ROUNDING)))])
+        return _most_accurate(scores, positive)
+
+
+def _most_accurate(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> float:
+    """Find the score from which most answers are right; of several, the highest."""
+    order = np.argsort(-scores, kind="stable")
+    falling = scores[order]
+    gain = np.cumsum(np.where(positive[order], 1, -1))
+    ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]), len(falling) - 1)
+    best = int(np.argmax(gain[ends]))
+    if gain[ends[best]] <= 0:  # best is to give the class to no one
+        return float(np.nextafter(falling[0], np.inf))
+    return float(falling[ends[best]])
+
+
+@dataclass(frozen=True, slots=True)
+class Cutoff:
+    """The rule, and the units that it is applied to: ``[n]`` of the dataset, or None for all."""
+
+    rule: Rule
+    on: npt.NDArray[np.bool_] | None = None
+    where: str = ""
+
+
+def read_cutoff(
+    threshold: float | str | None,
+    threshold_on: float | str | None,
+    dataset: Dataset,
+    instances: pl.DataFrame,
+    seed: int,
+) -> Cutoff | None:
+    """Read the two settings; None where no threshold was asked for.
+
+    Raises
+    ------
+    SpecError, UnknownNameError
+        A rule or a split that cannot be used.
+    """
+    rule = _rule(threshold)
+    if rule is None or threshold_on is None:
+        if threshold_on is not None:
+            raise SpecError(
+                "threshold_on says on whom the threshold is set, and there is none to set",
+                expected=f"threshold: {_FORM}",
+                found=f"threshold_on={threshold_on!r} alone",
+            )
+        return None if rule is None else Cutoff(rule)
+    if rule.kind == "value":
+        raise SpecError(
+            "a threshold that is given is not set on anyone",
+            expected="threshold_on with fpr=SHARE, fnr=SHARE or best-accuracy",
+            found=f"threshold={rule.number:g} and threshold_on={threshold_on!r}",
+        )
+    on, words = _chosen(threshold_on, dataset, instances, seed)
+    if on.all() or not on.any():
+        raise SpecError(
+            "threshold_on must leave people on either side",
+            expected="some to set the threshold on, and others to audit",
+            found=f"{'everyone' if on.all() else 'no one'} to set it on ({words})",
+        )
+    return Cutoff(rule, on, words)
+
+
+def _rule(threshold: float | str | None) -> Rule | None:
+    if threshold is None:
+        return None
+    if isinstance(threshold, int | float) and not isinstance(threshold, bool):
+        if math.isfinite(threshold):
+            return Rule("value", float(threshold))
+    else:
+        name, equals, text = str(threshold).strip().partition("=")
+        name = name.strip().lower().replace("_", "-")
+        if name == "best-accuracy" and not equals:
+            return Rule("best-accuracy")
+        share = _number(text)
+        if name in ("fpr", "fnr") and 0.0 < share < 1.0:
+            return Rule("fpr" if name == "fpr" else "fnr", share)
+        if not equals and math.isfinite(_number(name)):
+            return Rule("value", _number(name))
+    raise SpecError(
+        "the threshold cannot be used", expected=_FORM, found=repr(threshold), where="threshold"
+    )
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _chosen(
+    threshold_on: float | str, dataset: Dataset, instances: pl.DataFrame, seed: int
+) -> tuple[npt.NDArray[np.bool_], str]:
+    """Tell who sets the threshold: a value of an attribute, or a random share of the clusters."""
+    share = _number(str(threshold_on))
+    if 0.0 < share < 1.0:
+        clusters = pl.coalesce("cluster_id", pl.col("unit_id"))
+        code = instances.select(clusters.rank("dense")).to_series().to_numpy().astype(np.int64) - 1
+        drawn = np.random.default_rng(seed).random(int(code.max(initial=0)) + 1) < share
+        return drawn[code], f"a random {100 * share:g} % (seed {seed})"
+    name, equals, value = str(threshold_on).partition("=")
+    name, value = name.strip(), value.strip()
+    if not equals or not name or not value:
+        raise SpecError(
+            "threshold_on cannot be used",
+            expected="ATTRIBUTE=VALUE, such as split=val, or a share such as 0.3",
+            found=repr(threshold_on),
+        )
+    rows = dataset.values_of(name)
+    known = rows["value"].drop_nulls().unique().sort().to_list()
+    if value not in known:
+        raise SpecError(
+            f"no one has {name}={value}",
+            expected="one of " + ", ".join(map(repr, known[:20])),
+            found=repr(value),
+            where="threshold_on",
+        )
+    held = dataset.instance_attributes().filter(attribute=name, value=value)["unit_id"]
+    return instances["unit_id"].is_in(held.unique().implode()).to_numpy(), f"{name}={value}"
+
+
+def set_on(
+    cutoff: Cutoff,
+    scores: FloatArray,
+    positive: npt.NDArray[np.bool_],
+    known: npt.NDArray[np.bool_],
+) -> float:
+    """Find one model's threshold among the units that have a score and a truth."""
+    rows = known if cutoff.on is None else known & cutoff.on
+    return cutoff.rule.found(scores[rows], positive[rows])

@@ -1,0 +1,288 @@
+"""Scores without answers: ranking, calibration, and answers made at a threshold."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.tasks import score
+from isolux.vocabulary.errors import SpecError, TableError
+from isolux.vocabulary.notes import Caution
+from tests.cli._run import isolux as run
+from tests.tasks._people import people, values
+
+TRUTH = people({"a": "yes", "b": "yes", "c": "no", "d": "no"}, target="t")
+LOGITS = {"a": 2.5, "b": -1.0, "c": 0.5, "d": -3.0}
+
+
+def scores_of(given, model="m"):
+    return pl.DataFrame(
+        {"model": model, "instance_id": list(given), "score": list(given.values())},
+        schema_overrides={"score": pl.Float64},
+    )
+
+
+def audit(given=LOGITS, truth=TRUTH, **options):
+    return score("classification", truth, scores_of(given), **({"target": "t"} | options))
+
+
+def evaluate(found, metric):
+    info = found.info.metric(metric)
+    evidence = found.evidence["classification"]
+    return float(info.statistic(evidence, np.ones(evidence.height)))
+
+
+def measured(found):
+    return {m.name for m in found.info.metrics}
+
+
+def test_a_score_and_a_truth_rank_people_on_any_scale():
+    found = audit()
+    assert measured(found) == {"roc_auc", "average_precision"}
+    assert found.units.is_empty()
+    # Positives 2.5, -1; negatives .5, -3: three of four pairs in order.
+    assert evaluate(found, "roc_auc") == 0.75
+    # Falling: yes, no, yes, no: precision 1 and 2/3.
+    assert evaluate(found, "average_precision") == pytest.approx(5 / 6)
+    assert "the scores run from -3 to 2.5" in " ".join(found.notes)
+    assert "they need a decision threshold" in " ".join(found.notes)
+    assert found.evidence["classification"]["correct"].null_count() == 4
+
+
+def test_probabilities_are_calibrated_against_the_class():
+    found = audit({"a": 0.9, "b": 0.9, "c": 0.9, "d": 0.1})
+    # .9 three times and true twice: |2 - 2.7|; .1 once and false: |0 - .1|; over four.
+    assert evaluate(found, "class_calibration_error") == pytest.approx(0.8 / 4)
+
+
+@pytest.mark.parametrize(
+    ("rule", "given"),
+    [
+        (0.0, "ac"),  # as given: 2.5 and .5 are 0 or more
+        ("2.5", "a"),  # from the threshold on
+        ("fpr=0.5", "ac"),  # one of two negatives may pass: the lowest such
+        ("fnr=0.5", "a"),  # one of two positives may be missed: the highest such
+        ("best-accuracy", "a"),  # 3 right from 2.5 on; also from -1 on, and the highest is taken
+    ],
+)
+def test_a_threshold_makes_answers_of_scores(rule, given):
+    found = audit(threshold=rule)
+    selected = values(found, "selection_rate", "yes")
+    assert {unit for unit, value in selected.items() if value} == set(given) | (
+        {"b"} if rule == "fpr=0.5" else set()
+    )
+    assert "accuracy" in measured(found)
+    assert found.chosen["threshold"]["value"]["m"] <= min(LOGITS[unit] for unit in given)
+
+
+def test_rates_meet_what_was_asked_for_of_large_data():
+    draw = np.random.default_rng(0)
+    truth = draw.random(2000) < 0.4
+    logits = np.round(draw.normal(np.where(truth, 1.0, -1.0)), 2)  # with ties
+    crowd = people({str(i): "yes" if t else "no" for i, t in enumerate(truth)}, target="t")
+    for rule, rate, asked in (
+        ("fpr=0.05", "false_positive_rate", 0.05),
+        ("fnr=0.05", "false_negative_rate", 0.05),
+    ):
+        found = audit({str(i): x for i, x in enumerate(logits)}, crowd, threshold=rule)
+        mean = found.units.filter(metric=rate)["value"].mean()
+        assert asked - 0.01 < mean <= asked
+    best = audit({str(i): x for i, x in enumerate(logits)}, crowd, threshold="best-accuracy")
+    most = max(((logits >= at) == truth).mean() for at in [*logits, 99.0])
+    assert best.units.filter(metric="accuracy")["value"].mean() == pytest.approx(most)
+
+
+def test_a_threshold_set_on_those_who_are_judged_is_said_first():
+    told = audit(threshold="best-accuracy").notes
+    assert isinstance(told[0], Caution)
+    assert "was chosen on the same people that it is judged on" in told[0]
+    given = audit(threshold=0.5).notes
+    assert not any(isinstance(note, Caution) for note in given)
+    assert "(the threshold as given)" in given[0]
+
+
+def test_a_split_sets_the_threshold_and_is_not_judged():
+    attributes = pl.concat(
+        [
+            TRUTH.attributes,
+            TRUTH.attributes.with_columns(
+                attribute=pl.lit("split"), value=pl.Series(["val", "test", "val", "test"])
+            ),
+        ]
+    )
+    split = replace(TRUTH, attributes=attributes)
+    found = audit(truth=split, threshold="best-accuracy", threshold_on="split=val")
+    # Of a (yes, 2.5) and c (no, .5): 2.5. Then b (yes, -1) is missed and d (no, -3) is right.
+    assert values(found, "accuracy") == {"b": 0.0, "d": 1.0}
+    assert found.chosen["threshold"] | {"metrics": []} == {
+        "rule": "best-accuracy", "rate": None, "chosen_on": "split=val", "n_chosen_on": 2,
+        "smaller": "other", "words": "at a score of 2.5", "value": {"m": 2.5}, "metrics": [],
+    }  # fmt: skip
+    assert "2 people who are not judged" in found.notes[0]
+    with pytest.raises(SpecError, match="no one has split=train"):
+        audit(truth=split, threshold="best-accuracy", threshold_on="split=train")
+
+
+def test_a_share_is_drawn_by_clusters():
+    draw = np.random.default_rng(1)
+    ids = [str(i) for i in range(400)]
+    crowd = people({i: draw.choice(["yes", "no"]) for i in ids}, target="t")
+    household = pl.Series([str(i // 4) for i in range(400)])
+    crowd = replace(crowd, instances=crowd.instances.with_columns(cluster_id=household))
+    given = {i: float(draw.normal()) for i in ids}
+    found = audit(given, crowd, threshold="best-accuracy", threshold_on=0.3)
+    left = found.evidence["classification"].group_by("cluster_id").len()
+    assert left["len"].unique().to_list() == [4]
+    assert 240 < found.evidence["classification"].height < 320
+    again = audit(given, crowd, threshold="best-accuracy", threshold_on="0.3", seed=1)
+    assert not again.evidence["classification"].equals(found.evidence["classification"])
+
+
+def test_distances_are_turned_and_thresholds_stay_distances():
+    near = {unit: -x for unit, x in LOGITS.items()}
+    found = audit(near, smaller="positive", threshold=-1.0)
+    assert evaluate(found, "roc_auc") == 0.75
+    assert values(found, "selection_rate", "yes") == {"a": 1.0, "b": 0.0, "c": 0.0, "d": 0.0}
+    assert "Scores of at most -1 are answers 'yes'" in found.notes[0]
+
+
+def test_scores_that_fall_with_the_class_are_said_first():
+    draw = np.random.default_rng(2)
+    truth = draw.random(200) < 0.5
+    crowd = people({str(i): "yes" if t else "no" for i, t in enumerate(truth)}, target="t")
+    far = {str(i): float(x) for i, x in enumerate(draw.normal(np.where(truth, -1.0, 1.0)))}
+    notes = audit(far, crowd).notes
+    assert any(isinstance(n, Caution) and "--smaller positive" in n for n in notes)
+    assert not any(isinstance(n, Caution) for n in audit(far, crowd, smaller="positive").notes)
+    blind = {str(i): float(x) for i, x in enumerate(draw.normal(size=200))}
+    assert any("no better than chance" in n for n in audit(blind, crowd).notes)
+
+
+def test_other_classes_are_one_class():
+    three = people({"a": "x", "b": ["y", "x"], "c": "z", "d": None}, target="t")
+    found = audit(truth=three, positive="x", threshold=0.0)
+    assert values(found, "accuracy") == {"a": 1.0, "b": 0.0, "c": 0.0, "d": "unknown truth"}
+    assert "all others are 'not x'" in " ".join(found.notes)
+    with pytest.raises(SpecError, match="nothing says which class the scores are of"):
+        audit(truth=three)
+
+
+def test_people_without_a_score_count_in_nothing():
+    crowd = people({str(i): "yes" if i % 2 else "no" for i in range(40)}, target="t")
+    given = {str(i): None if i < 20 else float(i) for i in range(40)}
+    found = audit(given, crowd, threshold=30.0)
+    assert found.units.filter(metric="accuracy")["value"].null_count() == 20
+    assert any(isinstance(n, Caution) and "20 of 40 people have no score" in n for n in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"threshold": "best"}, "the threshold cannot be used"),
+        ({"threshold": "fpr=1.5"}, "expected: a number, fpr=SHARE, fnr=SHARE or best-accuracy"),
+        ({"threshold": float("nan")}, "the threshold cannot be used"),
+        ({"threshold": "fpr=0.1"}, "too few people not of the positive class"),
+        ({"threshold_on": 0.3}, "there is none to set"),
+        ({"threshold": 1.0, "threshold_on": 0.3}, "is not set on anyone"),
+        ({"threshold": "best-accuracy", "threshold_on": "half"}, "ATTRIBUTE=VALUE"),
+        ({"top_k": (2,)}, "top_k is about a model's answers"),
+        ({"one_vs_rest": True}, "one_vs_rest is about a model's answers"),
+        ({"metrics": ("accuracy",)}, "a decision threshold"),
+        ({"positive": "maybe"}, "the positive class 'maybe' is true of no one"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(options, match):
+    with pytest.raises(SpecError, match=match):
+        audit(**options)
+
+
+def test_two_scores_of_one_person_are_refused():
+    both = pl.concat([scores_of(LOGITS), scores_of({"a": 1.0})])
+    with pytest.raises(TableError, match="a person has several scores"):
+        score("classification", TRUTH, both, target="t")
+
+
+def write(path, n=600):
+    draw = np.random.default_rng(3)
+    truth = draw.random(n) < 0.4
+    logits = draw.normal(np.where(truth, 1.5, -1.5))
+    frame = pl.DataFrame(
+        {
+            "id": [f"p{i}" for i in range(n)],
+            "race": draw.choice(["A", "B"], n),
+            "label": truth.astype(int),
+            "logit": logits,
+            "percent": 100 / (1 + np.exp(-logits)),
+            "split": draw.choice(["val", "test"], n),
+        }
+    )
+    frame.write_csv(path / "people.csv")
+    frame.select("id", "logit").write_csv(path / "net.csv")
+    return frame
+
+
+def test_by_the_command_line_a_score_column_is_enough(monkeypatch, capsys, tmp_path):
+    write(tmp_path)
+    given = ("audit", f"table:{tmp_path / 'people.csv'}", "--target", "label", "--by", "race",
+             "--replicates", 100, "--out", tmp_path / "run", "--overwrite")  # fmt: skip
+    done = run(monkeypatch, capsys, *given, "--score-column", "logit")
+    assert done.code == 0, done.err
+    assert "area under the ROC curve" in done.out
+    done = run(monkeypatch, capsys, *given, "--score-column", "logit", "--threshold", "fpr=0.05")
+    assert done.out.startswith("WARNING: Scores of at least")
+    record = json.loads((tmp_path / "run" / "audit.json").read_text(encoding="utf-8"))
+    assert record["chosen"]["threshold"]["rule"] == "fpr"
+    at = record["chosen"]["threshold"]["words"]
+    assert f"rate of 1 {at}" in done.out
+    done = run(monkeypatch, capsys, *given, "--score-column", "percent")
+    assert "say --score-scale 100" in done.out
+    done = run(monkeypatch, capsys, *given, "--score-column", "percent", "--score-scale", 100)
+    assert "alibration error of the positive class" in done.out
+    done = run(monkeypatch, capsys, *given, "--prediction-column", "label", "--threshold", 0.5)
+    assert done.code == 2
+    assert "leave out --prediction-column" in done.plain
+
+
+def test_scores_may_stand_in_a_file_of_their_own(monkeypatch, capsys, tmp_path):
+    write(tmp_path)
+    done = run(
+        monkeypatch, capsys, "audit", f"table:{tmp_path / 'people.csv'}", "--target", "label",
+        "--by", "race", "--predictions", tmp_path / "net.csv", "--score-column", "logit",
+        "--replicates", 100, "--threshold", 0, "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    record = json.loads((tmp_path / "run" / "audit.json").read_text(encoding="utf-8"))
+    assert record["model"] == "net"
+    assert record["chosen"]["threshold"]["value"] == {"net": 0.0}
+    assert {"roc_auc", "accuracy"} <= set(record["metrics"])
+
+
+def test_two_models_that_only_rank_are_compared(monkeypatch, capsys, tmp_path):
+    frame = write(tmp_path)
+    noisy = frame["logit"] + np.random.default_rng(4).normal(0, 3, frame.height)
+    frame.with_columns(noisy=noisy).write_csv(tmp_path / "people.csv")
+    for column in ("logit", "noisy"):
+        done = run(
+            monkeypatch, capsys, "audit", f"table:{tmp_path / 'people.csv'}", "--target", "label",
+            "--by", "race", "--score-column", column, "--replicates", 100,
+            "--out", tmp_path / column,
+        )  # fmt: skip
+        assert done.code == 0, done.err
+    done = run(
+        monkeypatch, capsys, "compare", tmp_path / "logit", tmp_path / "noisy",
+        "--out", tmp_path / "change",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    changes = pl.read_parquet(tmp_path / "change" / "disparities.parquet")
+    everyone = changes.filter(kind="model_difference", metric="roc_auc", group_a="everyone")
+    areas = [
+        pl.read_parquet(tmp_path / c / "group_metrics.parquet").filter(
+            metric="roc_auc", group="everyone"
+        )["value"][0]
+        for c in ("noisy", "logit")
+    ]
+    assert everyone["value"][0] == pytest.approx(areas[0] - areas[1])
