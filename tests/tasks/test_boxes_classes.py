@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -16,6 +17,7 @@ from isolux import audit, derive
 from isolux.datasets import load
 from isolux.predictions import read_outputs
 from isolux.tasks.detection import score
+from isolux.vocabulary.tables import ATTRIBUTES
 from tests._shared import shared_data
 from tests.cli._run import isolux
 from tests.geometry._coco import evaluated
@@ -98,6 +100,9 @@ def test_any_case_as_pycocotools_has_it(case):
     classes, labels = ({row["label"] for row in rows} for rows in (case.truths, case.detections))
     assume(classes & labels and len(classes | labels) > 1)
     dataset, found = of_case(case)
+    group = {"unit_kind": "instance", "attribute": "group", "value": "X"}
+    rows = [{**group, "unit_id": name} for name in dataset.instances["instance_id"]]
+    dataset = replace(dataset, attributes=pl.DataFrame(rows, schema=ATTRIBUTES.schema))
     run = evaluated(case, limits=[100])
     scores = score(dataset, found, metrics=[AP, AR])
     for name, part in ((AP, "precision"), (AR, "recall")):
