@@ -77,10 +77,9 @@ def test_boxes_become_instances(path):
     assert rows["frame_index"].to_list() == [None, None, None, 4, 4]
 
 
-def test_the_last_pixel_may_belong_to_the_box(path):
-    rows = load(path, pixel_inclusive=True).instances
-    assert rows.select("box_x", "box_w", "box_h").rows()[:2] == [(1.0, 31.0, 41.0), (5.0, 1.0, 5.0)]
-    assert load(path).instances["box_w"][1] == 0.0
+def test_boxes_end_at_their_edge(path):
+    rows = load(path).instances
+    assert rows.select("box_x", "box_w", "box_h").rows()[:2] == [(1.0, 30.0, 40.0), (5.0, 0.0, 4.0)]
 
 
 def test_old_names_become_todays(path):

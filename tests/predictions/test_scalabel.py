@@ -46,11 +46,6 @@ def test_boxes(tmp_path):
     assert read(tmp_path, {"frames": frames, "config": {}}).rows() == rows
 
 
-def test_the_last_pixel_may_be_inside(tmp_path):
-    found = read(tmp_path, [FRAME], pixel_inclusive=True)
-    assert found.select("box_x", "box_y", "box_w", "box_h").row(0) == (4.0, 5.0, 21.0, 31.0)
-
-
 def test_bdd100ks_names_of_today(tmp_path):
     frames = [FRAME | {"labels": [LABEL | {"category": c} for c in ("bike", "person", "car")]}]
     assert read(tmp_path, frames)["label"].to_list() == ["bike", "person", "car"]

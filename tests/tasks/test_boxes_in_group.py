@@ -164,7 +164,9 @@ def test_n_is_drawn_anew_on_every_replicate():
     rows += [(f"{i:02}", ELSE, float(rng.random())) for i in range(24)]
     scores = detection.score(dataset, boxes(*rows), metrics=["normalised_average_precision"])
     units = scores.judged_units().with_columns(unit=pl.int_range(pl.len()))
-    units = units.with_columns(cluster="unit")
+    units = units.with_columns(
+        cluster="unit", cluster_id=pl.col("unit_id").str.slice(1).str.zfill(2)
+    )
     seen = detection_rows(scores.evidence["detections"], units)
     number = units["unit_id"].str.slice(1).cast(pl.Int64).to_numpy()
     groups = [number < 6, number >= 6]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import polars as pl
 import pytest
@@ -116,6 +118,17 @@ def test_the_convention_of_the_last_pixel():
     for inclusive in (False, True):
         scores = score(people, found, pixel_inclusive=inclusive, **low)
         assert values(scores, "recall_at_iou", 0.45) == {"a": float(inclusive)}
+
+
+def test_counting_the_last_pixel_is_adding_one_to_every_side_of_every_box():
+    # Files of Scalabel had a setting of their own that widened boxes as they were read.
+    low = {"iou_thresholds": (0.45,)}
+    people, found = pictures({"a": ("1", TEN, {})}), boxes(("1", cut(4), 0.9))
+    sides = [pl.col("box_w") + 1, pl.col("box_h") + 1]
+    wider = dataclasses.replace(people, instances=people.instances.with_columns(sides))
+    told = score(people, found, pixel_inclusive=True, **low).units
+    assert told.equals(score(wider, found.with_columns(sides), **low).units)
+    assert not told.equals(score(people, found, **low).units)
 
 
 def test_labels_that_mean_a_person_are_named():

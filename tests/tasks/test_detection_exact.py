@@ -122,6 +122,7 @@ def precision_of(case, weights):
     with_people = people["image_id"].unique().sort()
     units = people.select(
         "unit_id",
+        cluster_id="image_id",
         unit=pl.int_range(pl.len()),
         cluster=pl.col("image_id").rank("dense").cast(pl.Int64) - 1,
     )

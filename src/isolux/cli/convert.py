@@ -19,7 +19,6 @@ def convert(
     model: str | None = None,
     kind: Literal["boxes", "masks", "keypoints"] | None = None,
     categories: str | None = None,
-    pixel_inclusive: bool | None = None,
     ids: str | None = None,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     column: str | None = None,
@@ -43,8 +42,6 @@ def convert(
         Of detections: what they are.
     categories : str, optional
         COCO annotations that name the categories.
-    pixel_inclusive : bool, optional
-        Scalabel's x2, y2 are the last pixel of the box.
     ids : str, optional
         Of a NumPy array of embeddings: the file of their ids.
     id : str, optional
@@ -67,7 +64,6 @@ def convert(
         {
             "kind": kind,
             "categories": categories,
-            "pixel_inclusive": pixel_inclusive,
             "ids": ids,
             "id": id,
             "column": column,

@@ -30,6 +30,7 @@ INFO = DerivedInfo(
     ),
     assumptions=("Pixels of the pictures as annotated: a resized dataset has other sizes.",),
     attributes=(
+        ("size", "box_size, by COCO's own word."),
         ("box_size", "small (below 32², square pixels), medium (below 96²) or large, as COCO."),
         ("box_area", "square pixels of the mask where the dataset gives them, else of the box."),
         ("box_height", "height of the box, pixels."),
@@ -51,8 +52,9 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        Table ``attributes``: ``box_size``, ``box_area``, ``box_height``, ``box_share``,
-        ``aspect_ratio`` of each instance; null where there is no box, and of a ratio to nothing.
+        Table ``attributes``: ``size``, ``box_size``, ``box_area``, ``box_height``,
+        ``box_share``, ``aspect_ratio`` of each instance; null where there is no box, and of a ratio
+        to nothing.
 
     Raises
     ------
@@ -69,7 +71,8 @@ def derive(dataset: Dataset) -> pl.DataFrame:
     ...                             "box_y": [0.0], "box_w": [20.0], "box_h": [50.0]}),
     ... )
     >>> derive(one).select("attribute", "value").rows()
-    [('box_size', 'small'), ('box_area', '1000'), ('box_height', '50'), ('aspect_ratio', '0.4')]
+    [('size', 'small'), ('box_size', 'small'),
+     ('box_area', '1000'), ('box_height', '50'), ('aspect_ratio', '0.4')]
     """
     people = people_with(dataset, BOX, "size")
     own = pl.col("box_w") * pl.col("box_h")
@@ -84,6 +87,7 @@ def derive(dataset: Dataset) -> pl.DataFrame:
         .then(pl.lit("large"))
     )
     parts = [
+        rows_of(people, "size", value=size, number=None),
         rows_of(people, "box_size", value=size, number=None),
         rows_of(people, "box_area", number=pl.col("_area")),
         rows_of(people, "box_height", number=pl.col("box_h")),

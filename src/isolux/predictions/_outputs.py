@@ -44,7 +44,7 @@ def read_outputs(
         The model's name; not given: as the format has it, else the file's name.
     **options
         What the format's own ``read`` takes: ``kind`` and ``categories`` of COCO results,
-        ``pixel_inclusive`` of Scalabel, ``column`` and ``score`` of labels, ….
+        ``column`` and ``score`` of labels, ….
 
     Returns
     -------

@@ -32,7 +32,7 @@ def score(
     metrics: Sequence[str] = (),
     person_label: str | Sequence[str] | None = None,
     person_class: str | Sequence[str] | None = None,
-    by_class: bool = False,
+    by_class: bool | None = None,
     iou_thresholds: Sequence[float] = (0.5, 0.75),
     score_threshold: float | Sequence[float] | None = None,
     score_iou: float = 0.5,
@@ -59,16 +59,20 @@ def score(
         An image without any: everyone there was missed.
     metrics : sequence of str
         What to measure. None: ``average_recall`` and ``recall_at_iou``, and what ``top_k`` and
-        ``score_threshold`` ask for.
+        ``score_threshold`` ask for; class by class by default, ``average_recall``, COCO's AP, AP50
+        and AP75, and ``average_recall_over_classes``, which is COCO's AR.
     person_label : str or sequence of str, optional
         The labels of predictions that mean a person (``"person"``; of COCO results read without
-        their categories ``"1"``); others are left out. Must be named where there are several.
+        their categories ``"1"``); others are left out. Must be named where there are several and
+        none is a class of the dataset.
     person_class : str or sequence of str, optional
         Only instances of these classes are judged and take part (a COCO file's ``"person"``).
-    by_class : bool
+    by_class : bool, optional
         Class by class: a box only finds who is of its label; ``max_detections`` counts within a
-        class; scores carry the class as ``label``. The mean over classes of a class's average
-        recall is COCO's AR (with ``max_detections=100``: AR100).
+        class; each class is told too, as ``label``. False: any box may find anyone. Default:
+        class by class where predictions are of several of the dataset's classes and no
+        ``person_label`` is named; then means over classes alone are told, COCO's AP and AR (100
+        detections where ``max_detections`` is not given), and each class by ``--by category``.
     iou_thresholds : sequence of float
         Of ``recall_at_iou``, in column ``threshold``: AR@.50 and AR@.75 where not said.
     score_threshold : float or sequence of float, optional
@@ -99,7 +103,9 @@ def score(
         What the four numbers of a predicted box are: left, top, width, height; two corners; the
         centre and the sides; ``y`` first; with ``n`` as shares of the picture's sides.
     pixel_inclusive : bool
-        The +1 convention of WIDER FACE's evaluation.
+        Boxes end with their last pixel, which is inside: overlaps count one more pixel each way,
+        of people and of predictions alike, as the evaluations of WIDER FACE and Scalabel
+        (BDD100K) do. The one place to say so: files are read as they stand.
     model : str, optional
         What to call the model if there is not one prediction to say so.
 

@@ -66,6 +66,8 @@ class Dataset:
         file.
     clusters : Clusters or None
         What ``cluster`` of ``datasets.load`` may name; None once that is chosen.
+    categories : mapping of str to str
+        The numbers by which files of results name classes, and the classes.
     """
 
     name: str
@@ -79,6 +81,7 @@ class Dataset:
     root: str | None = None
     ids_are_rows: bool = False
     clusters: Clusters | None = None
+    categories: Mapping[str, str] = field(default_factory=dict)
 
     def values_of(self, attribute: str) -> pl.DataFrame:
         """Return the rows of one attribute, or raise UnknownNameError naming those there are."""

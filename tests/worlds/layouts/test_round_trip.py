@@ -50,7 +50,7 @@ def world(written):
 @pytest.fixture(scope="module")
 def dataset(layout, written):
     inner = {"coco": "annotations/person_keypoints_val2017.json"}.get(layout, "")
-    options = {"bdd100k": {"pixel_inclusive": True}, "fhibe": {"segments": True}}.get(layout, {})
+    options = {"fhibe": {"segments": True}}.get(layout, {})
     return load(layout, str(written[0] / inner), **options)
 
 

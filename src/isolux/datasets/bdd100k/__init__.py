@@ -97,6 +97,7 @@ INFO = DatasetInfo(
     assumptions=(
         "videos are independent of one another, frames of one video are not",
         "everyone in a frame is annotated, or covered by a crowd box",
+        "a box is x2 − x1 pixels wide; --pixel-inclusive counts the last pixel too",
     ),
 )
 
@@ -105,7 +106,6 @@ def load(
     path: str | Path,
     *,
     others: Literal["ignore", "map"] = "ignore",
-    pixel_inclusive: bool = False,
     info: str | Path | None = None,
     districts: str | Path | None = None,
     incomes: str | Path | None = None,
@@ -126,10 +126,6 @@ def load(
     others : {"ignore", "map"}
         What becomes of ``other person``, ``other vehicle`` and ``trailer``: neither found nor
         missed, or a pedestrian, a car, a truck.
-    pixel_inclusive : bool
-        Whether ``x2`` and ``y2`` are the last pixel of the box, as Scalabel has it: the width is
-        then x2 − x1 + 1 (and overlaps must not add it again). Not given: they are the box's
-        edge, the width is x2 − x1.
     info : str or Path, optional
         The folder of the videos' own files, ``info/100k/val``, which say where they were taken.
     districts : str or Path, optional
@@ -163,8 +159,8 @@ def load(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder) / "det_val.json"
     ...     _ = file.write_text('[{"name": "a.jpg", "labels": [' + box + "]}]")
-    ...     load(file, pixel_inclusive=True).instances.select("classes", "box_w").row(0)
-    (['pedestrian'], 31.0)
+    ...     load(file).instances.select("classes", "box_w").row(0)
+    (['pedestrian'], 30.0)
     """
     if others not in ("ignore", "map"):
         raise SpecError(
@@ -179,7 +175,7 @@ def load(
     data = read_file(file)
     read = read_scalabel(data, where)
     frames = _frames(read.frames, where)
-    boxes = _boxes(read, frames, others, pixel_inclusive=pixel_inclusive, where=where)
+    boxes = _boxes(read, frames, others, where)
     instances = check(_instances(boxes), INSTANCES, where=where)
     said = PlaceOptions(info, districts, incomes, district_key, income_column)
     placed = districts_of_videos(frames["video_id"], said)
@@ -234,9 +230,7 @@ def _frames(frames: pl.DataFrame, where: str) -> pl.DataFrame:
     return named
 
 
-def _boxes(
-    read: ScalabelTables, frames: pl.DataFrame, others: str, *, pixel_inclusive: bool, where: str
-) -> pl.DataFrame:
+def _boxes(read: ScalabelTables, frames: pl.DataFrame, others: str, where: str) -> pl.DataFrame:
     renamed = read.boxes.join(
         frames.select("frame", "image_id", "video_id", "frame_index"),
         on="frame",
@@ -254,12 +248,11 @@ def _boxes(
     )
     if others == "map":
         renamed = renamed.with_columns(pl.col("category").replace(OTHERS))
-    plus = 1.0 if pixel_inclusive else 0.0
     placed = renamed.with_columns(
         box_x=pl.col("x1"),
         box_y=pl.col("y1"),
-        box_w=pl.col("x2") - pl.col("x1") + plus,
-        box_h=pl.col("y2") - pl.col("y1") + plus,
+        box_w=pl.col("x2") - pl.col("x1"),
+        box_h=pl.col("y2") - pl.col("y1"),
         is_crowd=pl.col("crowd").fill_null(value=False),
     )
     swapped = (placed["x2"] < placed["x1"]) | (placed["y2"] < placed["y1"])

@@ -129,6 +129,7 @@ def load(
         images=images,
         inputs={where: sha256_bytes(data)},
         notes=(*box_notes(instances, images), *notes),
+        categories=dict(tables.categories.select("id", "name").rows()),
     )
     names = {"image": "image_id", "row": None}
     return clustered_as(dataset, default="image", names=names)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Judged", "RankedRows", "judge"]
 
+SIZES = ("small", "medium", "large")
+"""Ends of the names of evidence that is of people of one of COCO's sizes."""
 _KEY = ["model", "task", "metric", "label", "threshold"]
 MeasureParts = tuple[
     str, str, str, str | None, float | None, Metric, Columns | None, tuple[int, int] | None
@@ -94,7 +96,7 @@ class _Builder:
 def judge(scores: Scores) -> Judged:
     """Lay out the columns of every metric, units and clusters numbered from 0."""
     units = _units(scores)
-    layout = _Layout(units)
+    layout = _Layout(units, scores.evidence)
     numbered = units.select("unit_id", "unit")
     rows = scores.units.join(numbered, on="unit_id", how="left", maintain_order="left")
     for parts, count in _means(rows, scores.info, layout.builder):
@@ -108,8 +110,9 @@ def judge(scores: Scores) -> Judged:
 class _Layout:
     """Measures as they are laid out one by one, each kind of statistic in its own way."""
 
-    def __init__(self, units: pl.DataFrame) -> None:
+    def __init__(self, units: pl.DataFrame, evidence: Mapping[str, pl.DataFrame]) -> None:
         self.units = units
+        self.evidence = evidence
         self.builder = _Builder(units.height)
         self.measures: list[MeasureParts] = []
         self.counts: list[int] = []
@@ -146,13 +149,32 @@ class _Layout:
         evidence: pl.DataFrame,
     ) -> None:
         """Lay out the mean over classes and, where boxes were judged by class, each of them."""
-        seen = _drawn(self.drawn, (model, str(info.evidence)), evidence, self.units)
-        classes = [(k, name) for k, name in enumerate(seen.labels) if name]
+        seen = self._drawn((model, str(info.evidence)), evidence)
+        told = isinstance(seen, OverlapRows) or seen.apart
+        classes = [(k, name) for k, name in enumerate(seen.labels) if name and told]
         for k, name in ((None, None), *classes):
             whole = slice(None) if k is None else seen.person_class == k
             self._count(seen.person_unit[whole])
             self.detected[len(self.measures)] = statistic, seen, k
             self.measures.append((model, task, info.name, name, None, info, None, None))
+
+    def _drawn(self, key: tuple[str, str], evidence: pl.DataFrame) -> DetectionRows | OverlapRows:
+        """Rank a model's detections once, for all metrics that read them."""
+        if key not in self.drawn:
+            seen = detection_rows(evidence, self.units)
+            if isinstance(seen, DetectionRows) and not seen.apart:
+                seen = replace(seen, sizes=tuple(self._sizes(*key)))
+            self.drawn[key] = seen
+        return self.drawn[key]
+
+    def _sizes(self, model: str, name: str) -> Iterator[DetectionRows]:
+        """Rank the detections matched to people of one size, where there are such tables."""
+        names = [f"{name}_{size}" for size in SIZES]
+        tables = [self.evidence[one] for one in names if one in self.evidence]
+        for table in tables if len(tables) == len(names) else ():
+            seen = detection_rows(table.filter(pl.col("model") == model), self.units)
+            if isinstance(seen, DetectionRows):
+                yield seen
 
     def _count(self, held: IntArray) -> None:
         self.counts.append(self.builder.add(held, np.ones((len(held), 1))))
@@ -204,18 +226,6 @@ def _means(
         )  # fmt: skip
 
 
-def _drawn(
-    drawn: dict[tuple[str, str], DetectionRows | OverlapRows],
-    key: tuple[str, str],
-    evidence: pl.DataFrame,
-    units: pl.DataFrame,
-) -> DetectionRows | OverlapRows:
-    """Rank a model's detections once, for all metrics that read them."""
-    if key not in drawn:
-        drawn[key] = detection_rows(evidence, units)
-    return drawn[key]
-
-
 def _text(value: object) -> str | None:
     return None if value is None else str(value)
 
@@ -257,5 +267,7 @@ def _units(scores: Scores) -> pl.DataFrame:
     alone = pl.format("unit\x1f{}", "unit_id")
     known = pl.format("cluster\x1f{}", pl.col("cluster_id").list.first())
     name = pl.coalesce(known, alone)
-    named = units.with_columns(cluster=name.rank("dense").cast(pl.Int64) - 1)
+    named = units.with_columns(
+        cluster_id=pl.col("cluster_id").list.first(), cluster=name.rank("dense").cast(pl.Int64) - 1
+    )
     return named.with_row_index("unit")

@@ -31,7 +31,9 @@ class DetectionRows:
     ``unit [n]`` is -1 for a wrong detection; ``image [n]`` and ``person_image [m]`` are numbers of
     images; ``n_clusters`` counts those of images without people too. ``labels [K]`` names the
     ranking's classes, of which there is one without a name where boxes are not judged by class.
-    ``common`` is N of normalised precision where it was given.
+    ``common`` is N of normalised precision where it was given; ``apart``: each class is a measure
+    of its own, beside their mean. ``sizes``: the same detections, matched to the people of one of
+    COCO's sizes alone.
     """
 
     ranking: Ranking
@@ -43,6 +45,8 @@ class DetectionRows:
     n_clusters: int
     labels: tuple[str, ...] = ("",)
     common: float | None = None
+    apart: bool = True
+    sizes: tuple[DetectionRows, ...] = ()
 
     @property
     def person_class(self) -> IntArray:
@@ -50,12 +54,20 @@ class DetectionRows:
         return self.ranking.person_class
 
     def within(self, inside: npt.NDArray[np.bool_] | None) -> Ranking:
-        """Rank what counts for the people ``inside [n_units]``; None: for everyone."""
+        """Rank what counts for the people ``inside [n_units]``; None: for everyone.
+
+        A false alarm has a class and a size of its own: where the group is one of COCO's sizes, or
+        whole classes, the ranking is COCO's for these, over all images.
+        """
         if inside is None:
             return self.ranking
         people = inside[self.person_unit]
+        sized = self._of_size(inside, people)
+        if sized is not None:
+            return sized
         looked_at = np.zeros(self.n_images, dtype=np.bool_)
         looked_at[self.person_image[people]] = True
+        looked_at |= self._whole_classes(people)
         # unit -1 reads the last entry, which the second choice never takes
         counts = np.where(self.unit < 0, looked_at[self.image], inside[self.unit])
         rows, whole = np.flatnonzero(counts), self.ranking
@@ -67,6 +79,27 @@ class DetectionRows:
             whole.person_cluster[people],
             whole.person_class[people],
         )
+
+    def _whole_classes(self, people: npt.NDArray[np.bool_]) -> bool:
+        """Tell whether a group is some of several classes, each with all of its people."""
+        held = np.bincount(self.person_class, minlength=len(self.labels))
+        own = np.bincount(self.person_class[people], minlength=len(self.labels))
+        whole = (own == held) | (own == 0)
+        return bool(whole.all() and np.count_nonzero(held) > 1)
+
+    def _of_size(
+        self, inside: npt.NDArray[np.bool_], people: npt.NDArray[np.bool_]
+    ) -> Ranking | None:
+        """Return the ranking of a size if the group is its people, and no others."""
+        own = np.unique(self.person_unit[people])
+        units = [np.unique(one.person_unit) for one in self.sizes]
+        for k, one in enumerate(self.sizes):
+            others = np.concatenate([u for j, u in enumerate(units) if j != k])
+            beyond = units[k][~inside[units[k]]]
+            # COCO's ranges share their ends: who lies on one is of two sizes, and of one group.
+            if len(own) and np.isin(own, units[k]).all() and np.isin(beyond, others).all():
+                return one.ranking
+        return None
 
 
 Detected = dict[int, tuple[DetectionStatistic, DetectionRows | OverlapRows, int | None]]
@@ -83,7 +116,7 @@ def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows
         given ``common``; detections of equal score in the order in which they rank. Or table
         ``overlaps``.
     units : polars.DataFrame
-        ``unit_id, unit, cluster``, in the order of ``unit``.
+        ``unit_id, unit, cluster_id, cluster``, in the order of ``unit``.
     """
     if evidence.height and not (evidence["kind"] == "image").any():
         raise TableError(
@@ -100,7 +133,7 @@ def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows
     placed = numbered.join(
         units.select("unit_id", "unit", "cluster"), on="unit_id", how="left", maintain_order="left"
     )
-    placed, n_clusters = _with_clusters(placed, _count(units["cluster"]))
+    placed, n_clusters = _with_clusters(placed, units)
     if "overlap" in placed.columns:
         return overlap_rows(placed, labels, n_clusters)
     common = evidence["common"].drop_nulls().first() if "common" in evidence.columns else None
@@ -113,6 +146,7 @@ def detection_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> DetectionRows
         n_clusters,
         labels,
         None if common is None else float(common),  # type: ignore[arg-type]
+        "apart" not in evidence.columns or evidence["apart"].first() is not False,
     )
 
 
@@ -143,14 +177,14 @@ def _count(numbers: pl.Series) -> int:
     return int(numbers.to_numpy().max(initial=-1)) + 1
 
 
-def _with_clusters(placed: pl.DataFrame, n_clusters: int) -> tuple[pl.DataFrame, int]:
+def _with_clusters(placed: pl.DataFrame, units: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     """Find the cluster of what has no unit: a known cluster's, else one of its own.
 
-    New numbers go by images alone, so that every model's replicates have the same weights.
+    New numbers go by images without people alone, so that the replicates of every model, and of
+    people of one size, have the same weights.
     """
-    known = placed.drop_nulls(["cluster", "cluster_id"]).select(
-        "cluster_id", of_people=pl.col("cluster").cast(pl.Int64)
-    )
+    n_clusters = _count(units["cluster"])
+    known = units.select("cluster_id", of_people=pl.col("cluster").cast(pl.Int64)).drop_nulls()
     joined = placed.join(
         known.unique("cluster_id"), on="cluster_id", how="left", maintain_order="left"
     )

@@ -37,7 +37,10 @@ INFO = FormatInfo(
             url="https://www.bdd100k.com",
         ),
     ),
-    assumptions=("x1, y1, x2, y2 are pixels, left, upper, right and lower",),
+    assumptions=(
+        "x1, y1, x2, y2 are pixels, left, upper, right and lower",
+        "a box is x2 − x1 pixels wide; --pixel-inclusive counts the last pixel too",
+    ),
     suffixes=(".json", ".json.gz"),
 )
 
@@ -46,7 +49,6 @@ def read(
     path: str | Path,
     *,
     model: str | None = None,
-    pixel_inclusive: bool = False,
     categories: Categories = "as-named",
 ) -> pl.DataFrame:
     """Read detections.
@@ -57,10 +59,6 @@ def read(
         The JSON file, also gzipped.
     model : str, optional
         The model's name; not given: the file's.
-    pixel_inclusive : bool
-        Whether ``x2`` and ``y2`` are the last pixel of the box, as Scalabel's own evaluation has
-        it: the width is then x2 − x1 + 1. Not given: they are the box's edge, the width is
-        x2 − x1. The dataset must be loaded with the same choice.
     categories : {"as-named", "bdd100k"}
         ``bdd100k``: names of BDD100K's 2018 release become those of today (bike → bicycle, motor →
         motorcycle, person → pedestrian), which its loader gives.
@@ -102,9 +100,8 @@ def read(
     table = pl.concat(parts, rechunk=True)
     table = table.with_columns(_image_ids(names, where).gather(table["frame"]).alias("image_id"))
     _refuse_unusable(table, where)
-    edge = 1.0 if pixel_inclusive else 0.0
     boxes = table.with_columns(
-        box_w=pl.col("x2") - pl.col("box_x") + edge, box_h=pl.col("y2") - pl.col("box_y") + edge
+        box_w=pl.col("x2") - pl.col("box_x"), box_h=pl.col("y2") - pl.col("box_y")
     )
     return detections(boxes, where, kind="boxes", model=model or model_name(path))
 

@@ -45,7 +45,7 @@ def _of_model(asked: Asked) -> pl.DataFrame:
         pl.lit(asked.found.model).alias("model"),
         "unit_id",
         "cluster_id",
-        pl.col("class").alias("label"),
+        asked.people.label,
         pl.Series("at", bits, dtype=pl.UInt16),
         pl.Series("area_px", areas_of_people(asked.people), dtype=pl.Float64).fill_nan(None),
     ).filter(asked.people.scored)

@@ -6,7 +6,8 @@ which it found no one. One detection may be both, at different overlaps. What fo
 not scored (a crowd, a person without known attributes) is neither, and has no row.
 
 ``detections_small``, ``_medium`` and ``_large`` are the same of a match within one of COCO's area
-ranges, and ``overlaps`` is what a match against one group's people alone needs.
+ranges, ``detections_first_1`` and ``_10`` of each image's (and class's) first detections, and
+``overlaps`` is what a match against one group's people alone needs.
 """
 
 from __future__ import annotations
@@ -28,7 +29,14 @@ from isolux.tasks._boxes.metrics import COCO, HOIEM
 from isolux.tasks._boxes.overlaps import OVERLAPS, overlaps_of
 from isolux.vocabulary.info import Metric
 
-__all__ = ["AVERAGE_PRECISION", "IN_GROUP", "PRECISION_BY_SIZE", "evidence_tables"]
+__all__ = [
+    "AVERAGE_PRECISION",
+    "IN_GROUP",
+    "OFFICIAL",
+    "PRECISION_BY_SIZE",
+    "RECALL_OVER_CLASSES",
+    "evidence_tables",
+]
 
 EVIDENCE = "detections"
 """Name of the evidence table."""
@@ -42,6 +50,7 @@ _SCHEMA = {
     "kind": pl.String(),
     "at": pl.UInt16(),  # bit t: at the t-th of the ten overlaps
     "common": pl.Float64(),  # N of normalised precision, where it was given; alike in every row
+    "apart": pl.Boolean(),  # whether each class is told beside their mean; alike in every row
 }
 _BITS = {"": range(len(IOU_THRESHOLDS)), "_50": (0,), "_75": (5,)}
 _ALARMS = "; a false alarm counts for every group with a person in its image."
@@ -96,6 +105,38 @@ PRECISION_BY_SIZE = tuple(
 )
 """COCO's APs, APm and APl."""
 
+_FIRST = (1, 10)
+_FIRSTS = ", by the {} highest-scoring detections of each image and class"
+RECALL_OVER_CLASSES = tuple(
+    Metric(
+        name=f"average_recall_over_classes{end}",
+        title=f"Average recall, mean over classes{said}",
+        definition="Average recall of each class's people, mean over the classes that anyone is "
+        f"of{meaning} (COCO's {name}); without classes, average recall.",
+        direction="higher",
+        evidence=f"{EVIDENCE}{end}",
+        statistic=average_precision_at(reading="recall"),
+        reference=COCO,
+    )
+    for end, said, meaning, name in (
+        ("", "", "", "AR"),
+        *((f"_first_{k}", f", first {k}", _FIRSTS.format(k), f"AR{k}") for k in _FIRST),
+        *(
+            (f"_{s}", f", {s}", f", of people whose area is {_AREAS[s]}", f"AR{s[0]}")
+            for s in SIZES
+        ),
+    )
+)
+"""COCO's AR, AR1, AR10, ARs, ARm and ARl."""
+
+OFFICIAL = (
+    "average_precision",
+    "average_precision_50",
+    "average_precision_75",
+    "average_recall_over_classes",
+)
+"""What is measured first of boxes and masks class by class."""
+
 IN_GROUP = (
     Metric(
         name="average_recall_in_group",
@@ -128,9 +169,12 @@ def evidence_tables(asked: Sequence[Asked], names: Sequence[str]) -> dict[str, p
     """Make the evidence of all models that these metrics rest on."""
     wanted = {
         metric.evidence
-        for metric in (*AVERAGE_PRECISION, *PRECISION_BY_SIZE, *IN_GROUP)
+        for metric in (*AVERAGE_PRECISION, *PRECISION_BY_SIZE, *RECALL_OVER_CLASSES, *IN_GROUP)
         if metric.name in names
     }
+    if wanted and any(not one.people.apart for one in asked):
+        # COCO's numbers of a size, where people are grouped by it: see groups.measure.detections.
+        wanted |= {f"{EVIDENCE}_{size}" for size in SIZES}
     made = {
         name: pl.concat([make(one) for one in asked])
         for name, make in _MAKERS.items()
@@ -139,21 +183,24 @@ def evidence_tables(asked: Sequence[Asked], names: Sequence[str]) -> dict[str, p
     return made | found_at(asked, names)
 
 
-def evidence_of(asked: Asked, size: str | None = None) -> pl.DataFrame:
-    """Make one model's rows of the table ``detections``, or of that of one size.
+def evidence_of(asked: Asked, size: str | None = None, first: int | None = None) -> pl.DataFrame:
+    """Make one model's rows of the table ``detections``, or of that of one size or first K.
 
     Detections stand in the order of their images and then of their scores, which is how COCO
     breaks ties of scores.
     """
     if size is not None:
         asked = replace(asked, people=people_within(asked.people, size))
-    people, found, limit = asked.people, asked.found, asked.settings.max_detections
+    people, found = asked.people, asked.found
+    limit = min((n for n in (first, asked.settings.max_detections) if n is not None), default=None)
     outside = None if size is None else detections_outside(found, size)
     matches = match(asked.pairs, found.detections, people.truths, max_detections=limit)
     rank = ranks_in_image(found.detections)
-    parts = [_images(asked), _people(asked), _judged(asked, matches, rank, outside)]
+    parts = [_images(asked), _people(asked), _judged(asked, matches, (rank, limit), outside)]
     rows = pl.concat(parts, how="diagonal").with_columns(
-        model=pl.lit(found.model), common=pl.lit(asked.settings.common_count)
+        model=pl.lit(found.model),
+        common=pl.lit(asked.settings.common_count),
+        apart=pl.lit(people.apart),
     )
     return rows.select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items())
 
@@ -161,6 +208,7 @@ def evidence_of(asked: Asked, size: str | None = None) -> pl.DataFrame:
 _MAKERS: Mapping[str, Maker] = {
     EVIDENCE: evidence_of,
     **{f"{EVIDENCE}_{size}": partial(evidence_of, size=size) for size in SIZES},
+    **{f"{EVIDENCE}_first_{k}": partial(evidence_of, first=k) for k in _FIRST},
     OVERLAPS: overlaps_of,
 }
 
@@ -177,11 +225,11 @@ def _people(asked: Asked) -> pl.DataFrame:
 def _judged(
     asked: Asked,
     matches: Matches,
-    rank: npt.NDArray[np.int64],
+    ranks: tuple[npt.NDArray[np.int64], int | None],
     outside: npt.NDArray[np.bool_] | None,
 ) -> pl.DataFrame:
     """List right and wrong detections, each with the overlaps at which it is that."""
-    scored, limit = asked.people.scored.to_numpy(), asked.settings.max_detections
+    scored, (rank, limit) = asked.people.scored.to_numpy(), ranks
     bit = np.left_shift(1, np.arange(len(matches.thresholds)))
     wrong = np.full(matches.n_detections, int(bit.sum()), dtype=np.int64)
     wrong[matches.candidate] = (matches.candidate_truth < 0) @ bit

@@ -41,7 +41,12 @@ _NEEDS = {
     "average_recall_at_k": ("top_k", "top_k, such as top_k=(1, 10, 100)"),
 }
 _PER_GROUP = ("average_recall_in_group", "average_precision_in_group")
-_NEED_ONE_TO_ONE = ("average_precision", "normalised_average_precision", *_PER_GROUP)
+_NEED_ONE_TO_ONE = (
+    "average_precision",
+    "normalised_average_precision",
+    "average_recall_over_classes",
+    *_PER_GROUP,
+)
 """And whatever begins so: of each overlap, of each size."""
 
 
@@ -281,7 +286,7 @@ def rows_of(
             pl.lit(model).alias("model"),
             pl.lit(task).alias("task"),
             pl.lit(metric).alias("metric"),
-            pl.col("class").alias("label"),
+            people.label,
             pl.lit(threshold, dtype=pl.Float64).alias("threshold"),
             pl.lit("instance").alias("unit_kind"),
             "unit_id",

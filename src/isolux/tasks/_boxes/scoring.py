@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import polars as pl
 
 from isolux.geometry.boxes import box_pairs_xywh
 from isolux.geometry.matching import Pairs
-from isolux.tasks._boxes.evidence import evidence_tables
+from isolux.tasks._boxes.classes import COCO_LIMIT, judging_of, named, on_few_classes
+from isolux.tasks._boxes.evidence import OFFICIAL, evidence_tables
 from isolux.tasks._boxes.matching import (
     Asked,
     Matching,
@@ -19,6 +21,7 @@ from isolux.tasks._boxes.matching import (
     score_rows,
 )
 from isolux.tasks._boxes.readings import BoxFormat, as_xywh, examined
+from isolux.tasks._boxes.runs import distinct
 from isolux.tasks._boxes.table import BOX, Found, People, columns_of, read_found, read_people
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
@@ -73,17 +76,26 @@ def score_shapes(
     metrics: Sequence[str],
     person_label: str | Sequence[str] | None,
     person_class: str | Sequence[str] | None,
-    by_class: bool,
+    by_class: bool | None,
     lacking: Mapping[str, pl.Expr],
     model: str | None,
     box_format: BoxFormat = "xywh",
 ) -> Scores:
     """Match the boxes or masks of each model and score everyone; see ``detection.score``."""
     name, info, table = task
+    read, person_label, told = named(to_polars(predictions), dataset.categories, person_label)
+    how = judging_of(
+        dataset, read, by_class=by_class, person_class=person_class, person_label=person_label
+    )
+    if not how.apart:
+        info, settings = _of_classes(info, settings)
     names = chosen(info, (metrics,) if isinstance(metrics, str) else metrics, settings)
-    people = read_people(dataset, person_class=person_class, by_class=by_class, lacking=lacking)
-    read = predictions_as_xywh(predictions, box_format, people)
+    people = read_people(dataset, person_class=person_class, by_class=how.by_class, lacking=lacking)
+    people = replace(people, apart=how.apart)
+    read = predictions_as_xywh(read, box_format, people)
     models, notes = read_found(read, table, people, person_label=person_label, model=model)
+    if not how.apart:
+        notes = (*on_few_classes(distinct(read, "label"), people.classes or ()), *told, *notes)
     cautions = [note for found in models for note in examined(found, people, pairs_of)]
     asked = [Asked(people, found, pairs_of(found, people), settings) for found in models]
     return Scores(
@@ -93,6 +105,15 @@ def score_shapes(
         task=name,
         notes=(*cautions, *notes, *notes_of(people, settings, names)),
     )
+
+
+def _of_classes(info: TaskInfo, settings: Settings) -> tuple[TaskInfo, Settings]:
+    """Measure COCO's AP and AR, and by as many detections as COCO does, where nothing was said."""
+    if settings.max_detections is None:
+        settings = replace(settings, max_detections=COCO_LIMIT)
+    if settings.matching == "one-to-one":
+        info = replace(info, defaults=(*info.defaults[:1], *OFFICIAL))
+    return info, settings
 
 
 def predictions_as_xywh(predictions: object, box_format: BoxFormat, people: People) -> pl.DataFrame:
@@ -133,7 +154,13 @@ def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> t
         "per-group": "one to one by falling score, each group's people alone",
     }[settings.matching]
     each = ", class by class" if people.classes is not None else ""
+    each += "" if people.apart else "; averages are over classes, each told by --by-class"
     notes = [f"{used}, matched {rule}{each}."]
+    if not people.apart:
+        notes.append(
+            "Of groups that are whole classes or COCO's sizes, every false alarm of that class or"
+            " size counts, as in COCO's own figures for them."
+        )
     if settings.score_threshold:
         notes.append(f"Found at a score: at an overlap of {settings.score_iou:g}.")
     if any(name.endswith("_in_group") for name in names):

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from isolux.tasks._boxes.evidence import AVERAGE_PRECISION, IN_GROUP, PRECISION_BY_SIZE
+from isolux.tasks._boxes.evidence import (
+    AVERAGE_PRECISION,
+    IN_GROUP,
+    PRECISION_BY_SIZE,
+    RECALL_OVER_CLASSES,
+)
 from isolux.tasks._boxes.metrics import COCO, DETECTION, FACET, HOIEM, RECALL_BY_SIZE, WIDER
 from isolux.vocabulary.info import TaskInfo
 
@@ -27,6 +32,7 @@ def info_of_shapes(title: str, summary: str) -> TaskInfo:
             *RECALL_BY_SIZE,
             *AVERAGE_PRECISION,
             *PRECISION_BY_SIZE,
+            *RECALL_OVER_CLASSES,
             *IN_GROUP,
         ),
         defaults=("average_recall", "recall_at_iou"),

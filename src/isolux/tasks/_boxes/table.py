@@ -45,12 +45,21 @@ class People:
         at; sizes are null where the dataset does not know them.
     classes : tuple of str or None
         Class by class: their names, sorted; None: a detection may find a person of any class.
+    apart : bool
+        Class by class: whether each class is told too, and not the means over classes alone.
     """
 
     rows: pl.DataFrame
     truths: Truths
     images: pl.DataFrame
     classes: tuple[str, ...] | None
+    apart: bool = True
+
+    @property
+    def label(self) -> pl.Expr:
+        """The class under which a person's scores are told; null where classes are not."""
+        told = pl.col("class") if self.apart else pl.lit(None, dtype=pl.String)
+        return told.alias("label")
 
     @property
     def scored(self) -> pl.Series:

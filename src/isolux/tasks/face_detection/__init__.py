@@ -117,7 +117,9 @@ def score(
     box_format : {"xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"}
         What the four numbers of a predicted box are, as in detection.
     pixel_inclusive : bool
-        The +1 convention of WIDER FACE's evaluation.
+        Boxes end with their last pixel, which is inside: overlaps count one more pixel each way,
+        of people and of predictions alike, as the evaluations of WIDER FACE and Scalabel
+        (BDD100K) do. The one place to say so: files are read as they stand.
     protocol : {"coco", "wider"}
         Whose rules. ``wider``: WIDER FACE's own, with the metrics ``wider_average_precision_easy``,
         ``_medium``, ``_hard`` and ``wider_recall_easy``, … of the lists that the instances have

@@ -38,7 +38,7 @@ def score(
     metrics: Sequence[str] = (),
     person_label: str | Sequence[str] | None = None,
     person_class: str | Sequence[str] | None = None,
-    by_class: bool = False,
+    by_class: bool | None = None,
     iou_thresholds: Sequence[float] = (0.5, 0.75),
     score_threshold: float | Sequence[float] | None = None,
     score_iou: float = 0.5,

@@ -172,7 +172,6 @@ _BDD = Audits(
         Way(
             "detection",
             options=(
-                "--data-option", "pixel_inclusive=true",
                 "--data-option", "info={data}/info/100k/val",
                 "--data-option", "districts={data}/districts/districts.geojson",
                 "--data-option", "incomes={data}/districts/income.csv",

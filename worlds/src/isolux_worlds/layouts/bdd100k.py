@@ -107,12 +107,11 @@ def _frame_rows(world: PhotoWorld, frames: pl.DataFrame) -> pl.DataFrame:
         maintain_order="left",
     )
     right, lower = pl.col("box_x") + pl.col("box_w"), pl.col("box_y") + pl.col("box_h")
-    # Scalabel counts the last pixel in: the width is x2 - x1 + 1.
     box = pl.struct(
         x1=pl.col("box_x").round(2),
         y1=pl.col("box_y").round(2),
-        x2=(right - 1).round(2),
-        y2=(lower - 1).round(2),
+        x2=right.round(2),
+        y2=lower.round(2),
     )
     edge = (
         (pl.col("box_x") < _EDGE_PX)
