@@ -11,7 +11,7 @@ import pytest
 
 from isolux.report.html import write_report
 from tests.report import _runs as runs
-from tests.report._facet import facet_run
+from tests.report._facet import facet_run, fhibe_run
 
 FLAGS = [
     "--headless",
@@ -65,6 +65,7 @@ def reports(tmp_path_factory) -> dict[str, Path]:
         "detector": runs.detector_run,
         "comparison": runs.comparison_run,
         "facet": facet_run,
+        "fhibe": fhibe_run,
     }
     return {name: write_report(make(), folder / f"{name}.html") for name, make in makers.items()}
 

@@ -44,6 +44,16 @@ def test_values_by_hand():
     assert _row(table, "mean_absolute_gap")["value"] == pytest.approx(gaps.mean())
 
 
+def test_no_spread_of_shares_is_wider_than_shares_can_lie():
+    # Of two groups the Q-profile's end lies far beyond .5, the SD of shares that are all 0 or 1.
+    groups = [g for g in ("a", "b") for _ in range(SIZE)]
+    values = [1.0] * 30 + [0.0] * 10 + [1.0] * 12 + [0.0] * 28
+    row = _row(_measured(groups=groups, values=values)[1].table, "noise_corrected_sd")
+    free = noise_corrected_sd([0.75, 0.3], np.diag([0.07**2] * 2), degrees_of_freedom=[39, 39])
+    assert free.high > 2
+    assert row["low"] < row["value"] < row["high"] == 0.5
+
+
 @pytest.mark.parametrize(("metric", "worst", "best"), [(ACCURACY, "b", "c"), (ERROR, "c", "b")])
 def test_the_worst_group_follows_the_metrics_direction(metric, worst, best):
     table = _measured(metric)[1].table
@@ -75,7 +85,7 @@ def test_tau_is_paule_mandels_with_pooled_variances():
         rates, pooled_covariance(exact, clusters), degrees_of_freedom=clusters - 1.0
     )
     assert row["value"] == pytest.approx(found.tau, rel=0.02)
-    assert (row["low"], row["high"]) == pytest.approx((found.low, found.high), rel=0.05)
+    assert (row["low"], row["high"]) == pytest.approx((found.low, 0.5), rel=0.05)  # of shares
     assert row["value"] < _row(measured.table, "standard_deviation")["value"]
 
 

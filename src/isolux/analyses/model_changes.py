@@ -21,6 +21,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Metric, Reference
 from isolux.vocabulary.tables import FINDINGS, Status
+from isolux.vocabulary.words import target_of
 
 __all__ = ["INFO", "explain"]
 
@@ -119,6 +120,7 @@ def _words(run: Run) -> Words:
         level=float(spec.get("level", 0.95)),
         corrected=spec.get("correction") != "none",
         cluster=clusters.get("column"),
+        target=target_of(run.record),
     )
 
 

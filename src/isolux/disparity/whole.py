@@ -139,8 +139,13 @@ class _Whole:
         found = noise_corrected_sd(
             self.value, covariance, self.spec.level, degrees_of_freedom=clusters - 1.0
         )
+        # Of few groups the interval has no upper end to speak of; values between two ends have one.
+        of = self.estimates.measures[self.j].info
+        most = math.inf
+        if of.low is not None and of.high is not None:
+            most = max((of.high - of.low) / 2.0, found.tau)
         return self._row(
-            "noise_corrected_sd", found.tau, (found.low, found.high),
+            "noise_corrected_sd", found.tau, (found.low, min(found.high, most)),
             method="Paule–Mandel, Q-profile", groups=(None, None),
         )  # fmt: skip
 

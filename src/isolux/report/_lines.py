@@ -11,6 +11,7 @@ from isolux.report.document import Line
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.info import Metric, TaskInfo
+from isolux.vocabulary.words import class_name, target_of
 
 __all__ = ["LINE", "LineKey", "key_of", "lines_of", "lowered", "metric_of"]
 
@@ -39,7 +40,8 @@ def lines_of(group_metrics: pl.DataFrame, record: Mapping[str, Any]) -> dict[Lin
         place = asked.index(row["metric"]) if row["metric"] in asked else len(asked)
         return (row["model"] != record.get("model"), place, row["label"] is not None)
 
-    return {key_of(row): _line(row, several=several) for row in sorted(rows, key=order)}
+    target = target_of(record)
+    return {key_of(row): _line(row, target, several=several) for row in sorted(rows, key=order)}
 
 
 def _asked(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -48,17 +50,17 @@ def _asked(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list
     return asked or (list(info.defaults) if info else [])
 
 
-def _line(row: Mapping[str, Any], *, several: bool) -> Line:
+def _line(row: Mapping[str, Any], target: str, *, several: bool) -> Line:
     metric = metric_of(row["task"], row["metric"])
-    title = metric.titled(row["threshold"])
-    if row["label"] is not None:
-        title += f" of {row['label']}"
+    whose = "" if row["label"] is None else f" of {class_name(row['label'], target)}"
+    title = metric.titled(row["threshold"]) + whose
     if several:
         title += f", {row['model']}"
     return Line(
         model=row["model"],
         metric=row["metric"],
         label=row["label"],
+        whose=whose,
         threshold=row["threshold"],
         title=title,
         phrase=lowered(title),

@@ -49,6 +49,7 @@ class Context:
     terms: Mapping[str, str]
     alpha: float
     referenced: frozenset[str] = frozenset()
+    target: str = ""
 
     def title(self, attribute: str) -> str:
         """Say an attribute or intersection in the dataset's own terms."""
@@ -154,7 +155,7 @@ def _section(
 
 def _block(key: tuple[Any, ...], tables: Sequence[LineTable], everything: _Everything) -> Block:
     line = tables[0].line
-    title = line.title if len(tables) == 1 else line.title.replace(f" of {line.label}", "", 1)
+    title = line.title if len(tables) == 1 else line.title.replace(line.whose, "", 1)
     return Block(
         title=title,
         definition=line.definition,

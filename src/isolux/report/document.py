@@ -8,12 +8,20 @@ Numbers are kept as measured (fractions, not percent); ``wording`` turns them in
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
-from isolux.groups.unknown import UNKNOWN
-from isolux.report._views import Breakdown, Curve
-from isolux.vocabulary.info import Direction
-from isolux.vocabulary.tables import Status
+from isolux.report._measured import (
+    AttributeSection,
+    Block,
+    Estimate,
+    GroupRow,
+    Line,
+    LineTable,
+    NamedMeasure,
+    Outcome,
+    PairRow,
+    Spread,
+    Verdict,
+)
 
 __all__ = [
     "Analysis",
@@ -39,201 +47,6 @@ __all__ = [
     "Summary",
     "Verdict",
 ]
-
-Outcome = Literal["differ", "no difference found", "not judged"]
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One thing that was measured: a metric, of one class and at one threshold where it has them.
-
-    ``title`` is for headings, ``phrase`` for the middle of a sentence.
-    """
-
-    model: str
-    metric: str
-    label: str | None
-    threshold: float | None
-    title: str
-    phrase: str
-    definition: str
-    unit: str
-    direction: Direction
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A measured value, its interval, what it rests on and whether it may be read as it stands."""
-
-    value: float | None
-    low: float | None
-    high: float | None
-    n_units: int
-    n_clusters: int
-    status: str
-    reason: str | None = None
-    method: str | None = None
-
-    @property
-    def judged(self) -> bool:
-        """Whether there is a value that may be compared, with or without a caution."""
-        return self.value is not None and self.status != Status.INSUFFICIENT_CLUSTERS
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRow:
-    """One group's estimate and its difference to everyone (group − everyone)."""
-
-    group: str
-    values: tuple[str, ...]
-    estimate: Estimate
-    difference: float | None = None
-    difference_low: float | None = None
-    difference_high: float | None = None
-    p_adjusted: float | None = None
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether some value of these people is not known."""
-        return UNKNOWN in self.values
-
-
-@dataclass(frozen=True, slots=True)
-class PairRow:
-    """Two groups held against each other: ``value`` is group_a − group_b."""
-
-    label: str | None
-    group_a: str
-    group_b: str
-    value: float | None
-    low: float | None
-    high: float | None
-    ratio: float | None
-    p_adjusted: float | None
-    detectable: float | None
-    n_units_a: int | None
-    n_units_b: int | None
-    status: str
-    reason: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class NamedMeasure:
-    """A disparity by its measure's title, what that is in words, and its interval."""
-
-    name: str
-    summary: str
-    of: str
-    unit: str
-    value: float | None
-    low: float | None
-    high: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How far the groups of one attribute lie apart on one line, by every measure.
-
-    ``tau`` is the noise-corrected standard deviation and leads; ``range`` (max − min) is never
-    zero, even where nothing differs.
-    """
-
-    p_value: float | None
-    p_adjusted: float | None
-    test: str | None
-    status: str
-    reason: str | None
-    tau: float | None
-    tau_low: float | None
-    tau_high: float | None
-    standard_deviation: float | None
-    range: float | None
-    range_low: float | None
-    range_high: float | None
-    ratio: float | None
-    epsilon: float | None
-    mean_gap: float | None
-    worst: str | None
-    worst_share: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class LineTable:
-    """One line of one attribute: everyone, each group, and how far apart the groups lie."""
-
-    line: Line
-    overall: Estimate | None
-    rows: tuple[GroupRow, ...]
-    spread: Spread
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The lines of one metric that differ only in their class, and their largest pairs."""
-
-    title: str
-    definition: str
-    tables: tuple[LineTable, ...]
-    pairs: tuple[PairRow, ...]
-    n_pairs: int
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What the audit says of one attribute, for the main metric.
-
-    ``detectable_low`` and ``detectable_high`` are the smallest differences between two groups
-    that the audit had power .8 to see: of its best-measured and of its worst-measured pair.
-    ``also`` names the other lines on which the test says that the groups differ.
-    """
-
-    attribute: str
-    title: str
-    anchor: str
-    line: Line
-    outcome: Outcome
-    spread: Spread
-    worst: GroupRow | None
-    best: GroupRow | None
-    detectable_low: float | None
-    detectable_high: float | None
-    n_judged: int
-    n_groups: int
-    also: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class AttributeSection:
-    """Everything about one attribute or intersection; the first block's first table is the main.
-
-    ``lead`` is the pair of known groups that speaks for the attribute on the main line: large
-    groups first, then how far the interval keeps from 0; None where no pair differs beyond chance.
-    ``unknown`` says how far people whose value is unknown could move that pair's difference.
-    """
-
-    attribute: str
-    parts: tuple[str, ...]
-    title: str
-    anchor: str
-    ordered: bool
-    oriented: bool
-    verdict: Verdict
-    blocks: tuple[Block, ...]
-    named: tuple[NamedMeasure, ...] = ()
-    lead: PairRow | None = None
-    unknown: str = ""
-    curves: tuple[Curve, ...] = ()
-    breakdowns: tuple[Breakdown, ...] = ()
-
-    @property
-    def main(self) -> LineTable:
-        """The main metric's table."""
-        return self.blocks[0].tables[0]
-
-    @property
-    def is_intersection(self) -> bool:
-        """Whether more than one attribute is crossed."""
-        return len(self.parts) > 1
 
 
 @dataclass(frozen=True, slots=True)

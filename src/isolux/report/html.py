@@ -19,7 +19,7 @@ from isolux.report import figures, wording
 from isolux.report._lines import lowered
 from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
-from isolux.report.summary import FINDINGS_LEAD, summarise
+from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
 from isolux.report.summary import answer as _answer
 from isolux.vocabulary.containers import Run
 
@@ -37,6 +37,12 @@ LINES_SHOWN = 20
 """Lines whose measures of spread are printed for one attribute; all are in disparities.parquet."""
 FOLDED_FROM = 12
 """A table of more groups is folded: ten skin tones with lighter and darker stay in sight."""
+VERDICTS_SHOWN = 8
+"""Attributes with a row in the table of verdicts and a line of their own; others share one."""
+NOTES_LEAD = 5
+"""Notes in sight; the others are folded."""
+PLANTED_LEAD = 5
+"""Planted truths in sight; the others are folded."""
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -53,10 +59,10 @@ def render(summary: Summary) -> str:
     >>> "<b>" in html, "&lt;b&gt;" in html
     (False, True)
     """
-    drawn = [
-        (figures.figure_of(s), figures.more_figures_of(s), figures.curves_figure_of(s))
+    drawn = {
+        s.anchor: (figures.figure_of(s), figures.more_figures_of(s), figures.curves_figure_of(s))
         for s in summary.sections
-    ]
+    }
     return page(
         "report.html.j2",
         title=summary.title,
@@ -69,16 +75,19 @@ def render(summary: Summary) -> str:
 def render_comparison(run: Run) -> str:
     """Print two models' comparison, as ``isolux compare`` made it, as one HTML document."""
     compared = summarise_comparison(run)
-    drawn = [
-        figures.change_figure_of(s.title, s.tables[0]) if s.tables else None
+    drawn = {
+        s.anchor: figures.change_figure_of(s.title, s.tables[0]) if s.tables else None
         for s in compared.sections
-    ]
+    }
+    first = [s.anchor for s in sorted(compared.sections, key=lambda s: s.n_changed == 0)]
     return page(
         "comparison.html.j2",
         title=compared.title,
         answer=compared.answer,
         compared=compared,
         summary=compared.base,
+        in_sight=first[:SECTIONS_LEAD],
+        with_a_line=first[:VERDICTS_SHOWN],
         drawn=drawn,
     )
 
@@ -164,6 +173,7 @@ def _environment() -> Environment:
     environment.filters |= {name: getattr(wording, name) for name in spoken} | {
         "lowered": lowered,
         "lines_shown": lines_shown,
+        "verdicts_shown": verdicts_shown,
         "rows_shown": rows_shown,
         "svg": _svg,
         "verdict_text": _answer.verdict_text,
@@ -174,6 +184,8 @@ def _environment() -> Environment:
     environment.globals |= {
         "FINDINGS_LEAD": FINDINGS_LEAD,
         "FOLDED_FROM": FOLDED_FROM,
+        "NOTES_LEAD": NOTES_LEAD,
+        "PLANTED_LEAD": PLANTED_LEAD,
         "SHAPE": wording.SHAPE,
         "STATUS_WORDS": wording.STATUS_WORDS,
         "interval": wording.interval,
@@ -225,6 +237,12 @@ def lines_shown(section: AttributeSection) -> list[LineTable]:
 
     kept = {id(table) for table in sorted(others, key=doubt)[: LINES_SHOWN - 1]}
     return [main, *(table for table in others if id(table) in kept)]
+
+
+def verdicts_shown(summary: Summary) -> list[AttributeSection]:
+    """Choose the attributes of a long table of verdicts: those to be read first, as asked for."""
+    first = {s.anchor for s in _answer.reading_order(summary.sections)[:VERDICTS_SHOWN]}
+    return [section for section in summary.sections if section.anchor in first]
 
 
 def _svg(figure: figures.Figure) -> Markup:

@@ -141,14 +141,14 @@ def interval(
 def spread_interval(low: float | None, high: float | None, unit: str = "fraction") -> str:
     """Print the interval of a standard deviation between groups.
 
-    With two or three groups its upper end lies beyond any that fractions can have: it is open.
+    Of few groups its upper end lies at the largest that fractions can have, one half: it is open.
 
     Examples
     --------
-    >>> spread_interval(0.02, 0.1), spread_interval(0.02, 4.3)
+    >>> spread_interval(0.02, 0.1), spread_interval(0.02, 0.5)
     ('2.0 to 10.0', '2.0 and up')
     """
-    if unit == "fraction" and low is not None and high is not None and high > 1:
+    if unit == "fraction" and low is not None and high is not None and high >= 0.5:
         return f"{value_text(low, unit)} and up"
     return interval(low, high, unit)
 

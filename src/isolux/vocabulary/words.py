@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
-__all__ = ["choices", "listed", "wanted"]
+__all__ = ["choices", "class_name", "listed", "target_of", "wanted"]
 
 _PLAIN: dict[Any, str] = {
     str: "text",
@@ -15,6 +16,10 @@ _PLAIN: dict[Any, str] = {
     bool: "yes or no",
     type(None): "none",
 }
+_NUMBER = re.compile(r"[-+]?\d{1,15}(\.\d*)?")
+_SAYS_NOTHING = frozenset(
+    ("true", "false", "yes", "no", "pos", "neg", "positive", "negative", "present", "absent")
+)
 _LIMITS = {"ge": "{:g} or more", "gt": "greater than {:g}", "le": "{:g} or less",
            "lt": "less than {:g}"}  # fmt: skip
 
@@ -47,6 +52,42 @@ def wanted(kind: Any, limits: Iterable[Any] = ()) -> str:
     text = listed([*several]) if several else "none"
     text = f"{text}, {' and '.join(said)}" if said else text
     return f"{text}, or none" if "none" in parts and several else text
+
+
+def class_name(label: object, target: str | None) -> str:
+    """Call a class by its label, with what was asked where the label alone says nothing.
+
+    Parameters
+    ----------
+    label : object
+        As the truth has it.
+    target : str or None
+        What the labels are of; None or empty: not known.
+
+    Examples
+    --------
+    >>> class_name("nurse", "occupation"), class_name("1.0", "ill"), class_name("TRUE", "smiling")
+    ('nurse', 'ill = 1', 'smiling = TRUE')
+    """
+    text = str(label)
+    number = _NUMBER.fullmatch(text.strip())
+    if not target or not (number or len(text) < 2 or text.strip().lower() in _SAYS_NOTHING):
+        return text
+    plain = f"{float(text):g}" if number and float(text).is_integer() else text
+    return f"{target} = {plain}"
+
+
+def target_of(record: Mapping[str, Any]) -> str:
+    """Call what classes are classes of by the dataset's term; empty where nothing is classed.
+
+    Parameters
+    ----------
+    record : mapping
+        A run's ``audit.json``.
+    """
+    terms = dict((record.get("dataset") or {}).get("terms") or ())
+    target = str((record.get("spec") or {}).get("target") or "")
+    return str(terms.get(target, target.replace("_", " ")))
 
 
 def choices(kind: Any) -> tuple[str, ...]:

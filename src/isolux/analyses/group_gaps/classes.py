@@ -67,10 +67,10 @@ def classes_claim(rows: Sequence[Mapping[str, Any]], words: Words) -> str:
     most = "most in" if len(found) > 1 else "in"
     told = (
         f"{what} differs across {title} in {len(found):,} of {len(rows):,} classes, all tests "
-        f"taken together: {most} {first['label']}, where {_gap(first, words)}"
+        f"taken together: {most} {words.label(first)}, where {_gap(first, words)}"
         f"{_interval(first, words)}; {words.p(first['p_adjusted'])}."
     )
-    others = [f"{row['label']} ({_gap(row, words)})" for row in found[1 : 1 + _LISTED]]
+    others = [f"{words.label(row)} ({_gap(row, words)})" for row in found[1 : 1 + _LISTED]]
     if others:
         more = len(found) - 1 - len(others)
         also = ", ".join(others) + (f" and {more:,} more" if more else "")
@@ -92,9 +92,9 @@ def _none(rows: Sequence[Mapping[str, Any]], words: Words, what: str, title: str
         else f"no difference in {lowered(what)} was found across {title} in any of {len(rows):,} "
         f"classes (smallest {words.p(p)})"
     )
-    told += f"; the widest gap is in {widest['label']}, {_gap(widest, words)}. "
+    told += f"; the widest gap is in {words.label(widest)}, {_gap(widest, words)}. "
     if overall:
-        named = ", ".join(str(row["label"]) for row in overall[:_LISTED])
+        named = ", ".join(words.label(row) for row in overall[:_LISTED])
         told += f"As a whole the groups differ in {named} ({words.p(p)}). "
     return told + _could_see(rows, words)
 
@@ -108,10 +108,10 @@ def _could_see(rows: Sequence[Mapping[str, Any]], words: Words) -> str:
     worst = max(known, key=lambda row: row["detectable_best"])
     told = (
         f"This audit could have seen (power 0.8) a difference of "
-        f"{size(best['detectable_best'], unit)} in {best['label']}"
+        f"{size(best['detectable_best'], unit)} in {words.label(best)}"
     )
     if best is not worst:
-        told += f" and none below {size(worst['detectable_best'], unit)} in {worst['label']}"
+        told += f" and none below {size(worst['detectable_best'], unit)} in {words.label(worst)}"
     return f"{told}; smaller ones could be there."
 
 

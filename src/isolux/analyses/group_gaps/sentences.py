@@ -163,7 +163,7 @@ def _spread(row: Mapping[str, Any], words: Words) -> str:
     if low is None or high is None:
         return f"{told} (standard deviation)."
     ends = f"{number(low, unit)} to {number(high, unit)}"
-    if unit == "fraction" and high > 1.0:  # of two groups the interval has no upper end to speak of
+    if unit == "fraction" and high >= 0.5:  # the largest that shares can have: no upper end
         ends = f"{number(low, unit)} and up"
     return f"{told} (standard deviation; {level_of(words)} interval {ends})."
 

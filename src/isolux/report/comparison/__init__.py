@@ -80,6 +80,12 @@ class ChangeSection:
     classes: tuple[tuple[Line, Change], ...]
     n_classes: int
 
+    @property
+    def n_changed(self) -> int:
+        """How many groups are shown to have changed on the main metric."""
+        told = {"gained", "lost", "higher", "lower"}
+        return sum(row.way in told for table in self.tables[:1] for row in table.rows)
+
 
 @dataclass(frozen=True, slots=True)
 class ComparisonSummary:

@@ -71,7 +71,7 @@ def class_tables(
         groups = list(dict.fromkeys(k[5] for k in values if k[1:4] == key))
         across = tuple(arranged_names(groups) or groups) if len(groups) <= GROUPS_ACROSS else ()
         line = first_line[str(metric), threshold]
-        title = line.title.replace(f" of {line.label}", "", 1)
+        title = line.title.replace(line.whose, "", 1)
         found.append(
             ClassTable(
                 title=f"{title} by {context.title(str(attribute))}",

@@ -28,7 +28,7 @@ from isolux.report.document import (
     Summary,
 )
 from isolux.report.summary.analyses import IN_THE_ANSWER, analyses_of
-from isolux.report.summary.answer import answer_of, leading
+from isolux.report.summary.answer import answer_of, leading, reading_order
 from isolux.report.summary.cautions import synthetic
 from isolux.report.summary.limits import limits_of
 from isolux.report.summary.planted import planted_of
@@ -38,11 +38,14 @@ from isolux.report.undetected import undetected_of_audit
 from isolux.report.wording import safe_url
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import declared
+from isolux.vocabulary.words import target_of
 
-__all__ = ["FINDINGS_LEAD", "summarise", "summarise_record"]
+__all__ = ["FINDINGS_LEAD", "SECTIONS_LEAD", "summarise", "summarise_record"]
 
 FINDINGS_LEAD = 3
 """Findings that are printed in sight; the others are folded."""
+SECTIONS_LEAD = 3
+"""Attributes whose figure and table are in sight; of each other attribute one line is."""
 
 
 def summarise(run: Run) -> Summary:
@@ -72,6 +75,7 @@ def summarise(run: Run) -> Summary:
     base, context = summarise_record(run)
     sections = _with_views(sections_of(run.group_metrics, run.disparities, context), run.record)
     sections = tuple(replace(s, unknown=unknown_text(s, mean=_is_mean(s, run))) for s in sections)
+    sections = _in_sight(sections)
     audited = base.audited
     undetected = undetected_of_audit(run, next(iter(context.lines.values()), None))
     return replace(
@@ -122,6 +126,7 @@ def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tupl
         lines=lines_of(run.group_metrics, record),
         terms=_terms(record),
         alpha=audited.alpha,
+        target=target_of(record),
         referenced=frozenset(str(r).partition("=")[0] for r in spec.get("reference") or ()),
     )
     findings = _findings(run.findings)
@@ -160,6 +165,12 @@ def _with_views(
         replace(s, curves=curves.get(s.attribute, ()), breakdowns=breakdowns.get(s.attribute, ()))
         for s in sections
     )
+
+
+def _in_sight(sections: tuple[AttributeSection, ...]) -> tuple[AttributeSection, ...]:
+    """Leave open what is to be read first, so that a report is some eight screens long."""
+    first = {section.anchor for section in reading_order(sections)[:SECTIONS_LEAD]}
+    return tuple(replace(s, in_sight=s.anchor in first) for s in sections)
 
 
 def _title(audited: Audited) -> str:

@@ -12,7 +12,7 @@ from isolux.groups.large import LARGE
 from isolux.report.document import AttributeSection, Audited, PairRow, Verdict
 from isolux.report.wording import brief, count, interval, listed, p_equals, points, share, with_unit
 
-__all__ = ["answer_of", "detectable_text", "leading", "verdict_text", "worst_text"]
+__all__ = ["answer_of", "detectable_text", "leading", "reading_order", "verdict_text", "worst_text"]
 
 _TITLE = 100  # characters of an attribute's title in a sentence
 
@@ -45,18 +45,37 @@ def leading(sections: Sequence[AttributeSection]) -> AttributeSection | None:
 
     None where the groups of no attribute differ.
     """
-
-    def order(section: AttributeSection) -> tuple[bool, bool, int, float]:
-        pair, everyone = section.lead, section.main.overall
-        if pair is None:
-            return (section.is_intersection, True, 0, 0.0)
-        smaller = min(pair.n_units_a or 0, pair.n_units_b or 0)
-        n = everyone.n_units if everyone else 0
-        rank = sum(smaller >= least * n > 0 for least in LARGE)
-        return (section.is_intersection, False, -rank, -_nearer(pair))
-
     differ = [s for s in sections if s.verdict.outcome == "differ"]
-    return min(differ, key=order, default=None)
+    return min(differ, key=_place, default=None)
+
+
+def reading_order(sections: Sequence[AttributeSection]) -> list[AttributeSection]:
+    """Put first what a reader needs first: groups that differ, the leading attribute before all.
+
+    Then attributes of which only another metric differs, then those that could not be judged, then
+    the rest; each kind in the order asked for, single attributes before intersections.
+    """
+    kinds = {"differ": 0, "not judged": 2, "no difference found": 3}
+
+    def order(section: AttributeSection) -> tuple[int, tuple[bool, bool, int, float]]:
+        verdict = section.verdict
+        if verdict.outcome == "differ":
+            return (0, _place(section))
+        kind = 1 if verdict.also else kinds[verdict.outcome]
+        return (kind, (section.is_intersection, False, 0, 0.0))
+
+    return sorted(sections, key=order)
+
+
+def _place(section: AttributeSection) -> tuple[bool, bool, int, float]:
+    """Place an attribute whose groups differ: single, a pair of known groups, large, sure."""
+    pair, everyone = section.lead, section.main.overall
+    if pair is None:
+        return (section.is_intersection, True, 0, 0.0)
+    smaller = min(pair.n_units_a or 0, pair.n_units_b or 0)
+    n = everyone.n_units if everyone else 0
+    rank = sum(smaller >= least * n > 0 for least in LARGE)
+    return (section.is_intersection, False, -rank, -_nearer(pair))
 
 
 def _nearer(pair: PairRow) -> float:
@@ -97,7 +116,7 @@ def _as_a_whole(section: AttributeSection, audited: Audited) -> str:
     """Say that groups differ where no pair of known groups stands out."""
     p = f"{audited.adjusted} {p_equals(section.verdict.spread.p_adjusted)}"
     return (
-        f"{_upper(section.main.line.phrase)} differs between groups of "
+        f"{_upper(section.main.line.phrase)} differs by "
         f"{brief(section.title, _TITLE)} as a whole ({p}), but no two known groups stand out."
     )
 
@@ -109,7 +128,7 @@ def _nothing_found(sections: Sequence[AttributeSection]) -> tuple[str, str]:
         return (f"There is too little data to judge {_titles(sections)}.", "")
     metric = same[0].verdict.line.phrase
     told = (
-        f"No difference in {metric} was found between groups of {_titles(same)}; "
+        f"No difference in {metric} was found by {_titles(same)}; "
         "that is not evidence that there is none."
     )
     seen = [
@@ -139,13 +158,11 @@ def _rest(sections: Sequence[AttributeSection], first: AttributeSection) -> str:
     nowhere = [s for s in same if not s.verdict.also]
     told = []
     if others:
-        told.append(
-            f"{metric} also differs between groups of {_titles(others)}{_wider(others, first)}"
-        )
+        told.append(f"{metric} also differs by {_titles(others)}{_wider(others, first)}")
     told += _elsewhere(same)
     if nowhere:
         told.append(
-            f"no difference was found between groups of {_titles(nowhere)}, "
+            f"by {_titles(nowhere)} no difference was found, "
             "which is not evidence that there is none"
         )
     return _sentence(told + _unjudged(sections))
@@ -168,7 +185,8 @@ def _wider(others: Sequence[AttributeSection], first: AttributeSection) -> str:
 
 def _elsewhere(same: Sequence[AttributeSection]) -> list[str]:
     return [
-        f"groups of {brief(s.title, _TITLE)} differ only in {listed(s.verdict.also, most=2)}"
+        f"by {brief(s.title, _TITLE)} only {listed(s.verdict.also, most=2)} "
+        f"differ{'s' if len(s.verdict.also) == 1 else ''}"
         for s in same
         if s.verdict.also
     ][:2]

@@ -13,6 +13,7 @@ from isolux.report.document import PlantedRow
 from isolux.report.wording import listed
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import Metric
+from isolux.vocabulary.words import class_name
 
 __all__ = ["planted_of"]
 
@@ -53,7 +54,7 @@ def _described(truth: Mapping[str, Any], kind: str, of: Metric, context: Context
     title = of.titled(truth.get("threshold"))
     metric = title if title[1:2].isupper() else title[:1].lower() + title[1:]
     if truth.get("label"):
-        metric += f" of {truth['label']}"
+        metric += f" of {class_name(truth['label'], context.target)}"
     attribute = truth.get("attribute")
     whose = f"{context.title(str(attribute))}: " if attribute else ""
     groups = [str(truth[n]) for n in ("group", "group_a", "group_b") if truth.get(n) is not None]

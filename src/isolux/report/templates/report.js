@@ -43,8 +43,12 @@
   /* A link into a folded part opens it; on paper everything is open. */
   function unfold() {
     var target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    var fold = target && target.closest("details");
-    if (fold) { fold.open = true; }
+    var own = target && target.querySelector(":scope > details");
+    if (own && target.classList.contains("folded")) { own.open = true; }
+    for (var at = target; at; at = at.parentElement) {
+      if (at.tagName === "DETAILS") { at.open = true; }
+    }
+    if (target) { target.scrollIntoView(); }
   }
   window.addEventListener("hashchange", unfold);
   unfold();

@@ -96,7 +96,7 @@ DETECTION: tuple[Metric, ...] = (
     ),
     _of_people(
         "found_at_score",
-        "Found at a score",
+        "Share found at a score",
         "Share of people found by a detection whose score is at least the threshold, at one "
         "overlap (.50 if no other was asked for).",
         WIDER,

@@ -73,6 +73,7 @@ def _of_pairs(
         evidence=EVIDENCE,
         statistic=statistic,
         reference=FHIBE if name == "tar_at_far" else ISO,
+        at="of" if name == "tar_at_far" else "at",
     )
 
 
