@@ -1,11 +1,11 @@
 """isolux: audit vision models for disparities between groups of people.
 
-``load`` people, ``check`` and ``describe`` them, ``sample`` a test set; ``read_predictions``,
-``score`` each person, ``audit`` groups and intersections with honest uncertainty, ``explain`` why
-groups differ, ``compare`` two models; ``metric_frame`` for those who come from fairlearn;
-``synthesize`` a world whose truth is known. First comes what a function is about, then settings
-under the flags' names. Everything is imported when it is first used, so ``import isolux`` costs
-little.
+``load`` people, ``check`` and ``describe`` them, ``sample`` a test set; ``predict`` with a model
+or ``read_predictions``, ``score`` each person, ``audit`` groups and intersections with honest
+uncertainty, ``explain`` why groups differ, ``compare`` two models; ``metric_frame`` for those who
+come from fairlearn; ``synthesize`` a world whose truth is known. First comes what a function is
+about, then settings under the flags' names. Everything is imported when it is first used, so
+``import isolux`` costs little.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from isolux.verbs.explain import explain
     from isolux.verbs.metric_frame import MetricFrame, metric_frame
     from isolux.verbs.monitor import Monitoring, monitor
+    from isolux.verbs.predict import Predicted, predict
     from isolux.verbs.sample import sample
     from isolux.verbs.synthesize import synthesize
     from isolux.vocabulary.containers import Dataset, Run, Scores
@@ -36,6 +37,7 @@ __all__ = [
     "Dataset",
     "MetricFrame",
     "Monitoring",
+    "Predicted",
     "Run",
     "Scores",
     "__version__",
@@ -47,6 +49,7 @@ __all__ = [
     "load",
     "metric_frame",
     "monitor",
+    "predict",
     "read_predictions",
     "sample",
     "score",
@@ -60,6 +63,7 @@ _HOME = {
     "Dataset": "vocabulary.containers",
     "MetricFrame": "verbs.metric_frame",
     "Monitoring": "verbs.monitor",
+    "Predicted": "verbs.predict",
     "Run": "vocabulary.containers",
     "Scores": "vocabulary.containers",
     "audit": "verbs.audit",
@@ -70,6 +74,7 @@ _HOME = {
     "load": "datasets",
     "metric_frame": "verbs.metric_frame",
     "monitor": "verbs.monitor",
+    "predict": "verbs.predict",
     "read_predictions": "predictions",
     "sample": "verbs.sample",
     "score": "tasks",

@@ -32,6 +32,7 @@ def audit(data: str, **settings: Any) -> None:
     DATA is NAME:PATH, as in table:people.csv or fairface:labels.csv, or a YAML file whose fields
     are these flags' names, flat or nested by stage; flags beside a file win over it.
     """
+    from isolux.cli.running import watching
     from isolux.cli.screen import show_audit
     from isolux.io.atomic import refuse_existing
     from isolux.verbs.audit import read_settings, run_audit
@@ -45,8 +46,10 @@ def audit(data: str, **settings: Any) -> None:
         spec = parse_spec({"data": data, **said})
     out = spec.report.out or _default_out(spec)
     spec = spec.updated(out=out)
+    if spec.model.spec is not None and spec.model.answers is None:
+        spec = spec.updated(answers=f"{out}.answers")
     refuse_existing(out, overwrite=spec.report.overwrite)  # before minutes of work, not after
-    done = run_audit(spec)
+    done = run_audit(spec, watched=watching)
     report = done.report(out, overwrite=spec.report.overwrite)
     show_audit(done.run, report)
 

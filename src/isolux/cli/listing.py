@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from isolux.vocabulary.info import Info
 
 __all__ = ["listing"]
 
@@ -31,6 +35,7 @@ _FUNCTION = {
     "tasks": ("score", "--option"),
     "analyses": ("explain", "--analysis-option"),
     "checks": ("check", "--check-option"),
+    "models": ("load", "--model-option"),
 }
 _SHARED = ("model", "metrics", "pictures")  # have flags of their own
 
@@ -57,6 +62,9 @@ def listing(
         typer.echo(f"no {kind.value} yet: another package can add them (docs/architecture.md)")
         return
     infos = [registry.info(room, one) for one in names]
+    if kind is Kind.MODELS:
+        _show_models(dict(zip(names, infos, strict=True)))
+        return
     rows = [[one, i.summary, i.licence] for one, i in zip(names, infos, strict=True)]
     show_table(kind.value, ["name", "what it is", "licence"], rows)
     if kind in (Kind.TASKS, Kind.PAPERS, Kind.ATTRIBUTES):
@@ -65,6 +73,20 @@ def listing(
             _show_parts(room, one)
     else:
         typer.echo(f"\n`isolux list {kind.value} NAME` shows the settings of one of them.")
+
+
+def _show_models(infos: Mapping[str, Info]) -> None:
+    """Print what each family is, answers and needs."""
+    from isolux.cli.screen import show_table
+    from isolux.vocabulary.info import ModelInfo
+
+    rows = [
+        [f"{name}:", info.summary, info.predicts, info.needs]
+        for name, info in infos.items()
+        if isinstance(info, ModelInfo)
+    ]
+    show_table("models", ["--model", "what it is", "answers", "needs"], rows)
+    typer.echo("\n`isolux list models NAME` shows the settings of one of them.")
 
 
 def _show_one(room: str, name: str) -> None:

@@ -11,11 +11,11 @@ import atexit
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-__all__ = ["Stopped", "listening", "speak_again", "stopped_by", "stopped_text"]
+__all__ = ["Stopped", "finishing", "listening", "speak_again", "stopped_by", "stopped_text"]
 
 PATIENCE = 3.0
 """Seconds in which a stopped command may clean up by itself."""
@@ -59,6 +59,42 @@ def listening() -> Iterator[None]:
             signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def finishing(what: str) -> Iterator[Callable[[], bool]]:
+    """Let the first Ctrl-C only ask to stop while the block runs; the second one stops at once.
+
+    Parameters
+    ----------
+    what : str
+        What is brought to its end first: ``"the shard at hand"``.
+
+    Yields
+    ------
+    callable
+        True from the first Ctrl-C on. The block ends soon after, and ``Stopped`` is raised.
+    """
+    asked: list[bool] = []
+
+    def ask(_number: int, _frame: FrameType | None) -> None:
+        asked.append(True)
+        signal.signal(signal.SIGINT, _stop)
+        os.write(2, f"isolux: finishing {what}; Ctrl-C again stops at once\n".encode())
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is not _stop:  # not the command line's own: whoever set it decides
+        yield lambda: False
+        return
+    signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: bool(asked)
+    finally:
+        if signal.getsignal(signal.SIGINT) is ask:
+            signal.signal(signal.SIGINT, before)
+    if asked:
+        _seen.append(signal.SIGINT)
+        raise Stopped
 
 
 def stopped_by() -> signal.Signals | None:

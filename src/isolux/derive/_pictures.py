@@ -8,7 +8,7 @@ as many pictures are in memory as there are threads, and large ones are made sma
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -19,7 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.images import Pixels, Shrunk, read_shrunk
-from isolux.io.paths import inside
+from isolux.io.picture_folder import PictureFolder
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError
 from isolux.vocabulary.tables import IMAGES
@@ -113,7 +113,7 @@ def measure_pictures(
     if not people.height:
         return found
     jobs = _jobs(dataset, people, what)
-    folder = _Folder(Path(_root(dataset, jobs, what)))
+    folder = PictureFolder(_root(dataset, jobs, what))
 
     def one(job: _Job) -> tuple[_Job, FloatArray | str]:
         try:
@@ -190,37 +190,7 @@ def _none_there(
     )
 
 
-class _Folder:
-    """The root, and the folders right below it, which are listed when a file is missing."""
-
-    def __init__(self, base: Path) -> None:
-        self.base = base
-        self._below: list[Path] | None = None
-
-    def file(self, path: str) -> Path:
-        """Find a picture.
-
-        Raises
-        ------
-        FileError
-            A path that leads out of the root; nothing there.
-        """
-        whole = inside(self.base, path)
-        if whole.is_file():
-            return whole
-        for folder in self._folders():
-            other = inside(self.base, folder / path)
-            if other.is_file():
-                return other
-        raise FileError("no such picture", where=path)
-
-    def _folders(self) -> Iterator[Path]:
-        if self._below is None:
-            self._below = sorted(p for p in self.base.iterdir() if p.is_dir())
-        return iter(self._below)
-
-
-def _opened(job: _Job, folder: _Folder) -> Seen:
+def _opened(job: _Job, folder: PictureFolder) -> Seen:
     """Open a picture, turned the way in which it has the annotated size.
 
     Datasets differ in whether their boxes are of the file as it lies or turned as its EXIF says;

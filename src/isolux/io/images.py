@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "IMAGE_SUFFIXES",
+    "LARGEST_BYTES",
     "LARGEST_PIXELS",
     "Pixels",
     "Shrunk",
@@ -42,8 +43,9 @@ Pixels = npt.NDArray[np.uint8]
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff")
 LARGEST_PIXELS = 89_478_485
 """What Pillow takes for a bomb: 256 MiB of RGB. A photograph of 50 megapixels is below it."""
+LARGEST_BYTES = 1 << 29
+"""Of a picture's file: a larger one could exhaust the memory."""
 
-_LARGEST_BYTES = 1 << 29  # of a file: a larger one could exhaust the memory
 _ORIENTATION = 0x0112  # EXIF's tag for how a picture must be turned to be seen upright
 _TURBO = ("YCbCr", "Gray")
 _FACTORS = (8, 4, 2)  # by which libjpeg can shrink a picture while it unpacks it
@@ -147,10 +149,10 @@ def decode_image(data: bytes, where: str, *, exif_orientation: bool = True) -> P
 def _bytes(path: Path) -> bytes:
     try:
         size = path.stat().st_size
-        if size > _LARGEST_BYTES:
+        if size > LARGEST_BYTES:
             raise FileError(
                 "this picture's file is too large",
-                expected=f"at most {_LARGEST_BYTES >> 20:,} MiB",
+                expected=f"at most {LARGEST_BYTES >> 20:,} MiB",
                 found=f"{size >> 20:,} MiB",
                 where=str(path),
             )

@@ -204,13 +204,26 @@ class MeasureInfo(Info):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInfo(Info):
-    """A family of models in ``models/``: what its models answer.
+    """A family of models in ``models/``: what its models answer and what they need.
 
-    ``predicts`` names a table of predictions; ``"distances"``: of two pictures, how unlike they
-    are (LPIPS), which no task judges by itself.
+    Parameters
+    ----------
+    predicts : str
+        A table of predictions; ``"several"``: each model says which (its ``predicts``);
+        ``"distances"``: of two pictures, how unlike they are (LPIPS), which no task judges by
+        itself; ``"imported"``: answers that are in a file, and no picture is looked at.
+    needs : str
+        What a user must have, in a few words: an extra of isolux, weights.
+    packages : tuple of str
+        Distributions whose version can move an answer: they are written into the record, and
+        another version finds no earlier answer.
     """
 
-    predicts: Literal["labels", "boxes", "masks", "keypoints", "embeddings", "distances"]
+    predicts: Literal[
+        "labels", "boxes", "masks", "keypoints", "embeddings", "distances", "several", "imported"
+    ]
+    needs: str = ""
+    packages: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ from isolux.tasks import score
 from isolux.verbs._in_memory import FROM_MEMORY, as_dataset, as_scores, columns_of
 from isolux.verbs.audit.inputs import read_answers, resolved, task_options
 from isolux.verbs.audit.planted import read_planted
+from isolux.verbs.audit.predicted import Watched, answers_of_model, with_imported
 from isolux.verbs.audit.protocol import with_protocol, with_tables
 from isolux.verbs.audit.record import record_of
 from isolux.verbs.explain import explain_run, first_analyses, role_options
@@ -88,28 +89,35 @@ class Audit:
         return where / "report.html"
 
 
-def run_audit(spec: AuditSpec) -> Audit:
+def run_audit(spec: AuditSpec, *, watched: Watched | None = None) -> Audit:
     """Audit what a spec describes, from files to findings.
 
     Parameters
     ----------
     spec : AuditSpec
         ``isolux.vocabulary.spec.parse_spec`` makes one of loose values.
+    watched : callable, optional
+        Around the run of a model, where the spec names one; see ``Watched``.
 
     Raises
     ------
     IsoluxError
         Whatever is wrong with the files or the settings, named.
     """
-    spec = with_protocol(spec)
+    spec = with_imported(with_protocol(spec))
     _refuse_nothing_to_compare(spec)
     options = task_options(spec)  # before minutes of reading
     dataset = judged_people(spec)
-    predictions, notes, inputs = read_answers(spec, dataset)
     planted = _planted(spec)
+    run = answers_of_model(spec, dataset, watched)
+    if run is None:
+        predictions, notes, inputs = read_answers(spec, dataset)
+    else:
+        dataset, predictions, notes, inputs = run.dataset, run.predictions, run.notes, run.inputs
     scores = score(spec.task.name, dataset, predictions, **options)
     scores = replace(scores, notes=(*notes, *scores.notes))
-    return _audited(resolved(spec), dataset, scores, inputs, planted)
+    ran = {} if run is None else {"ran": run.record}
+    return _audited(resolved(spec), dataset, scores, inputs, planted, ran)
 
 
 def _planted(spec: AuditSpec) -> list[dict[str, Any]] | None:
@@ -205,6 +213,7 @@ def _audited(
     scores: Scores,
     inputs: Mapping[str, str],
     planted: Sequence[Mapping[str, Any]] | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Audit:
     """Measure, compare and say it: the same for files and for memory."""
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
@@ -225,6 +234,7 @@ def _audited(
     }
     if planted is not None:
         record["planted"] = [dict(row) for row in planted]
+    record |= more or {}
     run = Run(
         record=record | {"dataset": {"name": dataset.name, **record["dataset"]}},
         scores=scores.units,

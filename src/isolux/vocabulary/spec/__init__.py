@@ -18,6 +18,7 @@ from isolux.vocabulary.spec.groups import (
     Unknown,
     crossed,
 )
+from isolux.vocabulary.spec.model import ModelRun
 from isolux.vocabulary.spec.people import People
 from isolux.vocabulary.spec.predictions import IdFrom, Predictions
 from isolux.vocabulary.spec.report import Report
@@ -49,6 +50,7 @@ __all__ = [
     "Groups",
     "IdFrom",
     "IntervalMethod",
+    "ModelRun",
     "People",
     "Predictions",
     "Report",

@@ -20,6 +20,7 @@ from isolux.vocabulary.plugin_options import Option, refuse_unknown
 from isolux.vocabulary.spec.disparity import Comparing, Disparity
 from isolux.vocabulary.spec.explain import Explain
 from isolux.vocabulary.spec.groups import Groups
+from isolux.vocabulary.spec.model import ModelRun
 from isolux.vocabulary.spec.people import People
 from isolux.vocabulary.spec.predictions import Predictions
 from isolux.vocabulary.spec.report import Report
@@ -32,6 +33,7 @@ __all__ = ["FLAT", "STAGES", "AuditSpec", "declared", "parse_spec", "recorded_sp
 
 STAGES: dict[str, type[Stage]] = {
     "people": People,
+    "model": ModelRun,
     "predictions": Predictions,
     "task": Task,
     "groups": Groups,
@@ -70,6 +72,7 @@ class AuditSpec(Stage):
         often=True,
     )
     people: People
+    model: ModelRun = ModelRun()
     predictions: Predictions = Predictions()
     task: Task = Task()
     groups: Groups = Groups()

@@ -1,0 +1,154 @@
+"""``isolux predict``: run a model over a dataset's pictures, and go on where it was stopped."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from isolux.verbs.predict import Predicted
+
+__all__ = ["made", "predict"]
+
+_FILES = (".yaml", ".yml", ".json")
+_STAGES = ("people", "model")
+_OTHERS = ("model_name", "overwrite")
+
+
+def predict(
+    data: str | None = None,
+    *,
+    out: str | None = None,
+    resume: str | None = None,
+    status: str | None = None,
+    **settings: Any,
+) -> None:
+    """Run a model over a dataset's pictures; the same command goes on where it was stopped.
+
+    DATA is NAME:PATH, or a YAML file of settings. Pictures are done in shards, each committed when
+    it is whole: what has not changed is not done again. Ctrl-C finishes the shard at hand first.
+    """
+    from isolux.cli.running import watching
+    from isolux.verbs.predict import resumed_spec, run_predict
+    from isolux.vocabulary.errors import SpecError
+
+    if status is not None:
+        _show_status(Path(status))
+        return
+    said = {name: value for name, value in settings.items() if value is not None and value != []}
+    if resume is not None:
+        if data is not None or out is not None:
+            raise SpecError("--resume takes everything from its directory", found="DATA or --out")
+        spec = resumed_spec(resume, **said)
+    else:
+        spec = _asked(data, out, said)
+    began = time.monotonic()
+    with watching() as (tell, stop):
+        try:
+            done = run_predict(spec, tell=tell, stop=stop)
+        except KeyboardInterrupt:
+            typer.echo(f"go on: isolux predict --resume {spec.model.answers}", err=True)
+            raise
+    _show(done, time.monotonic() - began)
+
+
+def _asked(data: str | None, out: str | None, said: dict[str, Any]) -> Any:
+    """Read the settings of the line, and of a file where one is named."""
+    from isolux.verbs.audit import read_settings
+    from isolux.vocabulary.errors import SpecError
+    from isolux.vocabulary.spec import AuditSpec, parse_spec
+
+    if data is None:
+        raise SpecError(
+            "it is not said what to predict",
+            expected="DATA, as NAME:PATH, with --model and --out; or --resume OUT, or --status OUT",
+            found="none",
+        )
+    if out is not None:
+        said = said | {"answers": out}
+    if Path(data).suffix.lower() in _FILES and ":" not in data:
+        written = AuditSpec.model_validate(read_settings(data)).said()
+        spec = parse_spec({**written, **said}, where=data)
+    else:
+        spec = parse_spec({"data": data, **said})
+    if spec.model.answers is None:
+        raise SpecError(
+            "it is not said where to write", expected="--out DIR", found="none",
+            hint="the same command goes on where it was stopped, by what is there",
+        )  # fmt: skip
+    return spec
+
+
+def made() -> Callable[..., None]:
+    """Make the command: its flags are the settings of the stages people and model."""
+    from isolux.cli._flags import Flag, of_stages, with_flags
+    from isolux.vocabulary.spec import FLAT
+
+    data = inspect.Parameter(
+        "data",
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        default=None,
+        annotation=Annotated[
+            str | None,
+            typer.Argument(help="NAME:PATH (table:people.csv), or a YAML file of settings"),
+        ],
+    )
+    own = [
+        Flag("out", str, None, "the directory of answers to write, or to go on with"),
+        Flag("resume", str, None, "go on with a directory, by the settings that it holds"),
+        Flag("status", str, None, "say of a directory how far it is, and nothing else"),
+    ]
+    mine = [
+        flag
+        for flag in of_stages()
+        if flag.name not in ("data", "answers")
+        and (flag.name in _OTHERS or FLAT.get(flag.name, ("",))[0] in _STAGES)
+    ]
+    return with_flags(predict, [data], [*own, *mine], everything=True)
+
+
+def _show(done: Predicted, seconds: float) -> None:
+    from isolux.vocabulary.notes import by_severity
+
+    cautions, notes = by_severity(done.notes)
+    for caution in cautions:
+        typer.echo(f"WARNING: {caution}")
+    pictures = done.record["pictures"]
+    earlier = pictures - done.computed
+    rate = f", {done.computed / seconds:.1f} a second" if done.computed and seconds else ""
+    typer.echo(
+        f"{pictures:,} pictures: {done.computed:,} looked at now{rate}"
+        + (f", {earlier:,} answered before" if earlier else "")
+    )
+    for note in notes:
+        typer.echo(f"note: {note}")
+    typer.echo(f"answers: {done.folder}")
+    typer.echo(f"audit them: isolux audit {done.record['spec'].get('data', 'DATA')}"
+               f" --predictions {done.folder} --by …")  # fmt: skip
+
+
+def _show_status(folder: Path) -> None:
+    from isolux.cli.screen import show_table
+    from isolux.engine import Store
+
+    store = Store(folder)
+    record, there = store.record(), store.committed()
+    known = sum(1 for index in there if index < int(record["shards"]))
+    model = record["model"]
+    rows = [
+        ["state", str(record["state"])],
+        ["model", f"{model['spec']} ({model['name']}, answers {model['predicts']})"],
+        ["data", f"{record['spec'].get('data', record['dataset']['name'])}"],
+        ["pictures", f"{record['pictures']:,}"],
+        ["shards", f"{known:,} of {record['shards']:,} committed"],
+    ]
+    missing = record.get("unanswered") or []
+    rows += [["no answer", f"{row['looks']:,}: {row['reason']}"] for row in missing]
+    show_table("", ["", str(folder)], rows)
+    if record["state"] != "finished":
+        typer.echo(f"go on: isolux predict --resume {folder}")

@@ -1,0 +1,258 @@
+"""A run's directory: one Parquet a shard, each committed by its rename; and the whole of them.
+
+::
+
+    OUT/predict.json               what was asked, of which model: enough to go on
+    OUT/shards/000003-KEY.parquet  the answers of shard 3; KEY is content
+    OUT/predictions.parquet        the answers of all shards, once every one is there
+    OUT/looks.parquet              one row a look: the picture's hash, why there is no answer
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.engine.shards import Shard, answer_columns, looks_table
+from isolux.io.atomic import refuse_existing, write_parquet, write_text
+from isolux.io.stages import is_stage, left_below
+from isolux.models import ANSWERS
+from isolux.vocabulary.errors import FileError, OutputError
+from isolux.vocabulary.schema import check
+
+__all__ = ["RUN_FILE", "Gathered", "Store"]
+
+RUN_FILE = "predict.json"
+"""The file that makes a directory one of answers."""
+
+_WHOLE = ("predictions.parquet", "looks.parquet")
+_SHARD = re.compile(r"(?P<index>\d{6,})-(?P<key>[0-9a-f]{32})\.parquet")
+_KEY = 32  # hex digits of a key in a file's name: 128 bits
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """A whole run's answers, and one row for each look (see ``looks_table``, without answers)."""
+
+    predictions: pl.DataFrame
+    looks: pl.DataFrame
+
+
+class Store:
+    """The shards of one directory.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Made when it is opened.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = Store(Path(folder) / "net")
+    ...     with store.opened():
+    ...         store.write_record({"state": "unfinished"})
+    ...     store.record(), store.committed()
+    ({'state': 'unfinished'}, {})
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder).expanduser().resolve()
+        self._shards = self.folder / "shards"
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Make the directory and hold it while the block runs; one command at a time fills it.
+
+        Raises
+        ------
+        OutputError
+            Something else is there, it cannot be written, or another command fills it.
+        """
+        _refuse_other(self.folder)
+        try:
+            self._shards.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(
+                "the directory of answers cannot be made", found=error.strerror,
+                where=str(self.folder), hint="choose another path",
+            ) from error  # fmt: skip
+        lock = _lock(self.folder)
+        try:
+            for _ in left_below(self.folder):  # what a killed command was writing
+                pass
+            yield
+        finally:
+            if lock is not None:
+                os.close(lock)
+            self._remove_if_empty()
+
+    def _remove_if_empty(self) -> None:
+        """Leave no empty directory behind where nothing came of it."""
+        for folder in (self._shards, self.folder):
+            with suppress(OSError):
+                folder.rmdir()
+
+    def record(self) -> dict[str, Any]:
+        """Read ``predict.json``.
+
+        Raises
+        ------
+        FileError
+            None there, or not such a file.
+        """
+        path = self.folder / RUN_FILE
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            raise FileError(
+                "no answers were predicted here", expected=RUN_FILE, where=str(self.folder)
+            ) from error
+        except (OSError, ValueError) as error:
+            raise FileError(
+                "this file cannot be read", found=str(error), where=str(path)
+            ) from error
+        if not isinstance(found, dict):
+            raise FileError("this file is no record of a run", where=str(path))
+        return found
+
+    def write_record(self, record: Mapping[str, Any]) -> None:
+        """Write ``predict.json``, whole or not at all."""
+        write_text(self.folder / RUN_FILE, json.dumps(record, indent=2, sort_keys=True) + "\n")
+
+    def committed(self) -> dict[int, list[str]]:
+        """List the keys of the shards that are there, by the shard's number."""
+        found: dict[int, list[str]] = {}
+        if self._shards.is_dir():
+            for path in sorted(self._shards.iterdir()):
+                if match := _SHARD.fullmatch(path.name):
+                    found.setdefault(int(match["index"]), []).append(match["key"])
+        return found
+
+    def _path(self, shard: Shard, key: str) -> Path:
+        return self._shards / f"{shard.index:06d}-{key[:_KEY]}.parquet"
+
+    def faults(self, shard: Shard, key: str) -> pl.Series | None:
+        """Return whose fault it is that looks of a committed shard have no answer; None: no shard.
+
+        A file that is no Parquet (a disk that lost power) is as good as none, and is done again.
+        """
+        try:
+            return pl.read_parquet(self._path(shard, key), columns=["fault"])["fault"].drop_nulls()
+        except (OSError, pl.exceptions.PolarsError):
+            return None
+
+    def commit(self, shard: Shard, key: str, looks: pl.DataFrame) -> None:
+        """Write a shard; from its rename on it is there.
+
+        Raises
+        ------
+        OutputError
+            The disk is full, or the directory cannot be written.
+        """
+        for name in _WHOLE:  # they are not the whole of what is there any more
+            (self.folder / name).unlink(missing_ok=True)
+        write_parquet(self._path(shard, key), looks)
+
+    def gather(self, kind: str, keys: Sequence[tuple[Shard, str]], model: str) -> Gathered:
+        """Put a whole run's shards together, in their order, and write the two tables.
+
+        Parameters
+        ----------
+        kind : str
+            A key of ``ANSWERS``.
+        keys : sequence of (Shard, str)
+            Every shard of the run, with its key.
+        model : str
+            What the answers are called by.
+        """
+        looks = pl.concat([pl.read_parquet(self._path(shard, key)) for shard, key in keys])
+        looks = check(looks, looks_table(kind), where=str(self.folder))
+        gathered = Gathered(_answers(looks, kind, model), looks.drop("answers"))
+        for name, table in zip(_WHOLE, (gathered.predictions, gathered.looks), strict=True):
+            write_parquet(self.folder / name, table)
+        kept = {self._path(shard, key).name for shard, key in keys}
+        for path in self._shards.iterdir():
+            if _SHARD.fullmatch(path.name) and path.name not in kept:
+                path.unlink(missing_ok=True)
+        return gathered
+
+    def whole(self) -> Gathered:
+        """Read a finished run.
+
+        Raises
+        ------
+        FileError
+            It is not finished; what there is is about some of the pictures alone.
+        """
+        state = self.record().get("state")
+        if state != "finished" or not all((self.folder / name).is_file() for name in _WHOLE):
+            raise FileError(
+                "these answers are not complete",
+                expected="a finished run",
+                found=f"{len(self.committed()):,} of {self.record().get('shards', '?')} shards",
+                where=str(self.folder),
+                hint=f"isolux predict --resume {self.folder}",
+            )
+        return Gathered(*(pl.read_parquet(self.folder / name) for name in _WHOLE))
+
+
+def _answers(looks: pl.DataFrame, kind: str, model: str) -> pl.DataFrame:
+    table = ANSWERS[kind]
+    whose = "instance_id" if "instance_id" in table.schema else "image_id"
+    answered = looks.filter(pl.col("answers").list.len() > 0)
+    rows = answered.select(pl.col("unit_id").alias(whose), "answers").explode("answers")
+    columns = [pl.col("answers").struct.field(name) for name in answer_columns(kind)]
+    return table.conform(rows.select(whose, *columns, model=pl.lit(model)))
+
+
+def _refuse_other(folder: Path) -> None:
+    """Refuse a directory that holds something else; a killed command may leave one without record.
+
+    Raises
+    ------
+    OutputError
+    """
+    if not folder.is_dir():
+        refuse_existing(folder, overwrite=False)
+        return
+    names = {path.name for path in folder.iterdir() if not is_stage(path.name)}
+    if names - {"shards"} and RUN_FILE not in names:
+        raise OutputError(
+            "this directory holds something else and is left as it is",
+            expected=f"an empty directory, or one of answers, with {RUN_FILE}",
+            found=", ".join(sorted(names)[:3]),
+            where=str(folder),
+            hint="choose another path",
+        )
+
+
+def _lock(folder: Path) -> int | None:
+    """Hold a directory; the system lets go of it when the process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover - Windows
+        return None
+    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(handle)
+        raise OutputError(
+            "another command is predicting into this directory",
+            where=str(folder),
+            hint="wait for it (isolux predict --status says how far it is), or choose another path",
+        ) from error
+    except OSError:  # some network disks cannot lock
+        os.close(handle)
+        return None
+    return handle

@@ -1,0 +1,56 @@
+"""The folder of a dataset's pictures: from a path in its table to the file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from isolux.io.paths import inside
+from isolux.vocabulary.errors import FileError
+
+__all__ = ["PictureFolder"]
+
+
+class PictureFolder:
+    """The root of the pictures, and the folders right below it, as FACET's lie in three.
+
+    Parameters
+    ----------
+    base : str or Path
+        The folder that paths start from. Those below it are listed when a file is missing.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "imgs_1").mkdir()
+    ...     (Path(folder) / "imgs_1" / "a.jpg").touch()
+    ...     PictureFolder(folder).file("a.jpg").parent.name
+    'imgs_1'
+    """
+
+    def __init__(self, base: str | Path) -> None:
+        self.base = Path(base)
+        self._below: list[Path] | None = None
+
+    def file(self, path: str) -> Path:
+        """Find a picture.
+
+        Raises
+        ------
+        FileError
+            A path that leads out of the root; nothing there.
+        """
+        whole = inside(self.base, path)
+        if whole.is_file():
+            return whole
+        for folder in self._folders():
+            other = inside(self.base, folder / path)
+            if other.is_file():
+                return other
+        raise FileError("no such picture", where=path)
+
+    def _folders(self) -> Iterator[Path]:
+        if self._below is None:
+            self._below = sorted(p for p in self.base.iterdir() if p.is_dir())
+        return iter(self._below)

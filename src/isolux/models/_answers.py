@@ -1,0 +1,209 @@
+"""What a model gave, held to the table of predictions that it says it answers with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.vocabulary.errors import IsoluxError, TableError
+from isolux.vocabulary.info import ModelInfo
+from isolux.vocabulary.tables import (
+    BOX_PREDICTIONS,
+    EMBEDDINGS,
+    KEYPOINT_PREDICTIONS,
+    LABEL_PREDICTIONS,
+    MASK_PREDICTIONS,
+    Table,
+    check,
+    to_polars,
+)
+
+__all__ = ["ANSWERS", "Predictor", "answers", "kind_of"]
+
+ANSWERS: dict[str, Table] = {
+    "labels": LABEL_PREDICTIONS,
+    "boxes": BOX_PREDICTIONS,
+    "masks": MASK_PREDICTIONS,
+    "keypoints": KEYPOINT_PREDICTIONS,
+    "embeddings": EMBEDDINGS,
+}
+"""What a model may answer, and the table that this is."""
+
+_NAMED = ("model", "instance_id", "image_id")  # whose answer it is: a predictor knows no ids
+_SEE = "see isolux.models.Predictor"
+_SLACK = 1e-6  # by which a sum of rounded probabilities passes 1
+
+
+@runtime_checkable
+class Predictor(Protocol):
+    """A loaded model: pictures in, a table out.
+
+    The same pictures get the same answers, however they are parted into calls. Four attributes
+    may say more of it:
+
+    - ``predicts``: the kind of its answers, where its family has several;
+    - ``identity``: a mapping of what moves an answer (the hash of the weights, preprocessing,
+      prompts), as JSON has it: another identity never meets an earlier answer;
+    - ``notes``: sentences for the record and the report;
+    - ``prepare(picture)``: what threads may do with each picture ahead of the model. The
+      predictor is then called with what ``prepare`` gave.
+    """
+
+    def __call__(self, pictures: Sequence[npt.NDArray[np.uint8]]) -> pl.DataFrame:
+        """Answer for pictures ``[height, width, 3]`` of 8 bits, RGB.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``picture`` (int: the position in the list) and the columns of the kind's table of
+            predictions, without ``model`` and ids. No row, or several, for a picture.
+        """
+        ...
+
+
+def kind_of(predictor: object, info: ModelInfo) -> str:
+    """Return the kind of a model's answers: its own word, else its family's.
+
+    Raises
+    ------
+    IsoluxError
+        Neither names a table of predictions.
+    """
+    kind = getattr(predictor, "predicts", None) or info.predicts
+    if kind not in ANSWERS:
+        raise IsoluxError(
+            "the model does not say what it answers",
+            expected="predicts, one of " + ", ".join(ANSWERS),
+            found=repr(kind),
+            hint=_SEE,
+        )
+    return str(kind)
+
+
+def answers(
+    predictor: Predictor,
+    info: ModelInfo,
+    pictures: Sequence[npt.NDArray[np.uint8]],
+    ids: Sequence[str],
+    *,
+    model: str,
+) -> pl.DataFrame:
+    """Ask a model, and hold what it gives to what it says that it answers.
+
+    Parameters
+    ----------
+    predictor : Predictor
+    info : ModelInfo
+        Its family's.
+    pictures : sequence of [height, width, 3] uint8
+        Or of what the predictor's ``prepare`` made of them.
+    ids : sequence of str
+        Whom or what each picture shows: ``instance_id`` of labels and embeddings, else
+        ``image_id``.
+    model : str
+        The model's name.
+
+    Returns
+    -------
+    polars.DataFrame
+        A table of predictions, as ``ANSWERS`` names it.
+
+    Raises
+    ------
+    TableError
+        No table, columns that are not there, cells that cannot be used (NaN, a confidence beyond
+        0 to 1), an answer for a picture that was not given.
+
+    Examples
+    --------
+    >>> info = ModelInfo(title="t", summary="s.", references=(), predicts="labels")
+    >>> def bright(pictures):
+    ...     said = ["day" if one.mean() > 127 else "night" for one in pictures]
+    ...     return pl.DataFrame({"picture": range(len(said)), "label": said, "score": 1.0})
+    >>> picture = np.zeros((2, 2, 3), np.uint8)
+    >>> answers(bright, info, [picture], ["a.jpg"], model="bright").row(0)
+    ('bright', 'a.jpg', 'night', 1.0, 1, None)
+    """
+    kind = kind_of(predictor, info)
+    table = ANSWERS[kind]
+    found = _framed(predictor(pictures), len(pictures), kind, model)
+    if kind == "labels" and "rank" not in found.columns and "picture" in found.columns:
+        found = found.with_columns(rank=pl.int_range(1, pl.len() + 1).over("picture"))
+    _refuse_strange(found, table, kind, len(pictures), model)
+    whose = next(name for name in table.schema if name in _NAMED[1:])
+    named = pl.Series(list(ids), dtype=pl.String).gather(found["picture"].cast(pl.Int64))
+    whole = found.drop("picture").with_columns(named.alias(whose), model=pl.lit(model))
+    checked = check(whole, table, where=f"the answers of {model!r}")
+    return _bounded(checked, model) if kind == "labels" else checked
+
+
+def _framed(given: object, n: int, kind: str, model: str) -> pl.DataFrame:
+    """Take a frame, a list of one label for each picture, or an array of one vector for each."""
+    rows: dict[str, object] | None = None
+    if kind == "labels" and isinstance(given, list | tuple):
+        if all(isinstance(one, str) for one in given):
+            rows = {"label": pl.Series(list(given), dtype=pl.String), "score": None}
+    elif kind == "embeddings" and isinstance(given, np.ndarray) and given.ndim == 2:
+        vectors = given.astype(np.float32).tolist()
+        rows = {"embedding": pl.Series(vectors, dtype=pl.List(pl.Float32))}
+    if rows is None:
+        try:
+            return to_polars(given)
+        except (TypeError, TableError) as error:
+            raise TableError(
+                f"the model {model!r} does not answer with {kind}",
+                expected="a frame with a row for each answer",
+                found=type(given).__name__,
+                hint=_SEE,
+            ) from error
+    height = len(given)  # type: ignore[arg-type]
+    if height != n:
+        raise TableError(
+            f"the model {model!r} does not answer once for each picture",
+            expected=f"{n} answers for {n} pictures",
+            found=f"{height}",
+            hint=_SEE,
+        )
+    return pl.DataFrame({"picture": pl.int_range(height, eager=True), **rows})
+
+
+def _refuse_strange(found: pl.DataFrame, table: Table, kind: str, n: int, model: str) -> None:
+    columns = (c.name for c in table.columns if not c.optional and c.name not in _NAMED)
+    needed = {"picture", *columns}
+    if missing := sorted(needed - set(found.columns)):
+        raise TableError(
+            f"the model {model!r} does not answer with {kind}",
+            expected=", ".join(sorted(needed)),
+            found=(", ".join(found.columns) or "no columns") + f"; without {', '.join(missing)}",
+            hint=_SEE,
+        )
+    if not found["picture"].dtype.is_integer() and not found.is_empty():
+        raise TableError(
+            f"the model {model!r} does not say which picture an answer is about",
+            expected="picture, the position in the list: whole numbers",
+            found=str(found["picture"].dtype),
+        )
+    strange = found.filter(~pl.col("picture").is_between(0, n - 1).fill_null(value=False))
+    if not strange.is_empty():
+        raise TableError(
+            f"the model {model!r} answers for a picture that it was not given",
+            expected=f"picture from 0 to {n - 1}",
+            found=str(strange["picture"][0]),
+        )
+
+
+def _bounded(labels: pl.DataFrame, model: str) -> pl.DataFrame:
+    """Refuse scores of labels that are no confidences: logits would be read as such."""
+    beyond = labels.filter(~pl.col("score").is_between(-_SLACK, 1 + _SLACK))
+    if not beyond.is_empty():
+        raise TableError(
+            f"the model {model!r} gives a label a score that is no confidence",
+            expected="0 to 1, higher is surer",
+            found=f"{beyond['score'][0]:g} for {beyond['label'][0]!r}",
+            hint="turn logits into probabilities (softmax) before they are given",
+        )
+    return labels.with_columns(pl.col("score").clip(0, 1))

@@ -1,0 +1,222 @@
+"""Your own callable: ``python:MODULE:FACTORY``.
+
+``FACTORY`` is called with the settings that ``--model-option`` gives it, and returns a callable: a
+list of arrays in, answers out (``isolux.models.Predictor``). Labels may be a list of one text for
+each picture, embeddings an array of one row for each; everything else is a frame.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from isolux.io.hashing import sha256_file
+from isolux.models._answers import ANSWERS, Predictor
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.info import ModelInfo, Reference
+from isolux.vocabulary.plugin_options import read_options
+
+INFO = ModelInfo(
+    title="A callable of your own",
+    summary="Calls what a function of your module returns: a list of arrays in, answers out.",
+    references=(Reference(key="own-code", citation="The auditor's own code."),),
+    licence="the auditor's own",
+    predicts="several",
+    needs="a module that Python can import, here or in the working folder",
+)
+
+_SHAPE = "MODULE:FACTORY, such as my_models:gender_net"
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The user's callable, and what is known of what its answers depend on."""
+
+    function: Callable[..., Any]
+    predicts: str
+    identity: Mapping[str, Any]
+    notes: tuple[str, ...]
+    prepare: Callable[..., Any]
+
+    def __call__(self, pictures: Sequence[Any]) -> Any:
+        """Answer as the callable does."""
+        return self.function(pictures)
+
+
+def load(
+    spec: str, *, predicts: str | None = None, settings: Sequence[str] = (),
+    version: str | None = None,
+) -> Predictor:  # fmt: skip
+    """Import a module and call its factory.
+
+    Parameters
+    ----------
+    spec : str
+        ``MODULE:FACTORY``. The working folder is looked in too.
+    predicts : str, optional
+        What it answers: labels, boxes, masks, keypoints or embeddings. Default: the callable's own
+        attribute ``predicts``, else labels.
+    settings : sequence of str
+        Keyword arguments of the factory, ``NAME=VALUE``, read by their types; one that names a file
+        counts by its content.
+    version : str, optional
+        What tells this state of the model from any other, where the module's source, the settings
+        and the callable's ``identity`` do not.
+
+    Returns
+    -------
+    Predictor
+
+    Raises
+    ------
+    SpecError
+        No such module or factory, a factory that fails or returns nothing to call.
+
+    Examples
+    --------
+    >>> load("nowhere:net")
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.SpecError: the module 'nowhere' cannot be imported
+      expected: MODULE:FACTORY, such as my_models:gender_net
+      found: ModuleNotFoundError: No module named 'nowhere'
+      what to do: run the command in the module's folder, or install its package
+    """
+    name, colon, factory = spec.rpartition(":")
+    if not colon or not name or not factory:
+        raise SpecError("the callable is not named", expected=_SHAPE, found=repr(spec))
+    module = _imported(name)
+    make = getattr(module, factory, None)
+    if make is None or not callable(make):
+        known = [key for key, value in vars(module).items()
+                 if callable(value) and not key.startswith("_")]  # fmt: skip
+        raise UnknownNameError("factory", factory, known, where=f"the module {name}")
+    given = read_options(make, settings, owner=f"{spec}", flag="--model-option settings")
+    function = _made(make, given, spec)
+    own = getattr(function, "identity", None)
+    kind = predicts or getattr(function, "predicts", None) or "labels"
+    if kind not in ANSWERS:
+        raise UnknownNameError("kind of answers", kind, ANSWERS, where=spec)
+    identity = {
+        "source": _sources(module),
+        "factory": factory,
+        "settings": {key: _content(value) for key, value in given.items()},
+        "own": dict(own) if own is not None else None,
+        "version": version,
+        "predicts": kind,
+    }
+    prepare = getattr(function, "prepare", None) or _as_it_is
+    return Own(function, kind, identity, _notes(function, spec, own or version, given), prepare)
+
+
+def _as_it_is(picture: Any) -> Any:
+    return picture
+
+
+@contextmanager
+def _working_folder() -> Iterator[None]:
+    here = os.getcwd()  # noqa: PTH109 - as sys.path holds it
+    added = here not in sys.path
+    if added:
+        sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        if added and here in sys.path:
+            sys.path.remove(here)
+
+
+def _imported(name: str) -> ModuleType:
+    try:
+        with _working_folder():
+            importlib.invalidate_caches()
+            return importlib.import_module(name)
+    except Exception as error:
+        absent = isinstance(error, ModuleNotFoundError) and error.name == name.partition(".")[0]
+        raise SpecError(
+            f"the module {name!r} cannot be imported",
+            expected=_SHAPE,
+            found=f"{type(error).__name__}: {error}",
+            hint="run the command in the module's folder, or install its package"
+            if absent
+            else None,
+        ) from error
+
+
+def _made(make: Callable[..., Any], given: Mapping[str, Any], spec: str) -> Callable[..., Any]:
+    missing = [p.name for p in inspect.signature(make).parameters.values()
+               if p.default is p.empty and p.name not in given
+               and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]  # fmt: skip
+    if missing:
+        raise SpecError(
+            f"the factory of {spec} needs settings",
+            expected=", ".join(missing) + ", as keyword-only parameters",
+            found=", ".join(given) or "none",
+            hint=f"--model-option settings={missing[0]}=VALUE",
+        )
+    try:
+        with _working_folder():
+            function = make(**given)
+    except Exception as error:
+        raise SpecError(
+            f"the factory of {spec} failed", found=f"{type(error).__name__}: {error}"
+        ) from error
+    if not callable(function):
+        raise SpecError(
+            f"the factory of {spec} returned nothing to call",
+            expected="a callable: a list of arrays in, answers out",
+            found=type(function).__name__,
+            hint="name a function that makes the model, not the model",
+        )
+    return function  # type: ignore[no-any-return]
+
+
+def _sources(module: ModuleType) -> dict[str, str]:
+    """Hash the module's file and its loaded neighbours: what is its own code, not a library's."""
+    own = getattr(module, "__file__", None)
+    if own is None:
+        return {}
+    top = module.__name__.partition(".")[0]
+    folder = Path(own).resolve().parent
+    alone = folder.name in ("site-packages", "dist-packages")
+    found = {}
+    for name, one in list(sys.modules.items()):
+        file = getattr(one, "__file__", None)
+        if not file or not file.endswith(".py"):
+            continue
+        path = Path(file).resolve()
+        beside = path.is_relative_to(folder) and not alone
+        if (beside or name.partition(".")[0] == top) and path.is_file():
+            found[name] = sha256_file(path)
+    return dict(sorted(found.items()))
+
+
+def _content(value: Any) -> Any:
+    if isinstance(value, str | Path) and Path(value).expanduser().is_file():
+        return {"sha256": sha256_file(value)}
+    return value if isinstance(value, bool | int | float | str | None) else repr(value)
+
+
+def _notes(
+    function: Callable[..., Any], spec: str, told: object, given: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Say that weights which nothing names cannot be known by their content."""
+    notes = tuple(getattr(function, "notes", ()))
+    files = [v for v in given.values()
+             if isinstance(v, str | Path) and Path(v).expanduser().is_file()]  # fmt: skip
+    if told or files:
+        return notes
+    caution = (
+        f"isolux knows the source of {spec}, not the files that it reads: if its weights change,"
+        " name them (identity, a setting that is a file, or version=…) or predict into another"
+        " directory."
+    )
+    return (*notes, caution)

@@ -1,0 +1,156 @@
+"""What a run of a model rests on, written down: the content of ``predict.json``, and its key.
+
+Nothing of when or how fast it ran stands in it: a resumed run is the same, byte for byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.engine import pictures as of_pictures
+from isolux.engine.pictures import Picture, count_units
+from isolux.io import images
+from isolux.models import Model, source_hash
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import OutputError
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.spec import AuditSpec, ModelRun
+
+__all__ = ["notes_of", "record_of", "run_key", "same_run", "unanswered"]
+
+_SHOWN = 3
+_STAGES = ("people", "model")
+
+
+def run_key(model: Model, settings: ModelRun) -> str:
+    """Return the key of all that is the same for each shard of a run, 64 hex digits."""
+    told = {
+        "model": model.key,
+        "predicts": model.predicts,
+        "picture_of": settings.picture_of,
+        "box_factor": settings.box_factor,
+        "batch": settings.batch,
+        "code": source_hash(of_pictures, images),
+    }
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+def record_of(
+    spec: AuditSpec,
+    dataset: Dataset,
+    model: Model,
+    pictures: Sequence[Picture],
+    shards: int,
+    key: str,
+) -> dict[str, Any]:
+    """Write down what is asked of which model, and all that its answers depend on."""
+    said = spec.said()
+    own = {name for stage in _STAGES for name in _flat_names(spec, stage)} | {"model_name"}
+    try:
+        isolux = version("isolux")
+    except PackageNotFoundError:
+        isolux = ""
+    return {
+        "isolux": isolux,
+        "spec": {name: _plain(said[name]) for name in said if name in own and name != "answers"},
+        "dataset": {"name": dataset.name, "inputs": dict(dataset.inputs)},
+        "model": {
+            "spec": model.spec,
+            "name": model.name,
+            "predicts": model.predicts,
+            "title": model.info.title,
+            "licence": model.info.licence,
+            "identity": dict(model.identity),
+            "versions": dict(model.versions),
+            "notes": list(model.notes),
+        },
+        "settings": spec.model.model_dump(mode="json", exclude={"answers", "readers"}),
+        "key": key,
+        "shards": shards,
+        "pictures": len(pictures),
+        "looks": count_units(pictures),
+    }
+
+
+def _flat_names(spec: AuditSpec, stage: str) -> list[str]:
+    from isolux.vocabulary.spec import flat_names
+
+    return list(flat_names(type(getattr(spec, stage))).values())
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def same_run(
+    before: Mapping[str, Any], now: Mapping[str, Any], *, overwrite: bool, where: Path
+) -> None:
+    """Refuse to put answers about other data, or of another model, where some are.
+
+    Weights, prompts and settings may change: what they change is done again.
+
+    Raises
+    ------
+    OutputError
+    """
+    told = [
+        (what, then, today)
+        for what, then, today in (
+            ("data", _said(before, "data"), _said(now, "data")),
+            ("model", _said(before, "model"), _said(now, "model")),
+        )
+        if then != today
+    ]
+    if told and not overwrite:
+        what, then, today = told[0]
+        raise OutputError(
+            f"this directory holds answers about other {what}"
+            if what == "data"
+            else "this directory holds the answers of another model",
+            expected=str(then),
+            found=str(today),
+            where=str(where),
+            hint="choose another path, or replace them with --overwrite (overwrite=True)",
+        )
+
+
+def _said(record: Mapping[str, Any], name: str) -> Any:
+    return (record.get("spec") or {}).get(name)
+
+
+def unanswered(looks: pl.DataFrame) -> list[dict[str, Any]]:
+    """Count looks without an answer by their reason, most frequent first."""
+    missing = looks.filter(pl.col("reason").is_not_null())
+    counts = missing.group_by("reason", "fault").len("looks")
+    return counts.sort("looks", "reason", descending=[True, False]).to_dicts()
+
+
+def notes_of(record: Mapping[str, Any], looks: pl.DataFrame) -> tuple[str, ...]:
+    """Say which model answered, and first of all what it did not answer."""
+    model = record["model"]
+    versions = ", ".join(f"{k} {v}" for k, v in sorted(model["versions"].items()))
+    notes: list[str] = []
+    missing = record.get("unanswered") or []
+    if missing:
+        n = sum(row["looks"] for row in missing)
+        why = "; ".join(f"{row['reason']} ({row['looks']:,})" for row in missing[:_SHOWN])
+        more = "; …" if len(missing) > _SHOWN else ""
+        what = "people" if model["predicts"] in ("labels", "embeddings") else "images"
+        notes.append(
+            Caution(
+                f"{n:,} of {looks.height:,} {what} have no answer of {model['name']!r} and are not"
+                f" judged: {why}{more}."
+            )
+        )
+    n, batch = record["pictures"], record["settings"]["batch"]
+    notes.append(
+        f"isolux ran {model['spec']} over {n:,} pictures, {batch} at a time, with {versions}."
+    )
+    return (*notes, *model["notes"])

@@ -1,0 +1,42 @@
+"""Settings of a model that is run over the pictures."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from isolux.vocabulary.spec.stage import Stage, setting
+
+__all__ = ["ModelRun"]
+
+
+class ModelRun(Stage):
+    """Which model is run, what it is shown, and how the run is done."""
+
+    spec: str | None = setting(
+        None, "the model to run, FAMILY:WHAT (onnx:net.onnx): `isolux list models`", flat="model",
+        often=True,
+    )  # fmt: skip
+    option: tuple[str, ...] = setting(
+        (), "a setting of the model's family, NAME=VALUE (labels=classes.txt)", flat="model_option"
+    )
+    answers: str | None = setting(
+        None,
+        "directory in which a model's answers are kept and resumed; default: the run's, with "
+        ".answers",
+        flat="answers",
+    )
+    picture_of: Literal["image", "person"] = setting(
+        "image", "what the model is shown of a person: the whole image, or their box"
+    )
+    box_factor: float = setting(
+        1.0, "by how much a person's box is made wider and higher about its centre", gt=0
+    )
+    batch: int = setting(16, "pictures at a time, at most; halved where memory is too small", ge=1)
+    readers: int | None = setting(
+        None, "threads that read pictures ahead of the model; default: one a core, at most 4", ge=1
+    )
+    shard_size: int = setting(64, "pictures that are committed together", ge=1)
+    time_limit: float = setting(1800.0, "seconds for a shard; what is late has no answer", gt=0)
+    max_failures: float = setting(
+        0.05, "the share of pictures, 0 to 1, that may remain without an answer", ge=0, le=1
+    )

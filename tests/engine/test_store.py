@@ -1,0 +1,59 @@
+"""A run's directory: whole or not there, one writer at a time, shards by content."""
+
+from __future__ import annotations
+
+import pytest
+
+from isolux.engine import Store
+from isolux.vocabulary.errors import FileError, OutputError
+from tests.engine._painted import Counting, paint, run
+
+
+def test_something_else_is_left_as_it_is(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(OutputError, match=r"(?s)holds something else.*predict.json"):
+        run(paint(tmp_path / "in", 1), tmp_path)
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+def test_two_commands_cannot_fill_one_directory(tmp_path):
+    store = Store(tmp_path / "out")
+    with (
+        store.opened(),
+        pytest.raises(OutputError, match="another command is predicting into this directory"),
+        Store(tmp_path / "out").opened(),
+    ):
+        pass
+    with Store(tmp_path / "out").opened():
+        pass  # once the first has let go
+
+
+def test_a_shard_that_lost_its_bytes_is_done_again(tmp_path):
+    people, net = paint(tmp_path / "in", 8), Counting()
+    run(people, tmp_path / "out", net)
+    shard = min((tmp_path / "out" / "shards").iterdir())
+    whole = shard.read_bytes()
+    shard.write_bytes(whole[: len(whole) // 2])
+    net.batches.clear()
+    _, ran, _ = run(people, tmp_path / "out", net)
+    assert (ran.computed, net.shown) == (1, 4)
+    assert shard.read_bytes() == whole
+
+
+def test_what_a_killed_command_was_writing_goes(tmp_path):
+    people = paint(tmp_path / "in", 8)
+    run(people, tmp_path / "out")
+    left = tmp_path / "out" / "shards" / ".000001-00.parquet.new-0a1b2c3d"
+    left.write_bytes(b"half")
+    run(people, tmp_path / "out")
+    assert not left.exists()
+
+
+def test_answers_that_are_not_complete_are_not_read(tmp_path):
+    people = paint(tmp_path / "in", 8)
+    asked = iter([False, True])
+    run(people, tmp_path / "out", stop=lambda: next(asked))
+    with pytest.raises(FileError, match=r"(?s)not complete.*1 of 2 shards.*predict --resume"):
+        Store(tmp_path / "out").whole()
+    with pytest.raises(FileError, match="no answers were predicted here"):
+        Store(tmp_path / "nowhere").record()

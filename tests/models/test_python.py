@@ -1,0 +1,119 @@
+"""``python:MODULE:FACTORY``: any callable, its settings, and what is known of its weights."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from isolux.models import open_model
+from isolux.vocabulary.errors import IsoluxError, SpecError, UnknownNameError
+
+PLAIN = """
+def net(*, limit: float = 127.0, weights: str | None = None):
+    def answer(pictures):
+        return ["day" if one.mean() > limit else "night" for one in pictures]
+    return answer
+
+def needy(*, weights: str):
+    return lambda pictures: []
+
+def broken():
+    raise RuntimeError("no such GPU")
+
+def nothing():
+    return None
+
+class Vectors:
+    predicts = "embeddings"
+    identity = {"weights": "abc"}
+    notes = ("Vectors have two numbers.",)
+    def __call__(self, pictures):
+        import numpy as np
+        return np.array([[one.mean(), one.std()] for one in pictures])
+
+def vectors():
+    return Vectors()
+"""
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A module of the user's in the working folder, imported afresh each time it is written."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(text=PLAIN):
+        (tmp_path / "isolux_test_nets.py").write_text(text)
+        sys.modules.pop("isolux_test_nets", None)
+        return "python:isolux_test_nets"
+
+    write()
+    yield write
+    sys.modules.pop("isolux_test_nets", None)
+
+
+GREY = [np.full((4, 4, 3), grey, np.uint8) for grey in (10, 100, 200)]
+
+
+def test_a_factory_is_called_with_its_settings(module):
+    assert open_model(f"{module()}:net").predictor(GREY) == ["night", "night", "day"]
+    bright = open_model(f"{module()}:net", ["settings=limit=50"])
+    assert bright.predictor(GREY) == ["night", "day", "day"]
+
+
+def test_source_settings_and_files_are_the_key_and_names_are_not(module, tmp_path):
+    spec = f"{module()}:net"
+    first = open_model(spec).key
+    assert open_model(f"{module()}:net", name="renamed").key == first
+    assert open_model(spec, ["settings=limit=50"]).key != first
+    assert open_model(spec, ["version=2"]).key != first
+    module(PLAIN.replace("> limit", ">= limit"))
+    assert open_model(spec).key != first
+    module()
+    for name in ("a.bin", "b.bin"):
+        (tmp_path / name).write_bytes(b"weights 1")
+    one = open_model(spec, ["settings=weights=a.bin"]).key
+    assert open_model(spec, ["settings=weights=b.bin"]).key == one
+    (tmp_path / "a.bin").write_bytes(b"weights 2")
+    assert open_model(spec, ["settings=weights=a.bin"]).key != one
+
+
+def test_weights_that_nothing_names_are_said(module, tmp_path):
+    (note,) = open_model(f"{module()}:net").notes
+    assert "not the files that it reads" in note
+    (tmp_path / "a.bin").write_bytes(b"weights")
+    assert open_model(f"{module()}:net", ["settings=weights=a.bin"]).notes == ()
+
+
+def test_a_callable_says_itself_what_it_answers_and_what_identifies_it(module):
+    found = open_model(f"{module()}:vectors")
+    assert (found.predicts, found.name) == ("embeddings", "vectors")
+    assert found.identity["own"]["own"] == {"weights": "abc"}
+    assert found.notes == ("Vectors have two numbers.",)
+
+
+@pytest.mark.parametrize(
+    ("what", "options", "error", "match"),
+    [
+        ("netz", [], UnknownNameError, "did you mean 'net'"),
+        ("broken", [], SpecError, "(?s)failed.*RuntimeError: no such GPU"),
+        ("nothing", [], SpecError, "(?s)nothing to call.*NoneType"),
+        ("needy", [], SpecError, "(?s)needs settings.*weights.*settings=weights=VALUE"),
+        ("net", ["settings=limit=high"], SpecError, "(?s)'limit'.*number.*'high'"),
+        ("net", ["predicts=colours"], UnknownNameError, "no kind of answers named 'colours'"),
+        ("net", ["speed=1"], SpecError, "(?s)no setting 'speed'.*predicts"),
+    ],
+)
+def test_what_is_wrong_is_named(module, what, options, error, match):
+    with pytest.raises(error, match=match):
+        open_model(f"{module()}:{what}", options)
+
+
+def test_a_module_that_does_not_import_says_why(module):
+    with pytest.raises(IsoluxError, match=r"(?s)cannot be imported.*No module named 'nowhere'"):
+        open_model("python:nowhere:net")
+    with pytest.raises(IsoluxError, match=r"(?s)cannot be imported.*ZeroDivisionError"):
+        open_model(f"{module('1 / 0')}:net")
+    with pytest.raises(IsoluxError, match=r"(?s)not named.*MODULE:FACTORY"):
+        open_model("python:net")
