@@ -67,3 +67,25 @@ def test_attributes_with_a_comma_are_explained(monkeypatch, capsys, tmp_path):
               "--target", "said", "--prediction-column", "said")  # fmt: skip
     assert ran.code == 2
     assert '--by race --by age compares by each; --by "race*age"' in ran.plain
+
+
+def test_settings_that_tasks_share_are_flags_with_help_of_each(monkeypatch, capsys):
+    def task(name: str) -> str:
+        shown = run(monkeypatch, capsys, "audit", "--help-all", "--task", name).out
+        return shown.partition(f"Task {name}:")[2].partition("\n\n")[0]
+
+    shared = {"--matching", "--max-detections", "--common-count", "--person-label"}
+    of_boxes = {"--iou-thresholds", "--score-threshold", "--score-iou"}
+    for name in ("detection", "segmentation", "face_detection"):
+        assert shared | of_boxes <= flags("\n" + task(name)), name
+    poses = task("keypoints")
+    assert shared <= flags("\n" + poses)
+    assert not of_boxes & flags("\n" + poses)
+    assert "highest-scoring poses" in " ".join(poses.split()), "a task's own words come first"
+    assert "As in open-vocabulary" not in task("grounding")
+
+
+def test_the_command_is_the_first_word_that_is_no_flag(monkeypatch, capsys):
+    shown = run(monkeypatch, capsys, "--", "compare", "one", "two")
+    assert "one" in shown.err
+    assert "unexpected extra" not in shown.err, "compare has its arguments"

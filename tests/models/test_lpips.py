@@ -16,7 +16,7 @@ import pytest
 
 from isolux.models import lpips as adapter
 from isolux.models.lpips import load
-from isolux.models.lpips.torch_weights import import_torch
+from isolux.models.lpips.torch_weights import import_torch, read_state
 from isolux.vocabulary.errors import FileError, SpecError
 
 CONVOLUTIONS = {
@@ -35,6 +35,12 @@ def test_without_pytorch_it_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setattr("isolux.models.lpips.torch_weights.import_module", absent)
     with pytest.raises(SpecError, match=r"PyTorch, which is not installed(.|\n)*'isolux\[lpips\]'"):
         load(str(tmp_path / "vgg16.pth"))
+
+
+def test_a_pytorch_whose_reader_of_weights_can_run_code_is_refused(tmp_path):
+    old = types.SimpleNamespace(__version__="2.5.1+cpu", load=pytest.fail)
+    with pytest.raises(SpecError, match=r"CVE-2025-32434(.|\n)*2\.6 or newer(.|\n)*2\.5\.1"):
+        read_state(old, tmp_path / "vgg16.pth")
 
 
 def test_a_broken_pytorch_is_said_to_be_broken(monkeypatch):

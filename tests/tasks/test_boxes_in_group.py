@@ -211,11 +211,10 @@ def test_settings_that_cannot_be_used(options, message):
 
 
 def test_a_task_without_such_metrics_says_so():
-    from isolux.tasks._boxes.matching import chosen
-    from isolux.tasks._boxes.scoring import settings_of
+    from isolux.tasks._boxes.matching import chosen, settings_of
     from isolux.tasks.classification import INFO
 
-    asked = settings_of((0.5,), None, 0.5, None, (), "per-group")
+    asked = settings_of(iou_thresholds=(0.5,), matching="per-group")
     with pytest.raises(SpecError, match="nothing to measure of a match within each group"):
         chosen(INFO, (), asked)
 

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Annotated, Literal, TypedDict, Unpack
 
 import pytest
 
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.plugin_options import named_options, read_options
+from isolux.vocabulary.plugin_options import (
+    Shared,
+    described_options,
+    named_options,
+    read_options,
+    with_defaults,
+)
 
 
 def plugin(
@@ -98,3 +104,40 @@ def test_what_cannot_be_used_is_refused_in_words(item, words):
 def test_a_setting_named_twice_is_refused():
     with pytest.raises(SpecError, match="names 'cut' twice"):
         read("cut=.5", "cut=.6")
+
+
+class Cutting(TypedDict, total=False):
+    cuts: Annotated[Sequence[float], Shared((0.5,), "Where it is cut. In metres.")]
+    rule: Annotated[Literal["all", "present"], Shared("all", "What counts.")]
+
+
+class Sawing(Cutting, total=False):
+    teeth: Annotated[int | None, Shared(None, "Of the saw.")]
+
+
+def saw(dataset, *, whole: bool = False, **cutting: Unpack[Sawing]):
+    """Saw.
+
+    Parameters
+    ----------
+    rule : {"all", "present"}
+        What is sawn.
+    """
+
+
+def test_shared_settings_are_the_functions_own():
+    assert named_options(saw) == {"whole": False, "cuts": (0.5,), "rule": "all", "teeth": None}
+    found = described_options(saw)
+    assert (found["cuts"].kind, found["teeth"].kind) == (Sequence[float], int | None)
+    assert found["cuts"].description == "Where it is cut"
+    assert found["rule"].description == "What is sawn", "a function's own words come first"
+    read = read_options(saw, ["teeth=12", "cuts=.1,.2"], owner="the saw", flag="--option")
+    assert read == {"teeth": 12, "cuts": [0.1, 0.2]}
+    with pytest.raises(SpecError, match="the saw has no setting 'cutting'"):
+        read_options(saw, ["cutting=1"], owner="the saw", flag="--option")
+
+
+def test_shared_settings_not_given_have_their_defaults():
+    given = Sawing(teeth=12)
+    assert with_defaults(Sawing, given) == {"cuts": (0.5,), "rule": "all", "teeth": 12}
+    assert given == {"teeth": 12}, "and what was given is as it was"

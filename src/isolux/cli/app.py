@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
-from typing import Annotated
+from types import ModuleType
+from typing import Annotated, cast
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
 from isolux.cli._help import Command
 from isolux.cli.audit import audit, audit_command
@@ -24,8 +28,10 @@ _OF_WORLDS = ("demo", "synthesize")
 _ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
-def program(args: Sequence[str], *, everything: bool = False) -> typer.Typer:
-    """Make the program for one call: ``isolux audit`` has the flags of the task that it names.
+def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
+    """Make the program for one call: the command that it names, and the others' names and help.
+
+    ``isolux audit`` has the flags of the task that the arguments name.
 
     Parameters
     ----------
@@ -42,27 +48,31 @@ def program(args: Sequence[str], *, everything: bool = False) -> typer.Typer:
         rich_markup_mode=None,
     )
     app.callback()(_main)
-    asked = args[0] if args else ""
-    made = audit_command(args[1:], everything=everything) if asked == "audit" else _named(audit)
-    app.command("audit", cls=Command)(made)
-    for name in _COMMANDS:
-        module = importlib.import_module(f"isolux.cli.{name}")
-        made = module.made() if asked == name else _named(getattr(module, name))
-        app.command(name, cls=Command)(made)
-    app.command("list", cls=Command)(listing)
-    if asked not in {"audit", "list", *_COMMANDS}:  # our own need nothing of other packages
+    at = next((i for i, text in enumerate(args) if not text.startswith("-")), len(args))
+    asked = args[at] if at < len(args) else ""
+    if asked == "audit":
+        command = audit_command(args[at + 1 :], everything=everything)
+        app.command(asked, cls=Command)(command)
+    elif asked == "list":
+        app.command(asked, cls=Command)(listing)
+    elif asked in _COMMANDS:
+        app.command(asked, cls=Command)(_module(asked).made())
+    else:  # our own need nothing of other packages
         _add_commands_of_others(app)
-    return app
+    group = cast("TyperGroup", get_command(app))
+    ours = {"audit": audit, **{name: getattr(_module(name), name) for name in _COMMANDS}}
+    named = {name: _name_only(name, one) for name, one in {**ours, "list": listing}.items()}
+    group.commands = {**named, **group.commands}
+    return group
 
 
-def _named(command: Callable[..., None]) -> Callable[..., None]:
-    """Stand in for a command that is not asked for, so that what it needs is not imported."""
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"isolux.cli.{name}")
 
-    def stand_in() -> None:
-        raise NotImplementedError
 
-    stand_in.__doc__ = command.__doc__
-    return stand_in
+def _name_only(name: str, command: Callable[..., None]) -> Command:
+    """Describe a command that is not asked for, so that what it needs is not imported."""
+    return Command(name=name, help=inspect.getdoc(command))
 
 
 def _version(value: bool) -> None:

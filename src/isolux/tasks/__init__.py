@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 from dataclasses import replace
 from typing import Any, cast
 
@@ -13,10 +12,10 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.plugin_options import named_options
 
 __all__ = ["score"]
 
-_GIVEN = ("dataset", "predictions")
 _FEWEST, _MANY = 20, 0.1  # people, and the share of them whose answers may be missing unsaid
 
 
@@ -84,11 +83,9 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
             " isolux.audit(scores, people, by=…)",
         )
     plugin = registry.load("tasks", task)
-    parameters = inspect.signature(plugin.score).parameters
-    open_ended = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    known = [name for name in parameters if name not in _GIVEN]
+    known = named_options(plugin.score)
     for name in options:
-        if name not in known and not open_ended:
+        if name not in known:
             near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
             raise SpecError(
                 f"the task {task!r} has no option {name!r}",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -128,10 +129,9 @@ def _segments(cell: str, where: str | None) -> list[_Segment]:
     problem = f"{len(cell):,} characters"
     if len(cell) <= _LONGEST:
         try:
-            return msgspec.json.decode(cell.replace("'", '"'), type=list[_Segment])
-        except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-            pass
-        try:
+            # JSON's reader is far faster; only names with an apostrophe need Python's.
+            with suppress(msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+                return msgspec.json.decode(cell.replace("'", '"'), type=list[_Segment])
             return msgspec.convert(ast.literal_eval(cell), type=list[_Segment])
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
             problem = str(error)[:120]

@@ -8,10 +8,12 @@ a person or not whatever group they are in (FACET, section 6.2 and Tables 5, 6, 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
-from isolux.tasks._boxes.matching import Matching, OtherGroups
+from isolux.tasks._boxes.matching import settings_of
 from isolux.tasks._boxes.readings import BoxFormat
-from isolux.tasks._boxes.scoring import box_pairs, score_shapes, settings_of
+from isolux.tasks._boxes.scoring import box_pairs, score_shapes
+from isolux.tasks._boxes.settings import BoxSettings
 from isolux.tasks._boxes.shapes import info_of_shapes
 from isolux.tasks._boxes.table import NO_BOX, NO_MASK
 from isolux.vocabulary.containers import Dataset, Scores
@@ -30,21 +32,12 @@ def score(
     predictions: object,
     *,
     metrics: Sequence[str] = (),
-    person_label: str | Sequence[str] | None = None,
     person_class: str | Sequence[str] | None = None,
     by_class: bool | None = None,
-    iou_thresholds: Sequence[float] = (0.5, 0.75),
-    score_threshold: float | Sequence[float] | None = None,
-    score_iou: float = 0.5,
-    max_detections: int | None = None,
-    top_k: Sequence[int] = (),
-    matching: Matching = "one-to-one",
-    common_count: float | None = None,
-    other_groups: OtherGroups = "ignore",
     only_with_mask: bool = False,
     pixel_inclusive: bool = False,
     box_format: BoxFormat = "xywh",
-    model: str | None = None,
+    **box: Unpack[BoxSettings],
 ) -> Scores:
     """Judge for each person whether one or several models found them.
 
@@ -61,10 +54,6 @@ def score(
         What to measure. None: ``average_recall`` and ``recall_at_iou``, and what ``top_k`` and
         ``score_threshold`` ask for; class by class by default, ``average_recall``, COCO's AP, AP50
         and AP75, and ``average_recall_over_classes``, which is COCO's AR.
-    person_label : str or sequence of str, optional
-        The labels of predictions that mean a person (``"person"``; of COCO results read without
-        their categories ``"1"``); others are left out. Must be named where there are several and
-        none is a class of the dataset.
     person_class : str or sequence of str, optional
         Only instances of these classes are judged and take part (a COCO file's ``"person"``).
     by_class : bool, optional
@@ -73,30 +62,6 @@ def score(
         class by class where predictions are of several of the dataset's classes and no
         ``person_label`` is named; then means over classes alone are told, COCO's AP and AR (100
         detections where ``max_detections`` is not given), and each class by ``--by category``.
-    iou_thresholds : sequence of float
-        Of ``recall_at_iou``, in column ``threshold``: AR@.50 and AR@.75 where not said.
-    score_threshold : float or sequence of float, optional
-        Adds ``found_at_score``, in column ``threshold``. Of the model's own scale. Other metrics
-        go by all detections.
-    score_iou : float
-        The overlap at which ``found_at_score`` is read.
-    max_detections : int, optional
-        Only this many of each image's highest-scoring detections take part. Default: all
-        (FACET's person detection uses all predicted boxes); COCO's is 100.
-    top_k : sequence of int
-        Adds ``average_recall_at_k`` for each k: (1, 10, 100) gives COCO's AR1, AR10, AR100.
-    matching : {"one-to-one", "best-overlap", "per-group"}
-        COCO's rule, or that of FHIBE's released tool: each person has the detection that overlaps
-        them most, however often it is used. The second can only find more. "per-group" is
-        COCO's rule for each group's people alone, after they are grouped: it measures
-        ``average_recall_in_group`` and ``average_precision_in_group``, which may also be named
-        with others.
-    common_count : float, optional
-        N of ``normalised_average_precision``. Default: for each attribute (and class) the mean
-        count of people over its groups, as in ICON².
-    other_groups : {"ignore", "remove"}
-        Where each group is matched alone, what finds another group's person is neither right nor
-        wrong, or is a false alarm.
     only_with_mask : bool
         Judge those alone who have a mask too, as FACET's Table 7 does.
     box_format : {"xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"}
@@ -106,8 +71,11 @@ def score(
         Boxes end with their last pixel, which is inside: overlaps count one more pixel each way,
         of people and of predictions alike, as the evaluations of WIDER FACE and Scalabel
         (BDD100K) do. The one place to say so: files are read as they stand.
-    model : str, optional
-        What to call the model if there is not one prediction to say so.
+    **box
+        Which predictions take part, how they are matched to people, and at which overlaps and
+        scores a person counts as found: ``person_label``, ``iou_thresholds``,
+        ``score_threshold``, ``score_iou``, ``max_detections``, ``top_k``, ``matching``,
+        ``common_count``, ``other_groups`` and ``model``, described in ``BoxSettings``.
 
     Returns
     -------
@@ -161,16 +129,7 @@ def score(
      ('recall_at_iou', 0.5, 'a', 1.0), ('recall_at_iou', 0.5, 'b', 0.0),
      ('recall_at_iou', 0.75, 'a', 1.0), ('recall_at_iou', 0.75, 'b', 0.0)]
     """
-    settings = settings_of(
-        iou_thresholds,
-        score_threshold,
-        score_iou,
-        max_detections,
-        top_k,
-        matching,
-        common_count=common_count,
-        other_groups=other_groups,
-    )
+    settings = settings_of(**box)
     pairs_of = box_pairs(settings, pixel_inclusive=pixel_inclusive)
     return score_shapes(
         ("detection", INFO, BOX_PREDICTIONS),
@@ -179,10 +138,8 @@ def score(
         settings,
         pairs_of,
         metrics=metrics,
-        person_label=person_label,
         person_class=person_class,
         by_class=by_class,
         lacking=NO_BOX | (NO_MASK if only_with_mask else {}),
-        model=model,
         box_format=box_format,
     )

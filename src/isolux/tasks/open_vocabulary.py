@@ -7,14 +7,14 @@ the boxes of that label (FACET, section 6.3.1, appendix A.5.6 and Table 15a).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Unpack
 
-from isolux.tasks._boxes.matching import Matching, chosen, measured
+from isolux.tasks._boxes.matching import chosen, measured, settings_of
 from isolux.tasks._boxes.metrics import FACET
-from isolux.tasks._boxes.readings import BoxFormat
-from isolux.tasks._boxes.scoring import predictions_as_xywh, settings_of
+from isolux.tasks._boxes.scoring import predictions_as_xywh
+from isolux.tasks._boxes.settings import Matching
 from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics, class_recalls
 from isolux.tasks._phrases.person_classes import (
     First,
@@ -24,10 +24,11 @@ from isolux.tasks._phrases.person_classes import (
     people_by_class,
 )
 from isolux.tasks._phrases.prompts import templates_of
+from isolux.tasks._phrases.settings import PhraseSettings
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 
 __all__ = ["INFO", "score"]
@@ -54,16 +55,11 @@ def score(
     predictions: object,
     *,
     metrics: Sequence[str] = (),
-    target: str | None = None,
     prompt: str | Sequence[str] = "a person who is a {}",
-    prediction_map: Mapping[str, str] | None = None,
-    iou_thresholds: Sequence[float] = (0.5, 0.75),
     max_detections: int | None = 100,
     limit_per: Literal["image", "class"] = "image",
     matching: Matching = "one-to-one",
-    unknown_values: Sequence[str] = UNKNOWN_VALUES,
-    box_format: BoxFormat = "xywh",
-    model: str | None = None,
+    **phrases: Unpack[PhraseSettings],
 ) -> Scores:
     """Judge for each person and each of their classes whether one or several models found them.
 
@@ -77,16 +73,10 @@ def score(
         a box with two labels is two rows. An image without any: everyone there was missed.
     metrics : sequence of str
         What to measure. Default: all but ``person_recall_at_iou``.
-    target : str, optional
-        The attribute with the classes. Default: the instances' ``classes``.
     prompt : str or sequence of str
         Templates of the prompts: a label is a class, or a template with the class in the place of
         ``{}``. Capitals, punctuation, underscores and "an" for "a" make no difference. FACET's is
         the default.
-    prediction_map : mapping of str to str, optional
-        The model's labels to classes (``{"1": "nurse"}``); goes before names and prompts.
-    iou_thresholds : sequence of float
-        Of ``recall_at_iou``, in column ``threshold``: AR@.50 and AR@.75 where not said.
     max_detections : int, optional
         The highest-scoring so many predictions of each image take part: 100, as in FACET. None:
         all. No score threshold.
@@ -96,12 +86,10 @@ def score(
         "top 100 predictions per image" is read as the first.
     matching : {"one-to-one", "best-overlap"}
         COCO's rule within a class, or the best overlap of each person, boxes used again and again.
-    unknown_values : sequence of str
-        Classes that mean "not known", compared without case.
-    box_format : {"xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"}
-        What the four numbers of a predicted box are, as in detection.
-    model : str, optional
-        What to call the model if there is not one prediction to say so.
+    **phrases
+        Which classes people are of, how labels name them, and at which overlaps a box finds one:
+        ``target``, ``prediction_map``, ``iou_thresholds``, ``unknown_values``, ``box_format`` and
+        ``model``, described in ``PhraseSettings``.
 
     Returns
     -------
@@ -163,11 +151,14 @@ def score(
      ('person_average_recall', None, 'b', 0.0)]
     """
     _refuse_limit_per(limit_per)
-    settings = settings_of(iou_thresholds, None, 0.5, max_detections, (), matching)
+    given = with_defaults(PhraseSettings, phrases)
+    settings = settings_of(
+        iou_thresholds=given["iou_thresholds"], max_detections=max_detections, matching=matching
+    )
     names = chosen(INFO, (metrics,) if isinstance(metrics, str) else metrics, settings)
     templates = templates_of(prompt)
-    people = people_by_class(dataset, target, unknown_values)
-    read = predictions_as_xywh(predictions, box_format, people)
+    people = people_by_class(dataset, given["target"], given["unknown_values"])
+    read = predictions_as_xywh(predictions, given["box_format"], people)
     table = check(read, BOX_PREDICTIONS, where="predictions")
     first = First(table, 0)
     if limit_per == "image":
@@ -178,8 +169,8 @@ def score(
         people,
         settings,
         templates=templates,
-        prediction_map=prediction_map,
-        model=model,
+        prediction_map=given["prediction_map"],
+        model=given["model"],
     )
     units, evidence = class_recalls("open_vocabulary", asked, names)
     limits = _on_limits(max_detections, limit_per, matching, first.n_beyond)

@@ -11,10 +11,11 @@ brings both pictures to 256 × 256 pixels, and so does this by default.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
-from isolux.tasks._images.compare import Comparison, Crop
-from isolux.tasks._images.judging import Asked, score_pictures
+from isolux.tasks._images.judging import asked_for, score_pictures
 from isolux.tasks._images.metrics import FHIBE, OF_NETWORKS, PICTURES, SAME_PLACE
+from isolux.tasks._images.settings import PictureSettings
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
 
@@ -40,17 +41,7 @@ def score(
     predictions: object,
     *,
     metrics: Sequence[str] = (),
-    originals: str | None = None,
-    original_embeddings: str | None = None,
-    size_px: int = 256,
-    crop: Crop = "none",
-    crop_outputs: bool = True,
-    exif_orientation: bool = True,
-    shape_tolerance: float = 0.02,
-    error_floor: float = 1e-8,
-    lpips_weights: str = "vgg16",
-    device: str = "cpu",
-    model: str | None = None,
+    **pictures: Unpack[PictureSettings],
 ) -> Scores:
     """Hold each person's picture that one or several models made against the original.
 
@@ -65,36 +56,11 @@ def score(
     metrics : sequence of str
         ``lpips``, ``psnr``, ``ssim`` of pictures; ``identity_cosine`` of embeddings; any of values.
         Default: of pictures LPIPS and PSNR; of values those that are there.
-    originals : str, optional
-        The folder that the dataset's paths begin in. Not given: that of the file that its loader
-        read, or one of three above it.
-    original_embeddings : str, optional
-        A file of the originals' embeddings, by the network that made ``predictions``.
-    size_px : int
-        Both pictures are brought to squares of this side by a bilinear filter, as in FHIBE's code.
-        0: they stay as they are and must be of one size.
-    crop : {"none", "face", "box"}
-        Compare only what lies in the instance's ``face_box_x, …`` or ``box_x, …``, in pixels of
-        the original. FHIBE's face table holds aligned crops, which need none.
-    crop_outputs : bool
-        The model's pictures are cropped too, at the same place of the picture; no: they are crops
-        already.
-    exif_orientation : bool
-        Turn pictures as their EXIF says; boxes are those of the turned picture.
-    shape_tolerance : float
-        A picture whose ratio of width to height differs from the original's by a larger share
-        than this is not scored.
-    error_floor : float
-        Added to PSNR's mean squared error (pixels from 0 to 1). 1e-8, as FHIBE's code has it by
-        way of PIQ: at most 80 dB. 0: the textbook's formula, by which identical pictures are
-        infinite, and null here; leaving out a model's best pictures moves the mean.
-    lpips_weights : str
-        torchvision's weights of VGG-16, a file; ``"vgg16"``: where PyTorch keeps what torchvision
-        fetched. Nothing is downloaded.
-    device : str
-        Where PyTorch runs LPIPS: ``cpu``, ``cuda``.
-    model : str, optional
-        What to call the model if there is not one prediction to say so.
+    **pictures
+        Where the originals are, and how two pictures are made comparable and measured:
+        ``originals``, ``original_embeddings``, ``size_px``, ``crop``, ``crop_outputs``,
+        ``exif_orientation``, ``shape_tolerance``, ``error_floor``, ``lpips_weights``, ``device``
+        and ``model``, described in ``PictureSettings``.
 
     Returns
     -------
@@ -133,21 +99,6 @@ def score(
     >>> score(people, values).units.select("metric", "unit_id", "value", "reason").rows()
     [('lpips', 'a', 0.2, None), ('lpips', 'b', None, 'no prediction')]
     """
-    how = Comparison(
-        size_px=size_px,
-        crop=crop,
-        crop_outputs=crop_outputs,
-        exif_orientation=exif_orientation,
-        shape_tolerance=shape_tolerance,
-        error_floor=error_floor,
+    return score_pictures(
+        "reconstruction", INFO, dataset, predictions, asked_for(metrics, **pictures)
     )
-    asked = Asked(
-        metrics=(metrics,) if isinstance(metrics, str) else tuple(metrics),
-        how=how,
-        originals=originals,
-        original_embeddings=original_embeddings,
-        lpips_weights=lpips_weights,
-        device=device,
-        model=model,
-    )
-    return score_pictures("reconstruction", INFO, dataset, predictions, asked)

@@ -12,10 +12,11 @@ default, for the sake of comparison; ``size_px=0`` judges the pictures as they a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
-from isolux.tasks._images.compare import Comparison, Crop
-from isolux.tasks._images.judging import Asked, score_pictures
+from isolux.tasks._images.judging import asked_for, score_pictures
 from isolux.tasks._images.metrics import FHIBE, OF_NETWORKS, PICTURES, SAME_PLACE
+from isolux.tasks._images.settings import PictureSettings
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
 
@@ -41,17 +42,7 @@ def score(
     predictions: object,
     *,
     metrics: Sequence[str] = (),
-    originals: str | None = None,
-    original_embeddings: str | None = None,
-    size_px: int = 256,
-    crop: Crop = "none",
-    crop_outputs: bool = True,
-    exif_orientation: bool = True,
-    shape_tolerance: float = 0.02,
-    error_floor: float = 1e-8,
-    lpips_weights: str = "vgg16",
-    device: str = "cpu",
-    model: str | None = None,
+    **pictures: Unpack[PictureSettings],
 ) -> Scores:
     """Hold each person's picture that one or several models made against the original.
 
@@ -65,9 +56,8 @@ def score(
     metrics : sequence of str
         ``lpips``, ``psnr``, ``ssim`` of pictures; ``identity_cosine`` of embeddings; any of values.
         Default: of pictures LPIPS; of values those that are there.
-    originals, original_embeddings, size_px, crop, crop_outputs, exif_orientation, \
-    shape_tolerance, error_floor, lpips_weights, device, model
-        As in reconstruction.
+    **pictures
+        The settings of ``PictureSettings``, as in reconstruction.
 
     Returns
     -------
@@ -105,21 +95,6 @@ def score(
     >>> found.units["value"].round(2).to_list()
     [13.98]
     """
-    how = Comparison(
-        size_px=size_px,
-        crop=crop,
-        crop_outputs=crop_outputs,
-        exif_orientation=exif_orientation,
-        shape_tolerance=shape_tolerance,
-        error_floor=error_floor,
+    return score_pictures(
+        "super_resolution", INFO, dataset, predictions, asked_for(metrics, **pictures)
     )
-    asked = Asked(
-        metrics=(metrics,) if isinstance(metrics, str) else tuple(metrics),
-        how=how,
-        originals=originals,
-        original_embeddings=original_embeddings,
-        lpips_weights=lpips_weights,
-        device=device,
-        model=model,
-    )
-    return score_pictures("super_resolution", INFO, dataset, predictions, asked)

@@ -3,7 +3,8 @@
 A task, a dataset, a format and an analysis name their own settings as keyword parameters with a
 type, a default and a line in the docstring. ``--option``, ``--data-option`` and
 ``--prediction-option`` reach them by those names, so that a plugin is one new file and its settings
-are on the command line the same day.
+are on the command line the same day. What several plugins take is declared once, in a ``TypedDict``
+that they take as ``**name: Unpack[...]``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import inspect
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, Unpack, cast, get_args, get_origin
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
@@ -25,12 +26,33 @@ from isolux.vocabulary.words import wanted
 
 __all__ = [
     "Option",
+    "Shared",
     "described_options",
     "named_options",
     "read_options",
     "read_value",
     "refuse_unknown",
+    "with_defaults",
 ]
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Default and description of a setting that several plugins take, as a part of its type.
+
+    Examples
+    --------
+    >>> class Reading(typing.TypedDict, total=False):
+    ...     size_px: typing.Annotated[int, Shared(256, "The side of a picture.")]
+    >>> def score(dataset, predictions, *, crop: bool = True, **reading: Unpack[Reading]): ...
+    >>> named_options(score)
+    {'crop': True, 'size_px': 256}
+    """
+
+    default: Any
+    description: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +66,7 @@ class Option:
 
 
 def named_options(function: Callable[..., Any]) -> dict[str, Any]:
-    """List a function's keyword-only parameters with their defaults.
+    """List a function's keyword-only parameters with their defaults, shared ones last.
 
     Examples
     --------
@@ -53,11 +75,14 @@ def named_options(function: Callable[..., Any]) -> dict[str, Any]:
     {'scale': 1.0}
     """
     parameters = inspect.signature(function).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    own = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return own | {name: one.default for name, one in _shared(function).items()}
 
 
 def described_options(function: Callable[..., Any]) -> dict[str, Option]:
     """List a function's keyword-only parameters with type, default and description.
+
+    Where its docstring speaks of a shared setting, that is the description.
 
     Examples
     --------
@@ -65,12 +90,51 @@ def described_options(function: Callable[..., Any]) -> dict[str, Option]:
     >>> described_options(score)["scale"].kind
     <class 'float'>
     """
-    said = described_parameters(function)
-    kinds = typing.get_type_hints(function, include_extras=False)
+    said = {name: one.description for name, one in _shared(function).items()}
+    said |= described_parameters(function)
+    kinds = _kinds(function)
     return {
         name: Option(name, kinds.get(name, Any), default, first_sentence(said.get(name, "")))
         for name, default in named_options(function).items()
     }
+
+
+def with_defaults(settings: type[_T], given: _T) -> _T:
+    """Give shared settings with the default of each that was not given.
+
+    Parameters
+    ----------
+    settings : type
+        The ``TypedDict`` that declares them.
+    given : dict
+        Some of them, by name.
+    """
+    found = {name: one.default for name, one in _declared(settings).items()}
+    return cast("_T", found | dict(cast("Mapping[str, Any]", given)))
+
+
+def _taken(function: Callable[..., Any]) -> type | None:
+    """Return the ``TypedDict`` of shared settings that a function takes, if there is one."""
+    parameters = inspect.signature(function).parameters.values()
+    name = next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), None)
+    hint = None if name is None else typing.get_type_hints(function).get(name)
+    return get_args(hint)[0] if get_origin(hint) is Unpack else None
+
+
+def _declared(settings: type | None) -> dict[str, Shared]:
+    hints = typing.get_type_hints(settings, include_extras=True) if settings else {}
+    said = {name: getattr(hint, "__metadata__", ()) for name, hint in hints.items()}
+    return {name: one for name, parts in said.items() for one in parts if isinstance(one, Shared)}
+
+
+def _shared(function: Callable[..., Any]) -> dict[str, Shared]:
+    return _declared(_taken(function))
+
+
+def _kinds(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the types of what a function takes, shared settings included."""
+    settings = _taken(function)
+    return typing.get_type_hints(function) | (typing.get_type_hints(settings) if settings else {})
 
 
 def refuse_unknown(
@@ -187,7 +251,7 @@ def read_value(
     >>> read_value(score, "cuts", ["0.5", ".75"], owner="the task")
     [0.5, 0.75]
     """
-    kind = typing.get_type_hints(function).get(name, Any)
+    kind = _kinds(function).get(name, Any)
     if value is None and named_options(function).get(name, ...) is None:
         return None
     try:

@@ -10,6 +10,8 @@ from isolux.vocabulary.errors import FileError, SpecError
 
 __all__ = ["import_torch", "read_state"]
 
+_SAFE = (2, 6)
+
 
 def import_torch(purpose: str, extra: str, instead: str = "") -> Any:
     """Import PyTorch, or say what to install.
@@ -43,18 +45,30 @@ def import_torch(purpose: str, extra: str, instead: str = "") -> Any:
 def read_state(torch: Any, path: Path) -> dict[str, Any]:
     """Read a file of weights: names and tensors, float32 on the CPU.
 
-    The file is unpickled by PyTorch's own reader of weights, which builds tensors and plain
-    containers and refuses anything that would run code.
+    PyTorch's files of weights are pickles, which may run any code. Its restricted reader
+    (``weights_only``) builds tensors and plain containers and refuses all else; versions before
+    2.6 could be made to run code even so (CVE-2025-32434), and are not used.
 
     Raises
     ------
+    SpecError
+        PyTorch is older than 2.6.
     FileError
         Missing, damaged, or something else than a mapping of names to tensors.
     """
     where = str(path)
+    version = str(torch.__version__)
+    if tuple(int(part) for part in version.split(".")[:2]) < _SAFE:
+        raise SpecError(
+            "this PyTorch can be made to run code by a file of weights (CVE-2025-32434)",
+            expected="PyTorch 2.6 or newer",
+            found=f"PyTorch {version}",
+            hint="pip install --upgrade torch",
+        )
     if not path.is_file():
         raise FileError("there is no such file of weights", where=where)
     try:
+        # Only tensors are built, no code runs: `weights_only`, in a version where that holds.
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # PyTorch's reader raises whatever its parts do
         raise FileError(

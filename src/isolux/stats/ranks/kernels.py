@@ -28,6 +28,7 @@ __all__ = ["walk_scores"]
 
 _Ints = npt.NDArray[np.int64]
 _Places = npt.NDArray[np.uint32]  # without a sign: no test for counting from the end
+_Words = npt.NDArray[np.uint64]
 _Floats = npt.NDArray[np.float64]
 
 
@@ -58,6 +59,17 @@ def _largest_sum(cell: _Places, of: _Places, size: _Floats, n: _Floats) -> int:
         size[q] += 1.0
         n[of[q]] += 1.0
     return int(2.0 * size.max() * n.max()) if len(size) else 1
+
+
+@njit(cache=True, nogil=True)
+def _counters(k: int, largest: int, width: int) -> tuple[int, _Places, _Words, _Words]:
+    """Lay out one counter of each group in words: its bits, word, shift, and the step by one."""
+    word, shift = np.zeros(width, np.uint32), np.zeros(width, np.uint64)
+    words, bits = pack(k, largest, word, shift)
+    steps = np.zeros((words, width), np.uint64)
+    for g in range(k):
+        steps[word[g], g] = np.uint64(1) << shift[g]
+    return bits, word, shift, steps
 
 
 @allocating_nothing
@@ -167,11 +179,8 @@ def walk_scores(
     here, cubes, squared, other = row[0], row[1], row[2], row[3]
     tied, wins, square, cube, cross = table[0], table[1], table[2], table[3], table[4]
     size, below = np.zeros(len(of)), np.zeros((len(of), width))
-    word, shift = np.zeros(width, np.uint32), np.zeros(width, np.uint64)
-    words, bits = pack(k, _largest_sum(cell, of, size, here), word, shift)
-    steps, packed = np.zeros((words, width), np.uint64), np.zeros((words, len(of)), np.uint64)
-    for g in range(k):
-        steps[word[g], g] = np.uint64(1) << shift[g]
+    bits, word, shift, steps = _counters(k, _largest_sum(cell, of, size, here), width)
+    packed = np.zeros((len(steps), len(of)), np.uint64)
     plain = len(cell) == units and one_each(first)
     copied = np.empty(0 if plain else len(cell))
     for v in range(vectors):
@@ -198,15 +207,7 @@ def walk_scores(
         if _some_apart(k, n[v], shared[v]):
             _add_cubes(of, k, size, below, cube)
         compare_pairs(
-            k,
-            n[v],
-            clusters[v],
-            row,
-            table,
-            shared[v],
-            superior[v],
-            naive[v],
-            clustered[v],
+            k, n[v], clusters[v], row, table, shared[v], superior[v], naive[v], clustered[v],
             skew[v],
-        )
+        )  # fmt: skip
     return n, clusters, middle, total, superior, naive, clustered, skew, shared

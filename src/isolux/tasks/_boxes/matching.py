@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Unpack, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -25,17 +25,15 @@ from isolux.geometry.matching import (
 )
 from isolux.stats.statistic import FloatArray
 from isolux.tasks._boxes.areas import SIZES, people_within
+from isolux.tasks._boxes.settings import BoxSettings, Matching, OtherGroups
 from isolux.tasks._boxes.table import Found, People
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.tables import SCORES
 
-__all__ = ["Asked", "Matching", "OtherGroups", "Settings", "chosen", "measured", "score_rows"]
+__all__ = ["Asked", "Settings", "chosen", "measured", "score_rows", "settings_of"]
 
-Matching = Literal["one-to-one", "best-overlap", "per-group"]
-OtherGroups = Literal["ignore", "remove"]
-_MATCHING = ("one-to-one", "best-overlap", "per-group")
-_OTHERS = ("ignore", "remove")
 _NEEDS = {
     "found_at_score": ("score_threshold", "score_threshold, a score of the model's own scale"),
     "average_recall_at_k": ("top_k", "top_k, such as top_k=(1, 10, 100)"),
@@ -52,26 +50,7 @@ _NEED_ONE_TO_ONE = (
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Every choice that moves a number of a task of boxes, masks or poses.
-
-    Parameters
-    ----------
-    iou_thresholds : tuple of float
-        Of ``recall_at_iou``.
-    score_threshold : tuple of float
-        Of ``found_at_score`` and ``miss_rate``; empty: no threshold.
-    score_iou : float
-        The overlap at which those two are read.
-    max_detections : int or None
-        How many of each image (and class) take part, by score. Default: all.
-    top_k : tuple of int
-        Of ``average_recall_at_k``.
-    matching : {"one-to-one", "best-overlap", "per-group"}
-    common_count : float or None
-        N of ``normalised_average_precision``. Default: the mean count of the attribute's groups.
-    other_groups : {"ignore", "remove"}
-        What becomes of other groups' people where each group is matched alone.
-    """
+    """``BoxSettings`` in order: each number once, rising, and every one of them possible."""
 
     iou_thresholds: tuple[float, ...]
     score_threshold: tuple[float, ...]
@@ -79,8 +58,10 @@ class Settings:
     max_detections: int | None
     top_k: tuple[int, ...]
     matching: Matching
-    common_count: float | None = None
-    other_groups: OtherGroups = "ignore"
+    common_count: float | None
+    other_groups: OtherGroups
+    person_label: str | Sequence[str] | None
+    model: str | None
 
     def __post_init__(self) -> None:
         """Refuse what is not an overlap, no score, no number of detections."""
@@ -96,8 +77,8 @@ class Settings:
         for name, counts in (("top_k", self.top_k), ("max_detections", limit)):
             _refuse(name, [k for k in counts if k < 1], "whole numbers of at least 1")
         for name, given, known in (
-            ("matching", self.matching, _MATCHING),
-            ("other_groups", self.other_groups, _OTHERS),
+            ("matching", self.matching, get_args(Matching)),
+            ("other_groups", self.other_groups, get_args(OtherGroups)),
         ):
             _refuse(name, [] if given in known else [given], " or ".join(known))
         n = self.common_count
@@ -108,6 +89,25 @@ class Settings:
     def lowest_iou(self) -> float:
         """The lowest overlap that any metric asks for."""
         return min((*self.iou_thresholds, self.score_iou, IOU_THRESHOLDS[0]))
+
+
+def settings_of(**given: Unpack[BoxSettings]) -> Settings:
+    """Bring a task's settings into order; those that were not given have their defaults."""
+    asked = with_defaults(BoxSettings, given)
+    at = asked["score_threshold"]
+    scores = (at,) if isinstance(at, int | float) else at or ()
+    return Settings(
+        iou_thresholds=tuple(sorted(set(asked["iou_thresholds"]))),
+        score_threshold=tuple(sorted({float(score) for score in scores})),
+        score_iou=asked["score_iou"],
+        max_detections=asked["max_detections"],
+        top_k=tuple(sorted(set(asked["top_k"]))),
+        matching=asked["matching"],
+        common_count=asked["common_count"],
+        other_groups=asked["other_groups"],
+        person_label=asked["person_label"],
+        model=asked["model"],
+    )
 
 
 def _refuse(name: str, wrong: Sequence[object], expected: str) -> None:

@@ -13,8 +13,6 @@ from isolux.tasks._boxes.classes import COCO_LIMIT, judging_of, named, on_few_cl
 from isolux.tasks._boxes.evidence import OFFICIAL, evidence_tables
 from isolux.tasks._boxes.matching import (
     Asked,
-    Matching,
-    OtherGroups,
     Settings,
     chosen,
     measured,
@@ -33,37 +31,11 @@ __all__ = [
     "notes_of",
     "predictions_as_xywh",
     "score_shapes",
-    "settings_of",
     "units_of",
 ]
 
 PairsOf = Callable[[Found, People], Pairs]
 """How a task finds what of a model's lies on whom."""
-
-
-def settings_of(
-    iou_thresholds: Sequence[float],
-    score_threshold: float | Sequence[float] | None,
-    score_iou: float,
-    max_detections: int | None,
-    top_k: Sequence[int],
-    matching: Matching,
-    *,
-    common_count: float | None = None,
-    other_groups: OtherGroups = "ignore",
-) -> Settings:
-    """Bring a task's options into order: each number once, rising."""
-    at = [score_threshold] if isinstance(score_threshold, int | float) else score_threshold or ()
-    return Settings(
-        tuple(sorted(set(iou_thresholds))),
-        tuple(sorted({float(s) for s in at})),
-        score_iou,
-        max_detections,
-        tuple(sorted(set(top_k))),
-        matching,
-        common_count,
-        other_groups,
-    )
 
 
 def score_shapes(
@@ -74,16 +46,15 @@ def score_shapes(
     pairs_of: PairsOf,
     *,
     metrics: Sequence[str],
-    person_label: str | Sequence[str] | None,
-    person_class: str | Sequence[str] | None,
-    by_class: bool | None,
     lacking: Mapping[str, pl.Expr],
-    model: str | None,
+    person_class: str | Sequence[str] | None = None,
+    by_class: bool | None = False,
     box_format: BoxFormat = "xywh",
 ) -> Scores:
     """Match the boxes or masks of each model and score everyone; see ``detection.score``."""
     name, info, table = task
-    read, person_label, told = named(to_polars(predictions), dataset.categories, person_label)
+    frame, label = to_polars(predictions), settings.person_label
+    read, person_label, told = named(frame, dataset.categories, label)
     how = judging_of(
         dataset, read, by_class=by_class, person_class=person_class, person_label=person_label
     )
@@ -93,7 +64,9 @@ def score_shapes(
     people = read_people(dataset, person_class=person_class, by_class=how.by_class, lacking=lacking)
     people = replace(people, apart=how.apart)
     read = predictions_as_xywh(read, box_format, people)
-    models, notes = read_found(read, table, people, person_label=person_label, model=model)
+    models, notes = read_found(
+        read, table, people, person_label=person_label, model=settings.model
+    )
     if not how.apart:
         notes = (*on_few_classes(distinct(read, "label"), people.classes or ()), *told, *notes)
     cautions = [note for found in models for note in examined(found, people, pairs_of)]

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +26,11 @@ from isolux.tasks._images.pixels import (
     peak_signal_to_noise_db,
     structural_similarity,
 )
+from isolux.tasks._images.settings import Crop
 from isolux.vocabulary.errors import FileError
 
-__all__ = ["IDENTICAL", "Comparison", "Crop", "Distance", "Measured", "Pair", "compare"]
+__all__ = ["IDENTICAL", "Comparison", "Distance", "Measured", "Pair", "compare"]
 
-Crop = Literal["none", "face", "box"]
 Distance = Callable[[npt.NDArray[np.uint8], npt.NDArray[np.uint8]], FloatArray]
 """Two stacks ``[n, h, w, 3]`` to ``[n]``."""
 

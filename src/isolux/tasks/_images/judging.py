@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Unpack
 
 import numpy as np
 import polars as pl
@@ -20,16 +21,18 @@ from isolux.tasks._images.compare import Comparison, Distance, Measured, Pair, c
 from isolux.tasks._images.identity import identity_cosines
 from isolux.tasks._images.metrics import FHIBE, OF_PIXELS
 from isolux.tasks._images.originals import NO_ORIGINAL, originals_of
+from isolux.tasks._images.settings import PictureSettings
 from isolux.tasks._images.units import NO_PREDICTION, match_units, units_of
 from isolux.tasks._images.values import values_of
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.schema import check, to_polars
 from isolux.vocabulary.tables import SCORES
 
-__all__ = ["Asked", "score_pictures"]
+__all__ = ["Asked", "asked_for", "score_pictures"]
 
 _UNNAMED = "model"
 _BOXES = {"face": "face_box", "box": "box"}
@@ -46,6 +49,27 @@ class Asked:
     lpips_weights: str
     device: str
     model: str | None
+
+
+def asked_for(metrics: Sequence[str], **pictures: Unpack[PictureSettings]) -> Asked:
+    """Bring a task's settings into order; those that were not given have their defaults."""
+    settings = with_defaults(PictureSettings, pictures)
+    return Asked(
+        metrics=(metrics,) if isinstance(metrics, str) else tuple(metrics),
+        how=Comparison(
+            size_px=settings["size_px"],
+            crop=settings["crop"],
+            crop_outputs=settings["crop_outputs"],
+            exif_orientation=settings["exif_orientation"],
+            shape_tolerance=settings["shape_tolerance"],
+            error_floor=settings["error_floor"],
+        ),
+        originals=settings["originals"],
+        original_embeddings=settings["original_embeddings"],
+        lpips_weights=settings["lpips_weights"],
+        device=settings["device"],
+        model=settings["model"],
+    )
 
 
 @dataclass(frozen=True, slots=True)

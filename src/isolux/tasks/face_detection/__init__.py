@@ -8,10 +8,10 @@ own protocol (Yang et al. 2016), which is in ``wider_protocol``.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Unpack
 
 from isolux.tasks._boxes.evidence import AVERAGE_PRECISION, IN_GROUP, PRECISION_BY_SIZE
-from isolux.tasks._boxes.matching import Matching, OtherGroups
+from isolux.tasks._boxes.matching import settings_of
 from isolux.tasks._boxes.metrics import (
     COCO,
     DETECTION,
@@ -22,7 +22,8 @@ from isolux.tasks._boxes.metrics import (
     WIDER,
 )
 from isolux.tasks._boxes.readings import BoxFormat
-from isolux.tasks._boxes.scoring import box_pairs, score_shapes, settings_of
+from isolux.tasks._boxes.scoring import box_pairs, score_shapes
+from isolux.tasks._boxes.settings import BoxSettings
 from isolux.tasks._boxes.table import NO_BOX
 from isolux.tasks.face_detection.wider_protocol import WIDER_METRICS, score_by_wider
 from isolux.vocabulary.containers import Dataset, Scores
@@ -61,19 +62,10 @@ def score(
     predictions: object,
     *,
     metrics: Sequence[str] = (),
-    person_label: str | Sequence[str] | None = None,
-    iou_thresholds: Sequence[float] = (0.5, 0.75),
-    score_threshold: float | Sequence[float] | None = None,
-    score_iou: float = 0.5,
-    max_detections: int | None = None,
-    top_k: Sequence[int] = (),
-    matching: Matching = "one-to-one",
-    common_count: float | None = None,
-    other_groups: OtherGroups = "ignore",
     pixel_inclusive: bool = False,
     box_format: BoxFormat = "xywh",
     protocol: Literal["coco", "wider"] = "coco",
-    model: str | None = None,
+    **box: Unpack[BoxSettings],
 ) -> Scores:
     """Judge for each face whether one or several models found it.
 
@@ -90,8 +82,6 @@ def score(
         ``top_k`` and ``score_threshold`` ask for.
     person_label : str or sequence of str, optional
         The labels of predictions that mean a face. Must be named where there are several.
-    iou_thresholds : sequence of float
-        Of ``recall_at_iou``, in column ``threshold``.
     score_threshold : float or sequence of float, optional
         Adds ``found_at_score``; and ``miss_rate`` then counts who was not found at that score.
         Other metrics go by all detections.
@@ -100,20 +90,6 @@ def score(
     max_detections : int, optional
         Only this many of each image's highest-scoring detections take part. Default: all, as
         crowds of several hundred faces ask for; COCO's is 100.
-    top_k : sequence of int
-        Adds ``average_recall_at_k`` for each k.
-    matching : {"one-to-one", "best-overlap", "per-group"}
-        COCO's rule, or that of FHIBE's released tool: the best overlap of each face, however often
-        a detection is used. "per-group" is COCO's rule
-        for each group's people alone, after they are grouped: it measures
-        ``average_recall_in_group`` and ``average_precision_in_group``, which may also be named
-        with others.
-    common_count : float, optional
-        N of ``normalised_average_precision``. Default: for each attribute (and class) the mean
-        count of people over its groups, as in ICON².
-    other_groups : {"ignore", "remove"}
-        Where each group is matched alone, what finds another group's person is neither right nor
-        wrong, or is a false alarm.
     box_format : {"xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"}
         What the four numbers of a predicted box are, as in detection.
     pixel_inclusive : bool
@@ -128,8 +104,9 @@ def score(
         overlaps most, at ``score_iou`` or more with the +1 convention; a face of another level is
         neither found nor missed; recall is also read at ``score_threshold``. Load WIDER FACE with
         ``judge="all"`` for its published numbers: faces without demographics are not others.
-    model : str, optional
-        What to call the model if there is not one prediction to say so.
+    **box
+        The settings of ``BoxSettings``, as in detection: beside those above ``iou_thresholds``,
+        ``top_k``, ``matching``, ``common_count``, ``other_groups`` and ``model``.
 
     Returns
     -------
@@ -168,23 +145,14 @@ def score(
         raise SpecError(
             "protocol cannot be set to that", expected="coco or wider", found=repr(protocol)
         )
-    settings = settings_of(
-        iou_thresholds,
-        score_threshold,
-        score_iou,
-        max_detections,
-        top_k,
-        matching,
-        common_count=common_count,
-        other_groups=other_groups,
-    )
+    settings = settings_of(**box)
     asked = (metrics,) if isinstance(metrics, str) else metrics
     if protocol == "wider":
         given = {
             "iou_thresholds": settings.iou_thresholds != (0.5, 0.75),
-            "max_detections": max_detections is not None,
+            "max_detections": settings.max_detections is not None,
             "top_k": bool(settings.top_k),
-            "matching": matching != "one-to-one",
+            "matching": settings.matching != "one-to-one",
         }
         _refuse_settings([name for name, is_given in given.items() if is_given])
         return score_by_wider(
@@ -193,8 +161,6 @@ def score(
             predictions,
             settings,
             metrics=asked,
-            person_label=person_label,
-            model=model,
             box_format=box_format,
         )
     _refuse_wider_metrics(asked)
@@ -206,11 +172,7 @@ def score(
         settings,
         pairs_of,
         metrics=asked,
-        person_label=person_label,
-        person_class=None,
-        by_class=False,
         lacking=NO_BOX,
-        model=model,
         box_format=box_format,
     )
 

@@ -114,8 +114,6 @@ def score_by_wider(
     settings: Settings,
     *,
     metrics: Sequence[str],
-    person_label: str | Sequence[str] | None,
-    model: str | None,
     box_format: BoxFormat = "xywh",
 ) -> Scores:
     """Score faces by WIDER FACE's protocol; see ``face_detection.score``."""
@@ -124,7 +122,7 @@ def score_by_wider(
     names = _chosen(info, (metrics,) if isinstance(metrics, str) else metrics, people.rows)
     read = predictions_as_xywh(predictions, box_format, people)
     models, notes = read_found(
-        read, BOX_PREDICTIONS, people, person_label=person_label, model=model
+        read, BOX_PREDICTIONS, people, person_label=settings.person_label, model=settings.model
     )
     pairs_of = box_pairs(settings, pixel_inclusive=True)
     cautions = [note for found in models for note in examined(found, people, pairs_of)]

@@ -9,22 +9,23 @@ by it). Both are options here; the results are its Table 15b.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Unpack
 
 import polars as pl
 
-from isolux.tasks._boxes.matching import Asked, chosen, measured
+from isolux.tasks._boxes.matching import Asked, chosen, measured, settings_of
 from isolux.tasks._boxes.metrics import FACET
-from isolux.tasks._boxes.readings import BoxFormat
-from isolux.tasks._boxes.scoring import predictions_as_xywh, settings_of
+from isolux.tasks._boxes.scoring import predictions_as_xywh
 from isolux.tasks._phrases.class_recalls import DEFAULTS, class_metrics, class_recalls
 from isolux.tasks._phrases.person_classes import asked_by_class, notes_on_people, people_by_class
 from isolux.tasks._phrases.prompts import templates_of
+from isolux.tasks._phrases.settings import PhraseSettings
 from isolux.tasks.grounding.one_of_phrase import Images, leave_out
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.tables import BOX_PREDICTIONS, check
 
 __all__ = ["INFO", "score"]
@@ -51,13 +52,8 @@ def score(
     *,
     metrics: Sequence[str] = (),
     images: Images = "one-of-every-class",
-    target: str | None = None,
     prompt: str | Sequence[str] = "Which region does the text {} describe?",
-    prediction_map: Mapping[str, str] | None = None,
-    iou_thresholds: Sequence[float] = (0.5, 0.75),
-    unknown_values: Sequence[str] = UNKNOWN_VALUES,
-    box_format: BoxFormat = "xywh",
-    model: str | None = None,
+    **phrases: Unpack[PhraseSettings],
 ) -> Scores:
     """Judge for each person and each of their classes whether the class's box found them.
 
@@ -78,15 +74,12 @@ def score(
         their class in an image, be there several of another class. ``"one-person"``: who is alone
         in an image, as appendices A.4.2 and A.5.1 say. Everyone annotated counts as being there,
         whether scored or not.
-    target, prompt, prediction_map, unknown_values
-        As in open-vocabulary detection; the template is OFA's by default. Quotation marks in a
-        phrase make no difference.
-    iou_thresholds : sequence of float
-        Of ``recall_at_iou``, in column ``threshold``.
-    box_format : {"xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", "cxcywhn"}
-        What the four numbers of a predicted box are, as in detection.
-    model : str, optional
-        What to call the model if there is not one prediction to say so.
+    prompt
+        As in open_vocabulary; the template is OFA's by default. Quotation marks in a phrase make
+        no difference.
+    **phrases
+        The settings of ``PhraseSettings``, as in open-vocabulary detection: ``target``,
+        ``prediction_map``, ``iou_thresholds``, ``unknown_values``, ``box_format`` and ``model``.
 
     Returns
     -------
@@ -139,11 +132,14 @@ def score(
      ('b', None, 'several people of one class in the image'),
      ('c', 0.3, None)]
     """
-    settings = settings_of(iou_thresholds, None, 0.5, 1, (), "one-to-one")
+    given = with_defaults(PhraseSettings, phrases)
+    settings = settings_of(iou_thresholds=given["iou_thresholds"], max_detections=1)
     names = chosen(INFO, (metrics,) if isinstance(metrics, str) else metrics, settings)
     templates = templates_of(prompt)
-    people, left = leave_out(people_by_class(dataset, target, unknown_values), images)
-    frame = predictions_as_xywh(predictions, box_format, people)
+    people, left = leave_out(
+        people_by_class(dataset, given["target"], given["unknown_values"]), images
+    )
+    frame = predictions_as_xywh(predictions, given["box_format"], people)
     if "score" not in frame.columns:
         frame = frame.with_columns(score=pl.lit(1.0))
     asked, notes = asked_by_class(
@@ -151,8 +147,8 @@ def score(
         people,
         settings,
         templates=templates,
-        prediction_map=prediction_map,
-        model=model,
+        prediction_map=given["prediction_map"],
+        model=given["model"],
     )
     units, evidence = class_recalls("grounding", asked, names)
     return Scores(

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 import polars as pl
@@ -25,16 +25,16 @@ from isolux.tasks._boxes.evidence import (
 )
 from isolux.tasks._boxes.matching import (
     Asked,
-    Matching,
-    OtherGroups,
     chosen,
     measured,
     rows_of,
     score_rows,
+    settings_of,
 )
 from isolux.tasks._boxes.metrics import COCO, FHIBE, HOIEM, KEYPOINTS, PCK, RECALL_BY_SIZE
 from isolux.tasks._boxes.readings import examined
-from isolux.tasks._boxes.scoring import notes_of, settings_of
+from isolux.tasks._boxes.scoring import notes_of
+from isolux.tasks._boxes.settings import MatchSettings
 from isolux.tasks._boxes.table import People, read_found, read_people
 from isolux.tasks.keypoints.poses import (
     NO_POINTS,
@@ -84,7 +84,6 @@ def score(
     predictions: object,
     *,
     metrics: Sequence[str] = (),
-    person_label: str | Sequence[str] | None = None,
     person_class: str | Sequence[str] | None = None,
     fractions: Sequence[float] = (0.5,),
     scale: Scale = "face-diagonal",
@@ -92,11 +91,7 @@ def score(
     sigmas: Sequence[float] | None = None,
     lowest_oks: float = 0.1,
     oks_thresholds: Sequence[float] = (0.5, 0.75),
-    max_detections: int | None = None,
-    matching: Matching = "one-to-one",
-    common_count: float | None = None,
-    other_groups: OtherGroups = "ignore",
-    model: str | None = None,
+    **box: Unpack[MatchSettings],
 ) -> Scores:
     """Judge for each person how near the poses of one or several models come.
 
@@ -112,7 +107,7 @@ def score(
     metrics : sequence of str
         What to measure. None: ``average_recall``, ``oks`` and ``pck``; ``pck_by_keypoint``,
         ``recall_at_oks`` and average precision when named.
-    person_label, person_class
+    person_class
         As in detection.
     fractions : sequence of float
         Of ``pck``, in column ``threshold``: a keypoint is right within this share of ``scale``.
@@ -133,10 +128,9 @@ def score(
     matching : {"one-to-one", "best-overlap", "per-group"}
         COCO's rule, or each person's most similar pose, however often it is used, or COCO's rule
         for each group's people alone; as in detection.
-    common_count, other_groups
-        As in detection.
-    model : str, optional
-        What to call the model if there is not one prediction to say so.
+    **box
+        The settings of ``MatchSettings``, as in detection: beside those above ``person_label``,
+        ``common_count``, ``other_groups`` and ``model``.
 
     Returns
     -------
@@ -189,23 +183,18 @@ def score(
     >>> scores.units.select("metric", "threshold", pl.col("value").round(3)).rows()
     [('oks', None, 0.43), ('pck', 0.5, 0.5)]
     """
-    settings = settings_of(
-        oks_thresholds,
-        None,
-        0.5,
-        max_detections,
-        (),
-        matching,
-        common_count=common_count,
-        other_groups=other_groups,
-    )
+    settings = settings_of(iou_thresholds=oks_thresholds, **box)
     _refuse(scale, fractions, lowest_oks, area_of_box)
     metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     names = chosen(INFO, metrics, settings)
     people = read_people(dataset, person_class=person_class, by_class=False, lacking=NO_POINTS)
     poses = poses_of(people, sigmas, 1.0 if area_of_box is None else area_of_box)
     models, notes = read_found(
-        predictions, KEYPOINT_PREDICTIONS, people, person_label=person_label, model=model
+        predictions,
+        KEYPOINT_PREDICTIONS,
+        people,
+        person_label=settings.person_label,
+        model=settings.model,
     )
     lengths = scale_of(people, scale)
     names, said = _with_scale(names, lengths, scale, named=bool(set(metrics) & set(_OF_SCALE)))

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Unpack
 
-from isolux.tasks._boxes.matching import Matching, OtherGroups
-from isolux.tasks._boxes.scoring import score_shapes, settings_of
+from isolux.tasks._boxes.matching import settings_of
+from isolux.tasks._boxes.scoring import score_shapes
+from isolux.tasks._boxes.settings import BoxSettings
 from isolux.tasks._boxes.shapes import info_of_shapes
 from isolux.tasks._boxes.table import NO_MASK
 from isolux.tasks._parts import whole_people
@@ -36,20 +37,11 @@ def score(
     predictions: object,
     *,
     metrics: Sequence[str] = (),
-    person_label: str | Sequence[str] | None = None,
     person_class: str | Sequence[str] | None = None,
     by_class: bool | None = None,
-    iou_thresholds: Sequence[float] = (0.5, 0.75),
-    score_threshold: float | Sequence[float] | None = None,
-    score_iou: float = 0.5,
-    max_detections: int | None = None,
-    top_k: Sequence[int] = (),
-    matching: Matching = "one-to-one",
-    common_count: float | None = None,
-    other_groups: OtherGroups = "ignore",
     whole_from: Whole = "mask",
     parts: Sequence[str] = (),
-    model: str | None = None,
+    **box: Unpack[BoxSettings],
 ) -> Scores:
     """Judge for each person whether the masks of one or several models found them.
 
@@ -63,14 +55,15 @@ def score(
     predictions : frame
         Table ``MASK_PREDICTIONS``: ``model, image_id, label, score, mask_counts, mask_height,
         mask_width``. An image without any: everyone there was missed.
-    metrics, person_label, person_class, by_class, iou_thresholds, score_threshold, score_iou, \
-    max_detections, top_k, matching, common_count, other_groups, model
-        As in detection; overlaps are those of masks.
+    metrics, person_class, by_class
+        As in detection.
     whole_from : {"mask", "parts"}
         A person's own mask, or the union of their parts: of ``part_masks`` (run lengths), or of
         ``segments``, polygons of images with ``width`` and ``height``, as FHIBE has them.
     parts : sequence of str
         Of ``"parts"``: only these are united. Default: all, bags and clothes among them (FHIBE).
+    **box
+        The settings of ``BoxSettings``, as in detection; overlaps are those of masks.
 
     Returns
     -------
@@ -112,16 +105,7 @@ def score(
     >>> score(people, masks).units.select("metric", "threshold", "value").rows()
     [('average_recall', None, 0.1), ('recall_at_iou', 0.5, 1.0), ('recall_at_iou', 0.75, 0.0)]
     """
-    settings = settings_of(
-        iou_thresholds,
-        score_threshold,
-        score_iou,
-        max_detections,
-        top_k,
-        matching,
-        common_count=common_count,
-        other_groups=other_groups,
-    )
+    settings = settings_of(**box)
     people = _whole(dataset, whole_from, (parts,) if isinstance(parts, str) else parts)
     drawn = to_polars(predictions).drop("file_row", strict=False).with_row_index("file_row")
     scores = score_shapes(
@@ -131,11 +115,9 @@ def score(
         settings,
         mask_pairs_in(people, settings),
         metrics=metrics,
-        person_label=person_label,
         person_class=person_class,
         by_class=by_class,
         lacking=NO_MASK,
-        model=model,
     )
     return replace(scores, notes=(*scores.notes, *_notes(people, whole_from, parts)))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from isolux.predictions import (
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.plugin_options import named_options, read_options
 from isolux.vocabulary.spec import AuditSpec, IdFrom, Predictions, read_task, task_parameters
 
 __all__ = ["Answers", "read_answers", "resolved", "task_options"]
@@ -149,7 +148,7 @@ def task_options(spec: AuditSpec) -> dict[str, Any]:
     if isinstance(options.get("prediction_map"), str):
         options["prediction_map"] = read_label_map_file(options["prediction_map"])
     options |= _database(options)
-    taken = inspect.signature(registry.load("tasks", spec.task.name).score).parameters
+    taken = named_options(registry.load("tasks", spec.task.name).score)
     of_others = {
         "unknown_values": spec.groups.unknown_values,
         "model": spec.predictions.model_name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -220,9 +221,9 @@ def _number(function: Callable[..., float], true: Any, pred: Any) -> float:
     """Call a metric; what is no number is said to be none, with the metric's name."""
     name = getattr(function, "__name__", "metric")
     try:
-        inspect.signature(function).bind(true, pred)
-    except ValueError:  # a builtin tells no signature
-        pass
+        # Some functions written in C tell no signature: then the call shows whether they fit.
+        with suppress(ValueError):
+            inspect.signature(function).bind(true, pred)
     except TypeError as error:
         raise SpecError(
             f"the metric {name!r} cannot be called with y_true and y_pred",

@@ -1,0 +1,98 @@
+"""Settings that every task shares that looks for people in pictures: declared here alone.
+
+A task takes them as ``**box: Unpack[BoxSettings]``, so that each is a keyword of its ``score``, a
+flag and a line of help. Where one means something more in a task, that task's docstring says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, TypedDict
+
+from isolux.vocabulary.plugin_options import Shared
+
+__all__ = ["BoxSettings", "MatchSettings", "Matching", "OtherGroups"]
+
+Matching = Literal["one-to-one", "best-overlap", "per-group"]
+OtherGroups = Literal["ignore", "remove"]
+
+
+class MatchSettings(TypedDict, total=False):
+    """How what a model found is matched to people: of boxes, masks and poses."""
+
+    person_label: Annotated[
+        str | Sequence[str] | None,
+        Shared(
+            None,
+            'The labels of predictions that mean a person (``"person"``; of COCO results read'
+            ' without their categories ``"1"``); others are left out. Must be named where there'
+            " are several and none is a class of the dataset.",
+        ),
+    ]
+    max_detections: Annotated[
+        int | None,
+        Shared(
+            None,
+            "Only this many of each image's highest-scoring detections take part. Default: all"
+            " (FACET's person detection uses all predicted boxes); COCO's is 100.",
+        ),
+    ]
+    matching: Annotated[
+        Matching,
+        Shared(
+            "one-to-one",
+            "COCO's rule, or that of FHIBE's released tool: each person has the detection that"
+            " overlaps them most, however often it is used. The second can only find more."
+            " \"per-group\" is COCO's rule for each group's people alone, after they are grouped:"
+            " it measures ``average_recall_in_group`` and ``average_precision_in_group``, which"
+            " may also be named with others.",
+        ),
+    ]
+    common_count: Annotated[
+        float | None,
+        Shared(
+            None,
+            "N of ``normalised_average_precision``. Default: for each attribute (and class) the"
+            " mean count of people over its groups, as in ICON².",
+        ),
+    ]
+    other_groups: Annotated[
+        OtherGroups,
+        Shared(
+            "ignore",
+            "Where each group is matched alone, what finds another group's person is neither"
+            " right nor wrong, or is a false alarm.",
+        ),
+    ]
+    model: Annotated[
+        str | None,
+        Shared(None, "What to call the model if there is not one prediction to say so."),
+    ]
+
+
+class BoxSettings(MatchSettings, total=False):
+    """And at which overlaps and scores a person counts as found: of boxes and masks."""
+
+    iou_thresholds: Annotated[
+        Sequence[float],
+        Shared(
+            (0.5, 0.75),
+            "Of ``recall_at_iou``, in column ``threshold``: AR@.50 and AR@.75 where not said.",
+        ),
+    ]
+    score_threshold: Annotated[
+        float | Sequence[float] | None,
+        Shared(
+            None,
+            "Adds ``found_at_score``, in column ``threshold``. Of the model's own scale. Other"
+            " metrics go by all detections.",
+        ),
+    ]
+    score_iou: Annotated[float, Shared(0.5, "The overlap at which ``found_at_score`` is read.")]
+    top_k: Annotated[
+        Sequence[int],
+        Shared(
+            (),
+            "Adds ``average_recall_at_k`` for each k: (1, 10, 100) gives COCO's AR1, AR10, AR100.",
+        ),
+    ]

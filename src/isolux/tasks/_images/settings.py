@@ -1,0 +1,93 @@
+"""Settings that every task shares that holds a model's pictures against originals."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypedDict
+
+from isolux.vocabulary.plugin_options import Shared
+
+__all__ = ["Crop", "PictureSettings"]
+
+Crop = Literal["none", "face", "box"]
+
+
+class PictureSettings(TypedDict, total=False):
+    """Where the originals are, and how two pictures are made comparable and measured."""
+
+    originals: Annotated[
+        str | None,
+        Shared(
+            None,
+            "The folder that the dataset's paths begin in. Not given: that of the file that its"
+            " loader read, or one of three above it.",
+        ),
+    ]
+    original_embeddings: Annotated[
+        str | None,
+        Shared(
+            None,
+            "A file of the originals' embeddings, by the network that made ``predictions``.",
+        ),
+    ]
+    size_px: Annotated[
+        int,
+        Shared(
+            256,
+            "Both pictures are brought to squares of this side by a bilinear filter, as in"
+            " FHIBE's code. 0: they stay as they are and must be of one size.",
+        ),
+    ]
+    crop: Annotated[
+        Crop,
+        Shared(
+            "none",
+            "Compare only what lies in the instance's ``face_box_x, …`` or ``box_x, …``, in"
+            " pixels of the original. FHIBE's face table holds aligned crops, which need none.",
+        ),
+    ]
+    crop_outputs: Annotated[
+        bool,
+        Shared(
+            default=True,
+            description="The model's pictures are cropped too, at the same place of the picture;"
+            " no: they are crops already.",
+        ),
+    ]
+    exif_orientation: Annotated[
+        bool,
+        Shared(
+            default=True,
+            description="Turn pictures as their EXIF says; boxes are those of the turned picture.",
+        ),
+    ]
+    shape_tolerance: Annotated[
+        float,
+        Shared(
+            0.02,
+            "A picture whose ratio of width to height differs from the original's by a larger"
+            " share than this is not scored.",
+        ),
+    ]
+    error_floor: Annotated[
+        float,
+        Shared(
+            1e-8,
+            "Added to PSNR's mean squared error (pixels from 0 to 1). 1e-8, as FHIBE's code has"
+            " it by way of PIQ: at most 80 dB. 0: the textbook's formula, by which identical"
+            " pictures are infinite, and null here; leaving out a model's best pictures moves"
+            " the mean.",
+        ),
+    ]
+    lpips_weights: Annotated[
+        str,
+        Shared(
+            "vgg16",
+            'torchvision\'s weights of VGG-16, a file; ``"vgg16"``: where PyTorch keeps what'
+            " torchvision fetched. Nothing is downloaded.",
+        ),
+    ]
+    device: Annotated[str, Shared("cpu", "Where PyTorch runs LPIPS: ``cpu``, ``cuda``.")]
+    model: Annotated[
+        str | None,
+        Shared(None, "What to call the model if there is not one prediction to say so."),
+    ]
