@@ -22,9 +22,10 @@ import polars as pl
 from isolux.datasets import load
 from isolux.io import run_directory
 from isolux.people.withdrawal import read_withdrawn
-from isolux.verbs.audit import audit, read_spec_file
+from isolux.verbs.audit import audit, read_settings
 from isolux.verbs.audit.planted import read_planted
 from isolux.vocabulary.errors import IsoluxError
+from isolux.vocabulary.spec import parse_spec
 from tests.contracts._hostile import MUTATIONS, OF_TEXT, damage
 from tests.contracts._plugins import PLUGINS, Plugin
 from tests.contracts._samples import answers_file, dataset_file
@@ -60,7 +61,7 @@ OTHERS: dict[str, Reader] = {
     "withdrawn text": (_text("gone.txt", "# since May\ns1\ns2\n"), read_withdrawn),
     "settings": (
         _text("audit.yaml", "data: table:a.csv\nby: [race]\nstatistics: {level: 0.9}\n"),
-        read_spec_file,
+        lambda path: parse_spec(read_settings(path)),
     ),
     "planted": (
         _text("planted.json", json.dumps(_PLANTED)),

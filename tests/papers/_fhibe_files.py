@@ -11,6 +11,7 @@ import csv
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import fmean, median
 
@@ -19,8 +20,10 @@ import polars as pl
 import pytest
 from PIL import Image
 
-from isolux.papers.fhibe import protocol
 from isolux.verbs.audit import run_audit
+from tests.papers._protocol import audit_of
+
+protocol = partial(audit_of, "fhibe")
 
 SHARES = {1.0: 1.0, 0.82: 0.7, 0.62: 0.3, 0.42: 0.0}
 """Share of the height that a model's box has: share of the ten overlaps at which it finds."""

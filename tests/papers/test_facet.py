@@ -1,6 +1,7 @@
 """FACET's protocols from files to tables, on made-up people whose numbers are counted by hand."""
 
 from collections import Counter
+from functools import partial
 
 import polars as pl
 import pytest
@@ -10,7 +11,6 @@ from isolux.papers.facet import (
     DISAGREEMENTS,
     INFO,
     PROTOCOLS,
-    protocol,
     recall_by_class_age,
     tables,
 )
@@ -30,6 +30,9 @@ from tests.papers._facet_files import (
     write_labels,
     write_results,
 )
+from tests.papers._protocol import audit_of
+
+protocol = partial(audit_of, "facet")
 
 RECALLS = ["mAR", "AR50", "AR75"]
 KNOWN_AGES = AGES[:3]

@@ -1,6 +1,7 @@
 """FHIBE's protocols on whole photos, from files to tables, on made-up people counted by hand."""
 
 import re
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -9,7 +10,7 @@ import pytest
 from isolux.datasets import load as load_dataset
 from isolux.io import run_directory
 from isolux.papers.facet import PROTOCOLS as FACET
-from isolux.papers.fhibe import DISAGREEMENTS, INFO, PROTOCOLS, protocol, tables
+from isolux.papers.fhibe import DISAGREEMENTS, INFO, PROTOCOLS, tables
 from isolux.verbs.audit import run_audit
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.plugin_options import named_options
@@ -28,6 +29,9 @@ from tests.papers._fhibe_files import (
     write_release,
     write_results,
 )
+from tests.papers._protocol import audit_of
+
+protocol = partial(audit_of, "fhibe")
 
 
 @pytest.fixture(scope="module")

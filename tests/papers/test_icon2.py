@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import polars as pl
 import pytest
 
 import isolux
-from isolux.papers.icon2 import DISAGREEMENTS, INFO, PROTOCOLS, protocol, tables
+from isolux.papers.icon2 import DISAGREEMENTS, INFO, PROTOCOLS, tables
 from isolux.tasks import score
 from isolux.verbs.explain import explain_run
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from isolux_worlds import confounded_scene, simulate_scene
+from tests.papers._protocol import audit_of
+
+protocol = partial(audit_of, "icon2")
 
 OPTIONS = [
     "explanatory=size,occluded", "false_alarms=class and value", "count=mean of peers",
@@ -44,7 +49,7 @@ def test_the_protocol_is_an_audit():
 
 
 def test_there_is_no_other_protocol():
-    with pytest.raises(UnknownNameError, match=r"(?s)protocol named 'faces'.*papers/icon2"):
+    with pytest.raises(UnknownNameError, match=r"(?s)protocol named 'faces'.*where: icon2"):
         protocol("faces", "bdd100k:labels")
     empty = (t.empty() for t in (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS))
     with pytest.raises(UnknownNameError, match="'faces'"):

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.verbs.audit import read_spec_file, run_audit
+from isolux.verbs.audit import read_settings, run_audit
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import parse_spec
 from tests._shared import shared_data
@@ -167,7 +167,7 @@ def test_a_yaml_file_is_the_same_as_flags(tmp_path):
     }  # fmt: skip
     lines = [f"{k.replace('_', '-')}: {json.dumps(v)}" for k, v in settings.items()]
     (tmp_path / "audit.yaml").write_text("\n".join(lines))
-    from_file = run_audit(read_spec_file(tmp_path / "audit.yaml"))
+    from_file = run_audit(parse_spec(read_settings(tmp_path / "audit.yaml")))
     direct = run_audit(parse_spec(settings))
     assert from_file.spec == direct.spec
     assert from_file.disparities.equals(direct.disparities)

@@ -6,7 +6,7 @@ names. Wording follows fairlearn's guide for contributors.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.words import class_name, target_of
 
-__all__ = ["Words", "level_of", "lowered", "number", "size", "words_of"]
+__all__ = ["Words", "declared_metrics", "level_of", "lowered", "number", "size", "words_of"]
 
 _MINUS = "\N{MINUS SIGN}"
 
@@ -151,8 +151,8 @@ def _set_at(record: Mapping[str, Any]) -> dict[str, str]:
     return dict.fromkeys(chosen.get("metrics") or (), f" {chosen.get('words', '')}")
 
 
-def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
-    """Return the tasks' metrics by name, each task's defaults first; else as the run says."""
+def declared_metrics(tasks: Iterable[str]) -> dict[str, Metric]:
+    """Return what tasks declare by name, each task's defaults first."""
     found: dict[str, Metric] = {}
     for task in tasks:
         try:
@@ -161,6 +161,12 @@ def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
             continue
         ordered = sorted(info.metrics, key=lambda m: m.name not in info.defaults)
         found |= {m.name: m for m in ordered if m.name not in found}
+    return found
+
+
+def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
+    """Return the tasks' metrics by name; else as the run says."""
+    found = declared_metrics(tasks)
     said = record.get("measures") or {}
     return found | {
         name: Metric(name=name, definition="", **about)

@@ -19,10 +19,10 @@ from isolux.analyses._words import words_of
 from isolux.geometry.matching import AREA_RANGES_PX
 from isolux.groups import membership, natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN
-from isolux.vocabulary import registry
+from isolux.vocabulary import registry, works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import IsoluxError, UnknownNameError
-from isolux.vocabulary.info import AnalysisInfo, Metric, Reference
+from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.spec import Statistics, Task
 from isolux.vocabulary.tables import FINDINGS, MEMBERSHIP
 
@@ -31,15 +31,7 @@ __all__ = ["CAPTION", "INFO", "SIZE", "explain"]
 INFO = AnalysisInfo(
     title="By size and occlusion",
     summary="Which share of each group is small or hidden, and how well each of those is found.",
-    references=(
-        Reference(
-            "hoiem",
-            "Hoiem, D., Chodpathumwan, Y., & Dai, Q. (2012). Diagnosing error in object detectors."
-            " In European Conference on Computer Vision (ECCV) (pp. 340–353).",
-            "section 3.2: object characteristics",
-            "https://doi.org/10.1007/978-3-642-33712-3_25",
-        ),
-    ),
+    references=(works.HOIEM.at("section 3.2: object characteristics"),),
     assumptions=(
         "Size is the annotated area in pixels, not how large or how far away a person is.",
         (

@@ -17,21 +17,15 @@ from typing import Any
 import polars as pl
 
 from isolux.analyses._words import Words
-from isolux.vocabulary import registry
+from isolux.vocabulary import registry, works
 from isolux.vocabulary.containers import Explained, Run
-from isolux.vocabulary.info import AnalysisInfo, Metric, Reference
+from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.tables import FINDINGS, Status
 from isolux.vocabulary.words import target_of
 
 __all__ = ["INFO", "explain"]
 
-_FACET = Reference(
-    "facet",
-    "Gustafson, Rolland, Ravi, Duval, Adcock, Fu, Hall & Ross (2023). FACET: Fairness in Computer "
-    "Vision Evaluation Benchmark. ICCV.",
-    "Tables 11 and 12: two models side by side",
-    "https://arxiv.org/abs/2309.00035",
-)
+_FACET = works.FACET.at("Tables 11 and 12: two models side by side")
 
 INFO = AnalysisInfo(
     title="Changes between two models",

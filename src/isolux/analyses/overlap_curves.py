@@ -14,10 +14,10 @@ import polars as pl
 
 from isolux.analyses._found import check_settings, found_of, groups_of, measured_again, settings_of
 from isolux.geometry.matching import IOU_THRESHOLDS
-from isolux.vocabulary import registry
+from isolux.vocabulary import registry, works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.info import AnalysisInfo, Metric, Reference
+from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.tables import FINDINGS, SCORES, Status
 
 __all__ = ["CAPTION", "INFO", "explain"]
@@ -25,16 +25,7 @@ __all__ = ["CAPTION", "INFO", "explain"]
 INFO = AnalysisInfo(
     title="Recall at each overlap",
     summary="The share of each group that is found, at ten overlaps from .50 to .95.",
-    references=(
-        Reference(
-            "coco",
-            "Lin, T.-Y., Maire, M., Belongie, S., Hays, J., Perona, P., Ramanan, D., Dollár, P., &"
-            " Zitnick, C. L. (2014). Microsoft COCO: Common objects in context. In European"
-            " Conference on Computer Vision (ECCV) (pp. 740–755).",
-            "detection evaluation: https://cocodataset.org/#detection-eval",
-            "https://cocodataset.org",
-        ),
-    ),
+    references=(works.COCO.at("detection evaluation: https://cocodataset.org/#detection-eval"),),
     assumptions=(
         "Overlap at high thresholds also measures how the annotators drew.",
         "Intervals hold for one overlap at a time, not for the curve.",

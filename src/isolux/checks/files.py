@@ -10,24 +10,16 @@ import polars as pl
 
 from isolux.checks._pictures import Pictures
 from isolux.checks._problems import problems_of, problems_of_pictures, together
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import CheckInfo, Reference
+from isolux.vocabulary.info import CheckInfo
 
 __all__ = ["INFO", "check"]
 
 INFO = CheckInfo(
     title="Files there, and files named",
     summary="Pictures that are missing, and pictures on disk that no image names.",
-    references=(
-        Reference(
-            "datasheets",
-            "Gebru, T., Morgenstern, J., Vecchione, B., Wortman Vaughan, J., Wallach, H.,"
-            " Daumé III, H., & Crawford, K. (2021). Datasheets for datasets. Communications of"
-            " the ACM, 64(12), 86–92.",
-            "3.2: is any information missing?",
-            "https://doi.org/10.1145/3458723",
-        ),
-    ),
+    references=(works.DATASHEETS.at("3.2: is any information missing?"),),
     assumptions=("Only folders that hold a picture of the dataset are searched for others.",),
     needs="files",
 )

@@ -10,8 +10,9 @@ import polars as pl
 
 from isolux.checks._pictures import Pictures
 from isolux.checks._problems import Severity, problems_of_pictures, together
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import CheckInfo, Reference
+from isolux.vocabulary.info import CheckInfo
 
 __all__ = ["INFO", "check"]
 
@@ -19,12 +20,8 @@ INFO = CheckInfo(
     title="What EXIF gives away",
     summary="GPS positions, serial numbers and names in pictures' EXIF and XMP.",
     references=(
-        Reference(
-            "exif-3",
-            "CIPA and JEITA (2023). Exchangeable image file format for digital still cameras: Exif"
-            " version 3.0. CIPA DC-008.",
-            "4.6.6: GPS; 4.6.5: CameraOwnerName, BodySerialNumber, LensSerialNumber, Artist",
-            "https://www.cipa.jp/e/std/std-sec.html",
+        works.EXIF.at(
+            "4.6.6: GPS; 4.6.5: CameraOwnerName, BodySerialNumber, LensSerialNumber, Artist"
         ),
     ),
     assumptions=(

@@ -10,8 +10,9 @@ import polars as pl
 
 from isolux.checks._pictures import Pictures
 from isolux.checks._problems import problems_of_pictures, together
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import CheckInfo, Reference
+from isolux.vocabulary.info import CheckInfo
 from isolux.vocabulary.tables import IMAGES
 
 __all__ = ["INFO", "check"]
@@ -19,15 +20,7 @@ __all__ = ["INFO", "check"]
 INFO = CheckInfo(
     title="Sizes as annotated",
     summary="Pictures that are wider or higher than their annotation says.",
-    references=(
-        Reference(
-            "exif-3",
-            "CIPA and JEITA (2023). Exchangeable image file format for digital still cameras: Exif"
-            " version 3.0. CIPA DC-008.",
-            "4.6.5: Orientation",
-            "https://www.cipa.jp/e/std/std-sec.html",
-        ),
-    ),
+    references=(works.EXIF.at("4.6.5: Orientation"),),
     needs="pixels",
 )
 

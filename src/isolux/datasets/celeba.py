@@ -32,9 +32,10 @@ from isolux.datasets._celeba_lists import (
 from isolux.datasets._clusters import clustered_as
 from isolux.datasets._columns import BOX
 from isolux.datasets._files import file_in, optional_file, read_file, sha256_bytes
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
-from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import IMAGES, INSTANCES, check
 
 __all__ = ["INFO", "load"]
@@ -45,15 +46,7 @@ _FOLDERS = {"aligned": ("img_align_celeba", "img_align_celeba_png"), "wild": ("i
 INFO = DatasetInfo(
     title="CelebA",
     summary="202,599 photographs of 10,177 celebrities; forty attributes, each yes or no.",
-    references=(
-        Reference(
-            key="celeba",
-            citation="Liu, Z., Luo, P., Wang, X., & Tang, X. (2015). Deep learning face attributes"
-            " in the wild. In Proceedings of the IEEE International Conference on Computer Vision"
-            " (ICCV) (pp. 3730–3738).",
-            url="https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
-        ),
-    ),
+    references=(works.CELEBA,),
     licence=LICENCE,
     training_allowed=True,
     withdrawal=WITHDRAWAL,

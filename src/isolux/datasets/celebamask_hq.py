@@ -34,9 +34,10 @@ from isolux.datasets._files import file_in, optional_file, read_file, sha256_byt
 from isolux.datasets._inner_paths import listed_files
 from isolux.io.cells import as_numbers, row_of
 from isolux.io.hashing import sha256_listing
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
-from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import IMAGES, INSTANCES, check
 
 __all__ = ["INFO", "PARTS", "load"]
@@ -56,15 +57,7 @@ _MASK = rf"^(?:.*/)?(?<number>[0-9]{{5}})_(?<part>{'|'.join(PARTS)})\.png$"
 INFO = DatasetInfo(
     title="CelebAMask-HQ",
     summary="30,000 faces of CelebA; masks of 18 parts, forty attributes, head poses.",
-    references=(
-        Reference(
-            key="celebamask-hq",
-            citation="Lee, C.-H., Liu, Z., Wu, L., & Luo, P. (2020). MaskGAN: Towards diverse and"
-            " interactive facial image manipulation. In Proceedings of the IEEE/CVF Conference on"
-            " Computer Vision and Pattern Recognition (CVPR) (pp. 5549–5558).",
-            url="https://github.com/switchablenorms/CelebAMask-HQ",
-        ),
-    ),
+    references=(works.CELEBAMASK_HQ,),
     licence=LICENCE,
     training_allowed=True,
     withdrawal=WITHDRAWAL,

@@ -21,6 +21,7 @@ from isolux.datasets._files import file_in, optional_file, read_file, sha256_byt
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._mat.files import read_variables
 from isolux.io.cells import row_of
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError, TableError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -35,13 +36,7 @@ INFO = DatasetInfo(
     title="LFWA+",
     summary="13,000 photographs of Labeled Faces in the Wild; forty or 73 yes-or-no attributes.",
     references=(
-        Reference(
-            key="celeba",
-            citation="Liu, Z., Luo, P., Wang, X., & Tang, X. (2015). Deep learning face attributes"
-            " in the wild. In Proceedings of the IEEE International Conference on Computer Vision"
-            " (ICCV) (pp. 3730–3738).",
-            url="https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
-        ),
+        works.CELEBA,
         Reference(
             key="lfw",
             citation="Huang, G. B., Ramesh, M., Berg, T., & Learned-Miller, E. (2007). Labeled"

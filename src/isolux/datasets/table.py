@@ -24,21 +24,17 @@ from isolux.datasets._wide import (
 from isolux.io.cells import is_plain
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.info import DatasetInfo
 
 INFO = DatasetInfo(
     title="a table of your own",
     summary="One row a person, one column an attribute; CSV, Parquet, JSON lines or Arrow.",
     references=(
-        Reference(
-            key="datasheets",
-            citation="Gebru, T., Morgenstern, J., Vecchione, B., Wortman Vaughan, J., Wallach, H.,"
-            " Daumé III, H., & Crawford, K. (2021). Datasheets for datasets. Communications of"
-            " the ACM, 64(12), 86–92.",
-            place="questions on composition and collection: who judged the attributes, and how",
-            url="https://doi.org/10.1145/3458723",
+        works.DATASHEETS.at(
+            "questions on composition and collection: who judged the attributes, and how"
         ),
     ),
     licence="the licence of your table",

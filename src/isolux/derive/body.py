@@ -10,9 +10,10 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.derive._rows import rows_of
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import DerivedInfo, Reference
+from isolux.vocabulary.info import DerivedInfo
 from isolux.vocabulary.tables import INSTANCES
 
 __all__ = ["INFO", "derive"]
@@ -26,16 +27,7 @@ _NAMES = r"""['"]class_name['"]\s*:\s*['"]([^'"]*)['"]"""
 INFO = DerivedInfo(
     title="Hair and face",
     summary="Whether head hair can be seen, and how large the face is in the picture.",
-    references=(
-        Reference(
-            "fhibe",
-            "Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M., "
-            "Georgievski, T., et al. (2025). Fair human-centric image dataset for ethical AI "
-            "benchmarking. Nature.",
-            "Methods: direct error modelling",
-            "https://fairnessbenchmark.ai.sony",
-        ),
-    ),
+    references=(works.FHIBE.at("Methods: direct error modelling"),),
     assumptions=(
         "A person whose annotated parts include no hair shows none: under a hat, too.",
         "FHIBE calls that 'bald'; it is of the picture, and not of the person.",

@@ -6,8 +6,9 @@ import numpy as np
 import polars as pl
 
 from isolux.derive._rows import BOX, rows_of
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.info import DerivedInfo, Reference
+from isolux.vocabulary.info import DerivedInfo
 from isolux.vocabulary.tables import INSTANCES
 
 __all__ = ["INFO", "derive"]
@@ -16,12 +17,7 @@ INFO = DerivedInfo(
     title="Crowding",
     summary="How many annotated people an image holds, and how much their boxes overlap.",
     references=(
-        Reference(
-            "facet",
-            "Gustafson, Rolland, Ravi, Duval, Adcock, Fu, Hall & Ross (2023). FACET:"
-            " Fairness in Computer Vision Evaluation Benchmark. ICCV.",
-            "section 6.1, appendix A.5.1: classification on images of one person",
-        ),
+        works.FACET.at("section 6.1, appendix A.5.1: classification on images of one person"),
     ),
     assumptions=("People who are not annotated are not counted, and crowd boxes are not either.",),
     attributes=(

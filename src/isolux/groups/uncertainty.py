@@ -38,7 +38,6 @@ __all__ = [
 
 Means = tuple[ClusterMeans | None, ...]
 
-_RARE = "too near 0 or 1 for its size: the interval may be too narrow"
 KEPT_EFFECTIVE = 15
 """Clusters of one size below which no method known to us keeps its promise in every world."""
 

@@ -1,4 +1,4 @@
-"""What papers do alike: find a protocol's settings by name, and lay its run out as tables."""
+"""What papers do alike: lay the run of a protocol out as the paper's tables."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import polars as pl
 
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.spec import AuditSpec, parse_spec
 
-__all__ = ["Layout", "laid_out", "require_protocol", "spec_of"]
+__all__ = ["Layout", "laid_out", "require_protocol"]
 
 Protocols = Mapping[str, Mapping[str, object]]
 Layout = Callable[[Run], pl.DataFrame]
@@ -27,21 +26,6 @@ def require_protocol(paper: str, protocols: Protocols, name: str) -> None:
     """
     if name not in protocols:
         raise UnknownNameError("protocol", name, protocols, where=f"papers/{paper}")
-
-
-def spec_of(
-    paper: str, protocols: Protocols, name: str, data: str, settings: Mapping[str, object]
-) -> AuditSpec:
-    """Return the audit of ``paper:name`` on some data, the settings given going first.
-
-    Raises
-    ------
-    UnknownNameError, SpecError
-        No such protocol; a setting that cannot be used.
-    """
-    require_protocol(paper, protocols, name)
-    named = {"data": data, "protocol": f"{paper}:{name}"}
-    return parse_spec({**named, **protocols[name], **settings})
 
 
 def laid_out(

@@ -24,11 +24,10 @@ from isolux.papers._layout import (
     spread_over,
     wide,
 )
-from isolux.papers._protocols import spec_of
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.info import Info, Reference
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.info import Info
 
 __all__ = [
     "AGE_9_TO_4",
@@ -37,13 +36,10 @@ __all__ = [
     "INFO",
     "PROTOCOLS",
     "RACES",
-    "RACES_LEFT_OUT_OF_4",
-    "RACE_7_TO_4",
     "accuracy_by_race_gender",
     "as_settings",
     "detection_rates",
     "mean_and_sd",
-    "protocol",
     "service_accuracy",
     "tables",
 ]
@@ -53,13 +49,9 @@ INFO = Info(
     summary="Accuracy by race, perceived gender and age, the maximum accuracy disparity, and "
     "commercial services with and without the faces that they did not detect.",
     references=(
-        Reference(
-            "fairface",
-            "Kärkkäinen, K., & Joo, J. (2021). FairFace: Face attribute dataset for balanced race, "
-            "gender, and age for bias measurement and mitigation. In Proceedings of the IEEE/CVF "
-            "Winter Conference on Applications of Computer Vision (WACV) (pp. 1548–1558).",
+        works.FAIRFACE.at(
             "sections 4.3 and 4.4, equation 3, Tables 4, 5, 6 and 8",
-            "https://arxiv.org/abs/1908.04913",
+            url="https://arxiv.org/abs/1908.04913",
         ),
     ),
     assumptions=(
@@ -82,17 +74,6 @@ RACES = {
 
 GENDERS = {"M": "Male", "F": "Female"}
 """The paper's headings and the dataset's labels: perceived gender presentation."""
-
-RACE_7_TO_4 = {
-    "White": ("White",),
-    "Black": ("Black",),
-    "Asian": ("East Asian", "Southeast Asian"),
-    "Indian": ("Indian",),
-}
-"""Races comparable with UTKFace's (Table 3). Those of ``RACES_LEFT_OUT_OF_4`` are in none."""
-
-RACES_LEFT_OUT_OF_4 = ("Latino_Hispanic", "Middle Eastern")
-"""Races that the cross-dataset comparison of Table 3 leaves out."""
 
 AGE_9_TO_4 = {
     "0-9": ("0-2", "3-9"),
@@ -144,34 +125,6 @@ DISAGREEMENTS: dict[str, tuple[str, ...]] = {
     ),
 }
 """Per protocol, where the paper's text and its tables disagree or are silent."""
-
-
-def protocol(name: str, data: str, **settings: object) -> AuditSpec:
-    """Return the audit of one protocol.
-
-    Parameters
-    ----------
-    name : {"gender", "services"}
-        ``gender``: Tables 4 and 5. ``services``: Tables 6 and 8, with both policies for faces
-        that were not detected; the predictions must say which.
-    data : str
-        What to audit, as NAME:PATH.
-    **settings
-        Further fields of the spec, which go before the protocol's own.
-
-    Raises
-    ------
-    UnknownNameError
-        No such protocol.
-    SpecError
-        A setting that cannot be used.
-
-    Examples
-    --------
-    >>> protocol("gender", "fairface:labels.csv", prediction_column="who").groups.by
-    ('race', 'gender', 'age', 'race*gender')
-    """
-    return spec_of("fairface", PROTOCOLS, name, data, settings)
 
 
 def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:

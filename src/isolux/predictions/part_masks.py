@@ -17,23 +17,16 @@ from isolux.io.tar import is_tar
 from isolux.predictions._detections import model_name
 from isolux.predictions._parts import PARTS, mostly_parts
 from isolux.predictions._seen import Seen
+from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError, SpecError
-from isolux.vocabulary.info import FormatInfo, Reference
+from isolux.vocabulary.info import FormatInfo
 from isolux.vocabulary.tables import PART_MASK_FILES, check
 
 INFO = FormatInfo(
     title="Part masks",
     summary="A folder of pictures <image>_<part>.png or <image>/<part>.png, white where the part"
     " is, as CelebAMask-HQ publishes and face parsers write them.",
-    references=(
-        Reference(
-            key="celebamask-hq",
-            citation="Lee, C.-H., Liu, Z., Wu, L., & Luo, P. (2020). MaskGAN: Towards diverse and"
-            " interactive facial image manipulation. In Proceedings of the IEEE/CVF Conference on"
-            " Computer Vision and Pattern Recognition (CVPR) (pp. 5549–5558).",
-            url="https://github.com/switchablenorms/CelebAMask-HQ",
-        ),
-    ),
+    references=(works.CELEBAMASK_HQ,),
     assumptions=("a part without a file is not in the image",),
     folders=True,
 )

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["smallest_detectable", "smallest_detectable_ratio", "two_sided_critical"]
+__all__ = ["smallest_detectable", "two_sided_critical"]
 
 
 def two_sided_critical(
@@ -134,51 +134,6 @@ def smallest_detectable(
         )
     known = np.where(error > 0.0, error, np.nan)
     return np.asarray(_shift(bar, power, degrees_of_freedom) * known, dtype=np.float64)
-
-
-def smallest_detectable_ratio(
-    standard_error: npt.ArrayLike,
-    critical: npt.ArrayLike,
-    power: float = 0.8,
-    *,
-    base: float = np.e,
-    degrees_of_freedom: npt.ArrayLike | None = None,
-) -> FloatArray:
-    """Return the ratio, above 1, that a test of the log ratio finds with the given power.
-
-    Parameters
-    ----------
-    standard_error : array_like
-        Of the log ratio, whose base is ``base``.
-    critical, power, degrees_of_freedom
-        As in ``smallest_detectable``.
-    base : float
-        Base of the logarithm, above 1; e by default.
-
-    Returns
-    -------
-    ndarray
-        A ratio r above 1, no unit, smaller is better: r and 1 / r are both found. NaN and inf as
-        in ``smallest_detectable``.
-
-    Raises
-    ------
-    SpecError
-        If the base is not above 1, or as in ``smallest_detectable``.
-
-    Examples
-    --------
-    >>> smallest_detectable_ratio(0.1, 1.959964).round(3).item()
-    1.323
-    """
-    if not base > 1.0:
-        raise SpecError("a logarithm has no such base", expected="base > 1", found=str(base))
-    log_ratio = smallest_detectable(
-        standard_error, critical, power, degrees_of_freedom=degrees_of_freedom
-    )
-    # Beyond about 700 natural logs a float has no room: inf says it well enough.
-    with np.errstate(over="ignore"):
-        return np.asarray(np.exp(log_ratio * np.log(base)), dtype=np.float64)
 
 
 def _shift(

@@ -51,7 +51,9 @@ class Dispersion:
         Standard deviation between groups without their noise, in the metric's unit, at least 0;
         lower is more alike. NaN where fewer than two groups are judged.
     low, high : float
-        Interval by Q-profile, in the metric's unit.
+        Interval by Q-profile, in the metric's unit. Both are 0, which is not certainty, where
+        groups are more alike than noise lets them be at any tau: so in (1 - level) / 2 of the
+        worlds in which nothing differs, and more often where the covariance is too large.
     q : float
         Generalised Q at tau = 0; about ``n_groups - 1`` where groups do not differ.
     p : float
@@ -66,16 +68,6 @@ class Dispersion:
     q: float
     p: float
     n_groups: int
-
-    @property
-    def interval_is_empty(self) -> bool:
-        """Whether the groups are more alike than noise lets them be at any tau.
-
-        Both bounds are then 0 by convention, which is not certainty: it happens in
-        (1 - level) / 2 of the worlds in which nothing differs, and more often where the
-        covariance is too large.
-        """
-        return self.high == 0.0
 
 
 def noise_corrected_sd(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from isolux.vocabulary import works
 from isolux.vocabulary.info import Reference
 
 __all__ = ["of_methods"]
@@ -36,40 +37,23 @@ _DESIGN_EFFECT = Reference(
     "24(2), 193–201.",
     "effective size by the design effect and Student's t",
 )
+_BOOTSTRAP = Reference(
+    "efron-tibshirani-1993",
+    "Efron, B., & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall.",
+)
 _INTERVALS = {
-    "bca": Reference(
-        "efron-tibshirani-1993",
-        "Efron, B., & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall.",
-        "section 14.3",
-    ),
-    "percentile": Reference(
-        "efron-tibshirani-1993",
-        "Efron, B., & Tibshirani, R. J. (1993). An Introduction to the Bootstrap. Chapman & Hall.",
-        "section 13.3",
-    ),
+    "bca": _BOOTSTRAP.at("section 14.3"),
+    "percentile": _BOOTSTRAP.at("section 13.3"),
     "wilson": Reference(
         "wilson-1927",
         "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical "
         "inference. Journal of the American Statistical Association, 22(158), 209–212.",
     ),
-    "clopper-pearson": Reference(
-        "korn-graubard-1998",
-        "Korn, E. L., & Graubard, B. I. (1998). Confidence intervals for proportions with small "
-        "expected number of positive counts estimated from survey data. Survey Methodology, "
-        "24(2), 193–201.",
-    ),
+    "clopper-pearson": _DESIGN_EFFECT.at(),
 }
 _CORRECTIONS = {
-    "max-t": Reference(
-        "westfall-young-1993",
-        "Westfall, P. H., & Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley.",
-        "single-step max-T",
-    ),
-    "holm": Reference(
-        "holm-1979",
-        "Holm, S. (1979). A simple sequentially rejective multiple test procedure. Scandinavian "
-        "Journal of Statistics, 6(2), 65–70.",
-    ),
+    "max-t": works.WESTFALL_YOUNG.at("single-step max-T"),
+    "holm": works.HOLM,
     "bh": Reference(
         "benjamini-hochberg-1995",
         "Benjamini, Y., & Hochberg, Y. (1995). Controlling the false discovery rate. Journal of "

@@ -42,7 +42,6 @@ __all__ = ["Watched", "differences", "e_values", "schedule", "watched"]
 
 STEP = 0.005
 _EACH = 16
-_EVERY = 32
 _SINCE_FIRST = 0.5
 _LATER = 0.5 * 6.0 / np.pi**2
 _FINER = 41

@@ -8,6 +8,7 @@ from isolux.stats.calibration import BINS, calibration_error
 from isolux.stats.roc import roc_auc
 from isolux.stats.roc.precisions import average_precision
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
+from isolux.vocabulary import works
 from isolux.vocabulary.info import Direction, Metric, Reference
 
 __all__ = ["EVIDENCE", "FACET", "METRICS", "REFERENCES"]
@@ -15,21 +16,8 @@ __all__ = ["EVIDENCE", "FACET", "METRICS", "REFERENCES"]
 EVIDENCE = "classification"
 """Name of the evidence table."""
 
-FACET = Reference(
-    "facet",
-    "Gustafson, Rolland, Ravi, Duval, Adcock, Fu, Hall & Ross (2023). FACET: Fairness in Computer "
-    "Vision Evaluation Benchmark. ICCV.",
-    "section 6.1 and appendix A.5.2",
-    "https://arxiv.org/abs/2309.00035",
-)
-FAIRFACE = Reference(
-    "fairface",
-    "Kärkkäinen, K., & Joo, J. (2021). FairFace: Face attribute dataset for balanced race, gender, "
-    "and age for bias measurement and mitigation. In Proceedings of the IEEE/CVF Winter "
-    "Conference on Applications of Computer Vision (WACV) (pp. 1548–1558).",
-    "section 4.3.2, equation 2",
-    "https://arxiv.org/abs/1908.04913",
-)
+FACET = works.FACET.at("section 6.1 and appendix A.5.2")
+FAIRFACE = works.FAIRFACE.at("section 4.3.2, equation 2", url="https://arxiv.org/abs/1908.04913")
 IMAGENET = Reference(
     "imagenet-challenge",
     "Russakovsky, O., et al. (2015). ImageNet large scale visual recognition challenge. "

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import polars as pl
 
 from isolux.io import run_directory
+from isolux.verbs._reports import write_with_report
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run, printed
 from isolux.vocabulary.errors import SpecError
@@ -97,13 +98,7 @@ class Explanation:
         """Write the run directory with its ``report.html`` and return the report's path."""
         from isolux.report.html import write_report
 
-        where = run_directory.save(
-            self.run,
-            out,
-            overwrite=overwrite,
-            extra=lambda folder: write_report(self.run, folder / "report.html"),
-        )
-        return where / "report.html"
+        return write_with_report(self.run, out, write_report, overwrite=overwrite)
 
 
 def explain(

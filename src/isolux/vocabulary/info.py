@@ -6,7 +6,7 @@ references and the contract tests read nothing else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -42,6 +42,10 @@ class Reference:
     citation: str
     place: str = ""
     url: str = ""
+
+    def at(self, place: str = "", *, url: str | None = None) -> Reference:
+        """Cite a place in the work, or another address of it."""
+        return replace(self, place=place, url=self.url if url is None else url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,10 @@ import polars as pl
 import pytest
 
 from isolux.datasets import load
-from isolux.datasets.fhibe import part_polygons
 from isolux.geometry.keypoints import COCO_KEYPOINTS
-from isolux.geometry.masks import masks_from_coco, masks_from_counts
+from isolux.geometry.masks import masks_from_counts
 from isolux.io.images import read_image
+from isolux.tasks._parts import parts_of_cell
 from isolux_worlds.layouts import LAYOUTS
 from isolux_worlds.layouts.fhibe.points import CLASS_OF_PART
 from isolux_worlds.layouts.fhibe.spoken import SKIN_LEVEL
@@ -339,22 +339,16 @@ def test_fhibes_polygons_fill_to_what_is_seen_of_each_part(layout, world, datase
     from isolux_worlds.layouts.fhibe.points import CLASSES
 
     both = beside(layout, world, dataset)
-    polygons = part_polygons(both["read_segments"], "x")
-    side = np.array([120]), np.array([160])
     holes = 0
-    for row, (seen, whole) in enumerate(both.select("part_masks", "mask_counts").rows()):
-        own = polygons.filter(row=row)
-        classes = {CLASSES[CLASS_OF_PART[m["part"]]] for m in seen}
-        assert set(own["part"]) == classes
-        for mask in seen:  # no two parts of these people share a class
-            found = own.filter(part=CLASSES[CLASS_OF_PART[mask["part"]]])
-            flat = [_interleaved(x, y) for x, y in found.select("x", "y").rows()]
-            filled = masks_from_coco([flat], *side)
-            true = masks_from_counts([mask["counts"]], *side)
-            assert filled.edges.tolist() == true.edges.tolist()
-            holes += len(flat) > 1
-        flat = [_interleaved(x, y) for x, y in own.select("x", "y").rows()]
-        assert masks_from_coco([flat], *side).area_px == masks_from_counts([whole], *side).area_px
+    for cell, seen in both.select("read_segments", "part_masks").rows():
+        filled = parts_of_cell(cell, 120, 160, None)
+        classes = {CLASSES[CLASS_OF_PART[m["part"]]]: m["counts"] for m in seen}
+        assert set(filled.names) == set(classes)
+        for at, name in enumerate(filled.names):  # no two parts of these people share a class
+            true = masks_from_counts([classes[name]], np.array([120]), np.array([160]))
+            own = slice(*filled.masks.starts[at : at + 2])
+            assert filled.masks.edges[own].tolist() == true.edges.tolist()
+            holes += cell.count(f"{name}'") > 1
     assert holes  # somebody has a part in pieces
 
 

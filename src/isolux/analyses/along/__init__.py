@@ -30,9 +30,10 @@ from isolux.analyses.along.bins import binned_numbers, chosen_numbers, spread_by
 from isolux.analyses.along.curves import curve_by_group
 from isolux.analyses.along.findings import Ends, ends_of, findings_of
 from isolux.groups.unknown import KNOWN_SUFFIX
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import AnalysisInfo, Reference
+from isolux.vocabulary.info import AnalysisInfo
 from isolux.vocabulary.spec import Groups
 from isolux.vocabulary.tables import FINDINGS
 
@@ -46,19 +47,8 @@ INFO = AnalysisInfo(
     summary="The score of everyone and of each group along age, size, light or skin tone (ITA), "
     "and how that number is spread in each group.",
     references=(
-        Reference(
-            "fairface",
-            "Kärkkäinen, K., & Joo, J. (2021). FairFace: Face attribute dataset for balanced race, "
-            "gender, and age for bias measurement and mitigation. In Proceedings of the IEEE/CVF "
-            "Winter Conference on Applications of Computer Vision (WACV) (pp. 1548–1558).",
-            "Figures 5 and 6",
-            "https://github.com/joojs/fairface",
-        ),
-        Reference(
-            "westfall-young-1993",
-            "Westfall, P. H., & Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley.",
-            "single-step max-T",
-        ),
+        works.FAIRFACE.at("Figures 5 and 6"),
+        works.WESTFALL_YOUNG.at("single-step max-T"),
     ),
     assumptions=(
         "A score that goes with a number need not be brought about by it.",

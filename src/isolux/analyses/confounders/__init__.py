@@ -97,6 +97,7 @@ from isolux.analyses.confounders.tests import Family
 from isolux.stats.confounding import Spread
 from isolux.stats.precision_recall import Reading
 from isolux.stats.statistic import FloatArray
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -126,17 +127,8 @@ INFO = AnalysisInfo(
     references=(
         _PAPER,
         _STANDARD,
-        Reference(
-            "hoiem",
-            "Hoiem, D., Chodpathumwan, Y., & Dai, Q. (2012). Diagnosing error in object detectors. "
-            "In European Conference on Computer Vision (ECCV) (pp. 340–353).",
-            "normalised precision",
-        ),
-        Reference(
-            "westfall-young-1993",
-            "Westfall, P. H., & Young, S. S. (1993). Resampling-Based Multiple Testing. Wiley.",
-            "single-step max-T",
-        ),
+        works.HOIEM.at("normalised precision"),
+        works.WESTFALL_YOUNG.at("single-step max-T"),
         Reference(
             "pearl-2009",
             "Pearl, J. (2009). Causality, 2nd edition. Cambridge University Press.",

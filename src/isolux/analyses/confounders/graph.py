@@ -105,10 +105,6 @@ class Graph:
         """Tell whether all arrows of a path point away from its start."""
         return all(step in self.arrows for step in pairwise(path))
 
-    def is_back_door(self, path: Path) -> bool:
-        """Tell whether a path begins with an arrow into its start."""
-        return (path[1], path[0]) in self.arrows
-
     def drawn(self, path: Path) -> str:
         """Write a path with its arrows: ``tone → light ← score``."""
         steps = [f"{'→' if (a, b) in self.arrows else '←'} {self.shown(b)}"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.analyses._words import declared_metrics
 from isolux.analyses.confounders.cells import Cells, Layout, means_of_cells
 from isolux.analyses.confounders.detections import (
     Boxes,
@@ -24,7 +25,6 @@ from isolux.analyses.confounders.detections import (
 )
 from isolux.groups.measure import measure_groups
 from isolux.stats.statistic import DetectionStatistic
-from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Metric, TaskInfo
@@ -92,7 +92,7 @@ def chosen_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
     SpecError
         It has no direction, so that no group is served worse by it; or the run has none that has.
     """
-    known = _declared(run)
+    known = declared_metrics(_tasks(run))
     measured = [name for name, metric in known.items() if _is_there(run, metric)]
     if names:
         for name in names:
@@ -227,18 +227,6 @@ def _tasks(run: Run) -> list[str]:
     tables = (run.scores, run.group_metrics)
     named = [task for table in tables for task in table["task"].unique(maintain_order=True)]
     return list(dict.fromkeys(str(t) for t in [*named, run.record.get("task")] if t))
-
-
-def _declared(run: Run) -> dict[str, Metric]:
-    found: dict[str, Metric] = {}
-    for task in _tasks(run):
-        try:
-            info = registry.task_info(task)
-        except UnknownNameError:  # a run read back where the task's package is not installed
-            continue
-        ordered = sorted(info.metrics, key=lambda m: m.name not in info.defaults)
-        found |= {m.name: m for m in ordered if m.name not in found}
-    return found
 
 
 def _is_there(run: Run, metric: Metric) -> bool:

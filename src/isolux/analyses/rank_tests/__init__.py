@@ -48,6 +48,7 @@ from isolux.analyses.rank_tests.judged import (
 )
 from isolux.analyses.rank_tests.pairs import Ranked, grouped_by, rank_pairs, ranked_scores
 from isolux.analyses.rank_tests.sentences import CORRECTIONS, TESTS, differs, nothing_more
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
@@ -60,13 +61,7 @@ INFO = AnalysisInfo(
     summary="Which attributes' groups have higher and lower scores, by rank tests that know about "
     "subjects, compared with FHIBE's published procedure.",
     references=(
-        Reference(
-            "fhibe",
-            "Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M.,"
-            " Georgievski, T., et al. (2025). Fair human-centric image dataset for ethical AI"
-            " benchmarking. Nature.",
-            "Methods, Bias discovery in narrow models: Benchmarking analysis",
-        ),
+        works.FHIBE.at("Methods, Bias discovery in narrow models: Benchmarking analysis"),
         Reference(
             "rosner-grove",
             "Rosner, B. & Grove, D. (1999). Use of the Mann-Whitney U-test for clustered data. "

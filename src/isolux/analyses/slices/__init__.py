@@ -30,6 +30,7 @@ from isolux.analyses._words import Words, level_of, number, size, words_of
 from isolux.analyses.slices.searching import Search, Suggested, asked, search
 from isolux.stats.multiplicity import holm
 from isolux.stats.slices import LONGEST
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Direction, Metric, Reference
@@ -50,12 +51,7 @@ INFO = AnalysisInfo(
             "sections 2 and 3: the score and its bounds",
             "https://doi.org/10.1145/3448016.3457323",
         ),
-        Reference(
-            "holm-1979",
-            "Holm, S. (1979). A simple sequentially rejective multiple test procedure. "
-            "Scandinavian Journal of Statistics 6(2), 65-70.",
-            "the correction",
-        ),
+        works.HOLM.at("the correction"),
     ),
     assumptions=(
         (

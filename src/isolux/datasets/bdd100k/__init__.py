@@ -20,9 +20,10 @@ from isolux.datasets._files import file_in, read_file, sha256_bytes
 from isolux.datasets.bdd100k.places import PlaceOptions, districts_of_videos
 from isolux.datasets.bdd100k.scalabel import ScalabelTables, read_scalabel
 from isolux.io.cells import row_of
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, place
-from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 __all__ = ["ALIASES", "CATEGORIES", "INFO", "OTHERS", "load"]
@@ -72,16 +73,7 @@ _WIDTH, _HEIGHT = 1280, 720  # of every frame of BDD100K
 INFO = DatasetInfo(
     title="BDD100K",
     summary="Driving videos from the United States: boxes of road users, weather, time of day.",
-    references=(
-        Reference(
-            key="bdd100k",
-            citation="Yu, F., Chen, H., Wang, X., Xian, W., Chen, Y., Liu, F., Madhavan, V., &"
-            " Darrell, T. (2020). BDD100K: A diverse driving dataset for heterogeneous multitask"
-            " learning. In Proceedings of the IEEE/CVF Conference on Computer Vision and Pattern"
-            " Recognition (CVPR) (pp. 2636–2645).",
-            url="https://www.bdd100k.com",
-        ),
-    ),
+    references=(works.BDD100K,),
     licence="BDD100K's own licence: non-commercial research and education",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",

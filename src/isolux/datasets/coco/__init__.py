@@ -19,9 +19,10 @@ from isolux.datasets._coco.instances import coco_instances
 from isolux.datasets._coco.json import CocoTables, read_coco
 from isolux.datasets._files import file_in, read_file, sha256_bytes
 from isolux.datasets.coco.attributes import own_attributes
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import UnknownNameError
-from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 __all__ = ["INFO", "load"]
@@ -29,16 +30,7 @@ __all__ = ["INFO", "load"]
 INFO = DatasetInfo(
     title="COCO",
     summary="Objects of 80 categories in everyday scenes: boxes, masks, crowds, people's joints.",
-    references=(
-        Reference(
-            key="coco",
-            citation="Lin, T.-Y., Maire, M., Belongie, S., Hays, J., Perona, P., Ramanan, D.,"
-            " Dollár, P., & Zitnick, C. L. (2014). Microsoft COCO: Common objects in context. In"
-            " European Conference on Computer Vision (ECCV) (pp. 740–755).",
-            place="section 4; the format: https://cocodataset.org/#format-data",
-            url="https://cocodataset.org",
-        ),
-    ),
+    references=(works.COCO.at("section 4; the format: https://cocodataset.org/#format-data"),),
     licence="annotations CC BY 4.0; images under their own licences on Flickr",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",

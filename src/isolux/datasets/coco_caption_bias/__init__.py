@@ -21,6 +21,7 @@ from isolux.datasets._files import file_in, optional_file, read_file, sha256_byt
 from isolux.datasets.coco_caption_bias.cells import items_of, keyed, label_rows
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -56,13 +57,7 @@ INFO = DatasetInfo(
             place="section 3",
             url="https://github.com/princetonvisualai/imagecaptioning-bias",
         ),
-        Reference(
-            key="coco",
-            citation="Lin, T.-Y., Maire, M., Belongie, S., Hays, J., Perona, P., Ramanan, D.,"
-            " Dollár, P., & Zitnick, C. L. (2014). Microsoft COCO: Common objects in context. In"
-            " European Conference on Computer Vision (ECCV) (pp. 740–755).",
-            url="https://cocodataset.org",
-        ),
+        works.COCO,
     ),
     licence="annotations on request, by the terms of the authors' form; COCO's annotations CC BY"
     " 4.0, images under their own licences on Flickr",

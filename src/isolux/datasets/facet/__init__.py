@@ -24,9 +24,10 @@ from isolux.io.cells import row_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.ids import ids_of
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
-from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import IMAGES, INSTANCES, check
 
 __all__ = ["INFO", "load"]
@@ -34,15 +35,7 @@ __all__ = ["INFO", "load"]
 INFO = DatasetInfo(
     title="FACET",
     summary="49,551 people of 52 occupations and activities; boxes, masks, perceived attributes.",
-    references=(
-        Reference(
-            key="facet",
-            citation="Gustafson, Rolland, Ravi, Duval, Adcock, Fu, Hall & Ross (2023). FACET:"
-            " Fairness in Computer Vision Evaluation Benchmark. ICCV.",
-            place="section 4, appendix A",
-            url="https://facet.metademolab.com",
-        ),
-    ),
+    references=(works.FACET.at("section 4, appendix A", url="https://facet.metademolab.com"),),
     licence="FACET's own licence: evaluation only",
     training_allowed=False,
     training_terms="Using any of the annotations for training is strictly prohibited.",

@@ -26,9 +26,10 @@ from isolux.datasets._wide import (
 from isolux.io.cells import as_text, row_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
-from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.info import DatasetInfo
 
 __all__ = ["AGES", "GENDERS", "INFO", "RACES", "load"]
 
@@ -50,17 +51,7 @@ _OTHER_OLDEST = "70+"  # as the authors' predict.py writes it
 INFO = DatasetInfo(
     title="FairFace",
     summary="108,501 faces from Flickr, balanced over seven races; perceived gender and age.",
-    references=(
-        Reference(
-            key="fairface",
-            citation="Kärkkäinen, K., & Joo, J. (2021). FairFace: Face attribute dataset for"
-            " balanced race, gender, and age for bias measurement and mitigation. In Proceedings"
-            " of the IEEE/CVF Winter Conference on Applications of Computer Vision (WACV)"
-            " (pp. 1548–1558).",
-            place="section 3",
-            url="https://github.com/joojs/fairface",
-        ),
-    ),
+    references=(works.FAIRFACE.at("section 3"),),
     licence="CC BY 4.0",
     training_allowed=True,
     withdrawal="no way for the people shown to withdraw is published",

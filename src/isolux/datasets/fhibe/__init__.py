@@ -19,18 +19,19 @@ from isolux.datasets._columns import BOX, FACE_BOX
 from isolux.datasets._files import optional_file
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets.fhibe.attributes import attributes_of
-from isolux.datasets.fhibe.cells import boxes, keypoints, literal, part_polygons
+from isolux.datasets.fhibe.cells import boxes, keypoints, literal
 from isolux.datasets.fhibe.files import read_csv_rows, read_json_files
 from isolux.datasets.fhibe.points import as_coco_points
 from isolux.datasets.fhibe.words import REGIONS
 from isolux.io.cells import as_numbers, row_of
 from isolux.io.hashing import sha256_file
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError, TableError, place
-from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.tables import IMAGES, INSTANCES, check
 
-__all__ = ["INFO", "NESTED", "load", "part_polygons"]
+__all__ = ["INFO", "NESTED", "load"]
 
 NESTED = {"ancestry": REGIONS}
 """Attribute to its nesting: broad answer to its parts, as ``Grouping.nested`` takes it."""
@@ -38,16 +39,7 @@ NESTED = {"ancestry": REGIONS}
 INFO = DatasetInfo(
     title="FHIBE",
     summary="10,318 photos of 1,981 consenting people; self-reported attributes, joints, parts.",
-    references=(
-        Reference(
-            key="fhibe",
-            citation="Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M.,"
-            " Georgievski, T., et al. (2025). Fair human-centric image dataset for ethical AI"
-            " benchmarking. Nature.",
-            place="Methods",
-            url="https://fairnessbenchmark.ai.sony",
-        ),
-    ),
+    references=(works.FHIBE.at("Methods"),),
     licence="FHIBE's own terms of use: fairness evaluation and mitigation, after registration",
     training_allowed=False,
     training_terms="its terms allow the evaluation of fairness and the mitigation of bias only",
@@ -100,7 +92,7 @@ def load(
         The processed CSV or the JSON file of each image; the CSV if there is one. The full-size
         release has JSON alone.
     segments : bool
-        Keep each person's part polygons as text; ``part_polygons`` reads them.
+        Keep each person's part polygons as text, which face parsing and segmentation read.
     box : {"person", "face"}
         Whose box ``box_x, …`` is: a detector is judged by it. ``face_box_x, …`` are there anyway.
     keypoint_set : {"fhibe", "coco"}

@@ -16,14 +16,13 @@ import polars as pl
 from isolux.datasets.fhibe.words import FREE_TEXT, KEYPOINTS, NOT_LISTED
 from isolux.vocabulary.errors import TableError, place
 
-__all__ = ["answers", "boxes", "keypoints", "literal", "one_answer", "part_polygons"]
+__all__ = ["answers", "boxes", "keypoints", "literal", "one_answer"]
 
 _NUMBER = re.compile(r"^[0-9]+\.\s*")
 _LONGEST = 200_000  # characters of a cell that is parsed; polygons have a bound of their own
-_LONGEST_SEGMENTS = 20_000_000  # characters: outlines of 28 parts of a person who fills the photo
 
 
-def literal(cell: str, *, longest: int = _LONGEST) -> Any:
+def literal(cell: str) -> Any:
     """Read a Python literal.
 
     Raises
@@ -36,8 +35,8 @@ def literal(cell: str, *, longest: int = _LONGEST) -> Any:
     >>> literal("['11. Asia', '15. Southern Asia']")
     ['11. Asia', '15. Southern Asia']
     """
-    if len(cell) > longest:
-        raise ValueError(f"{len(cell):,} characters, more than {longest:,}")
+    if len(cell) > _LONGEST:
+        raise ValueError(f"{len(cell):,} characters, more than {_LONGEST:,}")
     try:
         return ast.literal_eval(cell)
     except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
@@ -164,56 +163,6 @@ def _points(found: Any) -> tuple[list[float | None], list[float | None], list[in
         if value[2]:
             x[at], y[at], v[at] = float(value[0]), float(value[1]), 2
     return x, y, v
-
-
-def part_polygons(segments: pl.Series, where: str) -> pl.DataFrame:
-    """Parse the part polygons of these people, when they are asked for.
-
-    Parameters
-    ----------
-    segments : polars.Series
-        Cells as the column ``segments`` of instances holds them; null: none.
-
-    Returns
-    -------
-    polars.DataFrame
-        A row for each polygon: ``row`` (place in the series), ``part`` (``Face skin``, one of 28
-        classes), ``number`` (as the file counts it), ``x``, ``y`` (lists, pixels).
-
-    Raises
-    ------
-    TableError
-        A cell that holds no polygons, with its row.
-    """
-    rows: list[tuple[Any, ...]] = []
-    for row, cell in enumerate(segments):
-        if cell is None:
-            continue
-        try:
-            found = literal(cell, longest=_LONGEST_SEGMENTS)
-            rows += [(row, *_polygon(one)) for one in found]
-        except (ValueError, TypeError, KeyError) as error:
-            expected = "[{'class_name': '0. Face skin', 'num': 1, 'polygon': [{'x': …, 'y': …}]}]"
-            raise _odd(segments, cell, expected, error, where) from error
-    return pl.DataFrame(
-        rows,
-        schema={
-            "row": pl.Int64,
-            "part": pl.String,
-            "number": pl.Int64,
-            "x": pl.List(pl.Float64),
-            "y": pl.List(pl.Float64),
-        },
-        orient="row",
-    )
-
-
-def _polygon(one: dict[str, Any]) -> tuple[str, int, list[float], list[float]]:
-    points = [(point["x"], point["y"]) for point in one["polygon"]]
-    if not all(_is_number(x) and _is_number(y) for x, y in points):
-        raise ValueError("a point is not made of numbers")
-    part = _without_number(str(one["class_name"]))
-    return part, int(one["num"]), [float(x) for x, _ in points], [float(y) for _, y in points]
 
 
 def _odd(

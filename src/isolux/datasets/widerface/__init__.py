@@ -21,6 +21,7 @@ from isolux.datasets.widerface.files import LABELS, chosen_of_mat, lists_of_mat,
 from isolux.io.cells import as_text, row_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -40,13 +41,7 @@ INFO = DatasetInfo(
     title="WIDER FACE with demographics",
     summary="Faces in crowds of 61 kinds of events; perceived gender, age and skin type.",
     references=(
-        Reference(
-            key="widerface",
-            citation="Yang, S., Luo, P., Loy, C. C., & Tang, X. (2016). WIDER FACE: A face"
-            " detection benchmark. In Proceedings of the IEEE Conference on Computer Vision and"
-            " Pattern Recognition (CVPR) (pp. 5525–5533).",
-            url="http://shuoyang1213.me/WIDERFACE/",
-        ),
+        works.WIDER_FACE,
         Reference(
             key="widerface-demographics",
             citation="Amazon Science. WIDER FACE demographics: perceived gender, age and skin"

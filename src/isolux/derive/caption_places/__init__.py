@@ -19,6 +19,7 @@ import polars as pl
 
 from isolux.derive._captions import CAPTION
 from isolux.derive.caption_places.gazetteer import places
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DerivedInfo, Reference
@@ -30,12 +31,7 @@ INFO = DerivedInfo(
     title="Places in captions",
     summary="Countries and regions that an image's captions name: an approximate geography.",
     references=(
-        Reference(
-            "facet",
-            "Gustafson, Rolland, Ravi, Duval, Adcock, Fu, Hall & Ross (2023). FACET:"
-            " Fairness in Computer Vision Evaluation Benchmark. ICCV.",
-            "section 5.4, Figure 5",
-        ),
+        works.FACET.at("section 5.4, Figure 5"),
         Reference(
             "sdg-regions",
             "United Nations Statistics Division. SDG indicators: regional groupings.",

@@ -34,6 +34,7 @@ from isolux.derive._picture_rows import rows_of_columns
 from isolux.derive._pictures import Seen, measure_pictures
 from isolux.derive.skin_tone.pixels import Skin
 from isolux.derive.skin_tone.regions import faces_of
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.info import DerivedInfo, Reference
 from isolux.vocabulary.tables import INSTANCES
@@ -56,14 +57,7 @@ _BIN, _WINDOW = 1.0, 5  # degrees; bins that are averaged before the peak is loo
 _BLUISH = "bluish light: b* is not above 0"
 _LITTLE = "too little skin where the face should be"
 
-_FAIRFACE = Reference(
-    "fairface",
-    "Kärkkäinen, K., & Joo, J. (2021). FairFace: Face attribute dataset for balanced race, gender, "
-    "and age for bias measurement and mitigation. In Proceedings of the IEEE/CVF Winter Conference "
-    "on Applications of Computer Vision (WACV) (pp. 1548–1558).",
-    "section 2: skin color or race?; Figures 5 and 6",
-    "https://github.com/joojs/fairface",
-)
+_FAIRFACE = works.FAIRFACE.at("section 2: skin color or race?; Figures 5 and 6")
 
 INFO = DerivedInfo(
     title="Skin tone (ITA)",

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import math
 
-from isolux.vocabulary.info import Reference
+from isolux.vocabulary import works
+from isolux.vocabulary.info import MeasureInfo, Reference
 
-__all__ = ["BY_CHANCE", "CALDERS", "FAIRFACE", "FAIRLEARN", "HARDT", "ends"]
+__all__ = [
+    "BY_CHANCE",
+    "CALDERS",
+    "FAIRFACE",
+    "FAIRLEARN",
+    "HARDT",
+    "ends",
+    "rate_difference",
+    "rate_ratio",
+]
 
 BY_CHANCE = "chance alone moves it away from its value for alike groups: read it beside the test"
 
@@ -16,14 +26,7 @@ CALDERS = Reference(
     " independency constraints. In IEEE International Conference on Data Mining Workshops"
     " (pp. 13–18).",
 )
-FAIRFACE = Reference(
-    key="fairface",
-    citation="Kärkkäinen, K., & Joo, J. (2021). FairFace: Face attribute dataset for"
-    " balanced race, gender, and age for bias measurement and mitigation. In Proceedings"
-    " of the IEEE/CVF Winter Conference on Applications of Computer Vision (WACV)"
-    " (pp. 1548–1558).",
-    place="table 4",
-)
+FAIRFACE = works.FAIRFACE.at("table 4")
 FAIRLEARN = Reference(
     key="weerts2023",
     citation="Weerts, H., Dudík, M., Edgar, R., Jalali, A., Lutz, R., & Madaio, M. (2023)."
@@ -35,6 +38,30 @@ HARDT = Reference(
     citation="Hardt, M., Price, E., & Srebro, N. (2016). Equality of opportunity in"
     " supervised learning. In Advances in Neural Information Processing Systems, 29.",
 )
+
+
+def rate_difference(notion: str, rate: str, source: Reference) -> MeasureInfo:
+    """Describe the range of one rate over groups, which a notion of fairness is named after."""
+    return MeasureInfo(
+        title=f"{notion} difference",
+        summary=f"The largest {rate} of a group less the smallest.",
+        references=(source, FAIRLEARN),
+        assumptions=(BY_CHANCE,),
+        direction="lower", alike=0.0, low=0.0, high=1.0, unit="metric",
+        interval="largest difference", metrics=(rate.replace(" ", "_"),),
+    )  # fmt: skip
+
+
+def rate_ratio(notion: str, rate: str, source: Reference) -> MeasureInfo:
+    """Describe the smallest ratio of one rate between groups, likewise."""
+    return MeasureInfo(
+        title=f"{notion} ratio",
+        summary=f"The smallest {rate} of a group divided by the largest.",
+        references=(source, FAIRLEARN),
+        assumptions=(BY_CHANCE,),
+        direction="higher", alike=1.0, low=0.0, high=1.0, unit="",
+        interval="largest log ratio", nonnegative=True, metrics=(rate.replace(" ", "_"),),
+    )  # fmt: skip
 
 
 def ends(low: float, high: float) -> tuple[float, float]:

@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from isolux.io.hashing import sha256_file
 from isolux.models.lpips.torch_weights import import_torch, read_state
+from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.info import ModelInfo, Reference
 
@@ -31,15 +32,7 @@ INFO = ModelInfo(
     summary="A learned distance between two pictures, from the features of VGG-16: 0 or more, lower"
     " is more alike.",
     references=(
-        Reference(
-            key="lpips",
-            citation="Zhang, R., Isola, P., Efros, A. A., Shechtman, E., & Wang, O. (2018). The"
-            " unreasonable effectiveness of deep features as a perceptual metric. In Proceedings of"
-            " the IEEE/CVF Conference on Computer Vision and Pattern Recognition (CVPR)"
-            " (pp. 586–595).",
-            place="section 3, equation 1; linear layers of version 0.1",
-            url="https://github.com/richzhang/PerceptualSimilarity",
-        ),
+        works.LPIPS.at("section 3, equation 1; linear layers of version 0.1"),
         Reference(
             key="vgg",
             citation="Simonyan, K., & Zisserman, A. (2015). Very deep convolutional networks for"

@@ -15,7 +15,7 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.papers._layout import as_settings
-from isolux.papers._protocols import Layout, laid_out, spec_of
+from isolux.papers._protocols import Layout, laid_out
 from isolux.papers.facet.classes import largest_differences, largest_gaps, true_negatives_by_class
 from isolux.papers.facet.disagreements import DISAGREEMENTS
 from isolux.papers.facet.recall import (
@@ -27,9 +27,9 @@ from isolux.papers.facet.recall import (
     recall_where_gaps_are_largest,
 )
 from isolux.papers.facet.words import DARKER, LIGHTER
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.info import Info, Reference
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.info import Info
 
 __all__ = [
     "DISAGREEMENTS",
@@ -37,7 +37,6 @@ __all__ = [
     "PROTOCOLS",
     "largest_differences",
     "largest_gaps",
-    "protocol",
     "recall_by_class_age",
     "recall_by_gender_age",
     "recall_by_hair_tone",
@@ -53,13 +52,7 @@ INFO = Info(
     summary="Recall of people's classes, boxes and masks by perceived gender presentation, age "
     "group and skin tone, and the differences between groups.",
     references=(
-        Reference(
-            "facet",
-            "Gustafson, Rolland, Ravi, Duval, Adcock, Fu, Hall & Ross (2023). FACET: Fairness in "
-            "Computer Vision Evaluation Benchmark. ICCV.",
-            "sections 6.1 to 6.3, equation 1, appendix A.5, Tables 4 to 8 and 11 to 15",
-            "https://arxiv.org/abs/2309.00035",
-        ),
+        works.FACET.at("sections 6.1 to 6.3, equation 1, appendix A.5, Tables 4 to 8 and 11 to 15"),
     ),
     assumptions=(
         (
@@ -192,35 +185,6 @@ _TABLES: dict[str, dict[str, Layout]] = {
     "open_vocabulary": _per_class("a", "detection"),
     "grounding": _per_class("b", "visual grounding"),
 }
-
-
-def protocol(name: str, data: str, **settings: object) -> AuditSpec:
-    """Return the audit of one protocol.
-
-    Parameters
-    ----------
-    name : {"classification", "detection", "segmentation", "segmentation_boxes", \
-    "open_vocabulary", "grounding"}
-        See ``PROTOCOLS`` for the tables that each is of.
-    data : str
-        What to audit, as NAME:PATH.
-    **settings
-        Further fields of the spec, which go before the protocol's own; of ``option``, ``only`` and
-        the like, ``run_audit`` joins the protocol's to those that are given here.
-
-    Raises
-    ------
-    UnknownNameError
-        No such protocol.
-    SpecError
-        A setting that cannot be used.
-
-    Examples
-    --------
-    >>> protocol("classification", "facet:annotations", prediction_column="said").people.only
-    ('people_in_image=1',)
-    """
-    return spec_of("facet", PROTOCOLS, name, data, settings)
 
 
 def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:

@@ -21,20 +21,19 @@ from dataclasses import replace
 import polars as pl
 
 from isolux.io.image_tables import FHIBE_API
-from isolux.papers._protocols import require_protocol, spec_of
+from isolux.papers._protocols import require_protocol
 from isolux.papers.fhibe.disagreements import DISAGREEMENTS
 from isolux.papers.fhibe.group_tables import scores_by_group, verification_by_group
 from isolux.papers.fhibe.groups import ATTRIBUTES, DEMOGRAPHIC, FACE_ATTRIBUTES, NESTED
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.info import Info, Reference
-from isolux.vocabulary.spec import AuditSpec
+from isolux.vocabulary.info import Info
 
 __all__ = [
     "DISAGREEMENTS",
     "INFO",
     "PARTS",
     "PROTOCOLS",
-    "protocol",
     "scores_by_group",
     "tables",
     "verification_by_group",
@@ -45,13 +44,8 @@ INFO = Info(
     summary="Eight tasks on photos of consenting people, by what they say of themselves and by "
     "what the photos show.",
     references=(
-        Reference(
-            "fhibe",
-            "Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M., "
-            "Georgievski, T., et al. (2025). Fair human-centric image dataset for ethical AI "
-            "benchmarking. Nature.",
-            "Methods: datasets, narrow models and their metrics, bias discovery in narrow models",
-            "https://fairnessbenchmark.ai.sony",
+        works.FHIBE.at(
+            "Methods: datasets, narrow models and their metrics, bias discovery in narrow models"
         ),
         replace(FHIBE_API, place="docs/task_specifics.md, datasets and metrics"),
     ),
@@ -182,34 +176,6 @@ _HEADINGS = {
     "detection_on_facet": "average recall of people's boxes over overlaps of .50 to .95",
     "segmentation_on_facet": "average recall of people's masks over overlaps of .50 to .95",
 }
-
-
-def protocol(name: str, data: str, **settings: object) -> AuditSpec:
-    """Return the audit of one protocol.
-
-    Parameters
-    ----------
-    name : str
-        One of ``PROTOCOLS``.
-    data : str
-        What to audit, as NAME:PATH.
-    **settings
-        Further fields of the spec, which go before the protocol's own; of ``option``, ``only`` and
-        the like, ``run_audit`` joins the protocol's to those that are given here.
-
-    Raises
-    ------
-    UnknownNameError
-        No such protocol.
-    SpecError
-        A setting that cannot be used.
-
-    Examples
-    --------
-    >>> protocol("face_detection", "fhibe:release", predictions="boxes").people.data_option
-    ('box=face',)
-    """
-    return spec_of("fhibe", PROTOCOLS, name, data, settings)
 
 
 def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:

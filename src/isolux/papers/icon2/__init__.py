@@ -17,11 +17,10 @@ from typing import Any
 
 import polars as pl
 
-from isolux.papers._protocols import Layout, laid_out, spec_of
+from isolux.papers._protocols import Layout, laid_out
 from isolux.papers.icon2.disagreements import DISAGREEMENTS
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import Info, Reference
-from isolux.vocabulary.spec import AuditSpec
 
 __all__ = [
     "DISAGREEMENTS",
@@ -30,7 +29,6 @@ __all__ = [
     "controlled_precision",
     "instance_counts",
     "precision_by_group",
-    "protocol",
     "ranking",
     "tables",
 ]
@@ -85,32 +83,6 @@ _RANKING = "Explanatory attributes by the dispersion"
 _WITHIN = "Groups within each value"
 _COUNTS = "People by class and group"
 _POINTS = 100.0
-
-
-def protocol(name: str, data: str, **settings: object) -> AuditSpec:
-    """Return the audit of one protocol.
-
-    Parameters
-    ----------
-    name : {"detection"}
-    data : str
-        What to audit, as NAME:PATH.
-    **settings
-        Further fields of the spec, which go before the protocol's own.
-
-    Raises
-    ------
-    UnknownNameError
-        No such protocol.
-    SpecError
-        A setting that cannot be used.
-
-    Examples
-    --------
-    >>> protocol("detection", "bdd100k:labels", bins=("income=quantile:3",)).explain.analyses
-    ('confounders',)
-    """
-    return spec_of("icon2", PROTOCOLS, name, data, settings)
 
 
 def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:

@@ -18,23 +18,15 @@ from isolux.predictions._detections import Kind, detections, model_name
 from isolux.predictions._scan.window import Window, open_bytes
 from isolux.predictions._seen import Seen
 from isolux.predictions.coco_results.scanning import scan
+from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError, TableError, place
-from isolux.vocabulary.info import FormatInfo, Reference
+from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
     title="COCO results",
     summary="A JSON list with an object for each detection: image_id, category_id, score, and"
     " bbox, segmentation (run lengths) or keypoints.",
-    references=(
-        Reference(
-            key="coco",
-            citation="Lin, T.-Y., Maire, M., Belongie, S., Hays, J., Perona, P., Ramanan, D.,"
-            " Dollár, P., & Zitnick, C. L. (2014). Microsoft COCO: Common objects in context. In"
-            " European Conference on Computer Vision (ECCV) (pp. 740–755).",
-            place="the format of results: https://cocodataset.org/#format-results",
-            url="https://cocodataset.org",
-        ),
-    ),
+    references=(works.COCO.at("the format of results: https://cocodataset.org/#format-results"),),
     assumptions=(
         "bbox is x, y of the upper left corner, width and height, in pixels",
         "a detection stands in the file as often as the model gave it",

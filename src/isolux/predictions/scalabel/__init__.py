@@ -19,24 +19,15 @@ from isolux.predictions._scan.window import Window, open_bytes
 from isolux.predictions._seen import Seen
 from isolux.predictions.scalabel.categories import Categories, renamed
 from isolux.predictions.scalabel.frame_rows import Box, Frame, frames
+from isolux.vocabulary import works
 from isolux.vocabulary.errors import TableError, place
-from isolux.vocabulary.info import FormatInfo, Reference
+from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
     title="Scalabel",
     summary="JSON with a list of frames, each with its labels: category, score and the corners"
     " of the box; BDD100K's format.",
-    references=(
-        Reference(
-            key="bdd100k",
-            citation="Yu, F., Chen, H., Wang, X., Xian, W., Chen, Y., Liu, F., Madhavan, V., &"
-            " Darrell, T. (2020). BDD100K: A diverse driving dataset for heterogeneous multitask"
-            " learning. In Proceedings of the IEEE/CVF Conference on Computer Vision and Pattern"
-            " Recognition (CVPR) (pp. 2636–2645).",
-            place="the format: https://doc.scalabel.ai/format.html",
-            url="https://www.bdd100k.com",
-        ),
-    ),
+    references=(works.BDD100K.at("the format: https://doc.scalabel.ai/format.html"),),
     assumptions=(
         "x1, y1, x2, y2 are pixels, left, upper, right and lower",
         "a box is x2 − x1 pixels wide; --pixel-inclusive counts the last pixel too",

@@ -18,22 +18,15 @@ from isolux.predictions._detections import detections, model_name
 from isolux.predictions._scan.window import open_bytes
 from isolux.predictions._seen import Seen
 from isolux.predictions.widerface_text.text import read_texts
+from isolux.vocabulary import works
 from isolux.vocabulary.errors import FileError
-from isolux.vocabulary.info import FormatInfo, Reference
+from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
     title="WIDER FACE text",
     summary="A text file for each image, in a folder or a tar archive: the image's name, how many"
     " faces, then x y width height score.",
-    references=(
-        Reference(
-            key="widerface",
-            citation="Yang, S., Luo, P., Loy, C. C., & Tang, X. (2016). WIDER FACE: A face"
-            " detection benchmark. In Proceedings of the IEEE Conference on Computer Vision and"
-            " Pattern Recognition (CVPR) (pp. 5525–5533).",
-            url="http://shuoyang1213.me/WIDERFACE/",
-        ),
-    ),
+    references=(works.WIDER_FACE,),
     assumptions=(
         "x y width height in pixels; whether the last pixel is inside is for the overlap to say",
     ),

@@ -27,6 +27,7 @@ from isolux.tasks._boxes.curves import found_at
 from isolux.tasks._boxes.matching import Asked
 from isolux.tasks._boxes.metrics import COCO, HOIEM
 from isolux.tasks._boxes.overlaps import OVERLAPS, overlaps_of
+from isolux.tasks._boxes.table import OF_DETECTIONS
 from isolux.vocabulary.info import Metric
 
 __all__ = [
@@ -41,13 +42,7 @@ __all__ = [
 EVIDENCE = "detections"
 """Name of the evidence table."""
 _SCHEMA = {
-    "model": pl.String(),
-    "unit_id": pl.String(),
-    "cluster_id": pl.String(),
-    "image_id": pl.String(),
-    "label": pl.String(),
-    "score": pl.Float64(),
-    "kind": pl.String(),
+    **OF_DETECTIONS,
     "at": pl.UInt16(),  # bit t: at the t-th of the ten overlaps
     "common": pl.Float64(),  # N of normalised precision, where it was given; alike in every row
     "apart": pl.Boolean(),  # whether each class is told beside their mean; alike in every row

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from isolux.tasks._classification_metrics import FACET as FACET_CLASSES
+from isolux.vocabulary import works
 from isolux.vocabulary.info import Direction, Metric, Reference
 
 __all__ = [
@@ -21,37 +22,10 @@ __all__ = [
 ]
 
 FACET = replace(FACET_CLASSES, place="section 6.2 and appendix A.5.4")
-COCO = Reference(
-    "coco",
-    "Lin, T.-Y., Maire, M., Belongie, S., Hays, J., Perona, P., Ramanan, D., Dollár, P., &"
-    " Zitnick, C. L. (2014). Microsoft COCO: Common objects in context. In European Conference on"
-    " Computer Vision (ECCV) (pp. 740–755).",
-    "detection evaluation: https://cocodataset.org/#detection-eval",
-    "https://cocodataset.org",
-)
-WIDER = Reference(
-    "widerface",
-    "Yang, S., Luo, P., Loy, C. C., & Tang, X. (2016). WIDER FACE: A face detection benchmark. In"
-    " Proceedings of the IEEE Conference on Computer Vision and Pattern Recognition (CVPR) (pp."
-    " 5525–5533).",
-    "section 5",
-    "http://shuoyang1213.me/WIDERFACE/",
-)
-HOIEM = Reference(
-    "hoiem",
-    "Hoiem, D., Chodpathumwan, Y., & Dai, Q. (2012). Diagnosing error in object detectors. In"
-    " European Conference on Computer Vision (ECCV) (pp. 340–353).",
-    "normalised precision; ICON², section 3.1, equation 3",
-    "https://doi.org/10.1007/978-3-642-33712-3_25",
-)
-FHIBE = Reference(
-    "fhibe",
-    "Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M.,"
-    " Georgievski, T., et al. (2025). Fair human-centric image dataset for ethical AI"
-    " benchmarking. Nature.",
-    "Methods, narrow model evaluation metrics",
-    "https://fairnessbenchmark.ai.sony",
-)
+COCO = works.COCO.at("detection evaluation: https://cocodataset.org/#detection-eval")
+WIDER = works.WIDER_FACE.at("section 5")
+HOIEM = works.HOIEM.at("normalised precision; ICON², section 3.1, equation 3")
+FHIBE = works.FHIBE.at("Methods, narrow model evaluation metrics")
 PCK = Reference(
     "mpii",
     "Andriluka, M., Pishchulin, L., Gehler, P., & Schiele, B. (2014). 2D human pose estimation: New"

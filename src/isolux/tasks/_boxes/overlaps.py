@@ -14,19 +14,14 @@ import polars as pl
 
 from isolux.geometry.matching import IOU_THRESHOLDS, limit_detections, ranks_in_image
 from isolux.tasks._boxes.matching import Asked
+from isolux.tasks._boxes.table import OF_DETECTIONS
 
 __all__ = ["OVERLAPS", "overlaps_of"]
 
 OVERLAPS = "overlaps"
 """Name of the evidence table."""
 _SCHEMA = {
-    "model": pl.String(),
-    "unit_id": pl.String(),
-    "cluster_id": pl.String(),
-    "image_id": pl.String(),
-    "label": pl.String(),
-    "score": pl.Float64(),
-    "kind": pl.String(),
+    **OF_DETECTIONS,
     "detection": pl.Int64(),  # its place in COCO's order
     "person": pl.Int64(),  # a row of people, scored or not
     "overlap": pl.Float64(),

@@ -19,13 +19,33 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError
 from isolux.vocabulary.tables import IMAGES, INSTANCES, Table, check, to_polars
 
-__all__ = ["BOX", "NO_BOX", "NO_MASK", "Found", "People", "columns_of", "read_found", "read_people"]
+__all__ = [
+    "BOX",
+    "NO_BOX",
+    "NO_MASK",
+    "OF_DETECTIONS",
+    "Found",
+    "People",
+    "columns_of",
+    "read_found",
+    "read_people",
+]
 
 BOX = ("box_x", "box_y", "box_w", "box_h")
 NO_BOX = {"no box": pl.any_horizontal(pl.col(c).is_null() for c in BOX)}
 NO_MASK = {
     "no mask": pl.all_horizontal(pl.col(c).is_null() for c in ("mask_counts", "mask_polygons"))
 }
+OF_DETECTIONS = {
+    "model": pl.String(),
+    "unit_id": pl.String(),
+    "cluster_id": pl.String(),
+    "image_id": pl.String(),
+    "label": pl.String(),
+    "score": pl.Float64(),
+    "kind": pl.String(),
+}
+"""Columns that every table of evidence begins with whose rows are detections and people missed."""
 _UNNAMED = "model"
 _FLAGS = {"is_crowd": False, "ignore": False, "judged": True}
 

@@ -6,6 +6,7 @@ group for the worst if nothing says so.
 
 from __future__ import annotations
 
+from isolux.vocabulary import works
 from isolux.vocabulary.info import Metric, Reference
 
 __all__ = [
@@ -24,21 +25,8 @@ SAME_PLACE = (
 )
 OF_NETWORKS = "LPIPS and embeddings come from networks that may themselves serve groups unequally."
 
-FHIBE = Reference(
-    "fhibe",
-    "Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M., Georgievski, T.,"
-    " et al. (2025). Fair human-centric image dataset for ethical AI benchmarking. Nature.",
-    "Methods, narrow model evaluation metrics",
-    "https://fairnessbenchmark.ai.sony",
-)
-LPIPS = Reference(
-    "lpips",
-    "Zhang, R., Isola, P., Efros, A. A., Shechtman, E., & Wang, O. (2018). The unreasonable"
-    " effectiveness of deep features as a perceptual metric. In Proceedings of the IEEE/CVF"
-    " Conference on Computer Vision and Pattern Recognition (CVPR) (pp. 586–595).",
-    "section 3, equation 1",
-    "https://github.com/richzhang/PerceptualSimilarity",
-)
+FHIBE = works.FHIBE.at("Methods, narrow model evaluation metrics")
+LPIPS = works.LPIPS.at("section 3, equation 1")
 PIQ = Reference(
     "piq",
     "Kastryulin, S., Zakirov, J., Prokopenko, D., & Dylov, D. V. (2022). PyTorch Image Quality:"

@@ -32,7 +32,15 @@ from isolux.tasks._boxes.matching import Settings, measured, rows_of
 from isolux.tasks._boxes.metrics import WIDER
 from isolux.tasks._boxes.readings import BoxFormat, examined
 from isolux.tasks._boxes.scoring import box_pairs, predictions_as_xywh
-from isolux.tasks._boxes.table import NO_BOX, Found, People, columns_of, read_found, read_people
+from isolux.tasks._boxes.table import (
+    NO_BOX,
+    OF_DETECTIONS,
+    Found,
+    People,
+    columns_of,
+    read_found,
+    read_people,
+)
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Metric, TaskInfo
@@ -48,13 +56,7 @@ _REFERENCE = replace(WIDER, place="section 5, and the evaluation code (wider_eva
 _AREA = average_precision_at((0,), reading="area")
 _PRECISION, _RECALL = "wider_average_precision", "wider_recall"
 _SCHEMA = {
-    "model": pl.String(),
-    "unit_id": pl.String(),
-    "cluster_id": pl.String(),
-    "image_id": pl.String(),
-    "label": pl.String(),
-    "score": pl.Float64(),
-    "kind": pl.String(),
+    **OF_DETECTIONS,
     "at": pl.UInt16(),
 }
 

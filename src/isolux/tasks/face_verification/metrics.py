@@ -13,6 +13,7 @@ from isolux.stats.verification import (
     tar_at_far,
     true_match_rate,
 )
+from isolux.vocabulary import works
 from isolux.vocabulary.info import Metric, Reference
 
 __all__ = ["AT_THRESHOLD", "EVIDENCE", "FAILURE", "METRICS", "REFERENCES", "SUMMARIES"]
@@ -23,14 +24,7 @@ FAILURE = "failure_rate"
 AT_THRESHOLD = ("true_match_rate", "false_match_rate", "false_non_match_rate")
 """Metrics at one threshold for every group."""
 
-FHIBE = Reference(
-    "fhibe",
-    "Xiang, A., Andrews, J. T. A., Bourke, R. L., Thong, W., LaChance, J. M.,"
-    " Georgievski, T., et al. (2025). Fair human-centric image dataset for ethical AI"
-    " benchmarking. Nature.",
-    "Methods, narrow model evaluation metrics",
-    "https://fairnessbenchmark.ai.sony",
-)
+FHIBE = works.FHIBE.at("Methods, narrow model evaluation metrics")
 ISO = Reference(
     "biometric-testing",
     "ISO/IEC 19795-1:2021. Information technology: Biometric performance testing and reporting. "

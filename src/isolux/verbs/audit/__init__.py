@@ -19,13 +19,13 @@ from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import check_references, groupings, references
-from isolux.io import run_directory
 from isolux.io.record_paths import unrooted
 from isolux.io.settings_files import read_mapping
 from isolux.people.blotting import unnamed
 from isolux.people.loading import judged_people
 from isolux.tasks import score
 from isolux.verbs._in_memory import FROM_MEMORY, as_dataset, as_scores, columns_of
+from isolux.verbs._reports import write_with_report
 from isolux.verbs.audit.inputs import read_answers, resolved, task_options
 from isolux.verbs.audit.planted import read_planted
 from isolux.verbs.audit.predicted import Watched, answers_of_model, with_imported
@@ -37,7 +37,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import AuditSpec, parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
 
-__all__ = ["Audit", "audit", "read_settings", "read_spec_file", "run_audit"]
+__all__ = ["Audit", "audit", "read_settings", "run_audit"]
 
 PAIRS = "pairs"
 """Evidence that can hold millions of rows, and that no comparison of models reads."""
@@ -80,13 +80,7 @@ class Audit:
         """
         from isolux.report.html import write_report
 
-        where = run_directory.save(
-            self.run,
-            out,
-            overwrite=overwrite,
-            extra=lambda folder: write_report(self.run, folder / "report.html"),
-        )
-        return where / "report.html"
+        return write_with_report(self.run, out, write_report, overwrite=overwrite)
 
 
 def run_audit(spec: AuditSpec, *, watched: Watched | None = None) -> Audit:
@@ -251,19 +245,6 @@ def _audited(
     if spec.report.paths == "relative":
         record = unrooted(record)
     return Audit(replace(run, record=record), spec)
-
-
-def read_spec_file(path: str | Path) -> AuditSpec:
-    """Read an audit from a YAML file of the flags' names, flat or nested by stage.
-
-    Raises
-    ------
-    FileError
-        When there is no such file or it is no YAML.
-    SpecError
-        When a field is unknown or its value cannot be used.
-    """
-    return parse_spec(read_settings(path), where=str(path))
 
 
 def read_settings(path: str | Path) -> dict[str, Any]:

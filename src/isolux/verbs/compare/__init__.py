@@ -24,6 +24,7 @@ from isolux.io.ids import IdFrom
 from isolux.io.paths import as_path
 from isolux.io.record_paths import unrooted
 from isolux.people.withdrawal import read_withdrawn, runs_without
+from isolux.verbs._reports import write_with_report
 from isolux.verbs.audit import Audit
 from isolux.verbs.compare.joining import judged_units, same_people
 from isolux.vocabulary import registry
@@ -61,13 +62,7 @@ class Comparison:
         """Write the comparison as a directory with its ``report.html``; return that path."""
         from isolux.report.html import write_comparison
 
-        where = run_directory.save(
-            self.run,
-            out,
-            overwrite=overwrite,
-            extra=lambda folder: write_comparison(self.run, folder / "report.html"),
-        )
-        return where / "report.html"
+        return write_with_report(self.run, out, write_comparison, overwrite=overwrite)
 
 
 def compare(

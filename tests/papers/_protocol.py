@@ -1,0 +1,11 @@
+"""A paper's protocol on some data, as ``isolux audit DATA --protocol PAPER:NAME`` has it."""
+
+from __future__ import annotations
+
+from isolux.verbs.audit.protocol import with_protocol
+from isolux.vocabulary.spec import AuditSpec, parse_spec
+
+
+def audit_of(paper: str, name: str, data: str, **settings: object) -> AuditSpec:
+    named = {"data": data, "protocol": f"{paper}:{name}"}
+    return with_protocol(parse_spec({**named, **settings}))
