@@ -64,9 +64,7 @@ def score_shapes(
     people = read_people(dataset, person_class=person_class, by_class=how.by_class, lacking=lacking)
     people = replace(people, apart=how.apart)
     read = predictions_as_xywh(read, box_format, people)
-    models, notes = read_found(
-        read, table, people, person_label=person_label, model=settings.model
-    )
+    models, notes = read_found(read, table, people, person_label=person_label, model=settings.model)
     if not how.apart:
         notes = (*on_few_classes(distinct(read, "label"), people.classes or ()), *told, *notes)
     cautions = [note for found in models for note in examined(found, people, pairs_of)]
