@@ -41,6 +41,7 @@ from isolux.vocabulary.tables import (
 from tests.checks._dataset import picture, with_files
 from tests.contracts import _runs
 from tests.contracts._plugins import Plugin
+from tests.models._networks import mean_colours
 
 N = 24
 CLASSES = ("drummer", "guard", "nurse")
@@ -703,7 +704,17 @@ def _own_callable(folder: Path) -> str:
     return "isolux_sample_net:net"
 
 
-MODELS: dict[str, Callable[[Path], str]] = {"python": _own_callable}
+def _network(folder: Path) -> str:
+    pytest.importorskip("onnxruntime", reason="ONNXRUNTIME IS ABSENT: no ONNX network was run")
+    return str(
+        mean_colours(
+            folder / "tiny.onnx", [[1, 0], [0, 1], [1, 1]], [0, 0.1], answers="labels",
+            labels=["day", "night"],
+        )
+    )  # fmt: skip
+
+
+MODELS: dict[str, Callable[[Path], str]] = {"onnx": _network, "python": _own_callable}
 """Families of models: who writes a tiny model's files into a folder, and gives what to load."""
 
 for _point in entry_points(group="isolux.samples"):

@@ -1,0 +1,72 @@
+"""Boxes of a network's input, brought to the picture's pixels as the table of boxes has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.models._preprocessing import Prepared
+
+__all__ = ["BOX_SCHEMA", "BoxFormat", "BoxUnits", "box_rows", "boxes_table"]
+
+BoxFormat = Literal["xyxy", "xywh", "cxcywh"]
+BoxUnits = Literal["pixels", "shares"]
+"""Pixels of the network's input, or shares of its width and height."""
+
+BOX_SCHEMA = {
+    "picture": pl.Int64, "label": pl.String, "box_x": pl.Float64, "box_y": pl.Float64,
+    "box_w": pl.Float64, "box_h": pl.Float64, "score": pl.Float64,
+}  # fmt: skip
+
+
+def box_rows(
+    boxes: npt.NDArray[Any],
+    scores: npt.NDArray[Any],
+    labels: Sequence[str | None],
+    shown: Prepared,
+    *,
+    picture: int,
+    box_format: BoxFormat,
+    box_units: BoxUnits,
+    input_size: tuple[int, int],
+) -> list[tuple[Any, ...]]:
+    """Give one picture's boxes as rows of ``BOX_SCHEMA``, cut off at the picture's edges.
+
+    Parameters
+    ----------
+    boxes : ndarray [m, 4]
+    scores : ndarray [m]
+    labels : sequence of str
+    shown : Prepared
+        The picture's input, which knows the way back.
+    picture : int
+        Its position in the batch.
+    box_format, box_units
+        How the network writes a box.
+    input_size : (int, int)
+        Width and height of the input.
+    """
+    a, b, c, d = np.asarray(boxes, dtype=np.float64).reshape(-1, 4).T
+    if box_units == "shares":
+        width, height = input_size
+        a, b, c, d = a * width, b * height, c * width, d * height
+    if box_format == "cxcywh":
+        a, b = a - c / 2, b - d / 2
+    if box_format != "xyxy":
+        c, d = a + c, b + d
+    left, top = shown.to_picture(a, b)
+    right, bottom = shown.to_picture(c, d)
+    sides = zip(left, top, np.maximum(right - left, 0), np.maximum(bottom - top, 0), strict=True)
+    return [
+        (picture, label, float(x), float(y), float(w), float(h), float(score))
+        for label, (x, y, w, h), score in zip(labels, sides, scores, strict=True)
+    ]
+
+
+def boxes_table(rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
+    """Make the table of boxes of a batch."""
+    return pl.DataFrame(list(rows), schema=BOX_SCHEMA, orient="row")

@@ -1,0 +1,288 @@
+"""A network in an ONNX file, run by onnxruntime: ``onnx:net.onnx``.
+
+What an ONNX file does not say (how pictures are prepared, what the outputs mean, what the classes
+are called) is said by settings, or by the file itself: under ``isolux`` in its metadata, the same
+settings as JSON. A setting that is given wins over the file's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from isolux.io.hashing import sha256_file
+from isolux.models._boxes import BoxFormat, BoxUnits
+from isolux.models._classes import ClassMap, class_map, read_names
+from isolux.models._preprocessing import Colours, Filter, Fit, Prepared, Preprocessing, stacked
+from isolux.models.onnx.outputs import Outputs, detections, labels, vectors
+from isolux.models.onnx.session import Session, open_session
+from isolux.vocabulary.errors import FileError, SpecError
+from isolux.vocabulary.info import ModelInfo, Reference
+
+__all__ = ["INFO", "OnnxModel", "load"]
+
+INFO = ModelInfo(
+    title="ONNX",
+    summary="Runs a network in an ONNX file by onnxruntime: labels, boxes or embeddings.",
+    references=(
+        Reference(
+            key="onnx",
+            citation="The ONNX community. Open Neural Network Exchange: intermediate"
+            " representation specification.",
+            url="https://onnx.ai/onnx/repo-docs/IR.html",
+        ),
+    ),
+    licence="the file's own",
+    assumptions=("the settings are those that the network was trained and exported with",),
+    predicts="several",
+    needs="isolux[onnx]; the file",
+    packages=("onnxruntime",),
+)
+
+_KEY = "isolux"
+"""Under this name a file's metadata may hold settings, as JSON."""
+
+Answers = Literal["labels", "boxes", "embeddings"]
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxModel:
+    """A loaded network and how its inputs and outputs are read."""
+
+    session: Session
+    prepare: Preprocessing
+    predicts: Answers
+    outputs: Outputs
+    classes: ClassMap
+    identity: dict[str, Any]
+    notes: tuple[str, ...]
+
+    def __call__(self, pictures: Sequence[Prepared]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        parts: list[pl.DataFrame] = []
+        step = self.session.batch or max(len(pictures), 1)
+        for at in range(0, len(pictures), step):
+            part = pictures[at : at + step]
+            found = self.session.run(stacked(part))
+            parts.append(self._read(found, part, at))
+        return pl.concat(parts) if parts else self._read({}, (), 0)
+
+    def _read(
+        self, found: dict[str, np.ndarray[Any, Any]], part: Sequence[Prepared], at: int
+    ) -> pl.DataFrame:
+        if self.predicts == "labels":
+            table = labels(found, self.outputs, self.classes, len(part))
+        elif self.predicts == "embeddings":
+            table = vectors(found, self.outputs, len(part))
+        else:
+            size = self.prepare.width, self.prepare.height
+            table = detections(found, self.outputs, self.classes.names, part, size)
+        return table.with_columns(pl.col("picture").cast(pl.Int64) + at)
+
+
+def load(
+    spec: str,
+    *,
+    answers: Answers | None = None,
+    labels: str | None = None,
+    classes: str | None = None,
+    activation: Literal["softmax", "sigmoid", "none"] | None = None,
+    top: int | None = None,
+    size: Sequence[int] | None = None,
+    fit: Fit | None = None,
+    share: float | None = None,
+    filter: Filter | None = None,  # noqa: A002 - what Pillow calls it
+    mean: Sequence[float] | None = None,
+    std: Sequence[float] | None = None,
+    scale: float | None = None,
+    colours: Colours | None = None,
+    box_format: BoxFormat | None = None,
+    box_units: BoxUnits | None = None,
+    boxes_output: str | None = None,
+    scores_output: str | None = None,
+    labels_output: str | None = None,
+    background: Literal["first", "last", "none"] | None = None,
+    least_score: float | None = None,
+    device: str = "cpu",
+    threads: int = 0,
+) -> OnnxModel:
+    """Load a network.
+
+    Parameters
+    ----------
+    spec : str
+        The file.
+    answers : {"labels", "boxes", "embeddings"}, optional
+        What its outputs are. Default: the file's metadata.
+    labels : str, optional
+        File with the names of the network's classes: one a line, or JSON (``id2label``).
+    classes : str, optional
+        File that maps the network's classes to the dataset's, ``label: class``; a class scores the
+        highest of its labels. Labels are found by name, synset or number.
+    activation : {"softmax", "sigmoid", "none"}, optional
+        What turns its scores into probabilities. Default: softmax of labels, sigmoid of boxes.
+    top : int, optional
+        How many labels of a picture are kept, the best first. Default: 5.
+    size : sequence of int, optional
+        Height and width of the input, where the file leaves them open.
+    fit : {"stretch", "crop", "pad"}, optional
+        How a picture of another shape is brought to that size. Default: stretch.
+    share : float, optional
+        Of crop: the side that is cut out, as a share of the resized picture's shorter side.
+    filter : {"nearest", "bilinear", "bicubic", "lanczos"}, optional
+        How pictures are resized. Default: bilinear.
+    mean, std : sequence of float, optional
+        Taken away and divided by, of colours from 0 to 1.
+    scale : float, optional
+        What pixels of 0 to 255 are multiplied by first. Default: 1/255.
+    colours : {"rgb", "bgr"}, optional
+        The order of the channels. Default: rgb.
+    box_format : {"xyxy", "xywh", "cxcywh"}, optional
+        How a box is written.
+    box_units : {"pixels", "shares"}, optional
+        Pixels of the input, or shares of its width and height.
+    boxes_output, scores_output, labels_output : str, optional
+        The outputs' names. Default: found by usual names.
+    background : {"first", "last", "none"}, optional
+        Which class of boxes' scores means that nothing is there. Default: none.
+    least_score : float, optional
+        Boxes of a lower score are left out. Default: 0.05.
+    device : str
+        ``cpu``, ``cuda`` or ``cuda:1``.
+    threads : int
+        Of the network; 0: one a core.
+
+    Returns
+    -------
+    OnnxModel
+
+    Raises
+    ------
+    FileError
+        No such file, or no ONNX.
+    SpecError
+        Something that the file does not say and no setting says; no onnxruntime; no such device.
+
+    Examples
+    --------
+    >>> load("nowhere/net.onnx")
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.FileError: there is no such file of a network
+      where: nowhere/net.onnx
+    """
+    path = Path(spec).expanduser()
+    if not path.is_file():
+        raise FileError("there is no such file of a network", where=spec)
+    session = open_session(path, device, threads)
+    asked = {
+        "answers": answers, "activation": activation, "top": top, "size": size, "fit": fit,
+        "share": share, "filter": filter, "mean": mean, "std": std, "scale": scale,
+        "colours": colours, "box_format": box_format, "box_units": box_units,
+        "boxes_output": boxes_output, "scores_output": scores_output,
+        "labels_output": labels_output, "background": background, "least_score": least_score,
+    }  # fmt: skip
+    told = _told(session, spec) | {key: one for key, one in asked.items() if one is not None}
+    kind = told.get("answers")
+    if kind not in ("labels", "boxes", "embeddings"):
+        raise SpecError(
+            "the file does not say what the network answers",
+            expected="--model-option answers=labels, boxes or embeddings",
+            found=f"outputs {session.outputs_text()}",
+            where=spec,
+        )
+    prepare = _preprocessing(session, told, spec)
+    outputs = Outputs.of(session, kind, told, where=spec)
+    names = read_names(labels) if labels is not None else tuple(told.get("labels") or ())
+    known = _classes(names, classes, kind, outputs, spec)
+    identity = {
+        "weights": _weights(path),
+        "preprocessing": prepare.said(),
+        "outputs": outputs.said(),
+        "answers": kind,
+        "classes": [list(known.names), known.members],
+        "device": session.device,
+    }
+    return OnnxModel(session, prepare, kind, outputs, known, identity, known.notes)
+
+
+def _told(session: Session, where: str) -> dict[str, Any]:
+    """Read the settings that the file itself holds."""
+    text = session.metadata.get(_KEY)
+    if text is None:
+        return {}
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise FileError(
+            "the file's own settings cannot be read", expected="JSON under 'isolux'",
+            found=str(error), where=where,
+        ) from error  # fmt: skip
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def _preprocessing(session: Session, told: dict[str, Any], where: str) -> Preprocessing:
+    size = session.size or told.get("size")
+    if size is None or len(size) != 2:
+        raise SpecError(
+            "the file leaves the size of its input open",
+            expected="--model-option size=HEIGHT,WIDTH",
+            found=f"input {session.input_shape}",
+            where=where,
+        )
+    plain = ("fit", "share", "filter", "scale", "colours")
+    given: dict[str, Any] = {key: told[key] for key in plain if key in told}
+    for key in ("mean", "std"):
+        if key in told:
+            given[key] = tuple(float(one) for one in told[key])
+    height, width = (int(one) for one in size)
+    return Preprocessing(
+        height, width, channels_first=session.channels_first, dtype=session.dtype, **given
+    )
+
+
+def _classes(
+    names: tuple[str, ...], classes: str | None, kind: str, outputs: Outputs, where: str
+) -> ClassMap:
+    if kind == "embeddings":
+        return ClassMap(())
+    if kind == "boxes":
+        if classes is not None:
+            raise SpecError(
+                "boxes keep the network's own classes",
+                expected="--person-label, or --option of the task",
+                found=f"classes={classes}",
+            )
+        return ClassMap(names)
+    if not names:
+        raise SpecError(
+            "the classes have no names",
+            expected="--model-option labels=FILE, one name a line",
+            where=where,
+        )
+    fits = outputs.count in (None, len(names)) or (outputs.count, len(names)) == (1, 2)
+    if not fits:
+        raise SpecError(
+            "the names do not fit the network",
+            expected=f"{outputs.count} names",
+            found=f"{len(names):,}",
+            where=where,
+        )
+    return class_map(names, classes)
+
+
+def _weights(path: Path) -> dict[str, str]:
+    """Hash the file, and those beside it in which ONNX keeps large weights."""
+    beside = sorted(
+        one for one in path.parent.iterdir()
+        if one.is_file() and one != path and one.name.startswith(path.stem)
+        and one.suffix in (".data", ".bin", ".onnx_data", ".weights")
+    )  # fmt: skip
+    found = {"file": sha256_file(path)}
+    return found | {f"data {k}": sha256_file(one) for k, one in enumerate(beside)}
