@@ -269,6 +269,18 @@ def table(folder: Path) -> Path:
     return path
 
 
+def pair_table(folder: Path) -> Path:
+    """Pairs that a verifier compared, with the groups of either side; one comparison failed."""
+    path = folder / "pairs.csv"
+    tones = ("light", "medium", "dark")
+    rows = [
+        f"{i % 2},{'' if i == 5 else 0.3 + i / 64},{tones[i % 3]},{tones[(i + i % 5 // 4) % 3]}"
+        for i in range(N)
+    ]
+    path.write_text("\n".join(["same,score,tone_a,tone_b", *rows, ""]))
+    return path
+
+
 def fairface(folder: Path) -> Path:
     """Labels as FairFace publishes them."""
     path = folder / "labels.csv"
@@ -544,6 +556,7 @@ DATASETS: dict[str, Callable[[Path], Path]] = {
     "imdb_wiki": imdb_wiki,
     "lfwa": lfwa,
     "miap": miap,
+    "pairs": pair_table,
     "table": table,
     "utkface": utkface,
     "widerface": widerface,

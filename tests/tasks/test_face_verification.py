@@ -202,7 +202,7 @@ def test_a_pair_across_groups_counts_for_everyone_alone():
     tar = rows.filter(pl.col("metric") == "tar_at_far")
     assert tar["status"].to_list()[1:] == ["insufficient units"] * 2
     assert tar["reason"][1] == ("0 impostor pairs; a value at a false accept rate of 0.25 needs 4")
-    assert tar["n_units"].to_list() == [4, 2, 2]
+    assert tar["n_units"].to_list() == [2, 1, 1]  # genuine pairs: the rate is a share of those
     assert tar["n_clusters"].to_list() == [2, 1, 1]
 
 
@@ -228,6 +228,32 @@ def test_below_one_in_far_no_value_below_thirty_a_point_and_then_an_interval():
     none = strict.filter((pl.col("metric") == "tar_at_far") & (pl.col("group") == "small"))
     assert none["value"].item() is None
     assert none["reason"].item() == "240 impostor pairs; a value at a false accept rate of 0.00414938 needs 241"  # fmt: skip  # noqa: E501
+
+
+def test_at_a_given_threshold_a_false_match_rate_is_a_plain_share():
+    # 720 impostor pairs: a FAR of .001 would need 1,000 for a value and 30,000 for an interval.
+    scores = score(CROWD, vectors(SPACE), threshold=0.2)
+    assert [m.name for m in scores.info.metrics] == [
+        "false_match_rate", "false_non_match_rate", "failure_rate",
+    ]  # fmt: skip
+    rows = measured(scores, members(ten=np.arange(40))).filter(group="ten")
+    false_matches = rows.row(by_predicate=pl.col("metric") == "false_match_rate", named=True)
+    assert false_matches["n_units"] == 720
+    assert false_matches["low"] < false_matches["value"] < false_matches["high"]
+    of_genuine = rows.row(by_predicate=pl.col("metric") == "false_non_match_rate", named=True)
+    assert of_genuine["n_units"] == 60  # ten people of four photos: six pairs each
+
+
+def test_pairs_may_say_themselves_which_are_genuine():
+    told = compared(SIX).with_columns(genuine=pl.Series([False, True, False, False, True, False]))
+    strangers = faces([None] * 4)
+    scores = score(strangers, told, threshold=0.5)
+    ends = ["unit_id", "other_id"]
+    same = told.select(unit_id="instance_id", other_id="other_id", genuine="genuine").sort(ends)
+    assert listed(scores).select(*ends, "genuine").sort(ends).rows() == same.rows()
+    assert not any("no known identity" in note for note in scores.notes)
+    with pytest.raises(TableError, match="against the identities of their people"):
+        score(FOUR, told, threshold=0.5)
 
 
 def test_replicates_weigh_a_pair_by_both_people():
@@ -500,7 +526,11 @@ def test_distances_are_told_first_and_the_option_reads_them():
     turned, _ = _told(
         distances.with_columns(score=-pl.col("score")), threshold=-0.7, metrics=wanted
     )
-    assert scores.evidence["pairs"].equals(turned.evidence["pairs"])
+    held = scores.evidence["pairs"]
+    assert held["turned"].all()
+    assert held.drop("turned").equals(turned.evidence["pairs"].drop("turned"))
+    at = measured(scores, members(all=list(range(40)))).filter(metric="false_match_rate")
+    assert at["threshold"].unique().to_list() == [0.7]  # as it was asked for, not turned
 
 
 def test_scores_of_other_pairs_are_told_first():

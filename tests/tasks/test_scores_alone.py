@@ -237,7 +237,7 @@ def test_by_the_command_line_a_score_column_is_enough(monkeypatch, capsys, tmp_p
     record = json.loads((tmp_path / "run" / "audit.json").read_text(encoding="utf-8"))
     assert record["chosen"]["threshold"]["rule"] == "fpr"
     at = record["chosen"]["threshold"]["words"]
-    assert f"rate of 1 {at}" in done.out
+    assert f"rate of label = 1 {at}" in done.out
     done = run(monkeypatch, capsys, *given, "--score-column", "percent")
     assert "say --score-scale 100" in done.out
     done = run(monkeypatch, capsys, *given, "--score-column", "percent", "--score-scale", 100)

@@ -73,6 +73,12 @@ _OTHERS: dict[str, MeasureInfo] = {
         "The weighted Gini coefficients of a verifier's false match and false non-match rates.",
         high=1.0, unit="",
     ),
+    "skewed_error_ratio": _words(
+        "skewed error ratio",
+        "The largest over the smallest of the groups' error rates, each the mean of a verifier's "
+        "false match and false non-match rates.",
+        alike=1.0, low=1.0, unit="",
+    ),
     "model_difference": _words(
         "change", "The second model's value less the first model's.", direction="none", low=None
     ),

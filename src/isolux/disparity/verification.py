@@ -1,11 +1,11 @@
-"""One number for both errors of a verifier over an attribute's groups: FDR, inequity rate, GARBE.
+"""One number for both errors of a verifier over an attribute's groups: FDR, IR, GARBE, SER.
 
 They sit between ``group_metrics`` and ``disparities`` and read two rates at one threshold for
 every group: false matches per impostor pair and false non-matches per genuine pair. A group counts
-where both can be judged; who is left out is said. All three are at their "nothing differs" value
+where both can be judged; who is left out is said. All four are at their "nothing differs" value
 only if no two estimates differ, so noise alone moves them. Intervals of the first two therefore
-come from both rates' simultaneous intervals of all pairs, each at half the error; the one of GARBE
-is the replicates' percentiles, which cannot hold 0.
+come from both rates' simultaneous intervals of all pairs, each at half the error; those of GARBE
+and the skewed error ratio are the replicates' percentiles, which cannot hold 0 and 1.
 
 References
 ----------
@@ -15,6 +15,8 @@ References
    event on demographic fairness in biometric systems.
 .. [3] Howard, J. J., Laird, E. J., Rubin, R. E., Sirotin, Y. B., Tipton, J. L. and Vemury, A. R.
    (2022). Evaluating proposed fairness models for face recognition algorithms. arXiv:2203.05051.
+.. [4] Wang, M. and Deng, W. (2020). Mitigating bias in face recognition using skewness-aware
+   reinforcement learning. CVPR. arXiv:1911.10692.
 """
 
 from __future__ import annotations
@@ -33,7 +35,12 @@ from isolux.stats.design import IntArray
 from isolux.stats.intervals import percentile
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
-from isolux.stats.verification import fairness_discrepancy_rate, garbe, inequity_rate
+from isolux.stats.verification import (
+    fairness_discrepancy_rate,
+    garbe,
+    inequity_rate,
+    skewed_error_ratio,
+)
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
@@ -45,16 +52,18 @@ _ALPHA = 0.5
 _RATES = ("false_match_rate", "false_non_match_rate")
 _SIMULTANEOUS = "alpha .5, simultaneous pairs of both rates"
 _PERCENTILE = "alpha .5, percentile (cannot hold 0)"
+_RATIO_PERCENTILE = "percentile (cannot hold 1)"
 _SAID = (
     "Fairness discrepancy rate (de Freitas Pereira & Marcel 2022; 1: nothing differs), inequity "
     "rate (Grother 2021; 1: nothing differs) and GARBE (Howard et al. 2022; 0: nothing differs) "
     "weigh the groups' false matches per impostor pair and false non-matches per genuine pair "
-    "alike (alpha .5), at one threshold for every group."
+    "alike (alpha .5), at one threshold for every group. The skewed error ratio (Wang & Deng 2020; "
+    "1: nothing differs) is the largest of the groups' mean error rates over the smallest."
 )
 
 
 def verification_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
-    """Return the rows ``fairness_discrepancy_rate``, ``inequity_rate`` and ``garbe``.
+    """Return the rows ``fairness_discrepancy_rate, inequity_rate, garbe, skewed_error_ratio``.
 
     Parameters
     ----------
@@ -68,8 +77,8 @@ def verification_rows(estimates: Estimates, family: Family, spec: Comparing) -> 
     Returns
     -------
     list of Rows
-        Three for each attribute and model. Null with a reason where fewer than two groups have
-        both rates, or (inequity rate) where the lowest rate is 0.
+        Four for each attribute and model. Null with a reason where fewer than two groups have both
+        rates, or (the ratios) where the lowest rate is 0.
     """
     return [
         row
@@ -80,7 +89,7 @@ def verification_rows(estimates: Estimates, family: Family, spec: Comparing) -> 
 
 
 def verification_notes(estimates: Estimates) -> tuple[str, ...]:
-    """Say what the three are and whose, where there are any."""
+    """Say what the four are and whose, where there are any."""
     return (_SAID,) if any(_both_rates(estimates)) and estimates.domain_of else ()
 
 
@@ -105,8 +114,9 @@ def _of_attribute(
     several = len(members) > 1
     width = _weighed(estimates, family, spec, attribute, rates, members, log=False)
     ratio = _weighed(estimates, family, spec, attribute, rates, members, log=True)
-    drawn = (estimates.replicates[members, j].T for j in rates)
+    drawn = [estimates.replicates[members, j].T for j in rates]
     gini = percentile(garbe(*drawn, alpha=_ALPHA), spec.level)
+    skew = percentile(skewed_error_ratio(*drawn), spec.level)
     with np.errstate(over="ignore"):
         times = float(np.exp(ratio[0])), float(np.exp(ratio[1]))
     found = (
@@ -116,6 +126,8 @@ def _of_attribute(
          times, _SIMULTANEOUS),
         ("garbe", garbe(fmr, fnmr, alpha=_ALPHA), (float(gini.low), float(gini.high)),
          _PERCENTILE),
+        ("skewed_error_ratio", skewed_error_ratio(fmr, fnmr),
+         (float(skew.low), float(skew.high)), _RATIO_PERCENTILE),
     )  # fmt: skip
     status = _status(estimates, members, rates)
     return [

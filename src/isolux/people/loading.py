@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,11 +24,20 @@ __all__ = ["judged_people", "known_attributes", "load_people"]
 def judged_people(spec: AuditSpec) -> Dataset:
     """Load the people that an audit judges, with the attributes that it groups them by."""
     whole = registry.task_info(spec.task.name).whole_images
-    return load_people(spec.people, spec.groups.attributes, whole_images=whole)
+    answers = spec.predictions
+    said = {"score": answers.score_column, "model": answers.model_name}
+    return load_people(
+        spec.people, spec.groups.attributes, whole_images=whole,
+        outputs=said if answers.file is None else {},
+    )  # fmt: skip
 
 
 def load_people(
-    people: People, attributes: Sequence[str] = (), *, whole_images: bool = False
+    people: People,
+    attributes: Sequence[str] = (),
+    *,
+    whole_images: bool = False,
+    outputs: Mapping[str, str | None] | None = None,
 ) -> Dataset:
     """Load a dataset, compute the attributes that it lacks, and keep who is to be judged.
 
@@ -40,6 +50,8 @@ def load_people(
         ``people.derive``.
     whole_images : bool
         True: people who are not judged stay, as a task of whole images needs them.
+    outputs : mapping of str to str or None, optional
+        Settings of a model's answers, for a dataset that holds them itself (a table of pairs).
     """
     name, path = _place(people.data)
     cluster, items = _cluster_of(people)
@@ -50,6 +62,9 @@ def load_people(
     }
     options: dict[str, Any] = {k: value for k, value in named.items() if value is not None}
     loader = registry.load("datasets", name).load
+    taken = inspect.signature(loader).parameters
+    own_outputs = {k: v for k, v in (outputs or {}).items() if v is not None and k in taken}
+    options |= own_outputs
     options |= read_options(
         loader, items, owner=f"the dataset {name}", flag="--data-option",
         hidden=options,

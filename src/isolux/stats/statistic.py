@@ -134,12 +134,15 @@ class PairStatistic:
     rests_on : tuple of bool
         The kinds of pairs of which a group needs as many as it needs units: genuine (True),
         impostor (False).
+    over : tuple of bool
+        The kinds that the value is a share of, whose number is its n.
     """
 
     evaluate: Callable[[Pairs, FloatArray], FloatArray]
     reads: Literal["far", "threshold"] | None = None
     resolves_far: bool = False
     rests_on: tuple[bool, ...] = (True, False)
+    over: tuple[bool, ...] = (True, False)
 
     def __call__(self, pairs: Pairs, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n_clusters]`` or ``[n_clusters, r]``: a scalar array or ``[r]``.

@@ -25,6 +25,7 @@ __all__ = [
     "false_non_match_rate",
     "garbe",
     "inequity_rate",
+    "skewed_error_ratio",
     "sorted_pairs",
     "tar_at_far",
     "threshold_at_far",
@@ -176,13 +177,16 @@ def tar_at_far() -> PairStatistic:
         accepted = accepted_at_far(pairs.genuine, pairs.first, pairs.second, weights, limit)
         return _share(accepted, n_genuine, n_impostors > 0)
 
-    return PairStatistic(evaluate, "far", resolves_far=True)
+    return PairStatistic(evaluate, "far", resolves_far=True, over=(True,))
 
 
 def true_match_rate() -> PairStatistic:
     """Make the share of genuine pairs at or above the threshold: 0 to 1, higher is better."""
     return PairStatistic(
-        lambda p, w: _rate(p, w, genuine=True, accepted=True), "threshold", rests_on=(True,)
+        lambda p, w: _rate(p, w, genuine=True, accepted=True),
+        "threshold",
+        rests_on=(True,),
+        over=(True,),
     )
 
 
@@ -193,13 +197,17 @@ def false_match_rate() -> PairStatistic:
         "threshold",
         resolves_far=True,
         rests_on=(False,),
+        over=(False,),
     )
 
 
 def false_non_match_rate() -> PairStatistic:
     """Make the share of genuine pairs below the threshold: 0 to 1, lower is better."""
     return PairStatistic(
-        lambda p, w: _rate(p, w, genuine=True, accepted=False), "threshold", rests_on=(True,)
+        lambda p, w: _rate(p, w, genuine=True, accepted=False),
+        "threshold",
+        rests_on=(True,),
+        over=(True,),
     )
 
 
@@ -333,6 +341,41 @@ def inequity_rate(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> F
         ratios = [x.max(axis=-1) / x.min(axis=-1) for x in map(_several, (fmr, fnmr))]
         rate = ratios[0] ** alpha * ratios[1] ** (1.0 - alpha)
     return np.asarray(np.where(np.isfinite(rate), rate, np.nan))
+
+
+def skewed_error_ratio(fmr: FloatArray, fnmr: FloatArray) -> FloatArray:
+    """Skewed error ratio of groups at one threshold: from 1 (none) up, lower is better.
+
+    ``max_g Error_g / min_g Error_g`` (Wang & Deng 2020, "Mitigating bias in face recognition using
+    skewness-aware reinforcement learning", CVPR; arXiv:1911.10692), where a group's
+    error is the mean of its false match and false non-match rates. That is one minus accuracy
+    where genuine and impostor pairs are as many, as in the paper's lists (RFW), and it does not
+    move with their mix elsewhere. The paper sets a threshold for each group's folds; here it is
+    one for all groups.
+
+    Parameters
+    ----------
+    fmr, fnmr : [..., g] float
+        The groups' rates at the common threshold.
+
+    Returns
+    -------
+    [...] float
+        NaN with fewer than two groups, where a group has no rate, or where the smallest error is
+        0: a ratio to nothing is no number.
+
+    Examples
+    --------
+    Errors .02 and .03.
+
+    >>> rates = np.array([0.01, 0.02]), np.array([0.03, 0.04])
+    >>> float(skewed_error_ratio(*rates).round(3))
+    1.5
+    """
+    errors = _several((np.asarray(fmr, dtype=np.float64) + fnmr) / 2.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = errors.max(axis=-1) / errors.min(axis=-1)
+    return np.asarray(np.where(np.isfinite(ratio), ratio, np.nan))
 
 
 def garbe(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> FloatArray:

@@ -68,6 +68,9 @@ class Dataset:
         What ``cluster`` of ``datasets.load`` may name; None once that is chosen.
     categories : mapping of str to str
         The numbers by which files of results name classes, and the classes.
+    outputs : polars.DataFrame or None
+        What a model said, where the dataset's own file holds it (a table of pairs): one of the
+        tables of predictions, judged where no other is named.
     """
 
     name: str
@@ -82,6 +85,7 @@ class Dataset:
     ids_are_rows: bool = False
     clusters: Clusters | None = None
     categories: Mapping[str, str] = field(default_factory=dict)
+    outputs: pl.DataFrame | None = None
 
     def values_of(self, attribute: str) -> pl.DataFrame:
         """Return the rows of one attribute, or raise UnknownNameError naming those there are."""

@@ -41,6 +41,8 @@ class PairRows:
     """The pairs of one model, ``first`` and ``second`` being units; ``units`` are all that occur.
 
     Where ``most`` is given, a group takes so many of either kind, those of lowest ``draw [m]``.
+    ``given``: the threshold was given, not set by these pairs. ``turned``: similarities are
+    distances with their sign turned.
     """
 
     pairs: Pairs
@@ -48,27 +50,36 @@ class PairRows:
     units: IntArray
     draw: npt.NDArray[np.uint32] | None = None
     most: int | None = None
+    given: bool = False
+    turned: bool = False
+
+    def resolves(self, statistic: PairStatistic) -> bool:
+        """Tell whether a value rests on as many impostor pairs as the FAR asks for.
+
+        At a threshold that was given, a false match rate is a share like any other.
+        """
+        return statistic.resolves_far and not (self.given and statistic.reads == "threshold")
 
     def read_at(self, statistic: PairStatistic) -> float | None:
-        """Return the FAR or the similarity that the statistic is read at, if there is one."""
+        """Return the FAR, the similarity or the distance that the statistic is read at, if any."""
         if statistic.reads is None:
             return None
-        value = self.pairs.far if statistic.reads == "far" else self.pairs.threshold
+        at = -self.pairs.threshold if self.turned else self.pairs.threshold
+        value = self.pairs.far if statistic.reads == "far" else at
         return value if math.isfinite(value) else None
 
-    def within(self, inside: npt.NDArray[np.bool_]) -> tuple[Pairs, IntArray]:
-        """Keep the pairs whose units are both ``inside [n_units]``: by clusters; their units."""
+    def within(self, inside: npt.NDArray[np.bool_]) -> Pairs:
+        """Keep the pairs whose units are both ``inside [n_units]``, by clusters."""
         own = self.pairs
         rows = self._drawn(np.flatnonzero(inside[own.first] & inside[own.second]))
         first, second = own.first[rows], own.second[rows]
-        kept = replace(
+        return replace(
             own,
             similarity=own.similarity[rows],
             genuine=own.genuine[rows],
             first=self.cluster_of[first],
             second=self.cluster_of[second],
         )
-        return kept, _met(first, second, len(inside))
 
     def _drawn(self, rows: IntArray) -> IntArray:
         if self.draw is None or self.most is None:
@@ -88,8 +99,9 @@ Paired = dict[int, tuple[PairStatistic, PairRows]]
 class PairMeasures:
     """What groups got, by measure: values and replicates, and how much they rest on.
 
-    ``impostors[j]`` is the number of impostor pairs ``[g]``; ``far[j]`` is the false accept rate of
-    those measures that must resolve one.
+    ``n_units[j]`` is the number of pairs that the value is a share of, ``[g]``, ``n_clusters[j]``
+    that of clusters in them; ``impostors[j]`` is the number of impostor pairs; ``far[j]`` is the
+    false accept rate of those measures that must resolve one.
     ``rarest[j]`` is the number of pairs of the rarer kind that the measure rests on ``[g]``, and
     ``rarest_clusters[j]`` the number of clusters in them.
     """
@@ -122,6 +134,10 @@ class PairMeasures:
         self, status: npt.NDArray[np.object_], reason: npt.NDArray[np.object_], spec: Statistics
     ) -> None:
         """Say which groups have too few pairs of a kind, and how many they need."""
+        for j in self.value:
+            said = reason[:, j]
+            start = f"fewer than {spec.min_units}"
+            said[said == f"{start} units"] = f"{start} pairs"
         for j, own in self.rarest.items():
             mark_rarer(
                 (status[:, j], reason[:, j]),
@@ -170,7 +186,8 @@ def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> PairRows:
         ``unit_id, other_id, similarity, genuine, far, threshold``, each pair once, in either order;
         the three in the middle may be lists, one row a unit. Pairs without a similarity or a
         truth, or of a unit that is not there, are left out. If groups take a sample: ``draw,
-        most``.
+        most``; ``given`` if the threshold was not set by the pairs, ``turned`` if similarities
+        are distances with their sign turned.
     units : polars.DataFrame
         ``unit_id, unit, cluster``, in the order of ``unit``.
     """
@@ -197,7 +214,11 @@ def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> PairRows:
     most = int(evidence["most"][0]) if drawn else None
     pairs = Pairs(falls, kind, first, second, far, threshold)
     cluster_of = units["cluster"].to_numpy().astype(np.int32)
-    return PairRows(pairs, cluster_of, _met(first, second, len(cluster_of)), draw, most)
+    given, turned = (
+        name in evidence.columns and bool(evidence[name].any()) for name in ("given", "turned")
+    )
+    units_met = _met(first, second, len(cluster_of))
+    return PairRows(pairs, cluster_of, units_met, draw, most, given, turned)
 
 
 def _numbers_of(ids: pl.Series, numbered: pl.DataFrame) -> Places:
@@ -266,7 +287,7 @@ def measure_pairs(
         {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
         {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
         {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
-        {j: rows.pairs.far for j, (s, rows) in paired.items() if s.resolves_far},
+        {j: rows.pairs.far for j, (s, rows) in paired.items() if rows.resolves(s)},
         *least,
     )
     alike: dict[int, list[int]] = {}  # measures of the same pairs
@@ -278,13 +299,15 @@ def measure_pairs(
         inside[unit_of[group_of == g]] = True
         for measures in alike.values():
             rows = paired[measures[0]][1]
-            own, held = rows.within(inside)
+            own = rows.within(inside)
             statistics = [paired[j][0] for j in measures]
             found = replicate_pairs(statistics, tallied(own), n_clusters, spec)
             for j, value, replicates in zip(measures, *found, strict=True):
                 out.value[j][g], out.replicates[j][g] = value, replicates
-                out.n_units[j][g] = len(held)
-                out.n_clusters[j][g] = len(np.unique(cluster_of[held]))
+                counted = np.isin(own.genuine, paired[j][0].over)
+                of_pairs = np.concatenate([own.first[counted], own.second[counted]])
+                out.n_units[j][g] = int(counted.sum())
+                out.n_clusters[j][g] = len(np.unique(of_pairs))
                 out.impostors[j][g] = int((~own.genuine).sum())
                 kinds = [own.genuine == kind for kind in paired[j][0].rests_on]
                 out.rarest[j][g] = min(int(kind.sum()) for kind in kinds)

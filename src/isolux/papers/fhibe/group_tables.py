@@ -61,11 +61,16 @@ def verification_by_group(run: Run) -> dict[str, pl.DataFrame]:
     Returns
     -------
     dict of str to polars.DataFrame
-        As ``scores_by_group``, with ``n_faces`` and ``n_subjects`` of the pairs, ``tar`` (0 to 1,
-        higher is better) and its interval, ``low`` and ``high``. Null: too few subjects or
-        impostor pairs; an interval needs thirty times the pairs that a value does.
+        As ``scores_by_group``, with ``n_faces`` that were compared or failed and ``n_subjects`` of
+        the genuine pairs, ``tar`` (0 to 1, higher is better) and its interval, ``low`` and
+        ``high``. Null: too few subjects or impostor pairs; an interval needs thirty times the pairs
+        that a value does.
     """
-    found = _cells(run, ["tar_at_far"]).rename({"n_scores": "n_faces", "value": "tar"})
+    of_group = ["model", "attribute", "values"]
+    # The rate's own n are its genuine pairs; whether a face could be compared is told of each.
+    faces = _cells(run, ["failure_rate"]).select(*of_group, n_faces="n_scores")
+    found = _cells(run, ["tar_at_far"]).rename({"value": "tar"})
+    found = found.join(faces, on=of_group, how="left", maintain_order="left")
     columns = ["model", "group", "n_faces", _clusters(run), "tar", "low", "high"]
     return _by_attribute(found, columns)
 

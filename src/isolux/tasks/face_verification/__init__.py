@@ -49,7 +49,8 @@ INFO = TaskInfo(
         "A pair counts for a group when both of its people are in it, each pair once.",
         "Rates depend on which impostors were compared: hard pairs make more false matches.",
         "A threshold set on the data is held fixed in intervals of rates at that threshold.",
-        "Below 1/FAR impostor pairs a group has no value, below 30/FAR no interval.",
+        "At a FAR, below 1/FAR impostor pairs a group has no value, below 30/FAR no interval.",
+        "At a threshold that is given, a false match rate is a plain share.",
     ),
     metrics=METRICS,
     defaults=("tar_at_far", "false_match_rate", "false_non_match_rate", FAILURE),
@@ -82,13 +83,15 @@ def score(
         Units are its instances.
     predictions : frame
         Pairs: ``model, instance_id, other_id, score`` (higher is more alike; null: the comparison
-        failed). Or embeddings: ``model, instance_id, embedding``, compared by their cosine.
+        failed) and, if known, ``genuine``. Or embeddings: ``model, instance_id, embedding``,
+        compared by their cosine.
     far : float
         The false accept rate that ``tar_at_far`` is read at with each group's own threshold, and
         that sets the common threshold where none is given.
     threshold : float, optional
-        The similarity from which a pair is accepted, for the three rates at one threshold; none:
-        the lowest at which at most ``far`` of all impostor pairs are accepted.
+        The similarity from which a pair is accepted, for the rates at one threshold; none: the
+        lowest at which at most ``far`` of all impostor pairs are accepted. With a threshold, what
+        is measured by default is what happens at it, and not ``tar_at_far``.
     smaller : {"different", "alike"}
         What a smaller score of a pair means. ``"alike"``: scores are distances, and ``threshold``
         is the distance up to which a pair is accepted; the evidence holds them with their sign
@@ -115,8 +118,8 @@ def score(
     seed : int
         Of these draws.
     metrics : sequence of str
-        What to measure; none: ``tar_at_far, false_match_rate, false_non_match_rate`` and
-        ``failure_rate``, which always is.
+        What to measure; none: ``tar_at_far`` (without a ``threshold``), ``false_match_rate,
+        false_non_match_rate`` and ``failure_rate``, which always is.
     model : str, optional
         What to call the model if there is no prediction to say so.
 
@@ -127,7 +130,9 @@ def score(
         reason "in no pair". ``evidence["pairs"]``: one row per model and unit with all that it was
         compared with, each pair once, under its smaller id: ``model, unit_id, cluster_id`` (of
         ``unit_id``), the lists ``other_id, similarity`` (null: failed), ``genuine`` (null: an
-        identity is unknown), and ``far, threshold`` (null: too few impostor pairs to set one);
+        identity is unknown), and ``far, threshold`` (null: too few impostor pairs to set one) and
+        ``given`` (whether the threshold was) and ``turned`` (whether similarities are distances
+        with their sign turned);
         with ``max_per_group`` also the list ``draw`` (a group takes the lowest) and ``most``.
         ``explode("other_id", "similarity", "genuine")`` gives one row a pair.
 
@@ -166,10 +171,10 @@ def score(
     """
     _refuse(far, threshold, impostors, within, (max_impostors, max_per_group))
     asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    wanted = {INFO.metric(name).name for name in asked or INFO.defaults} | {FAILURE}
-    listed = units_with_identity(dataset, identity)
-    units = listed.sort("unit_id")  # so that no draw depends on the order of rows
+    wanted = {INFO.metric(name).name for name in asked or _defaults(threshold)} | {FAILURE}
     frame = to_polars(predictions)
+    listed = units_with_identity(dataset, identity, told="genuine" in frame.columns)
+    units = listed.sort("unit_id")  # so that no draw depends on the order of rows
     if "embedding" in frame.columns:
         shared = (same, near) if impostors == "hard" else (None, None)
         rule = hard_rule(dataset, units["unit_id"], *shared, within)
@@ -190,7 +195,9 @@ def score(
         units=_failures(compared, listed),
         info=_measured(wanted),
         evidence={
-            EVIDENCE: pairs_table(compared.pairs, units, far, thresholds, draws, max_per_group)
+            EVIDENCE: pairs_table(
+                compared.pairs, units, far, thresholds, draws, max_per_group
+            ).with_columns(given=pl.lit(threshold is not None), turned=pl.lit(smaller == "alike"))
         },
         notes=(
             *(note for one in compared.pairs for note in agreement_of_pairs(one)),
@@ -200,6 +207,11 @@ def score(
         ),
         task="face_verification",
     )
+
+
+def _defaults(threshold: float | None) -> tuple[str, ...]:
+    """Name what is measured where nothing is named; at a threshold, what happens at it."""
+    return tuple(n for n in INFO.defaults if threshold is None or n != "tar_at_far")
 
 
 def _as_similarities(frame: pl.DataFrame) -> pl.DataFrame:
@@ -346,6 +358,6 @@ def _tallies(compared: Compared, units: pl.DataFrame) -> tuple[str, ...]:
         )
         notes += [f"{one.model}: {failed:,} comparisons failed: left out of rates."] * bool(failed)
     nobody = units["identity"].null_count()
-    if nobody:
+    if nobody and any(one.count(-1) for one in compared.pairs):
         notes.append(f"{nobody:,} of {units.height:,} units have no known identity.")
     return tuple(notes)

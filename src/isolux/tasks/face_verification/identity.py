@@ -11,7 +11,9 @@ from isolux.vocabulary.tables import INSTANCES
 __all__ = ["units_with_identity"]
 
 
-def units_with_identity(dataset: Dataset, identity: str | None) -> pl.DataFrame:
+def units_with_identity(
+    dataset: Dataset, identity: str | None, *, told: bool = False
+) -> pl.DataFrame:
     """List the units with their identity, and a cluster where the dataset has none.
 
     Parameters
@@ -20,6 +22,9 @@ def units_with_identity(dataset: Dataset, identity: str | None) -> pl.DataFrame:
     identity : str or None
         A column of the instances or an attribute with one value for each; None: ``subject_id``
         where any is known, else ``cluster_id``.
+    told : bool
+        Whether pairs say by themselves which are genuine: identities may then be unknown, and
+        are never read off clusters.
 
     Returns
     -------
@@ -37,7 +42,10 @@ def units_with_identity(dataset: Dataset, identity: str | None) -> pl.DataFrame:
         A person has two identities.
     """
     instances = INSTANCES.conform(dataset.instances)
-    found = _identity(dataset, instances, identity)
+    if told and identity is None:
+        found = instances["subject_id"].alias("identity")
+    else:
+        found = _identity(dataset, instances, identity)
     return instances.select(
         unit_id="instance_id",
         cluster_id=pl.coalesce("cluster_id", found),

@@ -52,6 +52,13 @@ SUMMARIES = (
         "the Gini aggregation rate for biometric equitability",
         "https://arxiv.org/abs/2203.05051",
     ),
+    Reference(
+        "skewed-error-ratio",
+        "Wang, M. and Deng, W. (2020). Mitigating bias in face recognition using skewness-aware "
+        "reinforcement learning. CVPR.",
+        "the skewed error ratio of the groups' error rates",
+        "https://arxiv.org/abs/1911.10692",
+    ),
 )
 """Cited where the two error rates at one threshold are measured: ``disparity`` sums them up."""
 

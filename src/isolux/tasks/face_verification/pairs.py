@@ -55,7 +55,8 @@ def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -
     Parameters
     ----------
     predictions : frame
-        ``model, instance_id, other_id, score`` (higher is more alike; null: the comparison failed).
+        ``model, instance_id, other_id, score`` (higher is more alike; null: the comparison failed)
+        and, if known, ``genuine``: whether both are of one person, which goes before ``identity``.
     units : polars.DataFrame
         ``unit_id, cluster_id, identity`` of the dataset, in the order of the ids.
     model : str or None
@@ -81,7 +82,7 @@ def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -
             where="predictions",
         )
     apart = ours & (at["instance_id"] != at["other_id"])
-    coded = frame.select("model", similarity="score").hstack(at).filter(apart)
+    coded = frame.select("model", "genuine", similarity="score").hstack(at).filter(apart)
     identity = units["identity"].rank("dense").fill_null(0).to_numpy().astype(np.int64)
     lists, failures = [], []
     for name in names or (model or _UNNAMED,):
@@ -107,17 +108,20 @@ def _once(
     one, other = (rows[c].to_numpy().astype(np.int32) for c in ("instance_id", "other_id"))
     key = np.minimum(one, other).astype(np.int64) * n + np.maximum(one, other)
     score = rows["similarity"].to_numpy()  # null: NaN
+    said = rows["genuine"].cast(pl.Int8).fill_null(-1).to_numpy()
     if (key[1:] <= key[:-1]).any():
         order = np.argsort(key, kind="stable")
-        key, score = key[order], score[order]
+        key, score, said = key[order], score[order], said[order]
     starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
     if len(starts) < len(key):
         low, high = np.fmin.reduceat(score, starts), np.fmax.reduceat(score, starts)
-        key, score = key[starts], low
+        key, score, said = key[starts], low, np.maximum.reduceat(said, starts)
         _refuse_torn(key, low, high, unit_ids)
     first, second = (key // n).astype(np.int32), (key % n).astype(np.int32)
     same = (identity[first] == identity[second]).astype(np.int8)
     same[(identity[first] == 0) | (identity[second] == 0)] = -1
+    _refuse_other_people(said, same, (first, second), unit_ids)
+    same = np.where(said >= 0, said, same).astype(np.int8)
     failed = np.isnan(score)
     sides = np.concatenate([first, second])
     compared = np.bincount(sides, minlength=n)
@@ -129,6 +133,29 @@ def _once(
         value=pl.Series(lost[units] / compared[units], dtype=pl.Float64),
     )
     return PairList(model, first, second, score, same), rate
+
+
+def _refuse_other_people(
+    said: npt.NDArray[np.int8],
+    known: npt.NDArray[np.int8],
+    places: tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]],
+    unit_ids: pl.Series,
+) -> None:
+    """Refuse pairs that are called genuine, or impostors, against what is known of their people."""
+    torn = np.flatnonzero((said >= 0) & (known >= 0) & (said != known))
+    if len(torn):
+        at = int(torn[0])
+        first, second = (unit_ids[int(place[at])] for place in places)
+        called = "genuine" if said[at] else "impostors"
+        raise TableError(
+            f"{len(torn):,} of {len(said):,} pairs are called {called} against the identities of"
+            " their people",
+            expected="genuine where both are one person, and only there",
+            found=f"{first!r} and {second!r}",
+            where="predictions",
+            hint="name the column of persons with --option identity=COLUMN, or leave one of the two"
+            " out",
+        )
 
 
 def _refuse_torn(
@@ -163,7 +190,9 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
             where=place(where, column="score"),
         )
     text = pl.col("model", "instance_id", "other_id").cast(pl.String)
-    frame = frame.select(text, pl.col("score").cast(pl.Float64))
+    told = "genuine" in frame.columns
+    genuine = pl.col("genuine") if told else pl.lit(None)
+    frame = frame.select(text, pl.col("score").cast(pl.Float64), genuine=genuine.cast(pl.Boolean))
     for bad, expected in (
         (pl.any_horizontal(pl.col("model", "instance_id", "other_id").is_null()), "two ids"),
         (pl.col("score").is_finite().not_(), "a finite similarity, or none"),

@@ -42,6 +42,8 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
     if settings.file is not None:
         inputs |= _hashes(settings.file)
     if registry.task_info(spec.task.name).predictions == "outputs":
+        if settings.file is None and dataset.outputs is not None:
+            return dataset.outputs, (), inputs
         outputs = with_own_image_ids(dataset, _outputs(settings, spec.task.name))
         return outputs.frame, outputs.notes, inputs
     if settings.prediction_option:
@@ -66,6 +68,9 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
                 expected="--prediction-column COLUMN (answers), --score-column COLUMN (scores"
                 " alone) or --predictions FILE",
                 found="none of them",
+                hint=None
+                if dataset.outputs is None
+                else f"what {dataset.name}:FILE holds is judged by --task face_verification",
             )
         return from_attributes(dataset, settings.prediction_column, **common), (), inputs
     answers = read_labels(

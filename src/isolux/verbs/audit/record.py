@@ -11,6 +11,7 @@ import polars as pl
 
 from isolux.groups.estimates import Estimates
 from isolux.people.synthetic import synthetic_marker, synthetic_note
+from isolux.stats.statistic import PairStatistic
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.info import Info, Reference
 from isolux.vocabulary.notes import by_severity
@@ -75,15 +76,22 @@ def record_of(
         "clusters": {
             "column": None if unclustered else (spec.people.cluster or _cluster_word(dataset)),
             "n_clusters": int(estimates.n_clusters[0].max(initial=0)),
-            "n_units": int(estimates.n_units[0].max(initial=0)),
+            "n_units": _people(estimates),
         },
     }
+
+
+def _people(estimates: Estimates) -> int:
+    """Count who was judged; a measure of pairs counts pairs."""
+    of_units = [not isinstance(m.info.statistic, PairStatistic) for m in estimates.measures]
+    counts = estimates.n_units[0][of_units] if any(of_units) else estimates.n_units[0]
+    return int(counts.max(initial=0))
 
 
 def _cluster_word(dataset: Dataset) -> str:
     """Name what a loader took as clusters when nobody said what to take."""
     instances = dataset.instances
-    for column in ("subject_id", "image_id", "video_id", "household_id"):
+    for column in ("subject_id", "image_id", "video_id", "household_id", "pair_id"):
         if column in instances.columns and instances["cluster_id"].equals(instances[column]):
             return column.removesuffix("_id")
     return "cluster_id"

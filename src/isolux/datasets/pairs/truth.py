@@ -1,0 +1,107 @@
+"""Which pairs are of one person, as files say it, and whom genuine pairs connect."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.io.cells import as_text, row_of
+from isolux.vocabulary.errors import TableError, place
+
+__all__ = ["genuine_of", "people_of"]
+
+_YES = ("1", "1.0", "true", "t", "yes", "y", "genuine", "same", "match", "matched", "mated")
+_NO = ("0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "impostor", "imposter", "different",
+       "diff", "nonmatch", "non-match", "unmatched", "nonmated", "non-mated")  # fmt: skip
+
+
+def genuine_of(
+    frame: pl.DataFrame,
+    column: str | None,
+    people: tuple[pl.Series, ...] | None,
+    where: str,
+) -> pl.Series:
+    """Read whether each pair is of one person; null where it is not said.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        The pairs.
+    column : str or None
+        Where it stands; None: a pair is genuine where ``people`` are the same.
+    people : (polars.Series, polars.Series) or None
+    where : str
+
+    Raises
+    ------
+    TableError
+        Words that do not say it; a flag against the people of its pair.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"same": ["genuine", "Impostor", None]})
+    >>> genuine_of(frame, "same", None, "pairs.csv").to_list()
+    [True, False, None]
+    """
+    known = None if people is None else (people[0] == people[1])
+    if column is None:
+        assert known is not None  # noqa: S101 - find_columns asks for one of the two
+        return known.alias("genuine")
+    folded = as_text(frame[column]).str.strip_chars().str.to_lowercase()
+    told = pl.select(
+        pl.when(folded.is_in(_YES))
+        .then(pl.lit(value=True))
+        .when(folded.is_in(_NO))
+        .then(pl.lit(value=False))
+    ).to_series()
+    strange = told.is_null() & folded.is_not_null() & (folded != "")
+    if strange.any():
+        row = row_of(strange)
+        raise TableError(
+            f"{strange.sum():,} pair(s) do not say whether they are of one person",
+            expected="1 or 0, true or false, yes or no, genuine or impostor, same or different",
+            found=repr(frame[column][row]),
+            where=place(where, row + 1, column),
+            hint="name another column with --data-option genuine=COLUMN",
+        )
+    if known is not None:
+        torn = (told != known).fill_null(value=False)
+        if torn.any():
+            row = row_of(torn)
+            raise TableError(
+                f"{torn.sum():,} pair(s) are called {'genuine' if told[row] else 'impostors'}"
+                " against the people in them",
+                expected="genuine where both are one person, and only there",
+                found=", ".join(repr(side[row]) for side in people or ()),
+                where=place(where, row + 1, column),
+            )
+    return told.alias("genuine")
+
+
+def people_of(
+    first: npt.NDArray[np.int64], second: npt.NDArray[np.int64], same: pl.Series, n: int
+) -> pl.Series:
+    """Give the pictures that genuine pairs connect one number.
+
+    Parameters
+    ----------
+    first, second : [m] int
+        Places of the two pictures of each pair, below ``n``.
+    same : polars.Series
+        Whether each pair is genuine; null: not known.
+    n : int
+
+    Examples
+    --------
+    >>> ends = np.array([0, 1, 2]), np.array([1, 2, 3])
+    >>> people_of(*ends, pl.Series([True, False, True]), 4).to_list()
+    [0, 0, 1, 1]
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    rows = same.fill_null(value=False).to_numpy()
+    ends = (first[rows], second[rows])
+    edges = coo_array((np.ones(len(ends[0]), dtype=np.int8), ends), shape=(n, n))
+    return pl.Series(connected_components(edges, directed=False)[1])

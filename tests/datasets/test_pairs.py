@@ -1,0 +1,171 @@
+"""Pairs alone: which column is which, who is one person, what is refused, and the audit of them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.datasets.pairs import load
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
+from tests.cli._run import isolux as run
+
+
+def written(tmp_path, **columns):
+    file = tmp_path / "pairs.csv"
+    pl.DataFrame(columns).write_csv(file)
+    return file
+
+
+def groups(dataset, name):
+    rows = dataset.attributes.filter(attribute=name)
+    return dict(rows.select("unit_id", "value").iter_rows())
+
+
+@pytest.mark.parametrize(
+    "names",
+    [("race_a", "race_b"), ("race1", "race2"), ("race_1", "race_2"), ("a_race", "b_race"),
+     ("raceA", "raceB"), ("race_probe", "race_gallery"), ("first_race", "second_race")],
+)  # fmt: skip
+def test_two_columns_are_the_groups_of_either_side(tmp_path, names):
+    sides = dict(zip(names, (["x", "x"], ["x", "y"]), strict=True))
+    found = load(written(tmp_path, genuine=[1, 0], score=[0.9, 0.1], age=["old", "young"], **sides))
+    assert groups(found, "race") == {
+        "pair 1, first": "x", "pair 1, second": "x", "pair 2, first": "x", "pair 2, second": "y",
+    }  # fmt: skip
+    assert groups(found, "age") == {
+        "pair 1, first": "old", "pair 1, second": "old",
+        "pair 2, first": "young", "pair 2, second": "young",
+    }  # fmt: skip
+    assert "race: 1 of 2 pairs are of two groups; they count for everyone alone." in found.notes
+    assert any(note.startswith("Clusters are unknown") for note in found.notes)
+    assert found.instances["cluster_id"].to_list() == ["pair 1", "pair 2", "pair 1", "pair 2"]
+
+
+@pytest.mark.parametrize(
+    "words", [("1", "0"), ("true", "false"), ("Yes", "No"), ("genuine", "impostor"),
+              ("same", "different"), ("match", "nonmatch"), ("1.0", "-1")],
+)  # fmt: skip
+def test_genuine_is_read_as_files_say_it(tmp_path, words):
+    found = load(written(tmp_path, label=[*words, None], score=[0.9, 0.1, None], g=["a"] * 3))
+    assert found.outputs["genuine"].to_list() == [True, False, None]
+    assert found.outputs["score"].to_list() == [0.9, 0.1, None]
+    assert found.outputs["model"].unique().to_list() == ["score"]
+
+
+def test_pictures_that_genuine_pairs_connect_are_one_cluster(tmp_path):
+    file = written(tmp_path, img1=["a", "b", "c"], img2=["b", "c", "d"], same=[1, 1, 0],
+                   sim=[0.9, 0.8, 0.1], tone_1=["x"] * 3, tone_2=["x"] * 3)  # fmt: skip
+    found = load(file)
+    clusters = dict(found.instances.select("instance_id", "cluster_id").iter_rows())
+    assert clusters["a"] == clusters["b"] == clusters["c"] != clusters["d"]
+    assert groups(found, "tone") == dict.fromkeys("abcd", "x")
+
+
+def test_people_of_either_side_say_who_is_genuine(tmp_path):
+    file = written(
+        tmp_path,
+        id1=["a", "c"],
+        id2=["b", "d"],
+        subject_a=["p", "q"],
+        subject_b=["p", "r"],
+        cosine=[0.9, 0.1],
+        g_a=["x", "x"],
+        g_b=["x", "x"],
+    )
+    found = load(file)
+    assert found.outputs["genuine"].to_list() == [True, False]
+    assert sorted(found.instances["cluster_id"]) == ["p", "p", "q", "r"]
+    assert found.attributes["attribute"].unique().to_list() == ["g"]
+
+
+def test_columns_may_be_named(tmp_path):
+    file = written(tmp_path, left_file=["a"], right_file=["b"], z=[3.5], truth=[1], w=[1])
+    found = load(
+        file, first="left_file", second="right_file", score="z", genuine="truth", model="m"
+    )
+    assert found.outputs.rows() == [("m", "a", "b", 3.5, True)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "settings", "error", "match"),
+    [
+        ({"same": [1], "x": [1.0]}, {}, SpecError, "no column says how alike the two"),
+        ({"score": [1.0], "x": [1]}, {}, SpecError, "name it with --data-option genuine=COLUMN"),
+        ({"score": [1.0], "same": [1]}, {"genuine": "sme"}, UnknownNameError, "mean 'same'"),
+        ({"score": [1.0], "same": ["perhaps"]}, {}, TableError, "do not say whether"),
+        ({"score": ["high"], "same": [1]}, {}, TableError, "are not numbers"),
+        ({"score": [float("inf")], "same": [1]}, {}, TableError, "infinite"),
+        ({"score": [1.0], "same": [1], "a": [1]}, {"first": "a"}, SpecError, "one side of a pair"),
+        (
+            {"id1": ["a", "a"], "id2": ["b", "c"], "score": [1.0, 2.0], "same": [1, 0],
+             "g_a": ["x", "y"], "g_b": ["x", "x"]},
+            {}, TableError, r"another g in one pair than in another",
+        ),
+        (
+            {"score": [1.0], "same": [1], "subject_a": ["p"], "subject_b": ["q"]},
+            {}, TableError, "called genuine against the people in them",
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(tmp_path, columns, settings, error, match):
+    with pytest.raises(error, match=match):
+        load(written(tmp_path, **columns), **settings)
+
+
+def crowd(tmp_path, n=1200):
+    draw = np.random.default_rng(0)
+    group = draw.choice(["A", "B", "C"], n)
+    same = np.arange(n) % 2 == 0
+    score = np.where(same, 0.6, np.where(group == "A", 0.3, 0.1)) + draw.normal(0, 0.15, n)
+    file = tmp_path / "pairs.parquet"
+    pl.DataFrame({"race": group, "same": same, "cosine": score, "away": 1 - score}).write_parquet(
+        file
+    )
+    return file, group, same, score
+
+
+def test_an_audit_by_the_command_line_gives_shares_of_pairs(monkeypatch, capsys, tmp_path):
+    file, group, same, score = crowd(tmp_path)
+    given = ("audit", f"pairs:{file}", "--task", "face_verification", "--by", "race",
+             "--replicates", 100, "--out", tmp_path / "run", "--overwrite")  # fmt: skip
+    done = run(monkeypatch, capsys, *given, "--threshold", 0.35)
+    assert done.code == 0, done.err
+    assert done.out.startswith("• False match rate at 0.35 for A (race)")
+    table = pl.read_parquet(tmp_path / "run" / "group_metrics.parquet")
+    for name in "ABC":
+        for metric, kind in (("false_match_rate", False), ("false_non_match_rate", True)):
+            own = (group == name) & (same == kind)
+            row = table.row(
+                by_predicate=(pl.col("group") == name) & (pl.col("metric") == metric), named=True
+            )
+            accepted = score[own] >= 0.35
+            assert row["value"] == pytest.approx((~accepted if kind else accepted).mean())
+            assert row["n_units"] == own.sum()
+            assert row["low"] < row["value"] < row["high"]
+    summaries = pl.read_parquet(tmp_path / "run" / "disparities.parquet").filter(
+        metric="false_match_and_non_match_rates"
+    )
+    assert summaries["kind"].to_list() == [
+        "fairness_discrepancy_rate", "inequity_rate", "garbe", "skewed_error_ratio",
+    ]  # fmt: skip
+    assert summaries["low"].null_count() == 0
+    record = json.loads((tmp_path / "run" / "audit.json").read_text(encoding="utf-8"))
+    assert record["clusters"] == {"column": "pair", "n_clusters": 1200, "n_units": 2400}
+    # The same comparisons as distances, at the distance that belongs to .35.
+    done = run(monkeypatch, capsys, *given, "--score-column", "away", "--smaller", "alike",
+               "--threshold", 0.65)  # fmt: skip
+    assert done.out.startswith("• False match rate at 0.65 for A (race)")
+    again = pl.read_parquet(tmp_path / "run" / "group_metrics.parquet")
+    assert again["value"].to_list() == pytest.approx(table["value"].to_list())
+
+
+def test_a_wrong_task_or_column_is_told_what_to_do(monkeypatch, capsys, tmp_path):
+    file, *_ = crowd(tmp_path)
+    done = run(monkeypatch, capsys, "audit", f"pairs:{file}", "--by", "race")
+    assert "is judged by --task face_verification" in done.plain
+    done = run(monkeypatch, capsys, "audit", f"pairs:{file}", "--by", "race", "--task",
+               "face_verification", "--score-column", "cosin")  # fmt: skip
+    assert "did you mean 'cosine'" in done.plain
