@@ -214,9 +214,10 @@ def test_a_file_of_settings_holds_it_all(people, tmp_path):
         "task: {name: classification, target: truth}\n"
         "groups: {by: [light]}\nstatistics: {min_units: 5}\n"
     )
-    from isolux.verbs.audit import read_spec_file
+    from isolux.verbs.audit import read_settings
+    from isolux.vocabulary.spec import parse_spec
 
-    read = read_spec_file(tmp_path / "audit.yaml")
+    read = parse_spec(read_settings(tmp_path / "audit.yaml"))
     assert (read.model.spec, read.model.batch) == ("python:isolux_verb_nets:net", 4)
     done = run_audit(read)
     assert done.run.record["spec"]["model"] == "python:isolux_verb_nets:net"

@@ -35,7 +35,7 @@ def audit(data: str, **settings: Any) -> None:
     from isolux.cli.running import watching
     from isolux.cli.screen import show_audit
     from isolux.io.atomic import refuse_existing
-    from isolux.verbs.audit import read_settings, run_audit
+    from isolux.verbs.audit import one_per_model, read_settings, run_audit
     from isolux.vocabulary.spec import AuditSpec, parse_spec
 
     said = given(settings)
@@ -48,10 +48,16 @@ def audit(data: str, **settings: Any) -> None:
     spec = spec.updated(out=out)
     if spec.model.spec is not None and spec.model.answers is None:
         spec = spec.updated(answers=f"{out}.answers")
-    refuse_existing(out, overwrite=spec.report.overwrite)  # before minutes of work, not after
-    done = run_audit(spec, watched=watching)
-    report = done.report(out, overwrite=spec.report.overwrite)
-    show_audit(done.run, report)
+    runs = one_per_model(spec)
+    for one in runs:
+        refuse_existing(_out(one), overwrite=one.report.overwrite)  # before minutes of work
+    for one in runs:
+        if len(runs) > 1:
+            typer.echo(f"{one.predictions.model_name}:")
+        done = run_audit(one, watched=watching)
+        show_audit(done.run, done.report(_out(one), overwrite=one.report.overwrite))
+    if len(runs) > 1:
+        typer.echo(f"\ncompare two of them: isolux compare {_out(runs[0])} {_out(runs[1])}")
 
 
 def audit_command(args: Sequence[str], *, everything: bool) -> Callable[..., None]:
@@ -127,6 +133,10 @@ def _task_of(protocol: object) -> str | None:
 
 def _is_file(data: str) -> bool:
     return Path(data).suffix.lower() in _FILES and ":" not in data and not data.startswith("-")
+
+
+def _out(spec: Any) -> str:
+    return str(spec.report.out)
 
 
 def _default_out(spec: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from isolux import derive
 from isolux.datasets import load
 from isolux.io.frames import FORMATS
+from isolux.people.joined import with_attributes
 from isolux.people.only import keep_only, only_judged, parse_conditions
 from isolux.people.withdrawal import read_withdrawn, without_withdrawn
 from isolux.vocabulary import registry
@@ -81,6 +82,15 @@ def load_people(
     own = None if computed else cluster
     with _told_of_tables(name, path):
         dataset = load(name, path, cluster=own, images=people.images, **options)
+    if people.attributes is not None:
+        dataset = with_attributes(
+            dataset,
+            people.attributes,
+            id=people.attributes_id,
+            id_from=people.attributes_id_from,
+            separator=people.separator,
+            repair_ages=people.repair_ages,
+        )
     if people.withdrawn is not None:
         dataset = without_withdrawn(
             dataset, read_withdrawn(people.withdrawn), allow_unmatched=people.allow_unmatched

@@ -20,11 +20,22 @@ import polars as pl
 from isolux.io.ids import IdFrom
 from isolux.io.paths import as_path
 from isolux.predictions._attributes import from_attributes
+from isolux.predictions._detected import (
+    detected_from_attributes,
+    found_or_missed,
+    read_detected,
+)
 from isolux.predictions._image_ids import with_own_image_ids
 from isolux.predictions._join import join
+from isolux.predictions._models import models_in, of_model
 from isolux.predictions._outputs import read_outputs, reads_labels
 from isolux.predictions._recognise import output_format
-from isolux.predictions._scores import holds_scores_alone, read_scores, scores_from_attributes
+from isolux.predictions._scores import (
+    holds_scores_alone,
+    read_scores,
+    scores_from_attributes,
+    with_scores,
+)
 from isolux.predictions._seen import Seen, table_format
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
@@ -32,16 +43,22 @@ from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 
 __all__ = [
     "Seen",
+    "detected_from_attributes",
+    "found_or_missed",
     "from_attributes",
     "holds_scores_alone",
     "join",
+    "models_in",
+    "of_model",
     "output_format",
+    "read_detected",
     "read_labels",
     "read_outputs",
     "read_predictions",
     "read_scores",
     "scores_from_attributes",
     "with_own_image_ids",
+    "with_scores",
 ]
 
 
@@ -109,6 +126,7 @@ def read_labels(
     detected: str | None = None,
     separator: str | None = None,
     model: str | None = None,
+    model_column: str | None = None,
     format: str | None = None,  # noqa: A002  (as in read_table)
 ) -> pl.DataFrame:
     r"""Read a model's answers, labels with or without a confidence, from a file.
@@ -139,6 +157,8 @@ def read_labels(
         What parts several values in one cell. Lists need none.
     model : str, optional
         The model's name; not given: the column ``model``, else the file's name.
+    model_column : str, optional
+        The column that names the model of each row, where that is not ``model``.
     format : str, optional
         One of ``isolux list formats``; by the name and what the file holds where not given.
 
@@ -177,8 +197,10 @@ def read_labels(
             where=str(path),
             hint="boxes, masks, keypoints and embeddings are for the tasks that judge those",
         )
+    of_models = {} if model_column is None else {"model_column": model_column}
     frame = plugin.read(
         path,
+        **of_models,
         id=id,
         id_from=id_from,
         column=column,

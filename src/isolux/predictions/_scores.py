@@ -7,16 +7,19 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.cells import as_numbers, as_text
+from isolux.io.cells import as_numbers
 from isolux.io.frames import read_table
 from isolux.io.ids import ID_COLUMNS, ids_of
 from isolux.predictions._detections import model_name
-from isolux.predictions._labels.reading import LABEL_COLUMNS
+from isolux.predictions._labels.confidences import confidences
+from isolux.predictions._labels.reading import LABEL_COLUMNS, models_of_rows
 from isolux.predictions._seen import look_at_table, table_format
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
 
-__all__ = ["holds_scores_alone", "read_scores", "scores_from_attributes"]
+__all__ = ["holds_scores_alone", "read_scores", "scores_from_attributes", "with_scores"]
+
+_SCORE_COLUMNS = ("score", "confidence", "probability", "prob")
 
 
 def holds_scores_alone(path: str | Path, form: str | None = None) -> bool:
@@ -93,10 +96,11 @@ def scores_from_attributes(
 def read_scores(
     path: str | Path,
     *,
-    column: str,
+    column: str | None = None,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     scale: float = 1.0,
     model: str | None = None,
+    model_column: str | None = None,
     form: str | None = None,
 ) -> pl.DataFrame:
     """Read a model's scores from a file with a row a person.
@@ -105,14 +109,16 @@ def read_scores(
     ----------
     path : str or Path
         CSV, TSV, Parquet, JSON lines or Arrow.
-    column : str
-        The column with the score.
+    column : str, optional
+        The column with the score; not given: ``score``, ``confidence`` or ``probability``.
     id : str, optional
         The column of ids; not given: the first known one.
     scale : float
         What scores are divided by.
     model : str, optional
         The model's name; not given: the column ``model``, else the file's name.
+    model_column : str, optional
+        The column that names the model of each row, where that is not ``model``.
     form : str, optional
         Its format; by suffix where not given.
 
@@ -133,14 +139,75 @@ def read_scores(
             where=where,
             hint="name it with --prediction-id",
         )
+    column = column or next((name for name in _SCORE_COLUMNS if name in frame.columns), "score")
     if column not in frame.columns:
         raise UnknownNameError("column", column, frame.columns, where=where)
     ids, called = ids_of(frame, named, where), model or model_name(file)
     table = _table(ids, frame[column], scale, where, column, called)
-    if model is None and "model" in frame.columns:
-        own = as_text(frame["model"]).fill_null(called).alias("model")
-        table = table.with_columns(own)
+    models = models_of_rows(frame, model_column, model, where)
+    if models is not None:
+        table = table.with_columns(models.fill_null(called).alias("model"))
     return table
+
+
+def with_scores(answers: pl.DataFrame, scores: pl.DataFrame, where: str) -> pl.DataFrame:
+    """Put confidences from a file of their own beside answers.
+
+    Parameters
+    ----------
+    answers : polars.DataFrame
+        Table ``LABEL_PREDICTIONS``, one answer a person, without scores.
+    scores : polars.DataFrame
+        ``model, instance_id, score``, by the same ids. Of one model, they are those of whichever
+        the answers are of; of several, each goes to its own.
+    where : str
+        The file of the scores.
+
+    Raises
+    ------
+    TableError
+        A person with several answers or several scores; a score that is no confidence from 0 to 1.
+    SpecError
+        The answers have scores of their own; scores of several models that the answers lack.
+
+    Examples
+    --------
+    >>> answers = pl.DataFrame({"model": "m", "instance_id": ["a", "b"], "label": "x", "rank": 1})
+    >>> answers = answers.with_columns(score=pl.lit(None, dtype=pl.Float64))
+    >>> scores = pl.DataFrame({"model": "s", "instance_id": ["b"], "score": [0.9]})
+    >>> with_scores(answers, scores, "scores.csv")["score"].to_list()
+    [None, 0.9]
+    """
+    if answers["score"].is_not_null().any():
+        raise SpecError(
+            "there are confidences beside the answers and in a file of their own",
+            expected="one of the two",
+            found=f"--scores {where}, and scores in the table of answers",
+        )
+    several = scores["model"].n_unique() > 1
+    key = ["model", "instance_id"] if several else ["instance_id"]
+    if several and not set(scores["model"]) & set(answers["model"]):
+        raise SpecError(
+            "the scores are of other models than the answers",
+            expected=", ".join(map(repr, answers["model"].unique().sort())),
+            found=", ".join(map(repr, scores["model"].unique().sort())),
+            where=where,
+        )
+    for table, keys, what in ((answers, ["model", "instance_id"], "answers"),
+                              (scores, key, "scores")):  # fmt: skip
+        again = table.select(keys).is_duplicated()
+        if again.any():
+            raise TableError(
+                f"a person has several {what}",
+                expected="one answer and one score a person, where they stand in two files",
+                found=repr(table["instance_id"].filter(again)[0]),
+                where=where if what == "scores" else "predictions",
+            )
+    rows = pl.int_range(scores.height, eager=True)
+    own = confidences(scores["score"], rows, 1.0, where, "score")
+    placed = scores.select(key).with_columns(_score=own)
+    joined = answers.join(placed, on=key, how="left", maintain_order="left")
+    return joined.with_columns(score="_score").drop("_score")
 
 
 def _table(

@@ -35,6 +35,7 @@ class LabelOptions(TypedDict, total=False):
     detected: str | None
     separator: str | None
     model: str | None
+    model_column: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,9 +77,48 @@ def read_labels(path: str | Path, form: str, options: LabelOptions) -> pl.DataFr
         separator=options.get("separator"),
         model=options.get("model") or _file_model(Path(path).name),
     )
-    own_model = options.get("model") is None and "model" in frame.columns
-    models = as_text(frame["model"]).fill_null(answers.model) if own_model else None
+    models = models_of_rows(frame, options.get("model_column"), options.get("model"), where)
+    models = None if models is None else models.fill_null(answers.model)
     return label_rows(frame, ids, answers, where, models=models)
+
+
+def models_of_rows(
+    frame: pl.DataFrame, column: str | None, named: str | None, where: str
+) -> pl.Series | None:
+    """Say which model each row is of, as text; None where the table does not say.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+    column : str or None
+        The column that names it; default: ``model``, where there is one.
+    named : str or None
+        What the model is to be called: refused where the rows are of several.
+    where : str
+
+    Raises
+    ------
+    UnknownNameError
+        No such column.
+    SpecError
+        One name for several models.
+    """
+    if column is not None and column not in frame.columns:
+        raise UnknownNameError("column", column, frame.columns, where=where)
+    own = column or ("model" if "model" in frame.columns else None)
+    models = None if own is None else as_text(frame[own])
+    if models is None or named is None:
+        return models
+    several = models.drop_nulls().unique(maintain_order=True).to_list()
+    if len(several) > 1:
+        raise SpecError(
+            f"{named!r} cannot be the name of several models",
+            expected="the name of one of them, which is then judged alone",
+            found=f"{len(several)} in the column {own!r}: " + ", ".join(map(repr, several[:12])),
+            where=where,
+            hint=f"--model-name {several[0]!r} judges that one",
+        )
+    return None
 
 
 def label_rows(

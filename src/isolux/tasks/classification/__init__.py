@@ -31,6 +31,7 @@ from isolux.tasks.classification.class_merge import LabelMap, old_to_new
 from isolux.tasks.classification.confidence import Confidence, ScoreOf, read_confidence
 from isolux.tasks.classification.counts import tallies
 from isolux.tasks.classification.cutoff import read_cutoff
+from isolux.tasks.classification.detected_alone import detected_alone
 from isolux.tasks.classification.rates import POSITIVE_RATES, Judged, judge, score_rows
 from isolux.tasks.classification.scores_alone import (
     Alone,
@@ -97,7 +98,8 @@ def score(
     predictions : frame
         Table ``predictions (labels)``: ``model, instance_id, label, score, rank`` and, if known,
         ``detected``. Several ranks are several answers. Or scores alone, on any scale: ``model,
-        instance_id, score`` and no ``label``.
+        instance_id, score`` and no ``label``; or ``model, instance_id, detected`` alone, of which
+        ``detection_rate`` is measured and which no truth is needed for.
     target : str, optional
         The attribute that holds the truth; none: ``classes`` of the instances. Several values of
         one unit are several valid classes, and any of them is right (FACET, section 6.1).
@@ -217,6 +219,8 @@ def score(
     ks = sorted(set(top_k))
     refuse_settings(undetected, ks)
     given = to_polars(predictions)
+    if "detected" in given.columns and not {"label", "score"} & set(given.columns):
+        return detected_alone(dataset, given, INFO, asked)
     words = _words(
         dataset, target, given, prediction_map, old_to_new(label_map), unknown_values, positive
     )

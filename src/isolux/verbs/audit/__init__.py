@@ -8,6 +8,7 @@ already at hand, made by ``isolux.score`` or by anyone.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from isolux.io.record_paths import unrooted
 from isolux.io.settings_files import read_mapping
 from isolux.people.blotting import unnamed
 from isolux.people.loading import judged_people
+from isolux.predictions import models_in
 from isolux.tasks import score
 from isolux.verbs._in_memory import FROM_MEMORY, as_dataset, as_scores, columns_of
 from isolux.verbs._reports import write_with_report
@@ -37,7 +39,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import AuditSpec, parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
 
-__all__ = ["Audit", "audit", "read_settings", "run_audit"]
+__all__ = ["Audit", "audit", "one_per_model", "read_settings", "run_audit"]
 
 PAIRS = "pairs"
 """Evidence that can hold millions of rows, and that no comparison of models reads."""
@@ -112,6 +114,35 @@ def run_audit(spec: AuditSpec, *, watched: Watched | None = None) -> Audit:
     scores = replace(scores, notes=(*notes, *scores.notes))
     ran = {} if run is None else {"ran": run.record}
     return _audited(resolved(spec), dataset, scores, inputs, planted, ran)
+
+
+def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
+    """Part an audit of a long file of several models into one audit each, in folders of their own.
+
+    Parameters
+    ----------
+    spec : AuditSpec
+        With ``model_column`` and no ``model_name``, there is one audit for each model that the
+        column names, written below ``out``; else it is the only one.
+
+    Raises
+    ------
+    IsoluxError
+        The file cannot be read, or names no model in some row.
+    """
+    spec = with_imported(spec)
+    said = spec.predictions
+    if said.model_column is None or said.model_name is not None or said.file is None:
+        return (spec,)
+    models = models_in(said.file, said.model_column, format=said.format)
+    folders = [re.sub(r"[^\w.-]+", "_", name).strip(".") or "model" for name in models]
+    if len(models) == 1:
+        return (spec.updated(model_name=models[0]),)
+    if len({folder.lower() for folder in folders}) < len(models):
+        folders = [f"{k + 1}-{folder}" for k, folder in enumerate(folders)]
+    named = zip(models, folders, strict=True)
+    out = Path(spec.report.out or "runs")
+    return tuple(spec.updated(model_name=model, out=str(out / folder)) for model, folder in named)
 
 
 def _planted(spec: AuditSpec) -> list[dict[str, Any]] | None:

@@ -45,6 +45,8 @@ class FromModel:
 def with_imported(spec: AuditSpec) -> AuditSpec:
     """Take ``--model imported:FILE`` for ``--predictions FILE``, and refuse two sources of answers.
 
+    A name without a family (``--model cnn``) beside ``--predictions`` is that of one of its models.
+
     Raises
     ------
     SpecError
@@ -52,6 +54,8 @@ def with_imported(spec: AuditSpec) -> AuditSpec:
     model, file = spec.model.spec, spec.predictions.file
     if model is None:
         return spec
+    if file is not None and ":" not in model:
+        return spec.updated(model=None, answers=None, model_name=model)
     column = spec.predictions.prediction_column
     if file is not None or (column is not None and not model.startswith(_IMPORTED)):
         raise SpecError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from isolux.vocabulary.spec.stage import Stage, setting
 
 __all__ = ["People"]
@@ -21,6 +23,16 @@ class People(Stage):
     )
     only: tuple[str, ...] = setting(
         (), 'who is judged: "age>=20", "race=Black,White", "people_in_image=1"'
+    )
+    attributes: str | None = setting(
+        None, "a table with more attributes of these people, joined by an id that both declare"
+    )
+    attributes_id: str | None = setting(
+        None, "the column of --attributes that names people, images or subjects; default: found"
+    )
+    attributes_id_from: Literal["column", "basename", "stem"] = setting(
+        "column",
+        "join --attributes on the whole id, its last path part, or that less its suffix",
     )
     withdrawn: str | None = setting(
         None, "file with the ids of people who withdrew: they and their photos are left out"

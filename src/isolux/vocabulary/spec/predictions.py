@@ -28,7 +28,18 @@ class Predictions(Stage):
     )
     score_scale: float = setting(1.0, "confidences run from 0 to this number", gt=0)
     detected_column: str | None = setting(
-        None, "column that is 0, false or empty where no face was found"
+        None,
+        "column that is 0, false or empty where no face was found; without answers, it alone is "
+        "judged",
+    )
+    scores: str | None = setting(
+        None, "file with the confidences, where they are not beside the answers"
+    )
+    found: str | None = setting(
+        None, "instead of --predictions: a list of the ids of people whom the model found"
+    )
+    missed: str | None = setting(
+        None, "instead of --predictions: a list of the ids of people whom the model missed"
     )
     prediction_id: str | None = setting(
         None, "the column of --predictions that identifies a row; default: found"
@@ -36,7 +47,13 @@ class Predictions(Stage):
     id_from: IdFrom = setting(
         "column", "join on the whole id, its last path part, or that without its suffix"
     )
-    model_name: str | None = setting(None, "what to call the model", often=True)
+    model_column: str | None = setting(
+        None,
+        "the column of --predictions that names the model, in a long file of several: one run each",
+    )
+    model_name: str | None = setting(
+        None, "what to call the model; of several in --predictions, the one to judge", often=True
+    )
     prediction_option: tuple[str, ...] = setting(
         (), "a setting of the format's own, NAME=VALUE (kind=masks)"
     )

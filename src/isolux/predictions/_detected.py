@@ -1,0 +1,225 @@
+"""Whether each person was found, and nothing else: a column, or a list of who was found or missed.
+
+Where a question is whether people are detected at all, there are no answers to be right or wrong.
+The result is the table predictions without ``label``: ``model, instance_id, detected``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from isolux.io.frames import FORMATS, read_table, refuse_unless_file
+from isolux.io.ids import ID_COLUMNS, IdFrom, ids_of
+from isolux.io.text import decodable
+from isolux.predictions._detections import model_name
+from isolux.predictions._join import join
+from isolux.predictions._labels.confidences import whether_detected
+from isolux.predictions._labels.reading import models_of_rows
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["detected_from_attributes", "found_or_missed", "read_detected"]
+
+_COLUMNS = ("model", "instance_id", "detected")
+
+
+def detected_from_attributes(
+    dataset: Dataset, column: str, *, model: str | None = None
+) -> pl.DataFrame:
+    """Take whether people were found from an attribute of the dataset.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    column : str
+        The attribute: 0, false, no or empty for people whom the model did not find.
+    model : str, optional
+        The model's name; not given: the attribute's.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model, instance_id, detected``.
+
+    Raises
+    ------
+    UnknownNameError, TableError
+        No such attribute; several values of one person, or a negative number.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> people = Dataset(
+    ...     name="x",
+    ...     info=DatasetInfo(title="x", summary="x", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]}),
+    ...     attributes=pl.DataFrame({"unit_id": ["a", "b"], "attribute": "seen",
+    ...                              "value": ["yes", "no"]}),
+    ... )
+    >>> detected_from_attributes(people, "seen").rows()
+    [('seen', 'a', True), ('seen', 'b', False)]
+    """
+    where = next(iter(dataset.inputs), dataset.name)
+    rows = dataset.values_of(column).select(instance_id="unit_id", value="value")
+    twice = rows["instance_id"].is_duplicated()
+    if twice.any():
+        raise TableError(
+            f"a person has several values of {column!r}",
+            expected="one, which says whether the person was found",
+            found=repr(rows["instance_id"].filter(twice)[0]),
+            where=where,
+        )
+    wide = dataset.instances.select("instance_id").join(
+        rows, on="instance_id", how="left", maintain_order="left"
+    )
+    seen = whether_detected(wide["value"].alias(column), where)
+    return _table(wide["instance_id"], seen, model or column)
+
+
+def read_detected(
+    path: str | Path,
+    column: str,
+    *,
+    id: str | None = None,  # noqa: A002  (the flag is called --id)
+    model: str | None = None,
+    model_column: str | None = None,
+    format: str | None = None,  # noqa: A002
+) -> pl.DataFrame:
+    """Read from a file with a row a person whether each was found.
+
+    Parameters
+    ----------
+    path : str or Path
+    column : str
+        0, false, no or empty for people whom the model did not find.
+    id : str, optional
+        The column of ids; default: the first known one.
+    model : str, optional
+        The model's name; default: the column ``model``, else the file's name.
+    model_column : str, optional
+        The column that names the model of each row, where that is not ``model``.
+    format : str, optional
+        Default: by suffix.
+    """
+    frame = read_table(path, format=format)
+    if column not in frame.columns:
+        raise UnknownNameError("column", column, frame.columns, where=str(path))
+    ids = ids_of(frame, _id_column(frame, id, str(path)), str(path))
+    table = _table(ids, whether_detected(frame[column], str(path)), model or _called(path))
+    models = models_of_rows(frame, model_column, model, str(path))
+    if models is not None:
+        table = table.with_columns(models.fill_null(_called(path)).alias("model"))
+    again = table.select("model", "instance_id").is_duplicated()
+    if again.any():
+        raise TableError(
+            "a person stands in several rows",
+            expected="one row a person",
+            found=repr(ids.filter(again)[0]),
+            where=str(path),
+        )
+    return table
+
+
+def found_or_missed(
+    dataset: Dataset,
+    path: str | Path,
+    *,
+    found: bool,
+    id: str | None = None,  # noqa: A002
+    id_from: IdFrom = "column",
+    model: str | None = None,
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    r"""Take a list of the people whom a model found, or missed; the others are the opposite.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    path : str or Path
+        Text (``.txt``, ``.lst``) with an id a line, or a table with a column of ids. An id may
+        stand there twice.
+    found : bool
+        Whether the list is of those who were found.
+    id, id_from, model
+        As in ``read_predictions``.
+
+    Returns
+    -------
+    tuple of polars.DataFrame and tuple of str
+        ``model, instance_id, detected`` of everyone; and how many the list names.
+
+    Raises
+    ------
+    JoinError
+        No id of the list is a person's.
+    FileError, TableError
+        A list that cannot be read or that names no one.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> people = Dataset(
+    ...     name="x",
+    ...     info=DatasetInfo(title="x", summary="x", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]}),
+    ... )
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "net.txt"
+    ...     _ = file.write_text("b\nb\n")
+    ...     table, notes = found_or_missed(people, file, found=False)
+    >>> table.rows()
+    [('net', 'a', True), ('net', 'b', False)]
+    >>> notes
+    ('1 of 2 people stand on the list of missed people; the others count as found.',)
+    """
+    ids = _listed(path, id).unique(maintain_order=True)
+    called = model or _called(path)
+    met, notes = join(dataset, _table(ids, pl.Series([found] * len(ids)), called), id_from=id_from)
+    strangers = [Caution(note) for note in notes if "have no person" in note]
+    people = dataset.instances["instance_id"].cast(pl.String)
+    on_list = people.is_in(met["instance_id"].implode())
+    word, other = ("found", "missed") if found else ("missed", "found")
+    said = (
+        f"{int(on_list.sum()):,} of {len(people):,} people stand on the list of {word} people; the"
+        f" others count as {other}."
+    )
+    return _table(people, on_list if found else ~on_list, called), (said, *strangers)
+
+
+def _listed(path: str | Path, column: str | None) -> pl.Series:
+    file = Path(path).expanduser()
+    if file.name.lower().endswith(tuple(s for known in FORMATS.values() for s in known)):
+        frame = read_table(file)
+        alone = frame.columns[0] if len(frame.columns) == 1 else None
+        return ids_of(frame, column or alone or _id_column(frame, None, str(path)), str(path))
+    refuse_unless_file(file)
+    lines = decodable(file.read_bytes(), str(path)).decode().splitlines()
+    ids = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+    if not ids:
+        raise FileError("this list names no one", expected="an id a line", where=str(path))
+    return pl.Series(ids, dtype=pl.String)
+
+
+def _id_column(frame: pl.DataFrame, given: str | None, where: str) -> str:
+    named = given or next((name for name in ID_COLUMNS if name in frame.columns), None)
+    if named is None:
+        raise SpecError(
+            "no column says who was found",
+            expected="one of " + ", ".join(ID_COLUMNS),
+            found="columns " + ", ".join(map(repr, frame.columns[:20])),
+            where=where,
+            hint="name it with --prediction-id",
+        )
+    return named
+
+
+def _called(path: str | Path) -> str:
+    return model_name(path).removesuffix(".lst")
+
+
+def _table(ids: pl.Series, detected: pl.Series, model: str) -> pl.DataFrame:
+    frame = pl.DataFrame({"instance_id": ids.cast(pl.String), "detected": detected})
+    return frame.select(pl.lit(model).alias("model"), "instance_id", "detected").select(_COLUMNS)

@@ -1,0 +1,75 @@
+"""One long table of several models: which there are, and the one that is to be judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+
+from isolux.io.cells import as_text
+from isolux.io.frames import read_table
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+
+__all__ = ["models_in", "of_model"]
+
+
+def models_in(path: str | Path, column: str, *, format: str | None = None) -> tuple[str, ...]:  # noqa: A002
+    r"""Name the models that a table holds, in the order in which they first stand there.
+
+    Parameters
+    ----------
+    path : str or Path
+        CSV, TSV, Parquet, JSON lines, Arrow or a spreadsheet.
+    column : str
+        The column that names the model of each row.
+    format : str, optional
+        Default: by suffix.
+
+    Raises
+    ------
+    FileError, UnknownNameError
+        A table that cannot be read, or that has no such column.
+    SpecError
+        A row names no model.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "answers.csv"
+    ...     _ = file.write_text("id,net,label\na,vit,x\na,cnn,y\n")
+    ...     models_in(file, "net")
+    ('vit', 'cnn')
+    """
+    frame = read_table(path, format=format)
+    if column not in frame.columns:
+        raise UnknownNameError("column", column, frame.columns, where=str(path))
+    names = as_text(frame[column])
+    if names.null_count():
+        raise SpecError(
+            f"{names.null_count():,} row(s) name no model",
+            expected=f"a name in every row of the column {column!r}",
+            found="empty cells",
+            where=str(path),
+        )
+    return tuple(names.unique(maintain_order=True))
+
+
+def of_model(predictions: pl.DataFrame, model: str) -> pl.DataFrame:
+    """Keep one model's predictions.
+
+    Raises
+    ------
+    UnknownNameError
+        There is no model of that name; with those there are.
+
+    Examples
+    --------
+    >>> rows = pl.DataFrame({"model": ["vit", "cnn"], "instance_id": ["a", "a"]})
+    >>> of_model(rows, "cnn")["model"].to_list()
+    ['cnn']
+    """
+    known = predictions["model"].unique(maintain_order=True).to_list()
+    if model not in known:
+        raise UnknownNameError("model", model, known, where="--model-name")
+    return predictions.filter(pl.col("model") == model)

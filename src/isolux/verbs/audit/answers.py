@@ -1,0 +1,206 @@
+"""A model's answers about people: which file or column holds them, and whom they are about.
+
+Answers, scores without answers, or whether people were found at all; from the people's own table
+or from files of their own, which are joined by ids that both sides declare.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.io.hashing import sha256_file, sha256_listing
+from isolux.io.ids import IdFrom, reduced
+from isolux.predictions import (
+    detected_from_attributes,
+    found_or_missed,
+    from_attributes,
+    holds_scores_alone,
+    join,
+    of_model,
+    read_detected,
+    read_labels,
+    read_scores,
+    scores_from_attributes,
+    with_scores,
+)
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import AuditSpec, Predictions
+
+__all__ = ["chosen", "hashes", "people_answers"]
+
+Joined = tuple[pl.DataFrame, tuple[str, ...]]
+
+
+def people_answers(
+    spec: AuditSpec, dataset: Dataset
+) -> tuple[pl.DataFrame, tuple[str, ...], dict[str, str]]:
+    """Read what a model said of people, and join it to them.
+
+    Returns
+    -------
+    tuple of polars.DataFrame, tuple of str and dict of str to str
+        Predictions, notes, and the hash of each file read beside ``--predictions``.
+    """
+    settings = spec.predictions
+    _refuse_settings(settings)
+    frame, notes = _read(spec, dataset)
+    beside = [path for path in (settings.scores, settings.found, settings.missed) if path]
+    return frame, notes, {path: hash_ for one in beside for path, hash_ in hashes(one).items()}
+
+
+def _refuse_settings(settings: Predictions) -> None:
+    if settings.prediction_option:
+        raise SpecError(
+            "predictions of labels have no settings of their own",
+            expected="--prediction-column, --score-column, … instead of --prediction-option",
+            found=", ".join(settings.prediction_option),
+        )
+    sources = {"--predictions": settings.file, "--found": settings.found,
+               "--missed": settings.missed}  # fmt: skip
+    given = [f"{flag} {value}" for flag, value in sources.items() if value is not None]
+    if len(given) > 1:
+        raise SpecError(
+            "there are several sources of predictions",
+            expected="one of " + ", ".join(sources),
+            found=" and ".join(given),
+        )
+    if settings.model_column is not None and settings.file is None:
+        raise SpecError(
+            "--model-column names a column of --predictions",
+            expected="--predictions FILE",
+            found=f"--model-column {settings.model_column} alone",
+        )
+
+
+def _read(spec: AuditSpec, dataset: Dataset) -> Joined:
+    settings = spec.predictions
+    listed = settings.found or settings.missed
+    if listed is not None:
+        return found_or_missed(
+            dataset, listed, found=settings.found is not None, id=settings.prediction_id,
+            id_from=settings.id_from, model=settings.model_name,
+        )  # fmt: skip
+    if _detected_alone(settings):
+        return _read_detected(settings, dataset)
+    if _scores_alone(settings):
+        return _read_scores(settings, dataset)
+    return _read_labels(spec, dataset)
+
+
+def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
+    settings = spec.predictions
+    common: dict[str, Any] = {
+        "score": None if settings.scores else settings.score_column,
+        "scale": settings.score_scale,
+        "detected": settings.detected_column,
+        "separator": spec.people.separator,
+        "model": settings.model_name if settings.file is None else None,
+    }
+    if settings.file is None:
+        if settings.prediction_column is None:
+            raise SpecError(
+                "there are no predictions to audit",
+                expected="--prediction-column COLUMN (answers), --score-column COLUMN (scores"
+                " alone), --detected-column COLUMN or --predictions FILE",
+                found="none of them",
+                hint=None
+                if dataset.outputs is None
+                else f"what {dataset.name}:FILE holds is judged by --task face_verification",
+            )
+        answers = from_attributes(dataset, settings.prediction_column, **common)
+        notes: tuple[str, ...] = ()
+    else:
+        answers, notes = _joined(dataset, settings, read_labels(
+            settings.file, id=settings.prediction_id, column=settings.prediction_column,
+            format=settings.format, model_column=settings.model_column, **common,
+        ))  # fmt: skip
+    if settings.scores is None:
+        return answers, notes
+    beside = read_scores(
+        settings.scores,
+        column=settings.score_column,
+        id=settings.prediction_id,
+        scale=settings.score_scale,
+    )
+    stayed = _of_who_stayed(beside, dataset, settings.id_from)
+    scores, said = join(dataset, stayed, id_from=settings.id_from)
+    told = [f"Confidences are those of {settings.scores}.", *said]
+    return with_scores(answers, scores, settings.scores), (*notes, *told)
+
+
+def _detected_alone(settings: Predictions) -> bool:
+    """Tell whether it is said who was found, and nothing that is known to hold answers."""
+    others = (settings.prediction_column, settings.score_column, settings.scores)
+    if settings.detected_column is None or any(one is not None for one in others):
+        return False
+    return settings.file is None or holds_scores_alone(settings.file, settings.format)
+
+
+def _read_detected(settings: Predictions, dataset: Dataset) -> Joined:
+    column = str(settings.detected_column)
+    if settings.file is None:
+        return detected_from_attributes(dataset, column, model=settings.model_name), ()
+    return _joined(dataset, settings, read_detected(
+        settings.file, column, id=settings.prediction_id,
+        model_column=settings.model_column, format=settings.format,
+    ))  # fmt: skip
+
+
+def _scores_alone(settings: Predictions) -> bool:
+    """Tell whether there are scores and nothing that is known to hold answers."""
+    if settings.score_column is None or settings.prediction_column is not None or settings.scores:
+        return False
+    return settings.file is None or holds_scores_alone(settings.file, settings.format)
+
+
+def _read_scores(settings: Predictions, dataset: Dataset) -> Joined:
+    """Read scores without answers, from their own file or the people's own table."""
+    column = str(settings.score_column)
+    if settings.detected_column is not None:
+        raise SpecError(
+            "scores alone say nothing of who was detected",
+            expected="--prediction-column beside --detected-column",
+            found=f"--score-column {column} alone",
+        )
+    scale = settings.score_scale
+    if settings.file is None:
+        model = settings.model_name
+        return scores_from_attributes(dataset, column, scale=scale, model=model), ()
+    return _joined(dataset, settings, read_scores(
+        settings.file, column=column, id=settings.prediction_id, scale=scale,
+        model_column=settings.model_column, form=settings.format,
+    ))  # fmt: skip
+
+
+def chosen(frame: pl.DataFrame, settings: Predictions) -> pl.DataFrame:
+    """Take the one model that is named of several, or give the only one its name."""
+    if settings.model_name is None:
+        return frame
+    if "model" in frame.columns and frame["model"].n_unique() > 1:
+        return of_model(frame, settings.model_name)
+    return frame.with_columns(pl.lit(settings.model_name).alias("model"))
+
+
+def _joined(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> Joined:
+    stayed = _of_who_stayed(chosen(frame, settings), dataset, settings.id_from)
+    return join(dataset, stayed, id_from=settings.id_from)
+
+
+def _of_who_stayed(answers: pl.DataFrame, dataset: Dataset, id_from: IdFrom) -> pl.DataFrame:
+    """Leave out answers about people who withdrew, before strangers are counted and named."""
+    if not dataset.withdrawn:
+        return answers
+    gone = reduced(pl.Series(sorted(dataset.withdrawn)), id_from)
+    whose = reduced(answers["instance_id"], id_from)
+    # An id may be of several kinds: a subject 7 who withdrew is not the photo 7 of somebody else.
+    stays = reduced(dataset.instances["instance_id"].cast(pl.String), id_from)
+    return answers.filter(~whose.is_in(gone.implode()) | whose.is_in(stays.implode()))
+
+
+def hashes(path: str) -> dict[str, str]:
+    """Hash a file of predictions, or the names and sizes of a folder of them."""
+    return {path: sha256_listing(path) if Path(path).is_dir() else sha256_file(path)}
