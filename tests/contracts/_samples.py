@@ -38,6 +38,7 @@ from isolux.vocabulary.tables import (
     PART_MASK_FILES,
     Table,
 )
+from tests._sheets import frame_rows, write_ods, write_xlsx
 from tests.checks._dataset import picture, with_files
 from tests.contracts import _runs
 from tests.contracts._plugins import Plugin
@@ -574,9 +575,16 @@ FORMATS: dict[str, Callable[[Path], object]] = {
     "arrow": _ANSWERS.write_ipc,
     "csv": _ANSWERS.write_csv,
     "jsonlines": _ANSWERS.write_ndjson,
+    "ods": lambda path: _workbook(write_ods, path),
     "parquet": _ANSWERS.write_parquet,
     "tsv": lambda path: _ANSWERS.write_csv(path, separator="\t"),
+    "xlsx": lambda path: _workbook(write_xlsx, path),
 }
+
+
+def _workbook(write: Callable[..., Path], path: Path) -> Path:
+    pytest.importorskip("python_calamine")
+    return write(path, {"Answers": frame_rows(_ANSWERS)})
 
 
 def _coco_results(folder: Path) -> Path:

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from isolux.predictions import coco_results
+from isolux.predictions import coco_results, read_outputs
 from isolux.predictions._scan.numbers import GIVEN_UP, NO_NUMBER, READ, read_number
 from isolux.predictions._scan.window import Window
 from isolux.predictions.coco_results import scanning as _coco_scan
@@ -314,7 +314,7 @@ def test_something_behind_the_list(tmp_path):
 
 def test_other_files(tmp_path):
     with pytest.raises(FileError, match="this is not a list of results"):
-        read(tmp_path, '{"annotations": []}')
+        read(tmp_path, '"annotations"')
     with pytest.raises(FileError, match="the file is empty"):
         read(tmp_path, " \n")
     (tmp_path / "net.json").write_bytes(b"PAR1....")
@@ -368,3 +368,26 @@ def test_memory_does_not_grow_with_the_file():
     assert _coco_scan.scan(window).height == 12_000
     assert len(window.data) < 5000
     assert math.isclose(window.base + window.end, len(data))
+
+
+def test_results_in_an_object_with_annotations(tmp_path):
+    rows = [
+        {"image_id": 7, "category_id": k, "bbox": [4, 5, 20, 30.5], "score": 0.9 - k / 8}
+        for k in (1, 2)
+    ]
+    plain, wrapped, named = (tmp_path / f"{name}.json" for name in ("plain", "wrapped", "named"))
+    plain.write_text(json.dumps(rows))
+    images = [{"id": k, "file_name": "x" * 1000} for k in range(100)]
+    wrapped.write_text(json.dumps({"info": {}, "images": images, "annotations": rows}))
+    categories = [{"id": 1, "name": "person"}, {"id": 2, "name": "dog"}]
+    named.write_text(json.dumps({"annotations": rows, "categories": categories}))
+    assert coco_results.read(wrapped, model="m").equals(coco_results.read(plain, model="m"))
+    assert coco_results.read(named)["label"].to_list() == ["person", "dog"]
+    assert read_outputs(named).equals(coco_results.read(named))
+    without = tmp_path / "truth.json"
+    without.write_text(json.dumps({"annotations": [rows[0] | {"score": None}]}))
+    with pytest.raises(TableError, match="has no score"):
+        coco_results.read(without)
+    without.write_text(json.dumps({"answers": rows}))
+    with pytest.raises(FileError, match="nor an object with one"):
+        coco_results.read(without)

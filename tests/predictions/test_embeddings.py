@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import isolux
 from isolux.predictions import embeddings
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.tables import EMBEDDINGS, check
@@ -117,3 +118,19 @@ def test_damage_gives_a_table_or_an_error_of_ours(tmp_path_factory, at, put):
         embeddings.read(path)
     except IsoluxError as error:
         assert "net" in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "jsonl"])
+def test_a_column_of_vectors_by_any_name_is_read_as_embeddings(tmp_path, form):
+    rows = pl.DataFrame({"image_id": ["a", "b"], "v": [[1.5, 2.0], [3.0, 4.0]]})
+    path = tmp_path / f"net.{form}"
+    write = {"parquet": rows.write_parquet, "arrow": rows.write_ipc, "jsonl": rows.write_ndjson}
+    write[form](path)
+    for how in ({}, {"column": "v"}, {"format": "embeddings", "column": "v"}):
+        found = isolux.read_predictions(path, **how)
+        assert found["embedding"].to_list() == [[1.5, 2.0], [3.0, 4.0]]
+    both = rows.with_columns(label=pl.Series(["x", "y"]))
+    both.write_parquet(tmp_path / "both.parquet")
+    assert isolux.read_predictions(tmp_path / "both.parquet")["label"].to_list() == ["x", "y"]
+    named = isolux.read_predictions(tmp_path / "both.parquet", column="v")
+    assert named.columns == ["model", "instance_id", "embedding"]

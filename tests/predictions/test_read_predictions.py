@@ -22,6 +22,7 @@ from isolux.vocabulary.errors import (
 )
 from isolux.vocabulary.tables import LABEL_PREDICTIONS
 from tests._shared import shared_data
+from tests._sheets import frame_rows, write_ods, write_xlsx
 
 
 def written(folder: Path, text: str, name: str = "net.csv") -> Path:
@@ -330,16 +331,19 @@ def test_every_format_gives_the_same_table(tmp_path):
     frame.write_parquet(tmp_path / "net.parquet")
     frame.write_ndjson(tmp_path / "net.jsonl")
     frame.write_ipc(tmp_path / "net.arrow")
+    pytest.importorskip("python_calamine")
+    write_xlsx(tmp_path / "net.xlsx", {"S": frame_rows(frame)})
+    write_ods(tmp_path / "net.ods", {"S": frame_rows(frame)})
     found = [read_predictions(path) for path in sorted(tmp_path.iterdir())]
     labels = [
         n for n in registry.names("predictions") if reads_labels(registry.load("predictions", n))
     ]
-    assert len(found) == len(labels) == 5
+    assert len(found) == len(labels) == 7
     for one in found:
         assert one.rows() == [("net", "a", "x", 0.25, 1, None), ("net", "b", None, 1.0, 1, None)]
 
 
-@pytest.mark.parametrize("name", ["csv", "tsv", "parquet", "jsonlines", "arrow"])
+@pytest.mark.parametrize("name", ["csv", "tsv", "parquet", "jsonlines", "arrow", "xlsx", "ods"])
 def test_every_format_cites_its_definition(name):
     info = registry.info("predictions", name)
     assert info.references[0].citation

@@ -119,7 +119,7 @@ def with_ranges(
 
 def _only_range(cell: str) -> str | None:
     """Return the one rising range that a cell can have been: ``9-Mar`` was ``3-9``."""
-    if not re.search(r"[A-Za-z]{3}", cell):
+    if not re.search(r"[A-Za-z]{3}", cell) and not _ISO.fullmatch(cell.strip()):
         return None
     rising = {(low, high) for low, high in _readings(cell) if low < high}
     return "{}-{}".format(*next(iter(rising))) if len(rising) == 1 else None

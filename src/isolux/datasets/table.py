@@ -1,7 +1,7 @@
 """Any table of one's own: one row a person, every column an attribute.
 
-CSV, TSV, Parquet, JSON lines or Arrow. The truth, a model's answers and their scores may stand
-in the same table as the groups; which column is which, an audit's flags say.
+CSV, TSV, Parquet, JSON lines, Arrow or a workbook (xlsx, ods). The truth, a model's answers and
+their scores may stand in the same table as the groups; which column is which, an audit's flags say.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from isolux.vocabulary.info import DatasetInfo
 
 INFO = DatasetInfo(
     title="a table of your own",
-    summary="One row a person, one column an attribute; CSV, Parquet, JSON lines or Arrow.",
+    summary="One row a person, a column an attribute; CSV, Parquet, JSON lines, Arrow, xlsx, ods.",
     references=(
         works.DATASHEETS.at(
             "questions on composition and collection: who judged the attributes, and how"
@@ -56,6 +56,8 @@ def load(
     separator: str | None = None,
     root: str | Path | None = None,
     repair_ages: bool = False,
+    sheet: str | None = None,
+    header_row: int | None = None,
     format: str | None = None,  # noqa: A002  (as in read_table)
 ) -> Dataset:
     r"""Load a table.
@@ -86,8 +88,14 @@ def load(
     repair_ages : bool
         Turn ranges that a spreadsheet took for dates (``9-Mar`` among ``10-19``) back; otherwise
         they are refused.
+    sheet : str, optional
+        Of a workbook (xlsx, xls, ods): the sheet; the only one that holds anything where not given.
+    header_row : int, optional
+        Of a workbook: the row with the columns' names, from 1; the first that is not empty where
+        not given.
     format : str, optional
-        ``csv``, ``tsv``, ``parquet``, ``jsonlines`` or ``arrow``; by suffix where not given.
+        ``csv``, ``tsv``, ``parquet``, ``jsonlines``, ``arrow``, ``xlsx`` or ``ods``; by suffix
+        where not given.
 
     Returns
     -------
@@ -110,7 +118,7 @@ def load(
     [('a', '3', 3.0), ('a', '4', 4.0), ('b', None, None)]
     """
     where = str(path)
-    frame = read_table(path, format=format)
+    frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
     for name in (*(columns or ()), *(numeric or ()), *([image] if image else [])):
         if name not in frame.columns:
             raise UnknownNameError("column", name, frame.columns, where=where)

@@ -1,4 +1,4 @@
-"""Tables from outside files: CSV and TSV (also gzipped), Parquet, JSON lines, Arrow IPC.
+"""Tables from outside files: CSV and TSV (also gzipped), Parquet, JSON lines, Arrow, workbooks.
 
 Every room that reads a table reads it here, so that a file's faults are found and named in one
 place. CSV cells stay text (an id of 007 keeps its zeros); ``isolux.io.cells`` turns those into
@@ -19,8 +19,9 @@ import polars as pl
 
 from isolux.io.delimited import read_delimited
 from isolux.io.panics import panics_unprinted
+from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.text import decodable
-from isolux.vocabulary.errors import FileError, UnknownNameError, place
+from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, place
 
 __all__ = ["FORMATS", "LARGEST", "format_of", "read_table", "refuse_unless_file"]
 
@@ -35,6 +36,7 @@ FORMATS: dict[str, tuple[str, ...]] = {
     "parquet": (".parquet", ".pq"),
     "jsonlines": (".jsonl", ".ndjson", ".jsonl.gz"),
     "arrow": (".arrow", ".feather", ".ipc"),
+    **SHEETS,
 }
 """Format to the suffixes that name it."""
 
@@ -71,6 +73,8 @@ def read_table(
     columns: Sequence[str] | None = None,
     *,
     format: str | None = None,  # noqa: A002
+    sheet: str | None = None,
+    header_row: int | None = None,
 ) -> pl.DataFrame:
     r"""Read a table of any supported format.
 
@@ -82,12 +86,17 @@ def read_table(
         The columns to read, in this order; all of them where not given.
     format : str, optional
         A key of ``FORMATS``; by the file's suffix where not given.
+    sheet : str, optional
+        Of a workbook: the sheet to read; the only one that holds anything where not given.
+    header_row : int, optional
+        Of a workbook: the row with the columns' names, from 1; the first that is not empty where
+        not given.
 
     Returns
     -------
     polars.DataFrame
-        At least one row. CSV and TSV: every column is text, an empty cell null, blank lines left
-        out. Other formats: the types that the file declares.
+        At least one row. CSV, TSV and workbooks: every column is text, an empty cell null, blank
+        lines left out. Other formats: the types that the file declares.
 
     Raises
     ------
@@ -109,10 +118,21 @@ def read_table(
     path = Path(path).expanduser()
     refuse_unless_file(path)
     form = format or format_of(path)
-    if form not in _READERS:
-        raise UnknownNameError("table format", form, _READERS)
+    if form not in FORMATS:
+        raise UnknownNameError("table format", form, FORMATS)
+    if form not in SHEETS and (sheet is not None or header_row is not None):
+        raise SpecError(
+            "only a workbook has sheets and a row of names to choose",
+            expected=", ".join(suffix for suffixes in SHEETS.values() for suffix in suffixes),
+            found=f"{form}: {path.name}",
+            where="--sheet, --header-row",
+        )
     try:
-        frame = _READERS[form](path)
+        frame = (
+            read_sheet(path, sheet=sheet, header_row=header_row)
+            if form in SHEETS
+            else _READERS[form](path)
+        )
     except OSError as error:
         raise FileError(
             "the file cannot be read", found=error.strerror or str(error), where=str(path)

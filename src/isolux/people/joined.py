@@ -51,6 +51,7 @@ def with_attributes(
     id_from: IdFrom = "column",
     separator: str | None = None,
     repair_ages: bool = False,
+    sheet: str | None = None,
 ) -> Dataset:
     r"""Give people the attributes that a table holds of them, their images or their subjects.
 
@@ -64,7 +65,7 @@ def with_attributes(
         ``subject_id``, ``person_id``, ``subject``, ``id``, ``file``, ``filename``, ``path``.
     id_from : {"column", "basename", "stem"}
         Which part of the ids must agree, on both sides.
-    separator, repair_ages
+    separator, repair_ages, sheet
         As of a table of people.
 
     Returns
@@ -99,8 +100,10 @@ def with_attributes(
     [('a', 'day'), ('b', 'day'), ('c', 'night')]
     """
     where = str(path)
-    column = _column(read_table(path).columns, id, where)
-    table = load("table", path, id=column, separator=separator, repair_ages=repair_ages or None)
+    column = _column(read_table(path, sheet=sheet).columns, id, where)
+    table = load(
+        "table", path, id=column, separator=separator, repair_ages=repair_ages or None, sheet=sheet
+    )
     if table.attributes.is_empty():
         raise SpecError(
             "there is nothing to join",

@@ -60,6 +60,8 @@ def load_people(
         "id": people.id,
         "separator": people.separator,
         "repair_ages": people.repair_ages or None,
+        "sheet": people.sheet,
+        "header_row": people.header_row,
     }
     options: dict[str, Any] = {k: value for k, value in named.items() if value is not None}
     loader = registry.load("datasets", name).load
@@ -88,6 +90,7 @@ def load_people(
             people.attributes,
             id=people.attributes_id,
             id_from=people.attributes_id_from,
+            sheet=people.attributes_sheet,
             separator=people.separator,
             repair_ages=people.repair_ages,
         )

@@ -127,6 +127,7 @@ def read_labels(
     separator: str | None = None,
     model: str | None = None,
     model_column: str | None = None,
+    sheet: str | None = None,
     format: str | None = None,  # noqa: A002  (as in read_table)
 ) -> pl.DataFrame:
     r"""Read a model's answers, labels with or without a confidence, from a file.
@@ -134,7 +135,7 @@ def read_labels(
     Parameters
     ----------
     path : str or Path
-        CSV, TSV, Parquet, JSON lines or Arrow.
+        CSV, TSV, Parquet, JSON lines, Arrow, xlsx or ods.
     id : str, optional
         The column that says who was judged; not given: the first there is of ``id``,
         ``instance_id``, ``image_id``, ``file``, ``filename``, ``path``.
@@ -159,6 +160,8 @@ def read_labels(
         The model's name; not given: the column ``model``, else the file's name.
     model_column : str, optional
         The column that names the model of each row, where that is not ``model``.
+    sheet : str, optional
+        Of a workbook (xlsx, ods): the sheet; default: the only one that holds anything.
     format : str, optional
         One of ``isolux list formats``; by the name and what the file holds where not given.
 
@@ -197,10 +200,10 @@ def read_labels(
             where=str(path),
             hint="boxes, masks, keypoints and embeddings are for the tasks that judge those",
         )
-    of_models = {} if model_column is None else {"model_column": model_column}
+    rarer = {"model_column": model_column, "sheet": sheet}
     frame = plugin.read(
         path,
-        **of_models,
+        **{name: value for name, value in rarer.items() if value is not None},
         id=id,
         id_from=id_from,
         column=column,

@@ -86,6 +86,7 @@ def read_detected(
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     model: str | None = None,
     model_column: str | None = None,
+    sheet: str | None = None,
     format: str | None = None,  # noqa: A002
 ) -> pl.DataFrame:
     """Read from a file with a row a person whether each was found.
@@ -101,10 +102,12 @@ def read_detected(
         The model's name; default: the column ``model``, else the file's name.
     model_column : str, optional
         The column that names the model of each row, where that is not ``model``.
+    sheet : str, optional
+        Of a workbook: the sheet.
     format : str, optional
         Default: by suffix.
     """
-    frame = read_table(path, format=format)
+    frame = read_table(path, format=format, sheet=sheet)
     if column not in frame.columns:
         raise UnknownNameError("column", column, frame.columns, where=str(path))
     ids = ids_of(frame, _id_column(frame, id, str(path)), str(path))

@@ -13,7 +13,13 @@ from isolux.vocabulary.errors import SpecError, UnknownNameError
 __all__ = ["models_in", "of_model"]
 
 
-def models_in(path: str | Path, column: str, *, format: str | None = None) -> tuple[str, ...]:  # noqa: A002
+def models_in(
+    path: str | Path,
+    column: str,
+    *,
+    format: str | None = None,  # noqa: A002
+    sheet: str | None = None,
+) -> tuple[str, ...]:
     r"""Name the models that a table holds, in the order in which they first stand there.
 
     Parameters
@@ -24,6 +30,8 @@ def models_in(path: str | Path, column: str, *, format: str | None = None) -> tu
         The column that names the model of each row.
     format : str, optional
         Default: by suffix.
+    sheet : str, optional
+        Of a workbook: the sheet.
 
     Raises
     ------
@@ -41,7 +49,7 @@ def models_in(path: str | Path, column: str, *, format: str | None = None) -> tu
     ...     models_in(file, "net")
     ('vit', 'cnn')
     """
-    frame = read_table(path, format=format)
+    frame = read_table(path, format=format, sheet=sheet)
     if column not in frame.columns:
         raise UnknownNameError("column", column, frame.columns, where=str(path))
     names = as_text(frame[column])

@@ -12,9 +12,10 @@ import polars as pl
 
 from isolux.io.frames import FORMATS
 from isolux.predictions._detections import kind_of_columns, read_detections
+from isolux.predictions._labels.reading import LABEL_COLUMNS
 from isolux.predictions._pair_tables import holds_pairs, read_pairs
 from isolux.predictions._recognise import in_table, output_format
-from isolux.predictions._seen import look_at_table, table_format
+from isolux.predictions._seen import look_at_table, table_format, vector_columns
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
 
@@ -78,8 +79,14 @@ def read_outputs(
     if holds_pairs(seen.columns):
         _refuse_unknown(options, (), f"{table} of pairs")
         return read_pairs(path, table, model=model)
+    vectors = vector_columns(where, table)
+    if options.get("column") in vectors:  # numbers with fractions are no list of labels
+        return _read("embeddings", path, model, options)
     # Whoever names the column with the answers has said that these are labels.
     known = None if "column" in options else in_table(seen)
+    labelled = "column" in options or set(LABEL_COLUMNS) & set(seen.columns)
+    if known is None and len(vectors) == 1 and not labelled:
+        return _read("embeddings", path, model, {**options, "column": vectors[0]})
     return _read(known or table, path, model, options)
 
 
@@ -92,7 +99,9 @@ def _read(
     return cast("pl.DataFrame", plugin.read(path, model=model, **options))
 
 
-_OF_LABELS = ("id", "id_from", "column", "score", "scale", "detected", "separator")
+_OF_LABELS = (
+    "id", "id_from", "column", "score", "scale", "detected", "separator", "model_column", "sheet",
+)  # fmt: skip
 
 
 def reads_labels(plugin: ModuleType) -> bool:

@@ -102,6 +102,7 @@ def read_scores(
     model: str | None = None,
     model_column: str | None = None,
     form: str | None = None,
+    sheet: str | None = None,
 ) -> pl.DataFrame:
     """Read a model's scores from a file with a row a person.
 
@@ -121,6 +122,8 @@ def read_scores(
         The column that names the model of each row, where that is not ``model``.
     form : str, optional
         Its format; by suffix where not given.
+    sheet : str, optional
+        Of a workbook: the sheet.
 
     Returns
     -------
@@ -129,7 +132,7 @@ def read_scores(
     """
     file = Path(path).expanduser()
     where = str(path)
-    frame = read_table(file, format=form)
+    frame = read_table(file, format=form, sheet=sheet)
     named = id or next((name for name in ID_COLUMNS if name in frame.columns), None)
     if named is None:
         raise SpecError(

@@ -14,13 +14,15 @@ import polars as pl
 from isolux.io.frames import FORMATS
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.panics import panics_unprinted
+from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.tar import is_tar, tar_files
 from isolux.predictions._scan.window import open_bytes
-from isolux.vocabulary.errors import FileError
+from isolux.vocabulary.errors import FileError, InputError
 
-__all__ = ["Seen", "look", "look_at_table", "table_format"]
+__all__ = ["Seen", "look", "look_at_table", "table_format", "vector_columns"]
 
 _HEAD = 1 << 16  # bytes looked at
+_ENGINE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _MEMBERS = 100  # files of an archive looked at
 
 
@@ -96,6 +98,37 @@ def look_at_table(path: Path, form: str) -> Seen:
     return Seen(path, "table", columns=_columns_of(path, form))
 
 
+def vector_columns(path: Path, form: str) -> tuple[str, ...]:
+    """Name a table's columns of vectors: lists of numbers with fractions. Text has none."""
+    try:
+        with panics_unprinted():
+            if form == "parquet":
+                schema = dict(pl.read_parquet_schema(path))
+            elif form == "arrow":
+                schema = dict(pl.read_ipc_schema(path))
+            else:
+                return _vectors_of_line(path) if form == "jsonlines" else ()
+    except (OSError, *_ENGINE):
+        return ()
+    lists = {n: t.inner for n, t in schema.items() if isinstance(t, pl.List | pl.Array)}
+    return tuple(name for name, inner in lists.items() if inner.is_float())
+
+
+def _vectors_of_line(path: Path) -> tuple[str, ...]:
+    """Name the lists of fractions in the first line of JSON lines."""
+    try:
+        with open_bytes(path) as stream:
+            line = json.loads(stream.readline(_HEAD).decode("utf-8-sig"))
+    except (InputError, OSError, ValueError, RecursionError):
+        return ()
+    cells = line.items() if isinstance(line, dict) else ()
+    return tuple(
+        name
+        for name, cell in cells
+        if isinstance(cell, list) and cell and all(isinstance(number, float) for number in cell)
+    )
+
+
 def _folder(path: Path) -> Seen:
     files = [file for file in sorted(path.rglob("*")) if not file.is_dir()]
     if not files:
@@ -127,12 +160,12 @@ def _columns_of(path: Path, form: str) -> tuple[str, ...]:
                 return tuple(pl.read_parquet_schema(path))
             if form == "arrow":
                 return tuple(pl.read_ipc_schema(path))
+        if form in SHEETS:
+            return tuple(read_sheet(path).columns)
         with open_bytes(path) as stream:
             line = stream.readline(_HEAD).decode("utf-8-sig")
         if form == "jsonlines":
             return tuple(json.loads(line))
         return tuple(next(csv.reader([line], delimiter="\t" if form == "tsv" else ","), []))
-    except (FileError, OSError, ValueError, TypeError, RecursionError, csv.Error):
-        return ()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+    except (InputError, OSError, ValueError, TypeError, RecursionError, csv.Error, *_ENGINE):
         return ()

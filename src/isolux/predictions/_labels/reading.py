@@ -36,6 +36,7 @@ class LabelOptions(TypedDict, total=False):
     separator: str | None
     model: str | None
     model_column: str | None
+    sheet: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +54,7 @@ class Answers:
 def read_labels(path: str | Path, form: str, options: LabelOptions) -> pl.DataFrame:
     """Read a file of that format and give the table predictions."""
     where = str(path)
-    frame = read_table(path, format=form)
+    frame = read_table(path, format=form, sheet=options.get("sheet"))
     named = options.get("id") or next((n for n in ID_COLUMNS if n in frame.columns), None)
     if named is None:
         raise SpecError(

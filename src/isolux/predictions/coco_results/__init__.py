@@ -6,6 +6,7 @@ the table predictions without a Python object for each. Lin et al. (2014).
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,8 +25,8 @@ from isolux.vocabulary.info import FormatInfo
 
 INFO = FormatInfo(
     title="COCO results",
-    summary="A JSON list with an object for each detection: image_id, category_id, score, and"
-    " bbox, segmentation (run lengths) or keypoints.",
+    summary="A JSON list (or one under annotations) of detections: image_id, category_id, score,"
+    " and bbox, segmentation (run lengths) or keypoints.",
     references=(works.COCO.at("the format of results: https://cocodataset.org/#format-results"),),
     assumptions=(
         "bbox is x, y of the upper left corner, width and height, in pixels",
@@ -44,6 +45,11 @@ class _Categories(msgspec.Struct):
     categories: list[_Category]
 
 
+class _Wrapped(msgspec.Struct):
+    annotations: msgspec.Raw
+    categories: list[_Category] = []
+
+
 def read(
     path: str | Path,
     *,
@@ -56,7 +62,8 @@ def read(
     Parameters
     ----------
     path : str or Path
-        The JSON file, also gzipped (``.json.gz``).
+        The JSON file, also gzipped (``.json.gz``): a list, or an object with the list under
+        ``annotations`` (and, if it has them, ``categories``).
     model : str, optional
         The model's name; not given: the file's.
     kind : {"boxes", "masks", "keypoints"}, optional
@@ -93,12 +100,36 @@ def read(
     """
     where = str(path)
     with open_bytes(path) as stream:
-        frame = scan(Window(stream, where))
+        window = Window(stream, where)
+        wrapped = window.text(window.begin(), window.end).lstrip()[:1] == b"{"
+        frame = None if wrapped else scan(window)
+    if frame is None:
+        frame, own = _unwrapped(path, where)
+        categories = categories if categories is not None else own
     if "keypoints" in frame.columns:
         frame = _parted(frame, where)
     if "label" in frame.columns and categories is not None:
         frame = frame.with_columns(_named(frame["label"], categories, where))
     return detections(frame, where, kind=kind, model=model or model_name(path))
+
+
+def _unwrapped(path: str | Path, where: str) -> tuple[pl.DataFrame, Mapping[str, str] | None]:
+    """Read results that stand in an object's ``annotations``, and its own names of categories."""
+    with open_bytes(path) as stream:
+        data = stream.read()
+    try:
+        read = msgspec.json.decode(data, type=_Wrapped)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FileError(
+            "this is no list of results, nor an object with one",
+            expected='[{"image_id": …}, …] or {"annotations": [{"image_id": …}, …]}',
+            found=str(error),
+            where=where,
+            hint="an object may be BDD100K's labels (--format scalabel)",
+        ) from error
+    names = {str(category.id): category.name for category in read.categories}
+    frame = scan(Window(io.BytesIO(bytes(read.annotations)), f"{where}, annotations"))
+    return frame, names or None
 
 
 def _parted(frame: pl.DataFrame, where: str) -> pl.DataFrame:
@@ -161,7 +192,7 @@ def misfit(seen: Seen) -> str | None:
     """
     if re.search(rb'"(labels|frames|box2d)"\s*:', seen.head):
         return "it has labels or frames, as Scalabel has"
-    own = re.search(rb'"(image_id|bbox|segmentation)"\s*:', seen.head)
+    own = re.search(rb'"(image_id|bbox|segmentation|annotations)"\s*:', seen.head)
     if own or re.match(rb"\s*\[\s*\]", seen.head):
         return None
     return "its first objects have no image_id, bbox or segmentation"

@@ -134,7 +134,9 @@ def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
     said = spec.predictions
     if said.model_column is None or said.model_name is not None or said.file is None:
         return (spec,)
-    models = models_in(said.file, said.model_column, format=said.format)
+    models = models_in(
+        said.file, said.model_column, format=said.format, sheet=said.prediction_sheet
+    )
     folders = [re.sub(r"[^\w.-]+", "_", name).strip(".") or "model" for name in models]
     if len(models) == 1:
         return (spec.updated(model_name=models[0]),)

@@ -116,7 +116,8 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
     else:
         answers, notes = _joined(dataset, settings, read_labels(
             settings.file, id=settings.prediction_id, column=settings.prediction_column,
-            format=settings.format, model_column=settings.model_column, **common,
+            format=settings.format, model_column=settings.model_column,
+            sheet=settings.prediction_sheet, **common,
         ))  # fmt: skip
     if settings.scores is None:
         return answers, notes
@@ -146,7 +147,7 @@ def _read_detected(settings: Predictions, dataset: Dataset) -> Joined:
         return detected_from_attributes(dataset, column, model=settings.model_name), ()
     return _joined(dataset, settings, read_detected(
         settings.file, column, id=settings.prediction_id,
-        model_column=settings.model_column, format=settings.format,
+        model_column=settings.model_column, sheet=settings.prediction_sheet, format=settings.format,
     ))  # fmt: skip
 
 
@@ -172,7 +173,7 @@ def _read_scores(settings: Predictions, dataset: Dataset) -> Joined:
         return scores_from_attributes(dataset, column, scale=scale, model=model), ()
     return _joined(dataset, settings, read_scores(
         settings.file, column=column, id=settings.prediction_id, scale=scale,
-        model_column=settings.model_column, form=settings.format,
+        model_column=settings.model_column, sheet=settings.prediction_sheet, form=settings.format,
     ))  # fmt: skip
 
 

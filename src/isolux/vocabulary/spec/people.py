@@ -15,6 +15,12 @@ class People(Stage):
     data: str = setting(..., "what to audit, as NAME:PATH (table:people.csv)", often=True)
     id: str | None = setting(None, "the column that identifies a row")
     separator: str | None = setting(None, "what separates several values in one cell")
+    sheet: str | None = setting(
+        None, "of a workbook (xlsx, ods): the sheet with the people; default: the only one"
+    )
+    header_row: int | None = setting(
+        None, "of a workbook: the row with the columns' names, from 1; default: the first", ge=1
+    )
     cluster: str | None = setting(
         None,
         "what was sampled independently, such as subject or household; default: the dataset's "
@@ -30,6 +36,7 @@ class People(Stage):
     attributes_id: str | None = setting(
         None, "the column of --attributes that names people, images or subjects; default: found"
     )
+    attributes_sheet: str | None = setting(None, "of a workbook: the sheet of --attributes")
     attributes_id_from: Literal["column", "basename", "stem"] = setting(
         "column",
         "join --attributes on the whole id, its last path part, or that less its suffix",

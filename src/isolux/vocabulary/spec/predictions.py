@@ -20,6 +20,9 @@ class Predictions(Stage):
     format: str | None = setting(
         None, "format of --predictions, one of `isolux list formats`; default: recognised"
     )
+    prediction_sheet: str | None = setting(
+        None, "of a workbook: the sheet of --predictions; default: the only one"
+    )
     prediction_column: str | None = setting(None, "the column with the answer", often=True)
     score_column: str | None = setting(
         None,

@@ -1,0 +1,173 @@
+"""Tables in workbooks of a spreadsheet (xlsx, xlsm, xlsb, xls, ods), read by calamine.
+
+Cells become text as they would in CSV: whole numbers without a point, dates as ``2026-03-09``,
+``true`` and ``false``, nothing where a cell is empty. Formulas give the values that were saved.
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import zipfile
+from collections.abc import Sequence
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.io.panics import panics_unprinted
+from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, place
+
+__all__ = ["SHEETS", "read_sheet"]
+
+SHEETS = {"xlsx": (".xlsx", ".xlsm", ".xlsb", ".xls"), "ods": (".ods",)}
+"""Format to the suffixes that name it."""
+_LARGEST = 1 << 30  # bytes of a workbook's parts, unpacked: it is read whole
+_SHOWN = 12
+
+
+def read_sheet(
+    path: Path, *, sheet: str | None = None, header_row: int | None = None
+) -> pl.DataFrame:
+    """Read the table of one sheet: a row of names, then the rows below it.
+
+    Parameters
+    ----------
+    path : Path
+    sheet : str, optional
+        The sheet's name. Default: the only one that holds anything.
+    header_row : int, optional
+        The row with the columns' names, counted from 1 as the spreadsheet does. Default: the first
+        that holds anything.
+
+    Returns
+    -------
+    polars.DataFrame
+        Every column is text. Rows and columns without a single cell are left out.
+
+    Raises
+    ------
+    FileError
+        No workbook, or a damaged or locked one; several sheets and none named; a row of names
+        with gaps or repeats, which most likely is a title.
+    UnknownNameError
+        No sheet of that name.
+    SpecError
+        A row of names that is none.
+    """
+    where = str(path)
+    if header_row is not None and header_row < 1:
+        raise SpecError(
+            "header_row counts rows as a spreadsheet does", expected="1 or more",
+            found=str(header_row), where="--header-row",
+        )  # fmt: skip
+    cells = _cells(path, sheet, where)
+    filled = [k for k, row in enumerate(cells) if any(_text(cell) is not None for cell in row)]
+    at = filled[0] if header_row is None and filled else (header_row or 1) - 1
+    if at not in filled:
+        raise FileError(
+            "the row of names is empty" if filled else "the sheet is empty",
+            expected="names of columns",
+            found=f"rows with cells: {filled[0] + 1} to {filled[-1] + 1}" if filled else "no cell",
+            where=place(where, at + 1),
+            hint="name it with --header-row" if filled else None,
+        )
+    body = [row for k, row in enumerate(cells) if k > at and k in set(filled)]
+    return _table(cells[at], body, f"{where}, row {at + 1}")
+
+
+def _cells(path: Path, sheet: str | None, where: str) -> list[list[Any]]:
+    """Give all rows of the sheet, from its first."""
+    data = path.read_bytes()
+    if not data:
+        raise FileError("the file is empty", expected="a workbook", where=where)
+    _refuse_bomb(data, where)
+    calamine = importlib.import_module("python_calamine")
+    try:
+        with panics_unprinted():
+            book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
+            name = _sheet(book, sheet, where)
+            rows: list[list[Any]] = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
+            return rows
+    except (FileError, UnknownNameError):
+        raise
+    except BaseException as error:  # a panic of calamine is no Exception
+        if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
+            raise
+        raise FileError(
+            "this is no workbook, or it is damaged or locked by a password",
+            expected="xlsx, xlsm, xlsb, xls or ods",
+            found=(str(error).splitlines() or [type(error).__name__])[0][:200],
+            where=where,
+        ) from error
+
+
+def _refuse_bomb(data: bytes, where: str) -> None:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as parts:
+            size = sum(part.file_size for part in parts.infolist())
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError):
+        return  # xls is no archive; what is damaged is told by its reader
+    if size > _LARGEST:
+        raise FileError(
+            "this workbook is too large to be read whole",
+            expected=f"at most {_LARGEST >> 20:,} MiB",
+            found=f"{size >> 20:,} MiB unpacked",
+            where=where,
+            hint="save the sheet as CSV or Parquet",
+        )
+
+
+def _sheet(book: Any, named: str | None, where: str) -> str:
+    names: list[str] = list(book.sheet_names)
+    if named is not None:
+        if named not in names:
+            raise UnknownNameError("sheet", named, names, where=where)
+        return named
+    held = [name for name in names if book.get_sheet_by_name(name).height]
+    if len(held) > 1:
+        shown = ", ".join(map(repr, held[:_SHOWN]))
+        raise FileError(
+            "several sheets of this workbook hold something",
+            expected="the name of one, with --sheet",
+            found=shown + (", …" if len(held) > _SHOWN else ""),
+            where=where,
+        )
+    return held[0] if held else names[0]
+
+
+def _table(header: Sequence[Any], body: list[list[Any]], where: str) -> pl.DataFrame:
+    width = max([len(header), *map(len, body)])
+    names = [_text(cell) for cell in header] + [None] * (width - len(header))
+    columns: dict[str, list[str | None]] = {}
+    for k, name in enumerate(names):
+        cells = [_text(row[k]) if k < len(row) else None for row in body]
+        if name is None and all(cell is None for cell in cells):
+            continue
+        if name is None or name in columns:
+            raise FileError(
+                "this row does not name the columns",
+                expected="a name of its own over each column",
+                found=f"no name over column {k + 1}" if name is None else f"{name!r} twice",
+                where=where,
+                hint="if there is a title above the names, say --header-row NUMBER",
+            )
+        columns[name] = cells
+    return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
+
+
+def _text(cell: Any) -> str | None:
+    """Write a cell as CSV would."""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    if isinstance(cell, float):
+        whole = cell.is_integer() and abs(cell) < 2**53
+        return str(int(cell)) if whole else repr(cell)
+    if isinstance(cell, datetime):
+        day = cell.time() == time()
+        return cell.date().isoformat() if day else cell.isoformat(sep=" ")
+    if isinstance(cell, date):
+        return cell.isoformat()
+    text = str(cell).strip()
+    return text or None

@@ -1,0 +1,36 @@
+"""Labels in an OpenDocument spreadsheet (.ods): a row a judgement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Unpack
+
+import polars as pl
+
+from isolux.io.frames import FORMATS
+from isolux.predictions._labels.reading import LabelOptions, read_labels
+from isolux.vocabulary.info import FormatInfo, Reference
+
+INFO = FormatInfo(
+    title="OpenDocument spreadsheet",
+    summary="A sheet with a row of names, then a row a judgement.",
+    references=(
+        Reference(
+            key="opendocument",
+            citation="OASIS. (2021). Open Document Format for Office Applications (OpenDocument)"
+            " version 1.3.",
+            place="part 3, spreadsheets",
+            url="https://docs.oasis-open.org/office/OpenDocument/v1.3/",
+        ),
+    ),
+    assumptions=("formulas give the values that were saved",),
+    suffixes=FORMATS["ods"],
+)
+
+
+def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
+    """Read a model's answers; options and result as in ``isolux.predictions.read_predictions``.
+
+    ``sheet`` names the sheet, where several hold something.
+    """
+    return read_labels(path, "ods", options)

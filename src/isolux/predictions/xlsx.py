@@ -1,0 +1,36 @@
+"""Labels in an Excel workbook (.xlsx, .xlsm, .xlsb, .xls): a row a judgement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Unpack
+
+import polars as pl
+
+from isolux.io.frames import FORMATS
+from isolux.predictions._labels.reading import LabelOptions, read_labels
+from isolux.vocabulary.info import FormatInfo, Reference
+
+INFO = FormatInfo(
+    title="Excel workbook",
+    summary="A sheet with a row of names, then a row a judgement.",
+    references=(
+        Reference(
+            key="ecma376",
+            citation="ECMA International. (2021). Office Open XML file formats. ECMA-376, 5th"
+            " edition.",
+            place="part 1, SpreadsheetML",
+            url="https://ecma-international.org/publications-and-standards/standards/ecma-376/",
+        ),
+    ),
+    assumptions=("formulas give the values that were saved",),
+    suffixes=FORMATS["xlsx"],
+)
+
+
+def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
+    """Read a model's answers; options and result as in ``isolux.predictions.read_predictions``.
+
+    ``sheet`` names the sheet, where several hold something.
+    """
+    return read_labels(path, "xlsx", options)

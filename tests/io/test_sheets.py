@@ -1,0 +1,115 @@
+"""Workbooks: the same table as CSV, which sheet, which row of names, and what is refused."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from isolux import load
+from isolux.io.frames import read_table
+from isolux.predictions import read_predictions
+from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
+from tests._sheets import write_ods, write_xlsx
+from tests.cli._run import isolux
+
+pytest.importorskip("python_calamine")
+
+ROWS = [
+    ["id", "age", "group", "share"],
+    [7, 31, "Ärzte & Co", 0.25],
+    ["007", None, "b", 1.0],
+]
+WRITERS = {".xlsx": write_xlsx, ".ods": write_ods}
+every_kind = pytest.mark.parametrize("suffix", WRITERS)
+
+
+def written(tmp_path, suffix, sheets):
+    return WRITERS[suffix](tmp_path / f"people{suffix}", sheets)
+
+
+@every_kind
+def test_cells_are_text_as_in_csv(tmp_path, suffix):
+    found = read_table(written(tmp_path, suffix, {"People": ROWS}))
+    assert found.columns == ["id", "age", "group", "share"]
+    assert found.rows() == [("7", "31", "Ärzte & Co", "0.25"), ("007", None, "b", "1")]
+
+
+@every_kind
+def test_one_of_several_sheets_is_named(tmp_path, suffix):
+    path = written(tmp_path, suffix, {"Notes": [["read me"]], "People": ROWS, "Empty": []})
+    with pytest.raises(FileError, match=r"(?s)several sheets.*--sheet.*'Notes', 'People'"):
+        read_table(path)
+    assert read_table(path, sheet="People").height == 2
+    with pytest.raises(UnknownNameError, match="'Peple'"):
+        read_table(path, sheet="Peple")
+    alone = written(tmp_path, suffix, {"Empty": [], "People": ROWS})
+    assert read_table(alone).height == 2
+
+
+@every_kind
+def test_a_title_above_the_names_is_told(tmp_path, suffix):
+    path = written(tmp_path, suffix, {"S": [["Table 1: people"], [None], *ROWS]})
+    with pytest.raises(FileError, match=r"(?s)does not name the columns.*column 2.*row 1.*header"):
+        read_table(path)
+    assert read_table(path, header_row=3).rows()[0][0] == "7"
+    with pytest.raises(FileError, match=r"(?s)row of names is empty.*rows with cells: 1 to 5"):
+        read_table(path, header_row=2)
+    with pytest.raises(SpecError, match="1 or more"):
+        read_table(path, header_row=0)
+
+
+@every_kind
+def test_the_first_filled_row_names_the_columns(tmp_path, suffix):
+    path = written(tmp_path, suffix, {"S": [[None], [None], *ROWS]})
+    assert read_table(path).columns == ROWS[0]
+
+
+def test_names_that_repeat_are_refused(tmp_path):
+    path = write_xlsx(tmp_path / "x.xlsx", {"S": [["id", "id"], [1, 2]]})
+    with pytest.raises(FileError, match=r"(?s)'id' twice"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 cut off", b"id,age\n1,2\n"])
+def test_what_is_no_workbook_is_refused(tmp_path, content):
+    path = tmp_path / "people.xlsx"
+    path.write_bytes(content)
+    with pytest.raises(FileError, match=r"no workbook|empty"):
+        read_table(path)
+
+
+def test_only_workbooks_have_sheets(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text("id,age\n1,2\n")
+    with pytest.raises(SpecError, match="only a workbook has sheets"):
+        read_table(path, sheet="People")
+
+
+def test_ranges_that_the_spreadsheet_took_for_dates_are_refused(tmp_path):
+    cells = [["id", "age"], ["a", "0-2"], ["b", "2026-03-09"], ["c", "10-19"]]
+    path = write_xlsx(tmp_path / "x.xlsx", {"S": cells})
+    with pytest.raises(Exception, match="repair"):
+        load("table", path)
+    mended = load("table", path, repair_ages=True)
+    assert mended.values_of("age")["value"].to_list() == ["0-2", "3-9", "10-19"]
+
+
+def test_an_audit_of_workbooks_from_end_to_end(tmp_path, monkeypatch, capsys):
+    people = [["id", "race", "truth"]]
+    people += [[f"p{i}", "AB"[i % 2], "xy"[i % 3 == 0]] for i in range(200)]
+    answers = [["id", "label"], *([f"p{i}", "xy"[i % 5 == 0]] for i in range(200))]
+    book = write_xlsx(tmp_path / "people.xlsx", {"About": [["made for a test"]],
+                                                 "People": [["Our people"], *people]})  # fmt: skip
+    write_ods(tmp_path / "net.ods", {"Log": [["made"]], "Answers": answers})
+    done = isolux(
+        monkeypatch, capsys, "audit", f"table:{book}", "--sheet", "People", "--header-row", 2,
+        "--target", "truth", "--predictions", tmp_path / "net.ods", "--prediction-sheet", "Answers",
+        "--by", "race", "--replicates", 100, "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    rows = pl.read_parquet(tmp_path / "run" / "group_metrics.parquet")
+    right = sum((i % 3 == 0) == (i % 5 == 0) for i in range(200)) / 200
+    mine = rows.filter(pl.col("metric") == "accuracy", pl.col("group") == "everyone")
+    assert mine["value"].item() == pytest.approx(right)
+    found = read_predictions(tmp_path / "net.ods", sheet="Answers")
+    assert found["instance_id"][:2].to_list() == ["p0", "p1"]
