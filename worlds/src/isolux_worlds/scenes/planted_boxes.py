@@ -18,6 +18,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray, IntArray
 from isolux_worlds.populations.population import Effect
 from isolux_worlds.scenes.detector import Detector, check_detector, found_rate, overlap_shapes
@@ -179,7 +180,7 @@ def _cells(scene: Scene, detector: Detector, entry: str | None) -> _Cells:
 
     Attributes are independent, so that the others can be left out.
     """
-    named = set(entry.split("*") if entry else ())
+    named = set(crossed(entry) if entry else ())
     effects: tuple[Effect, ...] = (
         *scene.size_effects,
         *scene.occlusion_effects,
@@ -268,7 +269,7 @@ def _rows(
     everyone = float((cells.share * _recall(scene, detector, cells, overlaps)).sum())
     rows: list[tuple[object, ...]] = [(None, "everyone", [], 1.0, everyone, 0.0)]
     for entry in scene.groupings:
-        names = entry.split("*")
+        names = crossed(entry)
         cells = _cells(scene, detector, entry)
         value = _recall(scene, detector, cells, overlaps)
         share, mean = _collapsed(cells, value, names, [len(scene.values[n]) for n in names])
