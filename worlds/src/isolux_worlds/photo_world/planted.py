@@ -251,7 +251,7 @@ def _conditional(
     return np.asarray(rows[which, own])
 
 
-def _by(cells: _Cells, names: list[str]) -> tuple[FloatArray, FloatArray]:
+def _by(cells: _Cells, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
     """Share and rate of each combination of these attributes' values: one axis for each.
 
     NaN: no one.

@@ -284,7 +284,7 @@ def _rows(
 
 
 def _collapsed(
-    cells: _Cells, value: FloatArray, names: list[str], lengths: list[int]
+    cells: _Cells, value: FloatArray, names: Sequence[str], lengths: list[int]
 ) -> tuple[FloatArray, FloatArray]:
     """Share and mean value of each combination of these attributes' values."""
     key = np.zeros([1] * len(cells.names), dtype=np.int64)
