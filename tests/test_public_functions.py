@@ -41,6 +41,31 @@ def test_a_dataset_and_its_file_are_the_same(people):
     assert isolux.check(loaded).problems.equals(isolux.check(f"table:{people}").problems)
 
 
+def test_an_audit_of_files_is_the_commands(people, tmp_path):
+    settings = {"target": "truth", "prediction_column": "said", "replicates": 200}
+    found = isolux.audit(f"table:{people}", by="light", id="id", **settings)
+    loaded = isolux.load("table", people, id="id")
+    answers = isolux.read_predictions(people, id="id", column="said")
+    scores = isolux.score("classification", loaded, answers, target="truth")
+    same = isolux.audit(scores, loaded, by="light", replicates=200)
+    assert found.group_metrics["value"].to_list() == same.group_metrics["value"].to_list()
+    assert found.spec.people.data == f"table:{people}"
+    (tmp_path / "audit.yaml").write_text(
+        f"data: table:{people}\nid: id\ntarget: truth\nprediction-column: said\nby: [light]\n"
+    )
+    by_file = isolux.audit(tmp_path / "audit.yaml", replicates=200)
+    assert by_file.group_metrics.equals(found.group_metrics)
+
+
+def test_an_audit_of_files_takes_settings_by_name_alone(people):
+    with pytest.raises(SpecError, match="files say themselves who is who"):
+        isolux.audit(f"table:{people}", pl.DataFrame(), by="light")
+    with pytest.raises(SpecError, match=r"data are not named(.|\n)*table:people.csv reads"):
+        isolux.audit("people.csv", by="light")
+    with pytest.raises(SpecError, match=r"planted\.json is read beside files"):
+        isolux.audit(pl.DataFrame({"unit_id": [], "value": []}), by="light", planted="a.json")
+
+
 def test_settings_of_files_are_refused_for_a_dataset_in_memory(people):
     with pytest.raises(SpecError, match="this dataset is in memory"):
         isolux.describe(isolux.load("table", people), id="id")

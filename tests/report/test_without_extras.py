@@ -2,25 +2,59 @@
 
 from __future__ import annotations
 
+import html
 import importlib
-import re
 import sys
 
 import numpy as np
+import polars as pl
 import pytest
 
+import isolux
+from isolux.cli.screen import show_audit
 from isolux.report.figures import svg
 from isolux.stats.pairwise import map_vectors
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.extras import needed
 
 
-def test_a_figure_that_cannot_be_drawn_says_what_to_install(monkeypatch):
+@pytest.fixture
+def without_figures(monkeypatch):
     monkeypatch.setattr(svg, "find_spec", lambda name: None)
-    drawn = svg.to_svg({"mark": "point"})
-    assert re.match(r"<svg [^>]*width=", drawn)
-    assert "This figure is not drawn" in drawn
-    assert "pip install 'isolux[figures]'" in drawn
+
+
+@pytest.fixture
+def run(tmp_path):
+    lines = [f"{i},{'day' if i % 2 else 'night'},{i % 3 == 0:d}" for i in range(200)]
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["id,light,said", *lines]) + "\n")
+    people = pl.read_csv(path)
+    scores = people.select(unit_id="id", value=pl.col("said").cast(pl.Float64))
+    return isolux.audit(scores, people.rename({"id": "unit_id"}), by="light", replicates=200)
+
+
+def test_a_report_without_figures_says_so_once_and_what_adds_them(
+    without_figures, run, tmp_path, capsys
+):
+    page = run.report(tmp_path / "run")
+    text = page.read_text()
+    assert text.count("This page has no figures") == 1
+    assert "pip install 'isolux[figures]'" in html.unescape(text)
+    assert "<figure" not in text
+    assert 0 < text.index("This page has no figures") < text.index("<main")
+    show_audit(run.run, page)
+    shown = capsys.readouterr().out
+    assert "It has no figures, only tables" in shown
+    assert f"then: isolux report {tmp_path / 'run'}" in shown
+
+
+def test_a_report_with_figures_says_nothing_of_them(run, tmp_path, capsys):
+    pytest.importorskip("vl_convert")
+    page = run.report(tmp_path / "run")
+    assert "no figures" not in page.read_text()
+    assert "<figure" in page.read_text()
+    show_audit(run.run, page)
+    assert "no figures" not in capsys.readouterr().out
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import polars as pl
 from isolux.groups.large import size_rank
 from isolux.groups.unknown import UNKNOWN
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.spec import crossed
 
 __all__ = ["KEY", "blocks_of", "unjudged_of"]
 
@@ -216,7 +217,7 @@ def _with_covered(blocks: pl.DataFrame) -> pl.DataFrame:
         {"attribute": whole, "part": part}
         for whole in names
         for part in names
-        if set(part.split("*")) < set(whole.split("*"))
+        if set(crossed(part)) < set(crossed(whole))
     ]
     schema = {"attribute": pl.String, "part": pl.String}
     gaps = blocks.filter("found").select(*MEASURE, part="attribute", part_gap=pl.col("value").abs())

@@ -15,6 +15,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import Metric
+from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.words import class_name, target_of
 
 __all__ = ["Words", "declared_metrics", "level_of", "lowered", "number", "size", "words_of"]
@@ -77,7 +78,7 @@ class Words:
         'race × perceived gender presentation (known)'
         """
         said = []
-        for part in attribute.split("*"):
+        for part in crossed(attribute):
             plain = part.removesuffix(KNOWN_SUFFIX)
             rest = part[len(plain) :]
             said.append(self.terms.get(plain, plain.replace("_", " ")) + rest)

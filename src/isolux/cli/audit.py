@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 __all__ = ["audit", "audit_command", "named_task", "unknown_flag"]
 
-_FILES = (".yaml", ".yml", ".json")
 _DATA = inspect.Parameter(
     "data",
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -35,15 +34,9 @@ def audit(data: str, **settings: Any) -> None:
     from isolux.cli.running import watching
     from isolux.cli.screen import show_audit
     from isolux.io.atomic import refuse_existing
-    from isolux.verbs.audit import one_per_model, read_settings, run_audit
-    from isolux.vocabulary.spec import AuditSpec, parse_spec
+    from isolux.verbs.audit import asked_for, one_per_model, run_audit
 
-    said = given(settings)
-    if _is_file(data):
-        written = AuditSpec.model_validate(read_settings(data)).said()
-        spec = parse_spec({**written, **said}, where=data)
-    else:
-        spec = parse_spec({"data": data, **said})
+    spec = asked_for(data, given(settings))
     out = spec.report.out or _default_out(spec)
     spec = spec.updated(out=out)
     if spec.model.spec is not None and spec.model.answers is None:
@@ -108,11 +101,11 @@ def _value(args: Sequence[str], flag: str) -> str | None:
 
 def _written(args: Sequence[str]) -> dict[str, Any]:
     """Read the file of settings, if one is named; what is wrong with it is said when it is run."""
-    from isolux.verbs.audit import read_settings
+    from isolux.verbs.audit import names_file, read_settings
     from isolux.vocabulary.errors import IsoluxError
 
     for text in args:
-        if _is_file(text):
+        if names_file(text):
             try:
                 return read_settings(text)
             except IsoluxError:
@@ -129,10 +122,6 @@ def _task_of(protocol: object) -> str | None:
     found = getattr(registry.load("papers", paper), "PROTOCOLS", {}).get(name, {})
     task = found.get("task")
     return None if task is None else str(task)
-
-
-def _is_file(data: str) -> bool:
-    return Path(data).suffix.lower() in _FILES and ":" not in data and not data.startswith("-")
 
 
 def _out(spec: Any) -> str:

@@ -24,7 +24,7 @@ def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> No
     out : Path, optional
         An HTML page to write, with figures.
     """
-    from isolux.cli.screen import show_wide
+    from isolux.cli.screen import say_figures, show_wide
     from isolux.verbs.describe import describe as described
 
     found = described(data, **settings)
@@ -35,6 +35,7 @@ def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> No
         typer.echo(f"note: {note}")
     if out is not None:
         typer.echo(f"page: {found.report(out)}")
+        say_figures()
 
 
 def made() -> Callable[..., None]:

@@ -26,7 +26,7 @@ def monitor(
     overwrite : bool
         Replace that directory.
     """
-    from isolux.cli.screen import show_table
+    from isolux.cli.screen import say_figures, show_table
     from isolux.io.atomic import refuse_existing
     from isolux.verbs.monitor import MARK
     from isolux.verbs.monitor import monitor as watch
@@ -44,6 +44,7 @@ def monitor(
     show_table("", shown.columns, rows)
     if out is not None:
         typer.echo(f"\npage: {found.report(out, overwrite=overwrite)}")
+        say_figures()
 
 
 def made() -> Callable[..., None]:

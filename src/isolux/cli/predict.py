@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["made", "predict"]
 
-_FILES = (".yaml", ".yml", ".json")
 _STAGES = ("people", "model")
 _OTHERS = ("model_name", "overwrite")
 
@@ -59,9 +58,8 @@ def predict(
 
 def _asked(data: str | None, out: str | None, said: dict[str, Any]) -> Any:
     """Read the settings of the line, and of a file where one is named."""
-    from isolux.verbs.audit import read_settings
+    from isolux.verbs.audit import asked_for
     from isolux.vocabulary.errors import SpecError
-    from isolux.vocabulary.spec import AuditSpec, parse_spec
 
     if data is None:
         raise SpecError(
@@ -71,11 +69,7 @@ def _asked(data: str | None, out: str | None, said: dict[str, Any]) -> Any:
         )
     if out is not None:
         said = said | {"answers": out}
-    if Path(data).suffix.lower() in _FILES and ":" not in data:
-        written = AuditSpec.model_validate(read_settings(data)).said()
-        spec = parse_spec({**written, **said}, where=data)
-    else:
-        spec = parse_spec({"data": data, **said})
+    spec = asked_for(data, said)
     if spec.model.answers is None:
         raise SpecError(
             "it is not said where to write", expected="--out DIR", found="none",

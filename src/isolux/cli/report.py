@@ -44,6 +44,7 @@ def report(
     i_may_show_these_images : bool
         You state that these pictures may be shown, where the licence does not say so.
     """
+    from isolux.cli.screen import say_figures
     from isolux.io import run_directory
     from isolux.report.html import write_report
     from isolux.verbs.publish import publish
@@ -65,6 +66,7 @@ def report(
     path = Path(out) if out is not None else Path(run) / "report.html"
     write_report(publish(loaded, publish_min) if publish_min else loaded, path)
     typer.echo(f"report: {path}")
+    say_figures(f"isolux report {run}" + (f" --out {out}" if out is not None else ""))
     if gallery is not None and images is not None:
         _write_gallery(loaded, path, images, gallery, may_show=i_may_show_these_images)
 

@@ -10,7 +10,7 @@ from isolux.vocabulary.containers import Run
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["show_audit", "show_table", "show_wide"]
+__all__ = ["say_figures", "show_audit", "show_table", "show_wide"]
 
 _FIRST = 6
 _ROWS = 20
@@ -40,6 +40,24 @@ def show_audit(run: Run, report: Path | None) -> None:
     if report is not None:
         screen.print()
         screen.print(f"report: {escape(str(report))}", soft_wrap=True)
+        say_figures(f"isolux report {report.parent}")
+
+
+def say_figures(again: str | None = None) -> None:
+    """Say that a page has no figures, and what adds them, where the extra is not installed.
+
+    Parameters
+    ----------
+    again : str, optional
+        The command that makes the page again; default: the one that was given.
+    """
+    from isolux.report.figures.svg import drawable
+
+    if drawable():
+        return
+    print("It has no figures, only tables: the package that draws them is not installed.")  # noqa: T201
+    print("  to add them: pip install 'isolux[figures]'")  # noqa: T201
+    print(f"  then: {again or 'the same command again'}")  # noqa: T201
 
 
 def _show_paper(run: Run) -> None:

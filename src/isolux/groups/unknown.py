@@ -9,6 +9,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from isolux.vocabulary.spec import crossed
+
 __all__ = ["KNOWN_SUFFIX", "UNKNOWN", "is_unknown_word", "known_handle", "mark_unknown"]
 
 UNKNOWN = "unknown"
@@ -37,7 +39,7 @@ def known_handle(handle: str) -> str:
     >>> known_handle("race*gender")
     'race (known)*gender (known)'
     """
-    return "*".join(f"{part}{KNOWN_SUFFIX}" for part in handle.split("*"))
+    return "*".join(f"{part}{KNOWN_SUFFIX}" for part in crossed(handle))
 
 
 def mark_unknown(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:

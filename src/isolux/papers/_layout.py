@@ -12,6 +12,7 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.spec import crossed
 
 __all__ = ["as_settings", "cells", "groups_of", "metrics_in", "spread_over", "wide"]
 
@@ -65,7 +66,7 @@ def wide(
     table = _rows(source, metric)
     names = list(next(iter(columns.values())))
     entry = _entry(table, names)
-    order = entry.split("*")
+    order = crossed(entry)
     headings = pl.DataFrame(
         [
             {"_heading": heading, "values": [group[name] for name in order]}
@@ -119,7 +120,7 @@ def cells(
     table = _table(source)
     entry = _known_entry(table, attributes)
     index = ["model", "label", *attributes]
-    names = entry.split("*") if entry else list(attributes)
+    names = crossed(entry) if entry else list(attributes)
     asked = pl.DataFrame(
         [(heading, *measure) for heading, measure in measures.items()],
         schema={"_heading": pl.String, "metric": pl.String, "threshold": pl.Float64},
@@ -199,6 +200,6 @@ def _entry(table: pl.DataFrame, names: Sequence[str]) -> str:
 
 def _known_entry(table: pl.DataFrame, names: Sequence[str]) -> str | None:
     for entry in table["attribute"].drop_nulls().unique().sort():
-        if sorted(entry.split("*")) == sorted(names):
+        if sorted(crossed(entry)) == sorted(names):
             return str(entry)
     return None

@@ -25,6 +25,7 @@ from isolux.report.document import (
     Spread,
     Verdict,
 )
+from isolux.vocabulary.spec import crossed
 
 __all__ = ["Context", "arranged_names", "estimate_of", "sections_of"]
 
@@ -53,7 +54,7 @@ class Context:
 
     def title(self, attribute: str) -> str:
         """Say an attribute or intersection in the dataset's own terms."""
-        return " × ".join(self._part(part) for part in attribute.split("*"))
+        return " × ".join(self._part(part) for part in crossed(attribute))
 
     def _part(self, part: str) -> str:
         plain = part.removesuffix(KNOWN_SUFFIX)
@@ -128,7 +129,7 @@ def _section(
 ) -> AttributeSection:
     keys = [key for key in context.lines if (*key, attribute) in everything.groups]
     values = [row["group"] for row in everything.groups[(*keys[0], attribute)]]
-    parts = tuple(attribute.split("*"))
+    parts = tuple(crossed(attribute))
     ordered = len(parts) == 1 and arranged_names(values) is not None
     tables = {
         key: _line_table(key, attribute, everything, context, ordered=ordered) for key in keys

@@ -19,6 +19,7 @@ from isolux.report import figures, wording
 from isolux.report._lines import lowered
 from isolux.report.comparison import is_comparison, summarise_comparison
 from isolux.report.document import AttributeSection, Block, GroupRow, LineTable, Summary
+from isolux.report.figures.svg import drawable
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
 from isolux.report.summary import answer as _answer
 from isolux.vocabulary.containers import Run
@@ -188,6 +189,7 @@ def _environment() -> Environment:
         "PLANTED_LEAD": PLANTED_LEAD,
         "SHAPE": wording.SHAPE,
         "STATUS_WORDS": wording.STATUS_WORDS,
+        "drawable": drawable,
         "interval": wording.interval,
         "reach": wording.reach,
         "spread_interval": wording.spread_interval,

@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import polars as pl
 
+from isolux.vocabulary.spec import crossed
+
 __all__ = ["Cell", "hidden_cells"]
 
 Cell = tuple[tuple[str, ...], tuple[str, ...], str | None]
@@ -215,7 +217,7 @@ def _counts(rows: pl.DataFrame) -> dict[Cell, int]:
 def _cell(attribute: str | None, values: Iterable[str | None], label: str | None) -> Cell:
     if attribute is None:
         return (), (), label
-    names = attribute.split("*")
+    names = crossed(attribute)
     held = [str(value) for value in values]
     if len(names) != len(held):  # an attribute with a star in its own name
         return (attribute,), (" × ".join(held),), label

@@ -11,6 +11,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, Metric, Reference, TaskInfo
+from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check, to_polars
 
 __all__ = ["FROM_MEMORY", "as_dataset", "as_scores", "columns_of"]
@@ -66,7 +67,7 @@ def columns_of(scores: object, by: str | Sequence[str]) -> pl.DataFrame:
         )
     frame = to_polars(scores)
     entries = (by,) if isinstance(by, str) else by
-    names = list(dict.fromkeys(part.strip() for entry in entries for part in entry.split("*")))
+    names = list(dict.fromkeys(name for entry in entries for name in crossed(entry)))
     for name in ("unit_id", *names):
         if name not in frame.columns:
             raise UnknownNameError("column", name, frame.columns, where="scores")

@@ -28,6 +28,7 @@ from isolux.papers.fhibe.groups import ATTRIBUTES, DEMOGRAPHIC, FACE_ATTRIBUTES,
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import Info
+from isolux.vocabulary.spec import crossed
 
 __all__ = [
     "DISAGREEMENTS",
@@ -230,7 +231,7 @@ def _words(entries: Sequence[str], terms: Mapping[str, str]) -> dict[str, str]:
 
     By its name where another has the same term, as ages in years and in groups do.
     """
-    called = {e: " and ".join(terms.get(part, part) for part in e.split("*")) for e in entries}
+    called = {e: " and ".join(terms.get(part, part) for part in crossed(e)) for e in entries}
     times = Counter(called.values())
     plain = {
         e: (words if times[words] == 1 else e).replace("_", " ") for e, words in called.items()

@@ -9,7 +9,19 @@ from typing import Any
 
 from isolux.report.figures.apart import addresses_are_limited, draw_apart
 
-__all__ = ["ACCENT", "FAINT", "FONT", "GREY", "HATCH", "INK", "WHITE", "Spec", "field", "to_svg"]
+__all__ = [
+    "ACCENT",
+    "FAINT",
+    "FONT",
+    "GREY",
+    "HATCH",
+    "INK",
+    "WHITE",
+    "Spec",
+    "drawable",
+    "field",
+    "to_svg",
+]
 
 Spec = dict[str, Any]
 """A chart or a part of one, in Vega-Lite's own words: altair's objects cost as much again as
@@ -63,12 +75,9 @@ def field(name: str, kind: str = "quantitative", **more: object) -> Spec:
     return {"field": name, "type": kind, **more}
 
 
-_WITHOUT = (
-    f'<svg font-family="{FONT}" width="560" height="60" viewBox="0 0 560 60">'
-    '<text x="10" y="26" font-size="14">This figure is not drawn: the package vl-convert-python'
-    '</text><text x="10" y="46" font-size="14">is not installed here. Its numbers stand in the'
-    " tables; pip install 'isolux[figures]' draws it.</text></svg>"
-)
+def drawable() -> bool:
+    """Tell whether figures can be drawn: whether the extra ``figures`` is installed."""
+    return find_spec("vl_convert") is not None
 
 
 def to_svg(spec: Mapping[str, Any], *, enlarged: float = 1.0) -> str:
@@ -76,12 +85,12 @@ def to_svg(spec: Mapping[str, Any], *, enlarged: float = 1.0) -> str:
 
     ``enlarged`` sets the size at which a wide screen shows it; a narrow one scales it down.
 
-    Without vl-convert (the extra ``figures``) it says so in the figure's place.
+    Without vl-convert (the extra ``figures``) it is empty: the head of the page says what to do.
 
     The page names the figure (``role="img"``), so vega's own roles would only be read twice.
     """
-    if find_spec("vl_convert") is None:
-        return _WITHOUT
+    if not drawable():
+        return ""
     svg = _slim(_drawn(spec))
     return _SIZE.sub(
         lambda size: (

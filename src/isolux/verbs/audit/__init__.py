@@ -2,8 +2,8 @@
 
     load → read predictions → score → put into groups → measure → compare groups → say it plainly
 
-``run_audit`` starts from files, as the command line does; ``audit`` starts from scores that are
-already at hand, made by ``isolux.score`` or by anyone.
+``run_audit`` starts from files, as the command line does; ``audit`` from files too, or from scores
+that are already at hand, made by ``isolux.score`` or by anyone.
 """
 
 from __future__ import annotations
@@ -39,10 +39,13 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import AuditSpec, parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
 
-__all__ = ["Audit", "audit", "one_per_model", "read_settings", "run_audit"]
+__all__ = [
+    "Audit", "asked_for", "audit", "names_file", "one_per_model", "read_settings", "run_audit",
+]  # fmt: skip
 
 PAIRS = "pairs"
 """Evidence that can hold millions of rows, and that no comparison of models reads."""
+_FILES = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +150,39 @@ def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
     return tuple(spec.updated(model_name=model, out=str(out / folder)) for model, folder in named)
 
 
+def asked_for(data: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
+    """Read what is to be audited, as the command line and Python name it.
+
+    Parameters
+    ----------
+    data : str or Path
+        NAME:PATH (``fairface:labels.csv``), or a YAML file of settings.
+    settings : mapping
+        Settings by their flat names; they win over a file's.
+
+    Raises
+    ------
+    FileError, SpecError
+        No such file, or it is no YAML; no such setting, or a value that it does not take.
+    """
+    text = str(data)
+    if not names_file(text):
+        return parse_spec({"data": text, **settings})
+    written = AuditSpec.model_validate(read_settings(text)).said()
+    return parse_spec({**written, **settings}, where=text)
+
+
+def names_file(data: str) -> bool:
+    """Tell a file of settings from NAME:PATH.
+
+    Examples
+    --------
+    >>> names_file("audit.yaml"), names_file("table:people.json")
+    (True, False)
+    """
+    return Path(data).suffix.lower() in _FILES and ":" not in data and not data.startswith("-")
+
+
 def _planted(spec: AuditSpec) -> list[dict[str, Any]] | None:
     if spec.report.planted is None:
         return None
@@ -157,30 +193,33 @@ def _planted(spec: AuditSpec) -> list[dict[str, Any]] | None:
 
 
 def audit(
-    scores: Scores | object,
+    scores: Scores | str | Path | object,
     attributes: Dataset | object = None,
     by: str | Sequence[str] = (),
     *,
-    planted: Sequence[Mapping[str, Any]] | None = None,
+    planted: Sequence[Mapping[str, Any]] | str | Path | None = None,
     **settings: Any,
 ) -> Audit:
-    """Audit scores that are at hand.
+    """Audit files, as ``isolux audit`` does, or scores that are at hand.
 
     Parameters
     ----------
-    scores : Scores or frame
-        From ``isolux.score``; or any frame with ``unit_id`` and ``value`` (0 to 1, higher is
-        better, null: not scored), and if wanted ``cluster_id``, ``metric``, ``label``, ``model``.
+    scores : str, Path, Scores or frame
+        NAME:PATH (``"fairface:labels.csv"``) or a YAML file of settings: everything else is then
+        named by the flags' names. Or scores: from ``isolux.score``; or any frame with ``unit_id``
+        and ``value`` (0 to 1, higher is better, null: not scored), and if wanted ``cluster_id``,
+        ``metric``, ``label``, ``model``.
     attributes : Dataset or frame
         Who is who: a dataset, the table ``attributes``, or a wide frame with ``unit_id`` and one
         column per attribute. Not given: the columns of ``scores`` that ``by`` names.
     by : str or sequence of str
         Attributes and intersections: ``"race"``, ``["race", "race*gender"]``.
-    planted : sequence of dict, optional
-        What a synthetic population holds in truth; the report shows it beside what was found.
+    planted : sequence of dict, or path, optional
+        What a synthetic population holds in truth, or its ``planted.json``; the report shows it
+        beside what was found.
     **settings
-        Settings of ``isolux.vocabulary.spec.AuditSpec`` by their flat names: ``min_units``,
-        ``interval``, ``seed``, ….
+        Settings by the flags' names: ``min_units``, ``interval``, ``seed``, …; of files also
+        ``target``, ``predictions``, ``cluster``, …, and the task's own.
 
     Returns
     -------
@@ -197,6 +236,12 @@ def audit(
     >>> found.group_metrics.select("group", "value").rows()
     [('everyone', 0.75), ('day', 1.0), ('night', 0.5)]
     """
+    if isinstance(scores, str | Path):
+        return _of_files(scores, attributes, {"by": by, "planted": planted, **settings})
+    if isinstance(planted, str | Path):
+        raise SpecError(
+            "a planted.json is read beside files", expected="a list of truths", found=repr(planted)
+        )
     values: dict[str, object] = {"data": FROM_MEMORY, "by": by, **settings}
     if attributes is None:
         attributes = columns_of(scores, by)
@@ -210,6 +255,18 @@ def audit(
     _refuse_nothing_to_compare(spec)
     _refuse_lost_clusters(spec, found)
     return _audited(spec, dataset, found, dict(dataset.inputs), planted)
+
+
+def _of_files(data: str | Path, attributes: object, settings: Mapping[str, Any]) -> Audit:
+    if attributes is not None:
+        raise SpecError(
+            "files say themselves who is who",
+            expected=f"isolux.audit({str(data)!r}, by=…, …), every setting by its name",
+            found=f"a second argument: {type(attributes).__name__}",
+        )
+    said = {key: value for key, value in settings.items() if value is not None and value != ()}
+    paths = {key: str(value) for key, value in said.items() if isinstance(value, Path)}
+    return run_audit(asked_for(data, said | paths))
 
 
 def _refuse_lost_clusters(spec: AuditSpec, scores: Scores) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from isolux.vocabulary.spec import crossed
+
 __all__ = ["AUDITS", "Audits", "Native", "Way"]
 
 
@@ -64,12 +66,12 @@ class Audits:
         """
         if self.every:
             return entry
-        parts = [self.names.get(name) for name in entry.split("*")]
+        parts = [self.names.get(name) for name in crossed(entry)]
         return "*".join(part.name for part in parts if part) if all(parts) else None
 
     def values(self, entry: str, values: Sequence[str]) -> list[str]:
         """Translate a group's values."""
-        names = entry.split("*")
+        names = crossed(entry)
         known = {name: self.names[name].values if name in self.names else {} for name in names}
         return [known[name].get(value, value) for name, value in zip(names, values, strict=True)]
 

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray, IntArray
 from isolux_worlds.photo_world.joint import Node, ancestors, network, rule_numbers
 from isolux_worlds.photo_world.response import chance
@@ -87,7 +88,7 @@ def planted(settings: WorldSettings, model: str | ModelSettings) -> pl.DataFrame
     everyone = float((cells.share * cells.rate).sum())
     rows: list[tuple[object, ...]] = [(own.name, None, "everyone", [], 1.0, everyone, 0.0)]
     for entry in settings.groupings:
-        names = entry.split("*")
+        names = crossed(entry)
         share, rate = _by(_cells(nodes, own, names), names)
         values = product(*(_named(nodes, name).values for name in names))
         for group, held, value in zip(values, share.ravel(), rate.ravel(), strict=True):
@@ -250,7 +251,7 @@ def _conditional(
     return np.asarray(rows[which, own])
 
 
-def _by(cells: _Cells, names: list[str]) -> tuple[FloatArray, FloatArray]:
+def _by(cells: _Cells, names: Sequence[str]) -> tuple[FloatArray, FloatArray]:
     """Share and rate of each combination of these attributes' values: one axis for each.
 
     NaN: no one.

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray
 from isolux_worlds.populations.population import Attribute, Effect, Model, Population
 
@@ -199,7 +200,7 @@ def _rows(
     everyone = _expected(population, table, of_class)
     rows: list[tuple[object, ...]] = [(*metric, None, "everyone", [], 1.0, everyone, 0.0)]
     for entry in population.groupings():
-        names = entry.split("*")
+        names = crossed(entry)
         for group in product(*(_groups(population, name) for name in names)):
             carried = {n: g.values for n, g in zip(names, group, strict=True) if g.values}
             planted = _expected(population, table, {**carried, **of_class})

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.spec import crossed
 
 __all__ = ["Attribute", "Effect", "Model", "Population"]
 
@@ -169,7 +170,7 @@ class Population:
             for values in unions.values():
                 _check_values(self.attribute(name), values)
         known = [a.name for a in self.attributes]
-        for name in (n for entry in self.by for n in entry.split("*")):
+        for name in (n for entry in self.by for n in crossed(entry)):
             if name not in known:
                 raise UnknownNameError("attribute", name, known)
 
@@ -193,7 +194,7 @@ class Population:
     def groupings(self) -> tuple[str, ...]:
         """Return ``by``, or what it stands for when it is empty."""
         if self.by:
-            return self.by
+            return tuple("*".join(crossed(entry)) for entry in self.by)
         singles = [a.name for a in self.attributes]
         named = [
             "*".join(n for n in singles if n in effect.where)

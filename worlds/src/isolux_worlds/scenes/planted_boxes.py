@@ -9,6 +9,7 @@ sample's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from typing import TypeVar
@@ -18,6 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray, IntArray
 from isolux_worlds.populations.population import Effect
 from isolux_worlds.scenes.detector import Detector, check_detector, found_rate, overlap_shapes
@@ -179,7 +181,7 @@ def _cells(scene: Scene, detector: Detector, entry: str | None) -> _Cells:
 
     Attributes are independent, so that the others can be left out.
     """
-    named = set(entry.split("*") if entry else ())
+    named = set(crossed(entry) if entry else ())
     effects: tuple[Effect, ...] = (
         *scene.size_effects,
         *scene.occlusion_effects,
@@ -268,7 +270,7 @@ def _rows(
     everyone = float((cells.share * _recall(scene, detector, cells, overlaps)).sum())
     rows: list[tuple[object, ...]] = [(None, "everyone", [], 1.0, everyone, 0.0)]
     for entry in scene.groupings:
-        names = entry.split("*")
+        names = crossed(entry)
         cells = _cells(scene, detector, entry)
         value = _recall(scene, detector, cells, overlaps)
         share, mean = _collapsed(cells, value, names, [len(scene.values[n]) for n in names])
@@ -283,7 +285,7 @@ def _rows(
 
 
 def _collapsed(
-    cells: _Cells, value: FloatArray, names: list[str], lengths: list[int]
+    cells: _Cells, value: FloatArray, names: Sequence[str], lengths: list[int]
 ) -> tuple[FloatArray, FloatArray]:
     """Share and mean value of each combination of these attributes' values."""
     key = np.zeros([1] * len(cells.names), dtype=np.int64)

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.spec import crossed
 from isolux_worlds._draw import FloatArray, IntArray
 from isolux_worlds.populations.population import Effect
 
@@ -146,7 +147,7 @@ class Scene:
         own = {a.name: tuple(a.shares) for a in self.attributes}
         for effect in (*self.size_effects, *self.occlusion_effects):
             check_effect(effect, own)
-        for name in (n for entry in self.by for n in entry.split("*")):
+        for name in (n for entry in self.by for n in crossed(entry)):
             if name not in self.values:
                 raise UnknownNameError("attribute", name, self.values)
 
@@ -158,7 +159,7 @@ class Scene:
     @property
     def groupings(self) -> tuple[str, ...]:
         """Return ``by``, or what it stands for when it is empty."""
-        return self.by or tuple(self.values)
+        return tuple("*".join(crossed(entry)) for entry in self.by) or tuple(self.values)
 
     def of_level(self, *levels: Level) -> dict[str, tuple[str, ...]]:
         """Attributes of those levels and their values."""

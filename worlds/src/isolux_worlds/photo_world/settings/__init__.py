@@ -16,6 +16,7 @@ from typing import Any, Self
 from pydantic import ValidationError, model_validator
 
 from isolux.vocabulary.errors import IsoluxError, SpecError, UnknownNameError
+from isolux.vocabulary.spec import crossed
 from isolux_worlds.photo_world.settings.checks import check_world
 from isolux_worlds.photo_world.settings.fields import (
     AnnotatorSettings,
@@ -63,7 +64,7 @@ class WorldSettings(WorldFields):
     @property
     def groupings(self) -> tuple[str, ...]:
         """Return ``by``, or what it stands for when it is empty."""
-        return self.by or tuple(self.attributes)
+        return tuple("*".join(crossed(entry)) for entry in self.by) or tuple(self.attributes)
 
     def model_named(self, name: str) -> ModelSettings:
         """Return the model of that name, or raise UnknownNameError."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.spec import crossed
 from isolux_worlds.photo_world.places import PLACE_VALUES
 from isolux_worlds.photo_world.settings.fields import AttributeSettings, WorldFields
 from isolux_worlds.photo_world.tables import HOUSEHOLDS, PEOPLE, PHOTOS, SUBJECTS
@@ -247,7 +248,7 @@ def _check_groupings(by: Sequence[str], known: Mapping[str, tuple[str, ...]]) ->
                 found=repr(entry[:80]),
                 where=f"key 'by[{i}]'",
             )
-        names = entry.split("*")
+        names = crossed(entry)
         for name in names:
             if name not in known:
                 raise UnknownNameError("attribute", name[:80], known, where=f"key 'by[{i}]'")
