@@ -168,6 +168,33 @@ def values(draw: np.random.Generator) -> Case:
     return Case(_dataset(people), given.with_columns(value=pl.Series(draw.normal(26, 3, N))))
 
 
+def any_number(draw: np.random.Generator) -> Case:
+    people = _people(draw)
+    given = people.select("instance_id", model=pl.lit("m"))
+    return Case(_dataset(people), given.with_columns(value=pl.Series(draw.normal(26, 3, N))))
+
+
+def regression(draw: np.random.Generator) -> Case:
+    people = _people(draw)
+    age = draw.integers(1, 90, N)
+    long = people.select(unit_kind=pl.lit("instance"), unit_id="instance_id",
+                         attribute=pl.lit("age"), value=pl.Series(age.astype(str)))  # fmt: skip
+    dataset = _dataset(people)
+    dataset = replace(dataset, attributes=pl.concat([dataset.attributes, ATTRIBUTES.conform(long)]))
+    given = people.select("instance_id", model=pl.lit("m"))
+    given = given.with_columns(value=pl.Series(age + draw.normal(0, 5, N)))
+    return Case(dataset, given, {"target": "age"})
+
+
+def scores_alone(draw: np.random.Generator) -> Case:
+    people = _people(draw)
+    apart = (people["truth"] == "nurse").to_numpy() * 2.0
+    given = people.select("instance_id", model=pl.lit("m"))
+    given = given.with_columns(score=pl.Series(draw.normal(apart, 1.0)))
+    options = {"target": "truth", "positive": "nurse", "threshold": 1.0}
+    return Case(_dataset(people), given, options)
+
+
 @cache
 def _folder() -> Path:
     """Make a folder that is there as long as the tests run: part masks are files."""
@@ -205,6 +232,9 @@ def _runs(mask: np.ndarray) -> dict[str, object]:
 
 CASES: dict[str, tuple[str, Callable[[np.random.Generator], Case]]] = {
     "classification": ("classification", classification),
+    "classification, scores alone": ("classification", scores_alone),
+    "number": ("number", any_number),
+    "regression": ("regression", regression),
     "detection": ("detection", boxes),
     "face_detection": ("face_detection", boxes),
     "segmentation": ("segmentation", segmentation),
@@ -346,8 +376,10 @@ _VALUES = {"reconstruction", "super_resolution"}
 
 def fits(name: str, way: str) -> bool:
     """Tell whether a way can be told from a sound file at all, and makes sense of a task."""
-    if name in _VALUES and way in ("others", "off_by_one"):
-        return False  # a number measured elsewhere says nothing of whose picture it is
+    # A number measured elsewhere says nothing of whose it is, and any number nothing of its scale.
+    untold = ("others", "off_by_one") if name in _VALUES else ()
+    if way in (("others", "off_by_one", "other_scale") if name == "number" else untold):
+        return False
     if way == "other_words":
         return name in _CLASSED | _VALUES | {
             "face_parsing",

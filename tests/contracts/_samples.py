@@ -14,7 +14,7 @@ import math
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -102,6 +102,32 @@ def labels() -> pl.DataFrame:
             {"instance_id": f"p{i:02}", "label": second, "score": 0.1 + i / 100, "rank": 2},
         ]
     return LABEL_PREDICTIONS.conform(pl.DataFrame(rows).with_columns(model=pl.lit("made up")))
+
+
+def numbers() -> pl.DataFrame:
+    """A number for each of them but one; no two are alike."""
+    return pl.DataFrame(
+        {
+            "model": "made up",
+            "instance_id": [f"p{i:02}" for i in range(N)],
+            "value": [None if i == 4 else 20.0 + i + (i * 7) % 5 / 2 for i in range(N)],
+        }
+    )
+
+
+def aged() -> Dataset:
+    """The same people, of whom all but the last have an age."""
+    whole = people()
+    ages = pl.DataFrame(
+        {
+            "unit_kind": "instance",
+            "unit_id": [f"p{i:02}" for i in range(N)],
+            "attribute": "age",
+            "value": [str(20 + i) if i < N - 1 else None for i in range(N)],
+            "number": [20.0 + i if i < N - 1 else None for i in range(N)],
+        }
+    )
+    return replace(whole, attributes=pl.concat([whole.attributes, ATTRIBUTES.conform(ages)]))
 
 
 def embeddings() -> pl.DataFrame:
@@ -255,6 +281,8 @@ TASKS: dict[str, Callable[[], TaskSample]] = {
     "open_vocabulary": lambda: TaskSample(in_pictures(), prompted(), {"max_detections": 2}),
     "grounding": lambda: TaskSample(in_pictures(), prompted(), {"prompt": "a person who is a {}"}),
     "classification": lambda: TaskSample(people(), labels()),
+    "number": lambda: TaskSample(people(), numbers()),
+    "regression": lambda: TaskSample(aged(), numbers(), {"target": "age", "within": (1.5,)}),
     "retrieval": lambda: TaskSample(people(), embeddings(), {"top_k": (1, 3)}),
     "face_verification": lambda: TaskSample(people(), pairs(), {"far": 0.1}),
     "reconstruction": lambda: TaskSample(people(), measured_elsewhere()),

@@ -178,7 +178,8 @@ def test_bins_that_cannot_be_read_are_refused(text):
         parse_bins(text)
     assert str(error.value) == (
         "the bins cannot be used\n"
-        "  expected: 'quantile:K' with K of 2 or more, or 'edges:A,B,…' with rising numbers\n"
+        "  expected: 'quantile:K' with K of 2 or more, or 'edges:A,B,…' with rising numbers; closed"
+        " on the left, or with ':right' at the end on the right\n"
         f"  found: {text!r}"
     )
 
@@ -253,3 +254,30 @@ def test_bystanders_do_not_move_the_edges_of_quantiles():
     of = dict(frame.select("unit_id", "group").iter_rows())
     assert [of[f"s{i}"] for i in range(4)] == ["<30", "<30", "30+", "30+"]
     assert of["b99"] == "<30"
+
+
+def test_closed_on_the_right_quantiles_are_those_of_numpy_and_an_edge_is_in_the_bin_below():
+    draw = np.random.default_rng(0)
+    for size in (5, 40, 41, 200):
+        numbers = draw.integers(0, 30, size).astype(float)
+        bins = parse_bins("quantile:4:right")
+        edges = bins.edges_for(pl.Series(numbers))
+        expected = np.unique(np.quantile(numbers, [0.25, 0.5, 0.75]))
+        assert edges == pytest.approx(tuple(expected[expected < numbers.max()]))
+        code = bins.places(numbers, edges)
+        assert [numbers[code == k].max() <= edges[k] for k in range(len(edges))]
+        assert all(numbers[code == k + 1].min() > e for k, e in enumerate(edges))
+
+
+def test_of_given_edges_the_closed_side_is_a_choice():
+    rows = pl.DataFrame({"row": [0, 1, 2], "unit_id": ["a", "b", "c"], "unit": [0, 1, 2],
+                         "value": ["17", "18", "19"], "number": [17.0, 18.0, 19.0]})  # fmt: skip
+    assert binned(rows, parse_bins("edges:18"), "age").rows["value"].to_list() == [
+        "<18",
+        "18+",
+        "18+",
+    ]
+    right = binned(rows, parse_bins("edges:18:right"), "age")
+    assert right.rows["value"].to_list() == ["≤18", "≤18", ">18"]
+    with pytest.raises(SpecError, match="':right' at the end"):
+        parse_bins("edges:18:rigth")

@@ -7,7 +7,7 @@ names. Wording follows fairlearn's guide for contributors.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from isolux.groups.unknown import KNOWN_SUFFIX
@@ -16,7 +16,7 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import crossed
-from isolux.vocabulary.words import class_name, target_of
+from isolux.vocabulary.words import chosen_words, class_name, target_of
 
 __all__ = ["Words", "declared_metrics", "level_of", "lowered", "number", "size", "words_of"]
 
@@ -44,7 +44,8 @@ class Words:
     needed : str
         What a group needs to be judged: "50 units and 10 clusters".
     set_at : mapping of str to str
-        Metric to the words for the threshold that its answers were made at, with a space before.
+        Metric to the words for what the task set for it (the threshold that its answers were made
+        at, the number that it is of), with a space before.
     target : str
         What classes are classes of, in the dataset's term for it.
     """
@@ -142,14 +143,8 @@ def words_of(run: Run) -> Words:
         models=run.group_metrics["model"].n_unique(),
         cluster=(run.record.get("clusters") or {}).get("column"),
         needed=f"{units} units and {clusters} clusters" if units and clusters else "",
-        set_at=_set_at(run.record),
+        set_at=chosen_words(run.record),
     )
-
-
-def _set_at(record: Mapping[str, Any]) -> dict[str, str]:
-    """Say at which threshold a task made answers of scores, for the metrics that rest on it."""
-    chosen = (record.get("chosen") or {}).get("threshold") or {}
-    return dict.fromkeys(chosen.get("metrics") or (), f" {chosen.get('words', '')}")
 
 
 def declared_metrics(tasks: Iterable[str]) -> dict[str, Metric]:
@@ -169,6 +164,13 @@ def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
     """Return the tasks' metrics by name; else as the run says."""
     found = declared_metrics(tasks)
     said = record.get("measures") or {}
+    # Of a number that could be anything, the user says the unit and which way is better.
+    found = {
+        name: replace(m, **{k: said[name][k] for k in ("unit", "direction") if k in said[name]})
+        if name in said
+        else m
+        for name, m in found.items()
+    }
     return found | {
         name: Metric(name=name, definition="", **about)
         for name, about in said.items()

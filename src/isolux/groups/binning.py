@@ -1,7 +1,9 @@
 """Numbers into bins: edges of the user's choice, or quantiles over units.
 
-Bins are left-closed: of ``edges:18,30`` the bins are below 18, [18, 30) and 30 or more, as in
-Fairness Indicators (Goyal et al. 2022), whose ages are <18, [18,30), [30,45), [45,70), 70+.
+Bins are closed on the left: of ``edges:18,30`` they are below 18, [18, 30) and 30 or more, as in
+Fairness Indicators (Goyal et al. 2022), whose ages are <18, [18,30), [30,45), [45,70), 70+. With
+``:right`` at the end they are closed on the right, (18, 30], and quantiles are interpolated, as
+numpy and pandas (``cut``, ``qcut``) have them: a number that is an edge is then in the bin below.
 """
 
 from __future__ import annotations
@@ -9,21 +11,47 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, TableError, place
 
-__all__ = ["Binned", "Bins", "bin_labels", "binned", "parse_bins", "quantile_edges"]
+__all__ = ["Binned", "Bins", "Closed", "bin_labels", "binned", "parse_bins", "quantile_edges"]
+
+
+Closed = Literal["left", "right"]
+"""Which of its ends belongs to a bin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Either ``edges``, rising, or the number of ``quantiles``."""
+    """Either ``edges``, rising, or the number of ``quantiles``; and which end belongs to a bin."""
 
     edges: tuple[float, ...] = ()
     quantiles: int = 0
+    closed: Closed = "left"
+
+    def edges_for(self, numbers: pl.Series) -> tuple[float, ...]:
+        """Return the edges, or those that part ``numbers`` into quantiles."""
+        return self.edges or quantile_edges(numbers, self.quantiles, self.closed)
+
+    def places(
+        self, numbers: npt.NDArray[np.float64], edges: tuple[float, ...]
+    ) -> npt.NDArray[np.int64]:
+        """Give each number its bin, from 0.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Bins().places(np.array([18.0]), (18.0,)), Bins(closed="right").places(
+        ...     np.array([18.0]), (18.0,))
+        (array([1]), array([0]))
+        """
+        side: Closed = "right" if self.closed == "left" else "left"
+        return np.searchsorted(np.asarray(edges), numbers, side).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +64,7 @@ class Binned:
 
 
 def parse_bins(text: str) -> Bins:
-    """Read ``"quantile:4"`` or ``"edges:18,30,45,70"``.
+    """Read ``"quantile:4"`` or ``"edges:18,30,45,70"``, with ``":right"`` or without.
 
     Raises
     ------
@@ -45,12 +73,16 @@ def parse_bins(text: str) -> Bins:
 
     Examples
     --------
-    >>> parse_bins("edges:18,30").edges
-    (18.0, 30.0)
+    >>> parse_bins("edges:18,30").edges, parse_bins("quantile:4:right").closed
+    ((18.0, 30.0), 'right')
     """
     kind, _, rest = text.strip().partition(":")
+    rest, _, end = rest.partition(":")
+    closed: Closed = "right" if end.strip() == "right" else "left"
+    if end.strip() not in ("", "left", "right"):
+        kind = ""
     if kind == "quantile" and rest.strip().isdecimal() and int(rest) >= 2:
-        return Bins(quantiles=int(rest))
+        return Bins(quantiles=int(rest), closed=closed)
     if kind == "edges":
         try:
             edges = tuple(float(e) for e in rest.split(","))
@@ -58,15 +90,16 @@ def parse_bins(text: str) -> Bins:
             edges = ()
         rising = all(a < b for a, b in pairwise(edges))
         if edges and rising and all(math.isfinite(e) for e in edges):
-            return Bins(edges=edges)
+            return Bins(edges=edges, closed=closed)
     raise SpecError(
         "the bins cannot be used",
-        expected="'quantile:K' with K of 2 or more, or 'edges:A,B,…' with rising numbers",
+        expected="'quantile:K' with K of 2 or more, or 'edges:A,B,…' with rising numbers; closed on"
+        " the left, or with ':right' at the end on the right",
         found=repr(text),
     )
 
 
-def bin_labels(edges: tuple[float, ...]) -> tuple[str, ...]:
+def bin_labels(edges: tuple[float, ...], closed: Closed = "left") -> tuple[str, ...]:
     """Name the bins that edges part: one more than there are edges.
 
     Edges are written with 4 significant digits, or as many more as it takes to tell them apart
@@ -76,12 +109,16 @@ def bin_labels(edges: tuple[float, ...]) -> tuple[str, ...]:
     --------
     >>> bin_labels((18.0, 30.0, 70.0))
     ('<18', '18–30', '30–70', '70+')
+    >>> bin_labels((18.0, 30.0), "right")
+    ('≤18', '18–30', '>30')
     """
     for digits in range(4, 18):
         texts = [_written(e, digits) for e in edges]
         if len(set(texts)) == len(texts):
             break
     between = [f"{a}–{b}" for a, b in pairwise(texts)]
+    if closed == "right":  # the first and the last say to which side an edge belongs
+        return (f"≤{texts[0]}", *between, f">{texts[-1]}")
     return (f"<{texts[0]}", *between, f"{texts[-1]}+")
 
 
@@ -94,7 +131,9 @@ def _written(number: float, digits: int) -> str:
     )
 
 
-def quantile_edges(numbers: pl.Series, quantiles: int) -> tuple[float, ...]:
+def quantile_edges(
+    numbers: pl.Series, quantiles: int, closed: Closed = "left"
+) -> tuple[float, ...]:
     """Choose edges that part ``numbers`` into bins of equal size, as far as ties let them.
 
     Of n numbers in rising order, edge i is the one that ⌊i·n/K⌋ others precede. Equal numbers
@@ -102,21 +141,30 @@ def quantile_edges(numbers: pl.Series, quantiles: int) -> tuple[float, ...]:
     ties at its edges; edges that coincide, or that nobody is below, are left out, and there are
     then fewer than K bins.
 
+    Bins that are closed on the right have the interpolated quantiles as edges (numpy's default,
+    Hyndman & Fan 1996, "Sample quantiles in statistical packages", The American Statistician
+    50:361-365, type 7), so that they are those of ``pandas.qcut``.
+
     Parameters
     ----------
     numbers : polars.Series
         One number per unit, no nulls.
     quantiles : int
         K, the number of bins.
+    closed : {"left", "right"}
 
     Examples
     --------
-    >>> quantile_edges(pl.Series([1.0, 2.0, 3.0, 4.0]), 2)
-    (3.0,)
+    >>> numbers = pl.Series([1.0, 2.0, 3.0, 4.0])
+    >>> quantile_edges(numbers, 2), quantile_edges(numbers, 2, "right")
+    ((3.0,), (2.5,))
     """
     ordered = np.sort(numbers.to_numpy())
     if not len(ordered):
         return ()
+    if closed == "right":
+        edges = np.unique(np.quantile(ordered, np.arange(1, quantiles) / quantiles))
+        return tuple(float(e) for e in edges[edges < ordered[-1]])
     places = np.arange(1, quantiles) * len(ordered) // quantiles
     edges = np.unique(ordered[places])
     return tuple(float(e) for e in edges[edges > ordered[0]])
@@ -160,9 +208,9 @@ def binned(rows: pl.DataFrame, bins: Bins, attribute: str) -> Binned:
         rows = rows.with_columns(number=pl.when(known).then(middle))
         whose = known & pl.col("scored") if "scored" in rows.columns else known
         per_unit = rows.filter(whose).unique("unit")["number"]
-        edges = quantile_edges(per_unit, bins.quantiles)
-    labels = bin_labels(edges) if edges else ("all values",)
-    cell = np.searchsorted(np.asarray(edges), rows["number"].fill_null(0.0).to_numpy(), "right")
+        edges = bins.edges_for(per_unit)
+    labels = bin_labels(edges, bins.closed) if edges else ("all values",)
+    cell = bins.places(rows["number"].fill_null(0.0).to_numpy(), edges)
     label = pl.Series("value", labels).gather(cell)
     rows = rows.with_columns(value=pl.when(pl.col("value").is_not_null()).then(label))
     return Binned(rows, labels, _notes(rows, bins, labels, attribute))

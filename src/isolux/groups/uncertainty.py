@@ -97,7 +97,7 @@ def intervals(
             ends = logit_t(v, s, worth, spec.level)
             method[:, j] = np.where(no_spread(v, s), "wilson, one per cluster", name)
         elif name == "t":
-            ends, method[:, j] = student_t(v, s, worth, spec.level), name
+            ends, method[:, j] = _within(student_t(v, s, worth, spec.level), measure), name
         elif name == "bca":
             assert measure.columns is not None  # noqa: S101 - _method gives bca to sums only
             speed = jackknife_acceleration(design, measure.columns, np.arange(len(v)))
@@ -111,6 +111,13 @@ def intervals(
         low[:, j] = np.where(shown, ends.low, np.nan)
         high[:, j] = np.where(shown, ends.high, np.nan)
     return Interval(low, high), method
+
+
+def _within(ends: Interval, measure: Measure) -> Interval:
+    """Cut an interval where the metric's range ends: a correlation stays within −1 and 1."""
+    low, high = measure.info.low, measure.info.high
+    floor, ceiling = (-np.inf if low is None else low), (np.inf if high is None else high)
+    return Interval(np.maximum(ends.low, floor), np.minimum(ends.high, ceiling))
 
 
 def _z(spec: Statistics) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -11,7 +12,7 @@ from isolux.report.document import Line
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.info import Metric, TaskInfo
-from isolux.vocabulary.words import class_name, target_of
+from isolux.vocabulary.words import chosen_words, class_name, target_of
 
 __all__ = ["LINE", "LineKey", "key_of", "lines_of", "lowered", "metric_of"]
 
@@ -40,8 +41,15 @@ def lines_of(group_metrics: pl.DataFrame, record: Mapping[str, Any]) -> dict[Lin
         place = asked.index(row["metric"]) if row["metric"] in asked else len(asked)
         return (row["model"] != record.get("model"), place, row["label"] is not None)
 
-    target = target_of(record)
-    return {key_of(row): _line(row, target, several=several) for row in sorted(rows, key=order)}
+    target, words = target_of(record), chosen_words(record)
+    said = record.get("measures") or {}
+    return {
+        key_of(row): _line(
+            row, target, several=several, words=words.get(row["metric"], ""),
+            about=said.get(row["metric"], {}),
+        )
+        for row in sorted(rows, key=order)
+    }  # fmt: skip
 
 
 def _asked(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -50,10 +58,22 @@ def _asked(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list
     return asked or (list(info.defaults) if info else [])
 
 
-def _line(row: Mapping[str, Any], target: str, *, several: bool) -> Line:
+def _line(
+    row: Mapping[str, Any],
+    target: str,
+    *,
+    several: bool,
+    words: str = "",
+    about: Mapping[str, str] | None = None,
+) -> Line:
     metric = metric_of(row["task"], row["metric"])
+    # Of a number that could be anything, the user says the unit and which way is better.
+    own = {key: value for key, value in (about or {}).items() if key in ("unit", "direction")}
+    metric = replace(metric, **own)  # type: ignore[arg-type]
     whose = "" if row["label"] is None else f" of {class_name(row['label'], target)}"
     title = metric.titled(row["threshold"]) + whose
+    if row["threshold"] is None:
+        title += words
     if several:
         title += f", {row['model']}"
     return Line(

@@ -151,13 +151,14 @@ class TaskInfo(Info):
 
     ``defaults`` are the metrics of an audit that names none; ``predictions`` is the kind of output
     that it judges: ``"labels"`` of people, or ``"outputs"`` of any other kind (boxes, masks,
-    keypoints, embeddings), which name images or units as their format does. ``whole_images``:
-    people who are not judged still take part, as a detection may have found them.
+    keypoints, embeddings), which name images or units as their format does, or ``"numbers"``, one
+    of each unit. ``whole_images``: people who are not judged still take part, as a
+    detection may have found them.
     """
 
     metrics: tuple[Metric, ...]
     defaults: tuple[str, ...] = ()
-    predictions: Literal["labels", "outputs"] = "labels"
+    predictions: Literal["labels", "outputs", "numbers"] = "labels"
     whole_images: bool = False
 
     def metric(self, name: str) -> Metric:

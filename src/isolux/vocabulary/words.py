@@ -7,7 +7,7 @@ import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
-__all__ = ["choices", "class_name", "listed", "target_of", "wanted"]
+__all__ = ["choices", "chosen_words", "class_name", "listed", "target_of", "wanted"]
 
 _PLAIN: dict[Any, str] = {
     str: "text",
@@ -102,6 +102,26 @@ def choices(kind: Any) -> tuple[str, ...]:
     if len(parts) != 1 or get_origin(parts[0]) is not Literal:
         return ()
     return tuple(str(word) for word in get_args(parts[0]))
+
+
+def chosen_words(record: Mapping[str, Any]) -> dict[str, str]:
+    """Say what a task set for a run (a threshold, which number), by the metrics it is about.
+
+    Parameters
+    ----------
+    record : mapping
+        The content of ``audit.json``; each entry of ``chosen`` has ``metrics`` and ``words``.
+
+    Examples
+    --------
+    >>> at = {"metrics": ["accuracy"], "words": "at a score of 0.6"}
+    >>> chosen_words({"chosen": {"threshold": at}})
+    {'accuracy': ' at a score of 0.6'}
+    """
+    found: dict[str, str] = {}
+    for one in (record.get("chosen") or {}).values():
+        found |= dict.fromkeys(one.get("metrics") or (), f" {one.get('words', '')}")
+    return found
 
 
 def listed(words: Sequence[str], *, last: str = "or") -> str:

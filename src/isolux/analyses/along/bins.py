@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from isolux import derive
-from isolux.groups.binning import bin_labels, parse_bins, quantile_edges
+from isolux.groups.binning import bin_labels, parse_bins
 from isolux.groups.unknown import mark_unknown
 from isolux.stats.design import IntArray
 from isolux.vocabulary.containers import Run
@@ -101,8 +101,8 @@ def binned_numbers(
     numbers = judged.join(own, on="unit_id", how="left", maintain_order="left")
     known = numbers["number"].drop_nulls()
     rule = parse_bins(bins or f"quantile:{quantiles}")
-    edges = rule.edges or quantile_edges(known, rule.quantiles)
-    place = np.searchsorted(np.asarray(edges), numbers["number"].fill_null(0.0).to_numpy(), "right")
+    edges = rule.edges_for(known)
+    place = rule.places(numbers["number"].fill_null(0.0).to_numpy(), edges)
     code = np.where(numbers["number"].is_null().to_numpy(), -1, place)
     held = np.unique(code[code >= 0])
     if len(held) < 2:
@@ -112,7 +112,7 @@ def binned_numbers(
             found=f"{known.n_unique():,} different numbers, edges {', '.join(map(str, edges))}",
             where="--analysis-option along.bins",
         )
-    labels = tuple(bin_labels(edges)[k] for k in held)
+    labels = tuple(bin_labels(edges, rule.closed)[k] for k in held)
     return Numbered(name, numbers, labels, np.where(code < 0, -1, np.searchsorted(held, code)))
 
 

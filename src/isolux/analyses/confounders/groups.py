@@ -13,7 +13,7 @@ import polars as pl
 
 from isolux import derive
 from isolux.groups import groupings, membership
-from isolux.groups.binning import parse_bins, quantile_edges
+from isolux.groups.binning import parse_bins
 from isolux.groups.income import income_bins
 from isolux.groups.membership import MOST_NUMBERS
 from isolux.groups.unknown import UNKNOWN, mark_unknown
@@ -252,8 +252,8 @@ def _of_the_judged(run: Run, rows: pl.DataFrame, units: pl.Series, rule: str) ->
         return rule
     theirs = rows.with_columns(_number(rows)).drop_nulls(["value", "_number"])
     own = theirs.join(judged, on="unit_id", how="semi").group_by("unit_id")
-    edges = quantile_edges(own.agg(pl.col("_number").median())["_number"], bins.quantiles)
-    return "edges:" + ",".join(map(repr, edges)) if edges else rule
+    edges = bins.edges_for(own.agg(pl.col("_number").median())["_number"])
+    return f"edges:{','.join(map(repr, edges))}:{bins.closed}" if edges else rule
 
 
 def _of_images(run: Run, code: IntArray, units: pl.Series) -> bool:

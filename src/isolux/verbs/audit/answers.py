@@ -30,7 +30,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import AuditSpec, Predictions
 
-__all__ = ["chosen", "hashes", "people_answers"]
+__all__ = ["Joined", "chosen", "hashes", "joined", "numbers_of_column", "people_answers"]
 
 Joined = tuple[pl.DataFrame, tuple[str, ...]]
 
@@ -114,7 +114,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
         answers = from_attributes(dataset, settings.prediction_column, **common)
         notes: tuple[str, ...] = ()
     else:
-        answers, notes = _joined(dataset, settings, read_labels(
+        answers, notes = joined(dataset, settings, read_labels(
             settings.file, id=settings.prediction_id, column=settings.prediction_column,
             format=settings.format, model_column=settings.model_column,
             sheet=settings.prediction_sheet, **common,
@@ -145,7 +145,7 @@ def _read_detected(settings: Predictions, dataset: Dataset) -> Joined:
     column = str(settings.detected_column)
     if settings.file is None:
         return detected_from_attributes(dataset, column, model=settings.model_name), ()
-    return _joined(dataset, settings, read_detected(
+    return joined(dataset, settings, read_detected(
         settings.file, column, id=settings.prediction_id,
         model_column=settings.model_column, sheet=settings.prediction_sheet, format=settings.format,
     ))  # fmt: skip
@@ -171,7 +171,7 @@ def _read_scores(settings: Predictions, dataset: Dataset) -> Joined:
     if settings.file is None:
         model = settings.model_name
         return scores_from_attributes(dataset, column, scale=scale, model=model), ()
-    return _joined(dataset, settings, read_scores(
+    return joined(dataset, settings, read_scores(
         settings.file, column=column, id=settings.prediction_id, scale=scale,
         model_column=settings.model_column, sheet=settings.prediction_sheet, form=settings.format,
     ))  # fmt: skip
@@ -186,7 +186,27 @@ def chosen(frame: pl.DataFrame, settings: Predictions) -> pl.DataFrame:
     return frame.with_columns(pl.lit(settings.model_name).alias("model"))
 
 
-def _joined(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> Joined:
+def numbers_of_column(settings: Predictions, dataset: Dataset) -> Joined:
+    """Read one number of each unit from a named column, of the people's table or of a file."""
+    column = settings.prediction_column or settings.score_column
+    if column is None:
+        raise SpecError(
+            "there are no numbers to audit",
+            expected="--score-column COLUMN, or --predictions FILE",
+            found="neither",
+        )
+    scale = settings.score_scale
+    if settings.file is None:
+        model = settings.model_name
+        return scores_from_attributes(dataset, column, scale=scale, model=model), ()
+    return joined(dataset, settings, read_scores(
+        settings.file, column=column, id=settings.prediction_id, scale=scale,
+        model_column=settings.model_column, sheet=settings.prediction_sheet, form=settings.format,
+    ))  # fmt: skip
+
+
+def joined(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> Joined:
+    """Take the model that is meant, leave out those who withdrew, and join by ids."""
     stayed = _of_who_stayed(chosen(frame, settings), dataset, settings.id_from)
     return join(dataset, stayed, id_from=settings.id_from)
 

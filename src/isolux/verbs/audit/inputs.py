@@ -10,10 +10,17 @@ import polars as pl
 from isolux.datasets import load
 from isolux.io.settings_files import read_label_map_file
 from isolux.predictions import output_format, read_outputs, with_own_image_ids
-from isolux.verbs.audit.answers import chosen, hashes, people_answers
+from isolux.verbs.audit.answers import (
+    Joined,
+    chosen,
+    hashes,
+    joined,
+    numbers_of_column,
+    people_answers,
+)
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import named_options, read_options
 from isolux.vocabulary.spec import AuditSpec, Predictions, read_task, task_parameters
 
@@ -34,8 +41,26 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
             return dataset.outputs, (), inputs
         outputs = with_own_image_ids(dataset, _outputs(settings, spec.task.name))
         return outputs.frame, outputs.notes, inputs
+    if registry.task_info(spec.task.name).predictions == "numbers":
+        return *_numbers(settings, dataset, spec.task.name), inputs
     frame, notes, more = people_answers(spec, dataset)
     return frame, notes, inputs | more
+
+
+def _numbers(settings: Predictions, dataset: Dataset, task: str) -> Joined:
+    """Read one number of each unit; of a file whose columns say what they are, by their names."""
+    if settings.file is None or settings.prediction_column or settings.score_column:
+        return numbers_of_column(settings, dataset)
+    of_values = settings.model_copy(update={"format": settings.format or "unit_values"})
+    try:
+        return joined(dataset, settings, _outputs(of_values, task))
+    except UnknownNameError as error:
+        raise SpecError(
+            "nothing says which column holds the numbers",
+            expected="--score-column COLUMN",
+            found="columns " + str(error.expected).removeprefix("one of "),
+            where=settings.file,
+        ) from error
 
 
 def _outputs(settings: Predictions, task: str) -> pl.DataFrame:

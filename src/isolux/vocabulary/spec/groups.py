@@ -54,7 +54,11 @@ class Groups(Stage):
     absent_values: Absent = setting(
         "refuse", "what happens when a --group or --nested names a value that does not occur"
     )
-    bins: tuple[str, ...] = setting((), '"income=quantile:4" or "age=edges:18,30,45,70"')
+    bins: tuple[str, ...] = setting(
+        (),
+        '"income=quantile:4" or "age=edges:18,30,45,70": [18, 30), or with ":right" at the end '
+        "(18, 30], as numpy and pandas cut",
+    )
     votes: str = setting("any", "any, any+unknown, majority, top, top-or-none, at-least:K")
     nested: tuple[str, ...] = setting(
         (), 'a broad value counts in each part: "ancestry:Africa=Kenya,Ghana"'
@@ -70,11 +74,11 @@ class Grouping(BaseModel):
     """How one attribute's values become groups.
 
     ``merge`` maps a new group to the values it unites; ``rest`` says what becomes of values that
-    no merge names. ``bins`` is ``"quantile:4"`` or ``"edges:0,18,30"``. ``nested`` maps a broad
-    value to its subregions: the broad value counts in each of them where no subregion is given
-    beside it. ``votes`` is ``any``, ``any+unknown`` (unknown counts as a value beside others, as in
-    FACET), ``majority``, ``top`` (highest; ties to the lower value), ``top-or-none`` (ties to
-    none) or ``at-least:K``.
+    no merge names. ``bins`` is ``"quantile:4"`` or ``"edges:0,18,30"``, with ``":right"`` closed on
+    the right. ``nested`` maps a broad value to its subregions: the broad value counts in each of
+    them where no subregion is given beside it. ``votes`` is ``any``, ``any+unknown``
+    (unknown counts as a value beside others, as in FACET), ``majority``, ``top`` (highest; ties to
+    the lower value), ``top-or-none`` (ties to none) or ``at-least:K``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

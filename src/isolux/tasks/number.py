@@ -1,0 +1,210 @@
+"""A number of each unit: its mean, quantiles and rank correlation, by group.
+
+A CLIP score, a distance, an error that another program measured: anything that is one number of a
+person or image and has no truth to be held against. Which way is better is for the user to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from isolux.stats.numbers import quantile, spearman
+from isolux.tasks._numbers.reading import measured_name, number_of, numbers_of_units
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
+from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.tables import SCORES, to_polars
+
+__all__ = ["INFO", "score"]
+
+EVIDENCE = "numbers"
+"""Name of the evidence table."""
+HYNDMAN = Reference(
+    "sample-quantiles",
+    "Hyndman, R. J., & Fan, Y. (1996). Sample quantiles in statistical packages. The American "
+    "Statistician, 50, 361–365.",
+    "definition 7",
+    "https://doi.org/10.1080/00031305.1996.10473566",
+)
+SPEARMAN = Reference(
+    "rank-correlation",
+    "Spearman, C. (1904). The proof and measurement of association between two things. American "
+    "Journal of Psychology, 15, 72–101.",
+    "",
+    "https://doi.org/10.2307/1412159",
+)
+
+
+def _number(
+    name: str, title: str, definition: str, reference: Reference, statistic: object = None
+) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        definition=definition,
+        direction="none",
+        low=None,
+        high=None,
+        unit="own unit",  # of each run: what --unit says, or none
+        reference=reference,
+        evidence=None if statistic is None else EVIDENCE,
+        statistic=statistic,  # type: ignore[arg-type]
+    )
+
+
+_PERCENTILES = (5, 10, 25, 75, 90, 95)
+METRICS = (
+    _number("mean", "Mean", "Mean of the number over the group's units.", HYNDMAN),
+    _number(
+        "median", "Median", "The number that half of the group's units lie below.", HYNDMAN,
+        quantile(0.5),
+    ),
+    *(
+        _number(
+            f"percentile_{k}", f"{k}th percentile",
+            f"The number that {k} of 100 of the group's units lie below, interpolated.",
+            HYNDMAN, quantile(k / 100),
+        )
+        for k in _PERCENTILES
+    ),
+    replace(
+        _number(
+            "spearman", "Rank correlation",
+            "Spearman's correlation of the number with a numeric attribute within the group.",
+            SPEARMAN, spearman("value", "along"),
+        ),
+        low=-1.0, high=1.0,
+    ),
+)  # fmt: skip
+
+INFO = TaskInfo(
+    title="A number per unit",
+    summary="The mean, the quantiles and the rank correlation of any number, by group.",
+    references=(HYNDMAN, SPEARMAN),
+    assumptions=(
+        "What the number measures is as its column says: nothing here can check it.",
+        "Which way is better is what --better says; without it, neither is.",
+    ),
+    metrics=METRICS,
+    defaults=("mean", "median", "spearman"),
+    predictions="numbers",
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    along: str | None = None,
+    better: Direction = "none",
+    unit: str = "",
+    metrics: Sequence[str] = (),
+    unknown_values: Sequence[str] = UNKNOWN_VALUES,
+    model: str | None = None,
+) -> Scores:
+    """Take one number of each unit, of one or several models.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances.
+    predictions : frame
+        ``model, instance_id, value`` (or ``score``); or ``UNIT_VALUES`` of one ``metric``.
+    along : str, optional
+        A numeric attribute (income) that ``spearman`` correlates the number with, in each group.
+    better : {"higher", "lower", "none"}
+        Which way is better.
+    unit : str
+        What the number is measured in (years), for sentences.
+    metrics : sequence of str
+        What to measure. None: ``mean``, ``median`` and, with ``along``, ``spearman``; also
+        ``percentile_5``, ``_10``, ``_25``, ``_75``, ``_90`` and ``_95``.
+    unknown_values : sequence of str
+        Values of ``along`` that mean "not known".
+    model : str, optional
+        What to call the model if there is no number to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: the metric ``mean``, whose values are the numbers; null with the reason "no
+        number". ``evidence["numbers"]``: ``model, unit_id, cluster_id, value, along, reason``.
+
+    Raises
+    ------
+    SpecError, UnknownNameError
+        A metric that the input does not allow, several numbers, no such attribute.
+    TableError, JoinError
+        Numbers that cannot be read, or of no unit of the dataset.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> people = Dataset(
+    ...     name="two photos",
+    ...     info=DatasetInfo(title="Two photos", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]}),
+    ... )
+    >>> given = pl.DataFrame({"model": "clip", "instance_id": ["a", "b"], "value": [0.2, 0.3]})
+    >>> score(people, given).units.select("unit_id", "metric", "value").rows()
+    [('a', 'mean', 0.2), ('b', 'mean', 0.3)]
+    """
+    frame = to_polars(predictions)
+    name = measured_name(frame)
+    units, notes = numbers_of_units(dataset, frame, model)
+    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    names = {INFO.metric(one).name for one in asked or INFO.defaults}
+    if along is None and "spearman" in names:
+        if asked:
+            raise SpecError(
+                "the metric 'spearman' cannot be measured",
+                expected="along, the numeric attribute to correlate with (--along income)",
+                where="metrics",
+            )
+        names.remove("spearman")
+    evidence = units.with_columns(along=pl.lit(None, dtype=pl.Float64))
+    if along is not None:
+        theirs = number_of(dataset, along, unknown_values).rename({"number": "along"})
+        evidence = units.join(theirs, on="unit_id", how="left", maintain_order="left")
+    reason = pl.when(pl.col("value").is_null()).then(pl.lit("no number"))
+    evidence = evidence.with_columns(reason=reason)
+    measured = tuple(
+        replace(m, direction="none" if m.name == "spearman" else better,
+                unit="" if m.name == "spearman" else unit)
+        for m in INFO.metrics if m.name in names
+    )  # fmt: skip
+    rows = evidence.select(
+        "model", "unit_id", "cluster_id", "value", "reason",
+        task=pl.lit("number"), metric=pl.lit("mean"), unit_kind=pl.lit("instance"),
+    )  # fmt: skip
+    return Scores(
+        units=SCORES.conform(rows) if "mean" in names else SCORES.empty(),
+        info=replace(INFO, metrics=measured, defaults=tuple(m.name for m in measured),
+                     references=tuple(dict.fromkeys(m.reference for m in measured if m.reference))),
+        evidence={EVIDENCE: evidence},
+        notes=tuple(notes),
+        task="number",
+        chosen=_words(name or _only(units), along, names),
+    )  # fmt: skip
+
+
+def _only(units: pl.DataFrame) -> str | None:
+    """Take the model's name for the number's, where there is one."""
+    names = units["model"].unique()
+    return str(names[0]) if len(names) == 1 else None
+
+
+def _words(name: str | None, along: str | None, metrics: set[str]) -> dict[str, dict[str, object]]:
+    """Say in sentences what the number is, and what it is correlated with."""
+    said: dict[str, dict[str, object]] = {}
+    if name is not None:
+        of = sorted(metrics - {"spearman"})
+        said["number"] = {"name": name, "metrics": of, "words": f"of {name}"}
+    if "spearman" in metrics:
+        with_ = f"{f'of {name} ' if name else ''}with {along}"
+        said["along"] = {"name": along, "metrics": ["spearman"], "words": with_}
+    return said

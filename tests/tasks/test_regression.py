@@ -1,0 +1,113 @@
+"""A predicted number against the true one: errors, bias, shares within a distance."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.tasks import score
+from isolux.vocabulary.errors import JoinError, SpecError, TableError
+from isolux.vocabulary.notes import Caution
+from tests.cli._run import isolux as run
+from tests.tasks._people import people, values
+
+AGES = people({"a": "20", "b": "40", "c": "60", "d": "unknown"}, target="age")
+
+
+def given(numbers):
+    return pl.DataFrame(
+        {"model": "m", "instance_id": list(numbers), "value": list(numbers.values())},
+        schema_overrides={"value": pl.Float64},
+    )
+
+
+def crowd(n=200, seed=0):
+    draw = np.random.default_rng(seed)
+    age = draw.integers(1, 90, n)
+    ids = [f"p{i:03}" for i in range(n)]
+    truth = people(dict(zip(ids, map(str, age), strict=True)), target="age")
+    return truth, age, {i: float(x) for i, x in zip(ids, age + draw.normal(0, 5, n), strict=True)}
+
+
+def test_errors_by_hand():
+    found = score("regression", AGES, given({"a": 23, "b": 38, "d": 9}), target="age", within=(2,))
+    missing = {"c": "no prediction", "d": "unknown truth"}
+    assert values(found, "mean_absolute_error") == {"a": 3.0, "b": 2.0} | missing
+    assert values(found, "bias") == {"a": 3.0, "b": -2.0} | missing
+    assert values(found, "share_within") == {"a": 0.0, "b": 1.0} | missing
+    assert found.units.filter(metric="share_within")["threshold"].unique().to_list() == [2.0]
+
+
+def test_statistics_agree_with_numpy():
+    truth, age, said = crowd()
+    names = ("root_mean_squared_error", "median_absolute_error")
+    found = score("regression", truth, given(said), target="age", metrics=names)
+    errors = np.array(list(said.values())) - age
+    for name, expected in zip(
+        names, (np.sqrt((errors**2).mean()), np.median(abs(errors))), strict=True
+    ):
+        info = found.info.metric(name)
+        assert float(info.statistic(found.evidence["errors"], np.ones(200))) == pytest.approx(
+            expected
+        )
+    assert not any(isinstance(note, Caution) for note in found.notes)
+
+
+def test_predictions_of_other_people_or_units_are_said_first():
+    truth, _, said = crowd()
+    shuffled = dict(
+        zip(said, np.random.default_rng(1).permutation(list(said.values())), strict=True)
+    )
+    for wrong, match in (
+        (shuffled, "no better than chance"),
+        ({i: -x for i, x in said.items()}, "fall with the truth"),
+        ({i: 12 * x for i, x in said.items()}, "in the same unit of measurement"),
+        (dict.fromkeys(said, 30.0), "Every prediction of 'm' is 30"),
+    ):
+        notes = score("regression", truth, given(wrong), target="age").notes
+        assert any(isinstance(note, Caution) and match in note for note in notes), match
+
+
+def test_predictions_of_the_next_row_are_refused():
+    truth, _, said = crowd()
+    moved = dict(zip(list(said)[1:], list(said.values())[:-1], strict=True))
+    with pytest.raises(JoinError, match="belong to other rows"):
+        score("regression", truth, given(moved), target="age")
+
+
+@pytest.mark.parametrize(
+    ("truth", "options", "error", "match"),
+    [
+        (AGES, {}, SpecError, "nothing says what the true number is"),
+        (AGES, {"target": "age", "within": (-1,)}, SpecError, "share_within needs distances"),
+        (AGES, {"target": "age", "metrics": ("share_within",)}, SpecError, "needs distances"),
+        (people({"a": "20-29"}, target="age"), {"target": "age"}, TableError, "are no numbers"),
+        (people({"a": ["2", "3"]}, target="age"), {"target": "age"}, TableError, "several values"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(truth, options, error, match):
+    with pytest.raises(error, match=match):
+        score("regression", truth, given({"a": 1.0}), **options)
+
+
+def test_by_the_command_line_the_bias_of_a_group_is_found(monkeypatch, capsys, tmp_path):
+    draw = np.random.default_rng(2)
+    age, race = draw.integers(1, 90, 600), draw.choice(["A", "B"], 600)
+    said = age + 4 * (race == "B") + draw.normal(0, 5, 600)
+    pl.DataFrame({"id": range(600), "race": race, "age": age, "said": said}).write_csv(
+        tmp_path / "p.csv"
+    )
+    done = run(
+        monkeypatch, capsys, "audit", f"table:{tmp_path / 'p.csv'}", "--task", "regression",
+        "--target", "age", "--prediction-column", "said", "--by", "race", "--unit", "years",
+        "--replicates", 100, "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "Bias of age for A (race) is" in done.out
+    assert "years lower" in done.out
+    rows = pl.read_parquet(tmp_path / "run" / "group_metrics.parquet").filter(metric="bias")
+    mine = dict(rows.select("group", "value").iter_rows())
+    for group in "AB":
+        own = race == group
+        assert mine[group] == pytest.approx((said[own] - age[own]).mean())
