@@ -54,7 +54,11 @@ class Groups(Stage):
     absent_values: Absent = setting(
         "refuse", "what happens when a --group or --nested names a value that does not occur"
     )
-    bins: tuple[str, ...] = setting((), '"income=quantile:4" or "age=edges:18,30,45,70"')
+    bins: tuple[str, ...] = setting(
+        (),
+        '"age=edges:18,30,45,70", "income=quantile:4" (of people; "quantile:4:images": of images) '
+        "or a paper's rule, income=fairness-indicators",
+    )
     votes: str = setting("any", "any, any+unknown, majority, top, top-or-none, at-least:K")
     nested: tuple[str, ...] = setting(
         (), 'a broad value counts in each part: "ancestry:Africa=Kenya,Ghana"'
