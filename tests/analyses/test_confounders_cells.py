@@ -125,11 +125,14 @@ def test_every_cell_against_a_slow_reading(scene, alarms, count, area):
                 for t in (0, 1)
             ])  # fmt: skip
             assert own.value[cell] == pytest.approx(expected, nan_ok=True, abs=1e-12)
-    if len(cells) > 1:  # all classes: the mean of those that a cell has somebody of
+    if (
+        len(cells) > 1
+    ):  # all classes: the mean of those that every group has, in cells with them all
         stacked = np.stack([own.value for own in cells[:-1]])
+        held = layout.of_groups(cells[-1].units) > 0
+        shared = np.isfinite(layout.of_groups(stacked)[:, held]).all(axis=1)
         for cell in range(layout.n_cells):
-            known = stacked[:, cell][np.isfinite(stacked[:, cell])]
-            expected = known.mean() if len(known) else np.nan
+            expected = stacked[shared, cell].mean() if shared.any() else np.nan
             assert cells[-1].value[cell] == pytest.approx(expected, nan_ok=True)
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import polars as pl
 import pytest
 
@@ -162,11 +164,19 @@ def test_a_group_that_cannot_be_read_is_refused(text):
 
 def test_bins_that_cannot_be_read_are_refused_before_any_data_is():
     with pytest.raises(SpecError, match="the bins cannot be used"):
-        groupings(spec(by=("income",), bins=("income=quartiles",)), TABLE)
+        groupings(spec(by=("income",), bins=("income=quarters",)), TABLE)
     with pytest.raises(SpecError, match="the setting --bins cannot be read"):
         groupings(spec(by=("income",), bins=("income",)), TABLE)
     with pytest.raises(SpecError, match="the vote rule cannot be used"):
         groupings(spec(by=("income",), votes="most"), TABLE)
+
+
+def test_a_papers_rule_of_incomes_is_called_by_its_name():
+    found = groupings(spec(by=("income",), bins=("income=fairness-indicators",)), TABLE)
+    edges = [float(e) for e in found["income"].bins.removeprefix("edges:").split(",")]
+    assert edges == pytest.approx(
+        [math.exp(x) for x in (1.5, 4.5, 7.5, 10.5)]
+    )  # Table 5: 90, 1,808
 
 
 def test_a_setting_given_twice_is_refused():

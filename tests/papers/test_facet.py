@@ -1,11 +1,14 @@
 """FACET's protocols from files to tables, on made-up people whose numbers are counted by hand."""
 
+import json
 from collections import Counter
+from dataclasses import replace
 from functools import partial
 
 import polars as pl
 import pytest
 
+from isolux.cli.screen import show_audit
 from isolux.io import run_directory
 from isolux.papers.facet import (
     DISAGREEMENTS,
@@ -173,6 +176,20 @@ def test_groups_below_50_are_in_no_table(classified, alone):
     assert set(rows["status"]) == {"insufficient units"}
 
 
+def test_a_table_that_is_not_printed_says_why(classified, capsys):
+    few = classified.run.group_metrics.with_columns(status=pl.lit("insufficient units"))
+    run = replace(classified.run, group_metrics=few.with_columns(value=pl.lit(None, pl.Float64)))
+    told = load("papers", "facet").absent("classification", run)
+    assert {caption.partition(":")[0] for caption in told} >= {"Table 4"}
+    for why in told.values():
+        assert "have fewer than the 50 people that it needs (--min-units)" in why
+    protocol_of_run = {**run.record["protocol"], "tables": {}, "absent": told}
+    show_audit(replace(run, record={**run.record, "protocol": protocol_of_run}), None)
+    out = capsys.readouterr().out
+    assert "Table 4" in out
+    assert "is not printed: " in out
+
+
 FIGURE_11 = (
     ("1", "Dancer", "fem", "Dancer"),
     ("2", "Gardener", "masc", "Gardener"),
@@ -322,6 +339,22 @@ def test_table_7_is_of_those_who_have_a_mask(folder, people):
     assert both.columns[2:] == [f"{name}_{shape}" for name in RECALLS for shape in ("box", "mask")]
     assert both.select(alone["mask"].columns).equals(alone["mask"])
     assert both.select(alone["box"].columns).equals(alone["box"])
+
+
+def test_table_7_is_one_command_where_results_have_masks_and_boxes(folder):
+    """Each mask's own bounding box is the model's box, as in the results of a Mask R-CNN."""
+    results = [json.loads((folder / f"{kind}.json").read_text()) for kind in ("masks", "boxes")]
+    both = [one | {"bbox": two["bbox"]} for one, two in zip(*results, strict=True)]
+    (folder / "both.json").write_text(json.dumps(both))
+    run = audited(folder, "segmentation", "both.json", person_label="1").run
+    shown = run.record["protocol"]["tables"]
+    (caption,) = [c for c in shown if c.startswith("Table 7")]
+    heads = [f"{name}_{shape}" for name in RECALLS for shape in ("box", "mask")]
+    assert shown[caption]["columns"] == ["model", "gender_presentation", *heads]
+    alone = audited(folder, "segmentation_boxes", "boxes.json", person_label="1").run
+    boxes = table(tables("segmentation_boxes", alone), "Table 7")
+    at = [shown[caption]["columns"].index(c) for c in boxes.columns]
+    assert [tuple(row[i] for i in at) for row in shown[caption]["rows"]] == boxes.rows()
 
 
 # --- open vocabulary and grounding --------------------------------------------------------------

@@ -285,6 +285,12 @@ def test_options_that_disagreements_name_exist():
             assert option in named_options(load("datasets", "fhibe").load), (name, option)
 
 
+@pytest.mark.parametrize("name", sorted(PROTOCOLS))
+def test_the_papers_own_test_of_scores_runs_where_people_have_scores(name):
+    own = "rank_tests" in protocol(name, "fhibe:release").explain.analyses
+    assert own == (not name.startswith("face_verification") and "_on_" not in name)
+
+
 def test_an_unknown_protocol_is_named():
     with pytest.raises(UnknownNameError, match=r"(?s)protocol named 'detecton'.*detection"):
         protocol("detecton", "fhibe:here")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import stat
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +57,8 @@ class Pictures:
         that may be opened), ``linked``; after inspection the columns of ``SEEN`` too.
     unnamed : polars.Series
         Pictures in the same folders that no image names, by their paths below the root.
+    beside : int
+        Further pictures there that belong to the release (``DatasetInfo.beside``).
     thumbnails : [n, 32, 32] uint8
         Grey, turned as their EXIF says.
     opened : bool
@@ -67,6 +70,7 @@ class Pictures:
     unnamed: pl.Series
     thumbnails: Pixels
     opened: bool = False
+    beside: int = 0
 
 
 class WithoutPictures(Exception):  # noqa: N818 - no error: a dataset may do without
@@ -104,7 +108,9 @@ def located(dataset: Dataset, root: str | Path | None) -> Pictures:
         linked=pl.Series([linked for _, _, linked in found], dtype=pl.Boolean),
     )
     empty = np.empty((0, 32, 32), dtype=np.uint8)
-    return Pictures(base, rows, _unnamed(base, rows, dataset), empty)
+    unnamed = _unnamed(base, rows, dataset)
+    known = pl.Series([_is_beside(uri, dataset) for uri in unnamed], dtype=pl.Boolean)
+    return Pictures(base, rows, unnamed.filter(~known), empty, beside=int(known.sum()))
 
 
 def _resolved(path: Path) -> Path:
@@ -194,6 +200,11 @@ def _unnamed(base: Path, rows: pl.DataFrame, dataset: Dataset) -> pl.Series:
                 if picture and uri not in named and entry.is_file(follow_symlinks=False):
                     found.append(uri.encode("utf-8", "replace").decode())
     return pl.Series("uri", sorted(found), dtype=pl.String)
+
+
+def _is_beside(uri: str, dataset: Dataset) -> bool:
+    name = uri.rpartition("/")[2]
+    return any(fnmatchcase(name, pattern) for pattern in dataset.info.beside)
 
 
 def _part_uris(dataset: Dataset) -> set[str]:

@@ -101,6 +101,8 @@ def _code_of(error: BaseException) -> int:
         from isolux.cli.audit import unknown_flag
 
         return _say(f"isolux: {unknown_flag(sys.argv[2:], str(flag))}", REFUSED)
+    if (flag := getattr(error, "option_name", None)) is not None:
+        return _say(f"isolux: {_no_option(error, str(flag))}", REFUSED)
     # click's UsageError shows itself; SystemExit and click's Exit only have a code.
     code = getattr(error, "code" if isinstance(error, SystemExit) else "exit_code", None)
     if callable(show := getattr(error, "show", None)):
@@ -109,6 +111,23 @@ def _code_of(error: BaseException) -> int:
         return code if isinstance(code, int) else int(bool(code))
     too_little = too_little_memory(error)
     return _say(too_little, REFUSED) if too_little else _bug(error)
+
+
+def _no_option(error: BaseException, flag: str) -> str:
+    """Name the nearest option of the command that was asked for; there always is one."""
+    from difflib import get_close_matches
+
+    context = getattr(error, "ctx", None)
+    command = getattr(context, "command", None)
+    options = [name for p in getattr(command, "params", ()) for name in (*p.opts, *p.secondary_opts)
+               if name.startswith("--")]  # fmt: skip
+    known = sorted({*options, "--help"})
+    near = get_close_matches(flag, known) or get_close_matches(flag, known, n=1, cutoff=0.0)
+    path = getattr(context, "command_path", "isolux")
+    return (
+        f"`{path}` has no option {flag}\n  what to do: did you mean {' or '.join(near)}? "
+        f"`{path} --help` says what each is for"
+    )
 
 
 def _bug(error: BaseException) -> int:

@@ -37,6 +37,7 @@ def audit(data: str, **settings: Any) -> None:
     from isolux.verbs.audit import asked_for, one_per_model, run_audit
 
     spec = asked_for(data, given(settings))
+    named = spec.report.out is not None
     out = spec.report.out or _default_out(spec)
     spec = spec.updated(out=out)
     if spec.model.spec is not None and spec.model.answers is None:
@@ -48,7 +49,8 @@ def audit(data: str, **settings: Any) -> None:
         if len(runs) > 1:
             typer.echo(f"{one.predictions.model_name}:")
         done = run_audit(one, watched=watching)
-        show_audit(done.run, done.report(_out(one), overwrite=one.report.overwrite))
+        report = done.report(_out(one), overwrite=one.report.overwrite)
+        show_audit(done.run, report, unasked=None if named else _out(one))
     if len(runs) > 1:
         typer.echo(f"\ncompare two of them: isolux compare {_out(runs[0])} {_out(runs[1])}")
 
@@ -84,10 +86,15 @@ def named_task(args: Sequence[str]) -> str:
 
 def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
     """Say of a flag that the command does not have whose it is, or which is nearest."""
+    from isolux.vocabulary import registry
+    from isolux.vocabulary.errors import UnknownNameError
     from isolux.vocabulary.spec import FLAT, refusal_of
 
-    name = flag.lstrip("-").replace("-", "_").removeprefix("no_")
-    return refusal_of(named_task(args), name, [*FLAT, "protocol", "option"])
+    name, task = flag.lstrip("-").replace("-", "_").removeprefix("no_"), named_task(args)
+    known = registry.names("tasks")
+    if task not in known:
+        return UnknownNameError("task", task, known, where="--task")
+    return refusal_of(task, name, [*FLAT, "protocol", "option"])
 
 
 def _value(args: Sequence[str], flag: str) -> str | None:

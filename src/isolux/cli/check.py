@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check", "made"]
 
-_EXAMPLES = 3
+_EXAMPLES, _LONGEST = 3, 200
 _PROBLEMS = 1
 
 
@@ -59,30 +59,23 @@ def _show(found: Checked, *, strict: bool) -> None:
     """Print each kind of problem with its count and first cases, notes, and what it comes to."""
     import polars as pl
 
-    from isolux.cli.screen import show_table
-
     groups = found.problems.group_by("severity", "check", "problem", maintain_order=True).agg(
         n=pl.len(),
         units=pl.concat_str("unit_kind", "unit_id", separator=" ").head(_EXAMPLES),
         found=pl.col("found").drop_nulls().first(),
         hint=pl.col("hint").first(),
     )
-    if groups.height:
-        rows = [
-            [severity, check, problem, f"{n:,}",
-             "\n".join([*(unit[:80] for unit in units), *(["…"] if n > _EXAMPLES else [])]),
-             (first or "")[:100]]
-            for severity, check, problem, n, units, first in groups.select(
-                "severity", "check", "problem", "n", "units", "found"
-            ).iter_rows()
-        ]  # fmt: skip
-        show_table("", ["", "check", "problem", "n", "such as", "found (the first)"], rows)
-        hints = groups.select("problem", "hint").drop_nulls().unique("hint", maintain_order=True)
-        if hints.height:
-            typer.echo("\nwhat to do")
-        for problem, hint in hints.iter_rows():
-            typer.echo(f"  {problem}: {hint}")
-    typer.echo("")
+    for severity, check, problem, n, units, first, hint in groups.iter_rows():
+        typer.echo(f"{severity}: {problem}: {n:,} ({check})")
+        for unit in units:
+            typer.echo(f"  {unit[:_LONGEST]}")
+        if n > len(units):
+            typer.echo(f"  … and {n - len(units):,} more; --out FILE writes all of them")
+        if first:
+            typer.echo(f"  found, the first: {first[:_LONGEST]}")
+        if hint:
+            typer.echo(f"  what to do: {hint}")
+        typer.echo("")
     for note in found.notes:
         typer.echo(f"note: {note}")
     errors = found.problems.filter(severity="error").height

@@ -42,7 +42,7 @@ def explain(run: str, *, out: str | None = None, overwrite: bool = False, **sett
     where = run_directory.save(
         found.run, out or run, overwrite=overwrite or out is None, extra=fill
     )
-    show_audit(found.run, Path(where) / "report.html")
+    show_audit(found.run, Path(where) / "report.html", first=tuple(settings.get("analysis") or ()))
     for name, why in found.refused.items():
         typer.echo(f"{name} did not run: {why}")
 

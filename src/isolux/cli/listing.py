@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,19 +13,11 @@ if TYPE_CHECKING:
 __all__ = ["listing"]
 
 
-class Kind(StrEnum):
-    """What can be listed."""
-
-    ATTRIBUTES = "attributes"
-    DATASETS = "datasets"
-    FORMATS = "formats"
-    TASKS = "tasks"
-    MEASURES = "measures"
-    MODELS = "models"
-    ANALYSES = "analyses"
-    CHECKS = "checks"
-    PAPERS = "papers"
-
+KINDS = (
+    "attributes", "datasets", "formats", "tasks", "measures", "models", "analyses", "checks",
+    "papers",
+)  # fmt: skip
+"""What can be listed."""
 
 _ROOM = {"attributes": "derive", "formats": "predictions", "analyses": "analyses"}
 _FUNCTION = {
@@ -41,7 +32,7 @@ _SHARED = ("model", "metrics", "pictures")  # have flags of their own
 
 
 def listing(
-    kind: Annotated[Kind, typer.Argument(help="what to list")],
+    kind: Annotated[str, typer.Argument(help="what to list")],
     name: Annotated[
         str | None, typer.Argument(help="one of them: its settings, metrics or protocols")
     ] = None,
@@ -52,27 +43,30 @@ def listing(
     """
     from isolux.cli.screen import show_table
     from isolux.vocabulary import registry
+    from isolux.vocabulary.errors import UnknownNameError
 
-    room = _ROOM.get(kind.value, kind.value)
+    if kind not in KINDS:
+        raise UnknownNameError("list", kind, KINDS, where="isolux list")
+    room = _ROOM.get(kind, kind)
     if name is not None:
         _show_one(room, name)
         return
     names = registry.names(room)
     if not names:
-        typer.echo(f"no {kind.value} yet: another package can add them (docs/architecture.md)")
+        typer.echo(f"no {kind} yet: another package can add them (docs/architecture.md)")
         return
     infos = [registry.info(room, one) for one in names]
-    if kind is Kind.MODELS:
+    if kind == "models":
         _show_models(dict(zip(names, infos, strict=True)))
         return
     rows = [[one, i.summary, i.licence] for one, i in zip(names, infos, strict=True)]
-    show_table(kind.value, ["name", "what it is", "licence"], rows)
-    if kind in (Kind.TASKS, Kind.PAPERS, Kind.ATTRIBUTES):
+    show_table(kind, ["name", "what it is", "licence"], rows)
+    if kind in ("tasks", "papers", "attributes"):
         typer.echo("")
         for one in names:
             _show_parts(room, one)
     else:
-        typer.echo(f"\n`isolux list {kind.value} NAME` shows the settings of one of them.")
+        typer.echo(f"\n`isolux list {kind} NAME` shows the settings of one of them.")
 
 
 def _show_models(infos: Mapping[str, Info]) -> None:

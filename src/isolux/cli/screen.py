@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,31 +17,44 @@ _FIRST = 6
 _ROWS = 20
 _COLUMNS = 8
 _WIDE_ROWS = 60
+_APART = 2  # blanks between columns
 
 
-def show_audit(run: Run, report: Path | None) -> None:
-    """Print the first findings, how many there are, and the report's path."""
+def show_audit(
+    run: Run, report: Path | None, *, first: Sequence[str] = (), unasked: str | None = None
+) -> None:
+    """Print the first findings, how many there are, and the report's path.
+
+    ``first`` are analyses that were asked for just now: their findings are printed, and of the
+    others how many there are. ``unasked`` is the folder that was chosen where none was named.
+    """
     from rich.console import Console
     from rich.markup import escape
-    from rich.padding import Padding
 
     screen = Console(highlight=False)
     for warning in run.record.get("warnings") or ():
         screen.print(escape(f"WARNING: {warning}"), style="bold")
-    claims = run.findings.sort("rank")["claim"].to_list()
-    for claim in claims[:_FIRST]:
-        screen.print(Padding(f"• {escape(claim)}", (0, 0, 0, 0)))
-    if len(claims) > _FIRST:
-        screen.print(f"… and {len(claims) - _FIRST} more findings in the report.")
-    if not claims:
+    claims = _claims(run, first)
+    for claim in claims:
+        screen.print(f"• {escape(claim)}")
+    more = run.findings.height - len(claims)
+    if more:
+        screen.print(f"… and {more:,} more finding{'s' if more > 1 else ''} in the report.")
+    if not run.findings.height:
         screen.print("No finding: nothing could be compared.")
-    for note in list(run.record.get("notes", []))[:_FIRST]:
+    for name in first:
+        if not run.findings.filter(analysis=name).height:
+            screen.print(f"{name}: no finding.")
+    for note in () if first else list(run.record.get("notes", []))[:_FIRST]:
         screen.print(escape(f"note: {note}"), style="dim")
     _show_paper(run)
     if report is not None:
         screen.print()
         screen.print(f"report: {escape(str(report))}", soft_wrap=True)
         say_figures(f"isolux report {report.parent}")
+    if unasked is not None:
+        told = f"everything is in {unasked}, as no --out DIR was given"
+        screen.print(escape(told), soft_wrap=True)
 
 
 def say_figures(again: str | None = None) -> None:
@@ -60,10 +74,24 @@ def say_figures(again: str | None = None) -> None:
     print(f"  then: {again or 'the same command again'}")  # noqa: T201
 
 
+def _claims(run: Run, first: Sequence[str]) -> list[str]:
+    """Choose the findings that are printed: the first ones, and of each analysis asked for."""
+    import polars as pl
+
+    found = run.findings.sort("rank", maintain_order=True)
+    asked = tuple(first or (run.record.get("spec") or {}).get("explain") or ())
+    of_audit = found if not asked else found.filter(~pl.col("analysis").is_in(asked))
+    told = [] if first else [of_audit.head(_FIRST)]
+    told += [found.filter(analysis=name).head(_FIRST) for name in dict.fromkeys(asked)]
+    return [str(claim) for part in told for claim in part["claim"]]
+
+
 def _show_paper(run: Run) -> None:
     """Print the paper's tables, short ones whole, of an audit that followed a protocol."""
     from isolux.report.wording import cell_text
 
+    for caption, why in (run.record.get("protocol") or {}).get("absent", {}).items():
+        print(f"\n{caption}\n  is not printed: {why}")  # noqa: T201
     for caption, table in (run.record.get("protocol") or {}).get("tables", {}).items():
         print(f"\n{caption}")  # noqa: T201 - a table's own title would wrap at its width
         rows = [[cell_text(cell) for cell in row] for row in table["rows"]]
@@ -76,19 +104,47 @@ def _show_paper(run: Run) -> None:
 
 
 def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    """Print a table; wide ones are wrapped inside their cells, never cut."""
+    """Print a table whose words are never broken.
+
+    What is too wide for the screen stands in several blocks of columns, each with the first one;
+    what has a word as wide as the screen stands line by line, and the terminal wraps it.
+    """
+    from rich.console import Console
+
+    if title:
+        print(title)  # noqa: T201 - rich would center or wrap it at the table's width
+    width = Console().width
+    cells = [list(column) for column in zip(columns, *rows, strict=True)]
+    least = [max(_longest_word(cell) for cell in column) + _APART for column in cells]
+    if sum(least) <= width + _APART:
+        _print_table(columns, rows, least)
+    elif least[0] + max(least[1:], default=0) <= width + _APART:
+        for block in _blocks(cells, 1, width, least):
+            head, *body = (list(row) for row in zip(*block, strict=True))
+            _print_table(head, body, [max(map(_longest_word, c)) + _APART for c in block])
+    else:
+        for row in rows:
+            said = [f"{name}: {cell}" if name else cell for name, cell in zip(columns, row) if cell]  # noqa: B905
+            print("\n  ".join(said))  # noqa: T201 - rich would break the words
+
+
+def _print_table(columns: list[str], rows: list[list[str]], least: list[int]) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(
-        title=title or None, title_justify="left", header_style="bold", box=None, pad_edge=False
-    )
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    table = Table(header_style="bold", box=None, pad_edge=False)
+    for column, needs in zip(columns, least, strict=True):
+        table.add_column(Text(column), overflow="fold", min_width=needs - _APART)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     Console(highlight=False).print(table)
+
+
+def _longest_word(cell: str) -> int:
+    from rich.cells import cell_len
+
+    return max((cell_len(word) for word in cell.split()), default=0)
 
 
 def show_wide(caption: str, table: pl.DataFrame) -> None:
@@ -115,13 +171,18 @@ def show_wide(caption: str, table: pl.DataFrame) -> None:
         )
 
 
-def _blocks(cells: list[list[str]], keys: int, width: int) -> list[list[list[str]]]:
-    """Part columns into blocks that fit the screen; the first ``keys`` stand in each of them."""
-    wide = [max(len(cell) for cell in column) + 2 for column in cells]
+def _blocks(
+    cells: list[list[str]], keys: int, width: int, needs: list[int] | None = None
+) -> list[list[list[str]]]:
+    """Part columns into blocks that fit the screen; the first ``keys`` stand in each of them.
+
+    ``needs`` are the columns' widths; default: those of their longest cells.
+    """
+    wide = needs or [max(len(cell) for cell in column) + _APART for column in cells]
     blocks, block, used = [], cells[:keys], sum(wide[:keys])
-    for column, needs in zip(cells[keys:], wide[keys:], strict=True):
-        if used + needs > width and len(block) > keys:
+    for column, own in zip(cells[keys:], wide[keys:], strict=True):
+        if used + own > width + _APART and len(block) > keys:
             blocks.append(block)
             block, used = cells[:keys], sum(wide[:keys])
-        block, used = [*block, column], used + needs
+        block, used = [*block, column], used + own
     return [*blocks, block]

@@ -21,7 +21,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DerivedInfo
 from isolux.vocabulary.tables import ATTRIBUTES, check
 
-__all__ = ["add", "names", "with_captions"]
+__all__ = ["add", "names", "of_families", "with_captions"]
 
 _REASONS = 6  # of one attribute that a note lists
 
@@ -39,6 +39,26 @@ def names() -> dict[str, str]:
         for plugin in registry.names("derive")
         for attribute, _ in _info(plugin).attributes
     }
+
+
+def of_families(wanted: Sequence[str]) -> list[str]:
+    """Name the attributes of families that are named whole, as ``isolux list attributes`` does.
+
+    Examples
+    --------
+    >>> of_families(["skin_tone", "box_size"])
+    ['ita', 'ita_class', 'ita_peak', 'skin_share', 'box_size']
+    """
+    known = names()
+    families = set(registry.names("derive")) - set(known)
+    found = [
+        attribute
+        for name in wanted
+        for attribute in (
+            [one for one, plugin in known.items() if plugin == name] if name in families else [name]
+        )
+    ]
+    return list(dict.fromkeys(found))
 
 
 def add(dataset: Dataset, wanted: Sequence[str]) -> Dataset:

@@ -26,6 +26,9 @@ Closed = Literal["left", "right"]
 """Which of its ends belongs to a bin."""
 
 
+_SHORT = 5  # digits of a number that is written whole
+
+
 @dataclass(frozen=True, slots=True)
 class Bins:
     """Either ``edges``, rising, or the number of ``quantiles``; and which end belongs to a bin."""
@@ -102,8 +105,8 @@ def parse_bins(text: str) -> Bins:
 def bin_labels(edges: tuple[float, ...], closed: Closed = "left") -> tuple[str, ...]:
     """Name the bins that edges part: one more than there are edges.
 
-    Edges are written with 4 significant digits, or as many more as it takes to tell them apart
-    and to write the whole part out.
+    Edges of up to five digits are written as they are; longer ones with 4 significant digits, or
+    as many more as it takes to tell them apart and to write the whole part out.
 
     Examples
     --------
@@ -111,6 +114,8 @@ def bin_labels(edges: tuple[float, ...], closed: Closed = "left") -> tuple[str, 
     ('<18', '18–30', '30–70', '70+')
     >>> bin_labels((18.0, 30.0), "right")
     ('≤18', '18–30', '>30')
+    >>> bin_labels((685.5, 1998.5))
+    ('<685.5', '685.5–1998.5', '1998.5+')
     """
     for digits in range(4, 18):
         texts = [_written(e, digits) for e in edges]
@@ -125,6 +130,9 @@ def bin_labels(edges: tuple[float, ...], closed: Closed = "left") -> tuple[str, 
 def _written(number: float, digits: int) -> str:
     if number.is_integer() and abs(number) < 1e15:
         return str(int(number))
+    exact = np.format_float_positional(number, trim="-")
+    if sum(letter.isdigit() for letter in exact) <= _SHORT:
+        return exact  # 1998.5 is not 1998: a short number is an edge that someone can look up
     whole = len(str(int(abs(number))))
     return np.format_float_positional(
         number, precision=max(digits, whole), unique=False, fractional=False, trim="-"

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from isolux.groups.binning import parse_bins
+from isolux.groups.income import INCOME_RULES
 from isolux.groups.intersections import display, entries
 from isolux.groups.unknown import known_handle, mark_unknown
 from isolux.groups.votes import parse_votes
@@ -214,12 +215,13 @@ def _used(setting: str, text: str, name: str, found: _Attributes) -> str:
 def _bins(texts: Sequence[str], found: _Attributes) -> dict[str, str]:
     bins: dict[str, str] = {}
     for text in texts:
-        left, right = _halves("bins", text, found.known, "ATTRIBUTE=quantile:K or =edges:A,B")
+        form = "ATTRIBUTE=quantile:K, =edges:A,B or =" + ", =".join(INCOME_RULES)
+        left, right = _halves("bins", text, found.known, form)
         name = _used("bins", text, left, found)
         if name in bins:
             raise SpecError(f"{name!r} has bins twice", expected="one --bins", found=repr(text))
-        parse_bins(right)
-        bins[name] = right
+        bins[name] = INCOME_RULES.get(right, right)
+        parse_bins(bins[name])
     return bins
 
 

@@ -8,8 +8,9 @@ import polars as pl
 
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.tables import Status
 
-__all__ = ["Layout", "laid_out", "require_protocol"]
+__all__ = ["Layout", "laid_out", "require_protocol", "why_absent"]
 
 Protocols = Mapping[str, Mapping[str, object]]
 Layout = Callable[[Run], pl.DataFrame]
@@ -56,3 +57,31 @@ def laid_out(
     require_protocol(paper, protocols, name)
     made = {caption: layout(run) for caption, layout in layouts[name].items()}
     return {caption: table for caption, table in made.items() if not table.is_empty()}
+
+
+def why_absent(
+    paper: str,
+    protocols: Protocols,
+    layouts: Mapping[str, Mapping[str, Layout]],
+    name: str,
+    run: Run,
+) -> dict[str, str]:
+    """Say of each table that has no rows why; parameters as of ``laid_out``."""
+    require_protocol(paper, protocols, name)
+    empty = [caption for caption, layout in layouts[name].items() if layout(run).is_empty()]
+    return dict.fromkeys(empty, _why(run)) if empty else {}
+
+
+def _why(run: Run) -> str:
+    groups = run.group_metrics.filter(pl.col("attribute").is_not_null())
+    few = groups.filter(pl.col("status") == Status.INSUFFICIENT_UNITS)
+    if few.is_empty():
+        return "this run does not have its groups or metrics"
+    least = (run.record.get("spec") or {}).get("min_units") or 0
+    largest = few.row(int(few["n_units"].arg_max() or 0), named=True)
+    of = f" of the class {largest['label']}" if largest["label"] is not None else ""
+    return (
+        f"{few.height:,} of {groups.height:,} groups have fewer than the {least:,} people that it "
+        f"needs (--min-units), the largest of them {largest['n_units']:,} "
+        f"({largest['group']}{of}), and no two that can be compared are left"
+    )

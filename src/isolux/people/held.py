@@ -17,7 +17,7 @@ from isolux import derive
 from isolux.datasets import by_cluster
 from isolux.derive import with_captions
 from isolux.groups.settings import groupings
-from isolux.people.loading import known_attributes, load_people
+from isolux.people.loading import computed_attributes, load_people
 from isolux.people.only import keep_only, only_judged, parse_conditions
 from isolux.people.withdrawal import read_withdrawn, without_withdrawn
 from isolux.vocabulary.containers import Dataset
@@ -61,8 +61,7 @@ def held_people(
     only = _listed(given.pop("only", ()))
     own = [part for entry in attributes for part in crossed(entry)]
     asked = [condition.attribute for condition in parse_conditions(only)]
-    computed = _listed(given.pop("derive", ()))
-    known_attributes(computed)
+    computed = computed_attributes(_listed(given.pop("derive", ())))
     wanted = [*own, *computed]
     if isinstance(data, Dataset):
         dataset = _of_memory(data, given)

@@ -19,7 +19,7 @@ from isolux.vocabulary.errors import InputError, SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.spec import AuditSpec, People
 
-__all__ = ["judged_people", "known_attributes", "load_people"]
+__all__ = ["computed_attributes", "judged_people", "load_people"]
 
 
 def judged_people(spec: AuditSpec) -> Dataset:
@@ -72,10 +72,9 @@ def load_people(
         loader, items, owner=f"the dataset {name}", flag="--data-option",
         hidden=options,
     )  # fmt: skip
-    known_attributes(people.derive)
     wanted = [
         *attributes,
-        *people.derive,
+        *computed_attributes(people.derive),
         *(condition.attribute for condition in parse_conditions(people.only)),
     ]
     computed = cluster in derive.names()
@@ -152,15 +151,17 @@ def _cluster_of(people: People) -> tuple[str | None, list[str]]:
     return (said[0] if said else None), others
 
 
-def known_attributes(names: Sequence[str]) -> None:
-    """Refuse an attribute that cannot be computed.
+def computed_attributes(names: Sequence[str]) -> list[str]:
+    """List the attributes to compute; a family's name stands for all of its attributes.
 
     Raises
     ------
     UnknownNameError
         With those that can.
     """
-    known = derive.names()
-    for name in names:
+    known, wanted = derive.names(), derive.of_families(names)
+    for name in wanted:
         if name not in known:
-            raise UnknownNameError("computed attribute", name, known, where="--derive")
+            both = [*known, *dict.fromkeys(known.values())]
+            raise UnknownNameError("computed attribute", name, both, where="--derive")
+    return wanted

@@ -176,6 +176,7 @@ class Protocol:
     title: str
     tables: tuple[PaperTable, ...]
     disagreements: tuple[str, ...]
+    absent: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

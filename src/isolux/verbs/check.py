@@ -290,6 +290,11 @@ def _pictures(
         notes.append(str(why))
         return None
     notes.append(f"Pictures were looked for below {found.root}.")
+    if found.beside:
+        notes.append(
+            f"{found.beside:,} picture(s) beside them belong to another part of the release "
+            f"({', '.join(dataset.info.beside)}), which was not loaded."
+        )
     without = dataset.images.height - found.rows.height
     if without:
         notes.append(f"{without:,} image(s) have no path, or one that is an address.")

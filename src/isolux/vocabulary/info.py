@@ -72,7 +72,9 @@ class DatasetInfo(Info):
     or those of the publication, on training.
     ``judgement`` is ``"self-reported"``, ``"perceived"`` (by annotators), ``"inferred"`` (by a
     model) or ``"declared by the user"``. ``terms`` maps an attribute to the words to print for it
-    (``{"gender": "perceived gender presentation"}``).
+    (``{"gender": "perceived gender presentation"}``). ``beside`` are patterns of file names:
+    pictures of the same release that another way of loading it names (FHIBE's aligned faces lie
+    beside its photos), so that no check takes them for leftovers.
     """
 
     training_allowed: bool | None = None
@@ -80,6 +82,7 @@ class DatasetInfo(Info):
     withdrawal: str = ""
     judgement: str = "declared by the user"
     terms: tuple[tuple[str, str], ...] = ()
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

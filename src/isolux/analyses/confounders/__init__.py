@@ -234,7 +234,8 @@ def explain(
         Hold alike what came after all the same; the gap is then printed as what it is.
     metric : sequence of str
         Default: normalised average precision where the run has it, else the audit's first metric.
-        Of average precision each class is a metric, and their mean.
+        Of average precision each class is a metric, and the mean of those that every group has
+        (a cell without one of them has no mean).
     bins : mapping of str to str
         Explanatory number to its bins: ``quantile:K``, ``edges:A,B``, or a rule for incomes
         (``groups/income.py``).

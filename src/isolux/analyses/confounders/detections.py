@@ -30,7 +30,7 @@ from isolux.analyses.confounders.cells import Cells, Layout, on_replicates
 from isolux.stats.cells import Outcomes, Places, rank_cells
 from isolux.stats.design import IntArray
 from isolux.stats.precision_recall import Reading, people_of_classes, precision_table
-from isolux.stats.statistic import DetectionStatistic, FloatArray, Ranking
+from isolux.stats.statistic import FloatArray, Ranking
 
 __all__ = ["Alarms", "Boxes", "Count", "Precision", "boxes_of", "precision_of_cells"]
 
@@ -119,6 +119,8 @@ def precision_of_cells(
     n_clusters: int,
     settings: tuple[int, int, str] | None,
     how: Precision,
+    *,
+    least: int = 1,
 ) -> list[Cells]:
     """Read average precision in every cell, class by class, and of all classes.
 
@@ -126,14 +128,15 @@ def precision_of_cells(
     -------
     list of Cells
         One a class, in the order of ``boxes.labels``; with more than one class another, the mean
-        over the classes of the people in a cell. Without ``settings`` there are no replicates.
+        over the classes that every group of ``least`` people has, in cells that have them all.
+        Without ``settings`` there are no replicates.
     """
     # One class at a time: the false alarms of every image stand once in each cell of their class.
     parts = [
         _of_one(layout, _of_class(boxes, k), n_clusters, settings, how)
         for k in range(len(boxes.labels))
     ]
-    return [*parts, _together(parts)] if len(parts) > 1 else parts
+    return [*parts, _together(layout, parts, least)] if len(parts) > 1 else parts
 
 
 def _of_class(boxes: Boxes, k: int) -> Boxes:
@@ -234,16 +237,22 @@ def _common(people: FloatArray, peers: IntArray, held: npt.NDArray[np.bool_]) ->
     return np.ascontiguousarray(mean[:, place])
 
 
-def _together(parts: list[Cells]) -> Cells:
-    """Average over classes; who counts once a class."""
-    value = DetectionStatistic.mean(np.stack([part.value for part in parts], axis=1)[:, :, None])
-    drawn = np.stack([part.replicates for part in parts], axis=2)
-    r, c, k = drawn.shape
-    mean = DetectionStatistic.mean(drawn.reshape(r * c, k, 1)).reshape(r, c)
+def _together(layout: Layout, parts: list[Cells], least: int) -> Cells:
+    """Average over the classes that every group has; who counts once a class.
+
+    A cell that lacks one of them has no value: it would be a mean of other classes than its peers,
+    and the mix of classes would pass for a difference, or for what control leaves.
+    """
+    value = np.stack([part.value for part in parts], axis=1)  # [n_cells, k]
+    units = np.sum([part.units for part in parts], axis=0)
+    large = np.flatnonzero(layout.of_groups(units) >= max(least, 1))
+    shared = np.isfinite(value[large]).all(axis=0) & bool(len(large))
+    drawn = np.stack([part.replicates for part in parts], axis=2)[:, :, shared]
+    nothing = np.full(drawn.shape[:2], np.nan)
     return Cells(
-        value,
-        np.sum([part.units for part in parts], axis=0),
+        value[:, shared].mean(axis=1) if shared.any() else np.full(len(value), np.nan),
+        units,
         np.max([part.clusters for part in parts], axis=0),
-        mean,
+        drawn.mean(axis=2) if shared.any() else nothing,
         np.sum([part.weight for part in parts], axis=0),
     )

@@ -156,7 +156,9 @@ def values_of(
         return [(measure.row, cells)]
     if measure.boxes is not None:
         asked = precision_of(measure.info, how)
-        found = precision_of_cells(layout, measure.boxes, numbers.n_clusters, settings, asked)
+        found = precision_of_cells(
+            layout, measure.boxes, numbers.n_clusters, settings, asked, least=spec.min_units
+        )
         labels = [*measure.boxes.labels, None][: len(found)]
         return [
             ({**measure.row, "label": label}, cells)

@@ -19,10 +19,10 @@ __all__ = ["CONTROLLED", "COUNTS", "EQUAL_MIX", "GROUPS", "RANKING", "VALUES", "
 GROUPS = "Values by group, and their dispersion"
 RANKING = "Explanatory attributes by the dispersion of ProxyAP, and what control leaves"
 EQUAL_MIX = "Gaps at an equal mix of explanatory values"
-VALUES = "Values and shares at the values of the attribute that ranks first"
-CONTROLLED = "Groups within each value of the attribute that ranks first"
+VALUES = "Values and shares at the values of each attribute"
+CONTROLLED = "Groups within each value of each attribute"
 COUNTS = "People by class and group"
-_MOST = 72
+_MOST, _MOST_OF_VALUES = 72, 2_000
 _DIGITS = 6
 
 Row = dict[str, Any]
@@ -53,7 +53,8 @@ def tables_of(cases: Sequence[Case], adjust: Adjust, probable: float) -> dict[st
     found = {}
     for caption, made in rows.items():
         listed = list(made)
-        frame = pl.DataFrame(listed[:_MOST], infer_schema_length=None)
+        most = _MOST_OF_VALUES if caption in (VALUES, CONTROLLED) else _MOST
+        frame = pl.DataFrame(listed[:most], infer_schema_length=None)
         if frame.is_empty():
             continue
         if not several:
@@ -61,7 +62,7 @@ def tables_of(cases: Sequence[Case], adjust: Adjust, probable: float) -> dict[st
         for name in ("label", "threshold"):
             if name in frame.columns and frame[name].is_null().all():
                 frame = frame.drop(name)
-        title = caption if len(listed) <= _MOST else f"{caption} (first {_MOST} of {len(listed)})"
+        title = caption if len(listed) <= most else f"{caption} (first {most:,} of {len(listed)})"
         found[title] = frame
     return found
 
@@ -165,9 +166,16 @@ def _bearing(case: Case, s: int) -> Row:
 
 
 def _values(case: Case) -> Iterable[Row]:
-    if not case.ranked:
-        return
-    s = case.ranked[0]
+    for s in _in_order(case):
+        yield from _values_of(case, s)
+
+
+def _in_order(case: Case) -> list[int]:
+    """List single explanatory attributes, the one that ranks first before the others."""
+    return [*case.ranked, *(s for s in case.singles if s not in case.ranked)]
+
+
+def _values_of(case: Case, s: int) -> Iterable[Row]:
     units = case.layout.of_both(case.cells.units, s)[case.facts.judged]
     value = case.layout.of_values(case.cells.value, s)
     shares = units / np.maximum(units.sum(axis=1, keepdims=True), 1)
@@ -184,9 +192,11 @@ def _values(case: Case) -> Iterable[Row]:
 
 
 def _within(case: Case) -> Iterable[Row]:
-    if not case.ranked:
-        return
-    s = case.ranked[0]
+    for s in _in_order(case):
+        yield from _within_of(case, s)
+
+
+def _within_of(case: Case, s: int) -> Iterable[Row]:
     both = case.layout.of_both(case.cells.value, s)[case.facts.judged]
     units = case.layout.of_both(case.cells.units, s)[case.facts.judged]
     one = case.of(s)

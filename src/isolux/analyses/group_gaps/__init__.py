@@ -224,10 +224,13 @@ def _read_in_order(blocks: pl.DataFrame, run: Run, words: Words) -> pl.DataFrame
             attributes, default=last, return_dtype=pl.Int64
         ),
     )
-    order = {
+    order = {  # a metric's first threshold is the one that the report leads with
         "_intersection": pl.col("crossed").cast(pl.Float64),
         "_side_metric": (pl.col("of_metric") != _main_place(blocks, metrics, run)).cast(pl.Float64),
         "_neutral": pl.col("metric").is_in(neutral).cast(pl.Float64),
+        "_side_threshold": (pl.col("threshold") != pl.col("threshold").first().over("metric"))
+        .fill_null(value=False)
+        .cast(pl.Float64),
         "_small": -pl.col("large").cast(pl.Float64),
         "_unsure": -pl.col("strength") / span,
         "_narrow": -pl.col("value").abs() / span,

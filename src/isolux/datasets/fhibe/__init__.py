@@ -55,6 +55,7 @@ INFO = DatasetInfo(
         ("natural_skin_color", "self-reported natural skin colour (Fitzpatrick type)"),
         ("apparent_skin_color", "skin colour apparent in the photo (Fitzpatrick type)"),
     ),
+    beside=("main_*.png", "faces_crop_and_align_*.png"),
     assumptions=(
         "people are independent of one another, photos of one person are not",
         "a person's answers hold for each of their photos",

@@ -15,7 +15,7 @@ from __future__ import annotations
 import polars as pl
 
 from isolux.papers._layout import as_settings
-from isolux.papers._protocols import Layout, laid_out
+from isolux.papers._protocols import Layout, laid_out, why_absent
 from isolux.papers.facet.classes import largest_differences, largest_gaps, true_negatives_by_class
 from isolux.papers.facet.disagreements import DISAGREEMENTS
 from isolux.papers.facet.recall import (
@@ -32,9 +32,11 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.info import Info
 
 __all__ = [
+    "BESIDE",
     "DISAGREEMENTS",
     "INFO",
     "PROTOCOLS",
+    "absent",
     "largest_differences",
     "largest_gaps",
     "recall_by_class_age",
@@ -149,6 +151,9 @@ PROTOCOLS: dict[str, dict[str, object]] = {
 8's columns of OFA.
 """
 
+BESIDE = {"segmentation": "segmentation_boxes"}
+"""Table 7 lays masks and boxes of the same people side by side: one command makes both halves."""
+
 _DETECTION: dict[str, Layout] = {
     "Table 5 (and 14): recall by perceived skin tone (Monk scale), percent": recall_by_tone,
     "Table 6: recall by perceived hair type, lighter and darker skin, percent": recall_by_hair_tone,
@@ -222,3 +227,20 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     [('Table 5', [75.5, 72.6])]
     """
     return laid_out("facet", PROTOCOLS, _TABLES, name, run)
+
+
+def absent(name: str, run: Run) -> dict[str, str]:
+    """Say of each table of a protocol that the run has no rows for why it is not printed.
+
+    Parameters
+    ----------
+    name : str
+        The protocol.
+    run : Run
+
+    Returns
+    -------
+    dict of str to str
+        Caption to the reason.
+    """
+    return why_absent("facet", PROTOCOLS, _TABLES, name, run)

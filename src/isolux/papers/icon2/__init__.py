@@ -6,8 +6,9 @@ size of objects, the time of day. The protocol is an audit of boxes class by cla
 do, in points of a hundred.
 
 Income is not an attribute of BDD100K: the paper takes it from each image's place, and parts images
-at terciles (``--bins "income=quantile:3"``; ``groups/income.py`` has other rules). Any other
-sensitive attribute goes into ``by`` in its place.
+into three groups of equal size, as the protocol does (``--bins income=quantile:3`` parts the
+objects instead; ``groups/income.py`` has other rules). Any other sensitive attribute goes into
+``by`` in its place.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ __all__ = [
     "controlled_precision",
     "instance_counts",
     "precision_by_group",
+    "precision_by_value",
     "ranking",
     "tables",
 ]
@@ -58,6 +60,7 @@ PROTOCOLS: dict[str, dict[str, object]] = {
     "detection": {
         "task": "detection",
         "by": ("income",),
+        "bins": ("income=quantile:3:images",),
         "metric": ("average_precision", "normalised_average_precision"),
         "option": ("by_class=true",),
         "max_detections": 100,
@@ -81,6 +84,7 @@ _ANALYSIS = "confounders"
 _GROUPS = "Values by group"
 _RANKING = "Explanatory attributes by the dispersion"
 _WITHIN = "Groups within each value"
+_VALUES = "Values and shares"
 _COUNTS = "People by class and group"
 _POINTS = 100.0
 
@@ -119,8 +123,11 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
         ),
         "Tables 2 and 3: explanatory attributes by σ(ProxyAP), and the dispersion after control, "
         "points": ranking,
-        "Figures 4 and 5: average precision of groups within the values of the attribute that "
-        "ranks first, points": controlled_precision,
+        "Figures 2 and 3: average precision at each value, points, and its share of each group, "
+        "percent": precision_by_value,
+        "Figures 4 and 5: average precision of groups within each value, points": (
+            controlled_precision
+        ),
         "Figure 6: instances of each class and group": instance_counts,
     }
     return laid_out("icon2", PROTOCOLS, {"detection": drawn}, name, run)
@@ -132,8 +139,9 @@ def precision_by_group(run: Run) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        ``model`` (with several), ``class`` (null: all classes), ``attribute``, a column a group
-        (points), ``dispersion`` (of the groups; points).
+        ``model`` (with several), ``class`` (null: all classes), ``attribute``, ``everyone`` (the
+        overall average precision, not normalised, where the run has it; of all classes the mean of
+        the classes), a column a group (points), ``dispersion`` (of the groups; points).
     """
     rows = _explained(run, _GROUPS)
     if rows.is_empty():
@@ -144,7 +152,55 @@ def precision_by_group(run: Run) -> pl.DataFrame:
     )
     spread = rows.unique(index, keep="first", maintain_order=True).select(*index, "dispersion")
     joined = values.join(spread, on=index, nulls_equal=True, maintain_order="left")
+    overall = _overall(run)
+    if overall.height:
+        keys = [c for c in ("model", "class") if c in joined.columns]
+        found = overall if "model" in keys else overall.unique("class", keep="first")
+        joined = joined.join(
+            found.select(*keys, "everyone") if keys else found.head(1).select("everyone"),
+            on=keys or None, how="left" if keys else "cross", nulls_equal=bool(keys),
+            maintain_order="left",
+        )  # fmt: skip
+        rest = [c for c in joined.columns if c not in (*index, "everyone")]
+        joined = joined.select(*index, "everyone", *rest)
     return _as_points(joined, [c for c in joined.columns if c not in index])
+
+
+def _overall(run: Run) -> pl.DataFrame:
+    """Read everyone's plain average precision: ``model``, ``class``, ``everyone``."""
+    rows = run.group_metrics.filter(
+        pl.col("attribute").is_null(), pl.col("metric") == "average_precision"
+    ).select("model", pl.col("label").alias("class"), everyone="value")
+    classes = rows.drop_nulls("class")
+    whole = (
+        classes.group_by("model", maintain_order=True)
+        .agg(pl.col("everyone").mean())
+        .with_columns(pl.lit(None, pl.String).alias("class"))
+        .select(rows.columns)
+    )
+    return pl.concat([classes, whole]) if classes.height else rows
+
+
+def precision_by_value(run: Run) -> pl.DataFrame:
+    """Lay average precision at explanatory values out as Figures 2 and 3: a row a value.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model`` (with several), ``class``, ``attribute``, ``explanatory``, ``at``, ``AP`` (of
+        everyone at that value; points), and a column a group: the share of it at that value, in
+        percent.
+    """
+    rows = _explained(run, _VALUES)
+    if rows.is_empty():
+        return rows
+    names = ("model", "class", "attribute", "explanatory", "at")
+    index = [c for c in names if c in rows.columns]
+    shares = rows.pivot(
+        on="group", index=[*index, "value of everyone"], values="share of the group",
+        aggregate_function="first", maintain_order=True,
+    ).rename({"value of everyone": "AP"})  # fmt: skip
+    return _as_points(shares, [c for c in shares.columns if c not in index])
 
 
 def ranking(run: Run) -> pl.DataFrame:

@@ -19,6 +19,7 @@ def protocol_of(record: Mapping[str, Any]) -> Protocol | None:
         name=str(said.get("name") or ""),
         title=str(said.get("title") or ""),
         tables=tables_of(said.get("tables")),
+        absent=tuple((str(k), str(v)) for k, v in dict(said.get("absent") or {}).items()),
         disagreements=tuple(str(text) for text in said.get("disagreements") or ()),
     )
 

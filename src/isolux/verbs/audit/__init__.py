@@ -28,14 +28,16 @@ from isolux.predictions import models_in
 from isolux.tasks import score
 from isolux.verbs._in_memory import FROM_MEMORY, as_dataset, as_scores, columns_of
 from isolux.verbs._reports import write_with_report
+from isolux.verbs.audit.image_bins import with_image_bins
 from isolux.verbs.audit.inputs import read_answers, resolved, task_options
 from isolux.verbs.audit.planted import read_planted
 from isolux.verbs.audit.predicted import Watched, answers_of_model, with_imported
-from isolux.verbs.audit.protocol import with_protocol, with_tables
+from isolux.verbs.audit.protocol import beside_of, with_protocol, with_tables
 from isolux.verbs.audit.record import record_of
+from isolux.verbs.audit.words import audit_text
 from isolux.verbs.explain import explain_run, first_analyses, role_options
 from isolux.vocabulary.containers import Dataset, Run, Scores
-from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.spec import AuditSpec, parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
 
@@ -59,6 +61,10 @@ class Audit:
 
     run: Run
     spec: AuditSpec
+
+    def __repr__(self) -> str:
+        """Say what was audited and the first findings, on a screen."""
+        return audit_text(self.run)
 
     @property
     def group_metrics(self) -> pl.DataFrame:
@@ -103,7 +109,7 @@ def run_audit(spec: AuditSpec, *, watched: Watched | None = None) -> Audit:
     IsoluxError
         Whatever is wrong with the files or the settings, named.
     """
-    spec = with_imported(with_protocol(spec))
+    given, spec = spec, with_imported(with_protocol(spec))
     _refuse_nothing_to_compare(spec)
     options = task_options(spec)  # before minutes of reading
     dataset = judged_people(spec)
@@ -116,7 +122,19 @@ def run_audit(spec: AuditSpec, *, watched: Watched | None = None) -> Audit:
     scores = score(spec.task.name, dataset, predictions, **options)
     scores = replace(scores, notes=(*notes, *scores.notes))
     ran = {} if run is None else {"ran": run.record}
-    return _audited(resolved(spec), dataset, scores, inputs, planted, ran)
+    beside, said = _beside(given)
+    scores = replace(scores, notes=(*scores.notes, *said))
+    return _audited(resolved(spec), dataset, scores, inputs, planted, ran, beside)
+
+
+def _beside(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str, ...]]:
+    """Measure what a paper's table sets beside this audit, or say why that is not there."""
+    try:
+        other = beside_of(spec)
+        return (None, ()) if other is None else (run_audit(other).group_metrics, ())
+    except IsoluxError as error:
+        why = str(error).splitlines()[0]
+        return None, (f"{spec.protocol}: the half of its table beside this one is left out: {why}",)
 
 
 def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
@@ -298,8 +316,10 @@ def _audited(
     inputs: Mapping[str, str],
     planted: Sequence[Mapping[str, Any]] | None = None,
     more: Mapping[str, Any] | None = None,
+    beside: pl.DataFrame | None = None,
 ) -> Audit:
     """Measure, compare and say it: the same for files and for memory."""
+    spec, dataset = with_image_bins(spec, dataset)
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
     members = membership(
         attributes, spec.groups.by, groupings(spec.groups, attributes), units=scores.judged_units()
@@ -331,7 +351,7 @@ def _audited(
     run = explain_run(run, first_analyses(run))
     said = role_options(spec.explain.role, spec.explain.analyses)
     run = explain_run(run, spec.explain.analyses, [*spec.explain.analysis_option, *said])
-    record = with_tables(run, spec)
+    record = with_tables(run, spec, beside)
     if spec.report.paths == "relative":
         record = unrooted(record)
     return Audit(replace(run, record=record), spec)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
+
+import polars as pl
 
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, printed
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import AuditSpec, flat_name, parse_spec
 
-__all__ = ["with_protocol", "with_tables"]
+__all__ = ["beside_of", "with_protocol", "with_tables"]
 
 _JOINED = ("data_option", "prediction_option", "analysis_option")
+_OF_THE_FIRST = ("protocol", "task", "out", "overwrite", "explain", "planted", "metric")
+"""Settings that an audit beside another does not take over from it."""
 _OF_ATTRIBUTES = {"group": ":", "nested": ":", "bins": "=", "reference": "="}
 """Settings whose items begin with an attribute, and what follows it."""
 
@@ -79,22 +84,46 @@ def _about(theirs: dict[str, Any], spec: AuditSpec) -> dict[str, Any]:
     return theirs
 
 
-def with_tables(run: Run, spec: AuditSpec) -> dict[str, Any]:
+def beside_of(spec: AuditSpec) -> AuditSpec | None:
+    """Return the audit that the protocol's table also needs, of the same people and outputs.
+
+    FACET's Table 7 lays the boxes of people beside their masks: ``paper.BESIDE`` names the second
+    protocol of such a table. None: there is none.
+    """
+    if spec.protocol is None:
+        return None
+    paper, name = _find(spec.protocol)
+    other = getattr(paper, "BESIDE", {}).get(name)
+    if other is None:
+        return None
+    ours = {key: value for key, value in spec.said().items() if key not in _OF_THE_FIRST}
+    kept = [i for i in ours.get("prediction_option", ()) if not i.strip().startswith("kind=")]
+    named = {"protocol": f"{spec.protocol.partition(':')[0]}:{other}", "prediction_option": kept}
+    return parse_spec({**ours, **named}, where=f"the protocol {spec.protocol}")
+
+
+def with_tables(run: Run, spec: AuditSpec, beside: pl.DataFrame | None = None) -> dict[str, Any]:
     """Return the record of a run by a protocol: the paper's tables and its disagreements.
 
-    ``tables`` maps a caption to ``columns`` and ``rows``, as JSON has them.
+    ``tables`` maps a caption to ``columns`` and ``rows``, as JSON has them; ``absent`` a caption to
+    why that table is not printed. ``beside`` are the ``group_metrics`` of the audit beside it.
     """
     if spec.protocol is None:
         return dict(run.record)
     paper, name = _find(spec.protocol)
     info = paper.INFO
     said = tuple(getattr(paper, "DISAGREEMENTS", {}).get(name, ()))
-    tables = printed(paper.tables(name, run) if hasattr(paper, "tables") else {})
+    both = run if beside is None else replace(
+        run, group_metrics=pl.concat([run.group_metrics, beside])
+    )  # fmt: skip
+    tables = printed(paper.tables(name, both) if hasattr(paper, "tables") else {})
+    absent = paper.absent(name, both) if hasattr(paper, "absent") else {}
     protocol = {
         "name": spec.protocol,
         "title": info.title,
         "disagreements": list(said),
         "tables": tables,
+        **({"absent": absent} if absent else {}),
     }
     known = {(r["key"], r["place"]) for r in run.record["references"]}
     cited = [

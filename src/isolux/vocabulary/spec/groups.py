@@ -56,8 +56,9 @@ class Groups(Stage):
     )
     bins: tuple[str, ...] = setting(
         (),
-        '"income=quantile:4" or "age=edges:18,30,45,70": [18, 30), or with ":right" at the end '
-        "(18, 30], as numpy and pandas cut",
+        '"age=edges:18,30,45,70", "income=quantile:4" (of people; "quantile:4:images": of images): '
+        '[18, 30), or with ":right" at the end (18, 30], as numpy and pandas cut; or a paper\'s '
+        "rule, income=fairness-indicators",
     )
     votes: str = setting("any", "any, any+unknown, majority, top, top-or-none, at-least:K")
     nested: tuple[str, ...] = setting(
