@@ -11,6 +11,7 @@ from isolux.disparity.pairs import pair_rows, unjudged_rows
 from isolux.disparity.rows import table_of
 from isolux.disparity.verification import verification_notes, verification_rows
 from isolux.disparity.whole import odds_rows, whole_rows
+from isolux.disparity.within import within_rows
 from isolux.groups.estimates import Estimates
 from isolux.vocabulary.spec import Comparing
 
@@ -49,6 +50,7 @@ def measure_disparities(
     family = test_family(estimates, spec, references or {})
     rows = [
         *whole_rows(estimates, family, spec),
+        *within_rows(estimates, family, spec),
         *pair_rows(estimates, family, spec),
         *unjudged_rows(estimates),
         *verification_rows(estimates, family, spec),
