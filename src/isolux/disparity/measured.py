@@ -28,7 +28,11 @@ class Disparities:
 
 
 def measure_disparities(
-    estimates: Estimates, spec: Comparing, references: dict[str, str] | None = None
+    estimates: Estimates,
+    spec: Comparing,
+    references: dict[str, str] | None = None,
+    *,
+    share: float = 1.0,
 ) -> Disparities:
     """Compare all groups on all metrics.
 
@@ -40,6 +44,8 @@ def measure_disparities(
         Correction, level, log base, ddof.
     references : dict of str to str, optional
         Attributes to compare with one group only, and that group.
+    share : float
+        Of the error rate, 0 to 1: the rest is kept for analyses that are planned with the audit.
 
     Returns
     -------
@@ -47,7 +53,7 @@ def measure_disparities(
         ``table`` is the table ``disparities``; an attribute with fewer than two groups to compare
         has one row with the status and the reason.
     """
-    family = test_family(estimates, spec, references or {})
+    family = test_family(estimates, spec, references or {}, share=share)
     rows = [
         *whole_rows(estimates, family, spec),
         *within_rows(estimates, family, spec),
