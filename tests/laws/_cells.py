@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from isolux.groups.estimates import Estimates
 from isolux.groups.uncertainty import KEPT_EFFECTIVE, all_means, intervals
-from isolux.stats.differences import Difference, of_means
+from isolux.stats.differences import Difference, of_means, paired_means
 from isolux.stats.shares import ClusterMeans, cluster_means, pooled_correlation
 from isolux.vocabulary.spec import Comparing
 from tests.laws._grid import Cell, draw
@@ -65,6 +65,21 @@ def apart(photos: np.ndarray, right: np.ndarray) -> Difference:
     units = a.units * b.units
     shared = (photos[:, 0] * photos[:, 1]).sum(axis=1) / units
     return of_means(a, b, (left[:, 0] * left[:, 1]).sum(axis=1) / units, shared)
+
+
+def paired(photos: np.ndarray, right: tuple[np.ndarray, np.ndarray]) -> Difference:
+    """Compare the second model's rate with the first's, world by world; all ``[w, c]``."""
+    copies = np.ones(photos.size, dtype=np.int64)
+    counts = _rows(photos[:, None])
+    models = []
+    for own in right:
+        sums = _rows(own[:, None])
+        rho = pooled_correlation(sums, counts, copies)
+        models.append(cluster_means(sums, counts, copies, rho))
+    first, second = models
+    left = [r - m.value[:, None] * photos for r, m in zip(right, models, strict=True)]
+    covariance = (left[0] * left[1]).sum(axis=1) / (first.units * second.units)
+    return paired_means(second, first, covariance)
 
 
 def measured_estimates(estimates: Estimates, spec: Comparing) -> Estimates:

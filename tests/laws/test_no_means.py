@@ -25,14 +25,14 @@ def test_p_values_of_what_is_no_mean_hold_their_level(clusters):
         found.append(audit.disparities.filter(kind="difference"))
     pairs = pl.concat(found)
     for metric in METRICS:
-        own = pairs.filter(metric=metric)
+        own = pairs.filter(pl.col("metric") == metric, pl.col("p_value").is_not_null())
         agrees = (own["p_value"] <= 0.05) == ((own["low"] > 0) | (own["high"] < 0))
         row = {"metric": metric, "clusters": "/".join(map(str, clusters)),
                "p <= .05, %": float((own["p_value"] <= 0.05).mean()),
                "p <= .01, %": float((own["p_value"] <= 0.01).mean())}  # fmt: skip
         slug = f"no-means-{metric.replace('_', '-')}-{clusters[0]}-{clusters[1]}"
         record(slug, [row], worlds=worlds, replicates=replicates)
-        assert own.height == worlds
+        assert own.height >= 0.98 * worlds  # now and then a group has too few of a class
         assert agrees.all()
         # Small: of 16 worlds four or more come about once in 140 times at .05.
         assert row["p <= .05, %"] <= (0.065 if FULL else 0.2), row

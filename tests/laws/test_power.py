@@ -9,6 +9,7 @@ from isolux.disparity.detectable import least_detectable
 from isolux.disparity.family import test_family as run_family
 from isolux.vocabulary.spec import Comparing
 from isolux_worlds.populations.rates import simulate_rates
+from tests.laws._cells import apart
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._worlds import one_attribute
 
@@ -63,3 +64,40 @@ def test_a_detectable_difference_is_found_with_power_eighty_percent(cell):
     record(name, [found], worlds=WORLDS, replicates=REPLICATES)
     slack = 0.05 if FULL else 0.18
     assert abs(found["power"] - 0.8) <= slack, found
+
+
+@pytest.mark.parametrize("critical", [1.96, 2.9])
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("rate", [0.5, 0.8, 0.9, 0.95, 0.98])
+def test_what_is_called_detectable_is_found_at_every_rate(rate, shared, critical):
+    """Two groups, many worlds, at the deviate that one test and that a family of some asks for."""
+    worlds = scaled(5000, 400)
+    rng = np.random.default_rng([9, int(100 * rate), int(shared), int(10 * critical)])
+    least = least_detectable(
+        apart(*_two(rng, rate, scaled(1000, 200), shared=shared)), critical, worse_is_lower=True
+    )
+    planted = float(np.nanmean(least))
+    ends = apart(*_two(rng, [rate - planted, rate], worlds, shared=shared)).interval(critical)
+    row = {"varies": "within subjects" if shared else "between subjects", "rate": rate,
+           "deviate of a finding": critical, "planted = detectable": planted,
+           "found, %": float((ends.high < 0).mean())}  # fmt: skip
+    slug = f"detectable-{'within' if shared else 'between'}-{critical:g}-{rate:g}"
+    record(slug, [row], worlds=worlds, replicates=1)
+    # Small: 400 worlds at .8 have a standard error of .02.
+    assert abs(row["found, %"] - 0.8) <= (0.045 if FULL else 0.1), row
+
+
+def _two(rng, rates, worlds, *, shared):
+    """Draw two groups of 100 subjects with ten photos, correlation .3: ``[w, 2, c]``."""
+    made = simulate_rates(
+        rng, groups=2, subjects_per_group=100, photos=10, rates=rates, icc=0.3,
+        within_cluster=shared, worlds=worlds,
+    )  # fmt: skip
+    if shared:
+        return made.photos, made.successes
+    apart_ = []
+    for own in (made.photos, made.successes):
+        none = np.zeros_like(own[:, 0])
+        sides = [np.concatenate(pair, axis=1) for pair in ((own[:, 0], none), (none, own[:, 1]))]
+        apart_.append(np.stack(sides, axis=1))
+    return apart_[0], apart_[1]

@@ -60,7 +60,7 @@ def test_findings_come_after_those_of_the_audit(run, weather):
     found = explain_run(run, ["weather"], ["where=York", "days=2"]).findings
     assert found["analysis"].to_list() == ["group_gaps"] * (found.height - 2) + ["weather"] * 2
     assert found["rank"].to_list() == list(range(1, found.height + 1))
-    assert found["claim"].to_list()[-1] == "<b>It rained</b> in York."
+    assert found["claim"].to_list()[-1] == "Exploratory: <b>It rained</b> in York."
 
 
 def test_what_an_analysis_said_before_is_replaced(run, weather):

@@ -50,7 +50,9 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
         ``detectable_best``, ``detectable_worst`` (smallest detectable difference of the pair
         where it is smallest and largest, with ``group_a_best``, …); ``with_unknown`` (people of
         unknown value are one of the groups compared, and so part of the spread);
-        ``range_low``, ``range_high``
+        ``at_most`` (how far apart two groups judged are at most, one-sided), ``within_p`` (adjusted
+        p of the claim that it is within the margin asked about), ``within_status``,
+        ``within_reason``; ``range_low``, ``range_high``
         (if the leading pair is the widest: an interval of it, all pairs at once); ``spread``,
         ``spread_low``, ``spread_high`` (the noise-corrected standard deviation); ``n_units`` (of
         everyone); ``covered`` (an intersection not shown to differ by more than an attribute in
@@ -208,6 +210,10 @@ def _whole(disparities: pl.DataFrame) -> Iterable[pl.DataFrame]:
     yield widest.select(*KEY, range_value="value", range_low="low", range_high="high")
     spread = disparities.filter(kind="noise_corrected_sd").unique(KEY, keep="first")
     yield spread.select(*KEY, spread="value", spread_low="low", spread_high="high")
+    within = disparities.filter(kind="within").unique(KEY, keep="first")
+    yield within.select(
+        *KEY, at_most="high", within_p="p_adjusted", within_status="status", within_reason="reason"
+    )
 
 
 def _with_covered(blocks: pl.DataFrame) -> pl.DataFrame:

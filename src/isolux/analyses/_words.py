@@ -48,6 +48,10 @@ class Words:
         at, the number that it is of), with a space before.
     target : str
         What classes are classes of, in the dataset's term for it.
+    margin : float or None
+        Points of 100 by which groups may differ and still count as alike.
+    references : mapping of str to str
+        Attributes whose groups are compared with one of them only, and that group.
     """
 
     terms: Mapping[str, str] = field(default_factory=dict)
@@ -59,6 +63,8 @@ class Words:
     needed: str = ""
     set_at: Mapping[str, str] = field(default_factory=dict)
     target: str = ""
+    margin: float | None = None
+    references: Mapping[str, str] = field(default_factory=dict)
 
     def label(self, row: Mapping[str, Any]) -> str:
         """Call a row's class; by the target too where the label alone says nothing.
@@ -144,6 +150,8 @@ def words_of(run: Run) -> Words:
         cluster=(run.record.get("clusters") or {}).get("column"),
         needed=f"{units} units and {clusters} clusters" if units and clusters else "",
         set_at=chosen_words(run.record),
+        margin=spec.get("margin"),
+        references=dict(str(r).partition("=")[::2] for r in spec.get("reference") or ()),
     )
 
 

@@ -29,6 +29,7 @@ from isolux.vocabulary.tables import FINDINGS, MEMBERSHIP
 __all__ = ["CAPTION", "INFO", "SIZE", "explain"]
 
 INFO = AnalysisInfo(
+    tests=False,
     title="By size and occlusion",
     summary="Which share of each group is small or hidden, and how well each of those is found.",
     references=(works.HOIEM.at("section 3.2: object characteristics"),),

@@ -28,6 +28,7 @@ __all__ = ["INFO", "explain"]
 _FACET = works.FACET.at("Tables 11 and 12: two models side by side")
 
 INFO = AnalysisInfo(
+    tests=False,
     title="Changes between two models",
     summary="Which groups gained and which lost from one model to another, and by how much.",
     references=(_FACET,),

@@ -23,6 +23,7 @@ from isolux.vocabulary.tables import FINDINGS, SCORES, Status
 __all__ = ["CAPTION", "INFO", "explain"]
 
 INFO = AnalysisInfo(
+    tests=False,
     title="Recall at each overlap",
     summary="The share of each group that is found, at ten overlaps from .50 to .95.",
     references=(works.COCO.at("detection evaluation: https://cocodataset.org/#detection-eval"),),

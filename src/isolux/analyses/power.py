@@ -29,6 +29,7 @@ from isolux.vocabulary.tables import FINDINGS
 __all__ = ["INFO", "explain"]
 
 INFO = AnalysisInfo(
+    tests=False,
     title="What could be seen, and whom to add",
     summary="The smallest difference that this audit could have seen, and how many more people of "
     "which group a smaller one needs.",

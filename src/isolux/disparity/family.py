@@ -91,7 +91,13 @@ class Family:
     name: str
 
 
-def test_family(estimates: Estimates, spec: Comparing, references: dict[str, str]) -> Family:
+def test_family(
+    estimates: Estimates,
+    spec: Comparing,
+    references: dict[str, str],
+    *,
+    share: float = 1.0,  # noqa: PT028 - no test, for all its name
+) -> Family:
     """Run every test and adjust over the family.
 
     Parameters
@@ -101,6 +107,8 @@ def test_family(estimates: Estimates, spec: Comparing, references: dict[str, str
         Correction, level, replicates, seed.
     references : dict of str to str
         Attributes compared with one group only, and that group.
+    share : float
+        Of the error rate that this family may spend, 0 to 1: adjusted p-values are divided by it.
     """
     plans = _plan(estimates, references)
     found = {**_of_means(estimates, plans, spec), **_of_replicates(estimates, plans, spec)}
@@ -109,12 +117,15 @@ def test_family(estimates: Estimates, spec: Comparing, references: dict[str, str
     for one in tested.values():
         null_max = np.maximum(null_max, one.null.largest)
     size = int(sum(np.isfinite(one.null.t).sum() for one in tested.values()))
-    tested = _adjust(tested, null_max, spec)
+    share = share if spec.correction != "none" else 1.0
+    tested = _adjust(tested, null_max, spec, share)
     name = (
         f"all {'comparisons' if references else 'pairs'} and groups against the rest, "
         f"metrics and attributes of this audit (m = {size})"
     )
-    return Family(tested, null_max, size, _critical(null_max, size, spec), name)
+    if share < 1.0:
+        name += f", {100 * share:g} % of the error rate of the report"
+    return Family(tested, null_max, size, _critical(null_max, size, spec, share), name)
 
 
 Plans = dict[tuple[str, int], tuple[IntArray, IntArray]]
@@ -233,13 +244,13 @@ def correlation(estimates: Estimates, j: int, first: IntArray, second: IntArray)
 
 
 def _adjust(
-    tested: dict[tuple[str, int], Tested], null_max: FloatArray, spec: Comparing
+    tested: dict[tuple[str, int], Tested], null_max: FloatArray, spec: Comparing, share: float
 ) -> dict[tuple[str, int], Tested]:
     if not tested:
         return tested
     every_p = np.concatenate([one.null.p_value for one in tested.values()])
     every_t = np.concatenate([one.null.t for one in tested.values()])
-    adjusted = adjust(every_t, every_p, null_max, spec.correction)
+    adjusted = np.minimum(adjust(every_t, every_p, null_max, spec.correction) / share, 1.0)
     parts = np.split(adjusted, np.cumsum([len(one.null.t) for one in tested.values()])[:-1])
     return {
         key: replace(one, adjusted=part)
@@ -255,10 +266,10 @@ def adjust(t: FloatArray, p: FloatArray, null_max: FloatArray, correction: str) 
     return by_name[correction](p) if correction in by_name else p
 
 
-def _critical(null_max: FloatArray, size: int, spec: Comparing) -> float:
+def _critical(null_max: FloatArray, size: int, spec: Comparing, share: float) -> float:
     from scipy.special import ndtri
 
-    alpha = 1.0 - spec.level
+    alpha = (1.0 - spec.level) * share
     if spec.correction == "max-t" and size:
         return float(critical_value(null_max, alpha))
     tests = size if spec.correction in ("holm", "bonferroni") else 1

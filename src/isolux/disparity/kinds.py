@@ -49,6 +49,11 @@ _OTHERS: dict[str, MeasureInfo] = {
     "noise_corrected_sd": _words(
         "noise-corrected SD", "The standard deviation of the groups' true values (Paule–Mandel)."
     ),
+    "within": _words(
+        "at most apart",
+        "The widest gap between two groups that is compatible with the data: all pairs, one-sided; "
+        "with --margin, its p is of the claim that no two groups differ by more.",
+    ),
     "worst_group": _words(
         "extreme group", "The share of bootstrap replicates in which the worst group is the worst.",
         direction="none", high=1.0, unit="",

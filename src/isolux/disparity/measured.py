@@ -11,6 +11,7 @@ from isolux.disparity.pairs import pair_rows, unjudged_rows
 from isolux.disparity.rows import table_of
 from isolux.disparity.verification import verification_notes, verification_rows
 from isolux.disparity.whole import odds_rows, whole_rows
+from isolux.disparity.within import within_rows
 from isolux.groups.estimates import Estimates
 from isolux.vocabulary.spec import Comparing
 
@@ -27,7 +28,11 @@ class Disparities:
 
 
 def measure_disparities(
-    estimates: Estimates, spec: Comparing, references: dict[str, str] | None = None
+    estimates: Estimates,
+    spec: Comparing,
+    references: dict[str, str] | None = None,
+    *,
+    share: float = 1.0,
 ) -> Disparities:
     """Compare all groups on all metrics.
 
@@ -39,6 +44,8 @@ def measure_disparities(
         Correction, level, log base, ddof.
     references : dict of str to str, optional
         Attributes to compare with one group only, and that group.
+    share : float
+        Of the error rate, 0 to 1: the rest is kept for analyses that are planned with the audit.
 
     Returns
     -------
@@ -46,9 +53,10 @@ def measure_disparities(
         ``table`` is the table ``disparities``; an attribute with fewer than two groups to compare
         has one row with the status and the reason.
     """
-    family = test_family(estimates, spec, references or {})
+    family = test_family(estimates, spec, references or {}, share=share)
     rows = [
         *whole_rows(estimates, family, spec),
+        *within_rows(estimates, family, spec),
         *pair_rows(estimates, family, spec),
         *unjudged_rows(estimates),
         *verification_rows(estimates, family, spec),

@@ -38,7 +38,7 @@ from isolux.vocabulary.info import Direction
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
-__all__ = ["among", "both_ways", "odds_rows", "range_interval", "whole_rows"]
+__all__ = ["among", "both_ways", "odds_rows", "of_known", "range_interval", "whole_rows"]
 
 
 def whole_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
@@ -72,7 +72,7 @@ class _Whole:
     ) -> None:
         self.estimates, self.family, self.spec = estimates, family, spec
         self.attribute, self.j = attribute, j
-        self.tested = _of_known(estimates, tested)
+        self.tested = of_known(estimates, tested)
         self.members = self.tested.members
         self.value = estimates.value[self.members, j]
         self.drawn = estimates.replicates[self.members, j]
@@ -212,7 +212,7 @@ class _Whole:
         )
 
 
-def _of_known(estimates: Estimates, tested: Tested) -> Tested:
+def of_known(estimates: Estimates, tested: Tested) -> Tested:
     """Leave out people whose value nobody knows, where two groups are left: they are no group.
 
     Range, spread, worst group and test then speak of the same groups. The pairs with "unknown"

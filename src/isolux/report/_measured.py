@@ -125,7 +125,8 @@ class Spread:
     """How far the groups of one attribute lie apart on one line, by every measure.
 
     ``tau`` is the noise-corrected standard deviation and leads; ``range`` (max − min) is never
-    zero, even where nothing differs.
+    zero, even where nothing differs. ``at_most`` is how far apart two groups judged are at most
+    (one-sided), ``within_p`` the adjusted p of the claim that it is within the audit's margin.
     """
 
     p_value: float | None
@@ -145,6 +146,8 @@ class Spread:
     mean_gap: float | None
     worst: str | None
     worst_share: float | None
+    at_most: float | None = None
+    within_p: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

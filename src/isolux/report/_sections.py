@@ -38,6 +38,7 @@ _OF_ATTRIBUTE = {
     "epsilon": "epsilon",
     "mean_absolute_gap": "mean_gap",
     "worst_group": "worst",
+    "within": "within",
 }
 _OF_PAIRS = ("difference", "ratio", "log_ratio", "difference_to_overall")
 
@@ -243,6 +244,9 @@ def _spread(rows: Sequence[Mapping[str, Any]]) -> Spread:
         return of[name]["value"] if name in of else None
 
     widest: Mapping[str, Any] = of.get("range", {})
+    within: Mapping[str, Any] = of.get("within", {})
+    # Where intervals may be too narrow nothing is said of how far apart groups are at most.
+    within = within if within.get("status") == "ok" else {}
     return Spread(
         p_value=test.get("p_value"),
         p_adjusted=test.get("p_adjusted"),
@@ -261,6 +265,8 @@ def _spread(rows: Sequence[Mapping[str, Any]]) -> Spread:
         mean_gap=value("mean_gap"),
         worst=of["worst"]["group_a"] if "worst" in of else None,
         worst_share=value("worst"),
+        at_most=within.get("high"),
+        within_p=within.get("p_adjusted"),
     )
 
 

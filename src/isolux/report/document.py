@@ -84,11 +84,16 @@ class Audited:
     min_clusters: int | None
     ddof: int
     log_base: float
+    margin: float | None = None
 
     @property
     def alpha(self) -> float:
         """The level of the tests that goes with the intervals' level."""
         return round(1 - self.level, 10)
+
+    def within(self, p: float | None) -> bool:
+        """Whether a claim of sameness with this p is made."""
+        return p is not None and p <= self.alpha
 
     @property
     def adjusted(self) -> str:

@@ -12,6 +12,7 @@ import polars as pl
 
 from isolux.io import run_directory
 from isolux.verbs._reports import write_with_report
+from isolux.verbs.ledger import entered, judged
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run, printed
 from isolux.vocabulary.errors import SpecError
@@ -150,7 +151,13 @@ def explain(
     return Explanation(*explain_with_all(loaded, options))
 
 
-def explain_run(run: Run, analyses: Sequence[str], options: Sequence[str] = ()) -> Run:
+def explain_run(
+    run: Run,
+    analyses: Sequence[str],
+    options: Sequence[str] = (),
+    *,
+    planned: Sequence[str] = (),
+) -> Run:
     """Add what analyses say of a run to its findings, tables, notes and references.
 
     Parameters
@@ -161,6 +168,9 @@ def explain_run(run: Run, analyses: Sequence[str], options: Sequence[str] = ()) 
         Names that ``isolux list analyses`` shows, in the order in which to read them.
     options : sequence of str
         ``ANALYSIS.NAME=VALUE``; ``NAME=VALUE`` where one analysis is named.
+    planned : sequence of str
+        Those that were named before anything was seen, and so share the audit's error rate; claims
+        of others are labelled exploratory (``isolux.verbs.ledger``).
 
     Returns
     -------
@@ -187,7 +197,10 @@ def explain_run(run: Run, analyses: Sequence[str], options: Sequence[str] = ()) 
             owner=f"the analysis {name}",
             flag="--analysis-option",
         )
-        run = _with(run, name, plugin.explain(run, **settings), by_analysis[name])
+        said = plugin.explain(run, **settings)
+        said = replace(said, findings=judged(said.findings, run.record, name, planned))
+        run = _with(run, name, said, by_analysis[name])
+        run = replace(run, record=entered(run.record, name, planned))
     return run
 
 

@@ -236,7 +236,13 @@ class ModelInfo(Info):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisInfo(Info):
-    """An analysis in ``analyses/``: from a run's tables to findings."""
+    """An analysis in ``analyses/``: from a run's tables to findings.
+
+    ``tests``: whether it makes claims that may be false by chance. Those that were not planned
+    with the audit are labelled exploratory.
+    """
+
+    tests: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,6 +50,7 @@ FAIRLEARN = Reference(
 )
 
 INFO = AnalysisInfo(
+    tests=False,
     title="Gaps between groups",
     summary="Which groups differ on which metric, by how much, how surely, and what could not be "
     "seen.",

@@ -7,6 +7,7 @@ certified, and groups are called what the dataset calls them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from isolux.analyses._words import Words, level_of, lowered, number, size
@@ -31,7 +32,8 @@ def differs(row: Mapping[str, Any], words: Words) -> str:
         told += " The test was against everyone else; no pair of groups stands out."
     elif row["n_pairs"] > 1:
         told += f" {row['n_differ']:,} of {row['n_pairs']:,} pairs of groups differ by this test."
-    return words.start(row["model"], told + _spread(row, words) + _care(row))
+    told += _spread(row, words) + _care(row)
+    return words.start(row["model"], told + (_within(row, words) if words.margin else ""))
 
 
 def _of_group(row: Mapping[str, Any], words: Words) -> str:
@@ -68,7 +70,7 @@ def only_overall(row: Mapping[str, Any], words: Words) -> str:
         f"({words.p(row['any_p'])}), but no single pair of groups stands out; the widest gap "
         f"is {_widest(row, words)}."
     )
-    return words.start(row["model"], told + _spread(row, words) + _care(row))
+    return words.start(row["model"], told + _spread(row, words) + _care(row) + _within(row, words))
 
 
 def no_difference(row: Mapping[str, Any], words: Words) -> str:
@@ -78,7 +80,51 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
         f"{words.title(row['attribute'])} ({words.p(row['any_p'])}); the widest gap is "
         f"{_widest(row, words)}. {_could_see(row, words)}"
     )
-    return words.start(row["model"], told + _care(row))
+    return words.start(row["model"], told + _care(row) + _within(row, words))
+
+
+def _within(row: Mapping[str, Any], words: Words) -> str:
+    """Say how far apart the groups are at most; of a margin that was asked about, whether within.
+
+    Nothing where intervals may be too narrow: a claim of sameness must not rest on them.
+    """
+    at_most, unit = row["at_most"], words.unit(row)
+    asked = words.margin is not None and unit == "fraction"
+    if at_most is None or row["within_status"] != "ok":
+        if not asked:
+            return ""
+        why = row["within_reason"] or "a group has too few clusters for an interval"
+        return f" Whether {_alike(row, words, words.margin)} cannot be judged: {why}."
+    if not asked:
+        return (
+            f" {_alike(row, words, at_most, unit)} ({level_of(words)} upper bound, "
+            "of this comparison alone)."
+        )
+    claim = _alike(row, words, words.margin)
+    p = replace(words, corrected=True).p(row["within_p"])  # by Holm, whatever else is not
+    if row["within_p"] is not None and row["within_p"] <= 1.0 - words.level:
+        return f" That {claim} is shown: at most {size(at_most, unit)} ({p})."
+    if words.margin is not None and 100 * at_most <= words.margin:
+        return (
+            f" That {claim} is not shown once all such claims are counted ({p}); alone, the "
+            f"{level_of(words)} upper bound is {size(at_most, unit)}."
+        )
+    return f" That {claim} is not shown ({p}): it may be up to {size(at_most, unit)}."
+
+
+def _alike(
+    row: Mapping[str, Any], words: Words, most: float | None, unit: str | None = None
+) -> str:
+    """Say that groups are at most so far apart; without a unit, ``most`` is in points."""
+    if unit is None:
+        far = f"{most:g} {'point' if most == 1 else 'points'}"
+    else:
+        far = size(most or 0.0, unit)
+    reference = words.references.get(row["attribute"])
+    if reference is not None:
+        return f"no group judged is more than {far} from {reference}"
+    start = "No" if unit else "no"
+    return f"{start} two groups judged are more than {far} apart"
 
 
 def without_value(rows: Sequence[Mapping[str, Any]], words: Words, *, everywhere: bool) -> str:

@@ -55,6 +55,7 @@ _GAPS = "Gaps to everyone else, if labels are wrong"
 _MOST = 72
 
 INFO = AnalysisInfo(
+    tests=False,
     title="If group labels are wrong",
     summary="Gaps corrected for errors of the group labels, or bounds of how far they could be.",
     references=(

@@ -209,6 +209,7 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
         min_clusters=setting("min_clusters"),
         ddof=int(setting("ddof")),
         log_base=float(setting("log_base")),
+        margin=setting("margin"),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from isolux.groups.large import LARGE
 from isolux.report.document import AttributeSection, Audited, PairRow, Verdict
+from isolux.report.summary.sameness import sameness_text
 from isolux.report.wording import brief, count, interval, listed, p_equals, points, share, with_unit
 
 __all__ = ["answer_of", "detectable_text", "leading", "reading_order", "verdict_text", "worst_text"]
@@ -22,7 +23,7 @@ def answer_of(sections: Sequence[AttributeSection], audited: Audited) -> str:
 
     The first is about the largest groups of a single attribute that differ; an intersection leads
     only where no single attribute differs. Without any difference, the first says so, and the
-    second says what could have been seen.
+    second says what could have been seen, and a third how far apart groups are at most.
     """
     if not sections:
         return (
@@ -31,13 +32,14 @@ def answer_of(sections: Sequence[AttributeSection], audited: Audited) -> str:
         )
     first = leading(sections)
     if first is None:
-        return " ".join(filter(None, _nothing_found(sections)))
+        return " ".join(filter(None, (*_nothing_found(sections), sameness_text(sections, audited))))
     told = (
         _as_a_whole(first, audited)
         if first.lead is None
         else _served_worse(first, first.lead, audited)
     )
-    return " ".join(filter(None, (told, _rest(sections, first))))
+    parts = told, _rest(sections, first), sameness_text(sections, audited)
+    return " ".join(filter(None, parts))
 
 
 def leading(sections: Sequence[AttributeSection]) -> AttributeSection | None:

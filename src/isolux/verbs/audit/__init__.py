@@ -36,6 +36,7 @@ from isolux.verbs.audit.protocol import beside_of, with_protocol, with_tables
 from isolux.verbs.audit.record import record_of
 from isolux.verbs.audit.words import audit_text
 from isolux.verbs.explain import explain_run, first_analyses, role_options
+from isolux.verbs.ledger import audits_share
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.spec import AuditSpec, parse_spec
@@ -330,7 +331,8 @@ def _audited(
     pairs_too = spec.report.keep_pairs
     kept = {k: table for k, table in scores.evidence.items() if pairs_too or k != PAIRS}
     scores = replace(scores, evidence=kept)
-    disparities = measure_disparities(estimates, spec.comparing, against)
+    share = audits_share(spec.explain.analyses)
+    disparities = measure_disparities(estimates, spec.comparing, against, share=share)
     notes = (*dataset.notes, *scores.notes, *members.notes, *disparities.notes)
     notes = tuple(unnamed(notes, dataset.withdrawn))
     record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
@@ -350,7 +352,8 @@ def _audited(
     )
     run = explain_run(run, first_analyses(run))
     said = role_options(spec.explain.role, spec.explain.analyses)
-    run = explain_run(run, spec.explain.analyses, [*spec.explain.analysis_option, *said])
+    named = spec.explain.analyses
+    run = explain_run(run, named, [*spec.explain.analysis_option, *said], planned=named)
     record = with_tables(run, spec, beside)
     if spec.report.paths == "relative":
         record = unrooted(record)

@@ -21,6 +21,14 @@ class Disparity(Stage):
     correction: Correction = setting("max-t", "how the family of tests is corrected")
     ddof: Literal[0, 1] = setting(1, "degrees of freedom of standard deviations")
     log_base: float = setting(10.0, "base of log ratios", gt=1)
+    margin: float | None = setting(
+        None,
+        "test whether no two groups differ by more than this, in points of 100 (3: three percentage"
+        " points)",
+        ge=0.1,
+        le=100,
+        often=True,
+    )
 
 
 class Comparing(Statistics, Disparity):

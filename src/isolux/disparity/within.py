@@ -1,0 +1,103 @@
+"""How far apart the groups of an attribute are at most, and whether that is within a margin.
+
+One row for each attribute and metric (kind ``within``): ``value`` is the widest gap that was
+measured, 0 to ``high`` a one-sided interval of the widest gap that there is, so ``high`` is the
+smallest margin that could be claimed. With ``--margin`` there is a p-value: of the claim that no
+two groups differ by more. The claims of an audit are a family of their own, corrected by Holm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from isolux.disparity.family import Family, Tested
+from isolux.disparity.rows import Rows, rows_of
+from isolux.disparity.whole import of_known
+from isolux.groups.estimates import Estimates
+from isolux.stats.design import IntArray
+from isolux.stats.differences import Difference
+from isolux.stats.multiplicity import holm
+from isolux.stats.nulls import REST
+from isolux.stats.sameness import farthest, largest_bound, sameness_p
+from isolux.vocabulary.spec import Comparing
+from isolux.vocabulary.tables import Status
+
+__all__ = ["within_rows"]
+
+_POINTS = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """One attribute's groups on one metric; ``p`` is NaN where no margin is asked about."""
+
+    attribute: str
+    j: int
+    pair: tuple[int, int]
+    widest: float
+    bound: float
+    p: float
+    status: str
+    why: str | None
+
+
+def within_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
+    """Return a row for each attribute and metric of which two groups or more were compared."""
+    claims = [
+        _claim(estimates, spec, *key, of_known(estimates, tested))
+        for key, tested in family.tested.items()
+    ]
+    p = np.array([claim.p for claim in claims])
+    adjusted = holm(p) if len(p) else p
+    asked = int(np.isfinite(p).sum())
+    margin = "" if spec.margin is None else f"{spec.margin:g} points"
+    name = f"claims that no two groups differ by more than {margin} (m = {asked}), by Holm"
+    return [
+        rows_of(
+            estimates, claim.j, claim.attribute, "within",
+            groups=(np.array([claim.pair[0]]), np.array([claim.pair[1]])),
+            value=np.array([claim.widest]), low=np.array([0.0]), high=np.array([claim.bound]),
+            method="one-sided, all pairs",
+            p_value=np.array([claim.p]), p_adjusted=np.array([adjusted[k]]),
+            test="two one-sided tests, all pairs" if np.isfinite(claim.p) else None,
+            family=name if np.isfinite(claim.p) else None,
+            status=[claim.status], reason=[claim.why],
+        )
+        for k, claim in enumerate(claims)
+    ]  # fmt: skip
+
+
+def _claim(estimates: Estimates, spec: Comparing, attribute: str, j: int, tested: Tested) -> _Claim:
+    first, second = _pairs(tested)
+    apart = tested.compared.pairs(first, second)
+    bounds = farthest(apart, 0.0)
+    fraction = estimates.measures[j].fraction
+    shown = _all_have_intervals(estimates, j, tested.members)
+    asked = spec.margin is not None and fraction and shown
+    worst = int(np.argmax(_bounds(apart, spec))) if len(first) else 0
+    edge = (estimates.status[tested.members, j] == Status.BOUNDARY.value).any()
+    reasons = [r for r in estimates.reason[tested.members, j] if r]
+    return _Claim(
+        attribute, j, (int(first[worst]), int(second[worst])), float(np.max(bounds)),
+        largest_bound(apart, spec.level) if shown else float("nan"),
+        sameness_p(apart, (spec.margin or 0.0) / _POINTS) if asked else float("nan"),
+        (Status.BOUNDARY if edge else Status.OK).value,
+        str(reasons[0]) if edge and reasons else None,
+    )  # fmt: skip
+
+
+def _pairs(tested: Tested) -> tuple[IntArray, IntArray]:
+    kept = tested.contrasts[tested.contrasts[:, 1] != REST]
+    return tested.members[kept[:, 0]], tested.members[kept[:, 1]]
+
+
+def _bounds(apart: Difference, spec: Comparing) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    from scipy.special import ndtri
+
+    return np.nan_to_num(farthest(apart, float(ndtri(spec.level))), nan=np.inf)
+
+
+def _all_have_intervals(estimates: Estimates, j: int, members: IntArray) -> bool:
+    return bool(np.isfinite(estimates.interval.low[members, j]).all())

@@ -1,0 +1,134 @@
+"""Claims of sameness: at most so far apart are groups.
+
+"No difference was found" says nothing of how large one may be. Here the question is turned round:
+the hypothesis that is rejected is "some two groups are at least a margin apart". For one pair these
+are two one-sided tests (TOST), read from the pair's own interval: at which reach z does it touch
+the margin, p = 1 - Phi(z). For all pairs of an attribute the largest p counts (intersection-union),
+which needs no correction: the claim is made only where every pair allows it.
+
+The smallest margin that could be claimed is the farthest end of all pairs' one-sided 95 % bounds.
+
+References
+----------
+.. [1] Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power
+   approach for assessing the equivalence of average bioavailability. Journal of Pharmacokinetics
+   and Biopharmaceutics 15(6), 657-680.
+.. [2] Berger, R. L. and Hsu, J. C. (1996). Bioequivalence trials, intersection-union tests and
+   equivalence confidence sets. Statistical Science 11(4), 283-319.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from isolux.stats.differences import Difference
+from isolux.stats.statistic import FloatArray
+
+__all__ = ["farthest", "largest_bound", "sameness_p"]
+
+_FURTHEST = 8.0
+_HALVINGS = 50
+
+
+def farthest(apart: Difference, z: float) -> FloatArray:
+    """Return how far apart each pair may be: the end of its one-sided bounds farther from 0.
+
+    Parameters
+    ----------
+    apart : Difference
+    z : float
+        Standard errors that each bound reaches; negative: towards 0.
+
+    Returns
+    -------
+    [h] float
+        In the metric's unit, smaller is more alike. NaN where a group has no value.
+    """
+    gap = apart.a - apart.b
+    if z == 0:
+        return np.abs(gap)
+    ends = apart.interval(abs(z))
+    if z >= 0:
+        return np.asarray(np.maximum(ends.high, -ends.low))
+    return np.asarray(np.where(gap >= 0, ends.low, -ends.high))
+
+
+def largest_bound(apart: Difference, level: float = 0.95) -> float:
+    """Return the smallest margin of which it could be claimed that no pair differs by more.
+
+    Parameters
+    ----------
+    apart : Difference
+        All pairs of the groups that are compared.
+    level : float
+        One-sided: 0.95 where the claim may be wrong in 5 of 100 audits.
+
+    Returns
+    -------
+    float
+        In the metric's unit; NaN where a pair has no interval.
+
+    Examples
+    --------
+    Two means 1 apart, each with a standard error of 1 and no correlation:
+
+    >>> from isolux.stats.intervals import Interval
+    >>> one = np.ones(1)
+    >>> apart = Difference(one, 0 * one, lambda z: (Interval(one - z, one + z),
+    ...     Interval(-z * one, z * one)), lambda z: 0 * one, 1.414 * one, one)
+    >>> round(largest_bound(apart), 3)  # 1 + 1.645 × √2
+    3.326
+    """
+    from scipy.special import ndtri
+
+    return _largest(farthest(apart, float(ndtri(level))))
+
+
+def sameness_p(apart: Difference, margin: float) -> float:
+    """Test that some pair is at least ``margin`` apart, against that none is.
+
+    Parameters
+    ----------
+    apart : Difference
+        All pairs of the groups that are compared.
+    margin : float
+        Above 0, in the metric's unit.
+
+    Returns
+    -------
+    float
+        0 to 1; p <= .05 exactly where ``largest_bound`` at .95 is at most the margin. NaN where a
+        pair has no interval.
+
+    Examples
+    --------
+    >>> from isolux.stats.intervals import Interval
+    >>> one = np.ones(1)
+    >>> apart = Difference(one, 0 * one, lambda z: (Interval(one - z, one + z),
+    ...     Interval(-z * one, z * one)), lambda z: 0 * one, 1.414 * one, one)
+    >>> round(sameness_p(apart, 1 + 1.6448536 * 2**0.5), 4), round(sameness_p(apart, 1.0), 4)
+    (0.05, 0.5)
+    """
+    from scipy.special import ndtr
+
+    if np.isnan(largest_bound(apart)):
+        return float("nan")
+    z = _where(lambda z: _largest(farthest(apart, z)), margin)
+    return float(ndtr(-z))
+
+
+def _largest(bounds: FloatArray) -> float:
+    return float(np.max(bounds)) if len(bounds) and np.isfinite(bounds).all() else float("nan")
+
+
+def _where(rising: Callable[[float], float], height: float) -> float:
+    """Find where a rising function passes a height, between -8 and 8."""
+    low, high = -_FURTHEST, _FURTHEST
+    if rising(high) <= height:
+        return high
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if rising(middle) <= height else (low, middle)
+    return low

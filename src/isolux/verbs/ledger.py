@@ -1,0 +1,155 @@
+"""One report, one error rate: what has been looked at, and which share of it each look may spend.
+
+An audit and the explanations that are named with it (``--explain``) were planned before anything
+was seen. Together they hold one family-wise error rate (5 % at the level 95 %) by Bonferroni's
+weights: four fifths are the audit's, one fifth is shared equally by the explanations. Where none is
+named the audit has all of it. What is explained afterwards has no share: it was chosen after
+looking, so each of its sentences is labelled "Exploratory". The run's record keeps the ledger.
+
+References
+----------
+.. [1] Bretz, F., Maurer, W., Brannath, W. and Posch, M. (2009). A graphical approach to
+   sequentially rejective multiple test procedures. Statistics in Medicine 28, 586-604: the weights
+   of its first step. No weight is passed on, as a family of many pairs is never rejected whole.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from isolux.vocabulary import registry
+
+__all__ = ["AUDITS_SHARE", "LABEL", "audits_share", "entered", "judged"]
+
+AUDITS_SHARE = 0.8
+"""Of the error rate, where explanations are planned: the audit is what was asked first."""
+
+LABEL = "Exploratory: "
+_NOTE = "Error rate: "
+
+
+def audits_share(planned: Sequence[str]) -> float:
+    """Return the audit's share of the error rate when these analyses are named with it.
+
+    Examples
+    --------
+    >>> audits_share([]), audits_share(["power"]), audits_share(["patterns", "slices"])
+    (1.0, 1.0, 0.8)
+    """
+    return AUDITS_SHARE if _testing(planned) else 1.0
+
+
+def _testing(names: Sequence[str]) -> list[str]:
+    return [n for n in dict.fromkeys(names) if getattr(registry.info("analyses", n), "tests", True)]
+
+
+def judged(
+    findings: pl.DataFrame, record: Mapping[str, Any], name: str, planned: Sequence[str]
+) -> pl.DataFrame:
+    """Label what one analysis claims by its share of the error rate.
+
+    Parameters
+    ----------
+    findings : polars.DataFrame
+        The analysis's own, each p adjusted within it.
+    record : mapping
+        Of the run: the settings ``level`` and ``correction``.
+    name : str
+    planned : sequence of str
+        The analyses that share the error rate with the audit, this one among them or not.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``p_adjusted`` of a planned analysis is over the whole report (p over its share, at most
+        1), and its claim says so. What does not hold there, or rests on an interval alone, begins
+        with "Exploratory", as does every sentence of an analysis that was not planned.
+    """
+    if not _testing([name]) or not findings.height:
+        return findings
+    if name not in planned:
+        return findings.with_columns(claim=LABEL + pl.col("claim"))
+    spec = record.get("spec") or {}
+    alpha = round(1.0 - float(spec.get("level", 0.95)), 10)
+    share = (1.0 - AUDITS_SHARE) / len(_testing(planned))
+    p = pl.col("p_adjusted")
+    over = (p / share).clip(upper_bound=1.0)
+    claimed = (p <= alpha).fill_null(value=False)
+    unsure = (claimed & (over > alpha)) | (p.is_null() & pl.col("effect").is_not_null())
+    told = over.map_elements(_p_text, return_dtype=pl.String)
+    claim = pl.when(claimed).then(pl.col("claim") + told.fill_null("")).otherwise("claim")
+    return findings.with_columns(
+        claim=pl.when(unsure).then(LABEL + claim).otherwise(claim), p_adjusted=over
+    )
+
+
+def _p_text(p: float) -> str:
+    said = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    return f" Over the whole report {said}."
+
+
+def entered(record: Mapping[str, Any], name: str, planned: Sequence[str]) -> dict[str, Any]:
+    """Write a look into the record's ledger, and say in a note what holds together.
+
+    Parameters
+    ----------
+    record : mapping
+        It stays as it is.
+    name : str
+        The analysis that ran.
+    planned : sequence of str
+        As in ``judged``.
+
+    Returns
+    -------
+    dict
+        The record with ``ledger``: of each analysis that tests ``name``, ``planned``, ``share`` (of
+        the error rate), ``looks`` (how often it ran), in the order of the first looks.
+    """
+    if not _testing([name]):
+        return dict(record)
+    rows = {row["name"]: dict(row) for row in record.get("ledger") or _first(planned)}
+    before = rows.get(name, {"name": name, "planned": True, "share": 0.0, "looks": 0})
+    mine = name in planned
+    share = (1.0 - AUDITS_SHARE) / len(_testing(planned)) if mine else 0.0
+    rows[name] = {
+        "name": name, "planned": mine, "share": round(share, 6), "looks": before["looks"] + 1
+    }  # fmt: skip
+    notes = [note for note in record.get("notes", ()) if not note.startswith(_NOTE)]
+    ledger = list(rows.values())
+    return {**record, "ledger": ledger, "notes": [*notes, _note(record, ledger)]}
+
+
+def _first(planned: Sequence[str]) -> list[dict[str, Any]]:
+    share = audits_share(planned)
+    return [{"name": "group_gaps", "planned": True, "share": share, "looks": 1}]
+
+
+def _note(record: Mapping[str, Any], ledger: Sequence[Mapping[str, Any]]) -> str:
+    spec = record.get("spec") or {}
+    rate = f"{100 * (1.0 - float(spec.get('level', 0.95))):g} %"
+    what = "false discovery rate" if spec.get("correction") == "bh" else "family-wise error rate"
+    together = [row["name"] for row in ledger if row["planned"] and row["name"] != "group_gaps"]
+    later = [row["name"] for row in ledger if not row["planned"]]
+    told = f"{_NOTE}the audit's findings hold a {what} of {rate}"
+    if together:
+        told = f"{_NOTE}the audit and {', '.join(together)} together hold a {what} of {rate}"
+        told += f" (the audit {100 * AUDITS_SHARE:g} % of it)"
+        told += _too_few(spec, len(together))
+    if later:
+        told += f"; {', '.join(later)} ran afterwards and are exploratory"
+    return f"{told}."
+
+
+def _too_few(spec: Mapping[str, Any], explanations: int) -> str:
+    """Say it where the smallest p of so many replicates exceeds an explanation's share."""
+    replicates = spec.get("replicates")
+    share = (1.0 - float(spec.get("level", 0.95))) * (1.0 - AUDITS_SHARE) / explanations
+    needed = math.ceil(1.0 / share - 1e-6) - 1
+    if replicates is None or int(replicates) >= needed:
+        return ""
+    return f"; explanations need --replicates {needed} or more to claim anything"

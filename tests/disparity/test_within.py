@@ -1,0 +1,109 @@
+"""How far apart groups are at most: rows, sentences and settings, through the audit."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import isolux
+from isolux.vocabulary.errors import SpecError
+
+N = 400
+
+
+def audited(rates, *, groups=None, photos=1, **settings):
+    """Audit groups of 400 rows each with exactly these shares right, spread evenly."""
+    names = groups or [f"g{k}" for k in range(len(rates))]
+    value = np.concatenate([np.arange(N) % 100 < round(100 * rate) for rate in rates])
+    ids = [f"u{i:05}" for i in range(len(value))]
+    people = pl.DataFrame({"unit_id": ids, "tone": np.repeat(names, N)})
+    scores = pl.DataFrame({"unit_id": ids, "value": value.astype(float)})
+    if photos > 1:
+        cluster = [f"{name}{i // photos}" for name in names for i in range(N)]
+        scores = scores.with_columns(cluster_id=pl.Series(cluster))
+    return isolux.audit(scores, people, by="tone", replicates=200, **settings)
+
+
+def within(audit):
+    return audit.disparities.filter(kind="within").row(0, named=True)
+
+
+def claim(audit):
+    return audit.findings["claim"][0]
+
+
+def test_the_widest_gap_has_an_upper_bound_always():
+    row = within(audited([0.9, 0.91, 0.88]))
+    assert row["value"] == pytest.approx(0.03)
+    assert (row["group_a"], row["group_b"]) == ("g1", "g2")
+    # 1.645 standard errors of 353 and 364 of 400 beyond 3 points: 3.0 + 1.645 × 2.17 ≈ 6.6.
+    assert row["low"] == 0.0
+    assert row["high"] == pytest.approx(0.0657, abs=0.002)
+    assert row["p_value"] is row["p_adjusted"] is row["test"] is row["family"] is None
+
+
+def test_a_margin_is_tested_and_said():
+    shown = audited([0.9, 0.91, 0.9], margin=6)
+    assert within(shown)["p_adjusted"] < 0.05
+    assert "m = 1" in within(shown)["family"]
+    assert "That no two groups judged are more than 6 points apart is shown: at most " in claim(
+        shown
+    )
+    not_shown = audited([0.9, 0.91, 0.86], margin=3)
+    assert within(not_shown)["p_adjusted"] > 0.5
+    assert "apart is not shown (adjusted p = 0.8" in claim(not_shown)
+    assert "it may be up to " in claim(not_shown)
+
+
+def test_groups_may_differ_and_still_be_within_the_margin():
+    found = audited([0.98, 0.9], margin=15)
+    assert "8.0 points lower" in claim(found)
+    assert "is shown: at most " in claim(found)
+
+
+def test_without_a_margin_what_differs_gets_no_bound_in_words():
+    assert "groups judged are" not in claim(audited([0.98, 0.8]))
+    assert "No two groups judged are more than " in claim(audited([0.9, 0.91]))
+
+
+def test_several_claims_are_corrected_by_holm():
+    rates, n = [0.9, 0.91], 2 * N
+    rng = np.random.default_rng(0)
+    value = np.concatenate([np.arange(N) % 100 < round(100 * rate) for rate in rates])
+    ids = [f"u{i:05}" for i in range(n)]
+    people = pl.DataFrame({"unit_id": ids, "tone": np.repeat(["a", "b"], N),
+                           "light": rng.choice(["dim", "bright"], n)})  # fmt: skip
+    scores = pl.DataFrame({"unit_id": ids, "value": value.astype(float)})
+    found = isolux.audit(scores, people, by=["tone", "light"], margin=5, replicates=200)
+    rows = found.disparities.filter(kind="within").sort("p_value")
+    raw = rows["p_value"].to_list()
+    assert rows["p_adjusted"].to_list() == pytest.approx([2 * raw[0], max(2 * raw[0], raw[1])])
+    assert "m = 2" in rows["family"][0]
+
+
+def test_with_a_reference_only_its_pairs_count():
+    row = within(audited([0.9, 0.96, 0.86], reference="tone=g0"))
+    assert row["value"] == pytest.approx(0.06)
+    assert "g0" in {row["group_a"], row["group_b"]}
+    told = claim(audited([0.9, 0.91, 0.9], reference="tone=g0", margin=9))
+    assert "That no group judged is more than 9 points from g0 is shown" in told
+
+
+def test_people_of_unknown_value_are_in_no_claim():
+    row = within(audited([0.9, 0.91, 0.2], groups=["a", "b", "unknown"]))
+    assert row["value"] == pytest.approx(0.01)
+
+
+def test_where_clusters_are_few_nothing_is_claimed():
+    found = audited([0.9, 0.9], photos=40, margin=50, min_clusters=10)
+    assert within(found)["status"] == "boundary"
+    told = claim(found)
+    assert "Whether no two groups judged are more than 50 points apart cannot be judged" in told
+
+
+@pytest.mark.parametrize("margin", [0, -3, 0.03, 101, "narrow", float("nan")])
+def test_a_margin_that_is_none_is_refused(margin):
+    with pytest.raises(SpecError, match="the setting 'margin' cannot be used") as caught:
+        audited([0.9, 0.9], margin=margin)
+    assert "0.1 or more and 100 or less" in str(caught.value.expected)
