@@ -68,7 +68,7 @@ def rows_of(
     status: Sequence[str],
     reason: Sequence[str | None],
 ) -> Rows:
-    """Lay out rows of measure ``j``; ``groups`` are rows of the estimates, None: no group."""
+    """Lay out rows of measure ``j``; ``groups`` are rows of the estimates, if there are any."""
     measure = estimates.measures[j]
     n = len(value)
     given = (value, low, high, p_value, p_adjusted, detectable)

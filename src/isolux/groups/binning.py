@@ -99,7 +99,7 @@ def quantile_edges(numbers: pl.Series, quantiles: int) -> tuple[float, ...]:
 
     Of n numbers in rising order, edge i is the one that ⌊i·n/K⌋ others precede. Equal numbers
     always share a bin, the one above the edge, so a bin's size is off by less than the number of
-    ties at its edges; edges that coincide, or that nobody is below, are left out, and there are
+    ties at its edges; edges that coincide, or that no one is below, are left out, and there are
     then fewer than K bins.
 
     Parameters

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 _FURTHEST = 8.0
-"""Beyond 8 standard errors (p = 1e-15) nobody asks how far."""
+"""Beyond 8 standard errors (p = 1e-15) it makes no difference how far."""
 _STEPS = 0.1
 _FLAT = 1e-14
 

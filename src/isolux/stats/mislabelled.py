@@ -196,7 +196,7 @@ def dawid_skene(
     weights : [n] float, optional
         How often each row is there; default: once.
     rounds, close : int, float
-        EM stops after so many rounds, or when no chance moves by more than ``close``.
+        EM stops after this many rounds, or when no chance moves by more than ``close``.
 
     Returns
     -------

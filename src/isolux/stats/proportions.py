@@ -154,7 +154,7 @@ def clopper_pearson(
 
     Examples
     --------
-    Nobody of 20: the upper bound is 1 - 0.025 ** (1 / 20).
+    None of 20: the upper bound is 1 - 0.025 ** (1 / 20).
 
     >>> bounds = clopper_pearson(0, 20)
     >>> bounds.low.item(), bounds.high.round(4).item()

@@ -61,7 +61,7 @@ def replicate_sums(design: Design, measures: list[Columns], bootstrap: Bootstrap
     Returns
     -------
     [g, m, r] float
-        NaN where a replicate drew nobody of a group.
+        NaN where a replicate drew no one of a group.
     """
     out = np.empty((design.n_groups, len(measures), bootstrap.replicates))
     if _is_large(design, measures, bootstrap.replicates):
@@ -196,12 +196,12 @@ def replicate_rankings(
     Parameters
     ----------
     asked : list of (DetectionStatistic, int or None)
-        And of which class; None: the mean over classes.
+        And of which class; default: the mean over classes.
     rankings : list of Ranking
         One a group, all of the same classes.
     peers : list of [p] int
         The groups whose mean count is a group's N of normalised statistics: those of its attribute,
-        itself among them. Whoever has nobody of a class in the data is left out of its mean.
+        itself among them. Groups without anyone of a class in the data are left out of its mean.
     n_clusters : int
         Of the whole audit and of images without people.
     bootstrap : Bootstrap
@@ -267,7 +267,7 @@ def _of_rankings(
 
 
 def _mean_count(counts: FloatArray, held: npt.NDArray[np.bool_]) -> FloatArray:
-    """Mean of counts ``[p, r, K]`` over the groups that hold anybody of a class: ``[r, K]``."""
+    """Mean of counts ``[p, r, K]`` over the groups that hold anyone of a class: ``[r, K]``."""
     n = held.sum(axis=0)
     total = np.where(held[:, None, :], counts, 0.0).sum(axis=0)
     mean: FloatArray = np.divide(total, n, out=np.ones_like(total), where=n > 0)

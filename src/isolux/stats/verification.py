@@ -330,7 +330,7 @@ def inequity_rate(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> F
     -------
     [...] float
         NaN with fewer than two groups, where a group has no rate, or where a smallest rate is 0:
-        a ratio to nothing is no number.
+        nothing can be divided by it.
 
     Examples
     --------
@@ -362,7 +362,7 @@ def skewed_error_ratio(fmr: FloatArray, fnmr: FloatArray) -> FloatArray:
     -------
     [...] float
         NaN with fewer than two groups, where a group has no rate, or where the smallest error is
-        0: a ratio to nothing is no number.
+        0: nothing can be divided by it.
 
     Examples
     --------

@@ -2,11 +2,11 @@
 
 COCO's: detections of a class by falling score; after each, precision and recall; precision at a
 recall is the highest at or beyond it, read at 101 recalls from 0 to 1; the mean over overlaps, and
-over the classes that anybody has. A detection that weighs 2 counts as two; equal to pycocotools on
+over the classes that occur. A detection that weighs 2 counts as two; equal to pycocotools on
 data in which its image stands twice (save for equal scores within an image, whose copies
 pycocotools interleaves).
 
-A wrong detection has no person and so weighs what its image does; one that found somebody outside
+A wrong detection has no person and so weighs what its image does; one that found a person outside
 the group is neither right nor wrong and is left out.
 
 Precision falls where people are rare, whatever the model does: with a tenth of the people and as
@@ -79,8 +79,8 @@ def average_precision(
         COCO's 101 recalls, or the area under the same curve; ``"recall"`` is no precision but the
         share of people found.
     common : float, [K] or [r, K] float, optional
-        N of normalised precision, of each class (and replicate); none: the group's own count, which
-        is plain precision.
+        N of normalised precision, of each class (and replicate); default: the group's own count,
+        which is plain precision.
 
     Returns
     -------
@@ -137,7 +137,7 @@ def precision_table(
     ranking, weights, overlaps, reading, common
         As there; ``weights [n_clusters]`` gives r = 1.
     n_threads : int
-        Replicates are shared among so many threads. Every number of them gives the same result.
+        Threads that share the replicates. The result is the same with any number of them.
 
     Returns
     -------

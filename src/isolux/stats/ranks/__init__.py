@@ -22,7 +22,7 @@ one unit in each cluster it is Mann and Whitney's own variance, tie correction a
 
 Rosner, Glynn and Lee permute within strata of equal cluster size, and lose every stratum that one
 group does not have: with one to ten photos a subject and ten subjects a group that is most of them.
-Estimating B once loses nobody. Permuting whole clusters by simulation would need the ranks of
+Estimating B once loses no one. Permuting whole clusters by simulation would need the ranks of
 each pair anew, and as many replicates as the family has tests times 20: thousands of tests
 (attributes x pairs x metrics) are out of its reach.
 
