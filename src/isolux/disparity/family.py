@@ -41,8 +41,8 @@ __all__ = ["Family", "Tested", "adjust", "standard_error_of_difference", "test_f
 
 SCORE, STUDENT, BOOTSTRAP = "score interval", "t interval", "bootstrap t interval"
 
-
 _ROUNDING = 1e-12
+"""A standard error below this is rounding: nothing varies, and nothing is divided by it."""
 
 
 @dataclass(frozen=True, slots=True)

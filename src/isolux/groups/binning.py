@@ -86,7 +86,7 @@ def bin_labels(edges: tuple[float, ...]) -> tuple[str, ...]:
 
 
 def _written(number: float, digits: int) -> str:
-    if number.is_integer() and abs(number) < 1e15:
+    if number.is_integer() and abs(number) < 1e15:  # beyond, a float no longer holds every digit
         return str(int(number))
     whole = len(str(int(abs(number))))
     return np.format_float_positional(

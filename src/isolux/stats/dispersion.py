@@ -144,6 +144,8 @@ def noise_corrected_sd(
         return Dispersion(np.nan, np.nan, np.nan, np.nan, np.nan, y.size)
     from scipy.special import chdtrc, chdtri
 
+    # Each group's variance is estimated, so its square deviates as a squared t, not as chi²: the
+    # mean of that is f / (f - 2), and its own spread widens the quantiles once more.
     inflation = np.sqrt(1.0 + 2.0 / (freedom - 2.0))
     widening = 1.0 + float(np.mean(3.0 / (freedom - _LEAST_FREEDOM)))
     squares, variances = _contrasts(y, s * np.outer(inflation, inflation))

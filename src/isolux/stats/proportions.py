@@ -103,6 +103,7 @@ def wilson(
     share, size = _share_and_size(successes, n, level, design_effect, degrees_of_freedom)
     z = float(ndtri(0.5 + level / 2.0))
     with np.errstate(divide="ignore", invalid="ignore"):
+        # Wilson (1927): all shares that a score test at this level would not refuse.
         widening = 1.0 + z**2 / size
         centre = (share + z**2 / (2.0 * size)) / widening
         half = z * np.sqrt(share * (1.0 - share) / size + z**2 / (4.0 * size**2)) / widening

@@ -37,7 +37,9 @@ __all__ = [
 ]
 
 _LONG = 2e9
+"""Entries times replicates beyond which clusters take too long to draw; sums are, as normal."""
 _FEW_ROWS = 1000
+"""Groups up to which their covariance is small beside the draws that it saves."""
 _WEIGHTS = {"multinomial": multinomial, "poisson": poisson}
 
 
@@ -296,6 +298,6 @@ def jackknife_acceleration(design: Design, measure: Columns, groups: IntArray) -
         values = np.nan_to_num(values)
         d = (copies @ values) / copies.sum() - values
         square = float(copies @ d**2)
-        if square > 0:
+        if square > 0:  # a sixth of the skewness of the jackknife's values (Efron 1987)
             out[k] = float(copies @ d**3) / (6.0 * square**1.5)
     return out

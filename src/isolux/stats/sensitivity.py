@@ -35,7 +35,7 @@ from isolux.stats.statistic import FloatArray
 
 __all__ = ["Strength", "robustness_value", "strength_of_gap"]
 
-_LEAST = 1e-12
+_LEAST = 1e-12  # a spread of scores below this is rounding
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,10 +41,12 @@ from isolux.stats.statistic import FloatArray
 __all__ = ["Watched", "differences", "e_values", "schedule", "watched"]
 
 STEP = 0.005
+"""Of the gaps that are bet against: half a point, finer than what is reported of most gaps."""
 _EACH = 16
+"""Late starts within each doubling of looks: more cost time and gain no capital to speak of."""
 _SINCE_FIRST = 0.5
-_LATER = 0.5 * 6.0 / np.pi**2
-_FINER = 41
+_LATER = 0.5 * 6.0 / np.pi**2  # the other half: over all octaves, Σ 1 / k² is π² / 6
+_FINER = 41  # points between two of the grid at either end of the sequence
 _COARSE = 3  # of the grid's points, every third where bets begin at many looks
 _GRID = np.round(np.arange(-1.0 + STEP, 1.0 - STEP / 2, STEP), 10)
 

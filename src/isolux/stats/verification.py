@@ -36,6 +36,7 @@ _OF_BIN = 4
 """Pairs of one bin, were similarities evenly spread."""
 _LARGEST = float(np.finfo(np.float64).max)
 _SAMPLED = 1 << 14
+"""Similarities that say roughly where the highest begin, so that only those are sorted."""
 _ROUNDING = 1e-12
 """A FAR of .001 of 1,000 pairs is one pair, whatever .001 is in binary."""
 

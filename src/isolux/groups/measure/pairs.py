@@ -174,6 +174,7 @@ def needed(far: float, times: int = 1) -> int:
     >>> needed(0.001), needed(0.001, 30)
     (1000, 30000)
     """
+    # A quotient that rounding leaves just above a whole number asks for that number.
     return math.ceil(times / far * (1.0 - 1e-12))
 
 

@@ -16,7 +16,7 @@ _F = types.Array(types.float64, 1, "A", readonly=True)
 _W = types.Array(types.uint64, 1, "A", readonly=True)
 _T = types.Array(types.int32, 2, "A", readonly=True)
 
-_BUCKETS = 1 << 16
+_BUCKETS = 1 << 16  # of scores: fine enough that few are left to sort in each, and in the cache
 _FEW = 64  # up to here, sorting by insertion beats merging
 
 _Ints = npt.NDArray[np.int64]

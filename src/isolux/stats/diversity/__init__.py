@@ -286,6 +286,7 @@ def _effective(matrix: _Floats, order: float, *, refuse_negative: bool = False) 
 
     values = eigvalsh(matrix, lower=False, overwrite_a=True, check_finite=False)
     noise = len(values) * np.finfo(np.float64).eps
+    # Rounding leaves eigenvalues of 1e-16 below 0; similarities that are not a kernel, far more.
     if refuse_negative and values.min() < -1e-8:
         raise InputError(
             "the similarities have a negative eigenvalue",

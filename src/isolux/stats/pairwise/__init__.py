@@ -175,6 +175,7 @@ def map_vectors(
     )
     if start is None:
         start = np.column_stack([unit[:, 0], np.zeros(len(unit))])
+    # t-SNE unfolds from a small start: 1e-4 is the spread that its authors and scikit-learn take.
     start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
     found = neighbours(
         n_components=2,

@@ -50,6 +50,7 @@ __all__ = [
 OVERLAPS = 10
 """How many overlaps COCO reads: .50 to .95 by .05, bits 0 to 9 of a ranking."""
 RECALL_POINTS = np.linspace(0.0, 1.0, 101)
+"""Where COCO reads precision (``recThrs``); PASCAL VOC read it at 11."""
 
 Reading = Literal["101 points", "area", "recall"]
 READINGS: tuple[str, ...] = get_args(Reading)

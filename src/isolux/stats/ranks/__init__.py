@@ -305,6 +305,7 @@ def _two_sided(z: FloatArray, skewness: FloatArray) -> FloatArray:
     outward = np.where(z < 0.0, -skewness, skewness)  # of the tail that z lies in
     size = np.abs(z)
     skewed = np.abs(outward) > _STRAIGHT
+    # A gamma law of shape k has the skewness 2 / √k; standardised, it is Pearson's type III.
     shape = 4.0 / np.square(np.where(skewed, outward, 1.0))
     root = np.sqrt(shape)
     upper = gammaincc(shape, shape + size * root)
