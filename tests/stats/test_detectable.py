@@ -51,8 +51,8 @@ def test_with_degrees_of_freedom_it_is_the_noncentral_t(freedom, critical):
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: smallest_detectable(0.1, 2.0, power=1.0), "power is no probability"),
-        (lambda: two_sided_critical(0.0), "alpha is no probability"),
+        (lambda: smallest_detectable(0.1, 2.0, power=1.0), "power is not a probability"),
+        (lambda: two_sided_critical(0.0), "alpha is not a probability"),
         (lambda: two_sided_critical(tests=0), "a family has no test"),
         (
             lambda: smallest_detectable(-0.1, 2.0),

@@ -75,7 +75,7 @@ def test_shape_is_kept_and_input_unchanged(correct):
 @pytest.mark.parametrize("correct", CORRECTIONS.values())
 @pytest.mark.parametrize("wrong", [-0.1, 1.5])
 def test_refuses_what_is_no_probability(correct, wrong):
-    with pytest.raises(InputError, match="a p-value is no probability") as error:
+    with pytest.raises(InputError, match="a p-value is not a probability") as error:
         correct([0.1, wrong])
     assert f"found: {wrong}" in str(error.value)
 

@@ -135,7 +135,7 @@ def test_settings_out_of_range_are_refused(setting, message):
 def test_errors_below_nothing_are_refused(bad):
     rows, attribute, error, cluster = world(0)
     error[3] = bad
-    with pytest.raises(InputError, match="an error is negative or no number"):
+    with pytest.raises(InputError, match="an error is negative or not a number"):
         worst_slices(rows, attribute, error, cluster)
 
 

@@ -3,9 +3,9 @@
 One object for each attribute and metric: the interval of a pair, its p-value and what could have
 been detected are all read from it, so they cannot contradict one another.
 
-"Everyone else" is everybody in the attribute's other groups: whose value nobody knows is in no
-claim. A group's difference to all of them is its difference to everyone else, times the share of
-the others, to the last digit; so is its interval. Metrics that are no means have no such identity
+"Everyone else" is everyone in the attribute's other groups: people whose value is not known are in
+no claim. A group's difference to all of them is its difference to everyone else, times the share of
+the others, to the last digit; so is its interval. Metrics that are not means have no such identity
 and are held to everyone.
 """
 
@@ -75,7 +75,7 @@ class MeanComparisons:
     def of(cls, design: Design, measure: Measure, rows: IntArray) -> MeanComparisons:
         """Reduce the clusters of some rows of a design; the first unites the others.
 
-        Whoever counts in two of the others makes them overlap.
+        People who count in two of the others make them overlap.
         """
         from scipy.sparse import csr_array, vstack
 
@@ -157,7 +157,7 @@ def _covariance(
 
 @dataclass(frozen=True, slots=True)
 class _ReplicateComparisons:
-    """Statistics that are no means: standard errors and correlations of replicates."""
+    """Statistics that are not means: standard errors and correlations of replicates."""
 
     estimates: Estimates
     rows: IntArray

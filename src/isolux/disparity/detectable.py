@@ -19,7 +19,8 @@ from isolux.stats.statistic import FloatArray
 __all__ = ["least_detectable"]
 
 _POWER = 0.8
-_HALVINGS = 40
+"""Cohen's convention, and that of most trials: one miss in five."""
+_HALVINGS = 40  # a share is then found to 1e-12
 
 
 def least_detectable(
@@ -68,6 +69,7 @@ def least_detectable(
         spread = _spread((a, b), (lower, pooled), plain, rho)
         enough = middle >= reach + z * spread
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    # Never enough, down to a share of 0 in the lower group: no difference could have been seen.
     none = high >= pooled * (1.0 - 1e-6)
     return np.where(none, np.nan, high)
 

@@ -9,7 +9,7 @@ the tests of a family hang together is simulated: clusters' contributions to eve
 one random normal weight each, which gives normal deviates with the right correlations over groups,
 attributes and metrics. Max-T compares each |z| with the largest of these in every replicate.
 
-Metrics that are no means (balanced accuracy, AUC) have the correlations of their bootstrap
+Metrics that are not means (balanced accuracy, AUC) have the correlations of their bootstrap
 replicates. They are drawn independently of the others: where the two are positively dependent this
 makes the joint maximum a little larger than it is, and adjusted p-values err towards caution.
 """
@@ -41,8 +41,8 @@ __all__ = ["Family", "Tested", "adjust", "standard_error_of_difference", "test_f
 
 SCORE, STUDENT, BOOTSTRAP = "score interval", "t interval", "bootstrap t interval"
 
-
 _ROUNDING = 1e-12
+"""A standard error below this is rounding: nothing varies, and nothing is divided by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,7 @@ def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple
 def _of_replicates(
     estimates: Estimates, plans: Plans, spec: Comparing
 ) -> dict[tuple[str, int], Tested]:
-    """Test statistics that are no means; "the rest" is everyone."""
+    """Test statistics that are not means; "the rest" is everyone."""
     results = {}
     for number, ((attribute, j), (members, contrasts)) in enumerate(plans.items()):
         if _is_mean(estimates, j):

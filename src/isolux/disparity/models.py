@@ -185,7 +185,7 @@ def _apart(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference
 
 
 def _by_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
-    """Compare statistics that are no means; replicates resample the same people for both."""
+    """Compare statistics that are not means; replicates resample the same people for both."""
     rho = paired_correlation(estimates.replicates[groups, b], estimates.replicates[groups, a])
     freedom = np.maximum(effective_clusters(estimates)[groups] - 1.0, 1.0)
     one, two = (
@@ -196,7 +196,7 @@ def _by_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) -> Di
 
 
 def _centred(estimates: Estimates, spec: Comparing, groups: IntArray, a: int, b: int) -> NullTest:
-    """Test changes of statistics that are no means; their law has the replicates' correlations."""
+    """Test changes of statistics that are not means; their law has the replicates' correlations."""
     every = np.ones(len(groups), dtype=bool)
     apart = _apart(estimates, groups, a, b)
     drawn = estimates.replicates[groups, b] - estimates.replicates[groups, a]

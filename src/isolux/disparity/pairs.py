@@ -112,7 +112,7 @@ def _numbers(
         return difference(a, b), _ends(estimates, spec, j, first, second, apart), least
     logs = _log_ends(estimates, spec, j, first, second, apart)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # What is detectable is told of the group that is served worse, beside the pair's mean.
+        # What is detectable concerns the group that is served worse, beside the pair's mean.
         pooled = (a + b) / 2.0
         times = np.where(worse_is_lower, 1.0 - least / pooled, 1.0 + least / pooled)
         times = np.where(times > 0, times, np.nan)

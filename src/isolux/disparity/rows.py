@@ -33,7 +33,7 @@ _CONSTANT = (
 )
 _NUMBERS = ("value", "low", "high", "p_value", "p_adjusted", "detectable")
 _COUNTS = ("n_units_a", "n_clusters_a", "n_units_b", "n_clusters_b")
-_NONE = -1
+_NONE = -1  # a row's second group, where it has none
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ def rows_of(
     status: Sequence[str],
     reason: Sequence[str | None],
 ) -> Rows:
-    """Lay out rows of measure ``j``; ``groups`` are rows of the estimates, None: no group."""
+    """Lay out rows of measure ``j``; ``groups`` are rows of the estimates, if there are any."""
     measure = estimates.measures[j]
     n = len(value)
     given = (value, low, high, p_value, p_adjusted, detectable)

@@ -49,6 +49,7 @@ __all__ = ["BOTH", "verification_notes", "verification_rows"]
 BOTH = "false_match_and_non_match_rates"
 """What the rows are of: the column ``metric``."""
 _ALPHA = 0.5
+"""The weight of false matches: both errors count alike."""
 _RATES = ("false_match_rate", "false_non_match_rate")
 _SIMULTANEOUS = "alpha .5, simultaneous pairs of both rates"
 _PERCENTILE = "alpha .5, percentile (cannot hold 0)"

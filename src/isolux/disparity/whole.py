@@ -213,7 +213,7 @@ class _Whole:
 
 
 def of_known(estimates: Estimates, tested: Tested) -> Tested:
-    """Leave out people whose value nobody knows, where two groups are left: they are no group.
+    """Leave out people whose value is not known, where two groups are left: they are not a group.
 
     Range, spread, worst group and test then speak of the same groups. The pairs with "unknown"
     stand in rows of their own.

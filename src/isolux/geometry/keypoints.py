@@ -256,7 +256,7 @@ def head_length_xywh(head_boxes: FloatArray) -> FloatArray:
     >>> head_length_xywh(np.array([[0.0, 0, 30, 40]])).tolist()
     [30.0]
     """
-    return 0.6 * box_diagonal_xywh(head_boxes)
+    return 0.6 * box_diagonal_xywh(head_boxes)  # SC_BIAS in MPII's evaluation code
 
 
 def _all_pairs(detections: Detections, truths: Truths) -> tuple[IntArray, IntArray]:

@@ -12,12 +12,12 @@ _SPARSE = 4  # numbers there may be for each id that is looked up
 
 
 def places(ids: pl.Series, unit_ids: pl.Series) -> npt.NDArray[np.int64]:
-    """Return each id's place among the units, or -1 where it is none of them.
+    """Return each id's place among the units, or -1 where it is not among them.
 
     Parameters
     ----------
     ids : polars.Series
-        Text, in any order; null is nobody's.
+        Text, in any order; null is no unit's.
     unit_ids : polars.Series
         Text, each once.
 

@@ -128,7 +128,7 @@ def bin_labels(edges: tuple[float, ...], closed: Closed = "left") -> tuple[str, 
 
 
 def _written(number: float, digits: int) -> str:
-    if number.is_integer() and abs(number) < 1e15:
+    if number.is_integer() and abs(number) < 1e15:  # beyond, a float no longer holds every digit
         return str(int(number))
     exact = np.format_float_positional(number, trim="-")
     if sum(letter.isdigit() for letter in exact) <= _SHORT:
@@ -146,7 +146,7 @@ def quantile_edges(
 
     Of n numbers in rising order, edge i is the one that ⌊i·n/K⌋ others precede. Equal numbers
     always share a bin, the one above the edge, so a bin's size is off by less than the number of
-    ties at its edges; edges that coincide, or that nobody is below, are left out, and there are
+    ties at its edges; edges that coincide, or that no one is below, are left out, and there are
     then fewer than K bins.
 
     Bins that are closed on the right have the interpolated quantiles as edges (numpy's default,

@@ -135,7 +135,7 @@ def joined(crossed: Sequence[Part], units: pl.Series) -> pl.DataFrame:
     -------
     polars.DataFrame
         ``attribute, group, values, unit_id``: by group in the order of display (the first
-        attribute slowest), then by unit. Groups that nobody is in are not there.
+        attribute slowest), then by unit. Empty groups are not there.
 
     Examples
     --------

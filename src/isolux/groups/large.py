@@ -1,7 +1,7 @@
 """How large two groups are beside everyone: the report and the findings begin with large groups.
 
 A gap between two small groups is wide by chance more often, and concerns fewer people, than one
-between two large groups. So of the pairs that differ, those of large groups are told first.
+between two large groups. So of the pairs that differ, those of large groups come first.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def membership(
     - ``keep``: they are the group "unknown"; in an intersection, "unknown × Female" and so on.
     - ``drop``: they are in no group; an intersection leaves out who is unknown in any part.
     - ``both``: the attribute stands there twice, as ``race`` with the unknown group and as
-      ``race (known)`` without, an intersection as ``race (known)*gender (known)``. Where nobody
+      ``race (known)`` without, an intersection as ``race (known)*gender (known)``. Where no one
       is unknown the two would be the same, and there is only the first.
 
     Parameters
@@ -101,7 +101,7 @@ def membership(
     groupings : mapping of str to Grouping, optional
         By attribute; an attribute without one takes the defaults (any vote, unknown kept).
     units : polars.Series or polars.DataFrame with ``unit_id``, optional
-        Every unit that is judged; rows of others are not looked at. None: every unit in
+        Every unit that is judged; rows of others are not looked at. Default: every unit in
         ``attributes`` of the kinds that ``by`` is about. With a column ``scored``, quantiles are
         those of the units of which it is true: bystanders do not move the edges.
 
@@ -118,7 +118,7 @@ def membership(
         If a setting names values that do not occur, or a number with more than 30 different
         values has no bins.
     TableError
-        If votes are negative, or a value that is to be binned is no number.
+        If votes are negative, or a value that is to be binned is not a number.
     JoinError
         If no judged unit has a row of an attribute that others have.
 
@@ -273,7 +273,7 @@ def _renamed(
 
 
 def _ordered(found: pl.DataFrame, values: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
-    """Leave out values that nobody has, and put the others in the order of display."""
+    """Leave out values that do not occur, and put the others in the order of display."""
     sizes = np.bincount(found["code"].drop_nulls().to_numpy(), minlength=len(values)).tolist()
     size_of = {value: size for value, size in zip(values, sizes, strict=True) if size}
     ordered = natural_order(size_of, size_of)

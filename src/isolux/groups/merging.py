@@ -49,7 +49,7 @@ def merged(
     unknown_values : sequence of str
         Words that mean unknown.
     absent : {"refuse", "note"}
-        What becomes of a merge that names a value nobody has.
+        What becomes of a merge that names a value that does not occur.
 
     Returns
     -------

@@ -69,13 +69,13 @@ def nested(
         Broad value to its parts; a part may be broad itself.
     occurring : collection of str
         Known values of the attribute. A broad value must be among them; a part need not be, as
-        nobody may have chosen it by itself.
+        people may have chosen the broad value alone.
     attribute : str
         Its name, for messages.
     unknown_values : sequence of str
         Words that mean unknown, for messages.
     absent : {"refuse", "note"}
-        What becomes of a broad value that nobody has.
+        What becomes of a broad value that does not occur.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def nested(
         f"{len(leaves(tree, broad))} parts"
         for broad, n in sorted(alone.group_by("value").len().rows())
     ]
-    nobody = sorted({leaf for _, leaf in parts} - set(occurring))
-    if nobody:
-        notes.append(f"{attribute}: nobody gave {', '.join(map(repr, nobody))} by itself")
+    unchosen = sorted({leaf for _, leaf in parts} - set(occurring))
+    if unchosen:
+        notes.append(f"{attribute}: no one gave {', '.join(map(repr, unchosen))} by itself")
     return pl.concat([found.filter(~is_broad), spread]).unique(), (*missing, *notes)

@@ -145,13 +145,13 @@ def references(settings: Groups, reference: Sequence[str]) -> dict[str, str]:
 
 
 def check_references(found: Mapping[str, str], frame: pl.DataFrame) -> None:
-    """Refuse a reference group that nobody is in.
+    """Refuse a reference group that is empty.
 
     Parameters
     ----------
     found : mapping of str to str
         As ``references`` returns it. Handles that ``frame`` does not hold are passed over: they
-        are those without unknown where nobody is unknown.
+        are those without unknown where no one is unknown.
     frame : polars.DataFrame
         Table ``membership``.
 

@@ -1,6 +1,6 @@
 """What counts as unknown, and what becomes of it: a group of its own, left out, or both.
 
-First step of ``membership``: after it, a null value means that nobody knows, and nothing else does.
+First step of ``membership``: after it, a null value means "unknown", and nothing else does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from isolux.vocabulary.spec import crossed
 __all__ = ["KNOWN_SUFFIX", "UNKNOWN", "is_unknown_word", "known_handle", "mark_unknown"]
 
 UNKNOWN = "unknown"
-"""The group of those whose value nobody knows."""
+"""The group of those whose value is not known."""
 
 KNOWN_SUFFIX = " (known)"
 """Marks an attribute reported a second time, without its unknown units."""
@@ -74,8 +74,8 @@ def mark_unknown(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
     unknown = distinct.filter(distinct.str.strip_chars().str.to_lowercase().is_in(listed))
     if unknown.is_empty():
         return rows
-    nobody_knows = pl.col("value").is_in(unknown.implode())
+    not_known = pl.col("value").is_in(unknown.implode())
     return rows.with_columns(
-        pl.when(nobody_knows).then(None).otherwise(pl.col(name)).alias(name)
+        pl.when(not_known).then(None).otherwise(pl.col(name)).alias(name)
         for name in ("value", "number")
     )

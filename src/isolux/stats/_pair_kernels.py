@@ -104,7 +104,10 @@ def area_and_equal_error(
             false, true = accepted[0, r] / n_impostors[r], accepted[1, r] / n_genuine[r]
             step = level[0, r] / n_impostors[r]
             rise = level[1, r] / n_genuine[r]
+            # Equal similarities are one step of the curve: half of its width, as ties count half.
             out[0, r] += rise * (1.0 - false - step / 2.0)
+            # Both error rates are equal where the accepted shares of impostors and of genuine pairs
+            # sum to 1, which quotients may miss by rounding.
             if not crossed[r] and false + true + step + rise >= 1.0 - 1e-12:
                 crossed[r] = True
                 rest = 1.0 - false - true

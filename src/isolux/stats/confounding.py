@@ -87,7 +87,7 @@ def mean_where(values: FloatArray, held: BoolArray) -> FloatArray:
 
 
 def shares(counts: FloatArray) -> FloatArray:
-    """Turn counts ``[..., a, e]`` into P(e | a): rows sum to 1; NaN where a group has nobody."""
+    """Turn counts ``[..., a, e]`` into P(e | a): rows sum to 1; NaN where a group is empty."""
     total = counts.sum(axis=-1, keepdims=True)
     own: FloatArray = np.divide(
         counts, total, out=np.full(np.shape(counts), np.nan), where=total > 0
@@ -169,7 +169,7 @@ def standardised(value: FloatArray, counts: FloatArray, usable: BoolArray) -> Fl
     Returns
     -------
     [..., a] float
-        NaN: no value is usable, or a usable one has nobody of the group.
+        NaN: no value is usable, or a usable one holds no one of the group.
 
     Examples
     --------

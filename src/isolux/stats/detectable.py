@@ -42,7 +42,7 @@ def two_sided_critical(
     tests : int
         Tests in the family, at least 1.
     degrees_of_freedom : array_like, optional
-        Of the standard error (clusters - 1); None: the normal law.
+        Of the standard error (clusters - 1); default: the normal law.
 
     Returns
     -------
@@ -90,7 +90,7 @@ def smallest_detectable(
     power : float
         Chance of finding such a difference, between 0 and 1.
     degrees_of_freedom : array_like, optional
-        Of the standard error; None: the normal law.
+        Of the standard error; default: the normal law.
 
     Returns
     -------
@@ -155,4 +155,6 @@ def _positive(degrees_of_freedom: npt.ArrayLike) -> FloatArray:
 
 def _probability(name: str, value: float) -> None:
     if not 0.0 < value < 1.0:
-        raise SpecError(f"{name} is no probability", expected="between 0 and 1", found=str(value))
+        raise SpecError(
+            f"{name} is not a probability", expected="between 0 and 1", found=str(value)
+        )

@@ -91,7 +91,7 @@ def noise_corrected_sd(
     level : float
         Level of the interval, between 0 and 1.
     degrees_of_freedom : array_like, [] or [g], optional
-        On which each group's variance rests (its clusters - 1); None: the covariance is known.
+        On which each group's variance rests (its clusters - 1); default: the covariance is known.
         A group with 4 or fewer is left out. The variances of small groups err, 1 / variance is
         then too large on average, and many small groups seem to differ when none does: 40 groups
         of 10 clusters have p < .05 in three worlds of ten (with this argument in one of twenty).
@@ -144,6 +144,8 @@ def noise_corrected_sd(
         return Dispersion(np.nan, np.nan, np.nan, np.nan, np.nan, y.size)
     from scipy.special import chdtrc, chdtri
 
+    # Each group's variance is estimated, so its square deviates as a squared t, not as chi²: the
+    # mean of that is f / (f - 2), and its own spread widens the quantiles once more.
     inflation = np.sqrt(1.0 + 2.0 / (freedom - 2.0))
     widening = 1.0 + float(np.mean(3.0 / (freedom - _LEAST_FREEDOM)))
     squares, variances = _contrasts(y, s * np.outer(inflation, inflation))

@@ -137,7 +137,7 @@ def percentile(replicates: FloatArray, level: float) -> Interval:
     """Take the middle ``level`` of the replicates ``[..., r]``, NaN ones left out."""
     import warnings
 
-    tails = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]
+    tails = [50.0 * (1.0 - level), 50.0 * (1.0 + level)]  # numpy takes percent
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # all NaN gives NaN, which is meant
         ends = np.nanpercentile(replicates, tails, axis=-1)
@@ -164,11 +164,13 @@ def bca(
     count = np.maximum(valid.sum(axis=-1), 1)
     below = ((replicates < value[:, None]) & valid).sum(axis=-1)
     ties = ((replicates == value[:, None]) & valid).sum(axis=-1)
+    # Half a replicate at least on either side: the normal quantile of 0 or 1 is infinite.
     share = np.clip((below + 0.5 * ties) / count, 0.5 / count, 1.0 - 0.5 / count)
     bias = ndtri(share)
     ends = []
     for tail in (0.5 - level / 2.0, 0.5 + level / 2.0):
         z = bias + ndtri(tail)
+        # Efron's formula has a pole where acceleration times z is 1, and turns over beyond it.
         at = ndtr(bias + z / np.maximum(1.0 - acceleration * z, 1e-9))
         ends.append(_quantiles(replicates, at))
     return Interval(ends[0], ends[1])

@@ -104,7 +104,7 @@ def frequent_itemsets(
     SpecError
         A support or a length out of range.
     InputError
-        Rows that are no table of true and false.
+        Rows that are not a table of true and false.
 
     Examples
     --------

@@ -48,6 +48,7 @@ def joint_draws(rows: csr_array, copies: IntArray, replicates: int, seed: int) -
     [3.0, 2.0]
     """
     k, clusters = rows.shape
+    # Operations of the covariance's product and its decomposition, against a weight per entry.
     together = k * k * (clusters / _FASTER + 10.0 * k)
     if together < rows.nnz * replicates:
         return correlated_normals(products(rows, copies), replicates, seed)

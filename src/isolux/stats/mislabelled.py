@@ -35,7 +35,7 @@ from isolux.stats.statistic import FloatArray
 
 __all__ = ["Bounds", "corrected", "dawid_skene", "exchange", "posterior_means", "unknown_bounds"]
 
-_ROUNDS = 50
+_ROUNDS = 50  # each round only gains, and a handful is enough: a guard, not a setting
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +106,7 @@ def exchange(first: FloatArray, second: FloatArray, wrong: float) -> Bounds:
 def _widest(first: FloatArray, second: FloatArray, wrong: float) -> float:
     """Exchange the lowest of the first for the highest of the second, as far as it helps."""
     a, b = np.sort(first), np.sort(second)[::-1]
+    # .29 of 100 people are 29, though .29 * 100 is 28.999999999999996.
     give, take = (int(wrong * len(side) + 1e-9) for side in (a, b))
     lost = np.concatenate([[0.0], np.cumsum(a[:give])])
     won = np.concatenate([[0.0], np.cumsum(b[:take])])
@@ -174,6 +175,7 @@ def posterior_means(weights: FloatArray, chance: FloatArray, score: FloatArray) 
     """
     inner = np.einsum("rn,ng,nh->rgh", weights, chance, chance, optimize=True)
     outer = np.einsum("rn,ng->rg", weights * score, chance)
+    # Beyond, chances of two groups are alike to ten digits: what is left of a float is noise.
     held = np.linalg.cond(inner) < 1e10
     found = np.full(outer.shape, np.nan)
     found[held] = np.linalg.solve(inner[held], outer[held][..., None])[..., 0]
@@ -196,7 +198,7 @@ def dawid_skene(
     weights : [n] float, optional
         How often each row is there; default: once.
     rounds, close : int, float
-        EM stops after so many rounds, or when no chance moves by more than ``close``.
+        EM stops after this many rounds, or when no chance moves by more than ``close``.
 
     Returns
     -------
@@ -216,6 +218,7 @@ def dawid_skene(
     """
     own = np.ones(len(votes)) if weights is None else weights
     total = votes.sum(axis=1)
+    # A person without a vote has no chance of any label, rather than NaN of all.
     chance = total / np.maximum(total.sum(axis=1, keepdims=True), 1e-12)
     for _ in range(rounds):
         share = own @ chance / own.sum()

@@ -233,7 +233,7 @@ def _checked(p: npt.ArrayLike) -> FloatArray:
     wrong = (values < 0.0) | (values > 1.0)
     if wrong.any():
         raise InputError(
-            "a p-value is no probability", expected="0 to 1, or NaN", found=str(values[wrong][0])
+            "a p-value is not a probability", expected="0 to 1, or NaN", found=str(values[wrong][0])
         )
     return values
 

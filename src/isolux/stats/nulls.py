@@ -37,7 +37,7 @@ __all__ = ["REST", "NullTest", "null_test", "score_deviates", "sign_flip"]
 REST = -1
 """In a contrast's second place: everyone who is not in the first group."""
 
-_CHUNK = 64
+_CHUNK = 64  # contrasts at once, so that thousands of them take little memory
 _ROUNDING = 1e-12
 """A variance below this share of the terms it is the sum of is rounding: nothing varies."""
 

@@ -103,6 +103,7 @@ def wilson(
     share, size = _share_and_size(successes, n, level, design_effect, degrees_of_freedom)
     z = float(ndtri(0.5 + level / 2.0))
     with np.errstate(divide="ignore", invalid="ignore"):
+        # Wilson (1927): all shares that a score test at this level would not refuse.
         widening = 1.0 + z**2 / size
         centre = (share + z**2 / (2.0 * size)) / widening
         half = z * np.sqrt(share * (1.0 - share) / size + z**2 / (4.0 * size**2)) / widening
@@ -154,7 +155,7 @@ def clopper_pearson(
 
     Examples
     --------
-    Nobody of 20: the upper bound is 1 - 0.025 ** (1 / 20).
+    None of 20: the upper bound is 1 - 0.025 ** (1 / 20).
 
     >>> bounds = clopper_pearson(0, 20)
     >>> bounds.low.item(), bounds.high.round(4).item()

@@ -37,7 +37,9 @@ __all__ = [
 ]
 
 _LONG = 2e9
+"""Entries times replicates beyond which clusters take too long to draw; sums are, as normal."""
 _FEW_ROWS = 1000
+"""Groups up to which their covariance is small beside the draws that it saves."""
 _WEIGHTS = {"multinomial": multinomial, "poisson": poisson}
 
 
@@ -61,7 +63,7 @@ def replicate_sums(design: Design, measures: list[Columns], bootstrap: Bootstrap
     Returns
     -------
     [g, m, r] float
-        NaN where a replicate drew nobody of a group.
+        NaN where a replicate drew no one of a group.
     """
     out = np.empty((design.n_groups, len(measures), bootstrap.replicates))
     if _is_large(design, measures, bootstrap.replicates):
@@ -196,12 +198,12 @@ def replicate_rankings(
     Parameters
     ----------
     asked : list of (DetectionStatistic, int or None)
-        And of which class; None: the mean over classes.
+        And of which class; default: the mean over classes.
     rankings : list of Ranking
         One a group, all of the same classes.
     peers : list of [p] int
         The groups whose mean count is a group's N of normalised statistics: those of its attribute,
-        itself among them. Whoever has nobody of a class in the data is left out of its mean.
+        itself among them. Groups without anyone of a class in the data are left out of its mean.
     n_clusters : int
         Of the whole audit and of images without people.
     bootstrap : Bootstrap
@@ -267,7 +269,7 @@ def _of_rankings(
 
 
 def _mean_count(counts: FloatArray, held: npt.NDArray[np.bool_]) -> FloatArray:
-    """Mean of counts ``[p, r, K]`` over the groups that hold anybody of a class: ``[r, K]``."""
+    """Mean of counts ``[p, r, K]`` over the groups that hold anyone of a class: ``[r, K]``."""
     n = held.sum(axis=0)
     total = np.where(held[:, None, :], counts, 0.0).sum(axis=0)
     mean: FloatArray = np.divide(total, n, out=np.ones_like(total), where=n > 0)
@@ -296,6 +298,6 @@ def jackknife_acceleration(design: Design, measure: Columns, groups: IntArray) -
         values = np.nan_to_num(values)
         d = (copies @ values) / copies.sum() - values
         square = float(copies @ d**2)
-        if square > 0:
+        if square > 0:  # a sixth of the skewness of the jackknife's values (Efron 1987)
             out[k] = float(copies @ d**3) / (6.0 * square**1.5)
     return out

@@ -7,7 +7,7 @@ each person counts for the one group, or against the other). Something not seen 
 
 where R²_score is the share of what is left of the score's variance (within groups and values) that
 it explains, and R²_group the share of the variance of α that it explains, that is, of how the
-groups are made up. The *robustness value* is the strength of both at which that bound reaches the
+groups are composed. The *robustness value* is the strength of both at which that bound reaches the
 gap: anything weaker on both sides cannot take it away. At the end of an interval that is nearer
 to 0 it says the same of the interval.
 
@@ -35,7 +35,7 @@ from isolux.stats.statistic import FloatArray
 
 __all__ = ["Strength", "robustness_value", "strength_of_gap"]
 
-_LEAST = 1e-12
+_LEAST = 1e-12  # a spread of scores below this is rounding
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,16 @@
 """A gap that is looked at every day: e-values, confidence sequences, and when it began.
 
-Whoever looks at a test every day and stops at the first p below .05 is wrong far more often than
-5 % of the time. What may be looked at as often as one likes is a bet. Somebody starts with 1 and
-bets, before each difference of two clusters is seen, on its sign. If the mean difference is 0, the
+To look at a test every day and stop at the first p below .05 is to be wrong far more often than 5 %
+of the time. What may be looked at as often as one likes is a bet. A player starts with 1 and bets,
+before each difference of two clusters is seen, on its sign. If the mean difference is 0, the
 capital is a martingale: it ever reaches 1/α with a chance of at most α, over all looks, however
 many (Ville's inequality). The capital is the *e-value*. The same bet against every other gap m
 gives the *confidence sequence*: the gaps against which no capital ever reached 1/α.
 
 The bets are the approximate Kelly bets of Waudby-Smith & Ramdas (aGRAPA), which adapt to the
-variance, so rates of .99 are as good as .5. They need no normal distribution and no number of
-clusters; the one assumption is that differences are independent of what was seen before, with a
-mean that is the gap, and lie between −1 and 1.
+variance, so rates of .99 are as good as .5. They need neither a normal distribution nor a least
+number of clusters; the one assumption is that differences are independent of what was seen before,
+with a mean that is the gap, and lie between −1 and 1.
 
 A gap that begins late is found late by a gambler who has bet since the first look. So half of the
 capital bets from the first look on, and the other half is shared out among later starts (every look
@@ -41,10 +41,12 @@ from isolux.stats.statistic import FloatArray
 __all__ = ["Watched", "differences", "e_values", "schedule", "watched"]
 
 STEP = 0.005
+"""Of the gaps that are bet against: half a point, finer than what is reported of most gaps."""
 _EACH = 16
+"""Late starts within each doubling of looks: more cost time and gain no capital to speak of."""
 _SINCE_FIRST = 0.5
-_LATER = 0.5 * 6.0 / np.pi**2
-_FINER = 41
+_LATER = 0.5 * 6.0 / np.pi**2  # the other half: over all octaves, Σ 1 / k² is π² / 6
+_FINER = 41  # points between two of the grid at either end of the sequence
 _COARSE = 3  # of the grid's points, every third where bets begin at many looks
 _GRID = np.round(np.arange(-1.0 + STEP, 1.0 - STEP / 2, STEP), 10)
 

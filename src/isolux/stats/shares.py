@@ -52,7 +52,7 @@ __all__ = [
 
 _GUESS = 0.2
 """Correlation assumed when clusters are weighed to estimate it: one big cluster must not decide."""
-_FLAT = 1e-14
+_FLAT = 1e-14  # a variance of shares below this is rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +137,7 @@ class ClusterMeans:
         """
         p, square = self.value, np.square(z)
         with np.errstate(divide="ignore", invalid="ignore"):
+            # Wilson's ends with as many people as independent ones would be worth as much.
             n = self.units / self.design_effect(z)
             widening = 1.0 + square / n
             centre = (p + square / (2.0 * n)) / widening

@@ -9,8 +9,8 @@ comparisons for nothing. There are four shapes:
 - ``RankStatistic``: needs the weights of single rows (AUC, AP, medians).
 - ``PairStatistic``: a row is two units, and weighs the product of their clusters' weights, or that
   of the cluster if both are of one.
-- ``DetectionStatistic``: a row is a detection; a wrong one is nobody's and weighs what its image
-  does.
+- ``DetectionStatistic``: a row is a detection; a wrong one is no person's and weighs what its
+  image does.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class Ranking:
     cluster : [n] int
         The row of the weights that each detection has.
     right, wrong : [n] uint16
-        Bit t: it found somebody, or nobody, at the t-th overlap; neither: it does not count.
+        Bit t: it found a person, or no one, at the t-th overlap; neither: it does not count.
     starts : [K + 1] int
         Class k's detections are ``starts[k]`` to ``starts[k + 1]``.
     person_cluster, person_class : [m] int
@@ -183,15 +183,15 @@ class DetectionStatistic:
     """A function of ranked detections and the weights of their clusters.
 
     Its evidence has ``unit_id, cluster_id, image_id, label, score, kind, at`` (see
-    ``tasks._boxes_evidence``); whoever found a person counts for the groups of that person, a wrong
-    detection for every group with a person in its image.
+    ``tasks._boxes.evidence``); one that found a person counts for that person's groups, a wrong one
+    for every group with a person in its image.
 
     Parameters
     ----------
     table : callable
         ``(ranking, weights [n_clusters, r], overlaps, common [r, K] or None) -> [r, K, T]``: the
-        value of each class at each overlap, NaN where nobody weighs anything. Statistics with the
-        same table share its cost.
+        value of each class at each overlap, NaN where no person weighs anything. Statistics with
+        the same table share its cost.
     overlaps : tuple of int
         The overlaps, as bits of the ranking, over which the mean is taken.
     normalised : bool
@@ -212,7 +212,7 @@ class DetectionStatistic:
 
     @staticmethod
     def mean(table: FloatArray) -> FloatArray:
-        """Average ``[r, K, T]`` over overlaps and the classes that anybody has: ``[r]``."""
+        """Average ``[r, K, T]`` over overlaps and the classes that occur: ``[r]``."""
         held = np.isfinite(table)
         n = held.sum(axis=(1, 2))
         total = np.where(held, table, 0.0).sum(axis=(1, 2))

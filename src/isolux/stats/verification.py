@@ -36,6 +36,7 @@ _OF_BIN = 4
 """Pairs of one bin, were similarities evenly spread."""
 _LARGEST = float(np.finfo(np.float64).max)
 _SAMPLED = 1 << 14
+"""Similarities that say roughly where the highest begin, so that only those are sorted."""
 _ROUNDING = 1e-12
 """A FAR of .001 of 1,000 pairs is one pair, whatever .001 is in binary."""
 
@@ -330,7 +331,7 @@ def inequity_rate(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> F
     -------
     [...] float
         NaN with fewer than two groups, where a group has no rate, or where a smallest rate is 0:
-        a ratio to nothing is no number.
+        nothing can be divided by it.
 
     Examples
     --------
@@ -362,7 +363,7 @@ def skewed_error_ratio(fmr: FloatArray, fnmr: FloatArray) -> FloatArray:
     -------
     [...] float
         NaN with fewer than two groups, where a group has no rate, or where the smallest error is
-        0: a ratio to nothing is no number.
+        0: nothing can be divided by it.
 
     Examples
     --------

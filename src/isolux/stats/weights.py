@@ -20,6 +20,7 @@ __all__ = ["BLOCK", "blocks", "multinomial", "poisson", "signs", "stream"]
 BLOCK = 256
 """Replicates drawn at once: fixed, because it decides which random number goes where."""
 
+# Numbers in the key of the random stream: changing one changes every draw of that purpose.
 _PURPOSES = {
     "bootstrap": 1,
     "signs": 2,

@@ -78,8 +78,8 @@ def score(
         ``{}``. Capitals, punctuation, underscores and "an" for "a" make no difference. FACET's is
         the default.
     max_detections : int, optional
-        The highest-scoring so many predictions of each image take part: 100, as in FACET. None:
-        all. No score threshold.
+        How many of the highest-scoring predictions of each image take part: 100, as in FACET.
+        None: all. No score threshold.
     limit_per : {"image", "class"}
         Whether ``max_detections`` counts the predictions of an image, whatever their labels (as
         Detic and LVIS do), or those of each class in the image (as COCO's tool does). FACET's

@@ -118,13 +118,13 @@ def explain(
     wrong : float
         Share of each side's labels that may be wrong, 0 to below 0.5.
     attribute : sequence of str
-        None: the single attributes of the audit's ``by``.
+        Default: the single attributes of the audit's ``by``.
     metric : sequence of str
-        Means of people's scores. None: the run's first.
+        Means of people's scores. Default: the run's first.
     annotators : bool
         Whether labels of several named annotators are used where no matrix is given.
     replicates : int
-        Of the cluster bootstrap. None: the audit's.
+        Of the cluster bootstrap. Default: the audit's.
 
     Returns
     -------

@@ -118,7 +118,7 @@ def explain(
     min_scores : int
         Smallest group, in units with a score; the released code's is 20.
     replicates : int or None
-        Of the interval of D; Default: the audit's.
+        Of the interval of D; default: the audit's.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Evidence of detections: what found a person counts for the person's groups, nobody's for images'.
+"""Evidence of detections: what found a person counts for the person's groups, the rest for images'.
 
 A wrong detection has no person. It weighs what its image's cluster does and counts for every group
 with a person in that image; for everyone, in every image. What found another group's person is
@@ -54,7 +54,7 @@ class DetectionRows:
         return self.ranking.person_class
 
     def within(self, inside: npt.NDArray[np.bool_] | None) -> Ranking:
-        """Rank what counts for the people ``inside [n_units]``; None: for everyone.
+        """Rank what counts for the people ``inside [n_units]``; default: for everyone.
 
         A false alarm has a class and a size of its own: where the group is one of COCO's sizes, or
         whole classes, the ranking is COCO's for these, over all images.

@@ -129,7 +129,7 @@ def _parts(rows: pl.DataFrame) -> list[tuple[tuple[object, ...], pl.DataFrame]]:
 
 
 def _clusters(first: pl.DataFrame) -> IntArray:
-    """Give clusters numbers; whoever has none is one of their own."""
+    """Give clusters numbers; a unit without one is a cluster of its own."""
     known = first["cluster_id"].rank("dense").cast(pl.Int64) - 1
     n = known.n_unique()
     own = pl.int_range(n, n + len(known), eager=True)

@@ -1,4 +1,4 @@
-"""Evidence of overlaps: each group's people matched alone, as if nobody else could be found.
+"""Evidence of overlaps: each group's people matched alone, as if no one else could be found.
 
 Not COCO's rule: a detection may be claimed by one group's person here and by another group's there.
 As the match is made from the group's people, whatever makes a group will do: votes, bins,
@@ -25,7 +25,7 @@ __all__ = ["OverlapRows", "overlap_rows"]
 class OverlapRows:
     """One model's detections and people, who overlaps whom, and whose people are.
 
-    ``truth_unit [m]`` is -1 for somebody who takes part and is not scored. ``place [n]`` ranks
+    ``truth_unit [m]`` is -1 for people who take part and are not scored. ``place [n]`` ranks
     detections by class and falling score.
     """
 
@@ -54,7 +54,7 @@ class OverlapRows:
         return self.truth_class[self.truth_unit >= 0]
 
     def within(self, inside: npt.NDArray[np.bool_] | None) -> Ranking:
-        """Match the people ``inside [n_units]`` alone, and rank; None: everyone together."""
+        """Match the people ``inside [n_units]`` alone, and rank; default: everyone together."""
         scored = self.truth_unit >= 0
         people, group, truths = scored, None, self.truths
         looked_at = np.ones(self._n_images(), dtype=np.bool_)
@@ -62,7 +62,7 @@ class OverlapRows:
             people = scored & inside[self.truth_unit]
             looked_at[:] = False
             looked_at[self.truths.image[people]] = True
-            # Whoever is not scored is in no group, and what finds them is no false alarm either.
+            # People who are not scored are in no group, and what finds them is not a false alarm.
             truths = replace(truths, ignore=truths.is_ignored | ~scored)
             group = people | truths.is_ignored
         found = match(

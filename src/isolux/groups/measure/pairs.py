@@ -40,7 +40,7 @@ _INTERVAL_FROM = 30
 class PairRows:
     """The pairs of one model, ``first`` and ``second`` being units; ``units`` are all that occur.
 
-    Where ``most`` is given, a group takes so many of either kind, those of lowest ``draw [m]``.
+    Where ``most`` is given, a group takes this many of either kind, those of lowest ``draw [m]``.
     ``given``: the threshold was given, not set by these pairs. ``turned``: similarities are
     distances with their sign turned.
     """
@@ -174,6 +174,7 @@ def needed(far: float, times: int = 1) -> int:
     >>> needed(0.001), needed(0.001, 30)
     (1000, 30000)
     """
+    # A quotient that rounding leaves just above a whole number asks for that number.
     return math.ceil(times / far * (1.0 - 1e-12))
 
 

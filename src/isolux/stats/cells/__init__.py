@@ -2,7 +2,7 @@
 
 ICON² compares average precision over every class, sensitive value and explanatory value: hundreds
 of cells of the same boxes. A right detection counts for every cell that its person is in; a wrong
-one for every cell that has somebody in its *place*. What a place is, is the caller's choice: number
+one for every cell that has a person in its *place*. What a place is, is the caller's choice: number
 (image, class) pairs for ICON²'s rule (the false alarms of images that hold such a person), images
 for false alarms of images whatever the class, classes for the false alarms of every image.
 
@@ -41,7 +41,7 @@ class Outcomes:
     detection : [p] int
         Row of the detections, in COCO's order of equal scores.
     person : [p] int
-        Row of the person found; -1: nobody, a false alarm.
+        Row of the person found; -1: no one, a false alarm.
     at : [p] uint16
         Bit t: at the t-th overlap.
     """
@@ -83,9 +83,9 @@ def outcomes_of(
     candidate, candidate_truth : [c] int, [c, T] int
         Of ``geometry.matching.Matches``.
     counted : [m] bool
-        Who is judged; what found anybody else is neither right nor wrong.
+        Who is judged; what found anyone else is neither right nor wrong.
     silent : [n] bool
-        Detections that are not wrong though they found nobody (beyond a limit, out of a range).
+        Detections that are not wrong though they found no one (beyond a limit, out of a range).
 
     Examples
     --------
@@ -123,7 +123,7 @@ def rank_cells(
         Of each detection; equal ones rank in the order given.
     places : Places
     cell_person, cell : [e] int
-        A person and a cell they are in, an entry each; somebody may be in none or in many.
+        A person and a cell they are in, an entry each; a person may be in none or in many.
     n_cells : int
 
     Returns

@@ -16,7 +16,7 @@ _F = types.Array(types.float64, 1, "A", readonly=True)
 _W = types.Array(types.uint64, 1, "A", readonly=True)
 _T = types.Array(types.int32, 2, "A", readonly=True)
 
-_BUCKETS = 1 << 16
+_BUCKETS = 1 << 16  # of scores: fine enough that few are left to sort in each, and in the cache
 _FEW = 64  # up to here, sorting by insertion beats merging
 
 _Ints = npt.NDArray[np.int64]
@@ -49,7 +49,7 @@ def _people_of(
 def outcomes(
     candidate: _Ints, truth_of: npt.NDArray[np.int32], counted: _Bools, silent: _Bools
 ) -> tuple[_Ints, _Ints, _Bits]:
-    """List detection, person (-1: nobody) and overlaps of whatever is right or wrong."""
+    """List detection, person (-1: no one) and overlaps of whatever is right or wrong."""
     n, n_overlaps = len(silent), truth_of.shape[1]
     whole = (1 << n_overlaps) - 1
     wrong = np.full(n, whole, np.uint16)

@@ -53,7 +53,7 @@ class Vendi:
     Parameters
     ----------
     value : float or None
-        The effective number, 1 to n; higher is more diverse. None: there is no vector.
+        The effective number, 1 to n; higher is more diverse. None where there are no vectors.
     n, d : int
         Vectors, and numbers in each.
     order : float
@@ -232,7 +232,7 @@ def vendi_of_subjects(
 def _check_order(order: float) -> None:
     if not order >= 0.0:
         raise SpecError(
-            "the order of the Vendi score is no number of 0 or more",
+            "the order of the Vendi score is not a number of 0 or more",
             expected="1, or another number of 0 or more, or inf",
             found=str(order),
         )
@@ -286,6 +286,7 @@ def _effective(matrix: _Floats, order: float, *, refuse_negative: bool = False) 
 
     values = eigvalsh(matrix, lower=False, overwrite_a=True, check_finite=False)
     noise = len(values) * np.finfo(np.float64).eps
+    # Rounding leaves eigenvalues of 1e-16 below 0; similarities that are not a kernel, far more.
     if refuse_negative and values.min() < -1e-8:
         raise InputError(
             "the similarities have a negative eigenvalue",

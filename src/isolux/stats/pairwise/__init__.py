@@ -23,7 +23,7 @@ METRICS = ("L1", "L2", "cosine")
 """Sum of absolute differences; length of the difference; 1 − cosine of the angle."""
 
 PAIRS = 400_000
-"""Pairs up to which all are measured; of more, so many are drawn."""
+"""Up to this many pairs, all are measured; of more, this many are drawn."""
 
 _FEW = 4  # points of which no map can be made
 
@@ -42,8 +42,8 @@ class Distances:
         Whether the measured ones are a sample, drawn with replacement: a share read off it has a
         standard error of at most ½ / √measured: 0.08 % at 400,000.
     within : float or None
-        Share of the measured pairs that are two photos of one subject; None: nobody said whose
-        photos they are, or there is no pair.
+        Share of the measured pairs that are two photos of one subject; None: whose photos
+        they are was not said, or there is no pair.
     """
 
     values: npt.NDArray[np.float64]
@@ -76,7 +76,7 @@ def pairwise_distances(
     subject : [n] int, optional
         Whose photo each is.
     pairs : int
-        Where there are more than so many pairs, so many are drawn; memory is 40 bytes a pair.
+        Where there are more pairs than this, this many are drawn; memory is 40 bytes a pair.
     seed : int
         Of that sample.
 
@@ -110,7 +110,7 @@ def pairwise_distances(
         rng = np.random.default_rng(seed)
         first = rng.integers(n, size=pairs)
         second = rng.integers(n - 1, size=pairs)
-        second += second >= first  # anybody else, all equally likely
+        second += second >= first  # anyone else, all equally likely
     else:
         first, second = np.triu_indices(n, 1)
     values = np.empty((3, len(first)))
@@ -175,6 +175,7 @@ def map_vectors(
     )
     if start is None:
         start = np.column_stack([unit[:, 0], np.zeros(len(unit))])
+    # t-SNE unfolds from a small start: 1e-4 is the spread that its authors and scikit-learn take.
     start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
     found = neighbours(
         n_components=2,

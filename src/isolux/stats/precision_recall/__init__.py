@@ -2,11 +2,11 @@
 
 COCO's: detections of a class by falling score; after each, precision and recall; precision at a
 recall is the highest at or beyond it, read at 101 recalls from 0 to 1; the mean over overlaps, and
-over the classes that anybody has. A detection that weighs 2 counts as two; equal to pycocotools on
+over the classes that occur. A detection that weighs 2 counts as two; equal to pycocotools on
 data in which its image stands twice (save for equal scores within an image, whose copies
 pycocotools interleaves).
 
-A wrong detection has no person and so weighs what its image does; one that found somebody outside
+A wrong detection has no person and so weighs what its image does; one that found a person outside
 the group is neither right nor wrong and is left out.
 
 Precision falls where people are rare, whatever the model does: with a tenth of the people and as
@@ -50,6 +50,7 @@ __all__ = [
 OVERLAPS = 10
 """How many overlaps COCO reads: .50 to .95 by .05, bits 0 to 9 of a ranking."""
 RECALL_POINTS = np.linspace(0.0, 1.0, 101)
+"""Where COCO reads precision (``recThrs``); PASCAL VOC read it at 11."""
 
 Reading = Literal["101 points", "area", "recall"]
 READINGS: tuple[str, ...] = get_args(Reading)
@@ -79,8 +80,8 @@ def average_precision(
         COCO's 101 recalls, or the area under the same curve; ``"recall"`` is no precision but the
         share of people found.
     common : float, [K] or [r, K] float, optional
-        N of normalised precision, of each class (and replicate); none: the group's own count, which
-        is plain precision.
+        N of normalised precision, of each class (and replicate); default: the group's own count,
+        which is plain precision.
 
     Returns
     -------
@@ -137,7 +138,7 @@ def precision_table(
     ranking, weights, overlaps, reading, common
         As there; ``weights [n_clusters]`` gives r = 1.
     n_threads : int
-        Replicates are shared among so many threads. Every number of them gives the same result.
+        Threads that share the replicates. The result is the same with any number of them.
 
     Returns
     -------

@@ -278,7 +278,7 @@ def values_of(
 ) -> npt.NDArray[np.float64]:
     """Read each class and overlap at each row of ``weights [r, n_clusters]``: ``[r, K, T]``.
 
-    ``POINTS``: the sum over points. NaN where nobody of a class weighs anything.
+    ``POINTS``: the sum over points. NaN where no one of a class weighs anything.
     """
     n_classes = len(row_starts) - 1
     n_bits = (len(entry_starts) - 1) // max(1, n_classes)

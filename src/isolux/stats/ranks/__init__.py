@@ -22,7 +22,7 @@ one unit in each cluster it is Mann and Whitney's own variance, tie correction a
 
 Rosner, Glynn and Lee permute within strata of equal cluster size, and lose every stratum that one
 group does not have: with one to ten photos a subject and ten subjects a group that is most of them.
-Estimating B once loses nobody. Permuting whole clusters by simulation would need the ranks of
+Estimating B once loses no one. Permuting whole clusters by simulation would need the ranks of
 each pair anew, and as many replicates as the family has tests times 20: thousands of tests
 (attributes x pairs x metrics) are out of its reach.
 
@@ -305,6 +305,7 @@ def _two_sided(z: FloatArray, skewness: FloatArray) -> FloatArray:
     outward = np.where(z < 0.0, -skewness, skewness)  # of the tail that z lies in
     size = np.abs(z)
     skewed = np.abs(outward) > _STRAIGHT
+    # A gamma law of shape k has the skewness 2 / √k; standardised, it is Pearson's type III.
     shape = 4.0 / np.square(np.where(skewed, outward, 1.0))
     root = np.sqrt(shape)
     upper = gammaincc(shape, shape + size * root)

@@ -41,6 +41,7 @@ def _z_of(won: float, pairs: float, variance: float) -> float:
 def _skewness(clusters_a: float, clusters_b: float, square: float, cube: float) -> float:
     """Skewness of a group's sum of cluster sums when whole clusters are permuted."""
     whole = clusters_a + clusters_b
+    # The third moment of a sum drawn without replacement has (N - 1)(N - 2) below the line.
     if whole < 3.0 or not square > 0.0:
         return 0.0
     share = clusters_a * clusters_b / (whole * (whole - 1.0))
@@ -66,6 +67,7 @@ def _variance_between(
     together = squared[a] + squared[b] - whole
     alike = 0.0
     if together > 0.0:
+        # A quarter, as the squares are of doubled ranks; a cluster's units are not taken to repel.
         alike = max(0.0, (0.25 * (square[a, b] + square[b, a]) - ranks) / together)
     side_a = (own * n[a] + alike * (squared[a] - n[a])) / (n[a] * n[a])
     side_b = (own * n[b] + alike * (squared[b] - n[b])) / (n[b] * n[b])
@@ -82,7 +84,7 @@ def _variance_within(
     if clusters < 2.0:
         return np.nan
     found = square[a, b] / (n[a] * n[a]) + square[b, a] / (n[b] * n[b])
-    found = 0.25 * (found - 2.0 * cross[a, b] / (n[a] * n[b]))
+    found = 0.25 * (found - 2.0 * cross[a, b] / (n[a] * n[b]))  # of doubled ranks, likewise
     scale = n[a] * n[b] / (n[a] + n[b])
     return float(found * clusters / (clusters - 1.0) * scale * scale)
 

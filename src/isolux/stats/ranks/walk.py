@@ -18,7 +18,7 @@ _Places = npt.NDArray[np.uint32]  # without a sign: no test for counting from th
 _Floats = npt.NDArray[np.float64]
 _Words = npt.NDArray[np.uint64]
 
-_BLOCK = 128
+_BLOCK = 128  # units between two counts that are kept, from one of which the median is found
 
 
 @allocating_nothing

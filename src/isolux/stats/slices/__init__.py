@@ -223,6 +223,6 @@ def _checked(
     bad = np.logical_not(wrong >= 0.0) | np.isinf(wrong)
     if bad.any():
         raise InputError(
-            "an error is negative or no number", expected="0 or more", found=str(wrong[bad][0])
+            "an error is negative or not a number", expected="0 or more", found=str(wrong[bad][0])
         )
     return held, of, wrong, whose

@@ -23,7 +23,7 @@ _Short = npt.NDArray[np.int32]
 _Floats = npt.NDArray[np.float64]
 
 _SIZE, _ERROR, _LARGEST, _CLUSTERS = 0, 1, 2, 3  # of what is known of a slice
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # a bound that misses the bar by this much is it: the slice is looked at
 _NOTHING = 1e-12  # a score below this is everyone's own, but for rounding
 
 

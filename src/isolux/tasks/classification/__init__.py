@@ -101,7 +101,7 @@ def score(
         instance_id, score`` and no ``label``; or ``model, instance_id, detected`` alone, of which
         ``detection_rate`` is measured and which no truth is needed for.
     target : str, optional
-        The attribute that holds the truth; none: ``classes`` of the instances. Several values of
+        The attribute that holds the truth; default: ``classes`` of the instances. Several values of
         one unit are several valid classes, and any of them is right (FACET, section 6.1).
     positive : str, optional
         The class that true and false positive rates, precision, selection rate and ROC are about.

@@ -117,7 +117,7 @@ def score(
         id, or that of an image with one face. The part ``combined`` is a label picture and counts
         before pictures of parts. None of a face: it was missed.
     metrics : sequence of str
-        None: ``mean_f1``; ``f1_by_part`` when named.
+        What to measure; default: ``mean_f1``; ``f1_by_part`` when named.
     classes : {"all", "present"}
         Parts that a face's mean is over: all (FHIBE's text), a part that was drawn and is not
         there thus counting 0; or those annotated in the face (FHIBE's released tool).

@@ -89,16 +89,17 @@ def score(
         The false accept rate that ``tar_at_far`` is read at with each group's own threshold, and
         that sets the common threshold where none is given.
     threshold : float, optional
-        The similarity from which a pair is accepted, for the rates at one threshold; none: the
-        lowest at which at most ``far`` of all impostor pairs are accepted. With a threshold, what
-        is measured by default is what happens at it, and not ``tar_at_far``.
+        The similarity from which a pair is accepted, for the rates at one threshold;
+        default: the lowest at which at most ``far`` of all impostor pairs are accepted. With a
+        threshold, what is measured by default is what happens at it, and not ``tar_at_far``.
     smaller : {"different", "alike"}
         What a smaller score of a pair means. ``"alike"``: scores are distances, and ``threshold``
         is the distance up to which a pair is accepted; the evidence holds them with their sign
         turned, so that higher is more alike.
     identity : str, optional
-        The column of the instances or the attribute that names the person; none: ``subject_id``,
-        else ``cluster_id``. Where there is no ``cluster_id``, identities are the clusters.
+        The column of the instances or the attribute that names the person; default:
+        ``subject_id``, else ``cluster_id``. Where there is no ``cluster_id``, identities are the
+        clusters.
     impostors : {"all", "hard"}
         Which impostor pairs of embeddings are compared; genuine pairs are, all of them. ``"hard"``:
         people who share a value of ``same`` and lie at most ``within`` levels of ``near`` apart
@@ -113,12 +114,13 @@ def score(
         How many of a model's impostor pairs to draw, by ``seed`` and the order of ids. Default:
         all.
     max_per_group : int, optional
-        Within each group, everyone included, draw so many genuine and so many impostor pairs, by
-        ``seed``. Default: all. FHIBE samples within each subgroup; its released code takes 3,000.
+        Within each group, everyone included, draw this many genuine and this many impostor
+        pairs, by ``seed``. Default: all. FHIBE samples within each subgroup; its released code
+        takes 3,000.
     seed : int
         Of these draws.
     metrics : sequence of str
-        What to measure; none: ``tar_at_far`` (without a ``threshold``), ``false_match_rate,
+        What to measure; default: ``tar_at_far`` (without a ``threshold``), ``false_match_rate,
         false_non_match_rate`` and ``failure_rate``, which always is.
     model : str, optional
         What to call the model if there is no prediction to say so.

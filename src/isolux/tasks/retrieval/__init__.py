@@ -104,8 +104,8 @@ def score(
         ``model, instance_id, embedding``: a list or array of finite numbers, of one length for
         each model; null where there is none. Divided by its L2 norm.
     target : str, optional
-        The attribute that should be shared; none: ``classes`` of the instances. Several values of
-        one person are all valid: any that is shared counts.
+        The attribute that should be shared; default: ``classes`` of the instances. Several values
+        of one person are all valid: any that is shared counts.
     top_k : sequence of int
         The numbers of nearest entries; empty: 10 and 50, as in the paper.
     database : Dataset, optional
