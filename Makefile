@@ -8,6 +8,7 @@ PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
 BENCH ?=
+MODEL ?=
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 PINS := requirements/dev.txt
@@ -16,14 +17,18 @@ PINS := requirements/dev.txt
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help demo test laws check lint types imports pages bench docs pins clean fuzz faults
+.PHONY: help demo test laws check lint types imports pages bench docs pins clean fuzz faults model
 
 help: ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(READY) ## from a fresh clone: an audit of made-up people, and the path of its report
+demo: $(READY) ## from a fresh clone: audits of synthetic people, one from pixels, and where the reports are
 	$(BIN)/isolux demo --out demo --overwrite
-	@echo "Open $(CURDIR)/demo/report.html"
+	$(BIN)/isolux demo --pixels --out demo-pixels --overwrite
+	@echo "Open $(CURDIR)/demo/report.html and $(CURDIR)/demo-pixels/run/report.html"
+
+model: $(READY) ## train the demo's network again (minutes; needs PyTorch); MODEL=--check compares
+	$(BIN)/python -m scripts.train_masks $(MODEL)
 
 test: $(READY) ## the whole suite, docstrings' examples included
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal

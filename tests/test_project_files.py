@@ -29,6 +29,7 @@ _PIN = re.compile(
 NOT_PINNED = {
     "hub",
     "lpips",
+    "transformers",
     "worlds",  # of this repository
 }  # torch's own index has a build without gigabytes of CUDA; the pins do not
 

@@ -42,6 +42,7 @@ from tests._sheets import frame_rows, write_ods, write_xlsx
 from tests.checks._dataset import picture, with_files
 from tests.contracts import _runs
 from tests.contracts._plugins import Plugin
+from tests.models import _checkpoints
 from tests.models._networks import mean_colours
 
 N = 24
@@ -763,7 +764,17 @@ def _network(folder: Path) -> str:
     )  # fmt: skip
 
 
-MODELS: dict[str, Callable[[Path], str]] = {"onnx": _network, "python": _own_callable}
+def _checkpoint(folder: Path) -> str:
+    for package in ("torch", "transformers"):
+        pytest.importorskip(package, reason=f"{package} IS ABSENT: no transformers model was run")
+    return str(_checkpoints.classifier(folder))
+
+
+MODELS: dict[str, Callable[[Path], str]] = {
+    "hf": _checkpoint,
+    "onnx": _network,
+    "python": _own_callable,
+}
 """Families of models: who writes a tiny model's files into a folder, and gives what to load."""
 
 for _point in entry_points(group="isolux.samples"):

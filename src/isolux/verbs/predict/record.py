@@ -150,7 +150,12 @@ def notes_of(record: Mapping[str, Any], looks: pl.DataFrame) -> tuple[str, ...]:
             )
         )
     n, batch = record["pictures"], record["settings"]["batch"]
-    notes.append(
-        f"isolux ran {model['spec']} over {n:,} pictures, {batch} at a time, with {versions}."
-    )
+    spec = _short(model["spec"])
+    notes.append(f"isolux ran {spec} over {n:,} pictures, {batch} at a time, with {versions}.")
     return (*notes, *model["notes"])
+
+
+def _short(spec: str) -> str:
+    """Name a model without the folders that it lies in, which are this machine's."""
+    family, _, what = spec.partition(":")
+    return f"{family}:{Path(what).name}" if Path(what).is_absolute() else spec

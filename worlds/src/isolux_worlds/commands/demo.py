@@ -16,12 +16,38 @@ def demo(
     overwrite: Annotated[
         bool, typer.Option("--overwrite/--no-overwrite", help="replace that directory")
     ] = False,
+    pixels: Annotated[
+        bool,
+        typer.Option(
+            "--pixels/--no-pixels",
+            help="paint photos, let a real network look at them and audit its answers",
+        ),
+    ] = False,
 ) -> None:
     """Audit a synthetic population; the report says what was planted and what was found."""
     from isolux.cli.screen import show_audit
     from isolux.io.atomic import refuse_existing
+
+    if pixels:
+        _from_pixels(out, seed, overwrite=overwrite)
+        return
     from isolux_worlds.populations.demonstration import demonstrate
 
     refuse_existing(out, overwrite=overwrite)
     done = demonstrate(seed=seed)
     show_audit(done.run, done.report(out, overwrite=overwrite))
+
+
+def _from_pixels(out: str, seed: int, *, overwrite: bool) -> None:
+    from isolux.cli.running import watching
+    from isolux.cli.screen import show_audit
+    from isolux.vocabulary.extras import needed
+    from isolux_worlds.commands.synthesize import painting
+    from isolux_worlds.networks.audit import audit_masks
+
+    needed("onnxruntime", package="onnxruntime", extra="onnx", purpose="the demo from pixels")
+    with painting() as tell:
+        done, report = audit_masks(
+            out, seed=seed, overwrite=overwrite, progress=tell, watched=watching
+        )
+    show_audit(done.run, report)

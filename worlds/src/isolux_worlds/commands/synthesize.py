@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from isolux_worlds.synthesis import Progress, Synthesized
 
-__all__ = ["synthesize", "written"]
+__all__ = ["painting", "synthesize", "written"]
 
 
 def synthesize(
@@ -56,7 +56,7 @@ def synthesize(
             expected="--out DIR",
             hint=f"isolux synthesize {world} --out {Path(world).stem}",
         )
-    with _progress() as tell:
+    with painting() as tell:
         done = written(
             world, out=out, layout=layout, seed=seed, households=households, pixels=pixels,
             overwrite=overwrite, progress=tell,
@@ -100,7 +100,7 @@ def written(
 
 
 @contextmanager
-def _progress() -> Iterator[Progress]:
+def painting() -> Iterator[Progress]:
     """Show on a terminal what is being done, and how far it is."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn

@@ -1,0 +1,183 @@
+"""A checkpoint of the transformers library: found, held to be safe, hashed, opened."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from isolux.io.hashing import sha256_file
+from isolux.vocabulary.errors import FileError, SpecError
+from isolux.vocabulary.extras import needed
+
+__all__ = ["Loaded", "Task", "open_checkpoint"]
+
+Task = Literal[
+    "classification", "zero-shot", "detection", "zero-shot-detection", "segmentation", "embeddings"
+]
+_CLASSES: dict[str, str] = {
+    "classification": "AutoModelForImageClassification",
+    "zero-shot": "AutoModelForZeroShotImageClassification",
+    "detection": "AutoModelForObjectDetection",
+    "zero-shot-detection": "AutoModelForZeroShotObjectDetection",
+    "segmentation": "AutoModelForUniversalSegmentation",
+    "embeddings": "AutoModel",
+}
+_ENDS = (
+    ("ForImageClassification", "classification"),
+    ("ForObjectDetection", "detection"),
+    ("ForUniversalSegmentation", "segmentation"),
+    ("ForInstanceSegmentation", "segmentation"),
+)
+_ZERO_SHOT_DETECTORS = ("owlvit", "owlv2", "grounding-dino", "mm-grounding-dino", "omdet-turbo")
+_WORDS = ("clip", "siglip", "siglip2", "align", "altclip", "chinese_clip")
+_PICKLES = (".bin", ".pt", ".pth", ".ckpt")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """An opened checkpoint.
+
+    Parameters
+    ----------
+    torch, model, processor : object
+        PyTorch, the model in its evaluation mode, the processor of its pictures (and words).
+    task : str
+    device : str
+    identity : mapping
+        Hashes of its files, the processor's backend, device and precision.
+    """
+
+    torch: Any
+    model: Any
+    processor: Any
+    task: str
+    device: str
+    identity: Mapping[str, Any]
+
+
+def open_checkpoint(
+    spec: str, task: Task | None, *, device: str, precision: str, online: bool, trusted: bool
+) -> Loaded:
+    """Open a checkpoint; see ``isolux.models.hf.load``."""
+    if not online:  # before the library is imported: it reads this once
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    purpose = f"the model hf:{spec}"
+    torch = needed("torch", package="torch", extra="transformers", purpose=purpose)
+    library = needed("transformers", package="transformers", extra="transformers", purpose=purpose)
+    library.logging.set_verbosity_error()
+    library.logging.disable_progress_bar()
+    folder = _folder(spec, online=online)
+    _refuse_pickles(folder, spec, trusted=trusted)
+    done = task or _task(folder, spec)
+    dtype = getattr(torch, precision)
+    name = str(folder)
+    try:
+        model = getattr(library, _CLASSES[done]).from_pretrained(
+            name, local_files_only=True, dtype=dtype, use_safetensors=None if trusted else True
+        )
+        processor = _processor(library, name, done)
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        raise SpecError(
+            f"this checkpoint cannot be opened for the task {done}",
+            expected="one of " + ", ".join(get_args(Task)),
+            found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
+            where=spec,
+            hint="--model-option task=… names another",
+        ) from error
+    try:
+        model = model.to(device).eval()
+    except (RuntimeError, AssertionError) as error:
+        raise SpecError("there is no such device", found=str(error).splitlines()[0]) from error
+    pictures = getattr(processor, "image_processor", processor)
+    identity = {
+        "files": _hashes(folder),
+        "task": done,
+        "device": device,
+        "precision": precision,
+        "processor": f"{type(pictures).__module__}.{type(pictures).__qualname__}",
+    }
+    return Loaded(torch, model, processor, done, device, identity)
+
+
+def _processor(library: Any, name: str, task: str) -> Any:
+    words = task in ("zero-shot", "zero-shot-detection")
+    kind = library.AutoProcessor if words else library.AutoImageProcessor
+    return kind.from_pretrained(name, local_files_only=True)
+
+
+def _folder(spec: str, *, online: bool) -> Path:
+    """Find the folder of a checkpoint, here or in the hub's cache."""
+    here = Path(spec).expanduser()
+    if here.is_dir():
+        if not (here / "config.json").is_file():
+            raise FileError(
+                "this folder holds no checkpoint of transformers", expected="config.json",
+                where=spec,
+            )  # fmt: skip
+        return here
+    hub = needed("huggingface_hub", package="huggingface-hub", extra="transformers",
+                 purpose=f"the model hf:{spec}")  # fmt: skip
+    try:
+        return Path(hub.snapshot_download(spec, local_files_only=not online))
+    except Exception as error:
+        raise SpecError(
+            f"the weights of {spec!r} are not on this machine",
+            expected="a folder with a checkpoint, or a model in the hub's cache",
+            found=f"{type(error).__name__}",
+            hint="--model-option online=yes lets the hub be asked",
+        ) from error
+
+
+def _refuse_pickles(folder: Path, spec: str, *, trusted: bool) -> None:
+    names = sorted(path.name for path in folder.iterdir())
+    if trusted or any(name.endswith(".safetensors") for name in names):
+        return
+    pickles = [name for name in names if name.endswith(_PICKLES)]
+    raise SpecError(
+        "this checkpoint is a pickle, and loading one can run any program that is in it"
+        if pickles
+        else "there are no weights in this checkpoint",
+        expected="weights as .safetensors",
+        found=", ".join(pickles or names) or "an empty folder",
+        where=spec,
+        hint="convert it with save_pretrained; or, where you trust its source,"
+        " --model-option trust_checkpoint=yes"
+        if pickles
+        else None,
+    )
+
+
+def _task(folder: Path, spec: str) -> str:
+    """Tell by the architecture what a checkpoint does."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    kind = str(config.get("model_type"))
+    named = [str(one) for one in config.get("architectures") or ()]
+    if kind in _ZERO_SHOT_DETECTORS:
+        return "zero-shot-detection"
+    for end, task in _ENDS:
+        if any(one.endswith(end) for one in named):
+            return task
+    if kind in _WORDS:
+        return "zero-shot"
+    if any(one.endswith("Model") for one in named):
+        return "embeddings"
+    raise SpecError(
+        "it cannot be told what this checkpoint does",
+        expected="--model-option task=" + ", ".join(get_args(Task)),
+        found=", ".join(named) or kind,
+        where=spec,
+    )
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """Hash what moves an answer: weights, configuration, tokenizer, processor."""
+    kept = (".safetensors", ".json", ".txt", ".model", *_PICKLES)
+    return {
+        path.name: sha256_file(path)
+        for path in sorted(folder.iterdir())
+        if path.is_file() and path.suffix in kept
+    }

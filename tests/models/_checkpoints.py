@@ -1,0 +1,153 @@
+"""Tiny random models of the transformers library, built offline and saved as checkpoints."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+SIDE = 32
+WORDS = ["<pad>", "<s>", "</s>", "<unk>", "a", "photo", "of", "person", "nurse", "chef", "car", "."]
+
+
+def _seeded():
+    import torch
+
+    torch.manual_seed(0)
+
+
+def _tokenizer(folder: Path, length: int = 12) -> None:
+    """Write a tokenizer of a few words that are parted at blanks."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    pad, start, end, unknown = "<pad>", "<s>", "</s>", "<unk>"
+    vocabulary = {word: k for k, word in enumerate(WORDS)}
+    made = Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Punctuation()]
+    )
+    made.post_processor = processors.TemplateProcessing(
+        single=f"{start} $A {end}",
+        special_tokens=[(start, vocabulary[start]), (end, vocabulary[end])],
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=made, pad_token=pad, unk_token=unknown, bos_token=start, eos_token=end,
+        cls_token=start, sep_token=end, model_max_length=length,
+    ).save_pretrained(folder)  # fmt: skip
+
+
+def classifier(folder: Path) -> Path:
+    from transformers import ViTConfig, ViTForImageClassification, ViTImageProcessor
+
+    _seeded()
+    config = ViTConfig(hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+                       intermediate_size=32, image_size=SIDE, patch_size=8, num_labels=3,
+                       id2label={0: "nurse", 1: "chef", 2: "other"})  # fmt: skip
+    ViTForImageClassification(config).save_pretrained(folder)
+    ViTImageProcessor(size={"height": SIDE, "width": SIDE}).save_pretrained(folder)
+    return folder
+
+
+def embedder(folder: Path) -> Path:
+    from transformers import BitImageProcessor, Dinov2Config, Dinov2Model
+
+    _seeded()
+    config = Dinov2Config(hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+                          image_size=SIDE, patch_size=8)  # fmt: skip
+    Dinov2Model(config).save_pretrained(folder)
+    size = {"height": SIDE, "width": SIDE}
+    BitImageProcessor(size={"shortest_edge": SIDE}, crop_size=size).save_pretrained(folder)
+    return folder
+
+
+def _towers() -> tuple[dict, dict]:
+    text = {"vocab_size": len(WORDS), "hidden_size": 16, "num_hidden_layers": 1,
+            "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 12,
+            "eos_token_id": 2, "bos_token_id": 1, "pad_token_id": 0}  # fmt: skip
+    vision = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2,
+              "intermediate_size": 32, "image_size": SIDE, "patch_size": 8}  # fmt: skip
+    return text, vision
+
+
+def clip(folder: Path) -> Path:
+    from transformers import CLIPConfig, CLIPImageProcessor, CLIPModel
+
+    _seeded()
+    text, vision = _towers()
+    config = CLIPConfig(text_config=text, vision_config=vision, projection_dim=16)
+    CLIPModel(config).save_pretrained(folder)
+    CLIPImageProcessor(
+        size={"shortest_edge": SIDE}, crop_size={"height": SIDE, "width": SIDE}
+    ).save_pretrained(folder)
+    _tokenizer(folder)
+    _processor(folder, "CLIPProcessor")
+    return folder
+
+
+def siglip(folder: Path) -> Path:
+    from transformers import SiglipConfig, SiglipImageProcessor, SiglipModel
+
+    _seeded()
+    text, vision = _towers()
+    SiglipModel(SiglipConfig(text_config=text, vision_config=vision)).save_pretrained(folder)
+    SiglipImageProcessor(size={"height": SIDE, "width": SIDE}).save_pretrained(folder)
+    _tokenizer(folder)
+    _processor(folder, "SiglipProcessor")
+    return folder
+
+
+def owl(folder: Path) -> Path:
+    from transformers import Owlv2Config, Owlv2ForObjectDetection, Owlv2ImageProcessor
+
+    _seeded()
+    text, vision = _towers()
+    config = Owlv2Config(text_config=text, vision_config=vision, projection_dim=16)
+    Owlv2ForObjectDetection(config).save_pretrained(folder)
+    Owlv2ImageProcessor(size={"height": SIDE, "width": SIDE}).save_pretrained(folder)
+    _tokenizer(folder)
+    _processor(folder, "Owlv2Processor")
+    return folder
+
+
+def detr(folder: Path) -> Path:
+    from transformers import DetrConfig, DetrForObjectDetection, DetrImageProcessor, ResNetConfig
+
+    _seeded()
+    backbone = ResNetConfig(embedding_size=8, hidden_sizes=[8, 8, 8, 8], depths=[1, 1, 1, 1],
+                            out_features=["stage4"])  # fmt: skip
+    config = DetrConfig(backbone_config=backbone, use_timm_backbone=False, d_model=16,
+                        encoder_layers=1, decoder_layers=1, encoder_attention_heads=2,
+                        decoder_attention_heads=2, encoder_ffn_dim=32, decoder_ffn_dim=32,
+                        num_queries=5, num_labels=3,
+                        id2label={0: "person", 1: "car", 2: "other"})  # fmt: skip
+    DetrForObjectDetection(config).save_pretrained(folder)
+    DetrImageProcessor(size={"shortest_edge": 64, "longest_edge": 96}).save_pretrained(folder)
+    return folder
+
+
+def mask2former(folder: Path) -> Path:
+    from transformers import (
+        Mask2FormerConfig,
+        Mask2FormerForUniversalSegmentation,
+        Mask2FormerImageProcessor,
+        SwinConfig,
+    )
+
+    _seeded()
+    swin = SwinConfig(image_size=64, patch_size=2, embed_dim=8, depths=[1, 1, 1, 1],
+                      num_heads=[1, 1, 1, 1], window_size=4,
+                      out_features=["stage1", "stage2", "stage3", "stage4"])  # fmt: skip
+    config = Mask2FormerConfig(
+        backbone_config=swin, feature_size=32, mask_feature_size=32, hidden_dim=32,
+        encoder_feedforward_dim=32, encoder_layers=1, decoder_layers=2, num_attention_heads=2,
+        dim_feedforward=32, num_queries=5, num_labels=2, id2label={0: "person", 1: "car"},
+    )  # fmt: skip
+    Mask2FormerForUniversalSegmentation(config).save_pretrained(folder)
+    Mask2FormerImageProcessor(size={"height": 64, "width": 64}).save_pretrained(folder)
+    return folder
+
+
+def _processor(folder: Path, name: str) -> None:
+    path = folder / "preprocessor_config.json"
+    told = json.loads(path.read_text())
+    path.write_text(json.dumps(told | {"processor_class": name}))

@@ -1,0 +1,134 @@
+"""Each kind of transformers model, from a tiny random configuration, through to its table."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+from isolux.models import ANSWERS, answers, open_model
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.tables import check
+from tests.models import _checkpoints as tiny
+
+pytest.importorskip("torch", reason="PYTORCH IS ABSENT: no transformers model was run")
+pytest.importorskip("transformers", reason="TRANSFORMERS IS ABSENT: no transformers model was run")
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+PROMPTS = "nurse: [a photo of a nurse, a nurse]\nchef: a photo of a chef\n"
+MODELS = {
+    "classifier": ("labels", ()), "embedder": ("embeddings", ()),
+    "clip": ("labels", ("prompts",)), "siglip": ("labels", ("prompts",)),
+    "detr": ("boxes", ("least_score=0",)), "owl": ("boxes", ("prompts", "least_score=0")),
+    "mask2former": ("masks", ("least_score=0",)),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def checkpoints(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkpoints")
+    (folder / "prompts.yaml").write_text(PROMPTS)
+    for name in MODELS:
+        getattr(tiny, name)(folder / name)
+    return folder
+
+
+def loaded(folder, name):
+    options = [
+        f"prompts={folder / 'prompts.yaml'}" if o == "prompts" else o for o in MODELS[name][1]
+    ]
+    return open_model(f"hf:{folder / name}", options)
+
+
+def pictures():
+    rng = np.random.default_rng(0)
+    return [rng.integers(0, 256, size).astype(np.uint8) for size in ((40, 60, 3), (60, 40, 3),
+                                                                     (60, 40, 3))]  # fmt: skip
+
+
+def asked(model, given):
+    return model.predictor([model.predictor.prepare(one) for one in given])
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_its_answers_are_a_table_of_predictions(checkpoints, name):
+    model = loaded(checkpoints, name)
+    kind = MODELS[name][0]
+    assert model.predicts == kind
+    shown = [model.predictor.prepare(one) for one in pictures()]
+    found = answers(model.predictor, model.info, shown, list("abc"), model=name)
+    assert check(found, ANSWERS[kind]).height > 0
+    if kind == "boxes":
+        boxes = found.with_columns(width=pl.when(pl.col("image_id") == "a").then(60).otherwise(40))
+        assert boxes.select(
+            (pl.col("box_x") + pl.col("box_w") <= pl.col("width") + 1e-6).all()
+        ).item()
+    empty = model.predictor([])
+    assert empty.height == 0
+    assert set(empty.columns) == set(model.predictor(shown).columns)
+
+
+@pytest.mark.parametrize("name", list(MODELS))
+def test_the_size_of_a_batch_changes_no_answer(checkpoints, name):
+    model = loaded(checkpoints, name)
+    whole = asked(model, pictures())
+    single = pl.concat(
+        asked(model, [one]).with_columns(picture=pl.lit(k, whole.schema["picture"]))
+        for k, one in enumerate(pictures())
+    )
+    assert_frame_equal(whole, single, rel_tol=1e-4, abs_tol=1e-4)
+
+
+def test_the_key_is_files_prompts_and_settings_and_no_folder(checkpoints, tmp_path):
+    import shutil
+
+    one = loaded(checkpoints, "clip")
+    shutil.copytree(checkpoints / "clip", tmp_path / "other")
+    (tmp_path / "prompts.yaml").write_text(PROMPTS)
+    spec, option = f"hf:{tmp_path / 'other'}", f"prompts={tmp_path / 'prompts.yaml'}"
+    assert open_model(spec, [option]).key == one.key
+    assert "Pil" in one.identity["own"]["processor"] or "Fast" in one.identity["own"]["processor"]
+    (tmp_path / "prompts.yaml").write_text(PROMPTS.replace("a photo of a chef", "a chef"))
+    assert open_model(spec, [option]).key != one.key
+
+
+def test_classes_of_a_dataset_are_the_highest_of_the_models_labels(checkpoints, tmp_path):
+    (tmp_path / "classes.yaml").write_text("medical: [Nurse]\nfood: [chef, other]\n")
+    own = asked(loaded(checkpoints, "classifier"), pictures())
+    model = open_model(f"hf:{checkpoints / 'classifier'}", [f"classes={tmp_path / 'classes.yaml'}"])
+    found = asked(model, pictures())
+    of = {(r["picture"], r["label"]): r["score"] for r in own.iter_rows(named=True)}
+    for row in found.iter_rows(named=True):
+        members = ["nurse"] if row["label"] == "medical" else ["chef", "other"]
+        assert row["score"] == max(of[row["picture"], one] for one in members)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "match"),
+    [
+        ("clip", [], r"(?s)zero-shot needs prompts.*prompts=FILE"),
+        ("classifier", ["task=detection"], r"(?s)cannot be opened for the task detection"),
+        ("classifier", ["prompts=x.yaml"], r"takes no prompts"),
+        ("classifier", ["device=cuda"], r"no such device"),
+        ("detr", ["classes=x.yaml"], r"keep the model's own classes"),
+        ("nowhere", [], r"(?s)weights of .* are not on this machine.*online=yes"),
+    ],
+)
+def test_what_cannot_be_done_is_said(checkpoints, name, options, match):
+    with pytest.raises(SpecError, match=match):
+        open_model(f"hf:{checkpoints / name}" if name != "nowhere" else "hf:org/nowhere", options)
+
+
+def test_a_pickle_is_not_opened_unasked(checkpoints, tmp_path):
+    import shutil
+
+    import torch
+
+    shutil.copytree(checkpoints / "classifier", tmp_path / "pickled")
+    (tmp_path / "pickled" / "model.safetensors").unlink()
+    torch.save({}, tmp_path / "pickled" / "pytorch_model.bin")
+    with pytest.raises(
+        SpecError, match=r"(?s)can run any program.*pytorch_model.bin.*trust_checkpoint"
+    ):
+        open_model(f"hf:{tmp_path / 'pickled'}")
