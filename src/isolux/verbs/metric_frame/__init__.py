@@ -18,7 +18,8 @@ import polars as pl
 from isolux.stats.design import IntArray
 from isolux.stats.intervals import Interval, percentile
 from isolux.stats.statistic import FloatArray
-from isolux.verbs.metric_frame.inputs import FrameInputs, read_inputs
+from isolux.verbs.metric_frame.errors import refused_as_values
+from isolux.verbs.metric_frame.inputs import FrameInputs, read_inputs, read_params
 from isolux.verbs.metric_frame.measures import Measured, measure_functions, measure_names
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import IntervalMethod
@@ -26,6 +27,7 @@ from isolux.vocabulary.spec import IntervalMethod
 __all__ = ["MetricFrame", "metric_frame"]
 
 Method = Literal["between_groups", "to_overall"]
+Errors = Literal["raise", "coerce"]
 MetricLike = str | Callable[..., float]
 
 
@@ -39,6 +41,7 @@ def metric_frame(
     cluster: Any = None,
     y_score: Any = None,
     positive: Any = None,
+    sample_params: Mapping[str, Any] | None = None,
     replicates: int = 2000,
     seed: int = 0,
     level: float = 0.95,
@@ -53,17 +56,23 @@ def metric_frame(
         ``"true_positive_rate"``, ``"false_positive_rate"``, ``"precision"``,
         ``"balanced_accuracy"``, ``"roc_auc"``, …), or functions of ``(y_true, y_pred)``.
     y_true, y_pred : array_like [n]
-        Truth and answer, of any type; 1, 1.0 and True are one class. A missing truth (None, NaN)
-        leaves its row out, a missing answer is a mistake, of which a warning tells.
+        Truth and answer, of any type, also as ``[n, 1]`` and as frames of one column; 1, 1.0 and
+        True are one class. For metrics by name a missing truth (None, NaN) leaves its row out and a
+        missing answer is a mistake, of which a warning tells; functions get what was given, and may
+        take answers of several numbers a row (``[n, k]``).
     sensitive_features, control_features : array, list, mapping or frame of n rows
         As in fairlearn: groups are every combination of the sensitive features, within every
-        combination of the control features.
+        combination of the control features; those that hold no one are not listed. People whose
+        feature is missing are a group of their own (null), where fairlearn refuses them.
     cluster : array_like [n], optional
         What was sampled independently (the subject); none: every row.
     y_score : array_like [n], optional
         Score of the positive class, 0 to 1, for ``roc_auc`` and ``calibration_error``.
     positive : optional
         The positive class; none: 1 where the classes are 0 and 1.
+    sample_params : mapping, optional
+        As in fairlearn: further arguments of functions, one value a row: ``{"sample_weight": w}``
+        of one function, ``{"name": {"sample_weight": w}}`` of several by name.
     replicates : int
         Bootstrap replicates; of functions at most 200, for they are called once a group each.
     seed : int
@@ -81,7 +90,9 @@ def metric_frame(
     TableError
         When the inputs differ in length.
     SpecError
-        When a metric needs what was not given.
+        When a metric needs what was not given, or gives no number.
+
+    Each is a ``ValueError`` too, as fairlearn's are.
 
     Notes
     -----
@@ -104,6 +115,23 @@ def metric_frame(
     >>> frame.difference().select("metric", "value").rows()
     [('accuracy', 0.5)]
     """
+    with refused_as_values():
+        return _measured(
+            metrics, (y_true, y_pred, y_score), (sensitive_features, control_features), cluster,
+            positive, sample_params,
+            {"replicates": replicates, "seed": seed, "level": level, "interval": interval},
+        )  # fmt: skip
+
+
+def _measured(
+    metrics: MetricLike | Mapping[str, MetricLike],
+    values: tuple[Any, Any, Any],
+    features: tuple[Any, Any],
+    cluster: Any,
+    positive: Any,
+    sample_params: Mapping[str, Any] | None,
+    settings: dict[str, Any],
+) -> MetricFrame:
     named: Mapping[str, MetricLike]
     if isinstance(metrics, Mapping):
         named = metrics
@@ -111,22 +139,20 @@ def metric_frame(
         named = {metrics if isinstance(metrics, str) else _name_of(metrics): metrics}
     if not named:
         raise SpecError("there is no metric to measure", expected="a name or a function")
-    inputs = read_inputs(
-        y_true, y_pred, sensitive_features, control_features, cluster, y_score, positive
-    )
     by_name = {label: m for label, m in named.items() if isinstance(m, str)}
     functions = {label: m for label, m in named.items() if not isinstance(m, str)}
+    inputs = read_inputs(values, features, cluster, positive, by_name=bool(by_name))
+    params = read_params(sample_params, named, len(inputs.y_true), alone=named is not metrics)
     measured: dict[str, Measured] = {}
     if by_name:
-        settings = {
-            "replicates": replicates, "seed": seed, "level": level, "interval": interval,
-        }  # fmt: skip
         measured |= measure_names(inputs, by_name, settings)
     if functions:
         measured |= measure_functions(
-            inputs, functions, replicates=min(replicates, 200), seed=seed, level=level
-        )
-    return MetricFrame(inputs, {label: measured[label] for label in named}, level)
+            inputs, functions, params, replicates=min(settings["replicates"], 200),
+            seed=settings["seed"], level=settings["level"],
+        )  # fmt: skip
+    chosen = {label: measured[label] for label in named}
+    return MetricFrame(inputs, chosen, settings["level"])
 
 
 def _name_of(function: Callable[..., float]) -> str:
@@ -160,20 +186,33 @@ class MetricFrame:
             lambda m: (m.value, m.ends), self.inputs.groups, n=self.inputs.n_of_group
         )
 
-    def difference(self, method: Method = "between_groups") -> pl.DataFrame:
-        """Return the largest difference: between groups, or of a group to everyone (absolute)."""
-        return self._extreme("difference", method)
+    def difference(
+        self, method: Method = "between_groups", errors: Errors = "coerce"
+    ) -> pl.DataFrame:
+        """Return the largest difference: between groups, or of a group to everyone (absolute).
 
-    def ratio(self, method: Method = "between_groups") -> pl.DataFrame:
+        ``errors`` is fairlearn's; every metric here is a number, so that it changes nothing.
+        """
+        with refused_as_values():
+            _refuse_errors(errors)
+            return self._extreme("difference", method)
+
+    def ratio(self, method: Method = "between_groups", errors: Errors = "coerce") -> pl.DataFrame:
         """Return the smallest ratio: of two groups, or of a group and everyone; at most 1."""
-        return self._extreme("ratio", method)
+        with refused_as_values():
+            _refuse_errors(errors)
+            return self._extreme("ratio", method)
 
-    def group_min(self) -> pl.DataFrame:
+    def group_min(self, errors: Errors = "raise") -> pl.DataFrame:
         """Return the smallest value over the groups, and which group has it."""
+        with refused_as_values():
+            _refuse_errors(errors)
         return self._end(np.nanargmin, np.fmin)
 
-    def group_max(self) -> pl.DataFrame:
+    def group_max(self, errors: Errors = "raise") -> pl.DataFrame:
         """Return the largest value over the groups, and which group has it."""
+        with refused_as_values():
+            _refuse_errors(errors)
         return self._end(np.nanargmax, np.fmax)
 
     def _stack(
@@ -243,6 +282,11 @@ class MetricFrame:
 
         frame = self._stack(take, self.inputs.controls)
         return frame.with_columns(pl.Series("group", chosen, dtype=pl.String))
+
+
+def _refuse_errors(errors: str) -> None:
+    if errors not in ("raise", "coerce"):
+        raise SpecError("errors cannot be that", expected="raise or coerce", found=repr(errors))
 
 
 def _extreme_of(

@@ -15,7 +15,7 @@ from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.tables import to_polars
 
-__all__ = ["FrameInputs", "read_inputs"]
+__all__ = ["FrameInputs", "read_inputs", "read_params"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +68,28 @@ class FrameInputs:
 
 
 def read_inputs(
-    y_true: Any,
-    y_pred: Any,
-    sensitive: Any,
-    control: Any,
+    values: tuple[Any, Any, Any],
+    features: tuple[Any, Any],
     cluster: Any,
-    y_score: Any,
     positive: Any,
+    *,
+    by_name: bool,
 ) -> FrameInputs:
-    """Check that everything has as many rows, and number levels and groups in sorted order."""
-    true, pred = _series(y_true, "y_true"), _series(y_pred, "y_pred")
+    """Check that everything has as many rows, and number levels and groups in sorted order.
+
+    Parameters
+    ----------
+    values : (y_true, y_pred, y_score or None)
+    features : (sensitive, control or None)
+    cluster, positive
+        As in ``metric_frame``.
+    by_name : bool
+        Whether any metric is asked for by name: truth and answer are then one value a row.
+    """
+    raw_true, raw_pred = (_squeezed(one) for one in values[:2])
+    read = _series if by_name else _numbered
+    true, pred = read(raw_true, "y_true"), read(raw_pred, "y_pred")
+    y_score, (sensitive, control) = values[2], features
     score = None if y_score is None else _series(y_score, "y_score").cast(pl.Float64)
     clusters = None if cluster is None else _text(_series(cluster, "cluster"))
     sensitive_frame = _features(sensitive, "sensitive_feature")
@@ -94,22 +106,87 @@ def read_inputs(
     if not len(true):
         raise TableError("there is nobody to measure", expected="at least one row", found="none")
     levels, level_of_row = _code(control_frame, len(true))
-    both = (
-        sensitive_frame
-        if control_frame is None
-        else pl.concat([control_frame, sensitive_frame], how="horizontal")
-    )
+    both = sensitive_frame
+    if control_frame is not None:
+        twice = set(control_frame.columns) & set(sensitive_frame.columns)
+        if twice:
+            raise SpecError("two features have the same name", found=", ".join(sorted(twice)))
+        both = pl.concat([control_frame, sensitive_frame], how="horizontal")
     groups, group_of_row = _code(both, len(true))
     return FrameInputs(
-        _text(true), _text(pred), score, y_true, y_pred, _positive(true, positive), clusters,
+        _text(true), _text(pred), score, raw_true, raw_pred, _positive(true, positive), clusters,
         levels, groups, level_of_row, group_of_row,
     )  # fmt: skip
+
+
+def read_params(
+    given: Mapping[str, Any] | None, metrics: Mapping[str, Any], n: int, *, alone: bool
+) -> dict[str, dict[str, Any]]:
+    """Sort further arguments of functions by metric, each one value a row.
+
+    Parameters
+    ----------
+    given : mapping or None
+        Of one metric its arguments, of several those of each by its name.
+    metrics : mapping
+        Name to metric.
+    n : int
+        The number of rows.
+    alone : bool
+        Whether one metric was given, without a name.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise SpecError("sample_params is not a mapping", expected="names of arguments, and arrays",
+                        found=type(given).__name__)  # fmt: skip
+    sorted_ = dict.fromkeys(metrics, given) if alone else dict(given)
+    found: dict[str, dict[str, Any]] = {}
+    for name, own in sorted_.items():
+        if name not in metrics:
+            raise SpecError(
+                f"sample_params names {name!r}, which is none of the metrics",
+                expected=", ".join(metrics), found=", ".join(map(str, sorted_)),
+            )  # fmt: skip
+        if not isinstance(own, Mapping):
+            raise SpecError(
+                f"sample_params of {name!r} is not a mapping",
+                expected="{argument: one value a row}", found=type(own).__name__,
+            )  # fmt: skip
+        arrays = {str(key): np.asarray(one) for key, one in own.items() if one is not None}
+        if arrays and isinstance(metrics[name], str):
+            raise SpecError(
+                f"the metric {metrics[name]!r} by name takes no further arguments",
+                expected="a function, such as sklearn.metrics.accuracy_score",
+                found=", ".join(arrays),
+            )
+        for key, array in arrays.items():
+            if not array.ndim or len(array) != n:
+                raise TableError("the inputs differ in length", expected=f"{n:,} rows",
+                                 found=f"{key}: {array.shape}")  # fmt: skip
+        found[name] = {
+            k: v.reshape(n, *(d for d in v.shape[1:] if d > 1)) for k, v in arrays.items()
+        }
+    return found
+
+
+def _squeezed(values: Any) -> Any:
+    """Drop dimensions of one, as fairlearn does: ``[n, 1]``, a frame's only column."""
+    if isinstance(values, pl.Series):
+        return values
+    array = np.asarray(values)
+    return np.squeeze(array) if array.size > 1 else array.reshape(array.size)
+
+
+def _numbered(values: Any, name: str) -> pl.Series:
+    """Stand for what only functions look at."""
+    return pl.Series(name, np.arange(len(values)))
 
 
 def _series(values: Any, name: str) -> pl.Series:
     if isinstance(values, pl.Series):
         return values.alias(name)
-    array = np.asarray(values)
+    array = _squeezed(values)
     if array.ndim != 1:
         raise TableError(
             f"{name} is not one value a person",
@@ -135,10 +212,17 @@ def _features(values: Any, stem: str) -> pl.DataFrame:
         return to_polars(values)
     name = getattr(values, "name", None)
     array = np.asarray(values)
+    if array.ndim > 2 and np.squeeze(array).ndim > 2:
+        raise TableError(
+            "features have too many dimensions", expected="[n] or [n, features]",
+            found=f"shape {array.shape}",
+        )  # fmt: skip
+    if array.ndim == 2 and array.shape[0] == 1 < array.shape[1]:
+        array = array[0]
     if array.ndim == 2:
         columns = {f"{stem}_{k}": array[:, k].tolist() for k in range(array.shape[1])}
         return pl.DataFrame(columns, strict=False)
-    return _series(values, str(name) if name else f"{stem}_0").to_frame()
+    return _series(array if name is None else values, str(name) if name else f"{stem}_0").to_frame()
 
 
 def _code(frame: pl.DataFrame | None, n: int) -> tuple[pl.DataFrame, IntArray]:

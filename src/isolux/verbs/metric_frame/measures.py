@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -172,6 +173,7 @@ def _from_estimates(
 def measure_functions(
     inputs: FrameInputs,
     functions: Mapping[str, Callable[..., float]],
+    params: Mapping[str, Mapping[str, Any]],
     *,
     replicates: int,
     seed: int,
@@ -186,10 +188,9 @@ def measure_functions(
     for label, function in functions.items():
         value, drawn = [], []
         for code, count in codes:
-            value.append(_call(function, true, pred, everyone, code, count))
-            drawn.append(
-                np.stack([_call(function, true, pred, d, code, count) for d in draws], axis=1)
-            )
+            called = partial(_call, function, (true, pred), params.get(label, {}))
+            value.append(called(everyone, code, count))
+            drawn.append(np.stack([called(d, code, count) for d in draws], axis=1))
         together = 1.0 - (1.0 - level) / max(inputs.groups.height, 1)
         gap = drawn[0] - drawn[1][inputs.level_of_group]
         found[label] = Measured(
@@ -202,8 +203,8 @@ def measure_functions(
 
 def _call(
     function: Callable[..., float],
-    true: Any,
-    pred: Any,
+    values: tuple[Any, Any],
+    params: Mapping[str, Any],
     rows: IntArray,
     code: IntArray,
     count: int,
@@ -213,24 +214,28 @@ def _call(
     for k in range(count):
         members = rows[own == k]
         if len(members):
-            out[k] = _number(function, true[members], pred[members])
+            true, pred = (one[members] for one in values)
+            own_params = {name: one[members] for name, one in params.items()}
+            out[k] = _number(function, true, pred, own_params)
     return out
 
 
-def _number(function: Callable[..., float], true: Any, pred: Any) -> float:
+def _number(
+    function: Callable[..., float], true: Any, pred: Any, params: Mapping[str, Any]
+) -> float:
     """Call a metric; what is no number is said to be none, with the metric's name."""
     name = getattr(function, "__name__", "metric")
     try:
         # Some functions written in C tell no signature: then the call shows whether they fit.
         with suppress(ValueError):
-            inspect.signature(function).bind(true, pred)
+            inspect.signature(function).bind(true, pred, **params)
     except TypeError as error:
         raise SpecError(
             f"the metric {name!r} cannot be called with y_true and y_pred",
-            expected="a function of (y_true, y_pred)",
+            expected="a function of (y_true, y_pred) and what sample_params names",
             found=str(error),
         ) from error
-    found = function(true, pred)
+    found = function(true, pred, **params)
     try:
         return float(found)
     except (TypeError, ValueError) as error:
