@@ -157,7 +157,7 @@ def test_the_gap_at_an_equal_mix_is_that_of_the_faces(
     cut = faces.with_columns(
         height=sum((pl.col("box_height") >= e).cast(pl.Int8) for e in edges)  # its quarter
     )
-    start = "At an equal mix of {}, share found at a score of 0.5 for Male"
+    start = "Exploratory: At an equal mix of {}, share found at a score of 0.5 for Male"
     for name, at in (
         ("blur", ["blur"]),
         ("box height × blur × occlusion", ["height", "blur", "occlusion"]),

@@ -32,5 +32,15 @@ def read(path: str | Path, **options: Unpack[LabelOptions]) -> pl.DataFrame:
     """Read a model's answers; options and result as in ``isolux.predictions.read_predictions``.
 
     ``sheet`` names the sheet, where several hold something.
+
+    Examples
+    --------
+    A sheet with the columns ``id``, ``label`` and ``score`` is read as a CSV file of them is.
+
+    >>> read("absent.xlsx", column="label", sheet="answers")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.FileError: there is no such file
+    ...
     """
     return read_labels(path, "xlsx", options)

@@ -99,7 +99,14 @@ def load(
 
     Examples
     --------
-    See ``docs/how_to/models.md``.
+    ``docs/how_to/models.md`` runs one. Weights that are not here, or a library that is not:
+
+    >>> from isolux.vocabulary.errors import IsoluxError
+    >>> try:
+    ...     load("absent/model")
+    ... except IsoluxError:
+    ...     print("said by name")
+    said by name
     """
     found = open_checkpoint(
         spec, task, device=device, precision=precision, online=online, trusted=trust_checkpoint
