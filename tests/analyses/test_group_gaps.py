@@ -1,8 +1,12 @@
 """What is said of a run, in which words and in which order; runs are small tables by hand."""
 
+import re
+
+import numpy as np
 import polars as pl
 import pytest
 
+import isolux
 from isolux.analyses import group_gaps
 from isolux.analyses.group_gaps import INFO, LEAD
 from isolux.stats.references import of_methods
@@ -565,3 +569,27 @@ def test_info_cites_and_assumes():
     assert INFO.references
     assert all(r.citation for r in INFO.references)
     assert INFO.assumptions
+
+
+def test_a_gap_that_was_chosen_for_its_size_is_told_shrunken_too():
+    rng = np.random.default_rng(3)
+    names = [f"a{k}" for k in range(8)]
+    people = {"unit_id": [str(i) for i in range(1500)]}
+    people |= {name: rng.choice(["x", "y", "z"], 1500) for name in names}
+    rate = np.where(people["a0"] == "x", 0.72, 0.84)
+    frame = pl.DataFrame(people | {"value": (rng.random(1500) < rate).astype(float)})
+    found = isolux.audit(frame.select("unit_id", "value"), frame.drop("value"), by=names,
+                         replicates=300).findings  # fmt: skip
+    told = found["claim"][0]
+    assert "9.7 points lower" in told
+    (shrunken,) = re.findall(r"Chosen from 24 gaps .* it is ([0-9.]+) points\.", told)
+    assert 5 < float(shrunken) < 9
+    assert not found["claim"][1:].str.contains("Chosen from").any()
+
+
+def test_a_gap_beyond_doubt_is_told_as_it_is():
+    frame = pl.DataFrame({"unit_id": [str(i) for i in range(800)], "tone": ["a", "b"] * 400,
+                          "value": [1.0, 0.0, 1.0, 1.0] * 200})  # fmt: skip
+    found = isolux.audit(frame.select("unit_id", "value"), frame.drop("value"), by="tone",
+                         replicates=300).findings  # fmt: skip
+    assert "Chosen from" not in found["claim"][0]

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import polars as pl
 
 from isolux.groups.large import size_rank
 from isolux.groups.unknown import UNKNOWN
+from isolux.stats.shrinkage import shrunken
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import crossed
 
@@ -20,7 +22,7 @@ MEASURE = ("model", "task", "metric", "label", "threshold")
 KEY = (*MEASURE, "attribute")
 _PAIR = (
     "group_a", "group_b", "value", "low", "high", "p_adjusted", "status", "reason",
-    "n_units_a", "n_units_b", "n_clusters_a", "n_clusters_b",
+    "n_units_a", "n_units_b", "n_clusters_a", "n_clusters_b", "shrunken", "n_gaps",
 )  # fmt: skip
 _TIE = 1e-9
 _SMALL = ("insufficient units", "insufficient clusters")
@@ -46,7 +48,9 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
         differs, and ``known_a``, ``known_b``, ``known_gap`` are the known groups farthest apart
         (null: there are no two). ``strength`` (0 or
         more, the metric's unit): how far the interval keeps from 0. ``n_pairs``, ``n_differ``,
-        ``found``; ``any_p`` (do the groups differ at all), ``any_found``;
+        ``found``; ``shrunken`` (the pair's gap, shrunken by what the ``n_gaps`` gaps of the metric
+        look like over all attributes and classes: empirical Bayes);
+        ``any_p`` (do the groups differ at all), ``any_found``;
         ``detectable_best``, ``detectable_worst`` (smallest detectable difference of the pair
         where it is smallest and largest, with ``group_a_best``, …); ``with_unknown`` (people of
         unknown value are one of the groups compared, and so part of the spread);
@@ -135,6 +139,7 @@ def _compared(run: Run, alpha: float) -> pl.DataFrame:
         pair=pl.col("kind") == "difference",
         named=pl.lit(value=True),
     )
+    rows = _with_shrunken(rows, alpha)
     for side in ("group_a", "group_b"):
         marked = unnamed.select("attribute", pl.col("group").alias(side), _mark=pl.lit(value=False))
         rows = rows.join(marked, on=["attribute", side], how="left").with_columns(
@@ -148,6 +153,23 @@ def _compared(run: Run, alpha: float) -> pl.DataFrame:
     whole = pl.col("label").is_null()
     large = size_rank("n_units_a", "n_units_b", "_everyone")
     return rows.with_columns(large=pl.when(whole).then(large).otherwise(0))
+
+
+def _with_shrunken(rows: pl.DataFrame, alpha: float) -> pl.DataFrame:
+    """Add each pair's gap as empirical Bayes has it; a family is all pairs of one metric."""
+    from scipy.special import ndtri
+
+    width = 2.0 * float(ndtri(1.0 - alpha / 2.0))
+    error = ((pl.col("high") - pl.col("low")) / width).fill_null(0.0)
+    less, family = np.full(rows.height, np.nan), np.zeros(rows.height, dtype=np.int64)
+    places = rows.with_row_index("_at").filter("pair")
+    for own in places.partition_by("model", "task", "metric", "threshold"):
+        at = own["_at"].to_numpy()
+        errors = own.select(error).to_series().to_numpy()
+        less[at], family[at] = shrunken(own["value"].to_numpy(), errors), own.height
+    return rows.with_columns(
+        shrunken=pl.Series(less).fill_nan(None), n_gaps=pl.Series(family, dtype=pl.Int64)
+    )
 
 
 def _leading(compared: pl.DataFrame) -> pl.DataFrame:

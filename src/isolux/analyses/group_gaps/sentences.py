@@ -15,6 +15,8 @@ from isolux.analyses._words import Words, level_of, lowered, number, size
 __all__ = ["differs", "no_difference", "only_overall", "without_value"]
 
 _LISTED = 10
+_NEARLY = 0.95
+"""A gap that shrinks by less is said as it is."""
 
 
 def differs(row: Mapping[str, Any], words: Words) -> str:
@@ -32,7 +34,7 @@ def differs(row: Mapping[str, Any], words: Words) -> str:
         told += " The test was against everyone else; no pair of groups stands out."
     elif row["n_pairs"] > 1:
         told += f" {row['n_differ']:,} of {row['n_pairs']:,} pairs of groups differ by this test."
-    told += _spread(row, words) + _care(row)
+    told += _shrunken(row, words) + _spread(row, words) + _care(row)
     return words.start(row["model"], told + (_within(row, words) if words.margin else ""))
 
 
@@ -81,6 +83,19 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
         f"{_widest(row, words)}. {_could_see(row, words)}"
     )
     return words.start(row["model"], told + _care(row) + _within(row, words))
+
+
+def _shrunken(row: Mapping[str, Any], words: Words) -> str:
+    """Say how large a gap is once it counts that it was chosen for being large."""
+    value, less, unit = row["value"], row["shrunken"], words.unit(row)
+    if not row["pair"] or less is None or abs(less) > _NEARLY * abs(value):
+        return ""
+    if size(less, unit) == size(value, unit):
+        return ""
+    return (
+        f" Chosen from {row['n_gaps']:,} gaps of this metric, it runs large: shrunken by what all "
+        f"of them look like (empirical Bayes) it is {size(less, unit)}."
+    )
 
 
 def _within(row: Mapping[str, Any], words: Words) -> str:
