@@ -168,6 +168,16 @@ def values(draw: np.random.Generator) -> Case:
     return Case(_dataset(people), given.with_columns(value=pl.Series(draw.normal(26, 3, N))))
 
 
+def counts(draw: np.random.Generator) -> Case:
+    people = _people(draw)
+    given = people.select("instance_id", model=pl.lit("m"), label=pl.lit(None, dtype=pl.String))
+    given = given.with_columns(
+        value=pl.Series((draw.random(N) < 0.3).astype(float)),
+        times=pl.Series(draw.integers(1, 9, N)),
+    )
+    return Case(_dataset(people), given)
+
+
 def any_number(draw: np.random.Generator) -> Case:
     people = _people(draw)
     given = people.select("instance_id", model=pl.lit("m"))
@@ -234,6 +244,7 @@ CASES: dict[str, tuple[str, Callable[[np.random.Generator], Case]]] = {
     "classification": ("classification", classification),
     "classification, scores alone": ("classification", scores_alone),
     "number": ("number", any_number),
+    "counts": ("counts", counts),
     "regression": ("regression", regression),
     "detection": ("detection", boxes),
     "face_detection": ("face_detection", boxes),
@@ -378,7 +389,8 @@ def fits(name: str, way: str) -> bool:
     """Tell whether a way can be told from a sound file at all, and makes sense of a task."""
     # A number measured elsewhere says nothing of whose it is, and any number nothing of its scale.
     untold = ("others", "off_by_one") if name in _VALUES else ()
-    if way in (("others", "off_by_one", "other_scale") if name == "number" else untold):
+    told_of_nothing = name in ("number", "counts")
+    if way in (("others", "off_by_one", "other_scale") if told_of_nothing else untold):
         return False
     if way == "other_words":
         return name in _CLASSED | _VALUES | {

@@ -105,6 +105,20 @@ def labels() -> pl.DataFrame:
     return LABEL_PREDICTIONS.conform(pl.DataFrame(rows).with_columns(model=pl.lit("made up")))
 
 
+def cells() -> pl.DataFrame:
+    """How many cases each of them stands for, and whether they were counted."""
+    return pl.DataFrame(
+        {
+            "model": "made up",
+            "instance_id": [f"p{i:02}" for i in range(N)],
+            "label": None,
+            "value": [float(i % 3 == 0) for i in range(N)],
+            "times": [1 + i * 7 % 5 for i in range(N)],
+        },
+        schema_overrides={"label": pl.String},
+    )
+
+
 def numbers() -> pl.DataFrame:
     """A number for each of them but one; no two are alike."""
     return pl.DataFrame(
@@ -282,6 +296,7 @@ TASKS: dict[str, Callable[[], TaskSample]] = {
     "open_vocabulary": lambda: TaskSample(in_pictures(), prompted(), {"max_detections": 2}),
     "grounding": lambda: TaskSample(in_pictures(), prompted(), {"prompt": "a person who is a {}"}),
     "classification": lambda: TaskSample(people(), labels()),
+    "counts": lambda: TaskSample(people().clustered_by("instance_id"), cells()[:-1]),
     "number": lambda: TaskSample(people(), numbers()),
     "regression": lambda: TaskSample(aged(), numbers(), {"target": "age", "within": (1.5,)}),
     "retrieval": lambda: TaskSample(people(), embeddings(), {"top_k": (1, 3)}),
@@ -296,6 +311,15 @@ def table(folder: Path) -> Path:
     path = folder / "people.csv"
     rows = [f"p{i:02},s{i // 2:02},{CLASSES[i % 3]},{i % 10}," for i in range(N - 1)]
     path.write_text("\n".join(["id,subject,class,tone,note", *rows, "p99,s99,nurse,,x\n"]))
+    return path
+
+
+def counts(folder: Path) -> Path:
+    """Successes and n by tone and sex, in a table without people."""
+    path = folder / "counts.csv"
+    rows = [f"{tone},{sex},{3 + 7 * i + 2 * k},{90 + 11 * i}" for i, tone in enumerate("abc")
+            for k, sex in enumerate("fm")]  # fmt: skip
+    path.write_text("\n".join(["tone,sex,errors,n", *rows, ""]))
     return path
 
 
@@ -587,6 +611,7 @@ DATASETS: dict[str, Callable[[Path], Path]] = {
     "lfwa": lfwa,
     "miap": miap,
     "pairs": pair_table,
+    "counts": counts,
     "table": table,
     "utkface": utkface,
     "widerface": widerface,

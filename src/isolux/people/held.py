@@ -21,6 +21,7 @@ from isolux.people.loading import computed_attributes, load_people
 from isolux.people.only import keep_only, only_judged, parse_conditions
 from isolux.people.withdrawal import read_withdrawn, without_withdrawn
 from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import Groups, crossed, parse_spec
 
@@ -67,6 +68,7 @@ def held_people(
     computed = computed_attributes(_listed(given.pop("derive", ())))
     wanted = [*own, *computed]
     if isinstance(data, Dataset):
+        refuse_counts([data.name], "this", "isolux.score and isolux.audit of counts")
         dataset = _of_memory(data, given)
     else:
         # What captions tell can be computed once they are there: attributes wait until then.

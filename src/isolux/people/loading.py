@@ -15,6 +15,7 @@ from isolux.people.only import keep_only, only_judged, parse_conditions
 from isolux.people.withdrawal import read_withdrawn, without_withdrawn
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import InputError, SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.spec import AuditSpec, People
@@ -58,6 +59,8 @@ def load_people(
         Of a wide table, only its first columns and these become attributes; default: all.
     """
     name, path = _place(people.data)
+    if outputs is None:  # no audit, which alone reads what is not about single people
+        refuse_counts([name], "this", f"isolux audit {name}:FILE --task counts --by GROUP")
     cluster, items = _cluster_of(people)
     named = {
         "id": people.id,

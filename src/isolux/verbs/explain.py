@@ -15,6 +15,7 @@ from isolux.verbs._reports import write_with_report
 from isolux.verbs.ledger import entered, judged
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run, printed
+from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.tables import FINDINGS, check
@@ -36,6 +37,9 @@ _WITH_ROLES = "confounders"
 BESIDE = ("overlap_curves", "breakdown")
 """What stands beside the disparities of a detector."""
 
+
+_OF_COUNTS = (FIRST, "power")
+"""What reads groups alone, and so fits a run of counts without people."""
 
 _ELSEWHERE = (FIRST, *BESIDE, "model_changes")  # the second is of comparisons
 
@@ -191,6 +195,8 @@ def explain_run(
     by_analysis = _options_of(analyses, options)
     for name in dict.fromkeys(analyses):
         plugin = registry.load("analyses", name)
+        if name not in _OF_COUNTS:
+            refuse_counts(run.evidence, f"the analysis {name}", "the analysis power")
         settings = read_options(
             plugin.explain,
             by_analysis[name],

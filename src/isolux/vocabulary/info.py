@@ -75,6 +75,8 @@ class DatasetInfo(Info):
     (``{"gender": "perceived gender presentation"}``). ``beside`` are patterns of file names:
     pictures of the same release that another way of loading it names (FHIBE's aligned faces lie
     beside its photos), so that no check takes them for leftovers.
+    ``task`` is the one task that judges what it holds, of a dataset that is not people and their
+    pictures (pairs, counts).
     """
 
     training_allowed: bool | None = None
@@ -83,6 +85,7 @@ class DatasetInfo(Info):
     judgement: str = "declared by the user"
     terms: tuple[tuple[str, str], ...] = ()
     beside: tuple[str, ...] = ()
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -40,6 +40,7 @@ INFO = DatasetInfo(
         "each row is one comparison",
         "without ids, pairs are independent of one another",
     ),
+    task="face_verification",
 )
 
 

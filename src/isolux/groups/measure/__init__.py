@@ -12,6 +12,7 @@ import polars as pl
 
 from isolux.groups.estimates import Estimates, Group, Measure
 from isolux.groups.measure.columns import Judged, judge
+from isolux.groups.measure.counted import counted
 from isolux.groups.measure.detections import measure_detections
 from isolux.groups.measure.entries import Entries, entries_of
 from isolux.groups.measure.means import group_means
@@ -58,6 +59,7 @@ def measure_groups(
     design = build_design(
         judged.columns, judged.cluster_of, group_of, unit_of, n_rows, judged.row_of
     )
+    design = counted(design, scores.evidence, judged.unit_ids, judged.cluster_of)
     measures = tuple(Measure(*parts) for parts in judged.measures)
     totals = design.totals()
     clusters = _clusters_per_row(design)

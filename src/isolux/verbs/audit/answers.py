@@ -109,7 +109,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
                 found="none of them",
                 hint=None
                 if dataset.outputs is None
-                else f"what {dataset.name}:FILE holds is judged by --task face_verification",
+                else f"what {dataset.name}:FILE holds is judged by --task {dataset.info.task}",
             )
         answers = from_attributes(dataset, settings.prediction_column, **common)
         notes: tuple[str, ...] = ()

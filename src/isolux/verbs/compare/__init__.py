@@ -29,6 +29,7 @@ from isolux.verbs.audit import Audit
 from isolux.verbs.compare.joining import judged_units, same_people
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
+from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution, by_severity
 from isolux.vocabulary.spec import AuditSpec, recorded_spec
@@ -121,6 +122,8 @@ def compare(
     [('everyone', 0.0), ('day', -0.5), ('night', 0.5)]
     """
     first, second = _run(a), _run(b)
+    for run in (first, second):
+        refuse_counts(run.evidence, "a comparison of models", "two audits of the same people")
     if withdrawn is not None:
         listed = read_withdrawn(withdrawn)
         first, second = runs_without((first, second), listed, allow_unmatched=allow_unmatched)

@@ -17,6 +17,7 @@ import polars as pl
 
 from isolux.io import run_directory
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import recorded_spec
 
@@ -65,6 +66,7 @@ def looks_of(runs: Sequence[Run | str | Path], at: Sequence[str] = ()) -> list[L
     times = _times(loaded, names, at)
     looks = [Look(*parts) for parts in zip(names, times, loaded, strict=True)]
     for look in looks:
+        refuse_counts(look.run.evidence, "watching", "runs of people, named by their ids")
         if "model_a" in look.run.disparities.columns:
             raise SpecError(
                 "a comparison of two models cannot be watched",

@@ -1,0 +1,174 @@
+"""Counts alone: the rate of each group from successes and n, with no people behind them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.counts import COUNTS
+from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError
+from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.tables import INSTANCES, SCORES, to_polars
+
+__all__ = ["INFO", "score"]
+
+WILSON = Reference(
+    "wilson-interval",
+    "Wilson, E. B. (1927). Probable inference, the law of succession, and statistical inference. "
+    "Journal of the American Statistical Association, 22, 209–212.",
+    "",
+    "https://doi.org/10.1080/01621459.1927.10502953",
+)
+
+INFO = TaskInfo(
+    title="Counts alone",
+    summary="The rate of each group, from how many there were of how many.",
+    references=(WILSON,),
+    assumptions=(
+        "Cases are independent: a table of counts does not say which of them share a person.",
+        "Which way is better is what --better says; without it, neither is.",
+    ),
+    metrics=(
+        Metric(
+            name="rate",
+            title="Rate",
+            definition="Successes per case.",
+            direction="none",
+            reference=WILSON,
+        ),
+    ),
+    defaults=("rate",),
+    predictions="outputs",
+)
+_NEEDED = ("model", "instance_id", "label", "value", "times")
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    better: Direction = "none",
+) -> Scores:
+    """Turn successes and n into rates, each row of the table standing for its cases.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        ``counts:FILE``, two units a row.
+    predictions : frame
+        Its ``outputs``: ``model, instance_id, label`` (what was counted, null: one thing),
+        ``value`` (1 or 0) and ``times``, whole numbers of at least 1.
+    better : {"higher", "lower", "none"}
+        Which way is better: a rate of errors is better lower.
+
+    Returns
+    -------
+    Scores
+        ``units``: the metric ``rate``, one row a unit; null with the reason "no count";
+        ``evidence["counts"]``: ``model, unit_id,
+        cluster_id, times``, the cases that each unit stands for.
+
+    Raises
+    ------
+    SpecError
+        Clusters, which a table of counts cannot have.
+    UnknownNameError, JoinError
+        A table without one of these columns, or of other cells.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> units = ["row 1, counted", "row 1, others"]
+    >>> table = Dataset(
+    ...     name="one group",
+    ...     info=DatasetInfo(title="One group", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": units, "image_id": units}),
+    ... )
+    >>> given = pl.DataFrame({"model": "m", "instance_id": units, "label": None,
+    ...                       "value": [1.0, 0.0], "times": [30, 970]})
+    >>> score(table, given).evidence["counts"].select("unit_id", "times").rows()
+    [('row 1, counted', 30), ('row 1, others', 970)]
+    """
+    frame = to_polars(predictions)
+    for name in _NEEDED:
+        if name not in frame.columns:
+            raise UnknownNameError("column", name, frame.columns, where="counts")
+    units = _units(dataset)
+    rows = units.join(
+        frame.select(*_NEEDED).rename({"instance_id": "unit_id"}), on="unit_id", how="left",
+        maintain_order="left",
+    ).with_columns(
+        pl.col("model").cast(pl.String).fill_null(_first(frame)), pl.col("label").cast(pl.String),
+        value=pl.col("value").cast(pl.Float64),
+        reason=pl.when(pl.col("times").is_null()).then(pl.lit("no count")),
+    )  # fmt: skip
+    held = rows.filter(pl.col("reason").is_null()).select(
+        "model", "unit_id", "cluster_id", pl.col("times").cast(pl.Int64)
+    )
+    if frame.height and units.height and not held.height:
+        raise JoinError(
+            "no count is of a cell of the table",
+            expected=", ".join(map(repr, units["unit_id"].head(3))),
+            found=", ".join(map(repr, frame["instance_id"].head(3))),
+        )
+    told = (
+        f"Clusters are unknown: each of {int(held['times'].sum()):,} cases counts as independent."
+        " Where cases share people or pictures, intervals are too narrow and differences are found"
+        " too easily."
+    )
+    measured = replace(INFO.metrics[0], direction=better)
+    return Scores(
+        units=SCORES.conform(
+            rows.drop("times").with_columns(
+                task=pl.lit("counts"), metric=pl.lit("rate"), unit_kind=pl.lit("instance")
+            )
+        ),
+        info=replace(INFO, metrics=(measured,)),
+        evidence={COUNTS: held},
+        notes=(told, *_absent(rows)),
+        task="counts",
+        chosen=_words(frame, rows),
+    )
+
+
+def _units(dataset: Dataset) -> pl.DataFrame:
+    """List the cells of the table, each a cluster of its own."""
+    units = INSTANCES.conform(dataset.instances).select(
+        "cluster_id", unit_id=pl.col("instance_id").cast(pl.String)
+    )
+    shared = units["cluster_id"].drop_nulls()
+    if shared.is_duplicated().any():
+        raise SpecError(
+            "a table of counts has no clusters",
+            expected="no --cluster: nothing says which cases of a row belong together",
+            found=", ".join(map(repr, shared.unique(maintain_order=True).head(3))),
+        )
+    return units
+
+
+def _first(frame: pl.DataFrame) -> str:
+    return str(frame["model"][0]) if frame.height else "model"
+
+
+def _absent(rows: pl.DataFrame) -> list[str]:
+    """Caution where cells of the table have no counts."""
+    absent = rows["reason"].is_not_null().sum()
+    if not absent:
+        return []
+    return [
+        Caution(
+            f"{absent:,} of {rows.height:,} cells of the table have no counts: every number is"
+            " about the others alone. Is the table whole?"
+        )
+    ]
+
+
+def _words(frame: pl.DataFrame, rows: pl.DataFrame) -> dict[str, dict[str, object]]:
+    """Say what was counted, where the table's metric does not."""
+    if "counted" not in frame.columns or rows["label"].is_not_null().any() or not frame.height:
+        return {}
+    name = str(frame["counted"][0])
+    return {"counts": {"name": name, "metrics": ["rate"], "words": f"of {name}"}}
