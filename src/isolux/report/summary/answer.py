@@ -54,10 +54,11 @@ def leading(sections: Sequence[AttributeSection]) -> AttributeSection | None:
 def reading_order(sections: Sequence[AttributeSection]) -> list[AttributeSection]:
     """Put first what a reader needs first: groups that differ, the leading attribute before all.
 
-    Then attributes of which only another metric differs, then those that could not be judged, then
-    the rest; each kind in the order asked for, single attributes before intersections.
+    Then attributes of which only another metric differs, then those without a difference, then
+    those that could not be judged; each kind in the order asked for, single attributes before
+    intersections.
     """
-    kinds = {"differ": 0, "not judged": 2, "no difference found": 3}
+    kinds = {"differ": 0, "no difference found": 2, "not judged": 3}
 
     def order(section: AttributeSection) -> tuple[int, tuple[bool, bool, int, float]]:
         verdict = section.verdict
