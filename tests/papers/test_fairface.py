@@ -20,8 +20,8 @@ from isolux.papers.fairface import (
 )
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.registry import load
+from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from tests.papers._protocol import audit_of
 

@@ -186,8 +186,8 @@ def parse_merges(texts: tuple[str, ...], setting: str) -> dict[str, tuple[str, .
         if not equals or not name.strip() or not parts:
             raise SpecError(
                 f"the setting {setting!r} cannot be read",
-                expected="NEW=OLD,OLD, such as Asian=East Asian,Southeast Asian, or a paper's merge "
-                "by name, such as fairface:races-4",
+                expected="NEW=OLD,OLD, such as Asian=East Asian,Southeast Asian, or a paper's "
+                "merge by name, such as fairface:races-4",
                 found=repr(text),
             )
         found[name.strip()] = parts
