@@ -17,6 +17,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run, printed
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.progress import at
 from isolux.vocabulary.tables import FINDINGS, check
 
 __all__ = [
@@ -190,6 +191,7 @@ def explain_run(
     """
     by_analysis = _options_of(analyses, options)
     for name in dict.fromkeys(analyses):
+        at(f"the analysis {name}")
         plugin = registry.load("analyses", name)
         settings = read_options(
             plugin.explain,
