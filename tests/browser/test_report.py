@@ -136,7 +136,7 @@ def test_a_report_is_read_on_eight_screens(open_report, name):
 
 def test_of_many_attributes_those_that_differ_are_open_and_a_link_opens_the_others(open_report):
     page, _ = open_report("fhibe", 1440, 900)
-    assert page.locator("section.folded").count() == 31 - 3
+    assert page.locator("section.folded").count() == 31 - 2
     opened = page.locator("section[id^=attribute]:not(.folded) h2").all_inner_texts()
     assert "By attribute 11" in opened  # it differs
     last = page.locator("#attribute-31")

@@ -53,6 +53,31 @@ def test_an_area_needs_as_many_of_the_rarer_class_as_a_group_needs_units(positiv
         assert found.disparities.filter(kind="pairwise_difference")["value"].drop_nulls().is_empty()
 
 
+@pytest.mark.parametrize(("women", "status"), [(12, "insufficient units"), (60, "ok")])
+def test_balanced_accuracy_needs_as_many_of_each_class_as_a_group_needs_units(women, status):
+    """Of 200 people of group a twelve are women: half of its balanced accuracy rests on them."""
+    group = np.repeat(["a", "b"], N // 2)
+    truth = np.tile(["m", "f"], N // 2)
+    truth[: N // 2] = "m"
+    truth[:women] = "f"
+    dataset = people(group=group.tolist(), truth=truth.tolist())
+    given = pl.DataFrame({
+        "model": "m", "instance_id": dataset.instances["instance_id"], "label": truth, "rank": 1,
+        "score": 1.0,
+    })  # fmt: skip
+    metrics = ["balanced_accuracy", "accuracy"]
+    scores = isolux.score("classification", dataset, given, target="truth", metrics=metrics)
+    found = isolux.audit(scores, dataset, by="group", replicates=200).group_metrics
+    rows = {(r["metric"], r["group"]): r for r in found.iter_rows(named=True)}
+    assert rows["balanced_accuracy", "b"]["status"] != "insufficient units"
+    assert rows["accuracy", "a"]["value"] == 1.0  # over everyone of a, whatever their class
+    one = rows["balanced_accuracy", "a"]
+    assert (one["status"] == "insufficient units") == (status == "insufficient units")
+    if women < 50:
+        assert one["value"] is None
+        assert one["reason"] == "fewer than 50 units of one class: 12"
+
+
 def test_rates_of_pairs_need_as_many_pairs_of_the_kind_they_are_over():
     # Sixty people of group a have two photos each, of which three pairs are given; b's are all.
     ids = [(g, i, k) for g in "ab" for i in range(60) for k in range(2)]

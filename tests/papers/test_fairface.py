@@ -21,6 +21,7 @@ from isolux.papers.fairface import (
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.registry import load
+from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS, SCORES
 from tests.papers._protocol import audit_of
 
@@ -200,3 +201,14 @@ def test_merges_are_written_as_settings():
 
 def test_info_cites_the_paper():
     assert INFO.references[0].key == "fairface"
+
+
+def test_the_papers_merges_of_classes_are_called_by_name():
+    spec = parse_spec({"data": "fairface:x", "target": "race", "by": "gender",
+                       "label_map": ("fairface:races-4",)})  # fmt: skip
+    assert spec.task.settings["label_map"] == {
+        "White": ("White",), "Black": ("Black",), "Asian": ("East Asian", "Southeast Asian"),
+        "Indian": ("Indian",),
+    }  # fmt: skip
+    with pytest.raises(UnknownNameError, match=r"(?s)'fairface:races-5'.*did you mean 'fairface:r"):
+        parse_spec({"data": "fairface:x", "target": "race", "label_map": ("fairface:races-5",)})

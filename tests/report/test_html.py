@@ -140,7 +140,7 @@ def test_the_answer_says_what_was_found_before_how(trees):
         text.index(words)
         for words in (
             "By perceived gender presentation, the model serves Female worse than Male",
-            "Accuracy also differs by perceived race",
+            "Accuracy also differs across perceived race",
             "10,954 units in 3,651 clusters (subject)",
             "Accuracy, everyone",
             "Do the groups differ?",

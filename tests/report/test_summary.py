@@ -137,16 +137,16 @@ def test_the_answer_is_who_is_served_worse_by_how_much_and_how_surely(full):
     assert first.endswith("; n = 5,162 and 5,792)")
     assert "adjusted p < 0.001" in first
     assert second == (
-        "Accuracy also differs by perceived race and perceived race × perceived gender "
+        "Accuracy also differs across perceived race and perceived race × perceived gender "
         "presentation (the widest: Black × Female 51.9 points below Middle Eastern × Male); "
-        "by age no difference was found, which is not evidence that there is none."
+        "across age no difference was found, which is not evidence that there is none."
     )
 
 
 def test_the_answer_of_a_null_says_what_could_have_been_seen_and_claims_no_absence():
     first, second = said(summarise(runs.null_run()).answer).split(". ")
     assert first == (
-        "No difference in accuracy was found by site; that is not evidence that there is none"
+        "No difference in accuracy was found across site; that is not evidence that there is none"
     )
     assert second == (
         "This audit could have seen a difference of 9.2 points between its best-measured groups "
@@ -207,14 +207,14 @@ def test_an_intersection_leads_only_where_no_single_attribute_differs():
 def test_the_answer_tells_of_other_metrics_where_the_main_one_shows_nothing():
     run = runs.full_run()
     answer = summarise(run).answer
-    assert "by age only" not in answer
+    assert "across age only" not in answer
     of_recall = (pl.col("metric") == "recall") & (pl.col("kind") == "any_difference")
     moved = run.disparities.with_columns(
         p_adjusted=pl.when(of_recall & (pl.col("label") == "Male")).then(0.001)
         .otherwise("p_adjusted")
     )  # fmt: skip
     answer = summarise(replace(run, disparities=moved)).answer
-    assert "by age only recall of Male differs" in answer
+    assert "across age only recall of Male differs" in answer
 
 
 def test_only_pairs_that_the_test_tells_from_chance_are_named():

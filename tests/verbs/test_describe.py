@@ -312,3 +312,40 @@ def test_of_a_wide_table_the_first_columns_and_those_that_are_named_are_looked_a
     assert chosen.tables["By c1"]["people"].to_list() == [2]
     merged = describe(data, by=["c66"], group=["c66:all=0,1"])
     assert merged.tables["By c66"]["people"].to_list() == [4]
+
+
+def test_facets_52_classes_are_counted_unasked_and_sixty_one_are_not():
+    def of(n):
+        rows = [(f"p{i}", f"i{i}", {"class": f"occupation {i}"}) for i in range(n)]
+        return counted({"made": made(rows)})
+
+    assert of(52).tables["By class"].height == 52
+    many = of(61)
+    assert "By class" not in many.tables
+    assert any("class has 61 values" in note for note in many.notes)
+
+
+def test_intervals_of_independent_people_are_textbook_wilson_in_every_app():
+    """41 of 60: .5577 to .7869 by Wilson (1927), wherever it is said."""
+    import isolux
+
+    right = [1.0] * 41 + [0.0] * 19
+    ids = [f"u{i}" for i in range(60)]
+    people = pl.DataFrame({"unit_id": ids, "value": right, "g": ["a"] * 60})
+    audited = isolux.audit(people, by="g", replicates=100).group_metrics
+    frame = isolux.metric_frame(
+        metrics={"accuracy": "accuracy"}, y_true=["x"] * 60,
+        y_pred=["x" if r else "y" for r in right],
+        sensitive_features=pl.DataFrame({"g": ["a"] * 60}),
+    ).by_group  # fmt: skip
+    tones = ["dark" if r else "light" for r in right]
+    rows = [(i, i, {"tone": tone}) for i, tone in zip(ids, tones, strict=True)]
+    shares = counted({"one": made(rows), "two": made(rows)}, ["tone"]).tables
+    (beside,) = [t for caption, t in shares.items() if caption.startswith("Side by side")]
+    dark = beside.row(0, named=True)
+    assert dark["people"] == 41
+    ends = [audited.row(0, named=True), audited.row(1, named=True), frame.row(0, named=True)]
+    shown = [(end["low"], end["high"]) for end in ends]
+    shown.append((dark["from"] / 100, dark["to"] / 100))
+    for both in shown:
+        assert both == pytest.approx((0.5577, 0.7869), abs=5e-5)

@@ -77,10 +77,12 @@ def _program() -> object:
     """Read the arguments and run the command that they name."""
     from isolux.cli._help import ALL
     from isolux.cli.app import program
+    from isolux.cli.progress import working
 
     args = ["--help" if text == ALL else text for text in sys.argv[1:]]
     app = program(args, everything=ALL in sys.argv[1:])
-    return app(args, prog_name="isolux", standalone_mode=False)
+    with working():
+        return app(args, prog_name="isolux", standalone_mode=False)
 
 
 def _discard_stages() -> None:

@@ -34,6 +34,7 @@ __all__ = [
     "DISAGREEMENTS",
     "GENDERS",
     "INFO",
+    "MERGES",
     "PROTOCOLS",
     "RACES",
     "accuracy_by_race_gender",
@@ -82,6 +83,19 @@ AGE_9_TO_4 = {
     "50+": ("50-59", "60-69", "more than 70"),
 }
 """The age groups of Tables 5 and 7."""
+
+MERGES = {
+    "races-4": {
+        "White": ("White",),
+        "Black": ("Black",),
+        "Asian": ("East Asian", "Southeast Asian"),
+        "Indian": ("Indian",),
+    },
+    "ages-4": AGE_9_TO_4,
+}
+"""By the names that ``--label-map`` takes, as ``fairface:races-4``: Table 3's races comparable with
+UTKFace's (Latino and Middle Eastern are in none), and the ages of Tables 5 and 7.
+"""
 
 _COMMON: dict[str, object] = {
     "task": "classification",

@@ -49,10 +49,15 @@ class SumStatistic:
         zeros. k may depend on the evidence (the number of classes), never on a group.
     finish : callable
         ``sums [..., k] -> value [...]``, vectorised over leading axes; NaN where undefined.
+    rarest : callable, optional
+        ``sums [..., k] -> count [...]``: the units of the rarest class that the value averages
+        over. A group needs as many of each as it needs units: a mean of recalls rests on that
+        class as much as on any other.
     """
 
     columns: Callable[[pl.DataFrame], FloatArray]
     finish: Callable[[FloatArray], FloatArray]
+    rarest: Callable[[FloatArray], FloatArray] | None = None
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""

@@ -43,7 +43,14 @@ def _finish(sums: FloatArray) -> FloatArray:
     return value
 
 
-BALANCED_ACCURACY = SumStatistic(_columns, _finish)
+def _rarest(sums: FloatArray) -> FloatArray:
+    """Count the units of the rarest class that occurs; 0 where none does."""
+    count = sums[..., sums.shape[-1] // 2 :]
+    held: FloatArray = np.where(count > 0, count, np.inf).min(axis=-1, initial=np.inf)
+    return np.where(np.isfinite(held), held, 0.0)
+
+
+BALANCED_ACCURACY = SumStatistic(_columns, _finish, _rarest)
 """Mean over the classes that occur in the group of the share of their units judged correctly.
 
 A unit with two valid classes counts in both. 0 to 1, higher is better, NaN where no unit counts.

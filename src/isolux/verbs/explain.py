@@ -18,6 +18,7 @@ from isolux.vocabulary.containers import Explained, Run, printed
 from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.progress import at
 from isolux.vocabulary.tables import FINDINGS, check
 
 __all__ = [
@@ -194,6 +195,7 @@ def explain_run(
     """
     by_analysis = _options_of(analyses, options)
     for name in dict.fromkeys(analyses):
+        at(f"the analysis {name}")
         plugin = registry.load("analyses", name)
         if name not in _OF_COUNTS:
             refuse_counts(run.evidence, f"the analysis {name}", "the analysis power")

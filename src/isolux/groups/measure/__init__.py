@@ -84,6 +84,7 @@ def measure_groups(
     status, reason = statuses(measures, value, se, n_units, n_clusters, interval, spec, means)
     pairs.mark(status, reason, spec)
     _mark_rarer_classes(judged, entries, (status, reason), spec)
+    _mark_rarest_of_sums(measures, totals[: shape[0]], (status, reason), spec)
     return Estimates(
         groups, measures, design, domain_of, value, replicates, se, interval, method,
         n_units, n_clusters, status, reason,
@@ -116,6 +117,27 @@ def _mark_rarer_classes(
         mark_rarer(
             (status[:, j], reason[:, j]),
             (units.min(axis=0), clusters.min(axis=0)),
+            ("units of one class", spec.min_units, spec.min_clusters),
+        )
+
+
+def _mark_rarest_of_sums(
+    measures: tuple[Measure, ...],
+    totals: FloatArray,
+    cells: tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]],
+    spec: Statistics,
+) -> None:
+    """Mark where a mean over classes rests on too few units of one of them."""
+    status, reason = cells
+    for j, measure in enumerate(measures):
+        columns = measure.columns
+        if columns is None or columns.statistic.rarest is None:
+            continue
+        own = totals[:, columns.start : columns.stop]
+        held = np.rint(columns.statistic.rarest(own)).astype(np.int64)
+        mark_rarer(
+            (status[:, j], reason[:, j]),
+            (held, np.full(len(held), spec.min_clusters, dtype=np.int64)),
             ("units of one class", spec.min_units, spec.min_clusters),
         )
 

@@ -168,8 +168,13 @@ def _with_views(
 
 
 def _in_sight(sections: tuple[AttributeSection, ...]) -> tuple[AttributeSection, ...]:
-    """Leave open what is to be read first, so that a report is some eight screens long."""
-    first = {section.anchor for section in reading_order(sections)[:SECTIONS_LEAD]}
+    """Leave open what is to be read first, so that a report is some eight screens long.
+
+    The attributes that differ; where none does, the first one alone.
+    """
+    ordered = reading_order(sections)
+    told = [s for s in ordered if s.verdict.outcome == "differ" or s.verdict.also]
+    first = {section.anchor for section in told[:SECTIONS_LEAD] or ordered[:1]}
     return tuple(replace(s, in_sight=s.anchor in first) for s in sections)
 
 

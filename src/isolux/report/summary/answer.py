@@ -54,10 +54,11 @@ def leading(sections: Sequence[AttributeSection]) -> AttributeSection | None:
 def reading_order(sections: Sequence[AttributeSection]) -> list[AttributeSection]:
     """Put first what a reader needs first: groups that differ, the leading attribute before all.
 
-    Then attributes of which only another metric differs, then those that could not be judged, then
-    the rest; each kind in the order asked for, single attributes before intersections.
+    Then attributes of which only another metric differs, then those without a difference, then
+    those that could not be judged; each kind in the order asked for, single attributes before
+    intersections.
     """
-    kinds = {"differ": 0, "not judged": 2, "no difference found": 3}
+    kinds = {"differ": 0, "no difference found": 2, "not judged": 3}
 
     def order(section: AttributeSection) -> tuple[int, tuple[bool, bool, int, float]]:
         verdict = section.verdict
@@ -118,7 +119,7 @@ def _as_a_whole(section: AttributeSection, audited: Audited) -> str:
     """Say that groups differ where no pair of known groups stands out."""
     p = f"{audited.adjusted} {p_equals(section.verdict.spread.p_adjusted)}"
     return (
-        f"{_upper(section.main.line.phrase)} differs by "
+        f"{_upper(section.main.line.phrase)} differs across "
         f"{brief(section.title, _TITLE)} as a whole ({p}), but no two known groups stand out."
     )
 
@@ -130,7 +131,7 @@ def _nothing_found(sections: Sequence[AttributeSection]) -> tuple[str, str]:
         return (f"There is too little data to judge {_titles(sections)}.", "")
     metric = same[0].verdict.line.phrase
     told = (
-        f"No difference in {metric} was found by {_titles(same)}; "
+        f"No difference in {metric} was found across {_titles(same)}; "
         "that is not evidence that there is none."
     )
     seen = [
@@ -160,11 +161,11 @@ def _rest(sections: Sequence[AttributeSection], first: AttributeSection) -> str:
     nowhere = [s for s in same if not s.verdict.also]
     told = []
     if others:
-        told.append(f"{metric} also differs by {_titles(others)}{_wider(others, first)}")
+        told.append(f"{metric} also differs across {_titles(others)}{_wider(others, first)}")
     told += _elsewhere(same)
     if nowhere:
         told.append(
-            f"by {_titles(nowhere)} no difference was found, "
+            f"across {_titles(nowhere)} no difference was found, "
             "which is not evidence that there is none"
         )
     return _sentence(told + _unjudged(sections))
@@ -187,7 +188,7 @@ def _wider(others: Sequence[AttributeSection], first: AttributeSection) -> str:
 
 def _elsewhere(same: Sequence[AttributeSection]) -> list[str]:
     return [
-        f"by {brief(s.title, _TITLE)} only {listed(s.verdict.also, most=2)} "
+        f"across {brief(s.title, _TITLE)} only {listed(s.verdict.also, most=2)} "
         f"differ{'s' if len(s.verdict.also) == 1 else ''}"
         for s in same
         if s.verdict.also

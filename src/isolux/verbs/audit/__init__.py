@@ -39,6 +39,7 @@ from isolux.verbs.explain import explain_run, first_analyses, role_options
 from isolux.verbs.ledger import audits_share
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.errors import IsoluxError, SpecError
+from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec, parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
 
@@ -115,13 +116,17 @@ def run_audit(spec: AuditSpec, *, watched: Watched | None = None) -> Audit:
     given, spec = spec, with_imported(with_protocol(spec))
     _refuse_nothing_to_compare(spec)
     options = task_options(spec)  # before minutes of reading
+    at("reading the people")
     dataset = judged_people(spec)
     planted = _planted(spec)
+    at("")  # a model that runs shows how far it is
     run = answers_of_model(spec, dataset, watched)
     if run is None:
+        at("reading the answers")
         predictions, notes, inputs = read_answers(spec, dataset)
     else:
         dataset, predictions, notes, inputs = run.dataset, run.predictions, run.notes, run.inputs
+    at(f"scoring {spec.task.name}")
     scores = score(spec.task.name, dataset, predictions, **options)
     scores = replace(scores, notes=(*notes, *scores.notes))
     ran = {} if run is None else {"ran": run.record}
@@ -330,11 +335,13 @@ def _audited(
     )  # fmt: skip
     against = references(spec.groups, spec.disparity.reference)
     check_references(against, members.groups)
+    at("measuring the groups")
     estimates = measure_groups(scores, members, spec.statistics)
     pairs_too = spec.report.keep_pairs
     kept = {k: table for k, table in scores.evidence.items() if pairs_too or k != PAIRS}
     scores = replace(scores, evidence=kept)
     share = audits_share(spec.explain.analyses)
+    at("comparing the groups")
     disparities = measure_disparities(estimates, spec.comparing, against, share=share)
     notes = (*dataset.notes, *scores.notes, *members.notes, *disparities.notes)
     notes = tuple(unnamed(notes, dataset.withdrawn))

@@ -33,6 +33,9 @@ from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, MEMBERSHIP
 __all__ = ["Description", "describe_datasets"]
 
 
+_MOST_WORDS = 60  # values of an attribute that is counted by unasked: FACET has 52 occupations
+
+
 @dataclass(frozen=True, slots=True)
 class Description:
     """What datasets hold.
@@ -86,8 +89,8 @@ def describe_datasets(
         too (``people_filter.keep_only`` chooses). An image's or a subject's attributes are its
         people's.
     by : sequence of str
-        Attributes and intersections (``class*gender``). None: every attribute with at most 30
-        values. An attribute that one of several datasets lacks is left out there.
+        Attributes and intersections (``class*gender``). None: every attribute with at most 60
+        values (numbers: 30). An attribute that one of several datasets lacks is left out there.
     groupings : mapping of str to Grouping, optional
         By attribute: votes, bins, merges, words for unknown. Somebody with two values (FACET's
         ``class1`` and ``class2``, two skin tones) counts under both.
@@ -210,17 +213,18 @@ def _wanted(
 ) -> tuple[list[tuple[str, ...]], list[str]]:
     """Choose what to count by, and say what was left out."""
     if not by:
-        sizes = attributes.group_by("attribute", maintain_order=True).agg(
-            n=pl.col("value").n_unique()
-        )
+        different = pl.col("value").n_unique()
+        numbers = pl.col("value").drop_nulls().cast(pl.Float64, strict=False).is_not_null().all()
+        most = pl.when(numbers).then(MOST_NUMBERS).otherwise(_MOST_WORDS)
+        sizes = attributes.group_by("attribute", maintain_order=True).agg(n=different, most=most)
         few: list[tuple[str, ...]] = [
-            (name,) for name, n in sizes.iter_rows()
-            if n <= MOST_NUMBERS or (name in groupings and groupings[name].bins)
+            (name,) for name, n, most in sizes.iter_rows()
+            if n <= most or (name in groupings and groupings[name].bins)
         ]  # fmt: skip
         left = [
             f"{name} has {n:,} values and is not counted by: name it in --by, with --bins "
             "where it is a number."
-            for name, n in sizes.iter_rows()
+            for name, n, _ in sizes.iter_rows()
             if (name,) not in few and name not in continuous(attributes)
         ]
         return few, left

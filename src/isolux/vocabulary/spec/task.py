@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isolux.vocabulary import registry
-from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import Option, described_options, read_value, refuse_unknown
 from isolux.vocabulary.spec.stage import Stage, setting
 
@@ -101,7 +101,8 @@ def read_task(task: Task, *, where: str | None, others: Sequence[str] = ()) -> T
             read[name] = value
         elif name == "label_map" and not isinstance(value, Mapping):
             texts = (value,) if isinstance(value, str) else tuple(value or ())
-            read[name] = parse_merges(texts, "label_map") or None
+            plain = tuple(part for text in texts for part in _of_paper(text))
+            read[name] = parse_merges(plain, "label_map") or None
         else:
             function = registry.load("tasks", task.name).score
             read[name] = read_value(
@@ -150,6 +151,26 @@ def refusal_of(
     )
 
 
+def _of_paper(text: str) -> tuple[str, ...]:
+    """Write a paper's merge out by its name, ``fairface:races-4``; others stay as they are.
+
+    Raises
+    ------
+    UnknownNameError
+        With the names of every paper's merges.
+    """
+    if "=" in text or ":" not in text:
+        return (text,)
+    merges = {
+        f"{paper}:{name}": merge
+        for paper in registry.names("papers")
+        for name, merge in getattr(registry.load("papers", paper), "MERGES", {}).items()
+    }
+    if text not in merges:
+        raise UnknownNameError("merge of a paper", text, merges, where="--label-map")
+    return tuple(f"{new}={','.join(old)}" for new, old in merges[text].items())
+
+
 def parse_merges(texts: tuple[str, ...], setting: str) -> dict[str, tuple[str, ...]]:
     """Read ``"Asian=East Asian,Southeast Asian"``: a new name and the values that it unites.
 
@@ -165,7 +186,8 @@ def parse_merges(texts: tuple[str, ...], setting: str) -> dict[str, tuple[str, .
         if not equals or not name.strip() or not parts:
             raise SpecError(
                 f"the setting {setting!r} cannot be read",
-                expected="NEW=OLD,OLD, such as Asian=East Asian,Southeast Asian",
+                expected="NEW=OLD,OLD, such as Asian=East Asian,Southeast Asian, or a paper's "
+                "merge by name, such as fairface:races-4",
                 found=repr(text),
             )
         found[name.strip()] = parts

@@ -106,13 +106,19 @@ def painting() -> Iterator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bars
 
+    from isolux.vocabulary.progress import at
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    bars = Bars(*columns, console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    if not console.is_terminal:  # a log: a line now and then, no bars
+        yield lambda what, done, of: at(f"{what}: {done:,} of {of:,}")
+        return
+    bars = Bars(*columns, console=console, transient=True)
     numbers: dict[str, TaskID] = {}
 
     def tell(what: str, done: int, of: int) -> None:

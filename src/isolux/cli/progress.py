@@ -1,0 +1,95 @@
+"""What a command is doing, where it takes long: a line on standard error, never on the output.
+
+On a terminal one line from three seconds on, which goes when the command ends. Elsewhere (a log, a
+notebook, a pipe) a line for a step that has taken ten seconds, and one more each half minute.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TextIO
+
+from isolux.vocabulary.progress import heard_by
+
+__all__ = ["Teller", "working"]
+
+ON_TERMINAL_S, ELSEWHERE_S, AGAIN_S = 3.0, 10.0, 30.0
+_TICK_S = 0.5
+
+
+class Teller:
+    """Shows the step at hand once it has taken long.
+
+    Parameters
+    ----------
+    stream : text stream
+    terminal : bool
+        Whether one line may be written over and over.
+    clock : callable
+        Seconds.
+    """
+
+    def __init__(self, stream: TextIO, *, terminal: bool, clock: Callable[[], float]) -> None:
+        self.stream, self.terminal, self.clock = stream, terminal, clock
+        self.began = self.since = clock()
+        self.what, self.shown_at, self.width = "", float("-inf"), 0
+
+    def hear(self, what: str) -> None:
+        """Take the next step."""
+        if what.partition(":")[0] != self.what.partition(":")[0]:
+            self.since = self.clock()
+            self.shown_at = float("-inf")
+        self.what = what
+        if not what:
+            self.clear()
+
+    def tick(self) -> None:
+        """Show the step at hand, if it is time to."""
+        now = self.clock()
+        if not self.what:
+            return
+        if self.terminal and now - self.began >= ON_TERMINAL_S:
+            line = f"{self.what} … {now - self.began:.0f} s"
+            self.stream.write("\r" + line.ljust(self.width))
+            self.width = len(line)
+            self.stream.flush()
+        due = now - self.since >= ELSEWHERE_S and now - self.shown_at >= AGAIN_S
+        if not self.terminal and due:
+            self.stream.write(f"isolux: {self.what} … {now - self.began:.0f} s so far\n")
+            self.stream.flush()
+            self.shown_at = now
+
+    def clear(self) -> None:
+        """Take the line away."""
+        if self.terminal and self.width:
+            self.stream.write("\r" + " " * self.width + "\r")
+            self.stream.flush()
+            self.width = 0
+
+
+@contextmanager
+def working() -> Iterator[None]:
+    """Show what is being done while the block runs."""
+    stream = sys.stderr
+    terminal = bool(getattr(stream, "isatty", lambda: False)())
+    teller, over = Teller(stream, terminal=terminal, clock=time.monotonic), threading.Event()
+
+    def watch() -> None:
+        with suppress(OSError, ValueError):  # a stream that was closed: nothing to show it on
+            while not over.wait(_TICK_S):
+                teller.tick()
+
+    thread = threading.Thread(target=watch, daemon=True, name="isolux-progress")
+    with heard_by(teller.hear):
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join(2 * _TICK_S)
+            with suppress(OSError, ValueError):
+                teller.clear()

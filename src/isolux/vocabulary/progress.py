@@ -1,0 +1,40 @@
+"""What long work is doing just now: said by those who do it, heard by whoever shows it.
+
+A library says nothing unasked: without a listener ``at`` does nothing. The command line listens,
+and shows on standard error what takes long (``isolux.cli.progress``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+__all__ = ["at", "heard_by"]
+
+_listeners: list[Callable[[str], None]] = []
+
+
+def at(what: str) -> None:
+    """Say what is being done: "reading the people"; empty: something that shows itself.
+
+    Examples
+    --------
+    >>> told = []
+    >>> with heard_by(told.append):
+    ...     at("scoring")
+    >>> at("said to no one")
+    >>> told
+    ['scoring']
+    """
+    for listener in _listeners:
+        listener(what)
+
+
+@contextmanager
+def heard_by(listener: Callable[[str], None]) -> Iterator[None]:
+    """Pass what is said to a listener, until the block ends."""
+    _listeners.append(listener)
+    try:
+        yield
+    finally:
+        _listeners.remove(listener)
