@@ -29,6 +29,9 @@ _PIN = re.compile(
 NOT_PINNED = {
     "hub",
     "lpips",
+    "mtcnn",
+    "open_clip",
+    "timm",
     "transformers",
     "worlds",  # of this repository
 }  # torch's own index has a build without gigabytes of CUDA; the pins do not

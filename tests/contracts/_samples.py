@@ -44,6 +44,7 @@ from tests.contracts import _runs
 from tests.contracts._plugins import Plugin
 from tests.models import _checkpoints
 from tests.models._networks import mean_colours
+from tests.models._vision_ops import with_torchvision
 
 N = 24
 CLASSES = ("drummer", "guard", "nurse")
@@ -790,17 +791,55 @@ def _network(folder: Path) -> str:
 
 
 def _checkpoint(folder: Path) -> str:
-    for package in ("torch", "transformers"):
-        pytest.importorskip(package, reason=f"{package} IS ABSENT: no transformers model was run")
+    pytest.importorskip("torch", reason="PYTORCH IS ABSENT: no transformers model was run")
+    with_torchvision()  # transformers takes it for whole where it is installed
+    pytest.importorskip("transformers", reason="TRANSFORMERS IS ABSENT: no model of it was run")
     return str(_checkpoints.classifier(folder))
 
 
-MODELS: dict[str, Callable[[Path], str]] = {
+def _needs(*packages: str) -> None:
+    for package in packages:
+        pytest.importorskip(package, reason=f"{package} IS ABSENT: no model of it was run")
+    if "torch" in packages and not with_torchvision():
+        pytest.skip("TORCHVISION IS ABSENT: no model of its kin was run")
+
+
+def _of_timm(folder: Path) -> tuple[str, dict[str, str]]:
+    _needs("torch")
+    _needs("timm", "safetensors")
+    import timm
+    from safetensors.torch import save_file
+
+    (folder / "names.txt").write_text("\n".join(map(str, range(1000))))
+    state = timm.create_model("resnet10t", pretrained=False).state_dict()
+    save_file(state, folder / "w.safetensors")
+    told = {"weights": str(folder / "w.safetensors"), "labels": str(folder / "names.txt")}
+    return "resnet10t", told
+
+
+def _of_open_clip(folder: Path) -> tuple[str, dict[str, str]]:
+    _needs("torch")
+    _needs("open_clip", "safetensors")
+    weights = _checkpoints.tiny_clip(folder)
+    return _checkpoints.TINY, {"weights": str(weights), "answers": "embeddings"}
+
+
+def _of_mtcnn(folder: Path) -> tuple[str, dict[str, tuple[float, ...]]]:
+    _needs("torch")
+    _needs("facenet_pytorch")
+    return "", {"thresholds": (0.0, 0.0, 0.0)}  # which sees faces in noise
+
+
+MODELS: dict[str, Callable[[Path], Any]] = {
     "hf": _checkpoint,
+    "mtcnn": _of_mtcnn,
     "onnx": _network,
+    "open_clip": _of_open_clip,
     "python": _own_callable,
+    "timm": _of_timm,
 }
-"""Families of models: who writes a tiny model's files into a folder, and gives what to load."""
+"""Families of models: who writes a tiny model's files into a folder, and gives what to load: a
+spec, or a spec and settings."""
 
 for _point in entry_points(group="isolux.samples"):
     _theirs = _point.load()

@@ -38,7 +38,12 @@ def pictures() -> list[np.ndarray]:
 
 def _loaded(plugin: Plugin, folder: Path) -> Predictor:
     written = sample_of(plugin, "MODELS", "a function that writes a tiny model and gives its spec")
-    return plugin.module.load(written(folder))
+    spec = written(folder)
+    return (
+        plugin.module.load(spec)
+        if isinstance(spec, str)
+        else plugin.module.load(spec[0], **spec[1])
+    )
 
 
 def _asked(predictor: Predictor, given: list[np.ndarray]) -> pl.DataFrame:

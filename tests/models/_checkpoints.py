@@ -151,3 +151,21 @@ def _processor(folder: Path, name: str) -> None:
     path = folder / "preprocessor_config.json"
     told = json.loads(path.read_text())
     path.write_text(json.dumps(told | {"processor_class": name}))
+
+
+TINY = "tiny-test"
+
+
+def tiny_clip(folder: Path) -> Path:
+    """Write a tiny CLIP of open_clip's, by the architecture's name ``TINY``; give its weights."""
+    import open_clip
+    from safetensors.torch import save_file
+
+    tower = {"image_size": 32, "layers": 1, "width": 32, "head_width": 16, "patch_size": 8}
+    text = {"context_length": 16, "vocab_size": 49408, "width": 32, "heads": 2, "layers": 1}
+    told = {"embed_dim": 16, "vision_cfg": tower, "text_cfg": text}
+    (folder / f"{TINY}.json").write_text(json.dumps(told))
+    open_clip.add_model_config(folder / f"{TINY}.json")
+    _seeded()
+    save_file(open_clip.create_model(TINY).state_dict(), folder / "clip.safetensors")
+    return folder / "clip.safetensors"

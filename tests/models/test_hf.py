@@ -11,8 +11,10 @@ from isolux.models import ANSWERS, answers, open_model
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import check
 from tests.models import _checkpoints as tiny
+from tests.models._vision_ops import with_torchvision
 
 pytest.importorskip("torch", reason="PYTORCH IS ABSENT: no transformers model was run")
+with_torchvision()  # transformers takes it for whole where it is installed
 pytest.importorskip("transformers", reason="TRANSFORMERS IS ABSENT: no transformers model was run")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -88,7 +90,7 @@ def test_the_key_is_files_prompts_and_settings_and_no_folder(checkpoints, tmp_pa
     (tmp_path / "prompts.yaml").write_text(PROMPTS)
     spec, option = f"hf:{tmp_path / 'other'}", f"prompts={tmp_path / 'prompts.yaml'}"
     assert open_model(spec, [option]).key == one.key
-    assert "Pil" in one.identity["own"]["processor"] or "Fast" in one.identity["own"]["processor"]
+    assert ".image_processing_" in one.identity["own"]["processor"]  # which says its backend
     (tmp_path / "prompts.yaml").write_text(PROMPTS.replace("a photo of a chef", "a chef"))
     assert open_model(spec, [option]).key != one.key
 
@@ -132,3 +134,29 @@ def test_a_pickle_is_not_opened_unasked(checkpoints, tmp_path):
         SpecError, match=r"(?s)can run any program.*pytorch_model.bin.*trust_checkpoint"
     ):
         open_model(f"hf:{tmp_path / 'pickled'}")
+
+
+def test_from_a_checkpoint_to_an_audit(checkpoints, tmp_path, monkeypatch):
+    from PIL import Image
+
+    from isolux.verbs.audit import run_audit
+    from isolux.vocabulary.spec import parse_spec
+
+    monkeypatch.chdir(tmp_path)
+    rng, lines = np.random.default_rng(0), ["id,light,truth"]
+    for k in range(40):
+        Image.fromarray(rng.integers(0, 256, (40, 40, 3)).astype(np.uint8)).save(f"{k}.png")
+        lines.append(f"{k}.png,{'ab'[k % 2]},{('nurse', 'chef', 'other')[k % 3]}")
+    (tmp_path / "people.csv").write_text("\n".join(lines) + "\n")
+    done = run_audit(
+        parse_spec(
+            {"data": "table:people.csv", "target": "truth", "by": "light", "min_units": 5,
+             "model": f"hf:{checkpoints / 'classifier'}", "metrics": "accuracy"}
+        )
+    )  # fmt: skip
+    assert done.group_metrics.filter(pl.col("attribute") == "light")["n_units"].to_list() == [
+        20,
+        20,
+    ]
+    versions = done.run.record["ran"]["model"]["versions"]
+    assert {"torch", "transformers"} <= set(versions)

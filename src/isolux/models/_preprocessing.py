@@ -125,19 +125,28 @@ class Preprocessing:
         height, width = pixels.shape[:2]
         return Prepared(np.ascontiguousarray(array), scale, offset, (width, height))
 
+    def _size_of(self, height: int, width: int) -> tuple[int, int]:
+        """Give a picture's height and width before it is cut off or filled up."""
+        tall = self.height * width <= self.width * height  # in shape, beside the input
+        if self.fit == "pad":
+            factor = self.height / height if tall else self.width / width
+            return max(round(height * factor), 1), max(round(width * factor), 1)
+        # As torchvision: the side that binds first, and the other one's fraction left out.
+        if tall:
+            w = round(self.width / self.share)
+            return max(int(w * height / width), self.height), w
+        h = round(self.height / self.share)
+        return h, max(int(h * width / height), self.width)
+
     def _fitted(self, pixels: Pixels) -> tuple[Pixels, tuple[float, float], tuple[float, float]]:
         """Resize, then cut off or fill; give the scale and where the picture's corner lies."""
         height, width = pixels.shape[:2]
         if self.fit == "stretch":
             whole = _resized(pixels, self.height, self.width, self.filter)
             return whole, (self.width / width, self.height / height), (0.0, 0.0)
-        if self.fit == "crop":
-            factor = max(self.height / height, self.width / width) / self.share
-        else:
-            factor = min(self.height / height, self.width / width)
-        h, w = max(round(height * factor), 1), max(round(width * factor), 1)
+        h, w = self._size_of(height, width)
         small = _resized(pixels, h, w, self.filter)
-        top, left = (self.height - h) // 2, (self.width - w) // 2  # negative: cut off
+        top, left = _middle(self.height - h), _middle(self.width - w)
         canvas = np.full((self.height, self.width, 3), self.fill, np.uint8)
         rows = slice(max(top, 0), min(top + h, self.height))
         columns = slice(max(left, 0), min(left + w, self.width))
@@ -145,6 +154,11 @@ class Preprocessing:
             rows.start - top : rows.stop - top, columns.start - left : columns.stop - left
         ]
         return canvas, (w / width, h / height), (float(left), float(top))
+
+
+def _middle(free: int) -> int:
+    """Give how many of the free pixels lie before; negative: cut off, as torchvision does."""
+    return free // 2 if free >= 0 else -round(-free / 2)
 
 
 def _resized(pixels: Pixels, height: int, width: int, filter_name: str) -> Pixels:

@@ -1,0 +1,106 @@
+"""What the families on PyTorch share: the device, weights from a file, batches of one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.io.hashing import sha256_file
+from isolux.vocabulary.errors import FileError, SpecError
+from isolux.vocabulary.extras import needed
+
+__all__ = ["of_one_shape", "on_device", "put_weights", "state_hash", "torch_for"]
+
+
+class _Shown(Protocol):
+    values: npt.NDArray[Any]
+
+
+S = TypeVar("S", bound=_Shown)
+
+
+def torch_for(purpose: str, extra: str) -> Any:
+    """Import PyTorch, or say what to install."""
+    return needed("torch", package="torch", extra=extra, purpose=purpose)
+
+
+def on_device(model: Any, device: str) -> Any:
+    """Put a model where it runs, in its evaluation mode.
+
+    Raises
+    ------
+    SpecError
+        No such device here.
+    """
+    try:
+        return model.to(device).eval()
+    except (RuntimeError, AssertionError) as error:
+        found = (str(error).splitlines() or [""])[0]
+        raise SpecError("there is no such device", found=found, where=device) from error
+
+
+def put_weights(model: Any, path: str | Path) -> dict[str, str]:
+    """Read weights from a safetensors file into a model; give the file's hash.
+
+    Raises
+    ------
+    FileError
+        No such file; a pickle, which could run any program when it is loaded; no weights.
+    SpecError
+        Weights of another network.
+    """
+    path = Path(path).expanduser()
+    if not path.is_file():
+        raise FileError("there is no such file of weights", where=str(path))
+    if path.suffix != ".safetensors":
+        raise FileError(
+            "these weights may be a pickle, and loading one can run any program that is in it",
+            expected="a .safetensors file",
+            found=path.suffix or "no suffix",
+            where=str(path),
+            hint="convert them with safetensors.torch.save_file, where their source is trusted",
+        )
+    reader = needed("safetensors.torch", package="safetensors", extra="timm",
+                    purpose="a file of weights")  # fmt: skip
+    try:
+        state = reader.load_file(str(path))
+    except Exception as error:
+        raise FileError(
+            "the weights cannot be read", found=f"{type(error).__name__}: {error}", where=str(path)
+        ) from error
+    try:
+        model.load_state_dict(state)
+    except RuntimeError as error:
+        raise SpecError(
+            "these are the weights of another network",
+            found=" ".join(str(error).split())[:300],
+            where=str(path),
+        ) from error
+    return {"file": sha256_file(path)}
+
+
+def state_hash(model: Any) -> str:
+    """Hash a model's weights as they are, whatever file they came from."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        plain = tensor.detach().cpu().contiguous()
+        digest.update(f"{name} {plain.dtype} {tuple(plain.shape)}".encode())
+        digest.update(plain.flatten().view(-1).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def of_one_shape(shown: Sequence[S]) -> Iterator[tuple[int, Sequence[S]]]:
+    """Part prepared pictures into runs of one shape, with where each begins."""
+    at = 0
+    while at < len(shown):
+        end = at + 1
+        while end < len(shown) and np.shape(shown[end].values) == np.shape(shown[at].values):
+            end += 1
+        yield at, shown[at:end]
+        at = end

@@ -1,0 +1,129 @@
+"""Faces by MTCNN: ``mtcnn:``. The package facenet-pytorch ships its weights; nothing is fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.io.images import Pixels
+from isolux.models._boxes import boxes_table
+from isolux.models._torch import state_hash, torch_for
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.extras import needed
+from isolux.vocabulary.info import ModelInfo, Reference
+
+__all__ = ["INFO", "Faces", "load"]
+
+INFO = ModelInfo(
+    title="MTCNN",
+    summary="Finds faces by three small networks, each sorting out what the one before let pass.",
+    references=(
+        Reference(
+            key="mtcnn",
+            citation="Zhang, K., Zhang, Z., Li, Z., & Qiao, Y. (2016). Joint face detection and"
+            " alignment using multitask cascaded convolutional networks. IEEE Signal Processing"
+            " Letters, 23(10), 1499–1503.",
+            place="section II; weights of facenet-pytorch",
+            url="https://arxiv.org/abs/1604.02878",
+        ),
+    ),
+    licence="MIT (facenet-pytorch); trained on WIDER FACE and CelebA",
+    assumptions=("faces are at least 20 pixels high",),
+    predicts="boxes",
+    needs="isolux[mtcnn]",
+    packages=("facenet-pytorch", "torch", "torchvision"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Faces:
+    """The loaded cascade."""
+
+    inner: Any
+    identity: dict[str, Any]
+    predicts: str = "boxes"
+
+    def __call__(self, pictures: Sequence[Pixels]) -> pl.DataFrame:
+        """Find faces; one picture at a time, as the cascade's pyramid goes by each one's size."""
+        rows: list[tuple[Any, ...]] = []
+        for k, picture in enumerate(pictures):
+            boxes, scores = self.inner.detect(np.ascontiguousarray(picture))
+            if boxes is None:
+                continue
+            height, width = picture.shape[:2]
+            corners = np.asarray(boxes, dtype=np.float64).reshape(-1, 4)
+            left, right = (np.clip(corners[:, c], 0, width) for c in (0, 2))
+            top, bottom = (np.clip(corners[:, c], 0, height) for c in (1, 3))
+            rows += [
+                (k, "face", float(a), float(b), float(c - a), float(d - b), float(s))
+                for a, b, c, d, s in zip(left, top, right, bottom, scores, strict=True)
+            ]
+        return boxes_table(rows)
+
+
+def load(
+    spec: str = "",
+    *,
+    smallest_face: int = 20,
+    thresholds: Sequence[float] = (0.6, 0.7, 0.7),
+    shrink: float = 0.709,
+    device: str = "cpu",
+) -> Faces:
+    """Load the cascade; the defaults are facenet-pytorch's.
+
+    Parameters
+    ----------
+    spec : str
+        Nothing: the weights are the package's own.
+    smallest_face : int
+        Pixels.
+    thresholds : sequence of float
+        What each of the three networks must reach to let a box pass.
+    shrink : float
+        From one level of the pyramid to the next.
+    device : str
+        ``cpu``, ``cuda`` or ``cuda:1``.
+
+    Returns
+    -------
+    Faces
+
+    Raises
+    ------
+    SpecError
+        Something is named, facenet-pytorch is not installed, or no such device.
+
+    Examples
+    --------
+    >>> load("nowhere/weights.bin")
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.SpecError: mtcnn: has weights of its own
+      expected: mtcnn:
+      found: 'nowhere/weights.bin'
+    """
+    if spec:
+        raise SpecError("mtcnn: has weights of its own", expected="mtcnn:", found=repr(spec))
+    if len(thresholds) != 3:
+        raise SpecError(
+            "the cascade has three networks", expected="three thresholds", found=str(thresholds)
+        )
+    torch_for("the model mtcnn:", "mtcnn")
+    package = needed("facenet_pytorch", package="facenet-pytorch", extra="mtcnn",
+                     purpose="the model mtcnn:")  # fmt: skip
+    try:
+        inner = package.MTCNN(
+            keep_all=True, min_face_size=smallest_face, thresholds=list(thresholds),
+            factor=shrink, device=device, post_process=False,
+        ).eval()  # fmt: skip
+    except (RuntimeError, AssertionError) as error:
+        raise SpecError("there is no such device", found=str(error).splitlines()[0]) from error
+    identity = {
+        "weights": state_hash(inner), "smallest_face": smallest_face,
+        "thresholds": list(thresholds), "shrink": shrink, "device": device,
+    }  # fmt: skip
+    return Faces(inner, identity)

@@ -1,0 +1,196 @@
+"""CLIP models of the open_clip library: ``open_clip:ARCH/TAG``, asked in prompts.
+
+Of a class's prompts the mean direction counts (Radford et al. 2021, section 3.1.4).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from isolux.models._classes import label_rows, probabilities
+from isolux.models._preprocessing import Prepared, Preprocessing, stacked
+from isolux.models._prompts import read_prompts
+from isolux.models._torch import on_device, put_weights, state_hash, torch_for
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.extras import needed
+from isolux.vocabulary.info import ModelInfo, Reference
+
+__all__ = ["INFO", "OpenClip", "load"]
+
+INFO = ModelInfo(
+    title="open_clip",
+    summary="Runs a CLIP model of the open_clip library: zero-shot labels, or embeddings.",
+    references=(
+        Reference(
+            key="open_clip",
+            citation="Cherti, M., Beaumont, R., Wightman, R., Wortsman, M., Ilharco, G., Gordon,"
+            " C., Schuhmann, C., Schmidt, L., & Jitsev, J. (2023). Reproducible scaling laws for"
+            " contrastive language-image learning. In CVPR (pp. 2818–2829).",
+            url="https://arxiv.org/abs/2212.07143",
+        ),
+    ),
+    licence="each model's own",
+    assumptions=("the tag's configuration is how its authors prepared pictures",),
+    predicts="several",
+    needs="isolux[open_clip]; a file of weights, or weights in the hub's cache",
+    packages=("open-clip-torch", "torch"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OpenClip:
+    """A loaded model, and the directions of the classes that it is asked about."""
+
+    torch: Any
+    inner: Any
+    prepare: Preprocessing
+    predicts: str
+    names: tuple[str, ...]
+    words: Any
+    top: int
+    device: str
+    identity: dict[str, Any]
+
+    def __call__(self, pictures: Sequence[Prepared]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        with self.torch.inference_mode():
+            found = self._run(pictures) if pictures else np.zeros((0, max(len(self.names), 1)))
+        if self.predicts == "embeddings":
+            rows = pl.Series(found.astype(np.float32).tolist(), dtype=pl.List(pl.Float32))
+            return pl.DataFrame(
+                {"picture": pl.int_range(len(found), eager=True), "embedding": rows}
+            )
+        own = getattr(self.inner, "logit_bias", None) is not None
+        scores = probabilities(found, "sigmoid" if own else "softmax")
+        return label_rows(scores, self.names, self.top)
+
+    def _run(self, pictures: Sequence[Prepared]) -> np.ndarray[Any, Any]:
+        values = self.torch.from_numpy(stacked(pictures)).to(self.device)
+        units = self.inner.encode_image(values, normalize=True)
+        if self.predicts == "embeddings":
+            return np.asarray(units.float().cpu().numpy())
+        logits = self.inner.logit_scale.exp() * units @ self.words.T
+        bias = getattr(self.inner, "logit_bias", None)
+        logits = logits if bias is None else logits + bias
+        return np.asarray(logits.float().cpu().numpy())
+
+
+def load(
+    spec: str,
+    *,
+    answers: Literal["labels", "embeddings"] = "labels",
+    prompts: str | None = None,
+    weights: str | None = None,
+    top: int = 5,
+    device: str = "cpu",
+    online: bool = False,
+) -> OpenClip:
+    """Load a model.
+
+    Parameters
+    ----------
+    spec : str
+        ``ARCH`` with ``weights``, or ``ARCH/TAG`` of ``open_clip.list_pretrained()``.
+    answers : {"labels", "embeddings"}
+        Which class's prompts a picture is nearest to, or its direction.
+    prompts : str, optional
+        File of ``class: prompt`` or ``class: [prompt, prompt]``; labels need it.
+    weights : str, optional
+        A safetensors file. Default: the hub's cache.
+    top : int
+        How many labels of a picture are kept.
+    device : str
+        ``cpu``, ``cuda`` or ``cuda:1``.
+    online : bool
+        Let the hub be asked for weights that are not on this machine.
+
+    Returns
+    -------
+    OpenClip
+
+    Raises
+    ------
+    SpecError
+        open_clip is not installed, no weights, no prompts.
+    UnknownNameError
+        No such architecture, with the nearest names.
+
+    Examples
+    --------
+    See ``docs/how_to/models.md``.
+    """
+    if not online:
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    purpose = f"the model open_clip:{spec}"
+    torch = torch_for(purpose, "open_clip")
+    library = needed("open_clip", package="open_clip_torch", extra="open_clip", purpose=purpose)
+    arch, _, tag = spec.partition("/")
+    if arch not in library.list_models():
+        raise UnknownNameError("open_clip architecture", arch, library.list_models())
+    if answers == "labels" and prompts is None:
+        raise SpecError(
+            "labels of a CLIP model need prompts",
+            expected="--model-option prompts=FILE, with lines such as `nurse: a photo of a nurse`",
+            found="none",
+        )
+    inner = _created(library, arch, tag, weights)
+    held = {"state": state_hash(inner)} if weights is None else put_weights(inner, weights)
+    inner = on_device(inner, device)
+    prepare = _preprocessing(inner)
+    told = {} if prompts is None else dict(read_prompts(prompts))
+    words = _directions(torch, inner, library.get_tokenizer(arch), told, device)
+    identity = {
+        "arch": arch, "weights": held, "preprocessing": prepare.said(), "answers": answers,
+        "prompts": [[name, list(texts)] for name, texts in told.items()], "top": top,
+        "device": device,
+    }  # fmt: skip
+    return OpenClip(torch, inner, prepare, answers, tuple(told), words, top, device, identity)
+
+
+def _created(library: Any, arch: str, tag: str, weights: str | None) -> Any:
+    if weights is None and not tag:
+        raise SpecError(
+            "it is not said which weights are meant",
+            expected="open_clip:ARCH/TAG, or --model-option weights=FILE.safetensors",
+            found=f"open_clip:{arch}",
+        )
+    try:
+        return library.create_model(arch, pretrained=None if weights is not None else tag)
+    except Exception as error:
+        raise SpecError(
+            f"the weights of {arch}/{tag} are not on this machine",
+            expected="--model-option weights=FILE.safetensors, or weights in the hub's cache",
+            found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
+            hint="--model-option online=yes lets the hub be asked",
+        ) from error
+
+
+def _preprocessing(inner: Any) -> Preprocessing:
+    size = inner.visual.image_size
+    height, width = (size, size) if isinstance(size, int) else size
+    told = dict(getattr(inner.visual, "preprocess_cfg", None) or {})
+    fit = {"shortest": "crop", "longest": "pad", "squash": "stretch"}
+    return Preprocessing(
+        height, width, fit=fit.get(str(told.get("resize_mode")), "crop"),  # type: ignore[arg-type]
+        filter=str(told.get("interpolation") or "bicubic"),  # type: ignore[arg-type]
+        mean=tuple(told.get("mean") or inner.visual.image_mean),
+        std=tuple(told.get("std") or inner.visual.image_std), fill=int(told.get("fill_color") or 0),
+    )  # fmt: skip
+
+
+def _directions(
+    torch: Any, inner: Any, tokenizer: Any, prompts: dict[str, tuple[str, ...]], device: str
+) -> Any:
+    means = []
+    with torch.inference_mode():
+        for texts in prompts.values():
+            units = inner.encode_text(tokenizer(list(texts)).to(device), normalize=True)
+            mean = units.mean(dim=0)
+            means.append(mean / mean.norm())
+    return torch.stack(means) if means else None

@@ -1,0 +1,204 @@
+"""Models of the timm library: ``timm:NAME``, labels or the features before the last layer.
+
+Pictures are prepared as the model's own configuration says (size, crop, filter, mean, deviation).
+Weights come from a safetensors file, or from the hub's cache on this machine.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from isolux.models._classes import ClassMap, class_map, label_rows, probabilities, read_names
+from isolux.models._preprocessing import Prepared, Preprocessing, stacked
+from isolux.models._torch import on_device, put_weights, state_hash, torch_for
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.extras import needed
+from isolux.vocabulary.info import ModelInfo, Reference
+
+__all__ = ["INFO", "TimmModel", "load"]
+
+INFO = ModelInfo(
+    title="timm",
+    summary="Runs an image model of the timm library: labels, or features as embeddings.",
+    references=(
+        Reference(
+            key="timm",
+            citation="Wightman, R. (2019). PyTorch image models [Computer software].",
+            url="https://github.com/huggingface/pytorch-image-models",
+        ),
+    ),
+    licence="each model's own",
+    assumptions=("the model's configuration is how its authors prepared pictures",),
+    predicts="several",
+    needs="isolux[timm]; a file of weights, or weights in the hub's cache",
+    packages=("timm", "torch"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TimmModel:
+    """A loaded model."""
+
+    torch: Any
+    inner: Any
+    prepare: Preprocessing
+    predicts: str
+    classes: ClassMap
+    top: int
+    device: str
+    identity: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+    def __call__(self, pictures: Sequence[Prepared]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        with self.torch.inference_mode():
+            found = self._run(pictures) if pictures else np.zeros((0, max(self.classes.count, 1)))
+        if self.predicts == "embeddings":
+            rows = pl.Series(found.astype(np.float32).tolist(), dtype=pl.List(pl.Float32))
+            return pl.DataFrame(
+                {"picture": pl.int_range(len(found), eager=True), "embedding": rows}
+            )
+        scores = self.classes(probabilities(found, "softmax"))
+        return label_rows(scores, self.classes.names, self.top)
+
+    def _run(self, pictures: Sequence[Prepared]) -> np.ndarray[Any, Any]:
+        values = self.torch.from_numpy(stacked(pictures)).to(self.device)
+        if self.predicts == "labels":
+            return np.asarray(self.inner(values).float().cpu().numpy())
+        features = self.inner.forward_features(values)
+        return np.asarray(self.inner.forward_head(features, pre_logits=True).float().cpu().numpy())
+
+
+def load(
+    spec: str,
+    *,
+    answers: Literal["labels", "embeddings"] = "labels",
+    weights: str | None = None,
+    labels: str | None = None,
+    classes: str | None = None,
+    top: int = 5,
+    device: str = "cpu",
+    online: bool = False,
+) -> TimmModel:
+    """Load a model.
+
+    Parameters
+    ----------
+    spec : str
+        A name of ``timm.list_models()``: ``resnet50``, ``vit_base_patch16_224.augreg_in21k``.
+    answers : {"labels", "embeddings"}
+        The classes' probabilities, or what the last layer is given.
+    weights : str, optional
+        A safetensors file. Default: the hub's cache.
+    labels : str, optional
+        File with the names of its classes. Default: ImageNet's, where timm knows that they are.
+    classes : str, optional
+        File that maps them to the dataset's, ``label: class``.
+    top : int
+        How many labels of a picture are kept.
+    device : str
+        ``cpu``, ``cuda`` or ``cuda:1``.
+    online : bool
+        Let the hub be asked for weights that are not on this machine.
+
+    Returns
+    -------
+    TimmModel
+
+    Raises
+    ------
+    SpecError
+        timm is not installed, no weights, classes without names.
+    UnknownNameError
+        No such model, with the nearest names.
+
+    Examples
+    --------
+    See ``docs/how_to/models.md``.
+    """
+    if not online:
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    purpose = f"the model timm:{spec}"
+    torch = torch_for(purpose, "timm")
+    library = needed("timm", package="timm", extra="timm", purpose=purpose)
+    _refuse_unknown(library, spec)
+    inner = _created(library, spec, pretrained=weights is None)
+    held = {"state": state_hash(inner)} if weights is None else put_weights(inner, weights)
+    prepare = _preprocessing(library, inner)
+    known = ClassMap(())
+    if answers == "labels":
+        known = class_map(_names(library, inner, labels, spec), classes)
+    identity = {
+        "name": spec.partition(".")[0], "weights": held, "preprocessing": prepare.said(),
+        "answers": answers, "classes": [list(known.names), known.members], "top": top,
+        "device": device,
+    }  # fmt: skip
+    return TimmModel(
+        torch, on_device(inner, device), prepare, answers, known, top, device, identity,
+        known.notes,
+    )  # fmt: skip
+
+
+def _refuse_unknown(library: Any, spec: str) -> None:
+    known = library.list_models()
+    if spec.partition(".")[0] not in known:
+        near = difflib.get_close_matches(spec, known, n=12, cutoff=0.4) or known[:12]
+        raise UnknownNameError("timm model", spec, near)
+
+
+def _created(library: Any, spec: str, *, pretrained: bool) -> Any:
+    try:
+        return library.create_model(spec, pretrained=pretrained)
+    except Exception as error:
+        raise SpecError(
+            f"the weights of timm's {spec!r} are not on this machine"
+            if pretrained
+            else f"timm cannot make {spec!r}",
+            expected="--model-option weights=FILE.safetensors, or weights in the hub's cache",
+            found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
+            hint="--model-option online=yes lets the hub be asked",
+        ) from error
+
+
+def _preprocessing(library: Any, inner: Any) -> Preprocessing:
+    """Read timm's configuration: resize the shorter side to ⌊size / crop⌋, cut out the middle."""
+    told = library.data.resolve_model_data_config(inner)
+    _, height, width = told["input_size"]
+    share = height / floor(height / float(told.get("crop_pct") or 1.0))
+    filters = {"bilinear", "bicubic", "nearest", "lanczos"}
+    chosen = told.get("interpolation", "bicubic")
+    return Preprocessing(
+        height, width, fit="stretch" if told.get("crop_mode") == "squash" else "crop", share=share,
+        filter=chosen if chosen in filters else "bicubic",
+        mean=tuple(told["mean"]), std=tuple(told["std"]),
+    )  # fmt: skip
+
+
+def _names(library: Any, inner: Any, labels: str | None, spec: str) -> tuple[str, ...]:
+    count = int(inner.num_classes)
+    if labels is not None:
+        names = read_names(labels)
+    else:
+        subset = library.data.infer_imagenet_subset(inner)
+        if not subset:
+            raise SpecError(
+                "the classes have no names", expected="--model-option labels=FILE, one name a line",
+                found=f"{count:,} classes that are not ImageNet's", where=f"timm:{spec}",
+            )  # fmt: skip
+        told = library.data.ImageNetInfo(subset)
+        names = tuple(
+            f"{told.index_to_label_name(k)} {told.index_to_description(k)}" for k in range(count)
+        )
+    if len(names) != count:
+        raise SpecError(
+            "the names do not fit the network", expected=f"{count:,} names", found=f"{len(names):,}"
+        )
+    return names
