@@ -11,10 +11,11 @@ import pytest
 
 from isolux.report.html import render
 from isolux.report.summary import summarise
+from isolux.tasks import score
 from isolux.verbs.audit import audit
 from isolux.verbs.compare import compare
 from isolux.verbs.publish import publish, without_small_groups
-from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
 from tests.cli._run import isolux
@@ -132,9 +133,99 @@ def test_the_commands_take_a_minimum(tmp_path, monkeypatch, capsys):
     page = Path("page.html").read_text()
     assert "Aleut" not in page
     assert "Aleut" in Path("run/report.html").read_text()
-    assert re.search(r"Made to be published: 2 groups are not shown", page)
+    assert re.search(r"minimum of 10 people: 2 groups are not shown", page)
     refused = isolux(
         monkeypatch, capsys, "report", "run", "--publish-min", "10", "--gallery", "3", "--images",
         ".",
     )  # fmt: skip
     assert (refused.code, "a gallery shows single people" in refused.err) == (2, True)
+
+
+def _people(truth: list[str], race: list[str]) -> Dataset:
+    ids = [f"p{i}" for i in range(len(truth))]
+    rows = {"unit_kind": "instance", "unit_id": ids, "attribute": "race", "value": race}
+    held = {"instance_id": ids, "image_id": ids, "classes": [[t] for t in truth]}
+    info = DatasetInfo(title="Made", summary="Synthetic.", references=())
+    return Dataset("made", info, pl.DataFrame(held), pl.DataFrame(rows))
+
+
+def _audited(people: Dataset, predictions: dict[str, object], **settings: object) -> Run:
+    ids = people.instances["instance_id"]
+    kinds = {"score": pl.Float64, "rank": pl.Int64}
+    kinds = {name: kind for name, kind in kinds.items() if name in predictions}
+    table = pl.DataFrame({"instance_id": ids, "model": "m"} | predictions, schema_overrides=kinds)
+    scores = score("classification", people, table, **settings)
+    return audit(scores, people, by="race", replicates=100, min_units=1, min_clusters=1).run
+
+
+def _binary(sizes: dict[str, tuple[int, int]]) -> tuple[list[str], list[str]]:
+    """List the truth and the race of groups of so many people of class "yes" and "no"."""
+    truth = [t for a, b in sizes.values() for t in ["yes"] * a + ["no"] * b]
+    return truth, [g for g, (a, b) in sizes.items() for _ in range(a + b)]
+
+
+def _a_fifth_wrong(truth: list[str]) -> dict[str, object]:
+    other = {"yes": "no", "no": "yes", "cat": "dog", "dog": "cat", "owl": "dog"}
+    answer = [other[t] if i % 5 == 0 else t for i, t in enumerate(truth)]
+    return {"label": answer, "score": None, "rank": 1}
+
+
+def shown_of(run: Run, group: str) -> set[str]:
+    return set(run.group_metrics.filter(group=group)["metric"])
+
+
+def test_three_people_with_twelve_photos_each_are_three():
+    race = ["A"] * 120 + ["B"] * 90 + ["C"] * 36
+    ids = [f"photo{i}" for i in range(246)]
+    scored = pl.DataFrame({"unit_id": ids, "value": [float(i % 4 > 0) for i in range(246)]})
+    who = pl.DataFrame({"unit_id": ids, "race": race})
+    subjects = [f"s{i // 3}" if i < 210 else f"t{(i - 210) // 12}" for i in range(246)]
+    settings = {"by": "race", "replicates": 100, "min_units": 1, "min_clusters": 1}
+    clustered = scored.with_columns(cluster_id=pl.Series(subjects))
+    named = who.with_columns(subject=pl.Series(subjects))
+    whole = publish(audit(scored, who, **settings).run, 10)
+    assert set(whole.group_metrics["group"]) == {"everyone", "A", "B", "C"}  # it cannot be known
+    for found in (audit(clustered, who, **settings), audit(scored, named, **settings)):
+        run = publish(found.run, 10)
+        assert set(run.group_metrics["group"]) == {"everyone", "A"}  # 73 people less 40 less 30
+
+
+@pytest.mark.parametrize("metric", ["balanced_accuracy", "roc_auc", "average_precision"])
+def test_a_metric_that_rests_on_classes_is_shown_where_each_of_them_may_be(metric):
+    truth, race = _binary({"A": (40, 60), "B": (5, 70), "C": (7, 50), "D": (60, 40)})
+    people = _people(truth, race)
+    if metric == "balanced_accuracy":
+        run = _audited(people, _a_fifth_wrong(truth), metrics=["accuracy", metric])
+    else:
+        drawn = np.random.default_rng(1).random(len(truth)) + [t == "yes" for t in truth]
+        run = _audited(people, {"score": drawn}, positive="yes", metrics=[metric])
+    cut = publish(run, 10)
+    assert {g: metric in shown_of(cut, g) for g in "ABCD"} == {
+        "A": True, "B": False, "C": False, "D": True,
+    }  # fmt: skip
+    compared = cut.disparities.filter(metric=metric)
+    assert not {"B", "C"} & {*compared["group_a"], *compared["group_b"]}
+    if metric == "balanced_accuracy":
+        assert all("accuracy" in shown_of(cut, g) for g in "ABCD")
+        assert "every group is shown. Some numbers of 2 groups are" in cut.record["notes"][0]
+
+
+def test_a_class_of_a_few_people_in_all_hides_what_rests_on_it_for_everyone():
+    truth = ["cat"] * 120 + ["dog"] * 70 + ["owl"] * 4
+    people = _people(truth, ["AB"[i % 2] for i in range(194)])
+    asked = ["accuracy", "recall", "balanced_accuracy"]
+    cut = publish(_audited(people, _a_fifth_wrong(truth), metrics=asked), 10)
+    for group in ("everyone", "A", "B"):
+        assert shown_of(cut, group) == {"accuracy", "recall"}
+    assert set(cut.group_metrics["label"].drop_nulls()) == {"cat"}  # dog less the rest is owl
+    assert "owl" not in render(summarise(cut))
+
+
+def test_selection_rates_of_large_groups_are_shown():
+    truth, race = _binary({"A": (171, 233), "B": (146, 202), "C": (86, 162)})
+    run = _audited(_people(truth, race), _a_fifth_wrong(truth), positive="yes")
+    cut = publish(run, 10)
+    assert "selection_rate" in shown_of(run, "A")
+    assert cut.group_metrics.height == run.group_metrics.height
+    assert cut.disparities.height == run.disparities.height
+    assert "every group is shown." in cut.record["notes"][0]

@@ -10,6 +10,7 @@ from typing import Any
 from isolux import derive
 from isolux.datasets import load
 from isolux.io.frames import FORMATS
+from isolux.people.blotting import blotted_errors
 from isolux.people.joined import with_attributes
 from isolux.people.only import keep_only, only_judged, parse_conditions
 from isolux.people.withdrawal import read_withdrawn, without_withdrawn
@@ -90,28 +91,33 @@ def load_people(
     if computed:
         wanted.append(str(cluster))
     own = None if computed else cluster
-    with _told_of_tables(name, path):
+    listed = None if people.withdrawn is None else read_withdrawn(people.withdrawn)
+    # Before they are taken out it is not known which other ids are theirs: none is quoted.
+    with _told_of_tables(name, path), blotted_errors(listed.ids if listed else frozenset(), set):
         dataset = load(name, path, cluster=own, images=people.images, **options)
-    if people.attributes is not None:
-        dataset = with_attributes(
-            dataset,
-            people.attributes,
-            id=people.attributes_id,
-            id_from=people.attributes_id_from,
-            sheet=people.attributes_sheet,
-            separator=people.separator,
-            repair_ages=people.repair_ages,
-        )
-    if people.withdrawn is not None:
-        dataset = without_withdrawn(
-            dataset, read_withdrawn(people.withdrawn), allow_unmatched=people.allow_unmatched
-        )
+        dataset = _with_attributes(dataset, people)
+    if listed is not None:
+        dataset = without_withdrawn(dataset, listed, allow_unmatched=people.allow_unmatched)
     dataset = derive.add(dataset, wanted)
     if computed:
         dataset = dataset.clustered_by(cluster)
     if not whole_images:
         dataset = only_judged(dataset)
     return keep_only(dataset, people.only, whole_images=whole_images)
+
+
+def _with_attributes(dataset: Dataset, people: People) -> Dataset:
+    if people.attributes is None:
+        return dataset
+    return with_attributes(
+        dataset,
+        people.attributes,
+        id=people.attributes_id,
+        id_from=people.attributes_id_from,
+        sheet=people.attributes_sheet,
+        separator=people.separator,
+        repair_ages=people.repair_ages,
+    )
 
 
 def _place(data: str) -> tuple[str, str]:

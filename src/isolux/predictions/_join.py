@@ -52,7 +52,7 @@ def join(
     if len(people):
         for model in predictions["model"].unique(maintain_order=True).to_list():
             rows = met.filter(pl.col("model") == model)
-            notes += _notes_on(rows, people, model, id_from)
+            notes += _notes_on(rows, people, model, id_from, withdrew=bool(dataset.withdrawn))
         if predictions.is_empty():
             notes.append(f"None of {len(people):,} people has a prediction.")
     aligned = met.filter(pl.col("_person").is_not_null()).with_columns(instance_id="_person")
@@ -70,7 +70,9 @@ def _refuse_row_numbers(dataset: Dataset) -> None:
         )
 
 
-def _notes_on(rows: pl.DataFrame, people: pl.Series, model: str, id_from: IdFrom) -> list[str]:
+def _notes_on(
+    rows: pl.DataFrame, people: pl.Series, model: str, id_from: IdFrom, *, withdrew: bool
+) -> list[str]:
     given = rows["instance_id"].unique(maintain_order=True)
     known = rows["_person"].drop_nulls().unique()
     if known.is_empty():
@@ -79,9 +81,11 @@ def _notes_on(rows: pl.DataFrame, people: pl.Series, model: str, id_from: IdFrom
     absent = people.filter(~people.is_in(known.implode()))
     notes = []
     if len(strangers):
+        # An id that is not in the data may be that of a person who withdrew, written otherwise.
+        named = "not named here, as people withdrew" if withdrew else _examples(strangers)
         notes.append(
             f"{len(strangers):,} of {len(given):,} ids in the predictions of {model!r} have no"
-            f" person in the dataset and were left out: {_examples(strangers)}."
+            f" person in the dataset and were left out: {named}."
         )
     if len(absent):
         notes.append(

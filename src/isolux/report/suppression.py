@@ -9,7 +9,7 @@ suppression (Hundepool et al. 2012, Statistical Disclosure Control, chapter 4), 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +23,7 @@ Cell = tuple[tuple[str, ...], tuple[str, ...], str | None]
 """Attributes in alphabetical order, a value of each, and a class; of no attribute: everyone."""
 
 _LINE = ("model", "task", "metric", "threshold")
+_COUNTS = ("n_units", "n_clusters", "n_people")
 _STILL = 1e-6  # of a random solution's order 1: what moves less is taken for determined
 _REST = "\0"  # begins the class of those who are left over: no file holds such a class
 
@@ -42,22 +43,33 @@ class _Sum:
 
 @dataclass(slots=True)
 class _Table:
-    """One line's counts and the sums among them; ``unpublished`` are never printed anywhere."""
+    """One line's counts and the sums among them; ``unpublished`` are never printed anywhere.
+
+    ``small`` are the cells of fewer people than may be shown, by whichever line and count: twelve
+    photos of one person are a small cell where units are counted too.
+    """
 
     counts: dict[Cell, int]
     unpublished: set[Cell] = field(default_factory=set)
     sums: list[_Sum] = field(default_factory=list)
+    small: set[Cell] = field(default_factory=set)
 
 
-def hidden_cells(group_metrics: pl.DataFrame, minimum: int) -> set[Cell]:
+def hidden_cells(
+    group_metrics: pl.DataFrame, minimum: int, classes: pl.DataFrame | None = None
+) -> set[Cell]:
     """Choose what must not be published.
 
     Parameters
     ----------
     group_metrics : polars.DataFrame
-        Table ``group_metrics``; of one or several models, metrics, classes and thresholds.
+        Table ``group_metrics``; of one or several models, metrics, classes and thresholds. Each of
+        ``n_units``, ``n_clusters`` and ``n_people`` that it has is a count that must not be small.
     minimum : int
-        A group of fewer units, or a class of fewer in a group, is small: 2 or more.
+        A group of fewer people, or a class of fewer in a group, is small: 2 or more.
+    classes : polars.DataFrame, optional
+        ``model, attribute, values, label, n_units, n_people``: counts of classes on which shown
+        numbers rest, though none prints them.
 
     Returns
     -------
@@ -80,14 +92,16 @@ def hidden_cells(group_metrics: pl.DataFrame, minimum: int) -> set[Cell]:
     >>> sorted(values for _, values, _ in hidden_cells(table, 10))
     [('A',), ('B',)]
     """
-    tables = _tables(group_metrics)
+    tables = _tables(group_metrics, classes)
     hidden = {c for t in tables for c, n in t.counts.items() if 0 <= n < minimum}
+    for table in tables:
+        table.small = hidden & table.counts.keys()
     while True:
         before = len(hidden)
         hidden |= _of_hidden_groups(tables, hidden)
         for table in tables:
             _protect_sums(table, hidden, minimum)
-        if len(hidden) == before and not any(_protect_solved(t, hidden, minimum) for t in tables):
+        if len(hidden) == before and not any(_protect_solved(t, hidden) for t in tables):
             return hidden - {cell for table in tables for cell in table.unpublished}
 
 
@@ -105,7 +119,7 @@ def _protect_sums(table: _Table, hidden: set[Cell], minimum: int) -> None:
     """Hide the smallest others until no sum holds a small count alone, or nearly so."""
     for total in table.sums:
         unseen = [cell for cell in total.terms if _is_hidden(cell, table, hidden)]
-        if not any(0 <= table.counts[cell] < minimum for cell in unseen):
+        if not table.small.intersection(unseen):
             continue
         shown = _shown(total, table, hidden)
         while shown and _is_close(total, unseen, table, hidden, minimum):
@@ -122,12 +136,12 @@ def _is_close(
     return open_parent and sum(table.counts[cell] for cell in unseen) < minimum
 
 
-def _protect_solved(table: _Table, hidden: set[Cell], minimum: int) -> bool:
+def _protect_solved(table: _Table, hidden: set[Cell]) -> bool:
     """Hide more where small counts still follow from several sums together."""
     sums = [s for s in table.sums if any(_is_hidden(c, table, hidden) for c in s.terms)]
     cells = list(dict.fromkeys(c for s in sums for c in s.terms if _is_hidden(c, table, hidden)))
     solved = set(_solved(cells, sums))
-    small = [cell for cell in solved if 0 <= table.counts[cell] < minimum]
+    small = [cell for cell in solved if cell in table.small]
     if not small:
         return False
     holding: dict[Cell, list[_Sum]] = {}
@@ -191,23 +205,38 @@ def _solved(cells: list[Cell], sums: list[_Sum]) -> list[Cell]:
     return [cell for cell, moved in zip(cells, moves, strict=True) if moved < _STILL]
 
 
-def _tables(group_metrics: pl.DataFrame) -> list[_Table]:
-    """Make one table of counts of each line; lines with equal counts are one."""
+def _tables(group_metrics: pl.DataFrame, classes: pl.DataFrame | None) -> list[_Table]:
+    """Make one table of counts of each line and kind of count; those with equal counts are one."""
     columns = [name for name in _LINE if name in group_metrics.columns]
     plain = group_metrics.filter(pl.col("label").is_null())
-    groups = _counts(plain)  # of whichever metric: a class's people are some of its group's
+    parts = [part for _, part in group_metrics.group_by(columns, maintain_order=True)]
+    parts = [part for part in parts if not _counts_whole_groups(part, plain)]
+    if classes is not None:
+        parts += [part for _, part in classes.group_by("model", maintain_order=True)]
     found: dict[frozenset[tuple[Cell, int]], _Table] = {}
-    for _, part in group_metrics.group_by(columns, maintain_order=True):
-        counts = {**groups, **_counts(part)}
-        known = frozenset(counts.items())
-        if known not in found:
-            found[known] = _with_sums(_Table(dict(counts)))
+    for count in [name for name in _COUNTS if name in group_metrics.columns]:
+        groups = _counts(plain, count)  # of any metric: a class's people are some of its group's
+        for part in parts:
+            own = count if count in part.columns else "n_people"
+            counts = {**groups, **_counts(part, own if own in part.columns else "n_units")}
+            known = frozenset(counts.items())
+            if known not in found:
+                found[known] = _with_sums(_Table(dict(counts)))
     return list(found.values())
 
 
-def _counts(rows: pl.DataFrame) -> dict[Cell, int]:
+def _counts_whole_groups(part: pl.DataFrame, plain: pl.DataFrame) -> bool:
+    """Tell whether a line names a class and counts all of each group, as selection rates do."""
+    named = part.filter(pl.col("label").is_not_null())
+    if named.is_empty() or named["label"].n_unique() > 1:
+        return False
+    groups = _counts(plain, "n_units")
+    return all(groups.get((*c[:2], None)) == n for c, n in _counts(named, "n_units").items())
+
+
+def _counts(rows: pl.DataFrame, count: str) -> dict[Cell, int]:
     counts: dict[Cell, int] = {}
-    named = rows.select("attribute", "values", "label", "n_units").iter_rows()
+    named = rows.select("attribute", "values", "label", count).iter_rows()
     for attribute, values, label, n in named:
         cell = _cell(attribute, values, label)
         counts[cell] = max(counts.get(cell, 0), int(n or 0))
@@ -278,7 +307,37 @@ def _is_rest(cell: Cell) -> bool:
     return cell[2] is not None and cell[2].startswith(_REST)
 
 
-def published(rows: pl.DataFrame, hidden: Mapping[Cell, object] | set[Cell]) -> pl.Series:
-    """Tell for each row of ``group_metrics`` whether it may be published."""
-    named = rows.select("attribute", "values", "label").iter_rows()
-    return pl.Series([_cell(*row) not in hidden for row in named], dtype=pl.Boolean)
+def published(
+    rows: pl.DataFrame,
+    hidden: Mapping[Cell, object] | set[Cell],
+    classes: pl.DataFrame | None = None,
+    resting: Collection[str] = (),
+) -> pl.Series:
+    """Tell for each row of ``group_metrics`` whether it may be published.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame
+    hidden : set of Cell
+        As ``hidden_cells`` chose.
+    classes : polars.DataFrame, optional
+        The counts of classes that it was given.
+    resting : collection of str
+        Metrics whose value for a group rests on all of its classes' counts: it is published where
+        each of them may be.
+    """
+    labels: list[str] = []
+    known: set[Cell] = set()
+    if classes is not None:
+        labels = classes["label"].unique().to_list()
+        told = classes.select("attribute", "values", "label").iter_rows()
+        known = {_cell(*row) for row in told}
+
+    def may_be(metric: str, cell: Cell) -> bool:
+        parts: list[Cell] = []
+        if cell[2] is None and metric in resting:
+            parts = [(*cell[:2], label) for label in labels]
+        return cell not in hidden and all(p in known and p not in hidden for p in parts)
+
+    named = rows.select("metric", "attribute", "values", "label").iter_rows()
+    return pl.Series([may_be(row[0], _cell(*row[1:])) for row in named], dtype=pl.Boolean)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from isolux.groups.membership import membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.io.record_paths import unrooted
 from isolux.io.settings_files import read_mapping
-from isolux.people.blotting import unnamed
+from isolux.people.blotting import blotted_errors, unnamed
 from isolux.people.loading import judged_people
 from isolux.predictions import models_in
 from isolux.tasks import score
@@ -119,6 +120,24 @@ def run_audit(spec: AuditSpec, *, watched: Watched | None = None) -> Audit:
     at("reading the people")
     dataset = judged_people(spec)
     planted = _planted(spec)
+    with blotted_errors(dataset.withdrawn, partial(_ids_of, dataset)):
+        return _judged(given, spec, dataset, options, planted, watched)
+
+
+def _ids_of(dataset: Dataset) -> frozenset[str]:
+    ids = pl.concat([dataset.instances[c].cast(pl.String) for c in ("instance_id", "image_id")])
+    return frozenset(ids.drop_nulls().to_list())
+
+
+def _judged(
+    given: AuditSpec,
+    spec: AuditSpec,
+    dataset: Dataset,
+    options: dict[str, Any],
+    planted: Sequence[Mapping[str, Any]] | None,
+    watched: Watched | None,
+) -> Audit:
+    """Bring a model's answers to the people, judge them and audit."""
     at("")  # a model that runs shows how far it is
     run = answers_of_model(spec, dataset, watched)
     if run is None:

@@ -7,16 +7,18 @@ published must not tell one person's truth. ``report/suppression.py`` chooses wh
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 
 import polars as pl
 
 from isolux.report.suppression import hidden_cells, published
 from isolux.verbs.explain import explain_run
-from isolux.vocabulary.containers import Dataset, Run
+from isolux.verbs.publish.attributes import refuse_too_low, without_small_groups
+from isolux.verbs.publish.counted import classes_of, with_people
+from isolux.verbs.publish.wording import withheld
+from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.tables import FINDINGS, INSTANCES
+from isolux.vocabulary.tables import FINDINGS
 
 __all__ = ["publish", "without_small_groups"]
 
@@ -58,10 +60,12 @@ def publish(run: Run, minimum: int) -> Run:
     [('everyone', 400), ('day', 199)]
     """
     _refuse(run, minimum)
-    hidden = hidden_cells(run.group_metrics, minimum)
-    kept = published(run.group_metrics, hidden)
+    counted = with_people(run)
+    resting = _resting(run)
+    classes = classes_of(run) if resting or counted["label"].is_not_null().any() else None
+    hidden = hidden_cells(counted, minimum, classes)
+    kept = published(counted, hidden, classes, resting)
     groups, gone = run.group_metrics.filter(kept), run.group_metrics.filter(~kept)
-    withheld = gone.select("attribute", "group").unique().height
     record = {key: value for key, value in run.record.items() if key not in _TELLING}
     lost = [key for key in _TELLING if run.record.get(key)]
     for key in ("notes", "warnings"):
@@ -77,47 +81,13 @@ def publish(run: Run, minimum: int) -> Run:
         findings=FINDINGS.empty(),
     )
     cut = explain_run(cut, ["model_changes" if "models" in record else "group_gaps"])
-    notes = [_said(minimum, withheld, lost), *cut.record.get("notes", [])]
+    said = withheld(minimum, groups, gone, left_out=bool(lost))
+    notes = [said, *cut.record.get("notes", [])]
     return replace(cut, record={**cut.record, "notes": notes, "publish_min": minimum})
 
 
-def without_small_groups(dataset: Dataset, minimum: int) -> Dataset:
-    """Withhold the attributes of people who are alike with fewer than ``minimum`` in all of them.
-
-    Parameters
-    ----------
-    dataset : Dataset
-    minimum : int
-        2 or more.
-
-    Returns
-    -------
-    Dataset
-        Everyone stays. Values that fewer than ``minimum`` people have are withheld; then all
-        attributes of people whose combination of the others fewer have (k-anonymity).
-    """
-    if minimum < 2:
-        raise _too_low(minimum)
-    rows = dataset.instance_attributes()
-    few = rows.group_by("attribute", "value").agg(n=pl.col("unit_id").n_unique())
-    few = few.filter(pl.col("n") < minimum).select("attribute", "value")
-    rows = rows.join(few, on=["attribute", "value"], how="anti", nulls_equal=True)
-    alike = (
-        rows.sort("attribute", "value")
-        .group_by("unit_id", maintain_order=True)
-        .agg(kind=pl.concat_str("attribute", pl.lit("\0"), pl.col("value").fill_null("")))
-    )
-    several = alike.with_columns(n=pl.len().over("kind")).filter(pl.col("n") >= minimum)["unit_id"]
-    rows = rows.filter(pl.col("unit_id").is_in(several.implode()))
-    people = INSTANCES.conform(dataset.instances)
-    n = people.height - several.n_unique()
-    note = f"Attributes of {n:,} people are withheld: fewer than {minimum} people share them."
-    return replace(dataset, attributes=rows, notes=(*dataset.notes, note))
-
-
 def _refuse(run: Run, minimum: int) -> None:
-    if minimum < 2:
-        raise _too_low(minimum)
+    refuse_too_low(minimum)
     everyone = run.group_metrics.filter(pl.col("attribute").is_null() & pl.col("label").is_null())
     n = everyone["n_units"].min() if everyone.height else None
     if isinstance(n, int) and n < minimum:
@@ -128,34 +98,30 @@ def _refuse(run: Run, minimum: int) -> None:
         )
 
 
-def _too_low(minimum: int) -> SpecError:
-    return SpecError(
-        "--publish-min is too small", expected="2 or more people", found=str(minimum)
-    )  # fmt: skip
+def _resting(run: Run) -> list[str]:
+    """Name the metrics that are no means of people's scores: they rest on counts of their parts."""
+    names = run.group_metrics["metric"].unique().to_list()
+    means = set(run.scores["metric"].unique().to_list())
+    return sorted(name for name in names if name not in means)
 
 
 def _disparities(table: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
     """Keep comparisons of two groups that are shown, and whole attributes that are shown whole."""
-    key = ["attribute", "label"]
+    key = [k for k in ("metric", "threshold", "attribute", "label") if k in table.columns]
     few = gone.select(*key, "group").unique()
     kept = table.with_row_index("_row")
     touched = kept.join(few.select(key).unique(), on=key, how="semi", nulls_equal=True)
     lost = [touched.filter(pl.col("group_a").is_null() | pl.col("group_b").is_null())]
+    overall = few.filter(pl.col("attribute").is_null()).drop("attribute")
+    own = [k for k in key if k != "attribute"]
     for side in ("group_a", "group_b"):
         named = few.rename({"group": side})
         lost.append(kept.join(named, on=[*key, side], how="semi", nulls_equal=True))
+        everyone = overall.rename({"group": side})
+        lost.append(kept.join(everyone, on=[*own, side], how="semi", nulls_equal=True))
     rows = pl.concat([part.select("_row") for part in lost])["_row"].unique()
     return kept.filter(~pl.col("_row").is_in(rows.implode())).drop("_row")
 
 
 def _counts_few(note: str, minimum: int) -> bool:
     return any(int(n.replace(",", "")) < minimum for n in _NUMBER.findall(note))
-
-
-def _said(minimum: int, withheld: int, lost: Sequence[str]) -> str:
-    groups = "1 group is" if withheld == 1 else f"{withheld or 'No'} groups are"
-    said = (
-        f"Made to be published: {groups} not shown, as they have fewer than {minimum} people or "
-        "as a smaller group could be reckoned from them."
-    )
-    return said + (" Tables of analyses and protocols are left out." if lost else "")

@@ -1,0 +1,54 @@
+"""What a published page says of what it does not show."""
+
+from __future__ import annotations
+
+import polars as pl
+
+__all__ = ["withheld"]
+
+
+def withheld(minimum: int, shown: pl.DataFrame, gone: pl.DataFrame, *, left_out: bool) -> str:
+    """Say how many groups are not shown, and of how many others some numbers are not.
+
+    Parameters
+    ----------
+    minimum : int
+        What was asked for.
+    shown, gone : polars.DataFrame
+        The rows of ``group_metrics`` that are published, and those that are not.
+    left_out : bool
+        Whether there were tables of analyses or protocols.
+
+    Examples
+    --------
+    >>> rows = pl.DataFrame({"attribute": ["race"] * 2, "group": ["A", "B"]})
+    >>> withheld(10, rows.head(1), rows.tail(1), left_out=False)[:67]
+    'Made to be published with a minimum of 10 people: 1 group is not sh'
+    """
+    groups = [
+        table.filter(pl.col("attribute").is_not_null()).select("attribute", "group").unique()
+        for table in (shown, gone)
+    ]
+    whole = groups[1].join(groups[0], on=["attribute", "group"], how="anti").height
+    partly = groups[1].height - whole
+    everyone = gone["attribute"].is_null().any()
+    told = f"Made to be published with a minimum of {minimum} people: "
+    if whole:
+        told += (
+            f"{_groups(whole)} not shown, because fewer people are in the group, or because a "
+            "smaller group or class could be worked out from it."
+        )
+    else:
+        told += "every group is shown."
+    if partly or everyone:
+        others = [_groups(partly)[:-3].removesuffix(" ")] if partly else []
+        whose = " and ".join([*others, *(["everyone"] if everyone else [])])
+        told += (
+            f" Some numbers of {whose} are not shown, because they rest on the size of a class "
+            "that must not be told."
+        )
+    return told + (" Tables of analyses and protocols are left out." if left_out else "")
+
+
+def _groups(n: int) -> str:
+    return "1 group is" if n == 1 else f"{n:,} groups are"
