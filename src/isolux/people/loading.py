@@ -19,7 +19,7 @@ from isolux.vocabulary.errors import InputError, SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.spec import AuditSpec, People
 
-__all__ = ["computed_attributes", "judged_people", "load_people"]
+__all__ = ["computed_attributes", "judged_people", "load_people", "name_and_path"]
 
 
 def judged_people(spec: AuditSpec) -> Dataset:
@@ -54,7 +54,7 @@ def load_people(
     outputs : mapping of str to str or None, optional
         Settings of a model's answers, for a dataset that holds them itself (a table of pairs).
     """
-    name, path = _place(people.data)
+    name, path = name_and_path(people.data)
     cluster, items = _cluster_of(people)
     named = {
         "id": people.id,
@@ -105,14 +105,29 @@ def load_people(
     return keep_only(dataset, people.only, whole_images=whole_images)
 
 
-def _place(data: str) -> tuple[str, str]:
-    """Part NAME:PATH; a file's format in the place of the name is taken for a table's."""
+def name_and_path(
+    data: str, *, what: str = "the data are", where: str | None = None
+) -> tuple[str, str]:
+    """Part NAME:PATH.
+
+    Parameters
+    ----------
+    data : str
+    what, where : str
+        What is named so, and by which setting, for errors.
+
+    Raises
+    ------
+    SpecError
+        No name, or no path; a file's format in the place of the name.
+    """
     name, colon, path = data.partition(":")
     if not colon or not path:
         raise SpecError(
-            "the data are not named",
+            f"{what} not named",
             expected="NAME:PATH, such as table:people.csv",
             found=repr(data),
+            where=where,
             hint=f"table:{data} reads a table; `isolux list datasets` shows the other names",
         )
     if name in FORMATS and name not in registry.names("datasets"):
@@ -120,6 +135,7 @@ def _place(data: str) -> tuple[str, str]:
             f"{name!r} is a format of tables, not a dataset",
             expected="NAME:PATH with NAME one of `isolux list datasets`",
             found=repr(data),
+            where=where,
             hint=f"table:{path} reads it",
         )
     return name, path
