@@ -341,4 +341,5 @@ def test_another_database_is_named_on_the_command_line(monkeypatch, capsys, tmp_
     assert "The database has 80 entries" in done.out
     done = run(monkeypatch, capsys, *given, "--option", "database=others")
     assert done.code == 2
-    assert "NAME:PATH, such as facet:FOLDER" in done.err
+    assert "the database is not named" in done.err
+    assert "NAME:PATH, such as table:people.csv" in done.err

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from isolux.vocabulary import errors
-from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import (
+    FileError,
+    IsoluxError,
+    TableError,
+    UnknownNameError,
+    columns_shown,
+    place,
+)
 
 
 def test_every_part_has_its_line():
@@ -52,3 +59,9 @@ def test_what_was_found_is_cut():
     assert error.found == "x" * 300 + " … (49,999,700 more characters)"
     assert len(str(error)) < 400
     assert TableError("short", found="x" * 300).found == "x" * 300
+
+
+def test_of_many_columns_the_first_are_shown_and_the_others_counted():
+    shown = columns_shown(f"c{i}" for i in range(25))
+    assert shown.startswith("columns 'c0', 'c1', ")
+    assert shown.endswith("'c19' and 5 more")

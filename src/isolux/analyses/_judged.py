@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import IsoluxError, SpecError, UnknownNameError
 from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.plugin_options import Shared
 from isolux.vocabulary.spec import Task
 from isolux.vocabulary.tables import FINDINGS
 
@@ -27,6 +28,7 @@ __all__ = [
     "Judged",
     "Low",
     "OneModel",
+    "ScoreSettings",
     "Worse",
     "check_least",
     "compared",
@@ -38,6 +40,20 @@ __all__ = [
 ]
 
 Worse = Literal["auto", "lower", "higher"]
+
+
+class ScoreSettings(TypedDict, total=False):
+    """Which scores an analysis of units looks at, and by which attributes."""
+
+    metric: Annotated[
+        str, Shared("", "A metric with a score of each unit; empty: the run's first.")
+    ]
+    worse: Annotated[Worse, Shared("auto", "Which scores are worse; ``auto``: as the metric says.")]
+    attributes: Annotated[
+        Sequence[str], Shared((), "Which to look at; default: all that the run has.")
+    ]
+
+
 """Which scores are worse; ``auto``: as the metric's direction says."""
 
 

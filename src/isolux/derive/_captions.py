@@ -11,7 +11,13 @@ import polars as pl
 from isolux.io.frames import read_table
 from isolux.io.ids import ID_COLUMNS, ids_of
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, JoinError, SpecError, UnknownNameError
+from isolux.vocabulary.errors import (
+    FileError,
+    JoinError,
+    SpecError,
+    UnknownNameError,
+    columns_shown,
+)
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
 __all__ = ["CAPTION", "with_captions"]
@@ -99,7 +105,7 @@ def _of_table(path: Path) -> pl.DataFrame:
         raise SpecError(
             "no column says whose caption it is",
             expected="one of " + ", ".join(ID_COLUMNS),
-            found="columns " + ", ".join(map(repr, table.columns[:20])),
+            found=columns_shown(table.columns),
             where=where,
         )
     ids = ids_of(table, column, where).alias("unit_id")

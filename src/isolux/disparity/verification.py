@@ -31,16 +31,16 @@ from isolux.disparity.family import Family
 from isolux.disparity.rows import Rows, rows_of
 from isolux.disparity.whole import among, range_interval
 from isolux.groups.estimates import Estimates
-from isolux.stats.design import IntArray
-from isolux.stats.intervals import percentile
-from isolux.stats.nulls import REST
-from isolux.stats.statistic import FloatArray
-from isolux.stats.verification import (
+from isolux.stats.both_error_rates import (
     fairness_discrepancy_rate,
     garbe,
     inequity_rate,
     skewed_error_ratio,
 )
+from isolux.stats.design import IntArray
+from isolux.stats.intervals import percentile
+from isolux.stats.nulls import REST
+from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 

@@ -18,7 +18,7 @@ from isolux.io.frames import read_table
 from isolux.io.ids import ID_FROM, IdFrom, reduced
 from isolux.people.known_ids import known_ids
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError
+from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError, columns_shown
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import ATTRIBUTES
 
@@ -133,7 +133,7 @@ def _column(columns: Sequence[str], named: str | None, where: str) -> str:
         raise SpecError(
             "no column says whom a row is about",
             expected="one of " + ", ".join(_KINDS),
-            found="columns " + ", ".join(map(repr, columns[:20])),
+            found=columns_shown(columns),
             where=where,
             hint="name it with --attributes-id",
         )

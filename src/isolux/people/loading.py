@@ -21,7 +21,7 @@ from isolux.vocabulary.errors import InputError, SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.spec import AuditSpec, People
 
-__all__ = ["computed_attributes", "judged_people", "load_people"]
+__all__ = ["computed_attributes", "judged_people", "load_people", "name_and_path"]
 
 
 def judged_people(spec: AuditSpec) -> Dataset:
@@ -59,7 +59,7 @@ def load_people(
     first_and : sequence of str, optional
         Of a wide table, only its first columns and these become attributes; default: all.
     """
-    name, path = _place(people.data)
+    name, path = name_and_path(people.data)
     if outputs is None:  # no audit, which alone reads what is not about single people
         refuse_counts([name], "this", f"isolux audit {name}:FILE --task counts --by GROUP")
     cluster, items = _cluster_of(people)
@@ -120,14 +120,29 @@ def _with_attributes(dataset: Dataset, people: People) -> Dataset:
     )
 
 
-def _place(data: str) -> tuple[str, str]:
-    """Part NAME:PATH; a file's format in the place of the name is taken for a table's."""
+def name_and_path(
+    data: str, *, what: str = "the data are", where: str | None = None
+) -> tuple[str, str]:
+    """Part NAME:PATH.
+
+    Parameters
+    ----------
+    data : str
+    what, where : str
+        What is named so, and by which setting, for errors.
+
+    Raises
+    ------
+    SpecError
+        No name, or no path; a file's format in the place of the name.
+    """
     name, colon, path = data.partition(":")
     if not colon or not path:
         raise SpecError(
-            "the data are not named",
+            f"{what} not named",
             expected="NAME:PATH, such as table:people.csv",
             found=repr(data),
+            where=where,
             hint=f"table:{data} reads a table; `isolux list datasets` shows the other names",
         )
     if name in FORMATS and name not in registry.names("datasets"):
@@ -135,6 +150,7 @@ def _place(data: str) -> tuple[str, str]:
             f"{name!r} is a format of tables, not a dataset",
             expected="NAME:PATH with NAME one of `isolux list datasets`",
             found=repr(data),
+            where=where,
             hint=f"table:{path} reads it",
         )
     return name, path

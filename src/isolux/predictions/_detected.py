@@ -18,7 +18,13 @@ from isolux.predictions._join import join
 from isolux.predictions._labels.confidences import whether_detected
 from isolux.predictions._labels.reading import models_of_rows
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.errors import (
+    FileError,
+    SpecError,
+    TableError,
+    UnknownNameError,
+    columns_shown,
+)
 from isolux.vocabulary.notes import Caution
 
 __all__ = ["detected_from_attributes", "found_or_missed", "read_detected"]
@@ -212,7 +218,7 @@ def _id_column(frame: pl.DataFrame, given: str | None, where: str) -> str:
         raise SpecError(
             "no column says who was found",
             expected="one of " + ", ".join(ID_COLUMNS),
-            found="columns " + ", ".join(map(repr, frame.columns[:20])),
+            found=columns_shown(frame.columns),
             where=where,
             hint="name it with --prediction-id",
         )

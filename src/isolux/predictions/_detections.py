@@ -16,7 +16,7 @@ import polars as pl
 
 from isolux.io.cells import as_numbers, as_text, row_of
 from isolux.io.frames import FORMATS, read_table
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown, place
 from isolux.vocabulary.tables import (
     BOX_PREDICTIONS,
     KEYPOINT_PREDICTIONS,
@@ -102,7 +102,7 @@ def detections(
         raise SpecError(
             f"there are no {chosen} in these predictions",
             expected=f"a column {_ITS_OWN[chosen]!r}",
-            found="columns " + ", ".join(map(repr, frame.columns[:20])),
+            found=columns_shown(frame.columns),
             where=where,
         )
     table = KINDS[chosen]

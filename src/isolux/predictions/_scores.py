@@ -15,7 +15,7 @@ from isolux.predictions._labels.confidences import confidences
 from isolux.predictions._labels.reading import LABEL_COLUMNS, models_of_rows
 from isolux.predictions._seen import look_at_table, table_format
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown, place
 
 __all__ = ["holds_scores_alone", "read_scores", "scores_from_attributes", "with_scores"]
 
@@ -138,7 +138,7 @@ def read_scores(
         raise SpecError(
             "no column says whom a score is about",
             expected="one of " + ", ".join(ID_COLUMNS),
-            found="columns " + ", ".join(map(repr, frame.columns[:20])),
+            found=columns_shown(frame.columns),
             where=where,
             hint="name it with --prediction-id",
         )

@@ -17,7 +17,14 @@ from isolux.io.frames import FORMATS, read_table
 from isolux.io.ids import ID_COLUMNS, ids_of
 from isolux.predictions._detections import model_name
 from isolux.predictions._seen import Seen
-from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import (
+    FileError,
+    SpecError,
+    TableError,
+    UnknownNameError,
+    columns_shown,
+    place,
+)
 from isolux.vocabulary.info import FormatInfo, Reference
 from isolux.vocabulary.tables import EMBEDDINGS, check
 
@@ -239,7 +246,7 @@ def _id_column(frame: pl.DataFrame, column: str | None, where: str) -> str:
         raise SpecError(
             "no column says whom a vector is of",
             expected="one of " + ", ".join(ID_COLUMNS),
-            found="columns " + ", ".join(map(repr, frame.columns[:20])),
+            found=columns_shown(frame.columns),
             where=where,
             hint="name it with --id (id=…)",
         )

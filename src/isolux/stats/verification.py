@@ -1,9 +1,9 @@
-"""What a verifier gets right and wrong: rates over pairs, and how far they differ by group.
+"""What a verifier gets right and wrong: rates over pairs.
 
 A genuine pair is two samples of one identity, an impostor pair of two (ISO/IEC 19795-1). Rates are
 "true" rates: false non-matches per genuine pair, false matches per impostor pair. The statistics
-are functions of pairs and of their clusters' weights (``statistic.PairStatistic``); the summaries
-take the rates that groups got at one common threshold.
+are functions of pairs and of their clusters' weights (``statistic.PairStatistic``). How far groups'
+rates at one common threshold differ is in ``both_error_rates``.
 """
 
 from __future__ import annotations
@@ -19,13 +19,9 @@ from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
 __all__ = [
     "area",
     "equal_error_rate",
-    "fairness_discrepancy_rate",
     "falling_order",
     "false_match_rate",
     "false_non_match_rate",
-    "garbe",
-    "inequity_rate",
-    "skewed_error_ratio",
     "sorted_pairs",
     "tar_at_far",
     "threshold_at_far",
@@ -281,150 +277,3 @@ def _curve(pairs: Pairs, weights: FloatArray) -> FloatArray:
         np.where(some, n_genuine, 1.0), np.where(some, n_impostors, 1.0),
     )  # fmt: skip
     return np.where(some, both, np.nan)
-
-
-def fairness_discrepancy_rate(
-    fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5
-) -> FloatArray:
-    """Fairness discrepancy rate of groups at one threshold: 0 to 1, higher is better.
-
-    ``1 − (alpha max|FMR_i − FMR_j| + (1 − alpha) max|FNMR_i − FNMR_j|)`` (de Freitas Pereira &
-    Marcel 2022, "Fairness in biometrics: a figure of merit to assess biometric verification
-    systems", IEEE T-BIOM 4(1); arXiv:2011.02395).
-
-    Parameters
-    ----------
-    fmr, fnmr : [..., g] float
-        The groups' rates at the common threshold.
-    alpha : float
-        Weight of false matches, 0 to 1.
-
-    Returns
-    -------
-    [...] float
-        NaN with fewer than two groups, or where a group has no rate.
-
-    Examples
-    --------
-    >>> float(fairness_discrepancy_rate(np.array([0.0, 0.1]), np.array([0.2, 0.5])).round(3))
-    0.8
-    """
-    gap = alpha * _width(fmr) + (1.0 - alpha) * _width(fnmr)
-    return np.asarray(1.0 - gap)
-
-
-def inequity_rate(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> FloatArray:
-    """Inequity rate of groups at one threshold: from 1 (none) up, lower is better.
-
-    ``(max FMR / min FMR)^alpha (max FNMR / min FNMR)^(1 − alpha)`` (Grother 2021, "Demographic
-    differentials in face recognition algorithms", EAB virtual event on demographic fairness in
-    biometric systems; as given by Howard et al. 2022, arXiv:2203.05051).
-
-    Parameters
-    ----------
-    fmr, fnmr : [..., g] float
-        The groups' rates at the common threshold.
-    alpha : float
-        Weight of false matches, 0 to 1.
-
-    Returns
-    -------
-    [...] float
-        NaN with fewer than two groups, where a group has no rate, or where a smallest rate is 0:
-        nothing can be divided by it.
-
-    Examples
-    --------
-    >>> float(inequity_rate(np.array([0.001, 0.004]), np.array([0.01, 0.01])))
-    2.0
-    """
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = [x.max(axis=-1) / x.min(axis=-1) for x in map(_several, (fmr, fnmr))]
-        rate = ratios[0] ** alpha * ratios[1] ** (1.0 - alpha)
-    return np.asarray(np.where(np.isfinite(rate), rate, np.nan))
-
-
-def skewed_error_ratio(fmr: FloatArray, fnmr: FloatArray) -> FloatArray:
-    """Skewed error ratio of groups at one threshold: from 1 (none) up, lower is better.
-
-    ``max_g Error_g / min_g Error_g`` (Wang & Deng 2020, "Mitigating bias in face recognition using
-    skewness-aware reinforcement learning", CVPR; arXiv:1911.10692), where a group's
-    error is the mean of its false match and false non-match rates. That is one minus accuracy
-    where genuine and impostor pairs are as many, as in the paper's lists (RFW), and it does not
-    move with their mix elsewhere. The paper sets a threshold for each group's folds; here it is
-    one for all groups.
-
-    Parameters
-    ----------
-    fmr, fnmr : [..., g] float
-        The groups' rates at the common threshold.
-
-    Returns
-    -------
-    [...] float
-        NaN with fewer than two groups, where a group has no rate, or where the smallest error is
-        0: nothing can be divided by it.
-
-    Examples
-    --------
-    Errors .02 and .03.
-
-    >>> rates = np.array([0.01, 0.02]), np.array([0.03, 0.04])
-    >>> float(skewed_error_ratio(*rates).round(3))
-    1.5
-    """
-    errors = _several((np.asarray(fmr, dtype=np.float64) + fnmr) / 2.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = errors.max(axis=-1) / errors.min(axis=-1)
-    return np.asarray(np.where(np.isfinite(ratio), ratio, np.nan))
-
-
-def garbe(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> FloatArray:
-    """Gini aggregation rate for biometric equitability: 0 (none) to 1, lower is better.
-
-    ``alpha G(FMR) + (1 − alpha) G(FNMR)`` with the Gini coefficient corrected for the number of
-    groups, ``G(x) = n / (n − 1) · sum_ij |x_i − x_j| / (2 n² mean(x))`` (Howard, Laird, Rubin,
-    Sirotin, Tipton & Vemury 2022, "Evaluating proposed fairness models for face recognition
-    algorithms"; arXiv:2203.05051).
-
-    Parameters
-    ----------
-    fmr, fnmr : [..., g] float
-        The groups' rates at the common threshold.
-    alpha : float
-        Weight of false matches, 0 to 1.
-
-    Returns
-    -------
-    [...] float
-        NaN with fewer than two groups or where a group has no rate. Where all rates are 0 nothing
-        differs: 0.
-
-    Examples
-    --------
-    One group has all false matches; false non-matches are alike.
-
-    >>> float(garbe(np.array([0.0, 0.0, 0.3]), np.array([0.1, 0.1, 0.1])))
-    0.5
-    """
-    return np.asarray(alpha * _gini(fmr) + (1.0 - alpha) * _gini(fnmr))
-
-
-def _several(rates: FloatArray) -> FloatArray:
-    rates = np.asarray(rates, dtype=np.float64)
-    return rates if rates.shape[-1] > 1 else np.full((*rates.shape[:-1], 2), np.nan)
-
-
-def _width(rates: FloatArray) -> FloatArray:
-    rates = _several(rates)
-    return np.asarray(rates.max(axis=-1) - rates.min(axis=-1))
-
-
-def _gini(rates: FloatArray) -> FloatArray:
-    rates = _several(rates)
-    n = rates.shape[-1]
-    rising = np.sort(rates, axis=-1)
-    # sum_ij |x_i − x_j| = 2 sum_i (2 i − n − 1) x_(i), i from 1
-    spread = (rising * (2.0 * np.arange(1, n + 1) - n - 1.0)).sum(axis=-1)
-    whole = (n - 1.0) * rates.sum(axis=-1)
-    return np.asarray(np.where(whole == 0.0, 0.0, spread / np.where(whole == 0.0, 1.0, whole)))

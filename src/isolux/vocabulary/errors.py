@@ -33,10 +33,12 @@ __all__ = [
     "SpecError",
     "TableError",
     "UnknownNameError",
+    "columns_shown",
     "place",
 ]
 
 
+_COLUMNS = 20
 _LONGEST = 300  # characters of what was found that a message shows: a cell may hold megabytes
 
 
@@ -151,6 +153,19 @@ class UnknownNameError(IsoluxError):
             where=where,
             hint=f"did you mean {' or '.join(repr(n) for n in near)}?" if near else None,
         )
+
+
+def columns_shown(names: Iterable[str]) -> str:
+    """List the columns of a table as an error shows what was found: the first of many.
+
+    Examples
+    --------
+    >>> columns_shown(["id", "label"])
+    "columns 'id', 'label'"
+    """
+    known = list(names)
+    more = f" and {len(known) - _COLUMNS:,} more" if len(known) > _COLUMNS else ""
+    return "columns " + ", ".join(map(repr, known[:_COLUMNS])) + more
 
 
 def place(

@@ -31,7 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from isolux.analyses._found import settings_of
 from isolux.analyses._judged import (
     Judged,
     OneModel,
-    Worse,
+    ScoreSettings,
     check_least,
     judged_of,
     nothing_to_judge,
@@ -63,6 +63,7 @@ from isolux.analyses.error_model.groups import grow_tree, r2_interval, subgroups
 from isolux.stats.design import IntArray
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
+from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
 
@@ -103,9 +104,6 @@ _LARGEST = 20
 def explain(
     run: Run,
     *,
-    metric: str = "",
-    worse: Worse = "auto",
-    attributes: Sequence[str] = (),
     importance: Literal["permutation", "impurity"] = "permutation",
     most_features: int = 6,
     trees: int = 100,
@@ -117,6 +115,7 @@ def explain(
     bins: int = 3,
     bootstrap: int = 5000,
     seed: int | None = None,
+    **scores: Unpack[ScoreSettings],
 ) -> Explained:
     """Say whether attributes predict scores, which do, and how subgroups differ.
 
@@ -124,12 +123,6 @@ def explain(
     ----------
     run : Run
         Its ``scores``, ``attributes`` and settings are read.
-    metric : str
-        A metric with a score of each unit; empty: the run's first.
-    worse : {"auto", "lower", "higher"}
-        Which scores are worse; ``auto``: as the metric says.
-    attributes : sequence of str
-        Which to use; default: all that the run has.
     importance : {"permutation", "impurity"}
         What the elbow goes by; ``impurity`` as published.
     most_features : int
@@ -151,6 +144,9 @@ def explain(
         Replicates.
     seed : int, optional
         Default: the audit's own.
+    **scores
+        Which scores are looked at, and by which attributes: ``metric``, ``worse`` and
+        ``attributes``, described in ``ScoreSettings``.
 
     Returns
     -------
@@ -178,7 +174,10 @@ def explain(
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run, replicates=bootstrap, seed=seed), words_for(run)
-    several = judged_of(run, spec.task, words, metric=metric, worse=worse, analysis="error_model")
+    which = with_defaults(ScoreSettings, scores)
+    several = judged_of(
+        run, spec.task, words, metric=which["metric"], worse=which["worse"], analysis="error_model"
+    )
     alpha = (1.0 - words.level) / max(len(several), 1)
     fewest = int(np.ceil(1 / alpha - 1e-9)) - 1
     permutations = fewest if permutations is None else permutations
@@ -192,7 +191,7 @@ def explain(
         Forest(trees, min_leaf, seed=spec.statistics.seed),
         importance, most_features, folds, permutations, depth, bins, alpha,
     )  # fmt: skip
-    parts = [_one_model(run, one, spec, words, plan, attributes) for one in several]
+    parts = [_one_model(run, one, spec, words, plan, which["attributes"]) for one in several]
     return together(several, parts)
 
 

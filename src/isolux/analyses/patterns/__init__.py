@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
@@ -38,7 +38,7 @@ from isolux.analyses._found import settings_of
 from isolux.analyses._judged import (
     Judged,
     OneModel,
-    Worse,
+    ScoreSettings,
     check_least,
     judged_of,
     low_of,
@@ -52,6 +52,7 @@ from isolux.analyses.patterns import words as say
 from isolux.analyses.patterns.rules import Confirmed, Half, Limits, confirm, halves, mine
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
+from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
 
@@ -91,11 +92,8 @@ _SHOWN = 30
 def explain(
     run: Run,
     *,
-    metric: str = "",
-    worse: Worse = "auto",
     low_quantile: float = 0.25,
     low_threshold: float | None = None,
-    attributes: Sequence[str] = (),
     min_support: float = 0.05,
     max_length: int = 3,
     min_improvement: float = 0.1,
@@ -105,6 +103,7 @@ def explain(
     min_clusters: int | None = None,
     replicates: int | None = None,
     seed: int | None = None,
+    **scores: Unpack[ScoreSettings],
 ) -> Explained:
     """Find attribute values that go with low performance, and confirm them on other people.
 
@@ -112,16 +111,10 @@ def explain(
     ----------
     run : Run
         Its ``scores``, ``attributes`` and settings are read.
-    metric : str
-        A metric with a score of each unit; empty: the run's first.
-    worse : {"auto", "lower", "higher"}
-        Which scores are worse; ``auto``: as the metric says.
     low_quantile : float
         Share of units that perform low, where scores have more than two values.
     low_threshold : float, optional
         Scores worse than this are low instead.
-    attributes : sequence of str
-        Which to look at; default: all that the run has.
     min_support : float
         Least share of one half's low-performing units that hold a pattern.
     max_length : int
@@ -136,6 +129,9 @@ def explain(
         What a pattern needs in each half; default: the audit's own.
     replicates, seed : int, optional
         Of the test and of the halves; default: the audit's own.
+    **scores
+        Which scores are looked at, and by which attributes: ``metric``, ``worse`` and
+        ``attributes``, described in ``ScoreSettings``.
 
     Returns
     -------
@@ -169,8 +165,11 @@ def explain(
         spec.statistics.min_units if min_units is None else min_units,
         spec.statistics.min_clusters if min_clusters is None else min_clusters,
     )  # fmt: skip
-    how = _How(low_quantile, low_threshold, tuple(attributes), bins, limits)
-    several = judged_of(run, spec.task, words, metric=metric, worse=worse, analysis="patterns")
+    which = with_defaults(ScoreSettings, scores)
+    how = _How(low_quantile, low_threshold, tuple(which["attributes"]), bins, limits)
+    several = judged_of(
+        run, spec.task, words, metric=which["metric"], worse=which["worse"], analysis="patterns"
+    )
     parts = [_one_model(run, one, spec, words, how, len(several)) for one in several]
     return together(several, parts)
 

@@ -18,14 +18,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import polars as pl
 
 from isolux.analyses._features import Features, items_of, kinds_of, without
 from isolux.analyses._found import settings_of
-from isolux.analyses._judged import Judged, Worse, judged_of, nothing_to_judge
+from isolux.analyses._judged import Judged, ScoreSettings, judged_of, nothing_to_judge
 from isolux.analyses._words import Words, level_of, number, size, words_of
 from isolux.analyses.slices.searching import Search, Suggested, asked, search
 from isolux.stats.multiplicity import holm
@@ -34,6 +34,7 @@ from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Direction, Metric, Reference
+from isolux.vocabulary.plugin_options import with_defaults
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS
 
@@ -91,9 +92,6 @@ class _Told:
 def explain(
     run: Run,
     *,
-    metric: str = "",
-    worse: Worse = "auto",
-    attributes: Sequence[str] = (),
     most: int = 5,
     max_attributes: int = 3,
     alpha: float = 0.95,
@@ -101,6 +99,7 @@ def explain(
     overlap: float = 0.5,
     held_out: float = 0.5,
     bins: int = 4,
+    **scores: Unpack[ScoreSettings],
 ) -> Explained:
     """Find the worst slices on one half of the clusters and test them on the other.
 
@@ -108,10 +107,6 @@ def explain(
     ----------
     run : Run
         Its ``scores``, ``attributes`` and settings are read.
-    metric : str
-        A metric with a score of each unit; empty: the run's first.
-    worse : {"auto", "lower", "higher"}
-        Which scores are worse; ``auto``: as the metric says.
     attributes : sequence of str
         Which to look at; default: all that the run has but what the audit's settings name as the
         model's answers and scores. Of other models' answers nothing tells: leave them out here.
@@ -130,6 +125,9 @@ def explain(
         Share of the clusters that is asked later, above 0 and below 1.
     bins : int
         Quantile bins of attributes that are numbers.
+    **scores
+        Which scores are looked at, and by which attributes: ``metric`` and ``worse``, described in
+        ``ScoreSettings``.
 
     Returns
     -------
@@ -159,10 +157,13 @@ def explain(
     if nothing_to_judge(run):
         return Explained(FINDINGS.empty())
     spec, words = settings_of(run), replace(words_of(run), corrected=True)
-    several = judged_of(run, spec.task, words, metric=metric, worse=worse, analysis="slices")
+    which = with_defaults(ScoreSettings, scores)
+    several = judged_of(
+        run, spec.task, words, metric=which["metric"], worse=which["worse"], analysis="slices"
+    )
     told, notes = [], []
     for judged in several:
-        items, said = _items(run, judged, attributes, spec, bins)
+        items, said = _items(run, judged, which["attributes"], spec, bins)
         notes += [*judged.notes, *said]
         own = _metric(judged, words)
         suggested = search(judged, items, own, how, spec.comparing)

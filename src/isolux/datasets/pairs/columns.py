@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.errors import SpecError, UnknownNameError, columns_shown
 
 __all__ = ["PairColumns", "find_columns"]
 
@@ -116,7 +116,7 @@ def _missing(
     return SpecError(
         f"no column says {what}",
         expected="one of " + ", ".join(known),
-        found="columns " + ", ".join(map(repr, columns[:20])),
+        found=columns_shown(columns),
         where=where,
         hint=f"name it with {flag}",
     )

@@ -17,7 +17,7 @@ from isolux.io.frames import FORMATS, read_table
 from isolux.io.ids import ID_COLUMNS, IdFrom, ids_of
 from isolux.predictions._id_parts import shortened
 from isolux.predictions._labels.confidences import confidences, whether_detected
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown, place
 from isolux.vocabulary.tables import LABEL_PREDICTIONS
 
 LABEL_COLUMNS = ("label", "prediction", "predicted", "predicted_label", "answer")
@@ -60,7 +60,7 @@ def read_labels(path: str | Path, form: str, options: LabelOptions) -> pl.DataFr
         raise SpecError(
             "no column says whom an answer is about",
             expected="one of " + ", ".join(ID_COLUMNS),
-            found="columns " + ", ".join(map(repr, frame.columns[:20])),
+            found=columns_shown(frame.columns),
             where=where,
             hint="name it with --id (id=…)",
         )
@@ -178,7 +178,7 @@ def _answer_column(frame: pl.DataFrame, where: str) -> str:
         raise SpecError(
             "no column is known to hold the model's answer",
             expected="one of " + ", ".join(LABEL_COLUMNS),
-            found="columns " + ", ".join(map(repr, frame.columns[:20])),
+            found=columns_shown(frame.columns),
             where=where,
             hint="name it with --prediction-column (column=…)",
         )

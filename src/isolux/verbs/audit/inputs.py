@@ -9,6 +9,7 @@ import polars as pl
 
 from isolux.datasets import load
 from isolux.io.settings_files import read_label_map_file
+from isolux.people.loading import name_and_path
 from isolux.predictions import output_format, read_outputs, with_own_image_ids
 from isolux.verbs.audit.answers import (
     Joined,
@@ -114,15 +115,8 @@ def _database(options: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     data, file = options.get("database"), options.get("database_predictions")
     if isinstance(data, str):
-        name, colon, path = data.partition(":")
-        if not colon or not path:
-            raise SpecError(
-                "the database is not named",
-                expected="NAME:PATH, such as facet:FOLDER",
-                found=repr(data),
-                where="--option database",
-            )
-        found["database"] = load(name, path)
+        where = "--option database"
+        found["database"] = load(*name_and_path(data, what="the database is", where=where))
     if isinstance(file, str):
         found["database_predictions"] = read_outputs(file)
     return found

@@ -1,6 +1,6 @@
 """Runs as looks at one thing: in order, of one model, by one set of rules, each person once.
 
-What bets need is that a day's people tell nothing of the next day's (``stats/sequences.py``), and
+What bets need is that a day's people tell nothing of the next day's (``stats/sequences``), and
 that a number means the same on every day. What does not fit is refused by name.
 """
 

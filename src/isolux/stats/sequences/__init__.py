@@ -207,7 +207,7 @@ def e_values(difference: FloatArray, look: IntArray, n_looks: int) -> FloatArray
 def _bets(
     values: FloatArray, ends: IntArray, starts: IntArray, weights: FloatArray, gaps: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    from isolux.stats._sequence_kernels import capitals
+    from isolux.stats.sequences.kernels import capitals
 
     return capitals(values, ends, starts, weights, gaps)
 
