@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
 from isolux.analyses import patterns
-from isolux.analyses.patterns.rules import Half, Limits, halves, mine
+from isolux.analyses._words import Words
+from isolux.analyses.patterns.rules import Half, Limits, Mined, halves, mine
+from isolux.analyses.patterns.words import nothing_claim
 from isolux.verbs.explain import explain_run
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -274,3 +277,17 @@ def test_scores_of_two_values_at_a_threshold_are_said_in_words():
         own = replace(run, scores=at)
         claim = patterns.explain(own, worse="lower", metric=metric).findings["claim"][0]
         assert claim.startswith(f"Low performance {said} is more frequent with light dim")
+
+
+@pytest.mark.parametrize(
+    ("smallest", "told"),
+    [
+        (0.125, "would have shown from 12.5 points on (power 0.8)."),
+        (None, "No difference that is possible there could have been shown (power 0.8)."),
+    ],
+)
+def test_what_could_have_been_shown_is_never_more_than_is_possible(smallest, told):
+    mined = Mined(np.empty((2, 3), np.int32), 9, 4)
+    about = SimpleNamespace(mined=mined, low=SimpleNamespace(words="accuracy of 0"),
+                            words=Words(), judged=SimpleNamespace(model="m"))  # fmt: skip
+    assert nothing_claim(about, 2, smallest).endswith(told)

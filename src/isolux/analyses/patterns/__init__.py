@@ -50,6 +50,7 @@ from isolux.analyses._sources import FHIBE
 from isolux.analyses._words import Words, lowered
 from isolux.analyses.patterns import words as say
 from isolux.analyses.patterns.rules import Confirmed, Half, Limits, confirm, halves, mine
+from isolux.disparity.detectable import least_detectable
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.plugin_options import with_defaults
@@ -245,10 +246,11 @@ def _nothing(told: say.Told, confirmed: Confirmed, alpha: float) -> str:
     from scipy.special import ndtri
 
     tested = int(confirmed.enough.sum())
-    error = confirmed.against_rest.standard_error[confirmed.enough]
-    smallest = float(np.nan_to_num(error, nan=np.inf).min(initial=np.inf))
-    reach = float(ndtri(1.0 - alpha / max(tested, 1)) + ndtri(0.8)) * smallest
-    return say.nothing_claim(told, tested, reach)
+    critical = float(ndtri(1.0 - alpha / max(tested, 1)))
+    apart = confirmed.against_rest.apart()
+    least = least_detectable(apart, critical, worse_is_lower=False, most=1.0)
+    known = least[confirmed.enough & np.isfinite(least)]
+    return say.nothing_claim(told, tested, float(known.min()) if len(known) else None)
 
 
 def _row(

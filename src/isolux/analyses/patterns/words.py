@@ -61,8 +61,8 @@ def pattern_claim(told: Told, name: str, confirmed: Confirmed, k: int) -> str:
     return words.start(told.judged.model, text)
 
 
-def nothing_claim(told: Told, tested: int, smallest: float) -> str:
-    """Say that no pattern held: never that there is none."""
+def nothing_claim(told: Told, tested: int, smallest: float | None) -> str:
+    """Say that no pattern held: never that there is none; ``smallest`` could have been shown."""
     mined = told.mined
     text = (
         f"no pattern of attribute values behind low performance ({told.low.words}) was confirmed: "
@@ -72,9 +72,12 @@ def nothing_claim(told: Told, tested: int, smallest: float) -> str:
     if not tested:
         text += "the other half had none of them to judge."
     else:
+        text += f"the other half confirmed none of the {tested} that it could judge. "
         text += (
-            f"the other half confirmed none of the {tested} that it could judge. The surest of "
-            f"them would have shown from {number(smallest, 'fraction')} points on (power 0.8)."
+            "No difference that is possible there could have been shown (power 0.8)."
+            if smallest is None
+            else "The surest of them would have shown from "
+            f"{number(smallest, 'fraction')} points on (power 0.8)."
         )
     return told.words.start(told.judged.model, text)
 

@@ -50,6 +50,12 @@ def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[s
             "Rows were taken as independent, because no cluster column was named. If several rows "
             "show one person, the intervals are too narrow and the p-values too small."
         )
+    if audited.correction != "none" and sections:
+        told.append(
+            "P-values are adjusted for everything that this audit compared, and for the "
+            "explanations that were named with it. They do not cover a second audit of the same "
+            "people (other attributes, another seed) or a comparison of two models."
+        )
     if any(s.verdict.outcome == "differ" for s in sections):
         told.append(
             "The pairs that it names were picked because they lie farthest apart, so their gaps "
