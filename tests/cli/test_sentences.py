@@ -108,3 +108,15 @@ def test_explain_prints_the_analysis_that_was_asked_for(monkeypatch, capsys, tmp
     assert first.startswith("• ")
     assert "this audit could have seen (power 0.8)" in first
     assert "• Accuracy for 40-60 (age) is" not in done.out
+
+
+def test_a_run_without_a_folder_says_where_it_went(monkeypatch, capsys, tmp_path, patients):
+    monkeypatch.chdir(tmp_path)
+    given = ("audit", f"table:{patients}", "--target", "ill", "--by", "age", "--id", "id",
+             "--prediction-column", "answer", "--replicates", 100)  # fmt: skip
+    done = run(monkeypatch, capsys, *given)
+    assert done.code == 0, done.err
+    assert "everything is in runs/people, as no --out DIR was given" in done.out
+    assert (tmp_path / "runs" / "people" / "audit.json").exists()
+    named = run(monkeypatch, capsys, *given, "--out", "mine")
+    assert "as no --out DIR was given" not in named.out
