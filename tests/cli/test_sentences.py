@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.cli.screen import show_table
 from tests.cli._run import isolux as run
 
 
@@ -47,3 +48,75 @@ def test_a_rate_at_a_rate_is_said_in_english():
 
     found = registry.task_info("face_verification").metric("tar_at_far").titled(0.001)
     assert found == "True accept rate at a false accept rate of 0.001"
+
+
+@pytest.mark.parametrize(("written", "said"), [
+    ("by: {a: 1}\n", "the setting 'by' cannot be used"),
+    ("by: [age]\npredictions: 5\n", "the setting 'predictions' cannot be used"),
+    ("by: [age]\nreplicates: many\n", "the setting 'replicates' cannot be used"),
+])  # fmt: skip
+def test_a_file_of_settings_is_refused_in_our_words(monkeypatch, capsys, tmp_path, written, said):
+    """pydantic's own words ("Input should be a valid tuple", an address) reach no one."""
+    path = tmp_path / "audit.yaml"
+    path.write_text(f"data: table:people.csv\n{written}")
+    done = run(monkeypatch, capsys, "audit", path)
+    assert done.code == 2
+    assert said in done.err
+    assert str(path) in done.plain
+    assert "pydantic" not in done.err
+    assert "Input should" not in done.err
+
+
+@pytest.mark.parametrize(("args", "said"), [
+    (("report", "run", "--overwrite"), "`isolux report` has no option --overwrite"),
+    (("describe", "table:x", "--bye", "race"), "did you mean --by"),
+    (("audit", "table:x", "--task", "classificaton", "--target", "a"), "'classification'"),
+    (("list", "tsks"), "did you mean 'tasks'?"),
+    (("audit", "table:x", "--by", "race", "--derive", "skin_tne"), "'skin_tone'"),
+])  # fmt: skip
+def test_every_unknown_name_has_a_near_one(monkeypatch, capsys, args, said):
+    done = run(monkeypatch, capsys, *args)
+    assert done.code == 2
+    assert "did you mean" in done.plain
+    assert said in done.plain
+
+
+def test_a_table_never_breaks_a_word_on_eighty_columns(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    words = ["prediction_borealis", "gap, points", "an_unbroken_name_of_a_class"]
+    columns = ["class", "#\nprediction_aurora", *words]
+    rows = [["gardener", "1", "2", "17.0 (dim < bright)", "2.0 (dim < even)"]] * 2
+    show_table("", columns, rows)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    for word in [*words[::2], "bright)", "even)", "prediction_aurora"]:
+        assert word in out
+    show_table("", ["file", "found"], [["a/" * 60, "nothing"]])
+    assert "a/" * 60 in capsys.readouterr().out
+
+
+def test_explain_prints_the_analysis_that_was_asked_for(monkeypatch, capsys, tmp_path, patients):
+    out = tmp_path / "run"
+    done = run(monkeypatch, capsys, "audit", f"table:{patients}", "--target", "ill", "--by", "age",
+               "--prediction-column", "answer", "--replicates", 100, "--id", "id",
+               "--out", out)  # fmt: skip
+    assert done.code == 0, done.err
+    assert done.out.startswith("• Accuracy for 40-60 (age)")
+    done = run(monkeypatch, capsys, "explain", out, "--analysis", "power")
+    assert done.code == 0, done.err
+    first, *_ = [line for line in done.out.splitlines() if line]
+    assert first.startswith("• ")
+    assert "this audit could have seen (power 0.8)" in first
+    assert "• Accuracy for 40-60 (age) is" not in done.out
+
+
+def test_a_run_without_a_folder_says_where_it_went(monkeypatch, capsys, tmp_path, patients):
+    monkeypatch.chdir(tmp_path)
+    given = ("audit", f"table:{patients}", "--target", "ill", "--by", "age", "--id", "id",
+             "--prediction-column", "answer", "--replicates", 100)  # fmt: skip
+    done = run(monkeypatch, capsys, *given)
+    assert done.code == 0, done.err
+    assert "everything is in runs/people, as no --out DIR was given" in done.out
+    assert (tmp_path / "runs" / "people" / "audit.json").exists()
+    named = run(monkeypatch, capsys, *given, "--out", "mine")
+    assert "as no --out DIR was given" not in named.out

@@ -133,12 +133,41 @@ def _print_table(columns: list[str], rows: list[list[str]], least: list[int]) ->
     from rich.table import Table
     from rich.text import Text
 
+    screen = Console(highlight=False)
     table = Table(header_style="bold", box=None, pad_edge=False)
-    for column, needs in zip(columns, least, strict=True):
-        table.add_column(Text(column), overflow="fold", min_width=needs - _APART)
+    cells = [list(column) for column in zip(columns, *rows, strict=True)]
+    whole = [max(_longest_line(cell) for cell in column) for column in cells]
+    needs = [width - _APART for width in least]
+    room = screen.width - _APART * (len(columns) - 1)
+    for column, width in zip(columns, _shared_out(whole, needs, room), strict=True):
+        # Set, as rich would narrow a column below its longest word and cut the last one off.
+        table.add_column(Text(column), overflow="fold", width=width)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console(highlight=False).print(table)
+    screen.print(table)
+
+
+def _shared_out(whole: list[int], least: list[int], room: int) -> list[int]:
+    """Give columns their width: whole where that fits, else what is left to the most in need.
+
+    Examples
+    --------
+    >>> _shared_out([30, 5], [8, 5], 80), _shared_out([60, 40], [10, 10], 50)
+    ([30, 5], [35, 15])
+    """
+    widths = [max(own, 1) for own in least]
+    for _ in range(max(room - sum(widths), 0)):
+        lacking = [full - width for full, width in zip(whole, widths, strict=True)]
+        if max(lacking) <= 0:
+            break
+        widths[lacking.index(max(lacking))] += 1
+    return widths
+
+
+def _longest_line(cell: str) -> int:
+    from rich.cells import cell_len
+
+    return max((cell_len(line) for line in cell.splitlines()), default=0)
 
 
 def _longest_word(cell: str) -> int:

@@ -83,7 +83,7 @@ def _line(
         whose=whose,
         threshold=row["threshold"],
         title=title,
-        phrase=lowered(title),
+        phrase=phrase_of(title),
         definition=metric.definition,
         unit=metric.unit,
         direction=metric.direction,
@@ -114,6 +114,17 @@ def _task(name: str) -> TaskInfo | None:
         return registry.task_info(name)
     except IsoluxError:
         return None
+
+
+def phrase_of(title: str) -> str:
+    """Call a metric in the middle of a sentence.
+
+    Examples
+    --------
+    >>> phrase_of("Accuracy"), phrase_of("AP"), phrase_of("Share found at a score of 0.5")
+    ('accuracy', 'AP', 'the share found at a score of 0.5')
+    """
+    return f"the {lowered(title)}" if title.startswith("Share ") else lowered(title)
 
 
 def lowered(title: str) -> str:

@@ -41,7 +41,7 @@ from isolux.verbs.ledger import audits_share
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.progress import at
-from isolux.vocabulary.spec import AuditSpec, parse_spec
+from isolux.vocabulary.spec import AuditSpec, parse_spec, validated
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
 
 __all__ = [
@@ -213,7 +213,7 @@ def asked_for(data: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
     text = str(data)
     if not names_file(text):
         return parse_spec({"data": text, **settings})
-    written = AuditSpec.model_validate(read_settings(text)).said()
+    written = validated(read_settings(text), where=text).said()
     return parse_spec({**written, **settings}, where=text)
 
 

@@ -33,6 +33,7 @@ from isolux.vocabulary.spec.whole import (
     flat_name,
     parse_spec,
     recorded_spec,
+    validated,
 )
 
 __all__ = [
@@ -69,4 +70,5 @@ __all__ = [
     "recorded_spec",
     "refusal_of",
     "task_parameters",
+    "validated",
 ]

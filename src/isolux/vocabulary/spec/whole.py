@@ -29,7 +29,7 @@ from isolux.vocabulary.spec.statistics import Statistics
 from isolux.vocabulary.spec.task import Task, called, parameter_of, read_task, task_parameters
 from isolux.vocabulary.words import wanted
 
-__all__ = ["FLAT", "STAGES", "AuditSpec", "declared", "parse_spec", "recorded_spec"]
+__all__ = ["FLAT", "STAGES", "AuditSpec", "declared", "parse_spec", "recorded_spec", "validated"]
 
 STAGES: dict[str, type[Stage]] = {
     "people": People,
@@ -123,7 +123,7 @@ class AuditSpec(Stage):
 
     def updated(self, **settings: Any) -> AuditSpec:
         """Return the spec with other values, by flat names."""
-        return AuditSpec.model_validate({**self.said(), **settings})
+        return validated({**self.said(), **settings})
 
 
 def _flattened(stage: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -197,6 +197,20 @@ def _put_own(task: dict[str, Any], key: str, value: Any) -> None:
         own[name] = text.strip()
 
 
+def validated(values: Mapping[str, object], *, where: str | None = None) -> AuditSpec:
+    """Hold loose values against the stages' settings, not yet against the task's own.
+
+    Raises
+    ------
+    SpecError
+        Naming the setting, what it takes and what it was given: pydantic's words reach no one.
+    """
+    try:
+        return AuditSpec.model_validate(dict(values))
+    except ValidationError as error:
+        raise _said_plainly(error, where) from error
+
+
 def parse_spec(values: Mapping[str, object], *, where: str | None = None) -> AuditSpec:
     """Make an AuditSpec of loose values, flat or nested by stage, or say which of them is wrong.
 
@@ -210,10 +224,7 @@ def parse_spec(values: Mapping[str, object], *, where: str | None = None) -> Aud
     >>> parse_spec({"data": "table:people.csv", "by": "race"}).groups.by
     ('race',)
     """
-    try:
-        spec = AuditSpec.model_validate(dict(values))
-    except ValidationError as error:
-        raise _said_plainly(error, where) from error
+    spec = validated(values, where=where)
     if spec.protocol is not None and "name" not in spec.task.model_fields_set:
         return spec  # the protocol names the task; what it takes is asked once that is known
     task = read_task(spec.task, where=where, others=[*FLAT, "protocol"])
