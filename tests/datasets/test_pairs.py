@@ -153,7 +153,9 @@ def test_an_audit_by_the_command_line_gives_shares_of_pairs(monkeypatch, capsys,
     ]  # fmt: skip
     assert summaries["low"].null_count() == 0
     record = json.loads((tmp_path / "run" / "audit.json").read_text(encoding="utf-8"))
-    assert record["clusters"] == {"column": "pair", "n_clusters": 1200, "n_units": 2400}
+    assert record["clusters"] == {"column": None, "n_clusters": 1200, "n_units": 2400}
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "Rows were taken as independent." in page
     # The same comparisons as distances, at the distance that belongs to .35.
     done = run(monkeypatch, capsys, *given, "--score-column", "away", "--smaller", "alike",
                "--threshold", 0.65)  # fmt: skip
