@@ -88,7 +88,7 @@ def test_bounds_without_a_matrix_by_hand():
     assert 0.1 < row["wrong labels for a gap of 0"] < 0.15
     (claim,) = found.findings["claim"]
     assert claim.startswith("If up to 10 % of the labels of a and of b are wrong, accuracy of a")
-    assert "It could be 0 from 1" in claim
+    assert "It could be 0 if 14.0 % of the labels were wrong." in claim
     half = label_errors.explain(made(), wrong=0.05)
     assert table(half, "Gaps")["largest"][0] < row["largest"]
 
@@ -117,7 +117,7 @@ def test_three_groups_are_held_against_everyone_else(tmp_path):
         f"{t},{said},{0.8 if t == said else 0.1}\n" for t in "abc" for said in "abc"
     )
     mended = label_errors.explain(made(cells), matrix=written(tmp_path, text))
-    assert "not adjusted for the other groups')" in mended.findings["claim"][0]
+    assert "for all 3 groups at once)" in mended.findings["claim"][0]
     # By symmetry of the matrix: values v with .8 v + .1 of both others as labelled.
     assert table(mended, "Groups")["corrected"].to_list() == pytest.approx(
         [(0.8 - 0.2) / 0.7, (0.5 - 0.2) / 0.7, (0.7 - 0.2) / 0.7], abs=1e-6
@@ -162,6 +162,8 @@ def test_people_in_several_groups_are_refused():
          r"row of a does not sum to 1.*found: 1.1"),
         ("true,labelled,count\na,a,-5\na,b,2\nb,a,2\nb,b,8\n", TableError,
          r"count of the confusion matrix cannot be used.*found: -5.0 for a labelled a"),
+        ("true,labelled,count\na,a,.9\na,b,.1\nb,a,.2\nb,b,.8\n", TableError,
+         r"no whole number of people.*share.*found: 0.9 for a labelled a"),
         ("true,labelled,count\na,a,many\na,b,2\nb,a,2\nb,b,8\n", TableError, r"cannot be used"),
         ("true,labelled,count\na,a,5\na,b,5\nb,a,5\nb,b,5\n", SpecError,
          r"cannot be undone: its labels hardly tell"),
@@ -190,9 +192,57 @@ def test_a_matrix_that_the_labels_contradict(tmp_path):
     assert found["effect"][0] is None
 
 
+FEW = "true,labelled,count\na,a,13\na,b,7\nb,a,6\nb,b,14\n"
+
+
+@pytest.mark.parametrize("text", [FEW, "true,labelled,count\na,a,52\na,b,48\nb,a,48\nb,b,52\n"])
+def test_a_matrix_that_says_little_gives_no_impossible_gap(tmp_path, text):
+    cells = [("a", 110, 40), ("b", 140, 10)]
+    row = label_errors.explain(made(cells), matrix=written(tmp_path, text)).findings.row(
+        0, named=True
+    )
+    assert -1 <= row["low"] <= row["effect"] <= row["high"] <= 1
+    assert "nan" not in row["claim"]
+    assert row["status"] == "boundary"
+    assert "could be almost anything" in row["claim"] or "was cut there" in row["claim"]
+
+
+def test_a_flawless_model_is_not_known_to_be_flawless(tmp_path):
+    """300 of 300 right: an interval of a gap of 0 has a width, corrected or bounded."""
+    found = label_errors.explain(
+        made([("a", 200, 0), ("b", 100, 0)]), matrix=written(tmp_path, MATRIX)
+    )
+    corrected, bounds = found.findings.iter_rows(named=True)
+    for row in (corrected, bounds):
+        assert row["low"] < -0.005, row
+        assert row["high"] > 0.005, row
+
+
+def test_bounds_are_no_narrower_than_the_audits_own_interval():
+    """Nothing is wrong: 100 of 100 against 97 of 100; Wilson's ends joined (MOVER) are wider."""
+    found = label_errors.explain(made([("a", 100, 0), ("b", 97, 3)]), wrong=0.0)
+    row = found.findings.row(0, named=True)
+    # Newcombe's interval of 1.00 - .97: .03 - sqrt(.0370² + .0198²)... to .03 + .0545.
+    assert row["low"] < -0.008
+    assert row["high"] > 0.08
+    assert row["claim"].startswith("If no label of a or of b is wrong")
+
+
+def test_an_attribute_of_one_group_does_not_stop_the_others():
+    scores = [1.0] * 60 + [0.0] * 40
+    rows = attributes(tone=["a", "b"] * 50, light=["dim"] * 100)
+    run = run_of(scores, rows, metric="accuracy", task="classification",
+                 spec={"by": ["tone", "light"]})  # fmt: skip
+    found = label_errors.explain(run)
+    assert set(found.findings["attribute"]) == {"tone"}
+    assert any("light has one group" in note for note in found.notes)
+
+
 def test_settings_that_are_refused():
-    with pytest.raises(SpecError, match=r"(?s)share of wrong labels.*found: 0.5"):
+    with pytest.raises(SpecError, match=r"(?s)no share of wrong labels.*found: 0.5"):
         label_errors.explain(made(), wrong=0.5)
+    with pytest.raises(SpecError, match=r"(?s)it is a share: 0.05 is 5 %"):
+        label_errors.explain(made(), wrong=5)
     with pytest.raises(UnknownNameError, match="'colour'"):
         label_errors.explain(made(), attribute=["colour"])
     with pytest.raises(UnknownNameError, match="'recall'"):

@@ -76,7 +76,8 @@ def corrected_gaps(rates, error, *, worlds, people=200, replicates=400, photos=5
                           replicates, LEVEL, seed)  # fmt: skip
         exact.append(taken.gap_low[0] <= truth <= taken.gap_high[0])
     return {
-        "groups": len(rates), "rates": " / ".join(f"{r:g}" for r in rates), "labels wrong": error,
+        "groups": len(rates), "rates": " / ".join(f"{r:g}" for r in rates),
+        "subjects × photos": f"{subjects} × {photos}", "labels wrong": error,
         "matrix, people a group": people, "true gap": truth, "as labelled": float(np.mean(raw)),
         "corrected": float(np.nanmean(gaps)), "corrected: holds it, %": float(np.mean(held)),
         "matrix taken as exact: holds it, %": float(np.mean(exact)),
@@ -109,13 +110,13 @@ def annotated_gaps(rates, errors, *, worlds, replicates=100, subjects=100, photo
     }  # fmt: skip
 
 
-def bounded_gaps(how, *, worlds, wrong=0.1, subjects=100, photos=5):
+def bounded_gaps(how, *, worlds, wrong=0.1, subjects=100, photos=5, rates=(0.7, 0.9)):
     """Measure how often the bounds' interval holds the truth, however labels are wrong.
 
     ``chance``: a tenth of either side's labels, whatever the score. ``worst``: those that hide
     most, hits of the better side and misses of the worse labelled as the other.
     """
-    rates, held, wide, naive = (0.7, 0.9), [], [], []
+    held, wide, naive = [], [], []
     truth = rates[0] - rates[1]
     for seed in range(worlds):
         rng = np.random.default_rng([seed, 5])
@@ -134,6 +135,8 @@ def bounded_gaps(how, *, worlds, wrong=0.1, subjects=100, photos=5):
         wide.append(found.sampled.high - found.sampled.low)
         naive.append(found.labelled)
     return {
-        "labels are wrong": how, "true gap": truth, "as labelled": float(np.mean(naive)),
+        "labels are wrong": how, "rates": " / ".join(f"{r:g}" for r in rates),
+        "subjects × photos": f"{subjects} × {photos}", "up to": wrong, "true gap": truth,
+        "as labelled": float(np.mean(naive)),
         "bounds' interval holds it, %": float(np.mean(held)), "its width": float(np.mean(wide)),
     }  # fmt: skip

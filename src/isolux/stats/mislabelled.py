@@ -157,7 +157,13 @@ def unknown_bounds(first: FloatArray, second: FloatArray, unknown: FloatArray) -
     return Bounds(-widest(second, first), widest(first, second))
 
 
-def posterior_means(weights: FloatArray, chance: FloatArray, score: FloatArray) -> FloatArray:
+def posterior_means(
+    weights: FloatArray,
+    chance: FloatArray,
+    score: FloatArray,
+    *,
+    more: tuple[FloatArray, FloatArray] | None = None,
+) -> FloatArray:
     """Regress scores on the chances of the groups: their means.
 
     Parameters
@@ -167,6 +173,8 @@ def posterior_means(weights: FloatArray, chance: FloatArray, score: FloatArray) 
     chance : [n, g] float
         Of each group, rows sum to 1.
     score : [n] float
+    more : tuple of [g] float, optional
+        People who are surely of each group and are counted as well, and their summed scores.
 
     Returns
     -------
@@ -175,6 +183,8 @@ def posterior_means(weights: FloatArray, chance: FloatArray, score: FloatArray) 
     """
     inner = np.einsum("rn,ng,nh->rgh", weights, chance, chance, optimize=True)
     outer = np.einsum("rn,ng->rg", weights * score, chance)
+    if more is not None:
+        inner, outer = inner + np.diag(more[0]), outer + more[1]
     # Beyond, chances of two groups are alike to ten digits: what is left of a float is noise.
     held = np.linalg.cond(inner) < 1e10
     found = np.full(outer.shape, np.nan)

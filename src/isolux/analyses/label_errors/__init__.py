@@ -32,13 +32,16 @@ from isolux.analyses.label_errors.gaps import (
     by_annotators,
     by_matrix,
     gap_of,
+    of_each,
     sides,
 )
 from isolux.analyses.label_errors.matrix import read_matrix
-from isolux.analyses.label_errors.people import People, people_of, votes_of
+from isolux.analyses.label_errors.people import People, groups_of, people_of, votes_of
 from isolux.analyses.label_errors.words import (
     bounds_sentence,
     corrected_sentence,
+    is_outside,
+    says_nothing,
     unknown_sentence,
 )
 from isolux.vocabulary.containers import Explained, Run
@@ -53,6 +56,7 @@ MATRIX_METHOD, BOUNDS, ANNOTATORS = "greenland-1988", "horowitz-manski-1995", "d
 _GROUPS = "Groups, as labelled and with labels corrected"
 _GAPS = "Gaps to everyone else, if labels are wrong"
 _MOST = 72
+_GROUPS_NEEDED = 2
 
 INFO = AnalysisInfo(
     tests=False,
@@ -149,10 +153,11 @@ def explain(
     """
     if not 0.0 <= wrong < 0.5:
         raise SpecError(
-            "that share of wrong labels says nothing",
+            "that is no share of wrong labels that leaves anything to say",
             expected="0 to below 0.5",
             found=str(wrong),
             where="--analysis-option label_errors.wrong",
+            hint=f"it is a share: {wrong / 100:g} is {wrong:g} %" if 1 <= wrong < 50 else None,
         )
     if run.scores.is_empty() or "model_a" in run.disparities.columns:
         return Explained(FINDINGS.empty())
@@ -160,13 +165,16 @@ def explain(
     rows: list[dict[str, Any]] = []
     tables: dict[str, list[dict[str, Any]]] = {_GROUPS: [], _GAPS: []}
     notes: list[str] = []
-    for name in _attributes(run, spec, attribute):
+    names = _attributes(run, spec, attribute)
+    for name in names:
+        if not attribute and len(names) > 1 and len(groups_of(run, spec, name)) < _GROUPS_NEEDED:
+            notes.append(f"label_errors: {name} has one group with scores and is left out")
+            continue
         for people in people_of(run, spec, name, metric):
             found = _corrected(run, people, spec, matrix, annotators=annotators, notes=notes)
-            gaps = [
-                gap_of(people, g, wrong, spec.statistics.level, spec.statistics.seed)
-                for g in sides(len(people.groups))
-            ]
+            which = sides(len(people.groups))
+            level = of_each(spec.statistics.level, len(which))
+            gaps = [gap_of(people, g, wrong, level, spec.statistics.seed) for g in which]
             rows += _findings(people, found, gaps, wrong, words)
             tables[_GROUPS] += _groups(people, found)
             tables[_GAPS] += [_gap_row(people, found, gap, k) for k, gap in enumerate(gaps)]
@@ -258,11 +266,12 @@ def _findings(
 
 
 def _status(people: People, found: Corrected, k: int) -> str:
-    """Mark what cannot be had, and means outside the scores' own range: the matrix cannot hold."""
-    if not np.isfinite([found.gap[k], found.gap_low[k], found.gap_high[k]]).all():
+    """Mark what cannot be had; what says nothing; and means that scores cannot have."""
+    low, high = found.gap_low[k], found.gap_high[k]
+    if not np.isfinite([found.gap[k], low, high]).all():
         return Status.UNDEFINED.value
-    outside = (found.value < people.score.min()) | (found.value > people.score.max())
-    return Status.BOUNDARY.value if outside.any() else Status.OK.value
+    nothing = says_nothing(people, float(low), float(high))
+    return (Status.BOUNDARY if nothing or is_outside(people, found) else Status.OK).value
 
 
 def _groups(people: People, found: Corrected | None) -> Iterator[dict[str, Any]]:

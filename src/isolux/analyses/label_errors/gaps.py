@@ -12,6 +12,13 @@ import numpy as np
 
 from isolux.analyses.label_errors.matrix import Matrix
 from isolux.analyses.label_errors.people import People
+from isolux.analyses.label_errors.sampling import (
+    by_cluster,
+    ends,
+    imbens_manski,
+    possible,
+    weights,
+)
 from isolux.stats.mislabelled import (
     Bounds,
     corrected,
@@ -22,20 +29,20 @@ from isolux.stats.mislabelled import (
 )
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Corrected", "Gap", "by_annotators", "by_matrix", "gap_of", "sides"]
+__all__ = ["Corrected", "Gap", "by_annotators", "by_matrix", "gap_of", "of_each", "sides"]
 
 _RESAMPLED = 200
 """Replicates of the bounds: each sorts everybody; their two errors need no more."""
 _STEPS = 20
 _ROUNDS = 20
-_LEAST = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
     """Means of the true groups, and the gaps of ``sides``, each with the ends of its interval.
 
-    ``value, low, high [g]``; ``gap, gap_low, gap_high [k]``. NaN: not to be had.
+    ``value, low, high [g]``; ``gap, gap_low, gap_high [k]``, whose intervals hold all at once. A
+    gap is of values cut to what scores can be. NaN: not to be had.
     """
 
     value: FloatArray
@@ -77,26 +84,21 @@ def sides(n_groups: int) -> list[int]:
 def by_matrix(
     people: People, matrix: Matrix, replicates: int, level: float, seed: int
 ) -> Corrected:
-    """Undo the matrix; clusters and the matrix's counts are resampled together."""
-    count, sums = _by_cluster(people)
-    weights = [(own @ count, own @ sums) for own in people.draws(replicates, seed)]
-    n, total = (np.concatenate(parts) for parts in zip(*weights, strict=True))
+    """Undo the matrix; clusters are weighed anew, and the matrix's counts drawn, together."""
+    count, sums = by_cluster(people)
+    least, largest = (x if np.isfinite(x) else 0.0 for x in possible(people))
+    drawn_n, drawn_total = [], []
+    for own, high, low in weights(people, replicates, seed):
+        n = own @ count
+        drawn_n.append(n)
+        drawn_total.append(n * (own @ sums + high * largest + low * least) / (n + high + low))
+    n, total = np.concatenate(drawn_n), np.concatenate(drawn_total)
     drawn = matrix.drawn(np.random.default_rng([seed, 7]), replicates)
     value = corrected(count.sum(axis=0), sums.sum(axis=0), matrix.share)
     replicated = corrected(n, total, drawn)
-    size = np.linalg.solve(matrix.share.T, count.sum(axis=0))
-    sizes = np.linalg.solve(np.swapaxes(drawn, 1, 2), n[..., None])[..., 0]
+    size = np.linalg.solve(matrix.share.T, count.sum(axis=0)).astype(np.float64)
+    sizes = np.linalg.solve(np.swapaxes(drawn, 1, 2), n[..., None])[..., 0].astype(np.float64)
     return _with_intervals(people, value, replicated, size, sizes, level, "confusion matrix")
-
-
-def _by_cluster(people: People) -> tuple[FloatArray, FloatArray]:
-    """Count people, and sum scores, of each cluster by label: ``[clusters, g]``."""
-    known = people.code >= 0
-    g, n = len(people.groups), int(people.cluster.max(initial=-1)) + 1
-    cell = people.cluster[known] * g + people.code[known]
-    count = np.bincount(cell, minlength=n * g).astype(np.float64)
-    sums = np.bincount(cell, people.score[known], minlength=n * g).astype(np.float64)
-    return count.reshape(n, g), sums.reshape(n, g)
 
 
 def by_annotators(
@@ -112,12 +114,14 @@ def by_annotators(
     value = posterior_means(np.ones((1, len(held))), chance, score)[0]
     replicated = np.full((replicates, len(people.groups)), np.nan)
     sizes = np.zeros_like(replicated)
-    every = (row for block in people.draws(replicates, seed) for row in block)
-    for r, row in enumerate(every):
+    least, largest = (x if np.isfinite(x) else 0.0 for x in possible(people))
+    every = (row for block in weights(people, replicates, seed) for row in zip(*block, strict=True))
+    for r, (row, high, low) in enumerate(every):
         own = np.asarray(row[whose], dtype=np.float64)
         count = np.bincount(kind, own, len(patterns)).astype(np.float64)
         fitted = dawid_skene(patterns, weights=count, rounds=_ROUNDS)[kind]
-        replicated[r] = posterior_means(own[None], fitted, score)[0]
+        more = (high + low, high * largest + low * least)
+        replicated[r] = posterior_means(own[None], fitted, score, more=more)[0]
         sizes[r] = own @ fitted
     return _with_intervals(
         people, value, replicated, chance.sum(axis=0), sizes, level, "annotators' posterior"
@@ -133,14 +137,25 @@ def _with_intervals(
     level: float,
     method: str,
 ) -> Corrected:
+    least, largest = possible(people)
     clusters = np.array([_clusters(people, g) for g in range(len(people.groups))], np.float64)
-    low, high = _ends(replicated, clusters, level)
+    low, high = ends(replicated, clusters, level, least, largest)
     which = np.array(sides(len(people.groups)))
-    gap = np.array([_gap(value, size, g) for g in which])
-    gaps = np.stack([_gap(replicated, sizes, g) for g in which], axis=1)
+    gap = np.array([_gap(np.clip(value, least, largest), size, g) for g in which])
+    clipped = np.clip(replicated, least, largest)
+    gaps = np.stack([_gap(clipped, sizes, g) for g in which], axis=1)
     fewest = np.array([people.clusters(int(g)) for g in which], dtype=np.float64)
-    gap_low, gap_high = _ends(gaps, fewest, level)
+    at_once = of_each(level, len(which))
+    gap_low, gap_high = ends(gaps, fewest, at_once, least - largest, largest - least)
     return Corrected(value, low, high, gap, gap_low, gap_high, method)
+
+
+def of_each(level: float, gaps: int) -> float:
+    """Return the level of each interval at which all gaps hold at once (Bonferroni).
+
+    The sentence is about the widest of them, which was chosen by what it is.
+    """
+    return 1.0 - (1.0 - level) / max(gaps, 1)
 
 
 def _clusters(people: People, g: int) -> int:
@@ -153,25 +168,6 @@ def _gap(value: FloatArray, size: FloatArray, g: int) -> FloatArray:
     n = np.where(size[..., rest] > 0, size[..., rest], np.nan)
     others = (value[..., rest] * n).sum(axis=-1) / n.sum(axis=-1)
     return np.asarray(value[..., g] - others)
-
-
-def _ends(replicated: FloatArray, clusters: FloatArray, level: float) -> tuple[FloatArray, ...]:
-    """Take the middle of the replicates, widened as Student's t is wider than a normal deviate.
-
-    A matrix that tells groups apart badly gives skewed replicates, so no ± is taken (Hesterberg
-    2015, expanded percentiles).
-    """
-    from scipy.special import ndtr, stdtrit
-
-    enough = (np.isfinite(replicated).mean(axis=0) >= _LEAST) & (clusters > 1)
-    freedom = np.maximum(clusters - 1.0, 1.0)
-    widened = stdtrit(freedom, 0.5 + level / 2) * np.sqrt(clusters / freedom)
-    tails = ndtr(-widened)
-    ends = np.full((2, len(clusters)), np.nan)
-    for k in np.flatnonzero(enough):
-        own = replicated[np.isfinite(replicated[:, k]), k]
-        ends[:, k] = np.quantile(own, [tails[k], 1.0 - tails[k]])
-    return ends[0], ends[1]
 
 
 def gap_of(people: People, g: int, wrong: float, level: float, seed: int) -> Gap:
@@ -191,7 +187,7 @@ def gap_of(people: People, g: int, wrong: float, level: float, seed: int) -> Gap
     ]
 
     bounds = exchange(first, second, wrong)
-    sampled = _imbens_manski(bounds, [exchange(a, b, wrong) for a, b, _ in drawn], clusters, level)
+    sampled = imbens_manski(bounds, [exchange(a, b, wrong) for a, b, _ in drawn], people, g, level)
     found = Gap(g, labelled, bounds, sampled, _breakdown(first, second, labelled),
                 clusters=clusters)  # fmt: skip
     if not len(unknown):
@@ -200,27 +196,11 @@ def gap_of(people: People, g: int, wrong: float, level: float, seed: int) -> Gap
     both = [unknown_bounds(a, b, c) for a, b, c in drawn]
     return Gap(
         g, labelled, bounds, sampled, found.breakdown, of_unknown,
-        _imbens_manski(of_unknown, both, clusters, level),
+        imbens_manski(of_unknown, both, people, g, level),
         float(np.concatenate([first, unknown]).mean() - second.mean()),
         float(first.mean() - np.concatenate([second, unknown]).mean()),
         clusters,
     )  # fmt: skip
-
-
-def _imbens_manski(bounds: Bounds, drawn: list[Bounds], clusters: int, level: float) -> Bounds:
-    """Widen bounds for sampling, so that the gap itself is held with the level's chance."""
-    from scipy.optimize import brentq
-    from scipy.special import ndtr, ndtri, stdtrit
-
-    ends = np.array([[one.low, one.high] for one in drawn])
-    ends = ends[np.isfinite(ends).all(axis=1)]
-    if len(ends) < _LEAST * len(drawn) or clusters < 2:
-        return Bounds(float("nan"), float("nan"))
-    low, high = ends.std(axis=0, ddof=1) * np.sqrt(clusters / (clusters - 1.0))
-    apart = (bounds.high - bounds.low) / max(low, high, 1e-12)
-    c = float(brentq(lambda c: ndtr(c + apart) - ndtr(-c) - level, 0.0, 10.0))
-    c *= float(stdtrit(clusters - 1, 0.5 + level / 2) / ndtri(0.5 + level / 2))
-    return Bounds(bounds.low - c * float(low), bounds.high + c * float(high))
 
 
 def _breakdown(first: FloatArray, second: FloatArray, labelled: float) -> float | None:

@@ -148,6 +148,15 @@ def _values(table: pl.DataFrame, kind: str, path: str) -> pl.DataFrame:
             found=f"{row[kind]} for {row['true']} labelled {row['labelled']}",
             where=path,
         )
+    parts = table.filter(pl.col(kind) != pl.col(kind).round())
+    if kind == "count" and parts.height:
+        row = parts.row(0, named=True)
+        raise TableError(
+            "a count of the confusion matrix is no whole number of people",
+            expected="people in the column count; shares of a true group in a column share",
+            found=f"{row[kind]:g} for {row['true']} labelled {row['labelled']}",
+            where=path,
+        )
     return table
 
 

@@ -20,7 +20,7 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import AuditSpec
 
-__all__ = ["People", "labelled", "people_of", "votes_of"]
+__all__ = ["People", "groups_of", "labelled", "people_of", "votes_of"]
 
 _MEASURE = ("model", "metric", "label", "threshold")
 _ANNOTATORS = 2
@@ -98,6 +98,15 @@ def labelled(run: Run, spec: AuditSpec, attribute: str) -> pl.DataFrame:
     )
 
 
+def groups_of(run: Run, spec: AuditSpec, attribute: str) -> tuple[str, ...]:
+    """List the groups of an attribute that anyone with a score is labelled with."""
+    return _named(labelled(run, spec, attribute))
+
+
+def _named(labels: pl.DataFrame) -> tuple[str, ...]:
+    return tuple(labels["group"].drop_nulls().unique().sort().to_list())
+
+
 def people_of(
     run: Run, spec: AuditSpec, attribute: str, metrics: Sequence[str]
 ) -> Iterator[People]:
@@ -116,7 +125,7 @@ def people_of(
             )
     wanted = list(dict.fromkeys(metrics)) or measured[:1]
     labels = labelled(run, spec, attribute)
-    groups = tuple(labels["group"].drop_nulls().unique().sort().to_list())
+    groups = _named(labels)
     if len(groups) < 2:
         raise SpecError(
             f"{attribute} has fewer than two groups with scores",

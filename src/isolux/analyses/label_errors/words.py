@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from isolux.analyses._words import Words, level_of, lowered, number, size
 from isolux.analyses.label_errors.gaps import Corrected, Gap
 from isolux.analyses.label_errors.people import People
+from isolux.analyses.label_errors.sampling import possible
 from isolux.stats.mislabelled import Bounds
 
-__all__ = ["bounds_sentence", "corrected_sentence", "unknown_sentence"]
+__all__ = [
+    "bounds_sentence",
+    "corrected_sentence",
+    "is_outside",
+    "says_nothing",
+    "unknown_sentence",
+]
+
+_ANYTHING = 0.75
+"""Share of all that a gap can be from which an interval is said to say nothing."""
 
 
 def corrected_sentence(people: People, found: Corrected, gap: Gap, k: int, words: Words) -> str:
@@ -21,16 +33,42 @@ def corrected_sentence(people: People, found: Corrected, gap: Gap, k: int, words
             "has no people, or fewer than none"
         )
         return words.start(people.row["model"], told + ".")
-    way = "lower" if value < 0 else "higher"
     ends = _range(Bounds(low, high), unit)
     if len(found.gap) > 1:  # the group farthest from the others speaks
-        ends += ", not adjusted for the other groups'"
+        ends += f", for all {len(found.gap)} groups at once"
+    if says_nothing(people, low, high):
+        told = (
+            f"corrected by the {found.method}, the difference in {lowered(what)} between {who} "
+            f"and {others} could be almost anything ({level_of(words)} interval {ends}): too few "
+            "people were checked, or their labels hardly tell the groups apart."
+        )
+        return words.start(people.row["model"], told)
+    way = "lower" if value < 0 else "higher"
     told = (
         f"with labels corrected by the {found.method}, {lowered(what)} for {who} is "
         f"{size(value, unit)} {way} than for {others} ({level_of(words)} interval of the "
         f"difference {ends}), {_signed(gap.labelled, unit)} as labelled."
     )
+    if is_outside(people, found):
+        told += (
+            " The correction left what scores can be and was cut there: these labels may err in "
+            f"other ways than the {found.method} says."
+        )
     return words.start(people.row["model"], told)
+
+
+def is_outside(people: People, found: Corrected) -> bool:
+    """Tell whether a corrected mean lies outside what scores can be, or outside those seen."""
+    least, largest = possible(people)
+    low = least if np.isfinite(least) else people.score.min()
+    high = largest if np.isfinite(largest) else people.score.max()
+    return bool(((found.value < low) | (found.value > high)).any())
+
+
+def says_nothing(people: People, low: float, high: float) -> bool:
+    """Tell whether an interval is nearly all that a gap of such scores can be."""
+    least, largest = possible(people)
+    return bool(np.isfinite(least)) and high - low >= _ANYTHING * 2 * (largest - least)
 
 
 def bounds_sentence(people: People, gap: Gap, wrong: float, words: Words) -> str:
@@ -42,13 +80,19 @@ def bounds_sentence(people: People, gap: Gap, wrong: float, words: Words) -> str
         if gap.breakdown is None
         else "It may be 0 as it stands."
         if gap.breakdown == 0
-        else f"It could be 0 from {100 * gap.breakdown:.1f} % of wrong labels."
+        else f"It could be 0 if {100 * gap.breakdown:.1f} % of the labels were wrong."
+    )
+    at_once = "" if len(people.groups) == 2 else f", for all {len(people.groups)} groups at once"
+    so_far = (
+        f"if no label of {who} or of {others} is wrong"
+        if wrong == 0
+        else f"if up to {100 * wrong:g} % of the labels of {who} and of {others} are wrong"
     )
     told = (
-        f"if up to {100 * wrong:g} % of the labels of {who} and of {others} are wrong, "
-        f"{lowered(what)} of {who} less that of {others} is {_range(gap.wrong, unit)} in these "
-        f"people ({level_of(words)} interval {_range(gap.sampled, unit)}), "
-        f"{_signed(gap.labelled, unit)} as labelled. {least}"
+        f"{so_far}, {lowered(what)} of {who} less that of {others} lies anywhere from "
+        f"{_range(gap.wrong, unit)} in these people, and from {_range(gap.sampled, unit)} in all "
+        f"whom they stand for ({level_of(words)} interval{at_once}). As labelled it is "
+        f"{_signed(gap.labelled, unit)}. {least}"
     )
     return words.start(people.row["model"], told)
 
