@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 
 import numpy as np
 import polars as pl
@@ -295,3 +296,15 @@ def test_memory_stays_bounded_ahead_of_a_slow_model(tmp_path):
     waiting, seen = [], []
     run(paint(tmp_path / "in", 60), tmp_path / "out", Net(), shard_size=60, readers=2)
     assert max(waiting) <= 3 + 2 * 2 + 3  # the batch, what may wait, and the batch at hand
+
+
+def test_pictures_are_let_go_when_they_are_answered(tmp_path):
+    seen, alive = [], []
+
+    def net(pictures):
+        seen.extend(weakref.ref(one) for one in pictures)
+        alive.append(sum(one() is not None for one in seen))
+        return brightness(pictures)
+
+    run(paint(tmp_path / "in", 60), tmp_path / "out", net, shard_size=60, readers=2)
+    assert max(alive) <= 2 * 3  # the batch at hand, and at most the one before

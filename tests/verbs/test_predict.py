@@ -195,6 +195,17 @@ def test_two_sources_of_answers_are_refused(people):
         audited(people, prediction_column="truth")
 
 
+def test_answers_about_people_who_withdrew_since_are_left_out(people, tmp_path):
+    isolux.predict("coco:boxes.json", "python:isolux_verb_nets:boxes", out="out")
+    (tmp_path / "gone.txt").write_text("3\n5\n")
+    done = run_audit(boxes_of(people, model=None, predictions="out", withdrawn="gone.txt"))
+    overall = done.group_metrics.filter(pl.col("attribute").is_null())
+    assert overall["n_units"].max() == N - 2
+    names = json.dumps(done.run.record)
+    assert "003.png" not in names
+    assert "005.png" not in names
+
+
 def test_answers_about_other_people_are_refused(people, tmp_path):
     isolux.predict("coco:boxes.json", "python:isolux_verb_nets:boxes", out="out")
     told = coco(["y.png", "z.png"])

@@ -146,6 +146,7 @@ def _serve(
             done.put(call())
         except BaseException as error:  # noqa: BLE001 - raised again where it was asked for
             done.put(error)
+        del job, call, done  # the pictures that they hold, while there is nothing to do
 
 
 def _said(frame: pl.DataFrame, kind: str, n: int) -> list[Said]:

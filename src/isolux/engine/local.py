@@ -7,7 +7,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -203,7 +203,8 @@ class _Run:
         """Do what threads do ahead of the model: read, unpack, cut out, prepare."""
         opened = open_picture(picture, self.folder, self.settings.box_factor)
         prepare = getattr(self.model.predictor, "prepare", None)
-        read = _Read(opened, [], [])
+        # Without its cuts: a shard of large pictures would fill the memory until it is committed.
+        read = _Read(replace(opened, cuts=()), [], [])
         for cut in opened.cuts:
             if cut.pixels is None:
                 read.shown.append(None)

@@ -58,3 +58,4 @@ def _work(jobs: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None])
             future.set_result(call())
         except BaseException as error:  # noqa: BLE001 - raised again where the result is asked for
             future.set_exception(error)
+        del job, future, call  # and what was read, while there is nothing to do

@@ -102,7 +102,8 @@ def answers_of_model(
         predictions, notes = join(dataset, found.predictions, id_from=spec.predictions.id_from)
         return FromModel(dataset, predictions, (*found.notes, *notes), inputs, record)
     seen, notes = _seen(dataset, found)
-    return FromModel(seen, found.predictions, (*found.notes, *notes), inputs, record)
+    predictions = found.predictions.filter(pl.col("image_id").is_in(_images_of(seen).implode()))
+    return FromModel(seen, predictions, (*found.notes, *notes), inputs, record)
 
 
 def _unwatched() -> AbstractContextManager[tuple[None, None]]:
@@ -119,6 +120,12 @@ def _refuse_other_kind(task: str, kind: str) -> None:
             found=kind,
             hint="`isolux list tasks` says what each task judges",
         )
+
+
+def _images_of(dataset: Dataset) -> pl.Series:
+    """List the images of a dataset: answers may be about more, of people who withdrew since."""
+    tables = [t for t in (dataset.images, dataset.instances) if "image_id" in t.columns]
+    return pl.concat([t["image_id"].cast(pl.String) for t in tables]).unique()
 
 
 def _seen(dataset: Dataset, found: Predicted) -> tuple[Dataset, tuple[str, ...]]:
