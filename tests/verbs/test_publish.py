@@ -9,12 +9,13 @@ import numpy as np
 import polars as pl
 import pytest
 
+from isolux.io.run_directory import load
 from isolux.report.html import render
 from isolux.report.summary import summarise
 from isolux.tasks import score
 from isolux.verbs.audit import audit
 from isolux.verbs.compare import compare
-from isolux.verbs.publish import publish, without_small_groups
+from isolux.verbs.publish import publish, without_small_groups, without_telling_scores
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
@@ -229,3 +230,73 @@ def test_selection_rates_of_large_groups_are_shown():
     assert cut.group_metrics.height == run.group_metrics.height
     assert cut.disparities.height == run.disparities.height
     assert "every group is shown." in cut.record["notes"][0]
+
+
+def test_a_page_says_what_it_hides_and_names_no_file(monkeypatch, capsys, tmp_path):
+    rows = "".join(f"{i},{race},{'xy'[i % 3 == 0]},x\n" for i, race in enumerate(RACES))
+    (tmp_path / "secret.csv").write_text(f"id,race,truth,answer\n{rows}")
+    monkeypatch.chdir(tmp_path)
+    done = isolux(
+        monkeypatch, capsys, "audit", "table:secret.csv", "--id", "id", "--target", "truth",
+        "--predictions", "secret.csv", "--prediction-column", "answer", "--by", "race", "--out",
+        "run", "--replicates", "100", "--metric", "accuracy", "--model-name", "m",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    whole = Path("run/report.html").read_text()
+    said = "The tables behind every number are in the same folder"
+    assert said in whole
+    assert "secret.csv" in whole
+    assert "of those shown" not in whole
+    page = render(summarise(publish(load("run"), 10)))
+    assert said not in page
+    assert "secret" not in page
+    assert "SHA-256" not in page
+    assert "Worst group of those shown" in page
+    assert "Tables of analyses" not in page  # there were none
+
+
+def test_where_no_group_can_be_shown_the_answer_says_so(found):
+    truth, race = _binary({"A": (200, 90), "B": (2, 1)})
+    run = _audited(_people(truth, race), _a_fifth_wrong(truth), metrics=["accuracy"])
+    cut = publish(run, 10)
+    answer = summarise(cut).answer
+    assert answer.startswith("No groups can be shown here: each has fewer than 10 people, or")
+    assert "No attribute was named" not in render(summarise(cut))
+    one = publish(found.run, 120)  # of races, Dutch alone would stay
+    assert "No attribute was named" not in summarise(one).answer
+
+
+def test_an_export_holds_no_score_that_names_a_withheld_truth():
+    truth, race = _binary({"A": (20, 30), "B": (2, 20)})
+    people = _people(truth, race)
+    ids = people.instances["instance_id"].to_list()
+    rows = people.attributes.to_dicts()
+    rows += [{**row, "attribute": "truth", "value": t} for row, t in zip(rows, truth, strict=True)]
+    people = Dataset(people.name, people.info, people.instances, pl.DataFrame(rows))
+    scores = pl.DataFrame(
+        {
+            "unit_id": ids * 2,
+            "label": [*truth, *[None] * len(ids)],
+            "metric": ["recall"] * len(ids) + ["accuracy"] * len(ids),
+        }
+    )
+    cut = without_small_groups(people, 5)
+    few = {f"p{i}" for i in (50, 51)}  # of B, class "yes"
+    assert set(ids) - set(cut.attributes["unit_id"]) == few
+    for target in ("truth", None):
+        left = without_telling_scores(scores, people, cut, target)
+        assert set(left.filter(pl.col("label").is_not_null())["unit_id"]) == set(ids) - few
+        assert left.filter(metric="accuracy").height == len(ids)
+    gone = pl.col("instance_id").is_in(sorted(few))
+    assert cut.instances.filter(gone)["classes"].null_count() == 2
+    assert cut.instances.filter(~gone)["classes"].null_count() == 0
+
+
+def test_an_export_counts_people_and_not_their_photos():
+    truth = ["x"] * 24
+    people = _people(truth, ["A"] * 12 + ["B"] * 12)
+    subjects = [f"s{i}" for i in range(12)] + ["t"] * 12
+    held = people.instances.with_columns(subject_id=pl.Series(subjects))
+    photos = Dataset(people.name, people.info, held, people.attributes)
+    assert set(without_small_groups(people, 5).attributes["value"]) == {"A", "B"}
+    assert set(without_small_groups(photos, 5).attributes["value"]) == {"A"}

@@ -63,19 +63,21 @@ def export(
     """
     from isolux.io.atomic import refuse_existing
     from isolux.people.loading import load_people
-    from isolux.verbs.publish import without_small_groups
+    from isolux.verbs.publish import without_small_groups, without_telling_scores
     from isolux.vocabulary.spec import parse_spec
 
     saver = _saver(to)
     consent = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched}
     refuse_existing(out, overwrite=False)
     if Path(data).expanduser().is_dir():
-        dataset, scores = _of_run(data, list(data_option), consent)
+        dataset, scores, target = _of_run(data, list(data_option), consent)
     else:
         said = {"data": data, "data_option": list(data_option), **consent}
-        dataset, scores = load_people(parse_spec(said).people), None
+        dataset, scores, target = load_people(parse_spec(said).people), None, None
     if publish_min:
-        dataset = without_small_groups(dataset, publish_min)
+        whole, dataset = dataset, without_small_groups(dataset, publish_min)
+        if scores is not None:
+            scores = without_telling_scores(scores, whole, dataset, target)
     folder = saver(dataset, out, images=images, scores=scores, masks=masks)
     people = dataset.instances
     made = f"{people.height:,} people of {people['image_id'].n_unique():,} images"
@@ -104,8 +106,10 @@ def _saver(name: str) -> Any:
     return registry.load("datasets", name).save
 
 
-def _of_run(path: str, options: list[str], consent: dict[str, Any]) -> tuple[Dataset, pl.DataFrame]:
-    """Load a run's people again, with its computed attributes, and its scores of people."""
+def _of_run(
+    path: str, options: list[str], consent: dict[str, Any]
+) -> tuple[Dataset, pl.DataFrame, str | None]:
+    """Load a run's people again, its scores of people, and the name of the truth's attribute."""
     import polars as pl
 
     from isolux.io import run_directory
@@ -146,4 +150,4 @@ def _of_run(path: str, options: list[str], consent: dict[str, Any]) -> tuple[Dat
         images=dataset.images.filter(pl.col("image_id").is_in(seen)),
         attributes=pl.concat([dataset.attributes, computed], how="diagonal_relaxed"),
     )
-    return shown, scores
+    return shown, scores, said.get("target")

@@ -63,7 +63,11 @@ class FindingRow:
 
 @dataclass(frozen=True, slots=True)
 class Audited:
-    """What was audited: the model, the data, the people, and who judged them."""
+    """What was audited: the model, the data, the people, and who judged them.
+
+    ``publish_min`` is the fewest people of whom the page tells, 0 where it hides nothing;
+    ``withheld``: whether it hides groups.
+    """
 
     model: str
     dataset: str
@@ -85,6 +89,8 @@ class Audited:
     ddof: int
     log_base: float
     margin: float | None = None
+    publish_min: int = 0
+    withheld: bool = False
 
     @property
     def alpha(self) -> float:

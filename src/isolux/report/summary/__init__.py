@@ -215,6 +215,8 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
         ddof=int(setting("ddof")),
         log_base=float(setting("log_base")),
         margin=setting("margin"),
+        publish_min=int(record.get("publish_min") or 0),
+        withheld=bool(record.get("withheld")),
     )
 
 

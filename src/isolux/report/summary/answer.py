@@ -25,6 +25,11 @@ def answer_of(sections: Sequence[AttributeSection], audited: Audited) -> str:
     only where no single attribute differs. Without any difference, the first says so, and the
     second says what could have been seen, and a third how far apart groups are at most.
     """
+    if not sections and audited.publish_min:
+        return (
+            f"No groups can be shown here: each has fewer than {audited.publish_min} people, or "
+            "would give away a smaller one. This report gives the figures for everyone only."
+        )
     if not sections:
         return (
             "No attribute was named, so no groups were compared: "
@@ -32,13 +37,14 @@ def answer_of(sections: Sequence[AttributeSection], audited: Audited) -> str:
         )
     first = leading(sections)
     if first is None:
-        return " ".join(filter(None, (*_nothing_found(sections), sameness_text(sections, audited))))
-    told = (
+        told = _nothing_found(sections, withheld=audited.withheld)
+        return " ".join(filter(None, (*told, sameness_text(sections, audited))))
+    lead = (
         _as_a_whole(first, audited)
         if first.lead is None
         else _served_worse(first, first.lead, audited)
     )
-    parts = told, _rest(sections, first), sameness_text(sections, audited)
+    parts = lead, _rest(sections, first), sameness_text(sections, audited)
     return " ".join(filter(None, parts))
 
 
@@ -124,9 +130,13 @@ def _as_a_whole(section: AttributeSection, audited: Audited) -> str:
     )
 
 
-def _nothing_found(sections: Sequence[AttributeSection]) -> tuple[str, str]:
+def _nothing_found(
+    sections: Sequence[AttributeSection], *, withheld: bool = False
+) -> tuple[str, str]:
     """Say on which attributes nothing was found, and how small a difference could be seen."""
     same = [s for s in sections if s.verdict.outcome == "no difference found"]
+    if not same and withheld:
+        return (f"Too few groups can be shown here to compare people by {_titles(sections)}.", "")
     if not same:
         return (f"There is too little data to judge {_titles(sections)}.", "")
     metric = same[0].verdict.line.phrase

@@ -7,22 +7,32 @@ published must not tell one person's truth. ``report/suppression.py`` chooses wh
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
 from isolux.report.suppression import hidden_cells, published
 from isolux.verbs.explain import explain_run
-from isolux.verbs.publish.attributes import refuse_too_low, without_small_groups
+from isolux.verbs.publish.attributes import (
+    refuse_too_low,
+    without_small_groups,
+    without_telling_scores,
+)
 from isolux.verbs.publish.counted import classes_of, with_people
 from isolux.verbs.publish.wording import withheld
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["publish", "without_small_groups"]
+__all__ = ["publish", "without_small_groups", "without_telling_scores"]
 
 _NUMBER = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3})*|\d+)(?![\w%]|[.,]\d| %)")
+_FILES = {
+    "answers", "attributes", "detected", "found", "images", "missed", "model", "out", "planted",
+    "predictions", "scores", "withdrawn",
+}  # fmt: skip
 _TELLING = ("analyses", "explained", "protocol", "planted")
 
 
@@ -67,7 +77,7 @@ def publish(run: Run, minimum: int) -> Run:
     kept = published(counted, hidden, classes, resting)
     groups, gone = run.group_metrics.filter(kept), run.group_metrics.filter(~kept)
     record = {key: value for key, value in run.record.items() if key not in _TELLING}
-    lost = [key for key in _TELLING if run.record.get(key)]
+    lost = [key for key in _TELLING if key != "analyses" and run.record.get(key)]
     for key in ("notes", "warnings"):
         record[key] = [note for note in record.get(key) or () if not _counts_few(note, minimum)]
     cut = replace(
@@ -82,8 +92,23 @@ def publish(run: Run, minimum: int) -> Run:
     )
     cut = explain_run(cut, ["model_changes" if "models" in record else "group_gaps"])
     said = withheld(minimum, groups, gone, left_out=bool(lost))
-    notes = [said, *cut.record.get("notes", [])]
-    return replace(cut, record={**cut.record, "notes": notes, "publish_min": minimum})
+    told = {
+        **_without_files(cut.record),
+        "notes": [said, *cut.record.get("notes", [])],
+        "publish_min": minimum,
+        "withheld": gone.height > 0,
+    }
+    return replace(cut, record=told)
+
+
+def _without_files(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out files' paths and hashes: a hash tells whoever has a copy that it is the same."""
+    spec = dict(record.get("spec") or {})
+    for name in _FILES & spec.keys():
+        spec[name] = None
+    if spec.get("data"):
+        spec["data"] = str(spec["data"]).partition(":")[0]
+    return {**record, "spec": spec, "inputs": {}}
 
 
 def _refuse(run: Run, minimum: int) -> None:

@@ -12,7 +12,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["refuse_too_low", "without_small_groups"]
+__all__ = ["refuse_too_low", "without_small_groups", "without_telling_scores"]
 
 
 def without_small_groups(dataset: Dataset, minimum: int) -> Dataset:
@@ -45,9 +45,43 @@ def without_small_groups(dataset: Dataset, minimum: int) -> Dataset:
     several = alike.join(many, on="kind", how="semi")["unit_id"]
     rows = rows.filter(pl.col("unit_id").is_in(several.implode()))
     people = INSTANCES.conform(dataset.instances)
+    # The class of a person whom few resemble is withheld with the attributes.
+    alone = ~pl.col("instance_id").is_in(several.implode())
+    people = people.with_columns(classes=pl.when(~alone).then("classes"))
     n = people.height - several.n_unique()
     note = f"Attributes of {n:,} people are withheld: fewer than {minimum} people share them."
-    return replace(dataset, attributes=rows, notes=(*dataset.notes, note))
+    return replace(dataset, instances=people, attributes=rows, notes=(*dataset.notes, note))
+
+
+def without_telling_scores(
+    scores: pl.DataFrame, whole: Dataset, cut: Dataset, target: str | None
+) -> pl.DataFrame:
+    """Withhold scores that name a class, of people whose truth is withheld.
+
+    Recall of a class is a score of its people alone: that there is one tells the class.
+
+    Parameters
+    ----------
+    scores : polars.DataFrame
+        Table ``scores``.
+    whole, cut : Dataset
+        Before and after ``without_small_groups``.
+    target : str or None
+        The attribute that holds the truth; None: their classes, which go with the attributes.
+
+    Returns
+    -------
+    polars.DataFrame
+        Fewer rows; scores without a ``label`` stay.
+    """
+    held, left = (
+        rows.filter(pl.col("attribute") == target) if target is not None else rows
+        for rows in (whole.instance_attributes(), cut.instance_attributes())
+    )
+    known = held["unit_id"].unique()
+    lost = known.filter(~known.is_in(left["unit_id"].unique().implode()))
+    telling = pl.col("label").is_not_null() & pl.col("unit_id").is_in(lost.implode())
+    return scores.filter(~telling)
 
 
 def refuse_too_low(minimum: int) -> None:
