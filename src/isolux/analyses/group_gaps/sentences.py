@@ -15,7 +15,7 @@ from isolux.analyses._words import Words, level_of, lowered, number, size
 __all__ = ["differs", "no_difference", "only_overall", "without_value"]
 
 _LISTED = 10
-_NEARLY = 0.95
+_NEARLY = 0.9
 """A gap that shrinks by less is said as it is."""
 
 
@@ -88,9 +88,9 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
 def _shrunken(row: Mapping[str, Any], words: Words) -> str:
     """Say how large a gap is once it counts that it was chosen for being large."""
     value, less, unit = row["value"], row["shrunken"], words.unit(row)
-    if not row["pair"] or less is None or abs(less) > _NEARLY * abs(value):
+    if not row["pair"] or row["n_gaps"] < 2 or less is None:
         return ""
-    if size(less, unit) == size(value, unit):
+    if abs(less) > _NEARLY * abs(value) or size(less, unit) == size(value, unit):
         return ""
     return (
         f" Chosen from {row['n_gaps']:,} gaps of this metric, it runs large: shrunken by what all "
