@@ -300,3 +300,25 @@ def test_an_export_counts_people_and_not_their_photos():
     photos = Dataset(people.name, people.info, held, people.attributes)
     assert set(without_small_groups(people, 5).attributes["value"]) == {"A", "B"}
     assert set(without_small_groups(photos, 5).attributes["value"]) == {"A"}
+
+
+def test_many_photos_of_a_few_people_are_too_few():
+    ids = [f"photo{i}" for i in range(100)]
+    subjects = [f"s{i % 4}" for i in range(100)]
+    scored = pl.DataFrame(
+        {"unit_id": ids, "value": [float(i % 3 > 0) for i in range(100)], "cluster_id": subjects}
+    )
+    who = pl.DataFrame({"unit_id": ids, "light": ["day", "dusk"] * 50})
+    run = audit(scored, who, by="light", replicates=100, min_units=1, min_clusters=1).run
+    with pytest.raises(SpecError, match=r"too few people to publish(?s:.*)found: 4"):
+        publish(run, 10)
+
+
+def test_rates_that_together_tell_a_class_go_with_it():
+    # Accuracy, selection rate and precision of one group give its count of "yes".
+    truth, race = _binary({"A": (40, 60), "B": (5, 70), "C": (7, 50), "D": (60, 40)})
+    asked = ["accuracy", "selection_rate", "precision"]
+    run = _audited(_people(truth, race), _a_fifth_wrong(truth), positive="yes", metrics=asked)
+    cut = publish(run, 10)
+    assert shown_of(cut, "A") == shown_of(cut, "D") == set(asked)
+    assert shown_of(cut, "B") == shown_of(cut, "C") == {"accuracy"}

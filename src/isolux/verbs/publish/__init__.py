@@ -69,8 +69,9 @@ def publish(run: Run, minimum: int) -> Run:
     >>> publish(found.run, 10).group_metrics.select("group", "n_units").rows()
     [('everyone', 400), ('day', 199)]
     """
-    _refuse(run, minimum)
+    refuse_too_low(minimum)
     counted = with_people(run)
+    _refuse_few(counted, minimum)
     resting = _resting(run)
     classes = classes_of(run) if resting or counted["label"].is_not_null().any() else None
     hidden = hidden_cells(counted, minimum, classes)
@@ -111,10 +112,9 @@ def _without_files(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**record, "spec": spec, "inputs": {}}
 
 
-def _refuse(run: Run, minimum: int) -> None:
-    refuse_too_low(minimum)
-    everyone = run.group_metrics.filter(pl.col("attribute").is_null() & pl.col("label").is_null())
-    n = everyone["n_units"].min() if everyone.height else None
+def _refuse_few(counted: pl.DataFrame, minimum: int) -> None:
+    everyone = counted.filter(pl.col("attribute").is_null() & pl.col("label").is_null())
+    n = everyone["n_people"].min() if everyone.height else None
     if isinstance(n, int) and n < minimum:
         raise SpecError(
             "there are too few people to publish anything about them",
