@@ -10,8 +10,9 @@ import polars as pl
 
 from isolux.datasets._drawn import dataset_of_boxes
 from isolux.datasets._files import optional_file, read_file, sha256_bytes
-from isolux.datasets._image_sizes import read_sizes
+from isolux.datasets._image_sizes import Sizes, picture_size, read_sizes
 from isolux.io.hashing import sha256_listing
+from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.settings_files import read_mapping
 from isolux.io.text import decodable
 from isolux.vocabulary.containers import Dataset
@@ -100,7 +101,7 @@ def load(
         parts.append(_lines(data, file))
     inputs = inputs if len(inputs) == 1 or not root.is_dir() else {str(root): sha256_listing(root)}
     ids = pl.Series([file.stem for file in files], dtype=pl.String)
-    found = read_sizes(sizes if sizes is not None else _pictures(files[0].parent), ids)
+    found = Sizes(_of_pictures(files), {}) if sizes is None else read_sizes(sizes, ids)
     named, more = _classes(root if root.is_dir() else root.parent, names)
     boxes = pl.concat(parts).join(
         found.frame.select("image_id", "width", "height"), on="image_id", how="left",
@@ -122,7 +123,7 @@ def load(
     )
     dataset = dataset_of_boxes(
         "yolo", INFO, rows, images.select("image_id", "uri", "width", "height"),
-        [{}] * rows.height, {**inputs, **(found.inputs if sizes is not None else {}), **more},
+        [{}] * rows.height, {**inputs, **found.inputs, **more},
         str(root),
     )  # fmt: skip
     return replace(dataset, categories=named)
@@ -143,15 +144,22 @@ def _files(root: Path) -> list[Path]:
     )
 
 
-def _pictures(labels: Path) -> Path:
-    """Find the pictures of labels: ``…/images/val`` beside ``…/labels/val``."""
-    parts = list(labels.parts)
-    if "labels" in parts:
-        at = len(parts) - 1 - parts[::-1].index("labels")
-        beside = Path(*parts[:at], "images", *parts[at + 1 :])
-        if beside.is_dir():
-            return beside
-    return labels
+def _of_pictures(files: list[Path]) -> pl.DataFrame:
+    """Read the sizes of pictures: ``images/val/7.jpg`` of ``labels/val/7.txt``, or beside it."""
+    rows = []
+    for file in files:
+        parts = list(file.parent.parts)
+        places = [file.parent]
+        if "labels" in parts:
+            at = len(parts) - 1 - parts[::-1].index("labels")
+            places.insert(0, Path(*parts[:at], "images", *parts[at + 1 :]))
+        named = (place / f"{file.stem}{end}" for place in places for end in IMAGE_SUFFIXES)
+        picture = next((one for one in named if one.is_file()), None)
+        if picture is not None:
+            size = picture_size(picture)
+            rows.append((file.stem, size.width, size.height, picture.name))
+    schema = {"image_id": pl.String, "width": pl.Int64, "height": pl.Int64, "uri": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _lines(data: bytes, file: Path) -> pl.DataFrame:

@@ -146,8 +146,15 @@ def _boxes(found: dict[str, Any], where: str) -> pl.DataFrame:
     rows: list[tuple[str, str | None, float, float, float, float, float]] = []
     for picture, given in found.items():
         at = f"{where}, {picture}"
+        if not isinstance(given, dict):
+            raise TableError("a picture's outputs are not an object", expected="bboxes and scores",
+                             found=repr(given)[:60], where=at)  # fmt: skip
         boxes: list[Any] = next((given[name] for name in _BOXES if name in given), [])
+        boxes = boxes if isinstance(boxes, list) else [boxes]
         scores, labels = given.get("scores", []), given.get("labels") or [None] * len(boxes)
+        if not isinstance(scores, list) or not isinstance(labels, list):
+            raise TableError("scores or labels are not lists", expected="one for each box",
+                             found=f"{scores} and {labels}"[:80], where=at)  # fmt: skip
         if not len(boxes) == len(scores) == len(labels):
             raise TableError("there are more or fewer scores or labels than boxes",
                              expected=f"{len(boxes)} of each", where=at,
