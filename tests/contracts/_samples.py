@@ -594,6 +594,50 @@ def fiftyone(folder: Path) -> Path:
     return path
 
 
+def voc(folder: Path) -> Path:
+    """Objects of one picture in Pascal VOC's XML."""
+    objects = "".join(
+        f"<object><name>{CLASSES[i % 3]}</name><difficult>{i % 5 // 4}</difficult><bndbox>"
+        f"<xmin>{i}</xmin><ymin>2</ymin><xmax>{i + 20}</xmax><ymax>30</ymax></bndbox></object>"
+        for i in range(N)
+    )
+    size = "<filename>7.jpg</filename><size><width>64</width><height>48</height></size>"
+    path = folder / "7.xml"
+    path.write_text(f"<annotation>{size}{objects}</annotation>")
+    return path
+
+
+def cvat(folder: Path) -> Path:
+    """Pictures of one box each in CVAT's XML."""
+    images = "".join(
+        f'<image id="{i}" name="{i}.jpg" width="64" height="48"><box label="{CLASSES[i % 3]}"'
+        f' occluded="{i % 2}" xtl="{i}" ytl="2" xbr="{i + 20}" ybr="30">'
+        f'<attribute name="tone">{"AB"[i % 2]}</attribute></box></image>'
+        for i in range(N)
+    )
+    path = folder / "annotations.xml"
+    path.write_text(f"<annotations><version>1.1</version>{images}</annotations>")
+    return path
+
+
+def yolo(folder: Path) -> Path:
+    """Lines of one label file of YOLO, and its picture."""
+    lines = (f"{i % 3} 0.{i + 20} 0.5 0.25 0.5" for i in range(N))
+    path = folder / "7.txt"
+    path.write_text("\n".join(lines) + "\n")
+    Image.new("RGB", (64, 48)).save(folder / "7.png")
+    return path
+
+
+def open_images(folder: Path) -> Path:
+    """Boxes in Open Images' CSV; pictures of unknown size."""
+    rows = (f"a{i // 2},/m/0{i % 3},0.{i % 5},0.75,0.125,1,{i % 2},{int(i == 5)}" for i in range(N))
+    path = folder / "validation-annotations-bbox.csv"
+    names = "ImageID,LabelName,XMin,XMax,YMin,YMax,IsOccluded,IsGroupOf"
+    path.write_text("\n".join([names, *rows]) + "\n")
+    return path
+
+
 DATASETS: dict[str, Callable[[Path], Path]] = {
     "bdd100k": bdd100k,
     "casual_conversations": casual_conversations,
@@ -601,6 +645,7 @@ DATASETS: dict[str, Callable[[Path], Path]] = {
     "celebamask_hq": celebamask_hq,
     "coco": coco,
     "coco_caption_bias": coco_caption_bias,
+    "cvat": cvat,
     "dollarstreet": dollarstreet,
     "facet": facet,
     "fairface": fairface,
@@ -611,11 +656,14 @@ DATASETS: dict[str, Callable[[Path], Path]] = {
     "imdb_wiki": imdb_wiki,
     "lfwa": lfwa,
     "miap": miap,
+    "open_images": open_images,
     "pairs": pair_table,
     "counts": counts,
     "table": table,
     "utkface": utkface,
+    "voc": voc,
     "widerface": widerface,
+    "yolo": yolo,
 }
 
 _ANSWERS = pl.DataFrame(
@@ -692,14 +740,46 @@ def _unit_values(folder: Path) -> Path:
     return path
 
 
+def _fhibe_api(folder: Path) -> Path:
+    path = folder / "net.json"
+    boxes = (f'"a/main_{i}.png": {{"bboxes": [[4, 5, 24, 35]], "scores": [0.5]}}' for i in range(N))
+    path.write_text("{" + ", ".join(boxes) + "}")
+    return path
+
+
+def _sizes_beside(folder: Path) -> None:
+    rows = "".join(f"{i},64,48\n" for i in range(N))
+    (folder / "net.sizes.csv").write_text(f"image_id,width,height\n{rows}")
+
+
+def _yolo_text(folder: Path) -> Path:
+    path = folder / "net"
+    path.mkdir(exist_ok=True)
+    for i in range(N):
+        (path / f"{i}.txt").write_text(f"0 0.5 0.5 0.25 0.5 0.{i + 10}\n")
+    _sizes_beside(folder)
+    return path
+
+
+def _open_images(folder: Path) -> Path:
+    path = folder / "net.csv"
+    rows = "".join(f"{i},/m/01g317,0.{i + 10},0.25,0.75,0,0.5\n" for i in range(N))
+    path.write_text(f"ImageID,LabelName,Score,XMin,XMax,YMin,YMax\n{rows}")
+    _sizes_beside(folder)
+    return path
+
+
 OUTPUTS: dict[str, tuple[Table, Callable[[Path], Path]]] = {
     "coco_results": (BOX_PREDICTIONS, _coco_results),
     "embeddings": (EMBEDDINGS, _embeddings),
+    "fhibe_api": (BOX_PREDICTIONS, _fhibe_api),
     "image_files": (IMAGE_FILES, _image_files),
+    "open_images": (BOX_PREDICTIONS, _open_images),
     "part_masks": (PART_MASK_FILES, _part_masks),
     "scalabel": (BOX_PREDICTIONS, _scalabel),
     "unit_values": (UNIT_VALUES, _unit_values),
     "widerface_text": (BOX_PREDICTIONS, _widerface_text),
+    "yolo_text": (BOX_PREDICTIONS, _yolo_text),
 }
 """Formats of other things than labels: the table that each gives, and who writes N rows of it."""
 

@@ -142,10 +142,10 @@ def test_they_make_an_audit_from_end_to_end(elsewhere, tmp_path) -> None:
     assert "120" in problems, "one in five of 600"
 
 
-def test_a_yolo_text_is_refused_by_each_format_that_was_asked(elsewhere, tmp_path) -> None:
+def test_a_text_of_no_format_is_refused_by_each_that_was_asked(elsewhere, tmp_path) -> None:
     """Another package's format is asked like ours; what none knows says what was tried."""
     _walk(tmp_path)
-    (tmp_path / "net.txt").write_text("0 0.51 0.42 0.10 0.20 0.93\n")
+    (tmp_path / "net.txt").write_text("51 42 10 20 0.93 7\n")
     words = [
         "-c",
         "from isolux.cli import main; main()",

@@ -15,21 +15,30 @@ YOLO = "0 0.51 0.42 0.10 0.20 0.93\n2 0.30 0.31 0.12 0.22 0.55\n"
 ASKED = "not widerface_text: its first line is 6 numbers, where the name of an image should be"
 
 
-def test_a_text_of_yolo_is_not_read_as_wider_face(tmp_path):
+def test_a_text_of_no_format_is_refused_by_each(tmp_path):
     file, packed, folder = tmp_path / "7.txt", tmp_path / "7.txt.gz", tmp_path / "labels"
     folder.mkdir()
-    file.write_text(YOLO)
-    packed.write_bytes(gzip.compress(YOLO.encode()))
+    text = "0 51 42 10 20 0.93\n"  # as YOLO's, in pixels
+    file.write_text(text)
+    packed.write_bytes(gzip.compress(text.encode()))
     (folder / "6.txt").write_text("")  # no people in this image
-    (folder / "7.txt").write_text(YOLO)
+    (folder / "7.txt").write_text(text)
     for path in (file, packed, folder):
         for read in (output_format, read_outputs, read_predictions):
             with pytest.raises(FileError, match="no format of predictions fits") as caught:
                 read(path)
             assert ASKED in str(caught.value)
-            assert "'0 0.51 0.42 0.10 0.20 0.93'" in str(caught.value)
+            assert "'0 51 42 10 20 0.93'" in str(caught.value)
             assert "--format" in str(caught.value)
     assert "not image_files: it holds no pictures" in str(caught.value)
+
+
+def test_a_text_of_yolo_is_yolos_and_not_wider_faces(tmp_path):
+    folder = tmp_path / "labels"
+    folder.mkdir()
+    (folder / "6.txt").write_text("")
+    (folder / "7.txt").write_text(YOLO)
+    assert output_format(folder / "7.txt") == output_format(folder) == "yolo_text"
 
 
 @pytest.mark.parametrize(

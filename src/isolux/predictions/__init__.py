@@ -25,7 +25,7 @@ from isolux.predictions._detected import (
     found_or_missed,
     read_detected,
 )
-from isolux.predictions._image_ids import with_own_image_ids
+from isolux.predictions._image_ids import image_sizes, with_own_image_ids
 from isolux.predictions._join import join
 from isolux.predictions._models import models_in, of_model
 from isolux.predictions._outputs import read_outputs, reads_labels
@@ -47,6 +47,7 @@ __all__ = [
     "found_or_missed",
     "from_attributes",
     "holds_scores_alone",
+    "image_sizes",
     "join",
     "models_in",
     "of_model",

@@ -183,5 +183,7 @@ def misfit(seen: Seen) -> str | None:
     >>> misfit(Seen(Path("net.json"), "file", b'{"answers": []}'))
     'it names no frames, labels or box2d'
     """
+    if re.match(rb'\s*\{\s*"[^"]*\.(png|jpe?g)"\s*:', seen.head, re.IGNORECASE):
+        return "it is an object of pictures, as FHIBE's API writes"
     own = re.search(rb'"(labels|frames|box2d)"\s*:', seen.head)
     return None if own else "it names no frames, labels or box2d"

@@ -10,7 +10,7 @@ import polars as pl
 from isolux.datasets import load
 from isolux.io.settings_files import read_label_map_file
 from isolux.people.loading import name_and_path
-from isolux.predictions import output_format, read_outputs, with_own_image_ids
+from isolux.predictions import image_sizes, output_format, read_outputs, with_own_image_ids
 from isolux.verbs.audit.answers import (
     Joined,
     chosen,
@@ -40,7 +40,7 @@ def read_answers(spec: AuditSpec, dataset: Dataset) -> Answers:
     if registry.task_info(spec.task.name).predictions == "outputs":
         if settings.file is None and dataset.outputs is not None:
             return dataset.outputs, (), inputs
-        outputs = with_own_image_ids(dataset, _outputs(settings, spec.task.name))
+        outputs = with_own_image_ids(dataset, _outputs(settings, spec.task.name, dataset))
         return outputs.frame, outputs.notes, inputs
     if registry.task_info(spec.task.name).predictions == "numbers":
         return *_numbers(settings, dataset, spec.task.name), inputs
@@ -54,7 +54,7 @@ def _numbers(settings: Predictions, dataset: Dataset, task: str) -> Joined:
         return numbers_of_column(settings, dataset)
     of_values = settings.model_copy(update={"format": settings.format or "unit_values"})
     try:
-        return joined(dataset, settings, _outputs(of_values, task))
+        return joined(dataset, settings, _outputs(of_values, task, dataset))
     except UnknownNameError as error:
         raise SpecError(
             "nothing says which column holds the numbers",
@@ -64,7 +64,7 @@ def _numbers(settings: Predictions, dataset: Dataset, task: str) -> Joined:
         ) from error
 
 
-def _outputs(settings: Predictions, task: str) -> pl.DataFrame:
+def _outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.DataFrame:
     """Read boxes, masks, keypoints or embeddings; the task brings them to its images."""
     if settings.file is None:
         raise SpecError(
@@ -80,6 +80,8 @@ def _outputs(settings: Predictions, task: str) -> pl.DataFrame:
         flag="--prediction-option",
         hidden=("model",),
     )
+    if "sizes" in named_options(registry.load("predictions", form).read):
+        options.setdefault("sizes", image_sizes(dataset) or None)
     of_labels = {
         f"--{name.replace('_', '-')}": getattr(settings, name)
         for name in ("scores", "found", "missed", "detected_column", "model_column")

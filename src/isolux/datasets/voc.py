@@ -1,0 +1,139 @@
+"""Pascal VOC's annotations, as LabelImg, CVAT and others write them: an XML file for each image."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import Element
+
+import polars as pl
+
+from isolux.datasets._drawn import dataset_of_boxes
+from isolux.datasets._files import file_in, read_file, sha256_bytes
+from isolux.datasets._xml import number_in, parsed, text_in
+from isolux.io.hashing import sha256_listing
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError
+from isolux.vocabulary.info import DatasetInfo, Reference
+
+__all__ = ["INFO", "load"]
+
+INFO = DatasetInfo(
+    title="Pascal VOC XML",
+    summary="Boxes in Pascal VOC's form: an XML file for each image.",
+    references=(
+        Reference(
+            key="voc",
+            citation="Everingham, M., Van Gool, L., Williams, C. K. I., Winn, J., & Zisserman, A."
+            " (2010). The Pascal visual object classes (VOC) challenge. International Journal of"
+            " Computer Vision, 88(2), 303–338.",
+            place="section 3 and the development kit",
+            url="https://doi.org/10.1007/s11263-009-0275-4",
+        ),
+    ),
+    licence="the licence of your annotations",
+    judgement="declared by the user",
+    terms=(("difficult", "marked as difficult"), ("truncated", "marked as cut off")),
+    assumptions=(
+        "images are independent of one another, those in one image are not",
+        "a box is xmax − xmin pixels wide; --pixel-inclusive counts the last pixel, as VOC does",
+        "what is marked as difficult is neither found nor missed, as in VOC's evaluation",
+    ),
+)
+_MARKS = ("pose", "truncated", "occluded", "difficult")
+
+
+def load(path: str | Path) -> Dataset:
+    r"""Load boxes.
+
+    ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``row``, or an attribute.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder with the XML files (itself or ``Annotations`` in it), or one such file. Images
+        are named by their XML file, less its suffix, as VOC's lists and results do.
+
+    Returns
+    -------
+    Dataset
+        ``instances``: box in pixels, ``classes``, ``ignore`` (difficult). ``attributes``:
+        ``category``, ``pose``, ``truncated``, ``occluded``, ``difficult``, and what stands under
+        ``attributes`` of an object.
+
+    Raises
+    ------
+    FileError, TableError
+        No such file, no XML, another kind of XML; a box that lacks a number or is turned over.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> box = "<bndbox><xmin>4</xmin><ymin>5</ymin><xmax>24</xmax><ymax>35</ymax></bndbox>"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "7.xml"
+    ...     _ = file.write_text(f"<annotation><object><name>dog</name>{box}</object></annotation>")
+    ...     load(file).instances.select("image_id", "classes", "box_w", "box_h").row(0)
+    ('7', ['dog'], 20.0, 30.0)
+    """
+    root = Path(path).expanduser()
+    files = _files(root)
+    rows: list[dict[str, Any]] = []
+    marks: list[dict[str, str | None]] = []
+    images: list[dict[str, Any]] = []
+    inputs = {}
+    for file in files:
+        data = read_file(file)
+        inputs[str(file)] = sha256_bytes(data)
+        tree = parsed(data, str(file), "annotation")
+        images.append(_image(tree, file))
+        for k, one in enumerate(tree.iterfind("object"), start=1):
+            rows.append(_row(one, file.stem, f"{file}, object {k}"))
+            marks.append(_marks(one))
+    schema = {"image_id": pl.String, "uri": pl.String, "width": pl.Int64, "height": pl.Int64}
+    read = inputs if len(inputs) == 1 else {str(root): sha256_listing(root)}
+    return dataset_of_boxes(
+        "voc", INFO, rows, pl.DataFrame(images, schema=schema), marks, read, str(root)
+    )
+
+
+def _files(root: Path) -> list[Path]:
+    if not root.is_dir():
+        return [file_in(root, ("*.xml",), "annotations (XML)")]
+    for folder in (root / "Annotations", root / "annotations", root):
+        found = sorted(folder.glob("*.xml")) if folder.is_dir() else []
+        if found:
+            return found
+    raise FileError(
+        "the folder holds no annotations", expected="*.xml or Annotations/*.xml", where=str(root)
+    )
+
+
+def _image(tree: Element, file: Path) -> dict[str, Any]:
+    sides = [text_in(tree, f"size/{side}") for side in ("width", "height")]
+    numbers = [int(number_in(side, str(file), "size")) if side else None for side in sides]
+    width, height = (n if n is not None and n > 0 else None for n in numbers)
+    uri = text_in(tree, "filename")
+    return {"image_id": file.stem, "uri": uri, "width": width, "height": height}
+
+
+def _row(one: Element, image: str, where: str) -> dict[str, Any]:
+    left, top, right, bottom = (
+        number_in(text_in(one, f"bndbox/{side}"), where, side)
+        for side in ("xmin", "ymin", "xmax", "ymax")
+    )
+    return {
+        "image_id": image, "category": text_in(one, "name"), "box_x": left, "box_y": top,
+        "box_w": right - left, "box_h": bottom - top, "is_crowd": False,
+        "ignore": text_in(one, "difficult") in ("1", "true"),
+    }  # fmt: skip
+
+
+def _marks(one: Element) -> dict[str, str | None]:
+    own = {name: text_in(one, name) for name in _MARKS}
+    own |= {
+        name: text_in(each, "value")
+        for each in one.iterfind("attributes/attribute")
+        if (name := text_in(each, "name"))
+    }
+    return {name: value for name, value in own.items() if value is not None}

@@ -1,0 +1,244 @@
+"""YOLO's label files: a text file for each picture, a line for each box, in shares of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.datasets._drawn import dataset_of_boxes
+from isolux.datasets._files import optional_file, read_file, sha256_bytes
+from isolux.datasets._image_sizes import Sizes, picture_size, read_sizes
+from isolux.io.hashing import sha256_listing
+from isolux.io.images import IMAGE_SUFFIXES
+from isolux.io.settings_files import read_mapping
+from isolux.io.text import decodable
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.vocabulary.info import DatasetInfo, Reference
+
+__all__ = ["INFO", "load"]
+
+INFO = DatasetInfo(
+    title="YOLO labels",
+    summary="Boxes and polygons as YOLO's tools write them: a text file for each picture.",
+    references=(
+        Reference(
+            key="yolo",
+            citation="Redmon, J., Divvala, S., Girshick, R., & Farhadi, A. (2016). You only look"
+            " once: Unified, real-time object detection. In Proceedings of the IEEE Conference on"
+            " Computer Vision and Pattern Recognition (CVPR) (pp. 779–788).",
+            place="the labels of darknet and of Ultralytics",
+            url="https://docs.ultralytics.com/datasets/detect/",
+        ),
+    ),
+    licence="the licence of your annotations",
+    judgement="declared by the user",
+    assumptions=(
+        "images are independent of one another, those in one image are not",
+        "a picture whose label file is empty holds nothing; one without a file was not looked at",
+        "a polygon is taken by the box around it",
+    ),
+)
+_NAMES = ("data.yaml", "*.yaml", "*.yml", "classes.txt", "obj.names", "*.names")
+
+
+def load(
+    path: str | Path,
+    *,
+    sizes: str | Path | None = None,
+    names: str | Path | None = None,
+) -> Dataset:
+    r"""Load boxes.
+
+    ``cluster`` of ``isolux.load`` may be ``image`` (where not given), ``row``, or an attribute.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder with the label files (``7.txt`` for the picture ``7.jpg``), or one with
+        ``labels`` and ``images`` in it, or one label file.
+    sizes : str or Path, optional
+        Where the pictures' sizes come from: the folder of pictures, whose headers are read, or a
+        table with ``image_id``, ``width`` and ``height``. Default: ``images`` beside ``labels``,
+        else the folder itself.
+    names : str or Path, optional
+        The names of classes: ``data.yaml`` or a text file with a name a line. Default: looked for
+        beside the labels; without one classes are called by their numbers.
+
+    Returns
+    -------
+    Dataset
+        ``instances``: the box in pixels, ``classes``. ``attributes``: ``category``.
+        ``categories``: the classes' numbers.
+
+    Raises
+    ------
+    FileError, TableError
+        No label files; a picture whose size is not known; a line that is no box, a share beyond
+        the picture, a class without a name.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     root = Path(folder)
+    ...     _ = (root / "7.txt").write_text("0 0.5 0.5 0.5 0.25\n")
+    ...     _ = (root / "sizes.csv").write_text("image_id,width,height\n7,40,40\n")
+    ...     load(root / "7.txt", sizes=root / "sizes.csv").instances.select(
+    ...         "classes", "box_x", "box_y", "box_w", "box_h").row(0)
+    (['0'], 10.0, 15.0, 20.0, 10.0)
+    """
+    root = Path(path).expanduser()
+    files = _files(root)
+    inputs: dict[str, str] = {}
+    parts = []
+    for file in files:
+        data = read_file(file) if file.is_file() and file.stat().st_size else b""
+        inputs[str(file)] = sha256_bytes(data)
+        parts.append(_lines(data, file))
+    inputs = inputs if len(inputs) == 1 or not root.is_dir() else {str(root): sha256_listing(root)}
+    ids = pl.Series([file.stem for file in files], dtype=pl.String)
+    found = Sizes(_of_pictures(files), {}) if sizes is None else read_sizes(sizes, ids)
+    named, more = _classes(root if root.is_dir() else root.parent, names)
+    boxes = pl.concat(parts).join(
+        found.frame.select("image_id", "width", "height"), on="image_id", how="left",
+        maintain_order="left",
+    )  # fmt: skip
+    _refuse_unsized(ids, found.frame, str(root))
+    rows = boxes.select(
+        "image_id",
+        category=_named(boxes["category"], named, str(root)),
+        box_x=pl.col("left") * pl.col("width"),
+        box_y=pl.col("top") * pl.col("height"),
+        box_w=(pl.col("right") - pl.col("left")) * pl.col("width"),
+        box_h=(pl.col("bottom") - pl.col("top")) * pl.col("height"),
+        ignore=pl.lit(value=False),
+        is_crowd=pl.lit(value=False),
+    )
+    images = pl.DataFrame({"image_id": ids}).join(
+        found.frame, on="image_id", how="left", maintain_order="left"
+    )
+    dataset = dataset_of_boxes(
+        "yolo", INFO, rows, images.select("image_id", "uri", "width", "height"),
+        [{}] * rows.height, {**inputs, **found.inputs, **more},
+        str(root),
+    )  # fmt: skip
+    return replace(dataset, categories=named)
+
+
+def _files(root: Path) -> list[Path]:
+    if not root.is_dir():
+        if not root.is_file():
+            raise FileError("there is no such file or folder", where=str(root))
+        return [root]
+    for folder in (root / "labels", root):
+        found = sorted(folder.rglob("*.txt")) if folder.is_dir() else []
+        found = [file for file in found if file.name not in ("classes.txt", "train.txt", "val.txt")]
+        if found:
+            return found
+    raise FileError(
+        "the folder holds no label files", expected="labels/*.txt or *.txt", where=str(root)
+    )
+
+
+def _of_pictures(files: list[Path]) -> pl.DataFrame:
+    """Read the sizes of pictures: ``images/val/7.jpg`` of ``labels/val/7.txt``, or beside it."""
+    rows = []
+    for file in files:
+        parts = list(file.parent.parts)
+        places = [file.parent]
+        if "labels" in parts:
+            at = len(parts) - 1 - parts[::-1].index("labels")
+            places.insert(0, Path(*parts[:at], "images", *parts[at + 1 :]))
+        named = (place / f"{file.stem}{end}" for place in places for end in IMAGE_SUFFIXES)
+        picture = next((one for one in named if one.is_file()), None)
+        if picture is not None:
+            size = picture_size(picture)
+            rows.append((file.stem, size.width, size.height, picture.name))
+    schema = {"image_id": pl.String, "width": pl.Int64, "height": pl.Int64, "uri": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _lines(data: bytes, file: Path) -> pl.DataFrame:
+    """Read the lines of one file: class and the sides of the box, in shares of the picture."""
+    where = str(file)
+    rows: list[dict[str, Any]] = []
+    text = decodable(data, where).decode("utf-8") if data else ""
+    for k, line in enumerate(text.splitlines(), start=1):
+        parts = line.split()
+        if not parts:
+            continue
+        try:
+            numbers = [float(part) for part in parts[1:]]
+        except ValueError:
+            numbers = []
+        polygon = len(numbers) >= 6 and len(numbers) % 2 == 0
+        if len(numbers) != 4 and not polygon:
+            raise TableError(
+                "a line is no box", expected="class, centre x and y, width, height (shares)",
+                found=repr(line[:60]), where=place(where, k),
+            )  # fmt: skip
+        x, y, w, h = _around(numbers) if polygon else numbers
+        if not all(-0.5 <= number <= 1.5 for number in (x, y, w, h)):
+            raise TableError(
+                "a box is not in shares of its picture", expected="0 to 1", found=repr(line[:60]),
+                where=place(where, k), hint="pixels are not YOLO's: write them as coco or a table",
+            )  # fmt: skip
+        rows.append({"image_id": file.stem, "category": parts[0], "left": x - w / 2,
+                     "top": y - h / 2, "right": x + w / 2, "bottom": y + h / 2})  # fmt: skip
+    sides = dict.fromkeys(("left", "top", "right", "bottom"), pl.Float64)
+    return pl.DataFrame(rows, schema={"image_id": pl.String, "category": pl.String, **sides})
+
+
+def _around(points: list[float]) -> tuple[float, float, float, float]:
+    xs, ys = points[::2], points[1::2]
+    left, right, top, bottom = min(xs), max(xs), min(ys), max(ys)
+    return (left + right) / 2, (top + bottom) / 2, right - left, bottom - top
+
+
+def _classes(folder: Path, given: str | Path | None) -> tuple[dict[str, str], dict[str, str]]:
+    """Give number to name, and the file that says so with its hash."""
+    parents = (folder, folder.parent) if folder.name in ("labels", "train", "val") else (folder,)
+    file = Path(given).expanduser() if given is not None else None
+    for one in parents if file is None else ():
+        file = file or optional_file(one, _NAMES)
+    if file is None:
+        return {}, {}
+    data = read_file(file)
+    if file.suffix.lower() in (".yaml", ".yml"):
+        names = read_mapping(file).get("names")
+    else:
+        names = [line.strip() for line in decodable(data, str(file)).decode("utf-8").splitlines()]
+        names = [name for name in names if name]
+    if isinstance(names, list):
+        names = dict(enumerate(names))
+    if not isinstance(names, dict):
+        raise FileError("the names of classes cannot be read", expected="names: a list, or numbers"
+                        " and names", found=type(names).__name__, where=str(file))  # fmt: skip
+    return {str(k): str(v) for k, v in names.items()}, {str(file): sha256_bytes(data)}
+
+
+def _named(numbers: pl.Series, names: dict[str, str], where: str) -> pl.Series:
+    if not names:
+        return numbers
+    unknown = numbers.filter(~numbers.is_in(list(names)))
+    if len(unknown):
+        raise TableError(
+            "a class has no name", expected="one of " + ", ".join(list(names)[:20]),
+            found=repr(unknown[0]), where=where,
+        )  # fmt: skip
+    return numbers.replace_strict(names, return_dtype=pl.String)
+
+
+def _refuse_unsized(ids: pl.Series, sized: pl.DataFrame, where: str) -> None:
+    absent = ids.filter(~ids.is_in(sized["image_id"].implode()))
+    if len(absent):
+        raise FileError(
+            f"the sizes of {len(absent):,} of {len(ids):,} pictures are not known",
+            expected="a picture or a row for each label file, as boxes are shares of it",
+            found=", ".join(map(repr, absent.head(3))), where=where,
+            hint="name the folder of pictures or a table: --data-option sizes=PATH",
+        )  # fmt: skip

@@ -1,0 +1,133 @@
+"""YOLO's detections: a text file for each picture, in shares of it, with a confidence."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+
+from isolux.io.text import decodable
+from isolux.predictions._detections import detections, model_name
+from isolux.predictions._seen import Seen
+from isolux.predictions._shares import SizesOf, in_pixels
+from isolux.vocabulary.errors import FileError, TableError
+from isolux.vocabulary.info import FormatInfo, Reference
+
+INFO = FormatInfo(
+    title="YOLO detections",
+    summary="A folder of text files, one a picture: class, centre, width, height, confidence.",
+    references=(
+        Reference(
+            key="ultralytics",
+            citation="Jocher, G., & Qiu, J. Ultralytics YOLO: prediction, save_txt and save_conf.",
+            url="https://docs.ultralytics.com/modes/predict/",
+        ),
+    ),
+    assumptions=("shares of the picture, 0 to 1", "a picture without a file has no detection"),
+    suffixes=(".txt",),
+    folders=True,
+)
+_LINE = re.compile(rb"\s*\d+(\s+-?[01]?\.\d+(e-?\d+)?|\s+[01]){5}\s*$", re.IGNORECASE)
+
+
+def read(path: str | Path, *, model: str | None = None, sizes: SizesOf = None) -> pl.DataFrame:
+    r"""Read detections.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder of text files (or one that holds it as ``labels``), or one file.
+    model : str, optional
+        The model's name; not given: the folder's.
+    sizes : str, Path or mapping, optional
+        The pictures' sizes in pixels: a table with ``image_id``, ``width``, ``height``. Not given:
+        those of the dataset in an audit, else ``NAME.sizes.csv`` beside the boxes.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``BOX_PREDICTIONS``: images named by their file without its suffix, ``label`` the
+        class's number.
+
+    Raises
+    ------
+    FileError, TableError
+        No such file; a line that is no detection: one without a confidence (save_conf=True).
+    SpecError, JoinError
+        No sizes, or none of these pictures.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "7.txt"
+    ...     _ = file.write_text("0 0.5 0.5 0.5 0.25 0.9\n")
+    ...     read(file, model="net", sizes={"7": (40, 40)}).row(0)
+    ('net', '7', '0', 10.0, 15.0, 20.0, 10.0, 0.9)
+    """
+    root = Path(path).expanduser()
+    rows: list[tuple[str, str, float, float, float, float, float]] = []
+    for file in _files(root):
+        for k, line in enumerate(_text(file).splitlines(), start=1):
+            if line.strip():
+                rows.append((file.stem, *_box(line, f"{file}, row {k}")))
+    names = ("left", "top", "right", "bottom", "score")
+    schema = {"image_id": pl.String, "label": pl.String, **dict.fromkeys(names, pl.Float64)}
+    boxes = in_pixels(pl.DataFrame(rows, schema=schema, orient="row"), sizes, str(root))
+    return detections(boxes, str(root), kind="boxes", model=model or model_name(root))
+
+
+def _files(root: Path) -> list[Path]:
+    if root.is_file():
+        if not _text(root).strip():
+            raise FileError("the file is empty", expected="a line a detection", where=str(root))
+        return [root]
+    for folder in (root / "labels", root):
+        found = sorted(folder.rglob("*.txt")) if folder.is_dir() else []
+        if found:
+            return found
+    raise FileError("there are no text files of detections", expected="*.txt", where=str(root))
+
+
+def _text(file: Path) -> str:
+    if not file.is_file():
+        raise FileError("this is neither a file nor a folder", where=str(file))
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise FileError("the file cannot be read", found=str(error), where=str(file)) from error
+    return decodable(data, str(file)).decode("utf-8") if data else ""
+
+
+def _box(line: str, where: str) -> tuple[str, float, float, float, float, float]:
+    parts = line.split()
+    try:
+        x, y, w, h, score = map(float, parts[1:])
+    except ValueError as error:
+        raise TableError(
+            "a line is no detection", expected="class, centre x and y, width, height, confidence",
+            found=repr(line[:60]), where=where,
+            hint="save the confidences too: save_conf=True" if len(parts) == 5 else None,
+        ) from error  # fmt: skip
+    if not (all(-0.5 <= one <= 1.5 for one in (x, y, w, h)) and 0 <= score <= 1):
+        raise TableError("a box is not in shares of its picture", expected="0 to 1",
+                         found=repr(line[:60]), where=where)  # fmt: skip
+    return parts[0], x - w / 2, y - h / 2, x + w / 2, y + h / 2, score
+
+
+def misfit(seen: Seen) -> str | None:
+    """Say why these are no detections of YOLO; None: they are.
+
+    Examples
+    --------
+    >>> misfit(Seen(Path("7.txt"), "file", b"0 0.5 0.5 0.5 0.25 0.9"))
+    >>> misfit(Seen(Path("7.txt"), "file", b"0--Parade/a.jpg"))
+    'its first line is not a class, four shares and a confidence'
+    """
+    first = next((line for line in seen.head.splitlines() if line.strip()), b"")
+    return (
+        None
+        if _LINE.match(first)
+        else ("its first line is not a class, four shares and a confidence")
+    )

@@ -1,0 +1,128 @@
+"""Detections of YOLO, Open Images and FHIBE's API: read, brought to pixels, and audited."""
+
+from __future__ import annotations
+
+import json
+
+import polars as pl
+import pytest
+
+import isolux as package
+from isolux.predictions import read_outputs
+from isolux.vocabulary.errors import IsoluxError, SpecError, TableError
+from tests.cli._run import isolux
+from tests.datasets.test_plain_boxes import BOXES, HEIGHT, WIDTH, open_images, yolo
+
+SIZES = {"7": (WIDTH, HEIGHT), "8": (WIDTH, HEIGHT)}
+
+
+def found_by_yolo(root):
+    folder = root / "net" / "labels"
+    folder.mkdir(parents=True)
+    for k, ((image, _), (x, y, w, h)) in enumerate(BOXES.items()):
+        shares = [(x + w / 2) / WIDTH, (y + h / 2) / HEIGHT, w / WIDTH, h / HEIGHT]
+        (folder / f"{image}.txt").write_text(f"{k} {' '.join(map(str, shares))} 0.9\n")
+    return root / "net"
+
+
+def found_in_open_images(root):
+    rows = "".join(
+        f"{image},/m/{k},0.9,{x / WIDTH},{(x + w) / WIDTH},{y / HEIGHT},{(y + h) / HEIGHT}\n"
+        for k, ((image, _), (x, y, w, h)) in enumerate(BOXES.items())
+    )
+    (root / "net.csv").write_text(f"ImageID,LabelName,Score,XMin,XMax,YMin,YMax\n{rows}")
+    return root / "net.csv"
+
+
+@pytest.mark.parametrize("write", [found_by_yolo, found_in_open_images])
+def test_shares_become_pixels(write, tmp_path):
+    found = read_outputs(write(tmp_path), sizes=SIZES)
+    sides = found.select("box_x", "box_y", "box_w", "box_h").rows()
+    for box, expected in zip(sides, BOXES.values(), strict=True):
+        assert box == pytest.approx(expected, abs=1e-9)
+    assert set(found["model"]) == {"net"}
+    with pytest.raises(SpecError, match="sizes are not known"):
+        read_outputs(tmp_path / ("net" if write is found_by_yolo else "net.csv"))
+
+
+@pytest.mark.parametrize(
+    ("dataset", "write", "predictions"),
+    [("yolo", yolo, found_by_yolo), ("open_images", open_images, found_in_open_images)],
+)
+def test_an_audit_takes_the_sizes_and_names_of_its_dataset(
+    dataset, write, predictions, tmp_path, monkeypatch, capsys
+):
+    truth, found = tmp_path / "truth", tmp_path / "found"
+    truth.mkdir()
+    found.mkdir()
+    more = ("--data-option", f"sizes={truth / 'sizes.csv'}") if dataset == "open_images" else ()
+    done = isolux(
+        monkeypatch, capsys, "audit", f"{dataset}:{write(truth)}", *more, "--task", "detection",
+        "--predictions", predictions(found), "--by", "category", "--min-units", 1,
+        "--min-clusters", 1, "--replicates", 100, "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    rows = pl.read_parquet(tmp_path / "run" / "group_metrics.parquet")
+    told = rows.filter(pl.col("metric") == "average_precision").select("group", "value").rows()
+    assert dict(told) == {"everyone": 1.0, "cat": 1.0, "dog": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("0 0.5 0.5 0.5 0.5", "save_conf=True"),
+        ("0 10 20 30 40 0.9", "not in shares"),
+        ("0 0.5 0.5 0.5 0.5 7", "not in shares"),
+    ],
+)
+def test_lines_that_are_no_detections(line, said, tmp_path):
+    folder = found_by_yolo(tmp_path)
+    (folder / "labels" / "7.txt").write_text(line + "\n")
+    with pytest.raises(TableError, match=said):
+        read_outputs(folder, format="yolo_text", sizes=SIZES)
+
+
+# ── FHIBE's API ─────────────────────────────────────────────────────────────────────────────────
+
+
+def written(tmp_path, content, name="model_outputs.json"):
+    (tmp_path / "ours").mkdir(exist_ok=True)
+    path = tmp_path / "ours" / name
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_faces_and_people_as_corners(tmp_path):
+    faces = {"/x/main_7.png": {"detections": [[4, 5, 24, 35]], "scores": [[0.9]]},
+             "/x/main_8.png": {"detections": [], "scores": []}}  # fmt: skip
+    found = read_outputs(written(tmp_path, faces))
+    assert found.rows() == [("ours", "7", None, 4.0, 5.0, 20.0, 30.0, 0.9)]
+    people = {"/x/main_7.png": {"bboxes": [[4, 5, 24, 35]], "scores": [0.9], "labels": [0]}}
+    assert read_outputs(written(tmp_path, people))["label"].to_list() == ["0"]
+
+
+def test_embeddings_and_scores_by_picture(tmp_path):
+    name = "/x/faces_crop_and_align_i_s.png"
+    found = package.read_predictions(written(tmp_path, {name: {"embeddings": [1.5, 2.0]}}))
+    assert found.rows() == [("ours", "i_s", [1.5, 2.0])]
+    values = package.read_predictions(written(tmp_path, {name: 0.75}, "lpips_scores.json"))
+    assert values.select("instance_id", "metric", "value").rows() == [("i_s", "lpips", 0.75)]
+    other = written(tmp_path, {name: 0.5}, "numbers.json")
+    with pytest.raises(TableError, match="what these numbers are"):
+        read_outputs(other)
+    assert read_outputs(other, metric="ssim")["metric"].to_list() == ["ssim"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"a.png": {"bboxes": [[1, 2, 3, 4]], "scores": []}},
+        {"a.png": {"bboxes": [[1, 2, 3]], "scores": [0.5]}},
+        {"a.png": {"bboxes": [[9, 2, 3, 4]], "scores": [0.5]}},
+        {"a.png": {"masks": []}},
+        {"a.png": 0.5, "b.png": "x"},
+    ],
+)
+def test_outputs_that_are_none(content, tmp_path):
+    with pytest.raises(IsoluxError):
+        read_outputs(written(tmp_path, content, "lpips_scores.json"), format="fhibe_api")
