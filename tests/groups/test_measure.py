@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 from scipy import stats
 
 from isolux.groups.measure import measure_groups
@@ -262,3 +265,28 @@ def test_two_metrics_and_models_are_apart():
     assert everyone["model"].to_list() == ["m", "n"]
     assert everyone["value"].to_list() == [0.75, 0.25]
     assert ACCURACY.name == everyone["metric"][0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rows_that_lie_together_and_rows_in_any_order_give_the_same(seed):
+    """Numbers from the order of the rows, from joins, and from a table of groups: one answer."""
+    rng = np.random.default_rng(seed)
+    n = 400
+    values = np.where(
+        rng.random(n) < 0.1, np.nan, rng.integers(0, 2, n) if seed % 2 else rng.random(n)
+    )
+    clusters = [None if rng.random() < 0.2 else f"s{k}" for k in rng.integers(0, 60, n)]
+    scores = scored([None if np.isnan(v) else v for v in values], clusters)
+    second = scores.units.filter(pl.Series(rng.random(n) < 0.5)).with_columns(label=pl.lit("x"))
+    scores = replace(scores, units=pl.concat([scores.units, second]))
+    tones = [[f"t{k}" for k in rng.permutation(4)[: rng.integers(1, 3)]] for _ in range(n)]
+    who = members(tone=tones, light=[f"l{k}" for k in rng.integers(0, 2, n)])
+    shuffled = replace(scores, units=scores.units.sample(fraction=1.0, shuffle=True, seed=seed))
+    found = _rows(scores, who)
+    again = _rows(shuffled, who.sample(fraction=1.0, shuffle=True, seed=seed))
+    order = ["label", "attribute", "group"]
+    numbers = ["value", "low", "high", "standard_error"]
+    assert_frame_equal(
+        found.sort(order), again.sort(order), check_exact=False, rel_tol=1e-12, abs_tol=1e-12
+    )
+    assert found.select(numbers).null_count().row(0) == again.select(numbers).null_count().row(0)

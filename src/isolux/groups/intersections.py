@@ -10,14 +10,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["TIMES", "Part", "display", "entries", "joined", "parts"]
+__all__ = ["TIMES", "Crossing", "Part", "crossing", "display", "entries", "parts"]
 
 TIMES = " × "
+IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,27 +123,63 @@ def display(values: Sequence[str]) -> str:
     return TIMES.join(f'"{v}"' if TIMES in v else v for v in values)
 
 
-def joined(crossed: Sequence[Part], units: pl.Series) -> pl.DataFrame:
-    """Cross the memberships of one or more attributes: one row per unit and group that occurs.
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """One attribute or intersection: who is in which of its groups, in numbers.
+
+    Parameters
+    ----------
+    handle : str
+        ``race`` or ``race*gender``.
+    cells : tuple of tuple of str
+        Each group's values, in the order of display; none is empty.
+    cell, unit : [n] int
+        Place in ``cells`` and unit of each membership, by cell, then by unit.
+    """
+
+    handle: str
+    cells: tuple[tuple[str, ...], ...]
+    cell: IntArray
+    unit: IntArray
+
+    def listed(self) -> pl.DataFrame:
+        """Return the groups: ``attribute, group, values``."""
+        return pl.DataFrame(
+            {
+                "attribute": pl.Series([self.handle] * len(self.cells), dtype=pl.String),
+                "group": pl.Series([display(c) for c in self.cells], dtype=pl.String),
+                "values": pl.Series([list(c) for c in self.cells], dtype=pl.List(pl.String)),
+            }
+        )
+
+    def frame(self, units: pl.Series) -> pl.DataFrame:
+        """Return one row per unit and group: ``attribute, group, values, unit_id``."""
+        ids = units.gather(self.unit).alias("unit_id")
+        return self.listed()[pl.Series(self.cell, dtype=pl.Int64)].with_columns(ids)
+
+
+def crossing(crossed: Sequence[Part], n_units: int) -> Crossing:
+    """Cross the memberships of one or more attributes: one entry per unit and group that occurs.
 
     Parameters
     ----------
     crossed : sequence of Part
         The attributes in the order given; ``code`` counts ``values`` in the order of display.
-    units : polars.Series
-        Identifiers; ``unit`` is a place in it.
+    n_units : int
+        Units are numbered below it.
 
     Returns
     -------
-    polars.DataFrame
-        ``attribute, group, values, unit_id``: by group in the order of display (the first
-        attribute slowest), then by unit. Empty groups are not there.
+    Crossing
+        Groups in the order of display (the first attribute slowest). Empty groups are
+        not there.
 
     Examples
     --------
     >>> race = Part("race", pl.DataFrame({"unit": [0, 1], "code": [0, 0]}), ("White",))
     >>> tone = Part("tone", pl.DataFrame({"unit": [0, 0], "code": [0, 1]}), ("3", "4"))
-    >>> joined([race, tone], pl.Series(["a", "b"])).select("group", "unit_id").rows()
+    >>> both = crossing([race, tone], 2)
+    >>> both.frame(pl.Series(["a", "b"])).select("group", "unit_id").rows()
     [('White × 3', 'a'), ('White × 4', 'a')]
     """
     first, *others = crossed
@@ -156,20 +194,14 @@ def joined(crossed: Sequence[Part], units: pl.Series) -> pl.DataFrame:
         cells = [(*cells[c // width], part.values[c % width]) for c in occurring.tolist()]
         rows = pl.DataFrame({"unit": rows["unit"], "cell": found})
     # One number per row sorts several times faster than two columns do.
-    n = max(len(units), 1)
-    key = rows.select(key=pl.col("cell").cast(pl.Int64) * n + pl.col("unit"))["key"].sort()
+    n = max(n_units, 1)
+    key = np.sort(rows["cell"].to_numpy().astype(np.int64) * n + rows["unit"].to_numpy())
     cell, unit = key // n, key % n
-    groups = pl.Series("group", [display(c) for c in cells], dtype=pl.String)
-    values = pl.Series("values", [list(c) for c in cells], dtype=pl.List(pl.String))
-    return pl.DataFrame(
-        {
-            "group": groups.gather(cell),
-            "values": values.gather(cell),
-            "unit_id": units.gather(unit),
-        }
-    ).select(
-        pl.lit("*".join(part.handle for part in crossed)).alias("attribute"),
-        "group",
-        "values",
-        "unit_id",
+    held = np.bincount(cell, minlength=len(cells)) > 0
+    numbers = np.cumsum(held) - 1
+    return Crossing(
+        "*".join(part.handle for part in crossed),
+        tuple(one for one, is_held in zip(cells, held.tolist(), strict=True) if is_held),
+        numbers[cell],
+        unit,
     )

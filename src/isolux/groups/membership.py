@@ -17,15 +17,15 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.groups._places import places
 from isolux.groups.binning import binned, parse_bins
-from isolux.groups.intersections import Part, entries, joined
+from isolux.groups.intersections import Crossing, Part, crossing, entries
 from isolux.groups.merging import merged
 from isolux.groups.nesting import leaves, nested
 from isolux.groups.ordering import natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN, mark_unknown
 from isolux.groups.votes import parse_votes, settled
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.places import block_starts, is_unrepeated, places
 from isolux.vocabulary.spec import Grouping, Unknown
 from isolux.vocabulary.tables import ATTRIBUTES, MEMBERSHIP, check
 
@@ -37,19 +37,38 @@ MOST_NUMBERS = 30
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The membership table, and what the report must say about how it came about.
+    """Who is in which group, and what the report must say about how it came about.
+
+    It holds numbers; the table, which names every unit, is laid out when it is asked for.
 
     Parameters
     ----------
-    frame : polars.DataFrame
-        Table ``membership``, in the order of ``by``, then groups in natural order (bins and ages
-        by number, "unknown" last), then units in the order given.
+    units : polars.Series
+        Identifiers of the judged units.
+    crossings : tuple of Crossing
+        The groups of each attribute and intersection, and their units as places in ``units``.
     notes : tuple of str
         One sentence each: unknown units, units in several groups, units left out, one value only.
     """
 
-    frame: pl.DataFrame
+    units: pl.Series
+    crossings: tuple[Crossing, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The table ``membership``.
+
+        In the order of ``by``, then groups in natural order (bins and ages by number, "unknown"
+        last), then units in the order given.
+        """
+        return pl.concat([MEMBERSHIP.empty(), *(c.frame(self.units) for c in self.crossings)])
+
+    @property
+    def groups(self) -> pl.DataFrame:
+        """The groups that hold anyone, in the order of ``frame``: ``attribute, group, values``."""
+        none = MEMBERSHIP.empty().drop("unit_id")
+        return pl.concat([none, *(c.listed() for c in self.crossings)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,22 +155,20 @@ def membership(
     _check_votes(attributes, used)
     judged = _judged(attributes, used, units)
     # Once for all attributes: identifiers are text, and every later step works on numbers.
-    unit = pl.Series("unit", places(attributes["unit_id"], judged["unit_id"]))
+    at = places(attributes["unit_id"], judged["unit_id"], block_starts(attributes))
+    unit = pl.Series("unit", at)
     of_attribute = _parted(attributes.with_row_index("row").with_columns(unit), used)
     placed = {
         name: _place(of_attribute[name], (groupings or {}).get(name), name, judged) for name in used
     }
-    frames = [
-        frame for entry in wanted for frame in _crossed([placed[name] for name in entry], judged)
-    ]
+    found = [one for entry in wanted for one in _crossed([placed[name] for name in entry], judged)]
     notes = [note for name in used for note in placed[name].notes]
-    return Membership(pl.concat([MEMBERSHIP.empty(), *frames]), tuple(notes))
+    return Membership(judged["unit_id"], tuple(found), tuple(notes))
 
 
-def _crossed(placed: Sequence[_Placed], judged: pl.DataFrame) -> list[pl.DataFrame]:
+def _crossed(placed: Sequence[_Placed], judged: pl.DataFrame) -> list[Crossing]:
     """Cross some attributes: once, or twice where unknown is to be reported both ways."""
-    ids = judged["unit_id"]
-    frames = [joined([p.part(p.unknown, p.name) for p in placed], ids)]
+    found = [crossing([p.part(p.unknown, p.name) for p in placed], judged.height)]
     if any(p.unknown == "both" and p.rows["code"].null_count() for p in placed):
         known = [
             p.part("drop", p.name + KNOWN_SUFFIX)
@@ -159,8 +176,8 @@ def _crossed(placed: Sequence[_Placed], judged: pl.DataFrame) -> list[pl.DataFra
             else p.part(p.unknown, p.name)
             for p in placed
         ]
-        frames.append(joined(known, ids))
-    return frames
+        found.append(crossing(known, judged.height))
+    return found
 
 
 def _parted(attributes: pl.DataFrame, used: Sequence[str]) -> dict[str, pl.DataFrame]:
@@ -204,11 +221,14 @@ def _judged(
         raise UnknownNameError("column", "unit_id", units.columns, where="units")
     else:
         given = units if isinstance(units, pl.Series) else units["unit_id"]
-        ids = given.cast(pl.String).unique(maintain_order=True)
+        ids = given.cast(pl.String)
+        ids = ids if is_unrepeated(ids) else ids.unique(maintain_order=True)
     if ids.null_count():
         raise TableError("a judged unit has no identifier", where=place("units", None, "unit_id"))
     numbered = pl.DataFrame({"unit_id": ids}).with_row_index("unit")
     if isinstance(units, pl.DataFrame) and "scored" in units.columns and units["scored"].any():
+        if len(ids) == units.height:
+            return numbered.with_columns(units["scored"])
         scored = units.filter("scored")["unit_id"].cast(pl.String)
         return numbered.with_columns(scored=pl.col("unit_id").is_in(scored.implode()))
     return numbered.with_columns(scored=pl.lit(value=True))

@@ -29,6 +29,8 @@ IntArray = npt.NDArray[np.int64]
 
 _FEW = 8
 """Columns of weights up to which turning the matrix costs more than it saves."""
+_REPEATED = 8
+"""Copies of a mark, on average, from which looking marks up is quicker than sorting them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +82,22 @@ def build_design(
     group_of: IntArray,
     unit_of: IntArray,
     n_groups: int,
+    row_of: IntArray | None = None,
 ) -> Design:
     """Sum the columns of each group's units by cluster, and merge clusters that are alike.
 
     Parameters
     ----------
-    columns : csr_array, [n_units, n_columns]
-        What each unit adds to each column.
+    columns : csr_array, [n_rows, n_columns]
+        What each unit adds to each column; or what each kind of unit adds.
     cluster_of : [n_units] int
         The cluster of each unit, numbered from 0.
     group_of, unit_of : [n_memberships] int
         One entry per unit and group it is in.
     n_groups : int
         Number of groups; a group may be empty.
+    row_of : [n_units] int, optional
+        Each unit's row of ``columns``; not given: they are the units.
 
     Examples
     --------
@@ -107,13 +112,14 @@ def build_design(
     ([1, 2], [[4.0]])
     """
     n_clusters = int(cluster_of.max(initial=-1)) + 1
-    kind_of, example = _kinds(columns, group_of, unit_of)
+    row_of = np.arange(columns.shape[0]) if row_of is None else row_of
+    kind_of, example = _kinds(columns, row_of, group_of, unit_of)
     # A cluster is what units of which kinds it holds; one of each is laid out.
     held = np.zeros(n_clusters, dtype=np.uint64)
-    np.add.at(held, cluster_of, _mix(kind_of.astype(np.uint64) + np.uint64(1)))
-    _, first, same = np.unique(held, return_index=True, return_inverse=True)
+    np.add.at(held, cluster_of, _mix(np.arange(1, len(example) + 1, dtype=np.uint64))[kind_of])
+    first, same = _unique(held)
     matrix = _laid_out(
-        columns, (group_of, unit_of), n_groups, (kind_of, example), cluster_of, first
+        (columns, row_of), (group_of, unit_of), n_groups, (kind_of, example), cluster_of, first
     )
     own, distinct_of, _ = _distinct(matrix, len(first))
     distinct_of = distinct_of[same]
@@ -121,25 +127,38 @@ def build_design(
     return Design(matrix[:, own], copies, distinct_of, n_groups, columns.shape[1])
 
 
-def _kinds(columns: csr_array, group_of: IntArray, unit_of: IntArray) -> tuple[IntArray, IntArray]:
+def _kinds(
+    columns: csr_array, row_of: IntArray, group_of: IntArray, unit_of: IntArray
+) -> tuple[IntArray, IntArray]:
     """Give units that add the same to the same groups one number, and find one of each kind."""
-    n_units = columns.shape[0]
     entries = columns.tocoo()
     mixed = _mix(entries.col.astype(np.uint64) + np.uint64(1))
     mixed ^= entries.data.astype(np.float64).view(np.uint64)
-    added = np.zeros(n_units, dtype=np.uint64)
+    added = np.zeros(columns.shape[0], dtype=np.uint64)
     np.add.at(added, entries.row, _mix(mixed))
-    inside = np.zeros(n_units, dtype=np.uint64)
-    np.add.at(inside, unit_of, _mix(group_of.astype(np.uint64) + np.uint64(1)))
+    inside = np.zeros(len(row_of), dtype=np.uint64)
+    n_groups = int(group_of.max(initial=-1)) + 1
+    np.add.at(inside, unit_of, _mix(np.arange(1, n_groups + 1, dtype=np.uint64))[group_of])
     with np.errstate(over="ignore"):
-        _, example, kind_of = np.unique(
-            _mix(added) + inside, return_index=True, return_inverse=True
-        )
-    return kind_of.astype(np.int64), example.astype(np.int64)
+        inside += _mix(added)[row_of]
+    example, kind_of = _unique(inside)
+    return kind_of, example
+
+
+def _unique(marks: npt.NDArray[np.uint64]) -> tuple[IntArray, IntArray]:
+    """Return the first place of each distinct mark, by rising mark, and which each is."""
+    distinct = np.unique(marks)
+    if len(distinct) * _REPEATED > len(marks):
+        _, first, which = np.unique(marks, return_index=True, return_inverse=True)
+        return first.astype(np.int64), which.astype(np.int64)
+    which = np.searchsorted(distinct, marks)
+    first = np.empty(len(distinct), dtype=np.int64)
+    first[which[::-1]] = np.arange(len(marks))[::-1]  # the last to be written is the first
+    return first, which.astype(np.int64)
 
 
 def _laid_out(
-    columns: csr_array,
+    columns: tuple[csr_array, IntArray],
     entries: tuple[IntArray, IntArray],
     n_groups: int,
     kinds: tuple[IntArray, IntArray],
@@ -149,12 +168,12 @@ def _laid_out(
     """Sum the columns of each group by cluster: kinds, times how many of each."""
     from scipy.sparse import coo_array, csr_array
 
-    (group_of, unit_of), (kind_of, example) = entries, kinds
-    n_columns = columns.shape[1]
-    as_kind = np.full(columns.shape[0], -1, dtype=np.int64)
+    (group_of, unit_of), (kind_of, example), (adds_of, row_of) = entries, kinds, columns
+    n_columns = adds_of.shape[1]
+    as_kind = np.full(len(row_of), -1, dtype=np.int64)
     as_kind[example] = np.arange(len(example))
     shown = as_kind[unit_of] >= 0
-    spread = coo_array(columns[unit_of[shown]])
+    spread = coo_array(adds_of[row_of[unit_of[shown]]])
     rows = group_of[shown][spread.row].astype(np.int64) * n_columns + spread.col
     shape = (n_groups * n_columns, len(example))
     adds = csr_array(coo_array((spread.data, (rows, as_kind[unit_of[shown]][spread.row])), shape))

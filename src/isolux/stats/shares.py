@@ -53,6 +53,7 @@ __all__ = [
 _GUESS = 0.2
 """Correlation assumed when clusters are weighed to estimate it: one big cluster must not decide."""
 _FLAT = 1e-14  # a variance of shares below this is rounding
+_REPEATED = 256  # values from which it pays to look for equal ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,8 @@ class ClusterMeans:
 
     def growth(self, z: FloatArray | float) -> FloatArray:
         """Square of Student's t over what independent rows would take, at a normal quantile."""
+        if (self.size <= 1.0).all():  # independent rows: nothing to look up
+            return np.ones(np.broadcast_shapes(self.size.shape, np.shape(z)))
         own = quantile(z, self.freedom) / quantile(z, np.maximum(self.units - 1.0, 1.0))
         return np.asarray(np.where(self.size <= 1.0, 1.0, own**2))
 
@@ -172,7 +175,12 @@ def quantile(z: FloatArray | float, freedom: FloatArray) -> FloatArray:
     """
     from scipy.special import ndtr, stdtrit
 
-    return np.asarray(-stdtrit(np.maximum(freedom, 1.0), ndtr(-np.asarray(z))), dtype=np.float64)
+    at_least = np.maximum(freedom, 1.0)
+    if np.ndim(z) == 0 and at_least.ndim == 1 and len(at_least) > _REPEATED:
+        # Pairs repeat their groups, and a quantile costs more than to find what is repeated.
+        distinct, of = np.unique(at_least, return_inverse=True)
+        return np.asarray(-stdtrit(distinct, ndtr(-np.asarray(z)))[of], dtype=np.float64)
+    return np.asarray(-stdtrit(at_least, ndtr(-np.asarray(z))), dtype=np.float64)
 
 
 def cluster_means(

@@ -98,6 +98,8 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
 
 def _on_missing(scores: Scores) -> list[Caution]:
     """Caution where many have no prediction: those who have may not stand for them."""
+    if not (scores.units["reason"] == "no prediction").any():
+        return []
     units = scores.units.group_by("model", "unit_id").agg(
         missing=pl.col("reason").eq_missing("no prediction").all()
     )

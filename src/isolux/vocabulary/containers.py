@@ -9,10 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, TaskInfo
+from isolux.vocabulary.places import number_units
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
 
 __all__ = ["Clusters", "Dataset", "Explained", "Run", "Scores", "printed"]
@@ -174,11 +176,10 @@ class Scores:
         """
         # A false alarm is evidence, and nobody's.
         tables = [self.units, *(t.drop_nulls("unit_id") for t in self.evidence.values())]
-        every = pl.concat([t.select("unit_id") for t in tables]).unique(maintain_order=True)
-        if self.units.is_empty():
-            return every.with_columns(scored=pl.lit(value=True))
-        valued = self.units.filter(pl.col("value").is_not_null())["unit_id"].unique()
-        return every.with_columns(scored=pl.col("unit_id").is_in(valued.implode()))
+        every = number_units(tables)
+        scored = np.full(len(every.ids), self.units.is_empty())
+        scored[every.rows[0][self.units["value"].is_not_null().to_numpy()]] = True
+        return pl.DataFrame([every.ids, pl.Series("scored", scored)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.places import is_unrepeated
 
 if TYPE_CHECKING:
     from polars._typing import PolarsDataType
@@ -214,7 +215,7 @@ def _check_key(frame: pl.DataFrame, table: Table, where: object) -> None:
     if not table.key or frame.height < 2:
         return
     keys = frame.select(table.key)
-    if keys.n_unique() == frame.height:
+    if is_unrepeated(keys):
         return
     name = " + ".join(table.key)
     first, second = _first_repeat(keys)

@@ -16,6 +16,7 @@ from isolux.groups.measure.detections import measure_detections
 from isolux.groups.measure.entries import Entries, entries_of
 from isolux.groups.measure.means import group_means
 from isolux.groups.measure.pairs import measure_pairs
+from isolux.groups.membership import Membership
 from isolux.groups.uncertainty import (
     all_means,
     intervals,
@@ -32,15 +33,18 @@ from isolux.vocabulary.spec import Statistics
 __all__ = ["group_means", "measure_groups"]
 
 
-def measure_groups(scores: Scores, membership: pl.DataFrame, spec: Statistics) -> Estimates:
+def measure_groups(
+    scores: Scores, membership: pl.DataFrame | Membership, spec: Statistics
+) -> Estimates:
     """Measure every metric for everyone and for every group.
 
     Parameters
     ----------
     scores : Scores
         Units' scores and the evidence of metrics that are not means.
-    membership : polars.DataFrame
-        Table ``membership``; units that were not scored are left out of it.
+    membership : Membership, or polars.DataFrame
+        Who is in which group, or the table that says so; units that were not scored are left
+        out.
     spec : Statistics
         Minimum sizes, interval, replicates, seed.
 
@@ -51,7 +55,9 @@ def measure_groups(scores: Scores, membership: pl.DataFrame, spec: Statistics) -
     """
     judged = judge(scores)
     groups, group_of, unit_of, domain_of, n_rows = _memberships(membership, judged.unit_ids)
-    design = build_design(judged.columns, judged.cluster_of, group_of, unit_of, n_rows)
+    design = build_design(
+        judged.columns, judged.cluster_of, group_of, unit_of, n_rows, judged.row_of
+    )
     measures = tuple(Measure(*parts) for parts in judged.measures)
     totals = design.totals()
     clusters = _clusters_per_row(design)
@@ -113,7 +119,7 @@ def _mark_rarer_classes(
 
 
 def _memberships(
-    membership: pl.DataFrame, unit_ids: pl.Series
+    membership: pl.DataFrame | Membership, unit_ids: pl.Series
 ) -> tuple[tuple[Group, ...], IntArray, IntArray, dict[str, int], int]:
     """Give groups their rows (0 is everyone), and attributes a row that unites their groups."""
     inside = entries_of(membership, unit_ids)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
+from isolux.groups.measure.alike import AlikeRows
 from isolux.groups.measure.detections import Detected, DetectionRows, detection_rows
 from isolux.groups.measure.overlaps import OverlapRows
 from isolux.groups.measure.pairs import Paired, PairRows, pair_rows
@@ -24,7 +25,8 @@ from isolux.stats.statistic import (
 )
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.info import Metric, TaskInfo
+from isolux.vocabulary.info import Metric
+from isolux.vocabulary.places import Numbered, block_starts, number_units, places
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -52,12 +54,14 @@ class RankedRows:
 class Judged:
     """Units numbered from 0, their clusters, and every measure's columns.
 
-    Column 0 counts units. ``count_column[j]`` counts the units that measure j rests on.
+    Units that are judged alike share a row of ``columns``: ``row_of`` says which. Column 0 counts
+    units. ``count_column[j]`` counts the units that measure j rests on.
     """
 
     unit_ids: pl.Series
     cluster_of: IntArray
     columns: csr_array
+    row_of: IntArray
     measures: list[MeasureParts]
     count_column: list[int]
     ranked: dict[int, RankedRows]
@@ -65,41 +69,11 @@ class Judged:
     detected: Detected
 
 
-class _Builder:
-    """Collects the entries of a sparse matrix, a few columns at a time."""
-
-    def __init__(self, n_units: int) -> None:
-        self.n_units = n_units
-        self.rows = [np.arange(n_units)]
-        self.cols = [np.zeros(n_units, dtype=np.int64)]
-        self.data = [np.ones(n_units)]
-        self.width = 1
-
-    def add(self, units: IntArray, block: FloatArray) -> int:
-        """Add columns ``block [n, k]`` of these units; return the first one's number."""
-        row, col = np.nonzero(block)
-        self.rows.append(units[row])
-        self.cols.append(col + self.width)
-        self.data.append(block[row, col])
-        start = self.width
-        self.width += block.shape[1]
-        return start
-
-    def matrix(self) -> csr_array:
-        from scipy.sparse import coo_array, csr_array
-
-        entries = (np.concatenate(self.rows), np.concatenate(self.cols))
-        shape = (self.n_units, self.width)
-        return csr_array(coo_array((np.concatenate(self.data), entries), shape=shape))
-
-
 def judge(scores: Scores) -> Judged:
     """Lay out the columns of every metric, units and clusters numbered from 0."""
-    units = _units(scores)
-    layout = _Layout(units, scores.evidence)
-    numbered = units.select("unit_id", "unit")
-    rows = scores.units.join(numbered, on="unit_id", how="left", maintain_order="left")
-    for parts, count in _means(rows, scores.info, layout.builder):
+    numbered = _Units.of(scores)
+    layout = _Layout(numbered, scores.evidence)
+    for parts, count in _means(scores, numbered.of_scores, layout.builder):
         layout.measures.append(parts)
         layout.counts.append(count)
     for model, task, info, evidence in _evidence(scores):
@@ -110,10 +84,10 @@ def judge(scores: Scores) -> Judged:
 class _Layout:
     """Measures as they are laid out one by one, each kind of statistic in its own way."""
 
-    def __init__(self, units: pl.DataFrame, evidence: Mapping[str, pl.DataFrame]) -> None:
-        self.units = units
+    def __init__(self, numbered: _Units, evidence: Mapping[str, pl.DataFrame]) -> None:
+        self.units = numbered.frame
         self.evidence = evidence
-        self.builder = _Builder(units.height)
+        self.builder = AlikeRows(self.units.height)
         self.measures: list[MeasureParts] = []
         self.counts: list[int] = []
         self.ranked: dict[int, RankedRows] = {}
@@ -183,9 +157,7 @@ class _Layout:
         self, statistic: SumStatistic | RankStatistic, evidence: pl.DataFrame
     ) -> Columns | None:
         """Lay out evidence of which each row is a unit's."""
-        numbered = self.units.select("unit_id", "unit")
-        at = evidence.join(numbered, on="unit_id", how="left", maintain_order="left")
-        unit = at["unit"].to_numpy().astype(np.int64)
+        unit = places(evidence["unit_id"], self.units["unit_id"], block_starts(evidence))
         block = statistic.columns(evidence)
         used = np.asarray(np.isfinite(block).all(axis=1))
         if isinstance(statistic, SumStatistic):  # rows that add nothing do not count
@@ -201,7 +173,7 @@ class _Layout:
         return Judged(
             self.units["unit_id"],
             self.units["cluster"].to_numpy().astype(np.int64),
-            self.builder.matrix(),
+            *self.builder.matrix(),
             self.measures,
             self.counts,
             self.ranked,
@@ -211,19 +183,54 @@ class _Layout:
 
 
 def _means(
-    rows: pl.DataFrame, info: TaskInfo, builder: _Builder
+    scores: Scores, unit_of_row: IntArray, builder: AlikeRows
 ) -> Iterator[tuple[MeasureParts, int]]:
     """Lay out the metrics that are means of units' values, and the column that counts each."""
-    for key, part in rows.group_by(_KEY, maintain_order=True):
+    value = scores.units.select("value")
+    for key, at in _parted(scores.units):
         model, task, metric, label, threshold = key
-        block = MEAN.columns(part)
-        start = builder.add(part["unit"].to_numpy().astype(np.int64), block)
+        block = MEAN.columns(value[at] if isinstance(at, slice) else value[pl.Series(at)])
+        start = builder.add(unit_of_row[at], block)
         columns = Columns(MEAN, start, start + 2)
         yield (
             (str(model), str(task), str(metric), _text(label), _number(threshold),
-             info.metric(str(metric)), columns, (start, start + 1)),
+             scores.info.metric(str(metric)), columns, (start, start + 1)),
             start + 1,
         )  # fmt: skip
+
+
+def _parted(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], slice | IntArray]]:
+    """Part the scores by measure, in the order of their first rows."""
+    starts = block_starts(rows)
+    if starts is None:
+        yield from _grouped(rows)
+        return
+    stops = np.append(starts[1:], rows.height)
+    outer = rows.select("model", "task", "metric", "threshold")[pl.Series(starts)]
+    if outer.is_duplicated().any():
+        yield from _grouped(rows)
+        return
+    for (model, task, metric, threshold), start, stop in zip(
+        outer.iter_rows(), starts.tolist(), stops.tolist(), strict=True
+    ):
+        labels = rows["label"][start:stop]
+        named = labels.unique(maintain_order=True)
+        if len(named) == 1:
+            yield (model, task, metric, named[0], threshold), slice(start, stop)
+            continue
+        code = places(labels, named.drop_nulls())
+        order = np.argsort(code, kind="stable") + start
+        first = np.flatnonzero(np.diff(code[order - start], prepend=-2))
+        parts = {labels[int(part[0]) - start]: part for part in np.split(order, first[1:])}
+        for label in named:
+            yield (model, task, metric, label, threshold), parts[label]
+
+
+def _grouped(rows: pl.DataFrame) -> Iterator[tuple[tuple[object, ...], IntArray]]:
+    """Part the scores where a measure's rows do not lie together."""
+    numbered = rows.select(_KEY).with_row_index("row")
+    for key, part in numbered.group_by(_KEY, maintain_order=True):
+        yield key, part["row"].to_numpy().astype(np.int64)
 
 
 def _text(value: object) -> str | None:
@@ -247,14 +254,47 @@ def _evidence(scores: Scores) -> list[tuple[str, str, Metric, pl.DataFrame]]:
     return found
 
 
-def _units(scores: Scores) -> pl.DataFrame:
-    """Return units with a number and their cluster's: a unit without one is its own cluster."""
-    of_people = (t.drop_nulls("unit_id") for t in scores.evidence.values())  # no false alarms
-    tables = [scores.units, *of_people]
-    every = pl.concat([t.select("unit_id", "cluster_id") for t in tables]).unique(
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """Units with their numbers, and those of each row of the scores.
+
+    ``frame``: ``unit, unit_id, cluster_id, cluster``, in the order of ``unit``.
+    """
+
+    frame: pl.DataFrame
+    of_scores: IntArray
+
+    @classmethod
+    def of(cls, scores: Scores) -> _Units:
+        """Give units and clusters numbers: a unit without a cluster is one of its own."""
+        of_people = (t.drop_nulls("unit_id") for t in scores.evidence.values())  # no false alarms
+        tables = [scores.units, *of_people]
+        found = number_units(tables)
+        cluster = _clusters(tables, found)
+        known = cluster.rank("dense").cast(pl.Int64)
+        alone = cluster.is_null()
+        own = found.ids.filter(alone).rank("dense").cast(pl.Int64) + (known.max() or 0)
+        placed = known.fill_null(0).to_numpy().copy()
+        placed[alone.to_numpy()] = own.to_numpy()
+        columns = {"unit_id": found.ids, "cluster_id": cluster, "cluster": placed - 1}
+        return cls(pl.DataFrame(columns).with_row_index("unit"), found.rows[0])
+
+
+def _clusters(tables: Sequence[pl.DataFrame], found: Numbered) -> pl.Series:
+    """Return each unit's cluster, null where no row knows it; a unit of two is refused."""
+    first = np.full(len(found.ids), -1, dtype=np.int64)
+    first[found.rows[0][::-1]] = np.arange(len(found.rows[0]))[::-1]
+    if (first >= 0).all():
+        cluster = tables[0]["cluster_id"].cast(pl.String).gather(first)
+        if all(
+            table["cluster_id"].cast(pl.String).equals(cluster.gather(at))
+            for table, at in zip(tables, found.rows, strict=True)
+        ):
+            return cluster
+    pairs = pl.concat([t.select("unit_id", "cluster_id") for t in tables]).unique(
         maintain_order=True
     )
-    units = every.group_by("unit_id", maintain_order=True).agg(
+    units = pairs.group_by("unit_id", maintain_order=True).agg(
         pl.col("cluster_id").drop_nulls().unique(maintain_order=True)
     )
     torn = units.filter(pl.col("cluster_id").list.len() > 1)
@@ -264,10 +304,4 @@ def _units(scores: Scores) -> pl.DataFrame:
             expected="one cluster_id per unit_id",
             found=f"{torn['unit_id'][0]!r} in {torn['cluster_id'][0].to_list()}",
         )
-    alone = pl.format("unit\x1f{}", "unit_id")
-    known = pl.format("cluster\x1f{}", pl.col("cluster_id").list.first())
-    name = pl.coalesce(known, alone)
-    named = units.with_columns(
-        cluster_id=pl.col("cluster_id").list.first(), cluster=name.rank("dense").cast(pl.Int64) - 1
-    )
-    return named.with_row_index("unit")
+    return units["cluster_id"].list.first()

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from isolux.groups._places import places
 from isolux.groups.estimates import EVERYONE, Group
+from isolux.groups.intersections import display
+from isolux.groups.membership import Membership
 from isolux.stats.design import IntArray
+from isolux.vocabulary.places import places
 
 __all__ = ["Entries", "entries_of"]
 
@@ -35,13 +37,13 @@ class Entries:
     unit_of: IntArray
 
 
-def entries_of(membership: pl.DataFrame, unit_ids: pl.Series) -> Entries:
+def entries_of(membership: pl.DataFrame | Membership, unit_ids: pl.Series) -> Entries:
     """Give memberships of these units the numbers of their groups and units.
 
     Parameters
     ----------
-    membership : polars.DataFrame
-        Table ``membership``, in any order.
+    membership : Membership, or polars.DataFrame
+        As ``groups.membership`` gives it, or its table in any order.
     unit_ids : polars.Series
         A unit's number is its place in it; memberships of others are left out.
 
@@ -53,6 +55,8 @@ def entries_of(membership: pl.DataFrame, unit_ids: pl.Series) -> Entries:
     >>> [group.name for group in found.groups], found.group_of.tolist(), found.unit_of.tolist()
     (['everyone', 'day', 'night'], [1, 1, 2], [1, 0, 0])
     """
+    if isinstance(membership, Membership):
+        return _of_numbers(membership, unit_ids)
     first = _runs(membership)
     each = membership.select("attribute", "group", "values")[first]
     named = each.unique(["attribute", "values"], keep="first", maintain_order=True)
@@ -72,6 +76,21 @@ def entries_of(membership: pl.DataFrame, unit_ids: pl.Series) -> Entries:
     if known.all():
         return Entries(groups, group_of, unit_of)
     return Entries(groups, group_of[known], unit_of[known])
+
+
+def _of_numbers(membership: Membership, unit_ids: pl.Series) -> Entries:
+    """Take the numbers that membership holds; groups of one attribute and values are one group."""
+    numbers: dict[tuple[str, tuple[str, ...]], int] = {}
+    group_of = [np.empty(0, np.int64)]
+    for part in membership.crossings:
+        own = [numbers.setdefault((part.handle, c), len(numbers) + 1) for c in part.cells]
+        group_of.append(np.array(own, np.int64)[part.cell])
+    groups = (Group(None, EVERYONE, ()), *(Group(a, display(v), v) for a, v in numbers))
+    group = np.concatenate(group_of)
+    unit = np.concatenate([np.empty(0, np.int64), *(part.unit for part in membership.crossings)])
+    unit = places(membership.units, unit_ids)[unit]
+    known = unit >= 0
+    return Entries(groups, *((group, unit) if known.all() else (group[known], unit[known])))
 
 
 def _runs(membership: pl.DataFrame) -> IntArray:

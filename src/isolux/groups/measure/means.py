@@ -13,6 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.measure.entries import Entries, entries_of
+from isolux.groups.membership import Membership
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
@@ -26,7 +27,11 @@ _FLAGS = 1 << 24  # groups × clusters looked at together
 
 
 def group_means(
-    scores: Scores, membership: pl.DataFrame, *, min_units: int = 50, min_clusters: int = 10
+    scores: Scores,
+    membership: pl.DataFrame | Membership,
+    *,
+    min_units: int = 50,
+    min_clusters: int = 10,
 ) -> pl.DataFrame:
     """Average every metric that is a mean over everyone and over every group.
 
@@ -35,8 +40,9 @@ def group_means(
     scores : Scores
         Metrics that rest on evidence (average precision, say) are no means of people's scores:
         ``measure_groups`` has those.
-    membership : polars.DataFrame
-        Table ``membership``; units that were not scored are left out of it.
+    membership : Membership, or polars.DataFrame
+        Who is in which group, or the table that says so; units that were not scored are left
+        out.
     min_units, min_clusters : int
         Smaller groups get a status; those of too few units no value.
 

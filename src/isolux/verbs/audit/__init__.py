@@ -326,8 +326,8 @@ def _audited(
         attributes, spec.groups.by, groupings(spec.groups, attributes), units=scores.judged_units()
     )
     against = references(spec.groups, spec.disparity.reference)
-    check_references(against, members.frame)
-    estimates = measure_groups(scores, members.frame, spec.statistics)
+    check_references(against, members.groups)
+    estimates = measure_groups(scores, members, spec.statistics)
     pairs_too = spec.report.keep_pairs
     kept = {k: table for k, table in scores.evidence.items() if pairs_too or k != PAIRS}
     scores = replace(scores, evidence=kept)

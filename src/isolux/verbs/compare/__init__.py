@@ -133,7 +133,7 @@ def compare(
         first.attributes, spec.groups.by, groupings(spec.groups, first.attributes),
         units=scores.judged_units(),
     )  # fmt: skip
-    estimates = measure_groups(scores, members.frame, spec.statistics)
+    estimates = measure_groups(scores, members, spec.statistics)
     compared = compare_models(estimates, spec.comparing, names)
     record = _record(
         first, second, spec, names, (*same.notes, *scores.notes), compared.family, estimates

@@ -1,0 +1,118 @@
+"""Units that are judged alike are one row of the columns that a design sums.
+
+A million people who were each right or wrong on ten metrics are a few dozen kinds of people. Kinds
+are told column by column, so a column of every person's own values is never laid out for them; a
+column that takes many values (a mean of precisions) is, and then everyone has a row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from isolux.stats.design import IntArray
+from isolux.stats.statistic import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["AlikeRows"]
+
+_FEW_VALUES = 64  # of a column, for units to be told apart by them
+_FEW_COLUMNS = 64  # of a block
+_FEW_KINDS = 1024
+
+
+class AlikeRows:
+    """Collects columns, a block at a time, and tells units apart by what they hold so far.
+
+    Column 0 counts units.
+
+    Examples
+    --------
+    >>> rows = AlikeRows(3)
+    >>> rows.add(np.array([0, 2]), np.ones((2, 1)))
+    1
+    >>> matrix, row_of = rows.matrix()
+    >>> matrix.toarray()[row_of].tolist()
+    [[1.0, 1.0], [1.0, 0.0], [1.0, 1.0]]
+    """
+
+    def __init__(self, n_units: int) -> None:
+        self.n_units = n_units
+        self.width = 1
+        self.kind_of = np.zeros(n_units, dtype=np.int64)
+        self.columns: dict[int, FloatArray] = {0: np.ones(min(n_units, 1))}
+        self.loose: list[tuple[IntArray, IntArray, FloatArray]] = []
+
+    def add(self, units: IntArray, block: FloatArray) -> int:
+        """Add columns ``block [n, k]`` of these units; return the first one's number."""
+        start = self.width
+        self.width += block.shape[1]
+        once = block.shape[1] <= _FEW_COLUMNS and _occur_once(units, self.n_units)
+        for k in range(block.shape[1]):
+            if not (once and self._told(units, block[:, k], start + k)):
+                row = np.flatnonzero(block[:, k])
+                column = np.full(len(row), start + k)
+                self.loose.append((units[row], column, block[row, k]))
+        return start
+
+    def _told(self, units: IntArray, column: FloatArray, number: int) -> bool:
+        """Tell kinds apart by one more column; false where it holds too many values."""
+        coded = _coded(column)
+        if coded is None:
+            return False
+        values, code = coded
+        of_unit = np.zeros(self.n_units, dtype=np.int64)
+        of_unit[units] = code
+        of_unit += self.kind_of * len(values)
+        n_kinds = len(self.columns[0])
+        held = np.flatnonzero(np.bincount(of_unit, minlength=n_kinds * len(values)))
+        if len(held) > max(_FEW_KINDS, self.n_units // 4):
+            return False
+        renumbered = np.empty(n_kinds * len(values), dtype=np.int64)
+        renumbered[held] = np.arange(len(held))
+        self.kind_of = renumbered[of_unit]
+        before = held // len(values)
+        self.columns = {k: own[before] for k, own in self.columns.items()}
+        self.columns[number] = values[held % len(values)]
+        return True
+
+    def matrix(self) -> tuple[csr_array, IntArray]:
+        """Return the columns ``[n_rows, width]`` and each unit's row of them."""
+        from scipy.sparse import coo_array, csr_array
+
+        shape = (len(self.columns[0]), self.width)
+        held = {number: np.flatnonzero(own) for number, own in self.columns.items()}
+        rows = np.concatenate([*held.values()])
+        cols = np.repeat([*held], [len(own) for own in held.values()])
+        data = np.concatenate([self.columns[number][own] for number, own in held.items()])
+        kinds = csr_array(coo_array((data, (rows, cols)), shape=shape))
+        if not self.loose:
+            return kinds, self.kind_of
+        unit, col, own_data = (np.concatenate(part) for part in zip(*self.loose, strict=True))
+        own = coo_array((own_data, (unit, col)), shape=(self.n_units, self.width))
+        return csr_array(kinds[self.kind_of] + csr_array(own)), np.arange(self.n_units)
+
+
+def _occur_once(units: IntArray, n_units: int) -> bool:
+    return bool((np.diff(units) > 0).all() or np.bincount(units, minlength=n_units).max() <= 1)
+
+
+def _coded(column: FloatArray) -> tuple[FloatArray, IntArray] | None:
+    """Return the values that a column takes, 0 the first, and which each cell is; None: many."""
+    right = column == 1.0
+    if (right | (column == 0.0)).all():
+        return np.array([0.0, 1.0]), right.astype(np.int64)
+    values = pl.Series(column).unique().to_numpy()
+    if len(values) > _FEW_VALUES or np.isnan(values).any():
+        return None
+    values = np.unique(np.append(values, 0.0))
+    code = np.searchsorted(values, column)
+    zero = int(np.searchsorted(values, 0.0))  # whoever has no row adds nothing: code 0
+    order = np.append(zero, np.delete(np.arange(len(values)), zero))
+    place = np.empty(len(values), dtype=np.int64)
+    place[order] = np.arange(len(values))
+    return values[order], place[code]
