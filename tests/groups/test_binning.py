@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isolux.groups import membership
-from isolux.groups.binning import Bins, bin_labels, binned, parse_bins, quantile_edges
+from isolux.groups.binning import OTHERS, Bins, bin_labels, binned, parse_bins, quantile_edges
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.spec import Grouping
 
@@ -179,7 +179,8 @@ def test_bins_that_cannot_be_read_are_refused(text):
     assert str(error.value) == (
         "the bins cannot be used\n"
         "  expected: 'quantile:K' with K of 2 or more, or 'edges:A,B,…' with rising numbers; closed"
-        " on the left, or with ':right' at the end on the right\n"
+        " on the left, or with ':right' at the end on the right; or 'top:K', the K commonest"
+        " values\n"
         f"  found: {text!r}"
     )
 
@@ -281,3 +282,34 @@ def test_of_given_edges_the_closed_side_is_a_choice():
     assert right.rows["value"].to_list() == ["≤18", "≤18", ">18"]
     with pytest.raises(SpecError, match="':right' at the end"):
         parse_bins("edges:18:rigth")
+
+
+def test_the_commonest_values_stay_and_all_others_are_one_group():
+    # Four of Lima, two each of Bonn and Cork (equal: by name), one of Oslo, one unknown.
+    cities = ["Lima"] * 4 + ["Cork", "Bonn"] * 2 + ["Oslo", None]
+    found = groups_of(ages(cities), "top:2")
+    sizes = found.frame.group_by("group", maintain_order=True).len().rows()
+    assert dict(sizes) == {"Lima": 4, "Bonn": 2, OTHERS: 3, "unknown": 1}
+    assert "age: 2 values that are not among the 2 commonest are 'all others'" in found.notes
+    few = groups_of(ages(cities), "top:4").frame
+    assert few["group"].unique().sort().to_list() == ["Bonn", "Cork", "Lima", "Oslo", "unknown"]
+
+
+def test_how_common_a_value_is_goes_by_units_not_by_rows():
+    said = ages(["x", "x", "y", "y"], units=["a", "a", "b", "c"])
+    assert "y" in groups_of(said, "top:1").frame["group"].to_list()
+
+
+def test_an_attribute_of_too_many_values_is_refused_with_what_to_do():
+    many = ages([f"name {i}" for i in range(12)])
+    with pytest.raises(SpecError) as caught:
+        membership(many, ["age"], most=11)
+    assert "'age' has 12 different values, too many to compare their groups" in str(caught.value)
+    assert "expected: at most 11" in str(caught.value)
+    assert '--bins "age=top:50"' in str(caught.value)
+    assert membership(many, ["age"], most=12).groups.height == 12
+    few = {"age": Grouping(attribute="age", bins="top:3")}
+    assert membership(many, ["age"], few, most=11).groups.height == 4
+    numbers = ages(range(40))
+    with pytest.raises(SpecError, match="40 different numbers, too many to be groups"):
+        membership(numbers, ["age"], most=11)

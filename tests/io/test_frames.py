@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from isolux.io import delimited as _delimited
 from isolux.io import format_of, read_table
+from isolux.io.frames import LONGEST_CELL
 from isolux.vocabulary.errors import FileError, IsoluxError, TableError, UnknownNameError
 
 SMALL = pl.DataFrame({"id": ["007", "8"], "age": [31, None], "tones": [["3", "4"], []]})
@@ -358,3 +359,18 @@ def test_a_file_that_was_cut_off_is_said(tmp_path, name, share):
     path.write_bytes(data[: int(len(data) * share)])
     with pytest.raises(FileError, match="or it is damaged"):
         read_table(path)
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_a_cell_as_long_as_a_book_is_refused_with_its_place(tmp_path, as_list):
+    cells = ["short", "x" * (LONGEST_CELL + 1)]
+    frame = pl.DataFrame({"id": ["a", "b"], "note": [[c] for c in cells] if as_list else cells})
+    frame.write_parquet(tmp_path / "long.parquet")
+    with pytest.raises(FileError) as caught:
+        read_table(tmp_path / "long.parquet")
+    assert "at most 1 MiB of text in a cell" in str(caught.value)
+    assert "found: 1,048,577 bytes, which begin with 'xxx" in str(caught.value)
+    assert "long.parquet, row 2, column 'note'" in str(caught.value)
+    many = pl.DataFrame({"id": ["a" * 1000] * 2000})
+    many.write_parquet(tmp_path / "many.parquet")
+    assert read_table(tmp_path / "many.parquet").height == 2000

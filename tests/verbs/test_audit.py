@@ -352,3 +352,10 @@ def test_a_setting_that_the_task_does_not_take_is_refused():
             "by": "blur", "positive": "Male"}  # fmt: skip
     with pytest.raises(SpecError, match="has no setting 'positive'"):
         run_audit(parse_spec(data))
+
+
+def test_an_identifier_is_no_attribute_to_compare_by():
+    people = TEN.with_columns(name=pl.col("unit_id"))
+    many = pl.concat([people.with_columns(pl.col("unit_id", "name") + f"-{k}") for k in range(16)])
+    with pytest.raises(SpecError, match="'name' has 320 different values, too many to compare"):
+        isolux.audit(many.select("unit_id", "value"), many.select("unit_id", "name"), by="name")

@@ -10,6 +10,7 @@ import pytest
 
 from isolux.datasets import load
 from isolux.stats.proportions import wilson
+from isolux.verbs.describe import describe
 from isolux.verbs.describe.balance import balance_row, read_target
 from isolux.verbs.describe.counting import describe_datasets as counted
 from isolux.vocabulary.containers import Dataset
@@ -295,3 +296,19 @@ def test_fairfaces_real_labels():
     crossed = found["By perceived race (race) × perceived gender presentation (gender)"]
     (black,) = crossed.filter(pl.col("race") == "Black").rows(named=True)
     assert black["Female"] == sum(r["race"] == "Black" and r["gender"] == "Female" for r in own)
+
+
+def test_of_a_wide_table_the_first_columns_and_those_that_are_named_are_looked_at(tmp_path):
+    names = [f"c{k}" for k in range(70)]
+    rows = [",".join(["id", *names]), *(",".join([f"p{k}", *[str(k % 2)] * 70]) for k in range(4))]
+    (tmp_path / "wide.csv").write_text("\n".join(rows) + "\n")
+    data = f"table:{tmp_path / 'wide.csv'}"
+    found = describe(data)
+    shown = [caption for caption in found.tables if caption.startswith("By ")]
+    assert shown == [f"By c{k}" for k in range(50)]
+    assert "Of 70 columns the first 50 are looked at, and those that are named" in found.notes[0]
+    assert describe(data, by=["c69"]).tables["By c69"]["people"].to_list() == [2, 2]
+    chosen = describe(data, only=["c65=1"], by=["c1"])
+    assert chosen.tables["By c1"]["people"].to_list() == [2]
+    merged = describe(data, by=["c66"], group=["c66:all=0,1"])
+    assert merged.tables["By c66"]["people"].to_list() == [4]

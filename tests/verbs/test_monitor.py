@@ -124,7 +124,7 @@ def test_people_seen_again(runs):
         (lambda runs: [runs[1], runs[0]], r"out of order.*run 2 after run 1.*2026-03-02"),
         (
             lambda runs: [cut_at_quantiles(run) for run in runs[:2]],
-            r"quantiles are others in every",
+            r"quantiles, or are the commonest, are others in every",
         ),
         (lambda runs: [runs[0], day(1, unknown="drop")], r"differ in the setting 'groups.unknown'"),
         (lambda runs: [runs[0], renamed(runs[1], "other")], r"of different models.*'other'"),

@@ -93,8 +93,9 @@ def with_ranges(
         Damaged cells, where ``repair`` was not asked for.
     """
     notes: list[str] = []
+    schema = frame.schema
     for name in columns:
-        if frame.schema[name] != pl.String:
+        if schema[name] != pl.String:
             continue
         values = as_text(frame[name]).unique().drop_nulls()
         ranges = values.str.contains(_RANGE)

@@ -46,6 +46,9 @@ INFO = DatasetInfo(
 )
 
 
+_FIRST = 50
+
+
 def load(
     path: str | Path,
     *,
@@ -59,6 +62,7 @@ def load(
     sheet: str | None = None,
     header_row: int | None = None,
     format: str | None = None,  # noqa: A002  (as in read_table)
+    first_and: Sequence[str] | None = None,
 ) -> Dataset:
     r"""Load a table.
 
@@ -96,6 +100,9 @@ def load(
     format : str, optional
         ``csv``, ``tsv``, ``parquet``, ``jsonlines``, ``arrow``, ``xlsx`` or ``ods``; by suffix
         where not given.
+    first_and : sequence of str, optional
+        Of a table of more than 50 columns, only the first 50 and these become attributes, which
+        ``notes`` says. Not given: all do.
 
     Returns
     -------
@@ -128,8 +135,12 @@ def load(
     named = pictured or identity.column
     chosen = _attribute_columns(frame, columns, {identity.column, pictured})
     notes = [] if identity.note is None else [identity.note]
+    left_out = _left_out(frame, columns, chosen, {identity.column, pictured})
+    if first_and is not None and columns is None:
+        chosen, said = _first_and(chosen, first_and)
+        notes += said
     frame, repaired = with_ranges(frame, chosen, repair=repair_ages, where=where)
-    notes += [*repaired, *_left_out(frame, columns, chosen, {identity.column, pictured})]
+    notes += [*repaired, *left_out]
     dataset = Dataset(
         name="table",
         info=INFO,
@@ -164,6 +175,16 @@ def _attribute_columns(
     ]
 
 
+def _first_and(chosen: list[str], named: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Keep the first columns and those that are named, and say how many are left."""
+    kept = {*chosen[:_FIRST], *named}
+    few = [name for name in chosen if name in kept]
+    if len(few) == len(chosen):
+        return chosen, []
+    said = f"Of {len(chosen):,} columns the first {_FIRST} are looked at, and those that are named"
+    return few, [said + "; --by names others."]
+
+
 def _is_vector(dtype: pl.DataType) -> bool:
     """Tell a box or an embedding from a list of categories: its numbers have fractions."""
     return isinstance(dtype, pl.List | pl.Array) and bool(dtype.inner.is_float())
@@ -174,7 +195,8 @@ def _left_out(
 ) -> list[str]:
     if columns is not None:
         return []
-    left = [name for name in frame.columns if name not in chosen and name not in names]
+    others = {*chosen, *names}
+    left = [name for name in frame.columns if name not in others]
     if not left:
         return []
     listed = ", ".join(map(repr, left))

@@ -1,4 +1,6 @@
-"""Numbers into bins: edges of the user's choice, or quantiles over units.
+"""Many values into few groups: numbers into bins, or the commonest values and all others.
+
+Bins have edges of the user's choice, or quantiles over units.
 
 Bins are closed on the left: of ``edges:18,30`` they are below 18, [18, 30) and 30 or more, as in
 Fairness Indicators (Goyal et al. 2022), whose ages are <18, [18,30), [30,45), [45,70), 70+. With
@@ -19,7 +21,19 @@ import polars as pl
 
 from isolux.vocabulary.errors import SpecError, TableError, place
 
-__all__ = ["Binned", "Bins", "Closed", "bin_labels", "binned", "parse_bins", "quantile_edges"]
+__all__ = [
+    "OTHERS",
+    "Binned",
+    "Bins",
+    "Closed",
+    "bin_labels",
+    "binned",
+    "parse_bins",
+    "quantile_edges",
+]
+
+OTHERS = "all others"
+"""The group of those whose value is not among the commonest."""
 
 
 Closed = Literal["left", "right"]
@@ -31,11 +45,15 @@ _SHORT = 5  # digits of a number that is written whole
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Either ``edges``, rising, or the number of ``quantiles``; and which end belongs to a bin."""
+    """``edges``, rising, or the number of ``quantiles``; and which end belongs to a bin.
+
+    Or ``top``: how many of the commonest values to keep.
+    """
 
     edges: tuple[float, ...] = ()
     quantiles: int = 0
     closed: Closed = "left"
+    top: int = 0
 
     def edges_for(self, numbers: pl.Series) -> tuple[float, ...]:
         """Return the edges, or those that part ``numbers`` into quantiles."""
@@ -67,12 +85,12 @@ class Binned:
 
 
 def parse_bins(text: str) -> Bins:
-    """Read ``"quantile:4"`` or ``"edges:18,30,45,70"``, with ``":right"`` or without.
+    """Read ``"quantile:4"``, ``"edges:18,30,45,70"`` (``":right"`` or not) or ``"top:20"``.
 
     Raises
     ------
     SpecError
-        If it is neither, if there are fewer than 2 quantiles, or if edges do not rise.
+        If it is none of them, if there are fewer than 2 quantiles, or if edges do not rise.
 
     Examples
     --------
@@ -86,6 +104,8 @@ def parse_bins(text: str) -> Bins:
         kind = ""
     if kind == "quantile" and rest.strip().isdecimal() and int(rest) >= 2:
         return Bins(quantiles=int(rest), closed=closed)
+    if kind == "top" and rest.strip().isdecimal() and int(rest) >= 1 and not end:
+        return Bins(top=int(rest))
     if kind == "edges":
         try:
             edges = tuple(float(e) for e in rest.split(","))
@@ -97,7 +117,7 @@ def parse_bins(text: str) -> Bins:
     raise SpecError(
         "the bins cannot be used",
         expected="'quantile:K' with K of 2 or more, or 'edges:A,B,…' with rising numbers; closed on"
-        " the left, or with ':right' at the end on the right",
+        " the left, or with ':right' at the end on the right; or 'top:K', the K commonest values",
         found=repr(text),
     )
 
@@ -179,11 +199,12 @@ def quantile_edges(
 
 
 def binned(rows: pl.DataFrame, bins: Bins, attribute: str) -> Binned:
-    """Replace each number by its bin.
+    """Replace each number by its bin, or each value but the commonest by "all others".
 
     With ``edges`` each row falls into a bin by itself, so a unit whose annotators said 29 and 31
     may be in two. With ``quantile`` a unit has one number, the median of its own, which decides
-    the edges and its bin. Unknown rows stay unknown.
+    the edges and its bin. With ``top`` the values of most units are kept, of equal ones the first
+    by name. Unknown rows stay unknown.
 
     Parameters
     ----------
@@ -192,7 +213,7 @@ def binned(rows: pl.DataFrame, bins: Bins, attribute: str) -> Binned:
         number), ``value`` (null: unknown), ``number``; if wanted ``scored``: whose numbers make
         the quantiles.
     bins : Bins
-        Edges, or the number of quantiles.
+        Edges, or the number of quantiles or of commonest values.
     attribute : str
         Its name, for messages.
 
@@ -208,6 +229,8 @@ def binned(rows: pl.DataFrame, bins: Bins, attribute: str) -> Binned:
     >>> binned(rows, Bins(edges=(18.0,)), "age").rows["value"].to_list()
     ['<18', '18+']
     """
+    if bins.top:
+        return _commonest(rows, bins.top, attribute)
     rows = _numbered(rows, attribute)
     edges = bins.edges
     if bins.quantiles:
@@ -222,6 +245,19 @@ def binned(rows: pl.DataFrame, bins: Bins, attribute: str) -> Binned:
     label = pl.Series("value", labels).gather(cell)
     rows = rows.with_columns(value=pl.when(pl.col("value").is_not_null()).then(label))
     return Binned(rows, labels, _notes(rows, bins, labels, attribute))
+
+
+def _commonest(rows: pl.DataFrame, top: int, attribute: str) -> Binned:
+    known = rows.drop_nulls("value").group_by("value").agg(n=pl.col("unit").n_unique())
+    ordered = known.sort("n", "value", descending=[True, False])["value"]
+    kept, left = ordered.head(top), len(ordered) - top
+    if left <= 0:
+        return Binned(rows, tuple(kept))
+    value = pl.col("value")
+    others = pl.when(value.is_not_null() & ~value.is_in(kept.implode())).then(pl.lit(OTHERS))
+    note = f"{attribute}: {left:,} values that are not among the {top:,} commonest are {OTHERS!r}"
+    labels = tuple(dict.fromkeys([*kept, OTHERS]))
+    return Binned(rows.with_columns(value=pl.coalesce(others, value)), labels, (note,))
 
 
 def _numbered(rows: pl.DataFrame, attribute: str) -> pl.DataFrame:

@@ -97,6 +97,7 @@ def membership(
     groupings: Mapping[str, Grouping] | None = None,
     *,
     units: pl.DataFrame | pl.Series | None = None,
+    most: int | None = None,
 ) -> Membership:
     """Put every unit into its groups: one row per unit and group, no row twice.
 
@@ -123,6 +124,8 @@ def membership(
         Every unit that is judged; rows of others are not looked at. Default: every unit in
         ``attributes`` of the kinds that ``by`` is about. With a column ``scored``, quantiles are
         those of the units of which it is true: bystanders do not move the edges.
+    most : int, optional
+        Values that an attribute may have; default: any number.
 
     Returns
     -------
@@ -135,7 +138,7 @@ def membership(
         If an attribute does not exist.
     SpecError
         If a setting names values that do not occur, or a number with more than 30 different
-        values has no bins.
+        values has no bins, or an attribute has more than ``most`` values.
     TableError
         If votes are negative, or a value that is to be binned is not a number.
     JoinError
@@ -159,7 +162,8 @@ def membership(
     unit = pl.Series("unit", at)
     of_attribute = _parted(attributes.with_row_index("row").with_columns(unit), used)
     placed = {
-        name: _place(of_attribute[name], (groupings or {}).get(name), name, judged) for name in used
+        name: _place(of_attribute[name], (groupings or {}).get(name), name, judged, most)
+        for name in used
     }
     found = [one for entry in wanted for one in _crossed([placed[name] for name in entry], judged)]
     notes = [note for name in used for note in placed[name].notes]
@@ -235,7 +239,7 @@ def _judged(
 
 
 def _place(
-    rows: pl.DataFrame, grouping: Grouping | None, name: str, judged: pl.DataFrame
+    rows: pl.DataFrame, grouping: Grouping | None, name: str, judged: pl.DataFrame, most: int | None
 ) -> _Placed:
     """Bring one attribute's rows to ``unit, code``, step by step (see the module's docstring)."""
     how = grouping or Grouping(attribute=name)
@@ -248,6 +252,8 @@ def _place(
         scored = judged["scored"].gather(theirs["unit"])
         bins = binned(theirs.with_columns(scored), parse_bins(how.bins), name)
         theirs, notes, given = bins.rows, bins.notes, list(bins.labels)
+    elif not (how.nested or how.merge):
+        _check_many(given, name, most)
     values = natural_order(given)
     theirs = theirs.select("unit", "votes", "annotator", code=_codes(theirs["value"], values))
     found = settled(theirs, parse_votes(how.votes), judged.height)
@@ -258,6 +264,7 @@ def _place(
     _check_twins(found, values, name)
     if how.bins is None:
         _check_continuous(values, name)
+    _check_many(values, name, most)
     notes += _counts(found, values, how, name, judged.height)
     return _Placed(name, found, tuple(values), how.unknown, notes)
 
@@ -329,6 +336,20 @@ def _check_twins(found: pl.DataFrame, values: Sequence[str], name: str) -> None:
         expected="one spelling for each group",
         found=", ".join(f"{value!r} ({n:,})" for value, n in sizes.items()),
         hint=f'if they are one group, --group "{name}:{kept}={",".join(sizes)}"',
+    )
+
+
+def _check_many(values: Sequence[str], name: str, most: int | None) -> None:
+    """Refuse more values than groups can be compared: all pairs of thousands are millions."""
+    if most is None or len(values) <= most:
+        return
+    _check_continuous(values, name)
+    raise SpecError(
+        f"{name!r} has {len(values):,} different values, too many to compare their groups",
+        expected=f"at most {most:,}",
+        found=", ".join(repr(value[:40]) for value in sorted(values)[:3]) + ", …",
+        hint=f'--bins "{name}=top:50" keeps the 50 commonest and unites all others;'
+        f' --group "{name}:NAME=VALUE,VALUE" unites some; is it an identifier, for --cluster?',
     )
 
 

@@ -215,7 +215,7 @@ def _used(setting: str, text: str, name: str, found: _Attributes) -> str:
 def _bins(texts: Sequence[str], found: _Attributes) -> dict[str, str]:
     bins: dict[str, str] = {}
     for text in texts:
-        form = "ATTRIBUTE=quantile:K, =edges:A,B or =" + ", =".join(INCOME_RULES)
+        form = "ATTRIBUTE=quantile:K, =edges:A,B, =top:K or =" + ", =".join(INCOME_RULES)
         left, right = _halves("bins", text, found.known, form)
         name = _used("bins", text, left, found)
         if name in bins:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,8 +117,9 @@ def _names(header: bytes, separator: str, where: str) -> list[str]:
             hint=f"its columns seem to be parted by {other!r}: save it with {separator!r} instead"
             + (", or end its name in .tsv" if other == "\t" else ""),
         )
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+    if len(set(names)) < len(names):
+        counts = Counter(names)
+        twice = next(name for name in names if counts[name] > 1)
         raise TableError(
             "two columns have the same name" if twice else "two columns have no name",
             found=f"{twice!r} as columns {[i + 1 for i, n in enumerate(names) if n == twice]}",

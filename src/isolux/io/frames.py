@@ -28,6 +28,9 @@ __all__ = ["FORMATS", "LARGEST", "format_of", "read_table", "refuse_unless_file"
 LARGEST = 4 << 30
 """Bytes of text, unpacked, beyond which a table is refused: it is read whole."""
 _RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB do no harm
+LONGEST_CELL = 1 << 20
+"""Bytes of text in one cell; more is a damaged file, or data that no group and no label can be."""
+_TEXT = (pl.String(), pl.List(pl.String()))
 _CELLS = 1_000_000_000  # rows times columns: a larger table would not fit most memories
 
 FORMATS: dict[str, tuple[str, ...]] = {
@@ -102,7 +105,8 @@ def read_table(
     ------
     FileError
         Missing (with near names), a folder, empty, a header without rows, not UTF-8 (with row
-        and byte), rows of unequal length (with the row), damaged, of an unknown suffix.
+        and byte), rows of unequal length (with the row), a cell of more than 1 MiB, damaged, of an
+        unknown suffix.
     UnknownNameError
         A column that the file does not have.
 
@@ -137,6 +141,7 @@ def read_table(
         raise FileError(
             "the file cannot be read", found=error.strerror or str(error), where=str(path)
         ) from error
+    _refuse_huge_cells(frame, str(path))
     if columns is not None:
         for column in columns:
             if column not in frame.columns:
@@ -150,6 +155,29 @@ def read_table(
             where=str(path),
         )
     return frame
+
+
+def _refuse_huge_cells(frame: pl.DataFrame, where: str) -> None:
+    """Refuse text that no one reads as a value: it would stand in every table that follows."""
+    if frame.estimated_size() <= LONGEST_CELL:
+        return
+    for column in frame.get_columns():
+        if column.dtype not in _TEXT or column.estimated_size() <= LONGEST_CELL:
+            continue
+        lists = column.dtype != pl.String
+        long = (column.list.eval(pl.element().str.len_bytes()).list.max() if lists else
+                column.str.len_bytes()).fill_null(0)  # fmt: skip
+        row = long.arg_max()
+        if row is None or int(long[row]) <= LONGEST_CELL:
+            continue
+        text = str(column[row][:60] if not lists else column[row][0])[:60]
+        raise FileError(
+            "a cell is too long to be a value",
+            expected=f"at most {LONGEST_CELL >> 20} MiB of text in a cell",
+            found=f"{int(long[row]):,} bytes, which begin with {text!r}",
+            where=place(where, row + 1, column.name),
+            hint="is a quotation mark missing? If it is data, leave that column out of the table",
+        )
 
 
 def refuse_unless_file(path: Path) -> None:

@@ -36,6 +36,7 @@ def held_people(
     attributes: Sequence[str] = (),
     *,
     captions: str | Path | None = None,
+    first_and: Sequence[str] | None = None,
     **settings: Any,
 ) -> Dataset:
     """Return the people, with the attributes asked for, less those whom the settings leave out.
@@ -48,6 +49,8 @@ def held_people(
         Attributes and intersections; those that can be computed and are lacking are.
     captions : str or Path, optional
         Captions of the images, which give attributes too.
+    first_and : sequence of str, optional
+        Of a wide table, look at its first columns, at ``attributes`` and at these; default: at all.
     **settings
         ``derive``, ``only``, ``withdrawn``, ``allow_unmatched``, ``cluster``, and of files ``id``,
         ``separator``, ``data_option``, ``images``: as ``isolux.vocabulary.spec.People``.
@@ -68,7 +71,9 @@ def held_people(
     else:
         # What captions tell can be computed once they are there: attributes wait until then.
         at_once = [] if captions is not None else wanted
-        dataset = load_people(parse_spec({"data": str(data), **given}).people, at_once)
+        people = parse_spec({"data": str(data), **given}).people
+        few = None if computed or first_and is None else (*own, *asked, *first_and)
+        dataset = load_people(people, at_once, first_and=few)
     if captions is not None:
         dataset = with_captions(dataset, captions)
         wanted = [*_PLACES, *wanted]

@@ -39,6 +39,7 @@ def load_people(
     *,
     whole_images: bool = False,
     outputs: Mapping[str, str | None] | None = None,
+    first_and: Sequence[str] | None = None,
 ) -> Dataset:
     """Load a dataset, compute the attributes that it lacks, and keep who is to be judged.
 
@@ -53,6 +54,8 @@ def load_people(
         True: people who are not judged stay, as a task of whole images needs them.
     outputs : mapping of str to str or None, optional
         Settings of a model's answers, for a dataset that holds them itself (a table of pairs).
+    first_and : sequence of str, optional
+        Of a wide table, only its first columns and these become attributes; default: all.
     """
     name, path = _place(people.data)
     cluster, items = _cluster_of(people)
@@ -70,8 +73,11 @@ def load_people(
     options |= own_outputs
     options |= read_options(
         loader, items, owner=f"the dataset {name}", flag="--data-option",
-        hidden=options,
+        hidden=(*options, "first_and"),
     )  # fmt: skip
+    if first_and is not None and "first_and" in taken:
+        asked = [condition.attribute for condition in parse_conditions(people.only)]
+        options["first_and"] = (*attributes, *asked, *first_and)
     wanted = [
         *attributes,
         *computed_attributes(people.derive),

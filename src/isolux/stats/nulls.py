@@ -93,17 +93,24 @@ def null_test(
     largest: FloatArray = np.zeros(0)
     of_pairs: FloatArray = np.zeros(0)
     for chunk in law:
-        size = np.abs(chunk)
         own = slice(at, at + len(chunk))
-        t[own] = np.where(np.isfinite(size).all(axis=1), t[own], np.nan)
+        t[own] = np.where(np.isfinite(chunk.sum(axis=1)), t[own], np.nan)
         tested = ~np.isnan(t[own])
         if not at:
             largest, of_pairs = np.zeros(chunk.shape[1]), np.zeros(chunk.shape[1])
-        largest = np.maximum(largest, size[tested].max(axis=0, initial=0.0))
         pairs = tested & is_pair[own]
-        of_pairs = np.maximum(of_pairs, size[pairs].max(axis=0, initial=0.0))
+        most = _furthest(chunk, pairs)
+        of_pairs = np.maximum(of_pairs, most)
+        rest = tested & ~pairs
+        largest = np.maximum(largest, np.maximum(most, _furthest(chunk, rest)))
         at += len(chunk)
     return NullTest(t, p_value(t), largest, of_pairs)
+
+
+def _furthest(chunk: FloatArray, rows: npt.NDArray[np.bool_]) -> FloatArray:
+    """Return the largest size of some rows' deviates in each replicate, 0 of none."""
+    some = chunk if rows.all() else chunk[rows]
+    return np.asarray(np.maximum(some.max(axis=0, initial=0.0), -some.min(axis=0, initial=0.0)))
 
 
 def score_deviates(

@@ -96,7 +96,8 @@ def sample(
     only : sequence of str
         Who may be drawn: ``"age>=20"``.
     bins : sequence of str
-        How numbers become groups: ``"age=edges:18,30,45"`` or ``"income=quantile:4"``.
+        How many values become few: ``"age=edges:18,30,45"``, ``"income=quantile:4"`` or
+        ``"city=top:50"``.
     votes : str
         Which of several values counts: any, majority, top, top-or-none, at-least:K.
     split_subjects : bool

@@ -46,6 +46,8 @@ __all__ = [
     "Audit", "asked_for", "audit", "names_file", "one_per_model", "read_settings", "run_audit",
 ]  # fmt: skip
 
+MOST_GROUPS = 300
+"""Values that an attribute may have: 300 groups are 45,000 pairs for every metric."""
 PAIRS = "pairs"
 """Evidence that can hold millions of rows, and that no comparison of models reads."""
 _FILES = (".yaml", ".yml", ".json")
@@ -323,8 +325,9 @@ def _audited(
     spec, dataset = with_image_bins(spec, dataset)
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
     members = membership(
-        attributes, spec.groups.by, groupings(spec.groups, attributes), units=scores.judged_units()
-    )
+        attributes, spec.groups.by, groupings(spec.groups, attributes),
+        units=scores.judged_units(), most=MOST_GROUPS,
+    )  # fmt: skip
     against = references(spec.groups, spec.disparity.reference)
     check_references(against, members.groups)
     estimates = measure_groups(scores, members, spec.statistics)

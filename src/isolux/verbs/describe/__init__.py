@@ -16,6 +16,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import read_options
+from isolux.vocabulary.spec import crossed
 
 __all__ = ["Description", "describe"]
 
@@ -56,7 +57,8 @@ def describe(
     data : Dataset, str, or several of them
         Datasets, or NAME:PATH (``table:people.csv``); as a mapping, with the names to call them.
     by : sequence of str
-        Attribute or intersection, ``"race*gender"``; default: every attribute.
+        Attribute or intersection, ``"race*gender"``; default: every attribute, of a table of more
+        than 50 columns the first 50.
     derive : sequence of str
         Also count by a computed attribute (``box_size``).
     only : sequence of str
@@ -68,7 +70,8 @@ def describe(
     images : str, optional
         The folder of the pictures, for ``luminance`` and ``ita`` of ``derive``.
     bins : sequence of str
-        How numbers become groups: ``"age=edges:18,30,45"`` or ``"income=quantile:4"``.
+        How many values become few: ``"age=edges:18,30,45"``, ``"income=quantile:4"`` or
+        ``"city=top:50"``.
     votes : str
         Which of several values counts: any, any+unknown, majority, top, top-or-none, at-least:K.
     group : sequence of str
@@ -117,11 +120,14 @@ def describe(
     named = _named(data)
     texts = _one_each(captions, list(named), "--captions")
     files = _one_each(embeddings, list(named), "--embeddings")
+    shares = [] if held is None else [*held.shares]
+    spoken = [text.partition("=")[0].partition(":")[0] for text in (*bins, *group, *rename)]
+    first_and = [part for text in (*spoken, *shares) for part in crossed(text)]
     datasets = {
         name: held_people(
             one, by, captions=texts.get(name), derive=derive, only=only, withdrawn=withdrawn,
             allow_unmatched=allow_unmatched, images=images, data_option=data_option, id=id,
-            cluster=cluster, separator=separator,
+            cluster=cluster, separator=separator, first_and=first_and,
         )
         for name, one in named.items()
     }  # fmt: skip

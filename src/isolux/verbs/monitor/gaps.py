@@ -118,9 +118,10 @@ def gaps_of(
 
 def _refuse_quantiles(settings: Groups) -> None:
     for text in settings.bins:
-        if parse_bins(text.partition("=")[2]).quantiles:
+        bins = parse_bins(text.partition("=")[2])
+        if bins.quantiles or bins.top:
             raise SpecError(
-                "groups that are cut at quantiles are others in every run",
+                "groups that are cut at quantiles, or are the commonest, are others in every run",
                 expected="fixed edges, such as age=edges:18,40,65",
                 found=text,
                 where="--bins of the runs",

@@ -58,7 +58,7 @@ class Groups(Stage):
         (),
         '"age=edges:18,30,45,70", "income=quantile:4" (of people; "quantile:4:images": of images): '
         '[18, 30), or with ":right" at the end (18, 30], as numpy and pandas cut; or a paper\'s '
-        "rule, income=fairness-indicators",
+        "rule, income=fairness-indicators; or the commonest values, city=top:50",
     )
     votes: str = setting("any", "any, any+unknown, majority, top, top-or-none, at-least:K")
     nested: tuple[str, ...] = setting(
@@ -76,9 +76,9 @@ class Grouping(BaseModel):
 
     ``merge`` maps a new group to the values it unites; ``rest`` says what becomes of values that
     no merge names. ``bins`` is ``"quantile:4"`` or ``"edges:0,18,30"``, with ``":right"`` closed on
-    the right. ``nested`` maps a broad value to its subregions: the broad value counts in each of
-    them where no subregion is given beside it. ``votes`` is ``any``, ``any+unknown``
-    (unknown counts as a value beside others, as in FACET), ``majority``, ``top`` (highest; ties to
+    the right, or ``"top:50"``. ``nested`` maps a broad value to its subregions: the broad value
+    counts in each of them where no subregion is given beside it. ``votes`` is ``any``,
+    ``any+unknown`` (unknown counts as a value beside others, as in FACET), ``majority``, ``top`` (highest; ties to
     the lower value), ``top-or-none`` (ties to none) or ``at-least:K``.
     """
 
