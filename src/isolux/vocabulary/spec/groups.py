@@ -78,8 +78,8 @@ class Grouping(BaseModel):
     no merge names. ``bins`` is ``"quantile:4"`` or ``"edges:0,18,30"``, with ``":right"`` closed on
     the right, or ``"top:50"``. ``nested`` maps a broad value to its subregions: the broad value
     counts in each of them where no subregion is given beside it. ``votes`` is ``any``,
-    ``any+unknown`` (unknown counts as a value beside others, as in FACET), ``majority``, ``top`` (highest; ties to
-    the lower value), ``top-or-none`` (ties to none) or ``at-least:K``.
+    ``any+unknown`` (unknown counts as a value beside others, as in FACET), ``majority``, ``top``
+    (highest; ties to the lower value), ``top-or-none`` (ties to none) or ``at-least:K``.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
