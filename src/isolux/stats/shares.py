@@ -53,7 +53,7 @@ __all__ = [
 _GUESS = 0.2
 """Correlation assumed when clusters are weighed to estimate it: one big cluster must not decide."""
 _FLAT = 1e-14  # a variance of shares below this is rounding
-_REPEATED = 256
+_REPEATED = 256  # values from which it pays to look for equal ones
 
 
 @dataclass(frozen=True, slots=True)
