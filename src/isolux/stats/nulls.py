@@ -129,8 +129,8 @@ def score_deviates(
     drawn : [2 (g + 1), r] float
         ``[sums; counts] @ weights``, of mean 0.
     """
-    for load, _, scale in _scores(sums, counts, copies, contrasts):
-        yield load @ drawn / scale[:, None]
+    for one in _scores(sums, counts, copies, contrasts):
+        yield one.of(drawn)
 
 
 def sign_flip(
@@ -151,8 +151,8 @@ def sign_flip(
         ``p_value`` is ``(1 + #{|t*| >= |t|}) / (r + 1)``.
     """
     t, law, p = [], [], []
-    for load, total, scale in _scores(sums, counts, copies, contrasts):
-        observed, null = total / scale, load @ flipped / scale[:, None]
+    for one in _scores(sums, counts, copies, contrasts):
+        observed, null = one.observed, one.of(flipped)
         hits = reached(np.abs(null), np.abs(observed)[:, None]).sum(axis=1)
         t.append(observed)
         law.append(null)
@@ -165,10 +165,28 @@ def sign_flip(
     return null_test(np.concatenate(t), law, is_pair, lambda _: p_value)
 
 
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """Some contrasts' scores in standard errors: four sums each, ``at [h, 4]``, times ``load``."""
+
+    load: FloatArray
+    at: IntArray
+    observed: FloatArray
+
+    def of(self, drawn: FloatArray) -> FloatArray:
+        """Return the scores of drawn sums, ``[h, r]``."""
+        from scipy.sparse import csr_array
+
+        starts = np.arange(0, self.at.size + 1, self.at.shape[1])
+        shape = (len(self.at), len(drawn))
+        rows = csr_array((self.load.ravel(), self.at.ravel(), starts), shape=shape)
+        return np.asarray(rows @ drawn)
+
+
 def _scores(
     sums: csr_array, counts: csr_array, copies: IntArray, contrasts: IntArray
-) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-    """Yield some contrasts' loadings, their sums over clusters, and √Σu²; NaN: nothing varies."""
+) -> Iterator[_Scores]:
+    """Yield some contrasts' scores over √Σu²; NaN: nothing varies."""
     from scipy.sparse import csr_array, vstack
 
     totals = np.concatenate([sums @ copies, counts @ copies]).astype(np.float64)
@@ -176,15 +194,23 @@ def _scores(
     gram = products(csr_array(vstack([sums, counts])), copies)
     for start in range(0, len(contrasts), _CHUNK):
         part = contrasts[start : start + _CHUNK]
-        load = _loadings(part, totals[:width], totals[width:])
-        variance = np.einsum("hi,hi->h", load @ gram, load)
-        terms = np.einsum("hi,hi->h", np.abs(load) @ np.abs(gram), np.abs(load))
+        load, at = _loadings(part, totals[:width], totals[width:])
+        own = gram[at[:, :, None], at[:, None, :]]
+        variance = np.einsum("hi,hij,hj->h", load, own, load)
+        size = np.abs(load)
+        terms = np.einsum("hi,hij,hj->h", size, np.abs(own), size)
         scale = np.sqrt(np.where(variance > _ROUNDING * terms, variance, np.nan))
-        yield load, load @ totals, scale
+        observed = (load * totals[at]).sum(axis=1) / scale
+        yield _Scores(load / scale[:, None], at, observed)
 
 
-def _loadings(contrasts: IntArray, sums: FloatArray, counts: FloatArray) -> FloatArray:
-    """Write u as a linear function of (sums, counts): ``[h, 2g]``; the last row is the domain."""
+def _loadings(
+    contrasts: IntArray, sums: FloatArray, counts: FloatArray
+) -> tuple[FloatArray, IntArray]:
+    """Write u as a linear function of four of (sums, counts): ``[h, 4]``, and which they are.
+
+    The last of sums and counts is the domain's; the rest is the domain less the group.
+    """
     first, second = contrasts[:, 0], contrasts[:, 1]
     width, whole = len(sums), len(sums) - 1
     rest = second == REST
@@ -194,14 +220,8 @@ def _loadings(contrasts: IntArray, sums: FloatArray, counts: FloatArray) -> Floa
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (sums[first] + s_b) / (n_a + n_b)
         up, down = 1.0 / n_a, 1.0 / n_b
-    load = np.zeros((len(contrasts), 2 * width))
-    at = np.arange(len(contrasts))
+        own = up + np.where(rest, down, 0.0)
+        load = np.column_stack([own, -mean * own, -down, mean * down])
     other = np.where(rest, whole, second)
-    np.add.at(load, (at, first), up)
-    np.add.at(load, (at, first + width), -mean * up)
-    np.add.at(load, (at, other), -down)
-    np.add.at(load, (at, other + width), mean * down)
-    np.add.at(load, (at[rest], first[rest]), down[rest])  # the rest is the domain less the group
-    np.add.at(load, (at[rest], first[rest] + width), -(mean * down)[rest])
     load[~np.isfinite(load).all(axis=1)] = np.nan
-    return load
+    return load, np.column_stack([first, first + width, other, other + width])
