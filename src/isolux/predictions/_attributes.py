@@ -59,7 +59,11 @@ def from_attributes(
     """
     wide = dataset.instances.select("instance_id")
     for name in dict.fromkeys(n for n in (column, score, detected) if n is not None):
-        values = dataset.values_of(name).group_by("unit_id", maintain_order=True).agg("value")
+        rows = dataset.values_of(name)
+        if rows["unit_id"].equals(wide["instance_id"]):  # one a person, in their order
+            wide = wide.with_columns(rows["value"].alias(f"of {name}"))
+            continue
+        values = rows.group_by("unit_id", maintain_order=True).agg("value")
         if (values["value"].list.len() == 1).all():
             values = values.with_columns(pl.col("value").list.first())
         wide = wide.join(

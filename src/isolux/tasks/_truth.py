@@ -45,15 +45,20 @@ def instances_with_truth(
         rows = _attribute(dataset, instances, target)
     word = pl.col("value").str.strip_chars().str.to_lowercase()
     unknown = word.is_in([w.strip().lower() for w in unknown_values])
+    known = pl.col("value").is_not_null() & ~unknown
+    value = pl.col("value").replace(dict(merge))
+    units = instances.select(unit_id="instance_id", cluster_id="cluster_id")
+    if rows["unit_id"].equals(units["unit_id"]):  # one value each, in their order
+        return units.with_columns(
+            rows.select(truth=pl.when(known).then(pl.concat_list(value))).to_series()
+        )
     truth = (
-        rows.filter(pl.col("value").is_not_null() & ~unknown)
-        .with_columns(pl.col("value").replace(dict(merge)))
+        rows.filter(known)
+        .with_columns(value)
         .group_by("unit_id", maintain_order=True)
         .agg(truth=pl.col("value").unique(maintain_order=True))
     )
-    return instances.select(unit_id="instance_id", cluster_id="cluster_id").join(
-        truth, on="unit_id", how="left", maintain_order="left"
-    )
+    return units.join(truth, on="unit_id", how="left", maintain_order="left")
 
 
 def values_of_truth(dataset: Dataset, target: str | None) -> pl.Series:

@@ -102,7 +102,10 @@ class Dataset:
 
         Weather is an image's attribute; whoever stands in the image is judged in that weather.
         """
-        parts = [self.attributes.filter(pl.col("unit_kind") == "instance")]
+        of_instances = self.attributes["unit_kind"] == "instance"
+        if of_instances.all():  # as a rule; a filter would copy them
+            return self.attributes
+        parts = [self.attributes.filter(of_instances)]
         instances = INSTANCES.conform(self.instances)
         for kind, column in (("image", "image_id"), ("subject", "subject_id")):
             rows = self.attributes.filter(pl.col("unit_kind") == kind)

@@ -105,12 +105,12 @@ def is_unrepeated(ids: pl.Series | pl.DataFrame) -> bool:
 
 
 def places(ids: pl.Series, unit_ids: pl.Series, starts: Places | None = None) -> Places:
-    """Return each id's place among the units, or -1 where it is none of them.
+    """Return each id's place among the units, or -1 where it is not among them.
 
     Parameters
     ----------
     ids : polars.Series
-        Text, in any order; null is nobody's.
+        Text, in any order; null is no unit's.
     unit_ids : polars.Series
         Text, each once.
     starts : [b] int, optional

@@ -18,6 +18,7 @@ from isolux.io.ids import ID_COLUMNS, IdFrom, ids_of
 from isolux.predictions._id_parts import shortened
 from isolux.predictions._labels.confidences import confidences, whether_detected
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown, place
+from isolux.vocabulary.places import is_unrepeated
 from isolux.vocabulary.tables import LABEL_PREDICTIONS
 
 LABEL_COLUMNS = ("label", "prediction", "predicted", "predicted_label", "answer")
@@ -204,9 +205,9 @@ def _from_cells(
         rows = pl.int_range(frame.height, eager=True)
         score = confidences(numbers, rows, answers.scale, where, answers.score)
     table = who.with_columns(label=as_labels(frame[answers.column]), score=score)
-    again = table.select(_WHO).is_duplicated()
-    if not again.any():
+    if is_unrepeated(table.select(_WHO)):
         return table.with_columns(rank=pl.lit(1, dtype=pl.Int64))
+    again = table.select(_WHO).is_duplicated()
     _refuse_unranked(table, again, where, answers.score)
     rank = pl.col("score").rank("ordinal", descending=True).over(_WHO).cast(pl.Int64)
     # A lone answer needs no score to be the first.

@@ -13,6 +13,7 @@ import polars as pl
 
 from isolux.tasks.classification.vocabulary import Words
 from isolux.vocabulary.errors import JoinError
+from isolux.vocabulary.places import places
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
 
 __all__ = ["Answers", "first_of_unit", "read_answers"]
@@ -120,10 +121,9 @@ def _distinct(ranked: pl.DataFrame) -> pl.DataFrame:
 def _numbered(
     table: pl.DataFrame, instance_ids: pl.Series, models: tuple[str, ...]
 ) -> tuple[pl.DataFrame, list[str]]:
-    places = pl.DataFrame({"instance_id": instance_ids}).with_row_index("row")
-    joined = table.join(places, on="instance_id", how="left")
-    placed = joined.drop_nulls("row")
-    strangers = joined.height - placed.height
+    row = places(table["instance_id"], instance_ids.cast(pl.String))
+    placed = table.with_columns(row=row).filter(pl.col("row") >= 0)
+    strangers = table.height - placed.height
     if table.height and len(instance_ids) and not placed.height:
         raise JoinError(
             "no prediction is for a unit of the dataset",
