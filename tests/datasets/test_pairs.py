@@ -39,7 +39,8 @@ def test_two_columns_are_the_groups_of_either_side(tmp_path, names):
         "pair 1, first": "old", "pair 1, second": "old",
         "pair 2, first": "young", "pair 2, second": "young",
     }  # fmt: skip
-    assert "race: 1 of 2 pairs are of two groups; they count for everyone alone." in found.notes
+    told = "race: 1 of 2 pairs are of two groups; they count only in the row for everyone."
+    assert told in found.notes
     assert any(note.startswith("Clusters are unknown") for note in found.notes)
     assert found.instances["cluster_id"].to_list() == ["pair 1", "pair 2", "pair 1", "pair 2"]
 

@@ -14,7 +14,7 @@ from isolux.vocabulary.tables import Status
     [
         (0.7393, "fraction", "73.9"),
         (1.0, "fraction", "100.0"),
-        (-0.0002, "fraction", "0.0"),  # never −0.0: a rounded zero has no direction
+        (-1e-12, "fraction", "0.0"),  # never −0.0: a rounded zero has no direction
         (12.3456, "pixels", "12.346"),
         (None, "fraction", "–"),
     ],
@@ -86,3 +86,13 @@ def test_a_spread_beyond_any_fraction_is_open():
     assert wording.spread_interval(0.059, 0.5) == "5.9 and up"
     assert wording.spread_interval(0.059, 0.2) == "5.9 to 20.0"
     assert wording.spread_interval(0.5, 40.0, "years") == "0.500 to 40.000"
+
+
+def test_a_share_that_one_decimal_would_round_to_nothing_is_shown():
+    assert wording.value_text(0.0002) == "0.02"
+    assert wording.value_text(-0.0002) == "\N{MINUS SIGN}0.02"
+    assert wording.value_text(0.0002, sign=True) == "+0.02"
+    assert wording.interval(0.00019, 0.00021) == "0.019 to 0.021"
+    assert wording.points(0.00004).replace("\N{NO-BREAK SPACE}", " ") == "0.004 points"
+    # What is 0 but for rounding stays 0.0, and what one decimal shows has one.
+    assert [wording.value_text(x) for x in (0.0, -1e-16, 0.0006)] == ["0.0", "0.0", "0.1"]

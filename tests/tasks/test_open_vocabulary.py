@@ -184,7 +184,8 @@ def test_prompts_are_a_setting():
     found = boxes(("1", TEN, 0.9, "a photo of an astronaut, smiling"), ("2", TEN, 0.9, "tennis!"))
     scores = score(SPELLED, found, prompt=["a photo of a {}, smiling"])
     assert values(scores, "person_average_recall") == {"a": 1.0, "t": 0.0}
-    assert "1 predictions are of classes that no one here has; they were left out." in scores.notes
+    left = "1 predictions are of classes that do not occur in this dataset; they were left out."
+    assert left in scores.notes
     assert any(
         note.startswith("1 of 2 classes are named by no prediction, so that all of their people")
         and note.endswith("tennis_player.")

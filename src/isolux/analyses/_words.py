@@ -16,7 +16,7 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import crossed
-from isolux.vocabulary.words import chosen_words, class_name, target_of
+from isolux.vocabulary.words import chosen_words, class_name, target_of, tiny_points
 
 __all__ = ["Words", "declared_metrics", "level_of", "lowered", "number", "size", "words_of"]
 
@@ -198,6 +198,8 @@ def number(value: float, unit: str) -> str:
     """Print a number of a metric's unit; fractions as points of a hundred."""
     if unit != "fraction":
         return f"{value:.3g}".replace("-", _MINUS)
+    if (tiny := tiny_points(value)) is not None:
+        return f"{_MINUS * (value < 0)}{tiny}"
     said = f"{100 * value:.1f}"
     return said.lstrip("-") if float(said) == 0 else said.replace("-", _MINUS)
 

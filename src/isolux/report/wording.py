@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from isolux.vocabulary.tables import Status
+from isolux.vocabulary.words import tiny_points
 
 __all__ = [
     "SHAPE",
@@ -72,6 +73,8 @@ def value_text(
 ) -> str:
     """Print a number without its unit: fractions times 100 with one decimal, others with three.
 
+    One that would round to 0.0 has the digits that it takes to show it.
+
     Examples
     --------
     >>> value_text(0.73914), value_text(-0.1213, sign=True), value_text(None)
@@ -82,6 +85,8 @@ def value_text(
     if value is None:
         return NOTHING
     if unit == "fraction":
+        if places is None and (tiny := tiny_points(value)) is not None:
+            return f"{MINUS if value < 0 else '+' * sign}{tiny}"
         return _fixed(100 * value, 1 if places is None else places, sign=sign)
     return _fixed(value, 3 if places is None else places, sign=sign)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, Union, get_args, get_origin
 
-__all__ = ["choices", "chosen_words", "class_name", "listed", "target_of", "wanted"]
+__all__ = ["choices", "chosen_words", "class_name", "listed", "target_of", "tiny_points", "wanted"]
 
 _PLAIN: dict[Any, str] = {
     str: "text",
@@ -122,6 +123,28 @@ def chosen_words(record: Mapping[str, Any]) -> dict[str, str]:
     for one in (record.get("chosen") or {}).values():
         found |= dict.fromkeys(one.get("metrics") or (), f" {one.get('words', '')}")
     return found
+
+
+def tiny_points(fraction: float) -> str | None:
+    """Print the size of a fraction that one decimal of a hundred would round to nothing.
+
+    A false match rate of .0002 is not 0.0 %, and a gap of so much is no gap of 0.0 points.
+
+    Returns
+    -------
+    str or None
+        Two digits, without a sign. None: one decimal shows it, or it is 0 but for rounding.
+
+    Examples
+    --------
+    >>> tiny_points(0.000205), tiny_points(-0.00004), tiny_points(0.2), tiny_points(1e-16)
+    ('0.021', '0.004', None, None)
+    """
+    size = 100 * abs(fraction)
+    if not 1e-7 <= size < 0.05:  # NaN too
+        return None
+    digits = 1 - math.floor(math.log10(size))
+    return f"{size:.{digits}f}".rstrip("0")
 
 
 def listed(words: Sequence[str], *, last: str = "or") -> str:

@@ -221,7 +221,7 @@ def _attributes(
             crossed = int((apart & same.fill_null(value=False)).sum())
             notes.append(
                 f"{name}: {int(apart.sum()):,} of {frame.height:,} pairs are of two groups; they"
-                " count for everyone alone."
+                " count only in the row for everyone."
                 + (f" {crossed:,} of them are called genuine." if crossed else "")
             )
     return check(pl.concat(parts), ATTRIBUTES, where=where), notes

@@ -125,7 +125,7 @@ def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> t
         "per-group": "one to one by falling score, each group's people alone",
     }[settings.matching]
     each = ", class by class" if people.classes is not None else ""
-    each += "" if people.apart else "; averages are over classes, each told by --by-class"
+    each += "" if people.apart else "; averages are over classes; --by-class gives each class"
     notes = [f"{used}, matched {rule}{each}."]
     if not people.apart:
         notes.append(

@@ -352,5 +352,5 @@ def _of_known_classes(
             hint="COCO results name categories by number: read them with categories=…",
         )
     left = rows.height - kept.height
-    note = f"{left:,} predictions are of classes that no one here has; they were left out."
+    note = f"{left:,} predictions are of classes that do not occur in this dataset; they were left out."
     return kept, (note,) if left else ()
