@@ -352,5 +352,6 @@ def _of_known_classes(
             hint="COCO results name categories by number: read them with categories=…",
         )
     left = rows.height - kept.height
-    note = f"{left:,} predictions are of classes that do not occur in this dataset; they were left out."
+    where = "that do not occur in this dataset; they were left out."
+    note = f"{left:,} predictions are of classes {where}"
     return kept, (note,) if left else ()
