@@ -61,8 +61,9 @@ def imports() -> set[tuple[str, str]]:
 
 
 def _room(module: str) -> str | None:
+    """Name the room of a module; ``python -m isolux`` is a door to the command line, not a room."""
     parts = module.split(".")
-    return parts[1] if len(parts) > 1 else None
+    return parts[1] if len(parts) > 1 and parts[1] != "__main__" else None
 
 
 def placed(rows: list[list[str]]) -> dict[str, Room]:

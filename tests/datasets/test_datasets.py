@@ -48,5 +48,8 @@ def test_options_are_the_loaders_own():
         "separator",
         "root",
         "repair_ages",
+        "sheet",
+        "header_row",
         "format",
+        "first_and",
     )

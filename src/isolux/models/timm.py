@@ -122,7 +122,14 @@ def load(
 
     Examples
     --------
-    See ``docs/how_to/models.md``.
+    ``docs/how_to/models.md`` runs one. A model that there is not, or a library that is not here:
+
+    >>> from isolux.vocabulary.errors import IsoluxError
+    >>> try:
+    ...     load("absent_model")
+    ... except IsoluxError:
+    ...     print("said by name")
+    said by name
     """
     if not online:
         os.environ.setdefault("HF_HUB_OFFLINE", "1")

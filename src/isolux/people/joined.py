@@ -164,7 +164,8 @@ def _met(dataset: Dataset, table: Dataset, column: str, id_from: IdFrom, where: 
     for kind in _KINDS.get(column, _ANY):
         own = known.filter(pl.col("kind") == kind)
         keyed = own.select("who", key=pl.Series(reduced(own["id"], id_from), dtype=pl.String))
-        pairs = keyed.join(short, on="key", maintain_order="left").select("who", "row").unique()
+        pairs = keyed.join(short, on="key", maintain_order="left").select("who", "row")
+        pairs = pairs.unique(maintain_order=True)
         if pairs.height:
             _refuse_two_rows(pairs, where)
             return _Met(kind, pairs)
