@@ -95,4 +95,4 @@ def test_a_share_that_one_decimal_would_round_to_nothing_is_shown():
     assert wording.interval(0.00019, 0.00021) == "0.019 to 0.021"
     assert wording.points(0.00004).replace("\N{NO-BREAK SPACE}", " ") == "0.004 points"
     # What is 0 but for rounding stays 0.0, and what one decimal shows has one.
-    assert [wording.value_text(x) for x in (0.0, -1e-16, 0.0006)] == ["0.0", "0.0", "0.1"]
+    assert [wording.value_text(x) for x in (0.0, -1e-16, 0.0011)] == ["0.0", "0.0", "0.1"]

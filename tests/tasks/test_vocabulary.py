@@ -116,6 +116,18 @@ def test_classes_that_differ_by_case_are_refused_with_counts():
     assert accuracy(judged(PLAIN, mixed, label_map=merge)) == RIGHT.mean()
 
 
+@pytest.mark.parametrize(("one", "other"), [("1", "-1"), ("A", "A-"), ("60", "60+"), ("5", "<5")])
+def test_a_sign_is_part_of_a_class(one, other):
+    words = {"Female": one, "Male": other}
+    scores = judged([words[w] for w in PLAIN], [words[t] for t in TRUTH])
+    assert accuracy(scores) == RIGHT.mean()
+
+
+def test_a_map_that_leaves_one_class_is_told_first():
+    (told,) = cautions(judged(PLAIN, label_map={"Female": ["Male"]}))
+    assert told.startswith("Truth and answers of 'm' are one class, 'Female'")
+
+
 def test_some_answers_outside_the_truth_are_told_first():
     some = ["Other" if i % 5 == 0 else w for i, w in enumerate(PLAIN)]
     (told,) = cautions(judged(some))

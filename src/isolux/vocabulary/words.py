@@ -126,9 +126,9 @@ def chosen_words(record: Mapping[str, Any]) -> dict[str, str]:
 
 
 def tiny_points(fraction: float) -> str | None:
-    """Print the size of a fraction that one decimal of a hundred would round to nothing.
+    """Print the size of a fraction of which one decimal of a hundred would leave nothing, or 0.1.
 
-    A false match rate of .0002 is not 0.0 %, and a gap of so much is no gap of 0.0 points.
+    A false match rate of .0002 is not 0.0 %, and a gap of .079 points is not 0.1 (0.1 to 0.1).
 
     Returns
     -------
@@ -141,7 +141,7 @@ def tiny_points(fraction: float) -> str | None:
     ('0.021', '0.004', None, None)
     """
     size = 100 * abs(fraction)
-    if not 1e-7 <= size < 0.05:  # NaN too
+    if not 1e-7 <= size < 0.1:  # NaN too
         return None
     digits = 1 - math.floor(math.log10(size))
     return f"{size:.{digits}f}".rstrip("0")

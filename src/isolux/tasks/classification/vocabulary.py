@@ -19,6 +19,8 @@ from isolux.vocabulary.notes import Caution
 
 __all__ = ["Words", "foreign_answers", "read_words", "refuse_twins", "refuse_unmatched"]
 
+_SIGNS_BEFORE = re.compile(r"\s*([-+<>≤≥=\N{MINUS SIGN}]*)")
+_SIGNS_AFTER = re.compile(r"([-+<>≤≥=\N{MINUS SIGN}]*)\s*$")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _FEW = 0.1
 """Share of answers that must be classes of the truth. Below it a vocabulary is another one; a model
@@ -150,6 +152,13 @@ def foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Caution]:
         foreign = given.join(true, on="label", how="anti")
         n = int(foreign["count"].sum())
         if not n:
+            if true.height == 1 and mine.height >= _LEAST:
+                notes.append(
+                    Caution(
+                        f"Truth and answers of {model!r} are one class, {true['label'][0]!r}: no"
+                        " answer can be wrong, so nothing is shown of the model."
+                    )
+                )
             continue
         # Lower ranks may hold the truth's classes where the first answers do not.
         lower = ranked.join(mine.select("unit", "prediction"), on="unit")
@@ -259,7 +268,11 @@ def _number(label: str) -> float | None:
 
 
 def _folded(label: str) -> str:
-    return re.sub(r"[\W_]+", " ", label).strip().casefold() or label
+    """Bring spellings of one class together; a sign at either end is content: ``-1``, ``A-``."""
+    inner = re.sub(r"[\W_]+", " ", label).strip().casefold()
+    before, after = _SIGNS_BEFORE.match(label), _SIGNS_AFTER.search(label)
+    signs = (before[1] if before else "", after[1] if after else "")
+    return signs[0] + inner + signs[1] if inner else label
 
 
 def _listed(counts: pl.DataFrame) -> str:
