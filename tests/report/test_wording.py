@@ -96,3 +96,13 @@ def test_a_share_that_one_decimal_would_round_to_nothing_is_shown():
     assert wording.points(0.00004).replace("\N{NO-BREAK SPACE}", " ") == "0.004 points"
     # What is 0 but for rounding stays 0.0, and what one decimal shows has one.
     assert [wording.value_text(x) for x in (0.0, -1e-16, 0.0011)] == ["0.0", "0.0", "0.1"]
+
+
+def test_analyses_print_numpy_numbers_alike():
+    """Gaps of analyses are numpy's: a comparison of them is no Python bool."""
+    import numpy as np
+
+    from isolux.analyses._words import number
+
+    assert number(np.float64(-0.0002), "fraction") == "\N{MINUS SIGN}0.02"
+    assert number(np.float64(0.123), "fraction") == "12.3"

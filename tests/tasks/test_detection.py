@@ -157,7 +157,7 @@ def test_class_by_class_a_label_finds_its_own():
     assert values(scores, "average_recall") == {"man": 0.0, "dog": 1.0}
     rows = scores.units.filter(pl.col("metric") == "average_recall").select("unit_id", "label")
     assert dict(rows.iter_rows()) == {"man": "man", "dog": "dog"}
-    assert any(note.startswith("1 predictions are of classes that no one here") for note in
+    assert any(note.startswith("1 predictions are of classes that do not occur") for note in
                scores.notes)  # fmt: skip
     agnostic = score(CLASSED, SWAPPED, person_label=["dog", "tree"])
     assert values(agnostic, "average_recall") == {"man": 1.0, "dog": 1.0}

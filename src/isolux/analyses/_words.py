@@ -199,7 +199,7 @@ def number(value: float, unit: str) -> str:
     if unit != "fraction":
         return f"{value:.3g}".replace("-", _MINUS)
     if (tiny := tiny_points(value)) is not None:
-        return f"{_MINUS * (value < 0)}{tiny}"
+        return f"{_MINUS if value < 0 else ''}{tiny}"
     said = f"{100 * value:.1f}"
     return said.lstrip("-") if float(said) == 0 else said.replace("-", _MINUS)
 
