@@ -322,3 +322,15 @@ def test_rates_that_together_tell_a_class_go_with_it():
     cut = publish(run, 10)
     assert shown_of(cut, "A") == shown_of(cut, "D") == set(asked)
     assert shown_of(cut, "B") == shown_of(cut, "C") == {"accuracy"}
+
+
+def test_one_group_alone_makes_no_finding():
+    truth = ["x"] * 246
+    people = _people(truth, ["A"] * 200 + ["B"] * 43 + ["C"] * 3)
+    answer = ["x" if i % 5 else "y" for i in range(246)]
+    run = _audited(people, {"label": answer, "score": None, "rank": 1}, metrics=["accuracy"])
+    cut = publish(run, 10)
+    assert set(cut.group_metrics["group"]) == {"everyone", "A"}
+    assert run.findings.height > 0
+    assert cut.findings.is_empty()
+    assert summarise(cut).answer == "Too few groups can be shown here to compare people by race."

@@ -99,7 +99,18 @@ def publish(run: Run, minimum: int) -> Run:
         "publish_min": minimum,
         "withheld": gone.height > 0,
     }
-    return replace(cut, record=told)
+    if "models" in record:  # two models are compared within a group: one group is enough
+        return replace(cut, record=told)
+    return replace(cut, record=told, findings=_of_several(cut.findings, groups))
+
+
+def _of_several(findings: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
+    """Leave out findings about an attribute of which a single group is shown."""
+    shown = groups.filter(pl.col("attribute").is_not_null()).group_by("attribute", "metric")
+    several = shown.agg(n=pl.col("group").n_unique()).filter(pl.col("n") > 1)
+    told = findings.join(several, on=["attribute", "metric"], how="semi", maintain_order="left")
+    whole = findings.filter(pl.col("attribute").is_null())
+    return pl.concat([told, whole]).sort("rank", maintain_order=True)
 
 
 def _without_files(record: Mapping[str, Any]) -> dict[str, Any]:
