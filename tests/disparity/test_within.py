@@ -67,6 +67,17 @@ def test_without_a_margin_what_differs_gets_no_bound_in_words():
     assert "No two groups judged are more than " in claim(audited([0.9, 0.91]))
 
 
+def test_the_bound_begins_a_sentence_whatever_it_is_of():
+    told = claim(audited([0.9, 0.91], reference="tone=g0"))
+    assert " No group judged is more than " in told
+    rng = np.random.default_rng(0)
+    ids = [f"u{i:05}" for i in range(2 * N)]
+    people = pl.DataFrame({"unit_id": ids, "tone": np.repeat(["a", "b"], N)})
+    years = pl.DataFrame({"unit_id": ids, "value": 30 + 9 * rng.standard_normal(2 * N)})
+    told = claim(isolux.audit(years, people, by="tone", replicates=200))
+    assert " No two groups judged are more than " in told
+
+
 def test_several_claims_are_corrected_by_holm():
     rates, n = [0.9, 0.91], 2 * N
     rng = np.random.default_rng(0)

@@ -111,8 +111,9 @@ def _within(row: Mapping[str, Any], words: Words) -> str:
         why = row["within_reason"] or "a group has too few clusters for an interval"
         return f" Whether {_alike(row, words, words.margin)} cannot be judged: {why}."
     if not asked:
+        claim = _alike(row, words, at_most, unit)
         return (
-            f" {_alike(row, words, at_most, unit)} ({level_of(words)} upper bound, "
+            f" {claim[:1].upper()}{claim[1:]} ({level_of(words)} upper bound, "
             "of this comparison alone)."
         )
     claim = _alike(row, words, words.margin)
@@ -138,8 +139,7 @@ def _alike(
     reference = words.references.get(row["attribute"])
     if reference is not None:
         return f"no group judged is more than {far} from {reference}"
-    start = "No" if unit else "no"
-    return f"{start} two groups judged are more than {far} apart"
+    return f"no two groups judged are more than {far} apart"
 
 
 def without_value(rows: Sequence[Mapping[str, Any]], words: Words, *, everywhere: bool) -> str:
