@@ -49,9 +49,9 @@ def test_several_answers_parted_at_loading_or_later(load):
 
 
 def test_one_column_may_serve_twice(load):
-    people = load("id,said,face\na,x,0.5\n")
+    people = load("id,said,face\na,x,0.5\nb,y,0\n")
     frame = from_attributes(people, "said", score="face", detected="face")
-    assert rows(frame) == [("a", "x", 0.5, 1, True)]
+    assert rows(frame) == [("a", "x", 0.5, 1, True), ("b", "y", 0.0, 1, False)]
 
 
 def test_an_unknown_column_names_those_there_are(load):

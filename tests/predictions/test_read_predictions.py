@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -86,13 +87,34 @@ def test_a_rounding_excess_of_single_precision_is_cut_off(tmp_path):
     [
         ("0", False), ("0.0", False), ("", False), ("false", False), ("FALSE", False),
         ("no", False), ("None", False), ("nan", False), ("-0.0", False),
-        ("0.94", True), ("1.01", True), ("true", True), ("yes", True), ("1", True),
+        ("N", False), ("f", False), ("missed", False), ("Undetected", False), ("n", False),
+        ("true", True), ("yes", True), ("1", True), ("1.0", True), ("Y", True), ("T", True),
+        ("found", True), ("DETECTED", True),
     ],
 )  # fmt: skip
 def test_who_was_detected(tmp_path, cell, found):
     path = written(tmp_path, f"id,label,face\na,x,{cell}\n")
     frame = read_predictions(path, detected="face")
     assert frame.select("label", "detected").rows() == [("x", found)]
+
+
+@pytest.mark.parametrize("cell", ["0.94", "1.01", "0.2", "[]", "maybe", "2", "-1", "face"])
+def test_a_cell_that_does_not_say_who_was_detected_is_refused(tmp_path, cell):
+    path = written(tmp_path, f"id,label,face\na,x,1\nb,x,{cell}\n")
+    with pytest.raises(
+        TableError,
+        match=rf"(?s)1 cell\(s\) do not say whether.*1 or 0, yes or no.*'{re.escape(cell)}'"
+        r".*row 2, column 'face'.*write 1",
+    ):
+        read_predictions(path, detected="face")
+
+
+def test_confidences_say_who_was_found_only_beside_cells_that_say_who_was_not(tmp_path):
+    path = written(tmp_path, "id,label,face\na,x,0.94\nb,x,1.01\nc,x,0\nd,x,\n")
+    assert read_predictions(path, detected="face")["detected"].to_list() == [True] * 2 + [False] * 2
+    path = written(tmp_path, "id,label,face\na,x,0.94\nb,x,0.12\nc,x,0\n")
+    with pytest.raises(TableError, match=r"(?s)'0.12'.*counts as found"):
+        read_predictions(path, detected="face")
 
 
 def test_detections_as_numbers_truth_or_lists(tmp_path):
@@ -299,12 +321,6 @@ def test_lists_of_unequal_length_name_the_row(tmp_path):
         r"\(s\).*row 2, column 'score'",
     ):
         read_predictions(path, separator=";")
-
-
-def test_a_negative_detection_confidence_is_refused(tmp_path):
-    path = written(tmp_path, "id,label,face\na,x,0.5\nb,y,-1\n")
-    with pytest.raises(TableError, match=r"(?s)a negative number does not say.*'-1'.*row 2"):
-        read_predictions(path, detected="face")
 
 
 def test_rows_without_an_id_are_refused(tmp_path):

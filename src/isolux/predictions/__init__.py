@@ -154,7 +154,8 @@ def read_labels(
         Scores are divided by it; they must then lie from 0 to 1 (a rounding excess of up to
         1e-6 is cut off).
     detected : str, optional
-        A column that is 0, false, no or empty for people whom the model did not detect.
+        A column that is 1 or 0, yes or no, true or false, found or missed for people whom the
+        model did or did not detect; an empty cell is a no.
     separator : str, optional
         What parts several values in one cell. Lists need none.
     model : str, optional

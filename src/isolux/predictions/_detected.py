@@ -41,7 +41,7 @@ def detected_from_attributes(
     ----------
     dataset : Dataset
     column : str
-        The attribute: 0, false, no or empty for people whom the model did not find.
+        The attribute: 1 or 0, yes or no, true or false, found or missed; an empty cell is a no.
     model : str, optional
         The model's name; not given: the attribute's.
 
@@ -53,7 +53,8 @@ def detected_from_attributes(
     Raises
     ------
     UnknownNameError, TableError
-        No such attribute; several values of one person, or a negative number.
+        No such attribute; several values of one person, or a word or number that may mean
+        either.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def read_detected(
     ----------
     path : str or Path
     column : str
-        0, false, no or empty for people whom the model did not find.
+        1 or 0, yes or no, true or false, found or missed; an empty cell is a no.
     id : str, optional
         The column of ids; default: the first known one.
     model : str, optional

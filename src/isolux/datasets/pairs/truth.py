@@ -7,12 +7,13 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.cells import as_text, row_of
+from isolux.io.yes_no import NO, YES
 from isolux.vocabulary.errors import TableError, place
 
 __all__ = ["genuine_of", "people_of"]
 
-_YES = ("1", "1.0", "true", "t", "yes", "y", "genuine", "same", "match", "matched", "mated")
-_NO = ("0", "0.0", "-1", "-1.0", "false", "f", "no", "n", "impostor", "imposter", "different",
+_YES = (*YES, "genuine", "same", "match", "matched", "mated")
+_NO = (*NO, "-1", "-1.0", "impostor", "imposter", "different",
        "diff", "nonmatch", "non-match", "unmatched", "nonmated", "non-mated")  # fmt: skip
 
 

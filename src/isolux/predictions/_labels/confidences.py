@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import polars as pl
 
 from isolux.io.cells import as_text, row_of
+from isolux.io.yes_no import NO, YES
 from isolux.vocabulary.errors import TableError, place
 
 _ROUNDING = 1e-6  # what a softmax in single precision may exceed 1 by
-_NO = ("0", "false", "no", "none", "nan", "null")
+_FOUND = (*YES, "found", "detected")
+_MISSED = (*NO, "missed", "undetected", "none", "nan", "null")
+_SHOWN = 3
+_SURE = (0.5, 1.05)  # DeepFace writes 1.01, and 0 where it found no face
 
 
 def confidences(
@@ -67,12 +73,34 @@ def _advice(numbers: pl.Series, scale: float, row: int) -> str:
 
 
 def whether_detected(cells: pl.Series, where: str) -> pl.Series:
-    """Read a column that is 0, false, no or empty where no one was found.
+    """Read a column that says yes or no, in one of a few words; an empty cell says no.
+
+    A confidence is read as yes only beside cells that are 0 or empty, and from 0.5 to 1.05:
+    services write 0 where they found no face. Lists say no where they are empty.
+
+    Parameters
+    ----------
+    cells : polars.Series
+        Text, numbers, true and false, or lists.
+    where : str
+        The file, for errors.
+
+    Returns
+    -------
+    polars.Series
+        Boolean, without null.
 
     Raises
     ------
     TableError
-        For a negative number, which may mean either.
+        For another word or number, which may mean either.
+
+    Examples
+    --------
+    >>> whether_detected(pl.Series("face", ["Y", "missed", None]), "net.csv").to_list()
+    [True, False, False]
+    >>> whether_detected(pl.Series("face", [0.93, 0.0]), "net.csv").to_list()
+    [True, False]
     """
     text = as_text(cells)
     if isinstance(text.dtype, pl.List):
@@ -80,14 +108,33 @@ def whether_detected(cells: pl.Series, where: str) -> pl.Series:
         return found.alias("detected")
     folded = text.str.strip_chars().str.to_lowercase()
     numbers = folded.cast(pl.Float64, strict=False)
-    negative = (numbers < 0).fill_null(value=False)
-    if negative.any():
-        row = row_of(negative)
-        raise TableError(
-            "a negative number does not say whether a person was detected",
-            expected="0, false, no or nothing where there was none; anything else where one was",
-            found=repr(text[row]),
-            where=place(where, row + 1, cells.name),
+    absent = folded.is_null() | folded.is_in(_MISSED) | (numbers == 0).fill_null(value=False)
+    present = folded.is_in(_FOUND).fill_null(value=False) | (numbers == 1).fill_null(value=False)
+    if absent.any():
+        present |= numbers.is_between(*_SURE).fill_null(value=False)
+    strange = ~(absent | present)
+    if strange.any():
+        _refuse_undecided(text, numbers, strange, where)
+    return present.alias("detected")
+
+
+def _refuse_undecided(
+    text: pl.Series, numbers: pl.Series, strange: pl.Series, where: str
+) -> NoReturn:
+    row = row_of(strange)
+    said = text.filter(strange).unique(maintain_order=True)
+    more = ", …" if len(said) > _SHOWN else ""
+    hint = "write 1 where the person was found and 0 where not, or name another column"
+    if numbers.filter(strange).is_not_null().any():
+        hint = (
+            "a confidence or a count does not say from where on a person counts as found: write 1"
+            " from there on and 0 below"
         )
-    absent = folded.is_null() | folded.is_in(_NO) | (numbers == 0).fill_null(value=False)
-    return (~absent).alias("detected")
+    raise TableError(
+        f"{strange.sum():,} cell(s) do not say whether a person was detected",
+        expected="1 or 0, yes or no, true or false, found or missed, detected or undetected;"
+        " nothing where no one was found",
+        found=", ".join(map(repr, said.head(_SHOWN))) + more,
+        where=place(where, row + 1, text.name),
+        hint=hint,
+    )

@@ -29,7 +29,7 @@ from isolux.tasks.classification.choice import (
 )
 from isolux.tasks.classification.class_merge import LabelMap, old_to_new
 from isolux.tasks.classification.confidence import Confidence, ScoreOf, read_confidence
-from isolux.tasks.classification.counts import tallies
+from isolux.tasks.classification.counts import silent_people, tallies
 from isolux.tasks.classification.cutoff import read_cutoff
 from isolux.tasks.classification.detected_alone import detected_alone
 from isolux.tasks.classification.rates import POSITIVE_RATES, Judged, judge, score_rows
@@ -251,7 +251,11 @@ def score(
     )
     _refuse_positive(instances["truth"], positive, one_vs_rest=one_vs_rest)
     units = judge(instances, answers)
-    cautions = [*foreign_answers(units, answers.ranked), *agreement_with_truth(units)]
+    cautions = [
+        *silent_people(units, undetected),
+        *foreign_answers(units, answers.ranked),
+        *agreement_with_truth(units),
+    ]
     confidence = read_confidence(units, answers, positive, score_of)
     missing = confidence.missing | missing_inputs(answers, positive, ks)
     if one_vs_rest:

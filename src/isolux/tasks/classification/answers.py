@@ -33,7 +33,8 @@ class Answers:
     models : tuple of str
         Their names, sorted.
     asked : polars.DataFrame
-        ``unit``, ``detected``: one row for every unit that the predictions speak of.
+        ``unit``, ``detected``, ``silent`` (no answer, and no word on whether it was detected): one
+        row for every unit that the predictions speak of.
     ranked : polars.DataFrame
         ``unit``, ``label``, ``score``: the distinct answers of each unit, best first.
     tells_detection : bool
@@ -79,7 +80,9 @@ def read_answers(
     rows, said = _without_unknown(rows, words)
     notes += said
     asked = first_of_unit(rows).select(
-        "unit", detected=pl.coalesce("detected", pl.col("label").is_not_null())
+        "unit",
+        detected=pl.coalesce("detected", pl.col("label").is_not_null()),
+        silent=pl.col("detected").is_null() & pl.col("label").is_null(),
     )
     tells = bool(table["detected"].is_not_null().any() or rows["label"].is_null().any())
     ranked = rows.select("unit", "label", "score")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-__all__ = ["tallies"]
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["silent_people", "tallies"]
 
 _SHOWN = 10  # classes in a note: a longer list would hide its sentence
 _POLICY = {
@@ -12,6 +14,40 @@ _POLICY = {
     "leave-out": "left out",
     "both": "counted as mistakes, and left out of what is measured on detected units",
 }
+
+_MANY = 0.02
+"""Share of people without an answer from which a caution says so."""
+
+
+def silent_people(units: pl.DataFrame, undetected: str) -> list[str]:
+    """Say of how many people a model says nothing, not even whether it detected them.
+
+    An empty cell may be a face that was not found or a lookup that failed, so what it counts as
+    is told first: in a caution from 2 % of the people upward, unless they are left out by choice.
+
+    Parameters
+    ----------
+    units : polars.DataFrame
+        ``model, silent, unjudged``.
+    undetected : {"mistake", "leave-out", "both"}
+    """
+    known = units.filter(pl.col("unjudged").is_null())
+    notes: list[str] = []
+    for (model,), mine in known.group_by(["model"], maintain_order=True):
+        n = int(mine["silent"].sum())
+        if not n:
+            continue
+        said = f"{n:,} of {mine.height:,} people have no answer of {str(model)!r}"
+        if undetected == "leave-out":
+            notes.append(f"{said} and are left out.")
+            continue
+        told = (
+            f"{said} (an empty cell, or a word for unknown). They count as not detected, so as"
+            " mistakes. If the file should have an answer for them, correct it; --undetected"
+            " leave-out leaves them out; --detected-column says who was not detected."
+        )
+        notes.append(Caution(told) if n >= _MANY * mine.height else told)
+    return notes
 
 
 def tallies(units: pl.DataFrame, undetected: str) -> list[str]:
@@ -33,7 +69,10 @@ def _unjudged(units: pl.DataFrame, undetected: str) -> list[str]:
     counts = (
         ((unjudged == "unknown truth").sum(), "have no known truth and count in no metric"),
         ((unjudged == "no prediction").sum(), "have no prediction and count in no metric"),
-        ((~known["detected"]).sum(), f"were not detected: {_POLICY[undetected]}{no_score}"),
+        (
+            (~known["detected"] & ~known["silent"]).sum(),
+            f"were not detected: {_POLICY[undetected]}{no_score}",
+        ),
         (
             (known["detected"] & known["prediction"].is_null()).sum(),
             "were detected but not answered: counted as mistakes",

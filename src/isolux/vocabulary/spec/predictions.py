@@ -32,8 +32,8 @@ class Predictions(Stage):
     score_scale: float = setting(1.0, "confidences run from 0 to this number", gt=0)
     detected_column: str | None = setting(
         None,
-        "column that is 0, false or empty where no face was found; without answers, it alone is "
-        "judged",
+        "column of 1 or 0, yes or no: whether a face was found (empty: no); without answers, it "
+        "alone is judged",
     )
     scores: str | None = setting(
         None, "file with the confidences, where they are not beside the answers"
