@@ -172,3 +172,20 @@ def test_a_wrong_task_or_column_is_told_what_to_do(monkeypatch, capsys, tmp_path
     done = run(monkeypatch, capsys, "audit", f"pairs:{file}", "--by", "race", "--task",
                "face_verification", "--score-column", "cosin")  # fmt: skip
     assert "did you mean 'cosine'" in done.plain
+
+
+@pytest.mark.parametrize("second", [("a", "b"), ("b", "a")])
+def test_a_pair_called_both_genuine_and_impostors_is_refused_with_both_rows(tmp_path, second):
+    file = written(tmp_path, img1=["a", "c", second[0]], img2=["b", "d", second[1]],
+                   same=[0, 1, 1], score=[0.2, 0.8, 0.2], g=["x"] * 3)  # fmt: skip
+    with pytest.raises(
+        TableError, match="'a' and 'b': genuine in row 3, impostors in row 1"
+    ) as found:
+        load(file)
+    assert "1 pair(s) are called both genuine and impostors" in str(found.value)
+
+
+def test_a_pair_called_the_same_twice_or_once_left_blank_is_read(tmp_path):
+    file = written(tmp_path, img1=["a", "b", "a"], img2=["b", "a", "b"], same=[1, 1, None],
+                   score=[0.2, 0.2, 0.2], g=["x"] * 3)  # fmt: skip
+    assert load(file).outputs["genuine"].to_list() == [True, True, None]

@@ -130,6 +130,15 @@ def test_a_pair_with_two_similarities_is_refused():
         score(FOUR, compared([*SIX, (2, 0, 0.8)]), far=0.25)
 
 
+def test_a_pair_called_both_genuine_and_impostors_is_refused():
+    said = pl.when(instance_id="f0", other_id="f2").then(statement=True)
+    told = compared([*SIX, (2, 0, 0.7)]).with_columns(
+        genuine=said.when(instance_id="f2", other_id="f0").then(statement=False)
+    )
+    with pytest.raises(TableError, match=r"both genuine and impostors(.|\n)*'f0' and 'f2'"):
+        score(faces([None] * 4), told, far=0.25)
+
+
 def test_failed_comparisons_count_for_both_and_leave_the_rates():
     failed = [*SIX[:4], (1, 2, None), SIX[5]]
     found = score(FOUR, compared(failed), far=0.3)

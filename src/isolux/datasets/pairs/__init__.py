@@ -14,7 +14,7 @@ import polars as pl
 
 from isolux.datasets._wide import attributes_of
 from isolux.datasets.pairs.columns import PairColumns, find_columns
-from isolux.datasets.pairs.truth import genuine_of, people_of
+from isolux.datasets.pairs.truth import genuine_of, people_of, refuse_both
 from isolux.io.cells import as_numbers, as_text, first_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
@@ -89,7 +89,8 @@ def load(
     ------
     FileError, TableError, SpecError, UnknownNameError
         A file that cannot be read; a column that is not there; a score that is no finite number;
-        a picture with two groups; words that do not say whether a pair is genuine.
+        a picture with two groups; words that do not say whether a pair is genuine; a pair that is
+        called both genuine and impostors.
 
     Examples
     --------
@@ -111,6 +112,7 @@ def load(
     ids = _ids(frame, columns, where)
     people = tuple(first_of(frame[name]) for name in columns.people) if columns.people else None
     same = genuine_of(frame, columns.genuine, people, where)
+    refuse_both(ids, same, columns.genuine, where)
     units, notes = _units(ids, people, same, where)
     attributes, told = _attributes(frame, columns, ids, same, where)
     own = frame[_model(columns)] if columns.model and model is None else None

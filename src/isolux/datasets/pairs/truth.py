@@ -10,7 +10,7 @@ from isolux.io.cells import as_text, row_of
 from isolux.io.yes_no import NO, YES
 from isolux.vocabulary.errors import TableError, place
 
-__all__ = ["genuine_of", "people_of"]
+__all__ = ["genuine_of", "people_of", "refuse_both"]
 
 _YES = (*YES, "genuine", "same", "match", "matched", "mated")
 _NO = (*NO, "-1", "-1.0", "impostor", "imposter", "different",
@@ -78,6 +78,52 @@ def genuine_of(
                 where=place(where, row + 1, column),
             )
     return told.alias("genuine")
+
+
+def refuse_both(
+    ids: tuple[pl.Series, pl.Series], same: pl.Series, column: str | None, where: str
+) -> None:
+    """Refuse two pictures that one row calls genuine and another impostors, in either order.
+
+    Parameters
+    ----------
+    ids : (polars.Series, polars.Series)
+        The pictures of each pair.
+    same : polars.Series
+        Whether each pair is genuine; null: not known.
+    column : str or None
+        Where that stands.
+    where : str
+
+    Raises
+    ------
+    TableError
+        With both rows of the first such pair.
+
+    Examples
+    --------
+    >>> refuse_both((pl.Series(["a", "b"]), pl.Series(["b", "c"])), pl.Series([True, False]),
+    ...             "same", "pairs.csv")
+    """
+    told = pl.DataFrame(
+        {"row": np.arange(len(same)), "one": ids[0], "other": ids[1], "same": same}
+    ).filter(pl.col("same").is_not_null())
+    pair = (pl.min_horizontal("one", "other"), pl.max_horizontal("one", "other"))
+    each = told.with_columns(low=pair[0], high=pair[1]).unique(
+        ["low", "high", "same"], keep="first", maintain_order=True
+    )
+    torn = each.filter(pl.struct("low", "high").is_duplicated()).sort("row", maintain_order=True)
+    if torn.height:
+        held = torn.filter(low=torn["low"][0], high=torn["high"][0])
+        rows = dict(held.select("same", pl.col("row") + 1).iter_rows())
+        raise TableError(
+            f"{torn.height // 2:,} pair(s) are called both genuine and impostors",
+            expected="one answer for two pictures, in whichever order they are named",
+            found=f"{held['one'][0]!r} and {held['other'][0]!r}: genuine in row {rows[True]:,},"
+            f" impostors in row {rows[False]:,}",
+            where=place(where, int(held["row"][1]) + 1, column or ""),
+            hint="correct the row that is wrong, or take both out",
+        )
 
 
 def people_of(

@@ -1,7 +1,8 @@
 """Pairs as predictions: two units and how alike a model finds them, each pair once.
 
 ``a, b`` and ``b, a`` are one pair, and no one is compared with themselves; a pair that is given
-twice with two similarities is refused, because nothing says which one holds.
+twice with two similarities, or as both genuine and impostors, is refused, because nothing says
+which one holds.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -
     ------
     UnknownNameError, TableError, JoinError
         A column that is missing, a similarity that is not a finite number, a pair with two
-        similarities, pairs of people who are not in the dataset.
+        similarities or called both genuine and impostors, pairs of people who are not in the
+        dataset.
     """
     frame, unit_ids = _checked(to_polars(predictions)), units["unit_id"]
     names = tuple(sorted(frame["model"].unique()))
@@ -115,8 +117,11 @@ def _once(
     starts = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
     if len(starts) < len(key):
         low, high = np.fmin.reduceat(score, starts), np.fmax.reduceat(score, starts)
+        every = np.where(said < 0, np.int8(2), said)  # who does not say it contradicts nothing
+        least = np.minimum.reduceat(every, starts)
         key, score, said = key[starts], low, np.maximum.reduceat(said, starts)
         _refuse_torn(key, low, high, unit_ids)
+        _refuse_both(key, least < said, unit_ids)
     first, second = (key // n).astype(np.int32), (key % n).astype(np.int32)
     same = (identity[first] == identity[second]).astype(np.int8)
     same[(identity[first] == 0) | (identity[second] == 0)] = -1
@@ -173,6 +178,19 @@ def _refuse_torn(
             f"{len(torn)} pair(s) have two similarities",
             expected="one similarity for two units, in whichever order they are named",
             found=f"{low[at]:g} and {high[at]:g} for {first!r} and {second!r}",
+            where="predictions",
+        )
+
+
+def _refuse_both(
+    key: npt.NDArray[np.int64], torn: npt.NDArray[np.bool_], unit_ids: pl.Series
+) -> None:
+    if torn.any():
+        first, second = (unit_ids[int(p)] for p in divmod(int(key[np.argmax(torn)]), len(unit_ids)))
+        raise TableError(
+            f"{int(torn.sum()):,} pair(s) are called both genuine and impostors",
+            expected="one answer for two units, in whichever order they are named",
+            found=f"{first!r} and {second!r}",
             where="predictions",
         )
 
