@@ -117,6 +117,24 @@ def test_a_threshold_of_ones_own():
     assert value(rows, "false_match_rate", "everyone") == 0.25
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"threshold": 35.0}, ("No score of 'm' reaches the threshold of 35: scores run from 0.1 to"
+         " 0.9, so no pair is accepted.")),
+        ({"threshold": -1.0}, ("Every score of 'm' reaches the threshold of -1: scores run from 0.1"
+         " to 0.9, so every pair is accepted.")),
+        ({"threshold": 35.0, "smaller": "alike"}, ("Every score of 'm' reaches the threshold of 35:"
+         " scores run from 0.1 to 0.9, so every pair is accepted.")),
+        ({"threshold": 0.65}, ""),
+    ],
+)  # fmt: skip
+def test_a_threshold_that_parts_no_pairs_is_said_first(options, told):
+    notes = score(FOUR, compared(SIX), far=0.25, **options).notes
+    said = [note for note in notes if isinstance(note, Caution)]
+    assert [note.startswith(told) for note in said] == [True] * bool(told)
+
+
 def test_symmetric_and_self_pairs_are_counted_once_and_never():
     more = [*SIX, (1, 0, 0.9), (3, 1, 0.1), (2, 2, 1.0), (0, 2, 0.7)]
     once, twice = score(FOUR, compared(SIX), far=0.25), score(FOUR, compared(more), far=0.25)

@@ -105,6 +105,52 @@ def test_a_threshold_set_on_those_who_are_judged_is_said_first():
     assert "(the threshold as given)" in given[0]
 
 
+@pytest.mark.parametrize(
+    ("threshold", "smaller", "told"),
+    [
+        (50.0, "other", ("No score of 'm' reaches the threshold of 50: scores run from -3 to"
+         " 2.5, so no answer is 'yes'.")),
+        (-50.0, "other", ("Every score of 'm' reaches the threshold of -50: scores run from -3 to"
+         " 2.5, so every answer is 'yes'.")),
+        (50.0, "positive", ("Every score of 'm' reaches the threshold of 50: scores run from -3 to"
+         " 2.5, so every answer is 'yes'.")),
+        (-50.0, "positive", ("No score of 'm' reaches the threshold of -50: scores run from -3 to"
+         " 2.5, so no answer is 'yes'.")),
+    ],
+)  # fmt: skip
+def test_a_threshold_that_parts_no_scores_is_said_first(threshold, smaller, told):
+    notes = audit(threshold=threshold, smaller=smaller).notes
+    said = [note for note in notes if isinstance(note, Caution)]
+    assert [note.startswith(told) for note in said] == [True]
+
+
+@pytest.mark.parametrize("threshold", [2.5, 0.0])
+def test_a_threshold_among_the_scores_is_no_caution(threshold):
+    assert not [n for n in audit(threshold=threshold).notes if isinstance(n, Caution)]
+
+
+def test_a_threshold_on_the_scale_of_the_file_is_refused_beside_a_scale(
+    monkeypatch, capsys, tmp_path
+):
+    file = tmp_path / "people.csv"
+    ids = [f"p{i}" for i in range(40)]
+    frame = {
+        "id": ids,
+        "g": ["x", "y"] * 20,
+        "t": [0, 0, 1, 1] * 10,
+        "percent": [5, 20, 60, 90] * 10,
+    }
+    pl.DataFrame(frame).write_csv(file)
+    given = ("audit", f"table:{file}", "--task", "classification", "--by", "g", "--target", "t",
+             "--score-column", "percent", "--score-scale", 100, "--replicates", 100)  # fmt: skip
+    done = run(monkeypatch, capsys, *given, "--threshold", 50, "--out", tmp_path / "a")
+    assert done.code != 0
+    assert "expected: --threshold 0.5, or --threshold 50 without --score-scale" in done.plain
+    done = run(monkeypatch, capsys, *given, "--threshold", 0.5, "--out", tmp_path / "b")
+    assert done.code == 0, done.err
+    assert "reaches the threshold" not in done.out
+
+
 def test_a_split_sets_the_threshold_and_is_not_judged():
     attributes = pl.concat(
         [

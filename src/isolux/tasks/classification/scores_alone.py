@@ -16,6 +16,7 @@ import polars as pl
 
 from isolux.stats.roc import auc
 from isolux.stats.statistic import FloatArray
+from isolux.tasks._reach import out_of_reach
 from isolux.tasks.classification.answers import Answers
 from isolux.tasks.classification.choice import OF_SCORES
 from isolux.tasks.classification.confidence import Confidence, outside_of_shares
@@ -181,6 +182,11 @@ def read_alone(
             at = set_on(cutoff, scores, positive, known)
             thresholds[name] = sign * at if cutoff.rule.kind == "value" else at
         notes += _told(name, scores[judged], positive[judged], known[judged], smaller)
+        if cutoff is not None and cutoff.rule.kind == "value":
+            notes += out_of_reach(
+                name, sign * scores[judged], cutoff.rule.number, falling=sign < 0,
+                none=f"no answer is {classes[0]!r}", every=f"every answer is {classes[0]!r}",
+            )  # fmt: skip
         rows.append(_rows(scores[judged], thresholds.get(name), classes, k * len(kept)))
     ranked = pl.concat(rows)
     asked = ranked.select("unit", detected=pl.lit(value=True))

@@ -18,6 +18,7 @@ import polars as pl
 
 from isolux.stats.verification import threshold_at_far
 from isolux.tasks._embeddings.vectors import read_embeddings
+from isolux.tasks._reach import out_of_reach
 from isolux.tasks.face_verification.agreement import agreement_of_pairs
 from isolux.tasks.face_verification.embedded import Protocol, compare, hard_rule
 from isolux.tasks.face_verification.identity import units_with_identity
@@ -203,6 +204,7 @@ def score(
         },
         notes=(
             *(note for one in compared.pairs for note in agreement_of_pairs(one)),
+            *_unreached(compared, threshold, turned=smaller == "alike"),
             *compared.notes,
             *_tallies(compared, units),
             *unset,
@@ -309,6 +311,21 @@ def _thresholds(
                 f"{far:g} needs {needed:,}, so rates at one threshold were not measured."
             )
     return tuple(found), tuple(unset)
+
+
+def _unreached(compared: Compared, threshold: float | None, *, turned: bool) -> list[Caution]:
+    """Caution where a threshold that was given accepts no pair, or every pair."""
+    if threshold is None:
+        return []
+    sign = -1.0 if turned else 1.0
+    return [
+        note
+        for one in compared.pairs
+        for note in out_of_reach(
+            one.model, sign * one.similarity, sign * threshold, falling=turned,
+            none="no pair is accepted", every="every pair is accepted",
+        )
+    ]  # fmt: skip
 
 
 def _draws(compared: Compared, n_units: int, seed: int) -> list[npt.NDArray[np.uint32]]:

@@ -102,6 +102,7 @@ def task_options(spec: AuditSpec) -> dict[str, Any]:
     if isinstance(options.get("prediction_map"), str):
         options["prediction_map"] = read_label_map_file(options["prediction_map"])
     options |= _database(options)
+    _refuse_unscaled(options.get("threshold"), spec.predictions.score_scale)
     taken = named_options(registry.load("tasks", spec.task.name).score)
     of_others = {
         "unknown_values": spec.groups.unknown_values,
@@ -110,6 +111,21 @@ def task_options(spec: AuditSpec) -> dict[str, Any]:
     return options | {
         key: value for key, value in of_others.items() if key in taken and value is not None
     }
+
+
+def _refuse_unscaled(threshold: object, scale: float) -> None:
+    """Refuse a threshold on the file's scale beside scores that were brought to 0 to 1."""
+    try:
+        at = float(str(threshold))
+    except ValueError:
+        return
+    if scale != 1.0 and at > 1.0:
+        raise SpecError(
+            f"--score-scale {scale:g} divides the scores by {scale:g}, and the threshold is one of"
+            " the divided scores",
+            expected=f"--threshold {at / scale:g}, or --threshold {at:g} without --score-scale",
+            found=f"--threshold {at:g}",
+        )
 
 
 def _database(options: Mapping[str, Any]) -> dict[str, Any]:

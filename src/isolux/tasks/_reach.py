@@ -1,0 +1,57 @@
+"""Whether a threshold lies among the scores that it is to part."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["out_of_reach"]
+
+
+def out_of_reach(
+    model: str,
+    scores: FloatArray,
+    threshold: float,
+    *,
+    none: str,
+    every: str,
+    falling: bool = False,
+) -> list[Caution]:
+    """Caution where no score, or every score, reaches the threshold: it parts nothing.
+
+    Parameters
+    ----------
+    model : str
+    scores : [m] float
+        On the scale of the threshold; NaN: none.
+    threshold : float
+    none, every : str
+        What follows where no score reaches it, and where every score does.
+    falling : bool
+        A score reaches the threshold by being at most as large, as a distance does.
+
+    Examples
+    --------
+    >>> (said,) = out_of_reach("m", np.array([0.1, 0.9]), 50.0, none="no answer is 'yes'",
+    ...                        every="every answer is 'yes'")
+    >>> print(said.removesuffix(" Is the threshold on the scale of the scores?"))
+    No score of 'm' reaches the threshold of 50: scores run from 0.1 to 0.9, so no answer is 'yes'.
+    >>> out_of_reach("m", np.array([0.1, 0.9]), 0.5, none="", every="")
+    []
+    """
+    known = scores[~np.isnan(scores)]
+    if not len(known):
+        return []
+    reached = known <= threshold if falling else known >= threshold
+    if reached.any() and not reached.all():
+        return []
+    what = "Every score" if reached.any() else "No score"
+    return [
+        Caution(
+            f"{what} of {model!r} reaches the threshold of {threshold:g}: scores run from"
+            f" {known.min():g} to {known.max():g}, so {every if reached.any() else none}. Is the"
+            " threshold on the scale of the scores?"
+        )
+    ]
