@@ -12,6 +12,7 @@ from dataclasses import replace
 import polars as pl
 
 from isolux.stats.numbers import quantile, spearman
+from isolux.tasks._numbers.codes import BY_WORD, EMPTIED, codes_of_missing
 from isolux.tasks._numbers.reading import measured_name, number_of, numbers_of_units
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
@@ -166,9 +167,12 @@ def score(
                 where="metrics",
             )
         names.remove("spearman")
+    for (one,), own in units.group_by(["model"], maintain_order=True):
+        notes += codes_of_missing(own["value"].to_numpy(), what=f"{one!r}", cure=EMPTIED)
     evidence = units.with_columns(along=pl.lit(None, dtype=pl.Float64))
     if along is not None:
         theirs = number_of(dataset, along, unknown_values).rename({"number": "along"})
+        notes += codes_of_missing(theirs["along"].to_numpy(), what=f"{along!r}", cure=BY_WORD)
         evidence = units.join(theirs, on="unit_id", how="left", maintain_order="left")
     reason = pl.when(pl.col("value").is_null()).then(pl.lit("no number"))
     evidence = evidence.with_columns(reason=reason)

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from isolux.stats.numbers import quantile, root_mean_square, spearman, spearman_of
+from isolux.tasks._numbers.codes import BY_WORD, EMPTIED, codes_of_missing
 from isolux.tasks._numbers.reading import measured_name, number_of, numbers_of_units
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import JoinError, SpecError
@@ -191,7 +192,7 @@ def score(
         units=_rows(errors, names, within),
         info=replace(INFO, metrics=measured, defaults=tuple(m.name for m in measured)),
         evidence={EVIDENCE: errors},
-        notes=(*_suspicious(errors), *notes),
+        notes=(*_codes(units, truth, target), *_suspicious(errors), *notes),
         task="regression",
         chosen={"target": {"name": target, "metrics": sorted(names), "words": f"of {target}"}},
     )
@@ -236,6 +237,15 @@ def _rows(errors: pl.DataFrame, names: set[str], within: Sequence[float]) -> pl.
         for (name, distance), value in values.items() if name in names
     ]  # fmt: skip
     return SCORES.conform(pl.concat(parts)) if parts else SCORES.empty()
+
+
+def _codes(units: pl.DataFrame, truth: pl.DataFrame, target: str) -> list[str]:
+    """Caution where a code for a missing value stands in the truth or in the predictions."""
+    true = truth["truth"].cast(pl.Float64).to_numpy()
+    notes = [*codes_of_missing(true, what=f"the true {target!r}", cure=BY_WORD)]
+    for (model,), own in units.group_by(["model"], maintain_order=True):
+        notes += codes_of_missing(own["value"].to_numpy(), what=f"{model!r}", cure=EMPTIED)
+    return [*notes]
 
 
 def _suspicious(errors: pl.DataFrame) -> list[str]:

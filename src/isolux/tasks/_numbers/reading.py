@@ -147,8 +147,11 @@ def number_of(dataset: Dataset, attribute: str, unknown_values: Collection[str])
     dataset.values_of(attribute)  # which names those there are
     rows = dataset.instance_attributes().filter(pl.col("attribute") == attribute)
     word = pl.col("value").str.strip_chars().str.to_lowercase()
-    unknown = word.is_in([w.strip().lower() for w in unknown_values])
+    words = pl.Series([w.strip().lower() for w in unknown_values], dtype=pl.String)
+    codes = words.cast(pl.Float64, strict=False)  # 999 is 999.0, however the file writes it
     parsed = pl.col("value").str.strip_chars().cast(pl.Float64, strict=False)
+    coded = parsed.is_in(codes.filter(codes.is_finite()).implode()).fill_null(value=False)
+    unknown = word.is_in(words.implode()) | coded
     own = [pl.col("number")] if "number" in rows.columns else []
     rows = rows.filter(pl.col("value").is_not_null() & ~unknown).with_columns(
         number=pl.coalesce(*own, parsed)

@@ -16,6 +16,7 @@ import polars as pl
 
 from isolux.stats.roc import auc
 from isolux.stats.statistic import FloatArray
+from isolux.tasks._numbers.codes import EMPTIED, codes_of_missing
 from isolux.tasks._reach import out_of_reach
 from isolux.tasks.classification.answers import Answers
 from isolux.tasks.classification.choice import OF_SCORES
@@ -278,7 +279,11 @@ def _told(
 ) -> list[str]:
     """Say who has no score, and whether scores rank the classes at all."""
     n, absent = len(scores), int(np.isnan(scores).sum())
-    notes: list[str] = []
+    notes: list[str] = [
+        *codes_of_missing(
+            scores if smaller == "other" else -scores, what=f"{model!r}", cure=EMPTIED
+        )
+    ]
     if absent:
         said = f"{absent:,} of {n:,} people have no score of {model!r}"
         many = n >= _FEWEST and absent >= _MANY * n
