@@ -122,7 +122,7 @@ def test_another_table_than_the_family_names_is_refused() -> None:
 
 def test_several_labels_of_a_picture_are_ranked_in_their_order() -> None:
     def twice(given):
-        return pl.DataFrame({"picture": [0, 0, 5], "label": ["a", "b", "a"], "score": 0.5})
+        return pl.DataFrame({"picture": [0, 0, 1], "label": ["a", "b", "a"], "score": 0.5})
 
-    found = answers(twice, LABELS, pictures(), list("abcdef"), model="net")
-    assert found.select("instance_id", "rank").rows() == [("a", 1), ("a", 2), ("f", 1)]
+    found = answers(twice, LABELS, pictures()[:2], list("ab"), model="net")
+    assert found.select("instance_id", "rank").rows() == [("a", 1), ("a", 2), ("b", 1)]

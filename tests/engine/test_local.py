@@ -226,6 +226,7 @@ def test_too_many_failures_end_the_run_and_what_was_answered_stays(tmp_path):
         (lambda p: 7, r"a row for each answer.*\n.*int"),
         (lambda p: pl.DataFrame({"label": ["a"] * len(p)}), r"without picture"),
         (lambda p: said(99), r"not given"),
+        (lambda p: said(0), r"no row for 2 of 3 pictures"),
         (lambda p: said(0.5), r"whole numbers"),
         (lambda p: said(0, score=7.0), r"no confidence"),
         (lambda p: said(0, score=float("nan")), r"finite"),
@@ -238,10 +239,10 @@ def test_answers_that_do_not_fit_end_the_run(tmp_path, given, match):
     assert list((tmp_path / "out").rglob("*.parquet")) == []
 
 
-def test_silence_about_a_person_is_an_answer_without_a_label(tmp_path):
+def test_a_row_without_a_label_is_an_answer_that_there_is_none(tmp_path):
     def net(pictures):
-        kept = [k for k, one in enumerate(pictures) if one.mean() != 10]
-        return pl.DataFrame({"picture": kept, "label": ["seen"] * len(kept), "score": 0.5})
+        labels = [None if one.mean() == 10 else "seen" for one in pictures]
+        return pl.DataFrame({"picture": range(len(labels)), "label": labels, "score": 0.5})
 
     _, _, found = run(paint(tmp_path / "in", 4), tmp_path / "out", net)
     assert [answers(found)[f"00{k}.png"] for k in range(4)] == ["seen", "seen", None, "seen"]

@@ -162,7 +162,7 @@ def test_boxes_of_phrases_that_are_not_judged_are_not_counted():
     people = {"a": TEN, "b": APART, "c": FAR}
     classes = {"a": "nurse", "b": "nurse", "c": "guard"}
     two = pictures({name: ("1", box, of(classes[name])) for name, box in people.items()})
-    rows = [("1", TEN, 0.1, "nurse") for _ in range(9)]
+    rows = [("1", TEN, 0.1 + k / 1000, "nurse") for k in range(9)]
     scores = score(two, boxes(*rows, ("1", FAR, 0.5, "guard")), images="one-of-class")
     assert values(scores, "person_average_recall") == {"a": OWN, "b": OWN, "c": 1.0}
     assert not any("highest-scoring" in note for note in scores.notes)

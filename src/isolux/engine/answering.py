@@ -156,9 +156,6 @@ def _said(frame: pl.DataFrame, kind: str, n: int) -> list[Said]:
     found: list[list[dict[str, Any]]] = [[] for _ in range(n)]
     for who, row in zip(frame[whose].to_list(), frame.select(columns).iter_rows(), strict=True):
         found[int(who)].append(dict(zip(columns, row, strict=True)))
-    if kind == "labels":  # silence about a person is an answer: none
-        silent = dict.fromkeys(columns) | {"rank": 1}
-        found = [rows or [silent] for rows in found]
     return [Said(rows) for rows in found]
 
 

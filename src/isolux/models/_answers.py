@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.models._each_picture import refuse_unanswered
 from isolux.vocabulary.errors import IsoluxError, TableError
 from isolux.vocabulary.info import ModelInfo
 from isolux.vocabulary.tables import (
@@ -60,7 +61,9 @@ class Predictor(Protocol):
         -------
         polars.DataFrame
             ``picture`` (int: the position in the list) and the columns of the kind's table of
-            predictions, without ``model`` and ids. No row, or several, for a picture.
+            predictions, without ``model`` and ids. A picture has any number of boxes, masks and
+            poses, one embedding, and one label or several that differ; a row whose label is null
+            says that there is no answer.
         """
         ...
 
@@ -116,7 +119,8 @@ def answers(
     ------
     TableError
         No table, columns that are not there, cells that cannot be used (NaN, a confidence beyond
-        0 to 1), an answer for a picture that was not given.
+        0 to 1), an answer for a picture that was not given; of labels and embeddings, a picture
+        without a row or with the same answer twice.
 
     Examples
     --------
@@ -134,11 +138,18 @@ def answers(
     if kind == "labels" and "rank" not in found.columns and "picture" in found.columns:
         found = found.with_columns(rank=pl.int_range(1, pl.len() + 1).over("picture"))
     _refuse_strange(found, table, kind, len(pictures), model)
+    if kind == "embeddings":
+        refuse_unanswered(found.select("picture"), len(pictures), kind, model)
     whose = next(name for name in table.schema if name in _NAMED[1:])
     named = pl.Series(list(ids), dtype=pl.String).gather(found["picture"].cast(pl.Int64))
     whole = found.drop("picture").with_columns(named.alias(whose), model=pl.lit(model))
     checked = check(whole, table, where=f"the answers of {model!r}")
-    return _bounded(checked, model) if kind == "labels" else checked
+    if kind != "labels":
+        return checked
+    bounded = _bounded(checked, model)
+    said = pl.DataFrame([found["picture"], checked["label"]])
+    refuse_unanswered(said, len(pictures), kind, model)
+    return bounded
 
 
 def _framed(given: object, n: int, kind: str, model: str) -> pl.DataFrame:

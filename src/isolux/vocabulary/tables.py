@@ -133,7 +133,7 @@ _SCORE = _col("score", F, "higher is surer; of any scale, only the order counts"
 
 BOX_PREDICTIONS = Table(
     "predictions (boxes)",
-    "one box that a model drew; equal rows are normal",
+    "one box that a model drew; equal rows get a caution",
     (*_FOUND, *(_col(name, F, meaning) for name, meaning in _SIDES), _SCORE),
     open=True,
 )
@@ -145,7 +145,7 @@ _MAYBE_BOX = tuple(
 
 MASK_PREDICTIONS = Table(
     "predictions (masks)",
-    "one mask that a model drew; equal rows are normal",
+    "one mask that a model drew; equal rows get a caution",
     (
         *_FOUND,
         *_MAYBE_BOX,
@@ -161,7 +161,7 @@ _POINTS = pl.List(pl.Float64)
 
 KEYPOINT_PREDICTIONS = Table(
     "predictions (keypoints)",
-    "one pose that a model drew; equal rows are normal",
+    "one pose that a model drew; equal rows get a caution",
     (
         *_FOUND,
         *_MAYBE_BOX,

@@ -17,6 +17,7 @@ import polars as pl
 
 from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
 from isolux.geometry.matching import Detections, Pairs
+from isolux.tasks._boxes.repeats import on_repeats
 from isolux.tasks._boxes.table import BOX, Found, People, columns_of
 from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
@@ -168,11 +169,13 @@ def examined(
     Raises
     ------
     TableError
-        Boxes that overlap people far better when they are read another way.
+        At least half of the rows repeat another; boxes that overlap people far better when they
+        are read another way.
     JoinError
         Predictions that overlap the people of the next picture better than those of their own.
     """
-    notes = _on_scores(found) + _on_edges(found, people) + _on_empty(found, people)
+    repeats = on_repeats(found)
+    notes = repeats + _on_scores(found) + _on_edges(found, people) + _on_empty(found, people)
     look = _look(found, people)
     if look is None:
         return notes

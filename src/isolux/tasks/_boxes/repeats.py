@@ -1,0 +1,62 @@
+"""Detections that are listed twice: each repeat is a false alarm, and precision falls by it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.tasks._boxes.table import BOX, Found
+from isolux.vocabulary.errors import TableError
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["on_repeats"]
+
+_MOST = 0.5  # the share of rows that repeat another from which a file was plainly joined to itself
+
+
+def on_repeats(found: Found) -> list[Caution]:
+    """Caution where rows repeat another exactly; refuse where at least half of all do.
+
+    Two rows repeat each other if image, label, score and every coordinate, mask or joint are equal.
+
+    Parameters
+    ----------
+    found : Found
+        What one model gave.
+
+    Raises
+    ------
+    TableError
+        At least half of the rows repeat another: a file that was written or joined twice.
+    """
+    n = found.rows.height
+    kept = [name for name in found.rows.columns if name != "model"]
+    # Numbers alone tell at little cost that nothing is repeated; only suspects are compared whole.
+    held = [name for name in BOX if name in kept]
+    own = found.detections
+    numbers = pl.DataFrame(
+        {"image": own.image, "at_score": own.score, **{name: found.rows[name] for name in held}}
+    )
+    suspects = found.rows.filter(numbers.is_duplicated()).select(kept) if n else found.rows
+    if not suspects.height:
+        return []
+    repeated = suspects.filter(~suspects.select(pl.struct(kept).is_first_distinct()).to_series())
+    if not repeated.height:
+        return []
+    first = repeated.row(0, named=True)
+    shown = ", ".join(f"{first[name]:g}" for name in held if first[name] is not None)
+    example = f"image {first['image_id']!r}, score {first['score']:g}"
+    example += f", box {shown}" if shown else ""
+    if repeated.height < _MOST * n:
+        return [
+            Caution(
+                f"{repeated.height:,} of {n:,} predictions of {found.model!r} repeat another"
+                f" exactly (the first: {example}). Each repeat counts as a false alarm. Was part"
+                " of the file written twice?"
+            )
+        ]
+    raise TableError(
+        f"{repeated.height:,} of {n:,} predictions of {found.model!r} repeat another exactly",
+        expected="each detection once",
+        found=f"the same image, label, score and place again; the first: {example}",
+        hint="was the file written or joined twice? Keep each row once",
+    )

@@ -1,0 +1,63 @@
+"""What is about one person each has a row for every picture, once; boxes need none."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.models import answers
+from isolux.vocabulary.errors import TableError
+from isolux.vocabulary.info import ModelInfo
+
+PICTURES = [np.zeros((4, 4, 3), np.uint8)] * 4
+
+
+def asked(kind, given):
+    info = ModelInfo(title="t", summary="s.", references=(), predicts=kind)
+    return answers(lambda _: given, info, PICTURES, list("abcd"), model="net")
+
+
+def labels(pictures, names):
+    return pl.DataFrame({"picture": pictures, "label": names, "score": 0.9})
+
+
+def vectors(pictures):
+    return pl.DataFrame({"picture": pictures, "embedding": [[1.0, 2.0]] * len(pictures)})
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "match"),
+    [
+        ("labels", labels([0, 1], ["f", "m"]), r"no row for 2 of 4 .*\n.*\n.*picture 2, 3 \("),
+        ("labels", labels([0] * 4, list("fmfm")), r"no row for 3 of 4 .*\n.*\n.*picture 1, 2, 3"),
+        (
+            "labels",
+            labels([0, 1, 2, 3, 3], list("fmfmm")),
+            r"more than once for a picture .1 in.*\n.*\n.*2 rows",
+        ),
+        ("labels", labels([0, 0, 1, 2, 3], [None, "f", "f", "m", "f"]), r"more than once"),
+        ("labels", labels([0, 0, 1, 2, 3], [None, None, "f", "m", "f"]), r"more than once"),
+        ("labels", labels([0, 1, 2, 3], ["f", "m", "", " "]), r"empty label\n.*\n.*picture 2, 3"),
+        ("labels", ["f", "", "m", "f"], r"empty label\n.*\n.*picture 1 "),
+        ("embeddings", vectors([0, 1, 3]), r"no row for 1 of 4 .*\n.*\n.*picture 2 \("),
+        ("embeddings", vectors([0, 1, 2, 3, 3]), r"more than once for a picture .1 in all"),
+    ],
+)
+def test_a_person_left_out_or_answered_for_twice_ends_the_run(kind, given, match):
+    with pytest.raises(TableError, match=match):
+        asked(kind, given)
+
+
+def test_several_labels_that_differ_and_a_row_without_one_are_taken():
+    found = asked("labels", labels([0, 0, 1, 2, 3], ["f", "m", None, "f", "m"]))
+    assert found.select("instance_id", "label").rows() == [
+        ("a", "f"), ("a", "m"), ("b", None), ("c", "f"), ("d", "m"),
+    ]  # fmt: skip
+
+
+def test_a_picture_without_a_box_has_no_row():
+    box = {"box_x": 0.0, "box_y": 0.0, "box_w": 1.0, "box_h": 1.0}
+    given = pl.DataFrame({"picture": [2, 2], "label": "face", "score": 0.9, **box})
+    assert asked("boxes", given)["image_id"].to_list() == ["c", "c"]
+    assert asked("boxes", given.clear()).height == 0
