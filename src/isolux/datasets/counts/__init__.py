@@ -6,6 +6,7 @@ no people in such a table, so only an audit reads it, and what it calls clusters
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -160,7 +161,8 @@ def _whole(cells: pl.Series, where: str) -> pl.Series:
     wrong = ~whole.fill_null(value=False)
     if wrong.any():
         row = row_of(wrong)
-        fraction = numbers[row] is not None and numbers[row] != round(numbers[row] or 0)
+        found = numbers[row]
+        fraction = found is not None and math.isfinite(found) and found != round(found)
         raise TableError(
             f"{wrong.sum():,} cell(s) of {cells.name!r} are no counts",
             expected="whole numbers of at least 0, none missing",
