@@ -48,6 +48,7 @@ INFO = DatasetInfo(
 _SUCCESSES = ("successes", "success", "k", "count", "events", "errors", "correct", "positives")
 _N = ("n", "total", "trials", "of", "cases", "comparisons", "support")
 _METRIC, _MODEL = "metric", "model"
+_LARGEST = 1 << 53  # beyond, a floating-point number is no longer exact
 
 
 def load(
@@ -157,7 +158,7 @@ def _whole(cells: pl.Series, where: str) -> pl.Series:
         thousands = cells.str.contains(r"^\s*\d{1,3}(,\d{3})+\s*$").fill_null(value=False)
         cells = cells.zip_with(~thousands, cells.str.replace_all(",", ""))
     numbers = as_numbers(cells, where=where, column=cells.name)
-    whole = numbers.is_finite() & (numbers >= 0) & (numbers == numbers.round())
+    whole = (numbers >= 0) & (numbers <= _LARGEST) & (numbers == numbers.round())
     wrong = ~whole.fill_null(value=False)
     if wrong.any():
         row = row_of(wrong)
@@ -165,7 +166,7 @@ def _whole(cells: pl.Series, where: str) -> pl.Series:
         fraction = found is not None and math.isfinite(found) and found != round(found)
         raise TableError(
             f"{wrong.sum():,} cell(s) of {cells.name!r} are no counts",
-            expected="whole numbers of at least 0, none missing",
+            expected=f"whole numbers from 0 to {_LARGEST:,}, none missing",
             found=repr(cells[row]),
             where=place(where, row + 1, cells.name),
             hint="a share is no count: write how many of n it is" if fraction else None,
