@@ -177,7 +177,7 @@ def _boxes(found: dict[str, Any], where: str) -> pl.DataFrame:
 
 
 def misfit(seen: Seen) -> str | None:
-    """Say why this is none of the API's files; None: it is.
+    """Say why this is not one of the API's files, or return None where it is.
 
     Examples
     --------

@@ -95,7 +95,7 @@ def _column(frame: pl.DataFrame, names: tuple[str, ...], where: str) -> str:
 
 
 def misfit(seen: Seen) -> str | None:
-    """Say why a table's columns are none of Open Images'; None: they are.
+    """Say why a table's columns are not those of Open Images, or return None where they are.
 
     Examples
     --------

@@ -117,7 +117,7 @@ def _box(line: str, where: str) -> tuple[str, float, float, float, float, float]
 
 
 def misfit(seen: Seen) -> str | None:
-    """Say why these are no detections of YOLO; None: they are.
+    """Say why these are not YOLO's detections, or return None where they are.
 
     Examples
     --------

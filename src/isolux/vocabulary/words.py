@@ -133,7 +133,7 @@ def tiny_points(fraction: float) -> str | None:
     Returns
     -------
     str or None
-        Two digits, without a sign. None: one decimal shows it, or it is 0 but for rounding.
+        Two digits, without a sign; None where one decimal shows it, or only rounding is left.
 
     Examples
     --------

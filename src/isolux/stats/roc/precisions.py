@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import polars as pl
 
+from isolux.stats.roc.evidence import of_two_columns
 from isolux.stats.statistic import FloatArray, RankStatistic
 
 __all__ = ["average_precision", "mean_precision"]
@@ -65,23 +65,11 @@ def average_precision(
 
     Examples
     --------
+    >>> import polars as pl
     >>> evidence = pl.DataFrame(
     ...     {"positive_score": [0.9, 0.4, None, 0.1], "is_positive": [True, False, True, False]}
     ... )
     >>> float(average_precision()(evidence, np.ones(4)))
     1.0
     """
-
-    def columns(evidence: pl.DataFrame) -> FloatArray:
-        # +1 and -1, so that a row of zeros is never a row that counts.
-        scores = evidence[score].cast(pl.Float64).to_numpy()
-        return np.column_stack([scores, evidence[positive].cast(pl.Float64).to_numpy() * 2 - 1])
-
-    return RankStatistic(columns, _of_rows, two_classes=1)
-
-
-def _of_rows(rows: FloatArray, weights: FloatArray) -> FloatArray:
-    known = ~np.isnan(rows).any(axis=1)
-    if not known.all():
-        rows, weights = rows[known], weights[known]
-    return mean_precision(rows[:, 0], rows[:, 1] > 0, weights)
+    return of_two_columns(mean_precision, score, positive)
