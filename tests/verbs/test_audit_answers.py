@@ -206,3 +206,13 @@ def test_sources_that_exclude_one_another(audit, files):
     assert "--model-column names a column of --predictions" in alone.plain
     boxes = audit("--task", "detection", "--predictions", "list.txt", "--missed", "list.txt")
     assert boxes.code != 0
+
+
+def test_the_truth_given_as_the_answers_is_warned_about_first(files, monkeypatch, capsys):
+    monkeypatch.chdir(files)
+    ran = isolux(
+        monkeypatch, capsys, "audit", "table:people.csv", "--id", "id", "--target", "gender",
+        "--prediction-column", "gender", "--by", "seen", "--out", "own", "--replicates", 100,
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert ran.out.startswith("WARNING: 'gender' is named as the truth and as the answers")

@@ -28,6 +28,7 @@ from isolux.predictions import (
 )
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec, Predictions
 
 __all__ = ["Joined", "chosen", "hashes", "joined", "numbers_of_column", "people_answers"]
@@ -112,7 +113,7 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
                 else f"what {dataset.name}:FILE holds is judged by --task {dataset.info.task}",
             )
         answers = from_attributes(dataset, settings.prediction_column, **common)
-        notes: tuple[str, ...] = ()
+        notes = _own_truth(settings.prediction_column, spec.task.get("target"))
     else:
         answers, notes = joined(dataset, settings, read_labels(
             settings.file, id=settings.prediction_id, column=settings.prediction_column,
@@ -131,6 +132,14 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
     scores, said = join(dataset, stayed, id_from=settings.id_from)
     told = [f"Confidences are those of {settings.scores}.", *said]
     return with_scores(answers, scores, settings.scores), (*notes, *told)
+
+
+def _own_truth(column: str, target: object) -> tuple[str, ...]:
+    """Warn where the answers are the truth itself: such a model is never wrong."""
+    if column != target:
+        return ()
+    told = f"{column!r} is named as the truth and as the answers: no answer can be wrong."
+    return (Caution(f"{told} --prediction-column names the model's own."),)
 
 
 def _detected_alone(settings: Predictions) -> bool:
