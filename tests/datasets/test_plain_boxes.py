@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 import polars as pl
 import pytest
 from PIL import Image
 
 from isolux.datasets import load
 from isolux.vocabulary.errors import FileError, TableError
+from isolux.vocabulary.notes import Caution
 
 SIDES = ("box_x", "box_y", "box_w", "box_h")
 BOXES = {("7", "dog"): (4.0, 5.0, 20.0, 30.0), ("8", "cat"): (0.0, 0.0, 64.0, 48.0)}
@@ -112,6 +115,39 @@ def test_open_images_without_sizes_says_so(tmp_path):
     dataset = load("open_images", open_images(tmp_path))
     assert dataset.instances["box_w"].null_count() == 2
     assert "sizes are not known" in dataset.notes[-1]
+
+
+@pytest.mark.parametrize(
+    ("name", "beside", "empty"),
+    [
+        ("yolo", "images/val", ("labels/val/9.txt", "")),
+        ("voc", "JPEGImages", ("Annotations/9.xml", "<annotation/>")),
+        ("voc", "Annotations", ("Annotations/9.xml", "<annotation/>")),
+    ],
+)
+def test_a_picture_without_a_truth_file_is_told_first_and_an_empty_file_is_none(
+    name, beside, empty, tmp_path
+):
+    WRITERS[name](tmp_path)
+    (tmp_path / beside).mkdir(exist_ok=True)
+    for image in ("7", "9"):
+        Image.new("RGB", (WIDTH, HEIGHT)).save(tmp_path / beside / f"{image}.png")
+    said = [note for note in load(name, tmp_path).notes if isinstance(note, Caution)]
+    assert len(said) == 1
+    assert re.match(r"1 of [23] pictures have no (label|XML) file \(9.png, in ", said[0])
+    assert "An empty file" in said[0] or "A file without an object" in said[0]
+    (tmp_path / empty[0]).write_text(empty[1])
+    dataset = load(name, tmp_path)
+    assert not any(isinstance(note, Caution) for note in dataset.notes)
+    assert "9" in dataset.images["image_id"]
+
+
+def test_open_images_with_some_sizes_says_so_first(tmp_path):
+    root = open_images(tmp_path)
+    (root / "sizes.csv").write_text(f"image_id,width,height\n7,{WIDTH},{HEIGHT}\n")
+    dataset = load("open_images", root, sizes=root / "sizes.csv")
+    assert isinstance(dataset.notes[-1], Caution)
+    assert dataset.notes[-1].startswith("The sizes of 1 of 2 pictures are not known ('8')")
 
 
 @pytest.mark.parametrize("name", ["voc", "cvat"])

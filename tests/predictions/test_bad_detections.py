@@ -64,7 +64,7 @@ def test_odd_detections_change_nobody_else(tmp_path, people, more, recall):
 def test_ids_of_other_images_are_counted_and_left_out(tmp_path, people):
     scores, recall = found(tmp_path, people, [GOOD, GOOD | {"image_id": 7}, GOOD | {"image_id": 8}])
     assert recall == [1, 0, 0]
-    assert any("2 predictions are for images that the dataset has not" in n for n in scores.notes)
+    assert any("no truth for 2 of 3 pictures that have predictions" in n for n in scores.notes)
 
 
 def test_no_detections_miss_everybody_and_are_no_error(tmp_path, people):

@@ -9,7 +9,7 @@ import pytest
 
 import isolux as package
 from isolux.predictions import read_outputs
-from isolux.vocabulary.errors import IsoluxError, SpecError, TableError
+from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError, TableError
 from tests.cli._run import isolux
 from tests.datasets.test_plain_boxes import BOXES, HEIGHT, WIDTH, open_images, yolo
 
@@ -65,6 +65,34 @@ def test_an_audit_takes_the_sizes_and_names_of_its_dataset(
     rows = pl.read_parquet(tmp_path / "run" / "group_metrics.parquet")
     told = rows.filter(pl.col("metric") == "average_precision").select("group", "value").rows()
     assert dict(told) == {"everyone": 1.0, "cat": 1.0, "dog": 1.0}
+
+
+@pytest.mark.parametrize("write", [found_by_yolo, found_in_open_images])
+def test_boxes_of_pictures_of_no_known_size_are_kept_for_the_audit_to_count(write, tmp_path):
+    path = write(tmp_path)
+    found = read_outputs(path, sizes={"7": (WIDTH, HEIGHT)})
+    assert found["image_id"].to_list() == ["7", "8"]
+    assert found["box_x"].is_null().to_list() == [False, True]
+    (tmp_path / "sizes.csv").write_text(f"image_id,width,height\n7,{WIDTH},{HEIGHT}\n")
+    with pytest.raises(JoinError, match=r"(?s)sizes of 1 of 2 pictures are not known.*'8'"):
+        read_outputs(path, sizes=tmp_path / "sizes.csv")
+
+
+def test_a_missing_label_file_is_told_before_any_number(tmp_path, monkeypatch, capsys):
+    truth, found = tmp_path / "truth", tmp_path / "found"
+    truth.mkdir()
+    found.mkdir()
+    yolo(truth)
+    (truth / "labels/val/8.txt").unlink()
+    done = isolux(
+        monkeypatch, capsys, "audit", f"yolo:{truth}", "--task", "detection", "--predictions",
+        found_by_yolo(found), "--by", "category", "--min-units", 1, "--min-clusters", 1,
+        "--replicates", 100, "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    first = " ".join((done.out + done.err).split())
+    assert first.startswith("WARNING: 1 of 2 pictures have no label file (8.png")
+    assert "no truth for 1 of 2 pictures that have predictions ('8'): 1 prediction" in first
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 from isolux import tasks
 from isolux.tasks.detection import score
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.notes import Caution
 from tests.tasks._pictures import boxes, pictures, values
 
 TEN = [0.0, 0.0, 10.0, 10.0]
@@ -200,8 +201,10 @@ def test_several_models_are_judged_apart():
 def test_predictions_of_other_images_are_counted():
     scores = score(THREE, pl.concat([FOUND, boxes(("9", TEN, 0.9))]))
     assert scores.notes[0] == (
-        "1 predictions are for images that the dataset has not; they were left out."
+        "The dataset has no truth for 1 of 2 pictures that have predictions ('9'): 1 prediction in"
+        " them was left out, neither right nor wrong. Are truth files missing?"
     )
+    assert isinstance(scores.notes[0], Caution)
     with pytest.raises(JoinError, match=r"(?s)no prediction is for an image.*'1', '2'.*'9'"):
         score(THREE, boxes(("9", TEN, 0.9)))
 

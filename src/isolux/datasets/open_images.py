@@ -18,6 +18,7 @@ from isolux.io.text import decodable
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.notes import Caution
 
 __all__ = ["INFO", "load"]
 
@@ -112,6 +113,7 @@ def load(
     if sizes is not None:
         found = read_sizes(sizes, images["image_id"])
         known, inputs = found.frame, inputs | found.inputs
+        notes = _on_unsized(images["image_id"], known["image_id"])
     else:
         notes = (_NO_SIZES,)
     images = images.join(known, on="image_id", how="left", maintain_order="left")
@@ -139,6 +141,19 @@ def load(
         inputs | more, where, notes,
     )  # fmt: skip
     return replace(dataset, categories=named)
+
+
+def _on_unsized(images: pl.Series, sized: pl.Series) -> tuple[str, ...]:
+    unsized = images.filter(~images.is_in(sized.implode()))
+    if not len(unsized):
+        return ()
+    shown = ", ".join(map(repr, unsized[:3])) + (", …" if len(unsized) > 3 else "")
+    return (
+        Caution(
+            f"The sizes of {len(unsized):,} of {len(images):,} pictures are not known ({shown}):"
+            " no one in them has a box in pixels, and they are not judged."
+        ),
+    )
 
 
 def _share(cells: pl.Series, where: str) -> pl.Series:

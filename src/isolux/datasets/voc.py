@@ -10,6 +10,7 @@ import polars as pl
 
 from isolux.datasets._drawn import dataset_of_boxes
 from isolux.datasets._files import file_in, read_file, sha256_bytes
+from isolux.datasets._unlabelled import on_unlabelled
 from isolux.datasets._xml import number_in, parsed, text_in
 from isolux.io.hashing import sha256_listing
 from isolux.vocabulary.containers import Dataset
@@ -93,8 +94,9 @@ def load(path: str | Path) -> Dataset:
     schema = {"image_id": pl.String, "uri": pl.String, "width": pl.Int64, "height": pl.Int64}
     read = inputs if len(inputs) == 1 else {str(root): sha256_listing(root)}
     return dataset_of_boxes(
-        "voc", INFO, rows, pl.DataFrame(images, schema=schema), marks, read, str(root)
-    )
+        "voc", INFO, rows, pl.DataFrame(images, schema=schema), marks, read, str(root),
+        _on_unlabelled(files, root),
+    )  # fmt: skip
 
 
 def _files(root: Path) -> list[Path]:
@@ -107,6 +109,18 @@ def _files(root: Path) -> list[Path]:
     raise FileError(
         "the folder holds no annotations", expected="*.xml or Annotations/*.xml", where=str(root)
     )
+
+
+def _on_unlabelled(files: list[Path], root: Path) -> tuple[str, ...]:
+    """Count pictures without an XML file, beside the files or in the folders that VOC keeps."""
+    if not root.is_dir():
+        return ()
+    folder = files[0].parent
+    beside = root if folder != root else root.parent
+    return on_unlabelled(
+        [folder, *(beside / name for name in ("JPEGImages", "images"))],
+        {file.stem for file in files}, kind="XML file", empty="A file without an object",
+    )  # fmt: skip
 
 
 def _image(tree: Element, file: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import polars as pl
 from isolux.datasets._drawn import dataset_of_boxes
 from isolux.datasets._files import optional_file, read_file, sha256_bytes
 from isolux.datasets._image_sizes import Sizes, picture_size, read_sizes
+from isolux.datasets._unlabelled import on_unlabelled
 from isolux.io.hashing import sha256_listing
 from isolux.io.images import IMAGE_SUFFIXES
 from isolux.io.settings_files import read_mapping
@@ -124,7 +125,7 @@ def load(
     dataset = dataset_of_boxes(
         "yolo", INFO, rows, images.select("image_id", "uri", "width", "height"),
         [{}] * rows.height, {**inputs, **found.inputs, **more},
-        str(root),
+        str(root), _on_unlabelled(files, root),
     )  # fmt: skip
     return replace(dataset, categories=named)
 
@@ -144,16 +145,28 @@ def _files(root: Path) -> list[Path]:
     )
 
 
+def _on_unlabelled(files: list[Path], root: Path) -> tuple[str, ...]:
+    """Count pictures without a label file; of one label file nothing is said of other pictures."""
+    folders = {place for file in files for place in _places(file)} if root.is_dir() else set()
+    return on_unlabelled(
+        sorted(folders), {file.stem for file in files}, kind="label file", empty="An empty file"
+    )
+
+
+def _places(file: Path) -> list[Path]:
+    """Say where the picture of a label file may be: ``images/val`` of ``labels/val``, beside it."""
+    parts = list(file.parent.parts)
+    if "labels" not in parts:
+        return [file.parent]
+    at = len(parts) - 1 - parts[::-1].index("labels")
+    return [Path(*parts[:at], "images", *parts[at + 1 :]), file.parent]
+
+
 def _of_pictures(files: list[Path]) -> pl.DataFrame:
     """Read the sizes of pictures: ``images/val/7.jpg`` of ``labels/val/7.txt``, or beside it."""
     rows = []
     for file in files:
-        parts = list(file.parent.parts)
-        places = [file.parent]
-        if "labels" in parts:
-            at = len(parts) - 1 - parts[::-1].index("labels")
-            places.insert(0, Path(*parts[:at], "images", *parts[at + 1 :]))
-        named = (place / f"{file.stem}{end}" for place in places for end in IMAGE_SUFFIXES)
+        named = (place / f"{file.stem}{end}" for place in _places(file) for end in IMAGE_SUFFIXES)
         picture = next((one for one in named if one.is_file()), None)
         if picture is not None:
             size = picture_size(picture)

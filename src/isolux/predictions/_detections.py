@@ -75,7 +75,12 @@ def kind_of_columns(columns: Sequence[str]) -> Kind | None:
 
 
 def detections(
-    frame: pl.DataFrame, where: str, *, kind: Kind | None = None, model: str
+    frame: pl.DataFrame,
+    where: str,
+    *,
+    kind: Kind | None = None,
+    model: str,
+    unsized: bool = False,
 ) -> pl.DataFrame:
     """Give one of the three tables of detections, checked.
 
@@ -87,6 +92,8 @@ def detections(
         Not given: masks if there are any, else keypoints, else boxes.
     model : str
         For rows that do not name theirs.
+    unsized : bool
+        Whether a box may be null, since the size of its picture is not known.
 
     Raises
     ------
@@ -113,23 +120,25 @@ def detections(
     if not frame.height:
         frame = frame.with_columns(pl.lit(None, dtype=table.schema[n]).alias(n) for n in absent)
     rows = frame.with_columns(named.alias("model"))
-    _refuse_damaged(rows, where)
+    _refuse_damaged(rows, where, blank=unsized or chosen != "boxes")
     columns = [c.name for c in table.columns if c.name in rows.columns]
     return check(rows.select(columns), table, where=where)
 
 
-def _refuse_damaged(frame: pl.DataFrame, where: str) -> None:
+def _refuse_damaged(frame: pl.DataFrame, where: str, *, blank: bool) -> None:
     """Refuse a box that lacks a number, is not finite or has a negative side."""
     sides = [name for name in BOX if name in frame.columns]
     if not frame.height or len(sides) != len(BOX) or _sound(frame):
         return
     broken = frame.select(
+        absent=pl.all_horizontal(pl.col(s).is_null() for s in sides) & (not blank),
         partial=pl.any_horizontal(pl.col(s).is_null() for s in sides)
         & pl.any_horizontal(pl.col(s).is_not_null() for s in sides),
         infinite=pl.any_horizontal(~pl.col(s).is_finite() for s in sides).fill_null(value=False),
         negative=((pl.col("box_w") < 0) | (pl.col("box_h") < 0)).fill_null(value=False),
     )
     problems = {
+        "absent": "has no numbers",
         "partial": "lacks some of its numbers",
         "infinite": "is not made of finite numbers",
         "negative": "has a negative width or height",

@@ -27,7 +27,8 @@ def in_pixels(boxes: pl.DataFrame, sizes: SizesOf, where: str) -> pl.DataFrame:
     boxes : polars.DataFrame
         ``image_id``, ``left``, ``top``, ``right``, ``bottom`` (0 to 1), and any others.
     sizes : SizesOf
-        Rows of images whose size is not known there are left out, unless all are.
+        Of images that a dataset at hand (a mapping) knows no size of, boxes become null, for the
+        audit to count; a table must hold them all.
     where : str
         The file of the boxes.
 
@@ -36,7 +37,7 @@ def in_pixels(boxes: pl.DataFrame, sizes: SizesOf, where: str) -> pl.DataFrame:
     SpecError
         Nothing says how large the pictures are.
     JoinError
-        Not one of the images has a size.
+        Not one of the images has a size, or not all of them in a table.
 
     Examples
     --------
@@ -55,21 +56,30 @@ def in_pixels(boxes: pl.DataFrame, sizes: SizesOf, where: str) -> pl.DataFrame:
         )  # fmt: skip
     table = _table(sizes)
     placed = boxes.join(table, on="image_id", how="left", maintain_order="left")
-    known = placed["width"].is_not_null()
-    if boxes.height and not known.any():
-        raise JoinError(
-            "no picture of these boxes has a known size",
-            expected="ids such as " + ", ".join(map(repr, table["image_id"].head(_SHOWN))),
-            found=", ".join(map(repr, boxes["image_id"].unique(maintain_order=True).head(_SHOWN))),
-            where=where,
-        )
+    unsized = placed.filter(pl.col("width").is_null() | pl.col("height").is_null())
+    _refuse_unsized(boxes, unsized["image_id"].unique(maintain_order=True), table, sizes, where)
     wide, high = pl.col("width"), pl.col("height")
-    return placed.filter(known).select(
+    return placed.select(
         *(name for name in boxes.columns if name not in ("left", "top", "right", "bottom")),
         box_x=pl.col("left") * wide,
         box_y=pl.col("top") * high,
         box_w=(pl.col("right") - pl.col("left")) * wide,
         box_h=(pl.col("bottom") - pl.col("top")) * high,
+    )
+
+
+def _refuse_unsized(
+    boxes: pl.DataFrame, unsized: pl.Series, table: pl.DataFrame, sizes: SizesOf, where: str
+) -> None:
+    every = boxes["image_id"].n_unique()
+    if not len(unsized) or (isinstance(sizes, Mapping) and len(unsized) < every):
+        return
+    some = f"the sizes of {len(unsized):,} of {every:,} pictures are not known"
+    raise JoinError(
+        some if len(unsized) < every else "no picture of these boxes has a known size",
+        expected="ids such as " + ", ".join(map(repr, table["image_id"].head(_SHOWN))),
+        found=", ".join(map(repr, unsized.head(_SHOWN))),
+        where=where,
     )
 
 

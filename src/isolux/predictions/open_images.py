@@ -84,7 +84,7 @@ def read(path: str | Path, *, model: str | None = None, sizes: SizesOf = None) -
         }
     )
     found = in_pixels(boxes, sizes, where)
-    return detections(found, where, kind="boxes", model=model or model_name(path))
+    return detections(found, where, kind="boxes", unsized=True, model=model or model_name(path))
 
 
 def _column(frame: pl.DataFrame, names: tuple[str, ...], where: str) -> str:

@@ -131,10 +131,15 @@ _SIDES = (
 )
 _SCORE = _col("score", F, "higher is surer; of any scale, only the order counts")
 
+_SIDES_OF_BOX = tuple(
+    _col(name, F, f"{meaning}; null: the picture's size is not known", nullable=True)
+    for name, meaning in _SIDES
+)
+
 BOX_PREDICTIONS = Table(
     "predictions (boxes)",
     "one box that a model drew; equal rows get a caution",
-    (*_FOUND, *(_col(name, F, meaning) for name, meaning in _SIDES), _SCORE),
+    (*_FOUND, *_SIDES_OF_BOX, _SCORE),
     open=True,
 )
 

@@ -17,6 +17,7 @@ import polars as pl
 
 from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
 from isolux.geometry.matching import Detections, Pairs
+from isolux.tasks._boxes.pictures import on_silent
 from isolux.tasks._boxes.repeats import on_repeats
 from isolux.tasks._boxes.table import BOX, Found, People, columns_of
 from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError, TableError
@@ -34,7 +35,6 @@ _PICTURES = 300
 _ROOM = 0.05  # more overlap, on average, than chance or another reading leaves open
 _CLEAR = 0.3  # the average overlap from which a reading is believed
 _OUTSIDE = 0.2
-_EMPTY = 0.25
 
 
 def _xywh(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> BoxColumns:
@@ -154,9 +154,7 @@ class _Look:
         return replace(self.found, detections=Detections(image, own.score, own.label))
 
 
-def examined(
-    found: Found, people: People, pairs_of: Callable[[Found, People], Pairs]
-) -> list[Caution]:
+def examined(found: Found, people: People, pairs_of: Callable[[Found, People], Pairs]) -> list[str]:
     """Ask whether predictions fit the pictures and the way in which they were read.
 
     Parameters
@@ -175,7 +173,9 @@ def examined(
         Predictions that overlap the people of the next picture better than those of their own.
     """
     repeats = on_repeats(found)
-    notes = repeats + _on_scores(found) + _on_edges(found, people) + _on_empty(found, people)
+    peopled = np.unique(people.truths.image[people.scored.to_numpy()])
+    silent = on_silent(peopled, np.asarray(found.detections.image), found.model)
+    notes = [*repeats, *_on_scores(found), *_on_edges(found, people), *silent]
     look = _look(found, people)
     if look is None:
         return notes
@@ -286,20 +286,6 @@ def _on_scores(found: Found) -> list[Caution]:
         Caution(
             f"Scores of {found.model!r} run from {score.min():g} to {score.max():g}, not from 0 to"
             " 1: their order counts as it is, and a score threshold is on that scale."
-        )
-    ]
-
-
-def _on_empty(found: Found, people: People) -> list[Caution]:
-    """Caution where a model gave nothing at all in many pictures with people."""
-    peopled = np.unique(people.truths.image[people.scored.to_numpy()])
-    empty = int((~np.isin(peopled, found.detections.image)).sum())
-    if len(peopled) < _FEWEST or empty < _EMPTY * len(peopled):
-        return []
-    return [
-        Caution(
-            f"{empty:,} of {len(peopled):,} pictures with people have no prediction of"
-            f" {found.model!r} at all, and everyone in them counts as missed. Is the file whole?"
         )
     ]
 

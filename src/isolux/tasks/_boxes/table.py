@@ -14,9 +14,10 @@ import polars as pl
 
 from isolux.geometry.boxes import BoxColumns, check_boxes_xywh
 from isolux.geometry.matching import Detections, Truths
-from isolux.tasks._boxes.runs import distinct, with_image_numbers
+from isolux.tasks._boxes.pictures import in_pictures
+from isolux.tasks._boxes.runs import distinct
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError
+from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.tables import IMAGES, INSTANCES, Table, check, to_polars
 
 __all__ = [
@@ -67,6 +68,8 @@ class People:
         Class by class: their names, sorted; None: a detection may find a person of any class.
     apart : bool
         Class by class: whether each class is told too, and not the means over classes alone.
+    withdrawn : frozenset of str
+        The dataset's: pictures of people who withdrew are not missing.
     """
 
     rows: pl.DataFrame
@@ -74,6 +77,7 @@ class People:
     images: pl.DataFrame
     classes: tuple[str, ...] | None
     apart: bool = True
+    withdrawn: frozenset[str] = frozenset()
 
     @property
     def label(self) -> pl.Expr:
@@ -141,7 +145,8 @@ def read_people(
     _refuse_no_outline(rows, lacking, dataset.name)
     rows = rows.with_columns(_reason(lacking, by_class=by_class))
     classes = tuple(rows["class"].drop_nulls().unique().sort()) if by_class else None
-    return People(rows, _truths(rows, lacking, classes), images, classes)
+    truths = _truths(rows, lacking, classes)
+    return People(rows, truths, images, classes, withdrawn=dataset.withdrawn)
 
 
 def read_found(
@@ -167,7 +172,7 @@ def read_found(
     frame = check(to_polars(predictions), table, where="predictions")
     _refuse_negative(frame)
     models = tuple(distinct(frame, "model")) or (model or _UNNAMED,)
-    rows, notes = _in_images(frame, people.images)
+    rows, notes = in_pictures(frame, people.images, people.withdrawn)
     if people.classes is None:
         rows, said = _of_labels(rows, frame, person_label)
     else:
@@ -287,21 +292,6 @@ def _refuse_negative(frame: pl.DataFrame) -> None:
 def _least(frame: pl.DataFrame, *names: str) -> float:
     least = frame.select(pl.min_horizontal(pl.col(names).min())).item()
     return 0.0 if least is None else float(least)
-
-
-def _in_images(frame: pl.DataFrame, images: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    placed = with_image_numbers(frame, images)
-    strangers = placed["image"].null_count()
-    placed = placed.drop_nulls("image") if strangers else placed
-    if frame.height and images.height and not placed.height:
-        shown = [", ".join(repr(i) for i in t["image_id"].head(3)) for t in (images, frame)]
-        raise JoinError(
-            "no prediction is for an image of the dataset",
-            expected=f"image ids such as {shown[0]}",
-            found=shown[1],
-        )
-    note = f"{strangers:,} predictions are for images that the dataset has not; they were left out."
-    return placed, (note,) if strangers else ()
 
 
 def _of_labels(

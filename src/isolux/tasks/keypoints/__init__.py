@@ -200,7 +200,7 @@ def score(
     names, said = _with_scale(names, lengths, scale, named=bool(set(metrics) & set(_OF_SCALE)))
     least = min(lowest_oks, settings.lowest_iou)
     asked, parts = [], []
-    cautions: list[Caution] = []
+    cautions: list[str] = []
     for found in models:
         cautions += examined(found, people, partial(pose_pairs, poses=poses, lowest_oks=least))
         pairs = pose_pairs(found, people, poses, least)

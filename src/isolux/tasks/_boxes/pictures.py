@@ -1,0 +1,150 @@
+"""Whether predictions and the dataset are of the same pictures, asked before anything is matched.
+
+A picture whose truth file is missing takes its predictions with it, and recall looks the same; one
+whose predictions are missing counts everyone in it as missed. Neither can be told from the numbers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from isolux.tasks._boxes.runs import with_image_numbers
+from isolux.vocabulary.errors import JoinError
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["in_pictures", "on_silent"]
+
+_SHARE = 0.01  # of the pictures, from which their loss can move a number by a point
+_FEWEST = 20  # pictures below which a silent one is nothing unusual
+_SILENT = 0.25  # of the pictures with people, without one prediction
+_ODDLY_SILENT = 0.02  # that share, where hardly a picture has a prediction or two
+_SHOWN = 3
+
+
+def in_pictures(
+    frame: pl.DataFrame, images: pl.DataFrame, withdrawn: frozenset[str] = frozenset()
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Keep the predictions that are for pictures of the dataset, and have a box if they need one.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        Predictions, with ``image_id``.
+    images : polars.DataFrame
+        ``image_id``, each once, and ``image``: the pictures that the dataset has.
+    withdrawn : frozenset of str
+        Pictures that are not missing: people in them withdrew.
+
+    Returns
+    -------
+    tuple of polars.DataFrame and tuple of str
+        The predictions kept, with ``image``; notes, which are cautions where the pictures that the
+        dataset lacks are one in a hundred of those predicted or more.
+
+    Raises
+    ------
+    JoinError
+        Not one prediction is for a picture of the dataset.
+
+    Examples
+    --------
+    >>> images = pl.DataFrame({"image_id": ["1", "2"], "image": [0, 1]})
+    >>> kept, notes = in_pictures(pl.DataFrame({"image_id": ["1", "9"]}), images)
+    >>> kept.rows(), notes[0][:72]
+    ([('1', 0)], "The dataset has no truth for 1 of 2 pictures that have predictions ('9')")
+    """
+    placed = with_image_numbers(frame, images)
+    strange = placed.filter(pl.col("image").is_null())
+    notes: list[str] = []
+    if strange.height:
+        placed = placed.drop_nulls("image")
+        if images.height and not placed.height:
+            raise _none_met(images, frame)
+        notes += _on_strangers(strange, placed, withdrawn)
+    kept, said = _with_box(placed)
+    return kept, (*notes, *said)
+
+
+def _none_met(images: pl.DataFrame, frame: pl.DataFrame) -> JoinError:
+    shown = [", ".join(repr(i) for i in t["image_id"].head(_SHOWN)) for t in (images, frame)]
+    return JoinError(
+        "no prediction is for an image of the dataset",
+        expected=f"image ids such as {shown[0]}",
+        found=shown[1],
+    )
+
+
+def _on_strangers(
+    strange: pl.DataFrame, placed: pl.DataFrame, withdrawn: frozenset[str]
+) -> list[str]:
+    ids = strange["image_id"].unique(maintain_order=True)
+    ids = ids.filter(~ids.is_in(list(withdrawn)))
+    if not len(ids):
+        return []
+    n = strange.filter(pl.col("image_id").is_in(ids.implode())).height
+    every = len(ids) + placed["image"].n_unique()
+    # An id that is not in the data may be that of a person who withdrew, written otherwise.
+    shown = ", ".join(map(repr, ids[:_SHOWN])) + (", …" if len(ids) > _SHOWN else "")
+    named = "" if withdrawn else f" ({shown})"
+    what = f"{n:,} predictions in them were" if n != 1 else "1 prediction in them was"
+    told = (
+        f"The dataset has no truth for {len(ids):,} of {every:,} pictures that have predictions"
+        f"{named}: {what} left out, neither right nor wrong."
+    )
+    if len(ids) < _SHARE * every:
+        return [told]
+    return [Caution(f"{told} Are truth files missing?")]
+
+
+def _with_box(placed: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Leave out boxes without numbers: shares of a picture whose size is not known."""
+    if "box_x" not in placed.columns or {"mask_counts", "keypoints_x"} & set(placed.columns):
+        return placed, []
+    lacking = placed["box_x"].is_null()
+    if not lacking.any():
+        return placed, []
+    pictures = placed.filter(lacking)["image_id"].n_unique()
+    note = (
+        f"{int(lacking.sum()):,} of {placed.height:,} predictions, in {pictures:,} pictures, have"
+        " no box in pixels, since the sizes of those pictures are not known, and were left out."
+        " --data-option sizes=PATH gives the dataset all sizes."
+    )
+    return placed.filter(~lacking), [Caution(note)]
+
+
+def on_silent(peopled: np.ndarray, drawn: np.ndarray, model: str) -> list[str]:
+    """Tell how many pictures with people have no prediction; caution where that looks like a loss.
+
+    Parameters
+    ----------
+    peopled : numpy.ndarray
+        Numbers of the pictures in which there is someone to be found, each once.
+    drawn : numpy.ndarray
+        The picture of each prediction.
+    model : str
+
+    Returns
+    -------
+    list of str
+        A caution from a quarter of the pictures upward; and from one in fifty where more pictures
+        have none than have one or two: a detector that finds little in some pictures finds a
+        little in others, while a lost file leaves a hole. A note below that, from one in a hundred.
+
+    Examples
+    --------
+    >>> on_silent(np.arange(40), np.repeat(np.arange(1, 40), 5), "net")[0][:34]
+    '1 of 40 pictures with people have '
+    """
+    counts = np.bincount(np.searchsorted(peopled, drawn[np.isin(drawn, peopled)]),
+                         minlength=len(peopled))  # fmt: skip
+    silent, few = int((counts == 0).sum()), int(((counts == 1) | (counts == 2)).sum())
+    share = silent / max(len(peopled), 1)
+    if len(peopled) < _FEWEST or share < _SHARE:
+        return []
+    told = (
+        f"{silent:,} of {len(peopled):,} pictures with people have no prediction of {model!r} at"
+        " all, and everyone in them counts as missed."
+    )
+    lost = share >= _SILENT or (share >= _ODDLY_SILENT and silent > few)
+    return [Caution(f"{told} Is the file whole?") if lost else told]
