@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import polars as pl
@@ -42,6 +43,14 @@ INFO = TaskInfo(
     ),
     defaults=("rate",),
     predictions="outputs",
+)
+_ERRORS = re.compile(
+    r"(^|[_\W])(errors?|wrong|incorrect\w*|fail\w*|miss\w*|mistakes?|false\w*|fn\w*|fp\w*|fmr|fnmr"
+    r"|far|frr|rejected)($|[_\W])"
+)
+_RIGHT = re.compile(
+    r"(^|[_\W])(correct\w*|success\w*|hits?|right|true\w*|tpr|tnr|recall|accuracy|precision|found"
+    r"|detected)($|[_\W])"
 )
 _NEEDED = ("model", "instance_id", "label", "value", "times")
 
@@ -128,7 +137,7 @@ def score(
         ),
         info=replace(INFO, metrics=(measured,)),
         evidence={COUNTS: held},
-        notes=(told, *_absent(rows)),
+        notes=(*_on_direction(frame, better), told, *_absent(rows)),
         task="counts",
         chosen=_words(frame, rows),
     )
@@ -162,6 +171,30 @@ def _absent(rows: pl.DataFrame) -> list[str]:
         Caution(
             f"{absent:,} of {rows.height:,} cells of the table have no counts: every number is"
             " about the others alone. Is the table whole?"
+        )
+    ]
+
+
+def _on_direction(frame: pl.DataFrame, better: Direction) -> list[str]:
+    """Caution where errors are said to be better higher, or successes lower, by their names."""
+    if better == "none" or not frame.height:
+        return []
+    labels = frame["label"].cast(pl.String).drop_nulls().unique(maintain_order=True).to_list()
+    counted = [] if labels or "counted" not in frame.columns else [str(frame["counted"][0])]
+    words = _ERRORS if better == "higher" else _RIGHT
+    against = [name for name in labels or counted if words.search(name.lower())]
+    if not against:
+        return []
+    one = len(against) == 1
+    side, whose = (
+        ("lower" if better == "higher" else "higher"),
+        ("its name" if one else "their names"),
+    )
+    return [
+        Caution(
+            f"--better {better} was asked for, and {', '.join(map(repr, against[:3]))}"
+            f" {'is' if one else 'are'} better {side} by {whose}: which groups are called worse"
+            " depends on it."
         )
     ]
 

@@ -6,7 +6,6 @@ no people in such a table, so only an audit reads it, and what it calls clusters
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
@@ -15,12 +14,19 @@ import polars as pl
 
 from isolux.datasets._wide import attributes_of
 from isolux.datasets.counts.cells import refuse_repeats, without_totals
-from isolux.io.cells import as_numbers, as_text, is_plain, row_of
+from isolux.datasets.counts.columns import Counted, counted_columns
+from isolux.datasets.counts.layout import (
+    on_twins,
+    refuse_blanks,
+    refuse_outcomes,
+    refuse_stacked,
+)
+from isolux.io.cells import as_text, is_plain
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES, check
 
 INFO = DatasetInfo(
@@ -45,10 +51,8 @@ INFO = DatasetInfo(
     task="counts",
 )
 
-_SUCCESSES = ("successes", "success", "k", "count", "events", "errors", "correct", "positives")
-_N = ("n", "total", "trials", "of", "cases", "comparisons", "support")
 _METRIC, _MODEL = "metric", "model"
-_LARGEST = 1 << 53  # beyond, a floating-point number is no longer exact
+_SHOWN = 3
 
 
 def load(
@@ -56,7 +60,7 @@ def load(
     *,
     successes: str | None = None,
     n: str | None = None,
-    totals: Literal["refuse", "drop"] = "refuse",
+    totals: Literal["refuse", "drop", "keep"] = "refuse",
     model: str | None = None,
     format: str | None = None,  # noqa: A002  (as in read_table)
 ) -> Dataset:
@@ -69,9 +73,11 @@ def load(
         ``metric`` (what was counted) and ``model`` part the table, where there are any.
     successes, n : str, optional
         The columns with the counts. Not given: the first there are of ``successes``, ``k``,
-        ``count``, ``errors``, ``correct``, …, and of ``n``, ``total``, ``trials``, ….
-    totals : {"refuse", "drop"}
-        What becomes of rows that repeat their parts (``all``, ``total``, or the sum of the others).
+        ``count``, ``errors``, ``correct``, …, and of ``n``, ``total``, ``trials``, …; without an
+        n, that of ``correct`` and ``wrong`` (``successes`` and ``failures``, …) together.
+    totals : {"refuse", "drop", "keep"}
+        What becomes of rows that repeat others (``all``, ``total``, or the sum of some others);
+        ``keep``: they are groups of their own.
     model : str, optional
         The model's name; not given: the column ``model``, else the file's name.
     format : str, optional
@@ -86,8 +92,9 @@ def load(
     Raises
     ------
     FileError, TableError, SpecError, UnknownNameError
-        Counts that are missing, negative, fractional or above their n; a group twice; totals;
-        columns that are not there.
+        Counts that are missing, negative, fractional, above their n or not what is left of it;
+        rates; a group twice, unnamed or as a row for each outcome; totals and attributes below
+        each other; columns that are not there.
 
     Examples
     --------
@@ -99,22 +106,16 @@ def load(
     [(1.0, 30), (0.0, 970), (1.0, 12), (0.0, 1488)]
     """
     where = str(path)
-    frame = read_table(path, format=format)
-    counted, of = _columns(frame.columns, successes, n, where)
-    frame = frame.with_columns(
-        _whole(frame[counted], where).alias(counted), _whole(frame[of], where).alias(of)
-    )
-    _refuse_more_than_all(frame, counted, of, where)
-    groups, left = _groups(frame, (counted, of))
-    parts = [name for name in (_MODEL, _METRIC) if name in frame.columns]
-    frame, told = without_totals(frame, groups, parts, (counted, of), drop=totals == "drop",
-                                 where=where)  # fmt: skip
-    refuse_repeats(frame, groups, parts, where)
+    table = counted_columns(read_table(path, format=format), successes, n, where)
+    counts = (table.successes, table.n)
+    groups, left = _groups(table)
+    parts = [name for name in (_MODEL, _METRIC) if name in table.frame.columns]
+    frame, told = _each_once(table.frame, groups, parts, counts, totals, where)
     cells = frame.with_row_index("cell", offset=1)
-    outputs = _outputs(cells, counted, of, model or Path(path).name.partition(".")[0], parts)
+    outputs = _outputs(cells, *counts, model or Path(path).name.partition(".")[0], parts)
     rows = outputs["cell"].cast(pl.Int64) - 1
     units = outputs.select("instance_id", image_id="instance_id")
-    notes = [f"Counts are read from {counted!r}, of {of!r}.", *told]
+    notes = [*told, *_on_empty(frame, groups, table.n), *table.notes]
     if left:
         notes.append(f"Not read as groups, since they hold fractions or lists: {', '.join(left)}.")
     return Dataset(
@@ -127,71 +128,71 @@ def load(
         images=units.select("image_id"),
         inputs={where: sha256_file(path)},
         notes=tuple(notes),
-        outputs=outputs.drop("cell").with_columns(counted=pl.lit(counted)),
+        outputs=outputs.drop("cell").with_columns(counted=pl.lit(table.successes)),
     )
 
 
-def _columns(
-    columns: Sequence[str], successes: str | None, n: str | None, where: str
-) -> tuple[str, str]:
-    folded = {name.strip().lower(): name for name in reversed(columns)}
-    found = []
-    for given, known, flag in ((successes, _SUCCESSES, "successes"), (n, _N, "n")):
-        if given is not None and given not in columns:
-            raise UnknownNameError("column", given, list(columns), where=where)
-        name = given or next((folded[one] for one in known if one in folded), None)
-        if name is None:
-            raise SpecError(
-                f"no column says {'how many' if flag == 'successes' else 'of how many'}",
-                expected="one of " + ", ".join(known),
-                found="columns " + ", ".join(map(repr, columns[:20])),
-                where=where,
-                hint=f"name it with --data-option {flag}=COLUMN",
-            )
-        found.append(name)
-    return found[0], found[1]
+def _each_once(
+    frame: pl.DataFrame,
+    groups: Sequence[str],
+    parts: Sequence[str],
+    counts: tuple[str, str],
+    totals: str,
+    where: str,
+) -> tuple[pl.DataFrame, list[str]]:
+    """See that everyone stands in one row alone of a model and measure."""
+    naming = _naming(frame, groups, parts)
+    if totals == "keep":
+        refuse_repeats(frame, groups, parts, where)
+        return frame, []
+    refuse_outcomes(frame, [*naming, *(p for p in parts if p == _MODEL)], counts, where)
+    frame, told = without_totals(frame, naming, parts, counts, drop=totals == "drop", where=where)
+    refuse_repeats(frame, groups, parts, where)
+    refuse_blanks(frame, naming, where)
+    refuse_stacked(frame, naming, counts, where)
+    return frame, [*told, *on_twins(frame, naming, parts, counts)]
 
 
-def _whole(cells: pl.Series, where: str) -> pl.Series:
-    """Read counts: whole numbers, none of them missing or negative."""
-    if cells.dtype == pl.String:
-        thousands = cells.str.contains(r"^\s*\d{1,3}(,\d{3})+\s*$").fill_null(value=False)
-        cells = cells.zip_with(~thousands, cells.str.replace_all(",", ""))
-    numbers = as_numbers(cells, where=where, column=cells.name)
-    whole = (numbers >= 0) & (numbers <= _LARGEST) & (numbers == numbers.round())
-    wrong = ~whole.fill_null(value=False)
-    if wrong.any():
-        row = row_of(wrong)
-        found = numbers[row]
-        fraction = found is not None and math.isfinite(found) and found != round(found)
-        raise TableError(
-            f"{wrong.sum():,} cell(s) of {cells.name!r} are no counts",
-            expected=f"whole numbers from 0 to {_LARGEST:,}, none missing",
-            found=repr(cells[row]),
-            where=place(where, row + 1, cells.name),
-            hint="a share is no count: write how many of n it is" if fraction else None,
+def _naming(frame: pl.DataFrame, groups: Sequence[str], parts: Sequence[str]) -> list[str]:
+    """Choose the columns that say whom a row is about: not a number that each row has its own of.
+
+    A column of ages divides people, one of false matches does not; where the others tell all rows
+    apart, it is not needed.
+    """
+    words = [name for name in groups if not _own_number(as_text(frame[name]))]
+    key = [*words, *parts]
+    return words if words and frame.select(key).is_unique().all() else list(groups)
+
+
+def _own_number(cells: pl.Series) -> bool:
+    return cells.cast(pl.Float64, strict=False).is_not_null().all() and cells.is_unique().all()
+
+
+def _on_empty(frame: pl.DataFrame, groups: Sequence[str], of: str) -> list[str]:
+    """Caution where a group has no cases: it would be in no table."""
+    rows = frame.with_row_index("_row", offset=1).filter(pl.col(of) == 0)
+    if not rows.height:
+        return []
+    shown = [
+        f"{' × '.join(str(row[g]) for g in groups)} (row {row['_row']})"
+        for row in rows.head(_SHOWN).iter_rows(named=True)
+    ]
+    more = ", …" if rows.height > _SHOWN else ""
+    return [
+        Caution(
+            f"{rows.height:,} of {frame.height:,} rows have no cases ({of} = 0) and are in no"
+            f" table: {', '.join(shown)}{more}."
         )
-    return numbers.cast(pl.Int64)
+    ]
 
 
-def _refuse_more_than_all(frame: pl.DataFrame, counted: str, of: str, where: str) -> None:
-    more = frame[counted] > frame[of]
-    if more.any():
-        row = row_of(more)
-        raise TableError(
-            f"{more.sum():,} row(s) count more successes than cases",
-            expected=f"{counted!r} of at most {of!r}",
-            found=f"{frame[counted][row]:,} of {frame[of][row]:,}",
-            where=place(where, row + 1, counted),
-        )
-
-
-def _groups(frame: pl.DataFrame, counts: tuple[str, str]) -> tuple[list[str], list[str]]:
+def _groups(table: Counted) -> tuple[list[str], list[str]]:
     """Choose the columns of groups; those with fractions (a rate, an interval) are none."""
     groups: list[str] = []
     left: list[str] = []
+    frame = table.frame
     for name, dtype in frame.schema.items():
-        if name in (*counts, _MODEL, _METRIC):
+        if name in (table.successes, table.n, *table.also, _MODEL, _METRIC):
             continue
         listed = isinstance(dtype, pl.List | pl.Array) or not is_plain(dtype)
         cells = None if listed else as_text(frame[name]).cast(pl.Float64, strict=False)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import polars as pl
 
+from isolux.datasets.counts.layout import sub_totals
 from isolux.vocabulary.errors import TableError, place
 
 __all__ = ["refuse_repeats", "without_totals"]
 
-_ALL = ("all", "total", "totals", "overall", "everyone", "everybody", "any", "both", "sum", "mean")
+_ALL = re.compile(
+    r"(any|everyone|everybody|sum|combined|pooled|both( (sexes|genders))?)"
+    r"|((sub|grand)[- ]?)?(totals?|overall|averages?|avg|mean)\b.*"
+    r"|all(?! other)\b.*"
+    r"|.*[ ,(-](sub-?)?(totals?|overall|averages?|avg)\)?"
+)
+"""What a row about everyone, or about several groups, is called; "all others" are a group."""
 
 
 def without_totals(
@@ -22,7 +30,7 @@ def without_totals(
     drop: bool,
     where: str,
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Find rows that repeat others: by their word, or as the sum of the rest of their attribute.
+    """Find rows that repeat others: by their word, or as the sum of others of their attribute.
 
     Parameters
     ----------
@@ -49,9 +57,9 @@ def without_totals(
     rows = frame.with_row_index("_row")
     found: dict[int, str] = {}
     for name in groups:
-        word = pl.col(name).cast(pl.String).str.strip_chars().str.to_lowercase()
-        for row, value in rows.filter(word.is_in(_ALL)).select("_row", name).iter_rows():
-            found.setdefault(row, f"{name} = {value!r}")
+        for row, value in rows.select("_row", pl.col(name).cast(pl.String)).iter_rows():
+            if value is not None and _ALL.fullmatch(value.strip().lower()):
+                found.setdefault(row, f"{name} = {value!r}")
         others = [one for one in (*groups, *parts) if one != name]
         held = rows.filter(~pl.col("_row").is_in(list(found)))
         sums = [pl.col(c).sum().over(others) if others else pl.col(c).sum() for c in counts]
@@ -63,6 +71,9 @@ def without_totals(
         totals = held.filter(twice & (size > 2) & (pl.col(counts[1]) > 0))
         for row, value in totals.select("_row", name).iter_rows():
             found.setdefault(row, f"{name} = {value!r}")
+        held = rows.filter(~pl.col("_row").is_in(list(found)))
+        for row, sums_of in sub_totals(held, name, others, counts):
+            found.setdefault(row, f"{name} = {rows[name][row]!r}, which is {sums_of}")
     if not found:
         return frame, []
     listed = ", ".join(f"row {row + 1} ({what})" for row, what in sorted(found.items())[:5])
@@ -75,7 +86,8 @@ def without_totals(
         expected="rows of groups alone: what they sum to is reckoned here",
         found=listed,
         where=place(where, first + 1),
-        hint="leave them out with --data-option totals=drop, or take them from the file",
+        hint="leave them out with --data-option totals=drop, or take them from the file; if they"
+        " are groups of their own, totals=keep",
     )
 
 

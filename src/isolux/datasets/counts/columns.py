@@ -1,0 +1,185 @@
+"""Which columns of a table hold counts: how many, of how many, and how many others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from isolux.datasets.counts.numbers import whole_numbers
+from isolux.io.cells import row_of
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["Counted", "counted_columns"]
+
+_SUCCESSES = ("successes", "success", "k", "count", "events", "errors", "correct", "positives")
+_N = ("n", "total", "trials", "of", "cases", "comparisons", "support")
+_GOOD = ("correct", "successes", "success", "hits", "detected", "found", "right")
+_BAD = ("wrong", "errors", "incorrect", "failures", "failure", "misses", "missed", "mistakes")
+_RATE = re.compile(r"(^|[_\W])(rate|percent(age)?|pct|share|proportion|accuracy)($|[_\W])|%")
+_MANY, _HALF, _HUNDRED = 200, 50, 100
+_ALIKE = 1.25  # percents of groups are alike where their sizes are not
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A table whose counts are whole numbers, and which columns hold them.
+
+    ``also`` names columns that count the others, which are no groups.
+    """
+
+    frame: pl.DataFrame
+    successes: str
+    n: str
+    also: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def counted_columns(
+    frame: pl.DataFrame, successes: str | None, n: str | None, where: str
+) -> Counted:
+    """Find the counts, read them and hold them against each other.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+    successes, n : str or None
+        Columns as they were named; None: the first there are of the usual names. Without an n,
+        that of the successes and of their opposite (``correct`` and ``wrong``) together.
+    where : str
+
+    Raises
+    ------
+    UnknownNameError, SpecError, TableError
+        No such column; no counts; more successes than cases; opposites that do not add up to n; a
+        column of rates.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"race": ["a"], "correct": ["9"], "wrong": ["1"]})
+    >>> found = counted_columns(table, None, None, "x.csv")
+    >>> found.n, found.frame[found.n].to_list(), found.also
+    ('n', [10], ('wrong',))
+    """
+    folded = {name.strip().lower(): name for name in reversed(frame.columns)}
+    for given in (successes, n):
+        if given is not None and given not in frame.columns:
+            raise UnknownNameError("column", given, list(frame.columns), where=where)
+    counted = successes or next((folded[one] for one in _SUCCESSES if one in folded), None)
+    if counted is None:
+        raise _no_column(frame.columns, "successes", where)
+    _refuse_rates(frame, counted, where)
+    other = _opposite(counted, [c for c in frame.columns if c != n])
+    of = n or next((folded[one] for one in _N if one in folded), None)
+    if of is None and other is None:
+        raise _no_column(frame.columns, "n", where)
+    if of == counted:
+        raise SpecError("one column says how many and of how many", expected="two columns",
+                        found=repr(of), where=where, hint="name them with --data-option"
+                        " successes=COLUMN and n=COLUMN")  # fmt: skip
+    read = {c: whole_numbers(frame[c], where) for c in (counted, of, other) if c is not None}
+    notes = [f"Counts are read from {counted!r}, of {of or 'n'!r}."]
+    if of is None:
+        of, sums = "n", read[counted] + read[str(other)]
+        read["n"] = sums.alias("n")
+        notes = [f"Counts are read from {counted!r}, of {counted!r} and {other!r} together."]
+    elif other is not None:
+        _refuse_other_sum(read, (counted, other, of), where)
+    frame = frame.with_columns(*read.values())
+    _refuse_more_than_all(frame, counted, of, where)
+    notes += _on_percents(frame, counted, of)
+    also = tuple(c for c in frame.columns if c not in (counted, of) and _named_count(c))
+    return Counted(frame, counted, of, also, tuple(notes))
+
+
+def _named_count(column: str) -> bool:
+    return column.strip().lower() in {*_SUCCESSES, *_N, *_GOOD, *_BAD}
+
+
+def _no_column(columns: Sequence[str], flag: str, where: str) -> SpecError:
+    known = _SUCCESSES if flag == "successes" else _N
+    return SpecError(
+        f"no column says {'how many' if flag == 'successes' else 'of how many'}",
+        expected="one of " + ", ".join(known),
+        found="columns " + ", ".join(map(repr, columns[:20])),
+        where=where,
+        hint=f"name it with --data-option {flag}=COLUMN; a table has a row for each group, with"
+        " how many and of how many",
+    )
+
+
+def _refuse_rates(frame: pl.DataFrame, counted: str, where: str) -> None:
+    """Refuse a column that calls itself a rate and holds nothing beyond a hundred."""
+    if _RATE.search(counted.lower()) is None:
+        return
+    cells = frame[counted].cast(pl.String).str.strip_chars().str.strip_chars_end("%")
+    numbers = cells.str.strip_chars().cast(pl.Float64, strict=False).drop_nulls()
+    if len(numbers) and (numbers <= _HUNDRED).all():
+        raise TableError(
+            f"{counted!r} holds rates, and counts are needed",
+            expected="how many there were, whole numbers",
+            found=", ".join(map(repr, frame[counted].head(3))),
+            where=place(where, column=counted),
+            hint="write how many of n each rate is; if these are counts, name the column so",
+        )
+
+
+def _opposite(counted: str, columns: Sequence[str]) -> str | None:
+    """Find the column that counts the others: ``wrong`` beside ``correct``."""
+    word = counted.strip().lower()
+    theirs = _BAD if word in _GOOD else _GOOD if word in _BAD else ()
+    folded = {name.strip().lower(): name for name in reversed(columns)}
+    return next((folded[one] for one in theirs if one in folded), None)
+
+
+def _refuse_other_sum(read: dict[str, pl.Series], names: tuple[str, str, str], where: str) -> None:
+    counted, other, of = (read[name] for name in names)
+    wrong = counted + other != of
+    if wrong.any():
+        row = row_of(wrong)
+        raise TableError(
+            f"{wrong.sum():,} row(s) do not add up: {names[0]!r} and {names[1]!r} are not"
+            f" {names[2]!r}",
+            expected=f"{counted[row]:,} + {other[row]:,} = {counted[row] + other[row]:,}",
+            found=f"{names[2]} = {of[row]:,}",
+            where=place(where, row + 1, names[2]),
+            hint=f"mend the row, or take {names[1]!r} from the file if it counts something else",
+        )
+
+
+def _refuse_more_than_all(frame: pl.DataFrame, counted: str, of: str, where: str) -> None:
+    more = frame[counted] > frame[of]
+    if more.any():
+        row = row_of(more)
+        turned = bool((frame[counted] >= frame[of]).all())
+        raise TableError(
+            f"{more.sum():,} row(s) count more successes than cases",
+            expected=f"{counted!r} of at most {of!r}",
+            found=f"{frame[counted][row]:,} of {frame[of][row]:,}",
+            where=place(where, row + 1, counted),
+            hint=f"the other way round: --data-option successes={of} --data-option n={counted}"
+            if turned
+            else None,
+        )
+
+
+def _on_percents(frame: pl.DataFrame, counted: str, of: str) -> list[str]:
+    """Caution where what counts as success looks like whole percents of large groups."""
+    word, k, n = counted.strip().lower(), frame[counted].to_numpy(), frame[of].to_numpy()
+    if word in _BAD or not frame.height:
+        return []
+    if not ((k >= _HALF) & (k <= _HUNDRED) & (n >= _MANY)).all():
+        return []
+    steady = k.max() < _ALIKE * k.min() and n.max() > 2 * n.min()
+    if word not in _GOOD and not steady:
+        return []  # 72 of 800 may be what was counted
+    return [
+        Caution(
+            f"Every cell of {counted!r} is from {_HALF} to {_HUNDRED}, of groups of {n.min():,} or"
+            f" more: {k[0]:,} of {n[0]:,} is {100 * k[0] / n[0]:.1f} %. If these are percents,"
+            " write how many of n they are."
+        )
+    ]

@@ -1,0 +1,203 @@
+"""Tables in which people stand in several rows: outcomes, attributes, sub-totals below each other.
+
+Nothing in a single row shows it; the sums do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import polars as pl
+
+from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["on_twins", "refuse_blanks", "refuse_outcomes", "refuse_stacked", "sub_totals"]
+
+_MOST = 60  # rows of one attribute that are looked through for sums of others
+_FEW = 6  # rows of which every selection is looked at, and not only those that stand together
+_LEAST = 50  # cases from which an equal sum is hardly by chance
+_CHANCE = 0.02
+_ATTRIBUTES = (
+    "attribute", "variable", "characteristic", "dimension", "demographic", "factor", "feature",
+    "group", "category",
+)  # fmt: skip
+_VALUES = ("value", "values", "level", "subgroup", "group", "category", "label")
+
+
+def refuse_outcomes(
+    frame: pl.DataFrame, groups: Sequence[str], counts: tuple[str, str], where: str
+) -> None:
+    """Refuse a row for each outcome: over them the counts of one n add up to that n.
+
+    Raises
+    ------
+    TableError
+        With the column of outcomes and what to do.
+    """
+    k, n = (pl.col(c) for c in counts)
+    for name in groups if len(groups) > 1 else ():
+        told = frame.group_by([one for one in groups if one != name]).agg(
+            rows=pl.len(), one=n.n_unique() == 1, whole=k.sum() == n.first()
+        )
+        # In a single group two shares of one n may add up to it by chance.
+        if told.height > 1 and (told["one"] & told["whole"] & (told["rows"] > 1)).all():
+            values = ", ".join(map(repr, frame[name].unique(maintain_order=True).head(3)))
+            raise TableError(
+                f"each row is one outcome: over {name!r} the counts add up to {counts[1]!r}",
+                expected="a row for each group, with how many of its cases are what is counted",
+                found=f"{name} = {values}",
+                where=place(where, column=name),
+                hint="keep the rows of one outcome; or call this column 'metric', and each outcome"
+                " gets a rate of its own",
+            )
+
+
+def refuse_stacked(
+    frame: pl.DataFrame, groups: Sequence[str], counts: tuple[str, str], where: str
+) -> None:
+    """Refuse attributes below each other: the same people by race, then again by gender.
+
+    Raises
+    ------
+    TableError
+        With the column that names the attributes.
+    """
+    for name in groups:
+        parts = frame.group_by(name, maintain_order=True).agg(
+            pl.len(), *(pl.col(c).sum() for c in counts)
+        )
+        if parts.height < 2 or (parts["len"] < 2).any():
+            continue
+        # Values that occur under one part only: races under race, genders under gender.
+        apart = [
+            other
+            for other in groups
+            if other != name and frame.select(pl.col(name).n_unique().over(other).max()).item() == 1
+        ]
+        alike = all(parts[c].n_unique() == 1 for c in counts)
+        words = name.strip().lower() in _ATTRIBUTES and any(
+            other.strip().lower() in _VALUES for other in apart
+        )
+        if apart and (alike or words):
+            values = ", ".join(map(repr, parts[name].head(3)))
+            raise TableError(
+                f"{name!r} seems to name attributes, each of which divides the same people",
+                expected="one attribute in a table, or a column for each",
+                found=f"{name} = {values}, of {int(parts[counts[1]][0]):,} cases each"
+                if alike
+                else f"{name} = {values}",
+                where=place(where, column=name),
+                hint="keep the rows of one attribute in a file of its own; --data-option"
+                " totals=keep takes the rows as they are",
+            )
+
+
+def refuse_blanks(frame: pl.DataFrame, groups: Sequence[str], where: str) -> None:
+    """Refuse a row that does not name its group.
+
+    Raises
+    ------
+    TableError
+        With the row and its column.
+    """
+    for name in groups:
+        blank = frame[name].cast(pl.String).str.strip_chars()
+        missing = (blank.is_null() | (blank == "")).arg_true()
+        if len(missing):
+            raise TableError(
+                f"{len(missing):,} row(s) name no group in {name!r}",
+                expected="a group in each row",
+                found="an empty cell",
+                where=place(where, int(missing[0]) + 1, name),
+                hint="write the group into each row (a cell merged over rows too), 'unknown' where"
+                " it is not known; rows about everyone belong out of the file",
+            )
+
+
+def sub_totals(
+    rows: pl.DataFrame, name: str, others: Sequence[str], counts: tuple[str, str]
+) -> Iterator[tuple[int, str]]:
+    """Find rows whose counts are the sums of some others: ``Non-White`` below its parts.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame
+        ``_row``, the columns of groups and counts.
+    name : str
+        The column in which a sub-total would be named.
+    others : sequence of str
+        The columns within whose values sums are made.
+    counts : (str, str)
+        Successes and n.
+
+    Returns
+    -------
+    iterator of int and str
+        The row, and its parts in words.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"_row": [0, 1, 2, 3], "race": ["w", "b", "a", "b or a"],
+    ...                       "k": [1140, 728, 855, 1583], "n": [1200, 800, 900, 1700]})
+    >>> list(sub_totals(table, "race", [], ("k", "n")))
+    [(3, "'b' + 'a'")]
+    """
+    apart = rows.partition_by(list(others), maintain_order=True) if others else [rows]
+    for part in apart:
+        if 3 <= part.height <= _MOST:
+            yield from _sums(part, name, counts)
+
+
+def _sums(part: pl.DataFrame, name: str, counts: tuple[str, str]) -> Iterator[tuple[int, str]]:
+    size = part.height
+    k, n = part[counts[0]].to_list(), part[counts[1]].to_list()
+    chosen = list(_choices(size))
+    for r in range(size):
+        lean = min(k[r], n[r] - k[r])
+        # How often an equal sum turns up by chance: n anywhere up to it, k within a fifth.
+        by_chance = len(chosen) / (n[r] * max(0.2 * lean, 1)) if n[r] else 1.0
+        if n[r] < _LEAST or not lean or by_chance > _CHANCE:
+            continue
+        for few in chosen:
+            if r not in few and sum(n[i] for i in few) == n[r] and sum(k[i] for i in few) == k[r]:
+                yield part["_row"][r], " + ".join(repr(part[name][i]) for i in few)
+                break
+
+
+def _choices(size: int) -> Iterator[tuple[int, ...]]:
+    """List the rows that a sub-total may be of: those that stand together; of few rows, any."""
+    if size <= _FEW:
+        for many in range(2, size):
+            yield from combinations(range(size), many)
+        return
+    for first in range(size):
+        for last in range(first + 2, size + 1):
+            yield tuple(range(first, last))
+
+
+def on_twins(
+    frame: pl.DataFrame, groups: Sequence[str], parts: Sequence[str], counts: tuple[str, str]
+) -> list[str]:
+    """Caution where two groups have the same counts: one may be the other by another name."""
+    k, n = (pl.col(c) for c in counts)
+    key = [*counts, *parts]
+    rows = frame.with_row_index("_row", offset=1)
+    # Where a design gives many groups one size, equal counts are no news.
+    same = rows.filter(
+        (n >= _LEAST) & (k > 0) & (k < n)
+        & (pl.len().over(key) == 2) & (pl.len().over(counts[1], *parts) == 2)
+    )  # fmt: skip
+    if frame.height <= 2 or not same.height:
+        return []
+    first = same.row(0, named=True)
+    two = same.filter(pl.all_horizontal([pl.col(c).eq_missing(first[c]) for c in key]))
+    named = [" × ".join(str(row[g]) for g in groups) for row in two.iter_rows(named=True)]
+    return [
+        Caution(
+            f"{named[0]!r} and {named[-1]!r} have the same counts, {first[counts[0]]:,} of"
+            f" {first[counts[1]]:,} (rows {two['_row'][0]} and {two['_row'][-1]}): is one the"
+            " other by another name? Everyone in it would count twice."
+        )
+    ]
