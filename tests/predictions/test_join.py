@@ -74,6 +74,35 @@ def test_those_without_partners_are_counted_with_examples():
     )
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs", "words"),
+    [
+        ("001", "1", "leading zeros"),
+        ("IMG_1", "img_1", "upper and lower case"),
+        ("v/1.jpg", "1", "folders and suffixes"),
+    ],
+)
+def test_ids_in_another_spelling_are_refused_even_where_others_meet(ours, theirs, words):
+    with pytest.raises(JoinError, match=rf"(?s)'m' are the same but for {words}.*'{ours}' and"):
+        join(people("a", "b", ours), said("a", "b", theirs))
+    with pytest.raises(JoinError, match=words if words[0] != "f" else "--id-from stem"):
+        join(people(ours), said(theirs))
+
+
+def test_rows_numbered_from_another_start_are_refused():
+    numbers = [str(k) for k in range(31)]
+    with pytest.raises(JoinError, match=r"(?s)30 rows from different starts.*0 to 29, and 1 to 30"):
+        join(people(*numbers[:30]), said(*numbers[1:]))
+    part, notes = join(people(*numbers[:30]), said(*numbers[5:25]))
+    assert part.height == 20
+    assert notes[0].startswith("10 of 30 people have no prediction")
+
+
+def test_what_a_row_holds_is_named():
+    _, notes = join(people("a", "b"), said("a"), what="confidence")
+    assert notes == ("1 of 2 people have no confidence of 'm': 'b'.",)
+
+
 def test_models_are_counted_apart():
     both = pl.concat([said("a", model="m"), said("b", model="n")])
     _, notes = join(people("a", "b"), both)

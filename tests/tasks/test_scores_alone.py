@@ -180,6 +180,66 @@ def test_a_split_sets_the_threshold_and_is_not_judged():
         audit(truth=split, threshold="best-accuracy", threshold_on="split=train")
 
 
+def halved(n=60, **columns):
+    """Make n people, every other of the split val; further columns are attributes."""
+    ids = [f"p{i:03d}" for i in range(n)]
+    crowd = people({i: "yes" if k % 3 else "no" for k, i in enumerate(ids)}, target="t")
+    columns = {"split": [("val", "test")[k % 2] for k in range(n)], **columns}
+    more = [
+        crowd.attributes.with_columns(attribute=pl.lit(name), value=pl.Series(held))
+        for name, held in columns.items()
+    ]
+    return replace(crowd, attributes=pl.concat([crowd.attributes, *more]))
+
+
+def warned(found):
+    return [note for note in found.notes if isinstance(note, Caution) and "threshold was" in note]
+
+
+RISING = {f"p{i:03d}": (i * 37 % 61) / 7 for i in range(60)}
+ON_VAL = {"threshold": "best-accuracy", "threshold_on": "split=val"}
+
+
+@pytest.mark.parametrize(
+    ("subject", "told"),
+    [
+        # Two rows a subject, one of each side: all 30 of test.
+        ([str(i // 2) for i in range(60)], "30 of 30 people judged share their 'subject' "),
+        # Only the first two rows are one subject.
+        ([str(max(i, 1)) for i in range(60)], "1 of 30 people judged share their 'subject' "),
+        ([str(i) for i in range(60)], None),
+        (["unknown"] * 60, None),
+    ],
+)
+def test_subjects_on_both_sides_of_the_split_are_counted_first(subject, told):
+    found = audit(RISING, halved(subject=subject), **ON_VAL)
+    assert len(warned(found)) == (told is not None)
+    if told:
+        assert warned(found)[0].startswith(told)
+        assert "rates look better than on others" in warned(found)[0]
+        assert "30 rows that are not judged" in " ".join(found.notes)
+
+
+def test_pictures_and_clusters_on_both_sides_of_the_split_are_counted_first():
+    crowd = halved()
+    for column, name in (("image_id", "a picture"), ("cluster_id", "a cluster")):
+        pairs = pl.Series([str(i // 2) for i in range(60)])
+        shared = replace(crowd, instances=crowd.instances.with_columns(pairs.alias(column)))
+        (note,) = warned(audit(RISING, shared, **ON_VAL))
+        assert f"30 of 30 people judged share {name} with a row" in note
+        assert "30 on both sides of split=val" in note
+
+
+def test_the_same_scores_on_both_sides_of_the_split_are_counted_first():
+    # Three rows of a kind repeat with period 6, so row k and row k + 3 have one class; 3 is odd.
+    twice = {f"p{i:03d}": (i // 6 * 3 + i % 3) / 7 for i in range(60)}
+    (note,) = warned(audit(twice, halved(), **ON_VAL))
+    assert note.startswith("30 of 30 people judged have the very score of 'm' and the class")
+    assert not warned(audit(RISING, halved(), **ON_VAL))
+    coarse = {f"p{i:03d}": float(i // 6) for i in range(60)}
+    assert not warned(audit(coarse, halved(), **ON_VAL))
+
+
 def test_a_share_is_drawn_by_clusters():
     draw = np.random.default_rng(1)
     ids = [str(i) for i in range(400)]

@@ -91,7 +91,7 @@ def test_answers_and_confidences_in_two_files(audit, files):
         ("id,confidence\nq1,0.5\nq2,0.5\n", "is about a person of the dataset"),
         ("id,confidence\np1,0.5\np1,0.6\n", "a person has several scores"),
         ("id,confidence\np1,7.5\np2,0.6\n", "outside 0 to 1"),
-        ("id,sure\np1,0.5\n", "no column named 'score'"),
+        ("id,sure\np1,0.5\n", "no column is known to hold the confidence"),
     ],
 )
 def test_confidences_that_do_not_fit(audit, files, scores, said):
@@ -100,6 +100,37 @@ def test_confidences_that_do_not_fit(audit, files, scores, said):
     done = audit("--predictions", "net.csv", "--scores", "sure.csv")
     assert done.code != 0
     assert said in done.plain
+
+
+def sure_of(rows):
+    """Write confidences that are high where POOR is right, as those rows of the file."""
+    draw = np.random.default_rng(2)
+    right = POOR == GENDER
+    sure = np.round(np.where(right, 0.7, 0.4) + 0.25 * draw.random(len(IDS)), 3)
+    pl.DataFrame({"id": [IDS[k] for k in range(len(rows))], "confidence": sure[rows]}).write_csv(
+        "sure.csv"
+    )
+    pl.DataFrame({"id": IDS, "label": POOR}).write_csv("net.csv")
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        (np.roll(np.arange(400), 1), "the confidences of 'net' belong to other rows"),
+        (np.random.default_rng(3).permutation(400), "is no surer where it is right"),
+        (np.arange(200), "200 of 400 people have no confidence: what rests on confidences"),
+        (np.arange(400), None),
+    ],
+)
+def test_confidences_of_other_rows_or_of_half_the_people(audit, files, rows, told):
+    sure_of(rows)
+    done = audit("--predictions", "net.csv", "--scores", "sure.csv")
+    shown = " ".join(done.out.split()) + done.plain
+    if told is None:
+        assert "WARNING" not in shown
+        return
+    assert told in shown
+    assert (done.code == 0) == shown.startswith("WARNING:")
 
 
 @pytest.fixture

@@ -15,8 +15,15 @@ import polars as pl
 
 from isolux.datasets import load
 from isolux.io.frames import read_table
+from isolux.io.id_spellings import (
+    Sides,
+    other_spelling,
+    refuse_counted_from_elsewhere,
+    refuse_other_spelling,
+)
 from isolux.io.ids import ID_FROM, IdFrom, reduced
 from isolux.people.known_ids import known_ids
+from isolux.people.other_ids import Key, agreement_of_ids
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, UnknownNameError, columns_shown
 from isolux.vocabulary.notes import Caution
@@ -40,6 +47,7 @@ _KINDS = {
 """Columns that name people, in the order in which they are looked for, and the ids that they
 hold: the first kind of which anyone here has one."""
 _ANY = (*_PEOPLE, *_IMAGES, *_SUBJECTS)
+_FLAG = "--attributes-id-from"
 _MANY = 0.1  # of the people, without a row: said first
 
 
@@ -100,7 +108,8 @@ def with_attributes(
     [('a', 'day'), ('b', 'day'), ('c', 'night')]
     """
     where = str(path)
-    column = _column(read_table(path, sheet=sheet).columns, id, where)
+    frame = read_table(path, sheet=sheet)
+    column = _column(frame.columns, id, where)
     table = load(
         "table", path, id=column, separator=separator, repair_ages=repair_ages or None, sheet=sheet
     )
@@ -112,6 +121,10 @@ def with_attributes(
             where=where,
         )
     met = _met(dataset, table, column, id_from, where)
+    beside = frame.with_columns(row=table.instances["instance_id"])
+    named = met.pairs.join(beside, on="row", maintain_order="left").drop("row")
+    key = Key(column, "--attributes-id", id is not None, where)
+    disagreeing = agreement_of_ids(dataset, named, key)
     held = table.attributes.rename({"unit_id": "row"})
     rows = met.pairs.join(held, on="row", maintain_order="left").rename({"who": "unit_id"})
     added = _without_known(dataset, ATTRIBUTES.conform(rows.drop("row")), where)
@@ -119,7 +132,12 @@ def with_attributes(
         dataset,
         attributes=pl.concat([ATTRIBUTES.conform(dataset.attributes), added]),
         inputs={**dataset.inputs, **table.inputs},
-        notes=(*dataset.notes, *table.notes, *_notes(dataset, table, met, column, where)),
+        notes=(
+            *dataset.notes,
+            *disagreeing,
+            *table.notes,
+            *_notes(dataset, table, met, column, where),
+        ),
     )
 
 
@@ -168,8 +186,23 @@ def _met(dataset: Dataset, table: Dataset, column: str, id_from: IdFrom, where: 
         pairs = pairs.unique(maintain_order=True)
         if pairs.height:
             _refuse_two_rows(pairs, where)
+            sides = Sides(
+                f"the dataset's {_words(kind)}", f"the column {column!r}", where,
+                flag=_FLAG,
+            )  # fmt: skip
+            refuse_counted_from_elsewhere(keyed["key"].unique(), short["key"], sides)
+            refuse_other_spelling(*_alone(keyed["key"], short["key"]), sides)
             return _Met(kind, pairs)
     raise _no_one_met(known, rows, column, id_from, where)
+
+
+def _alone(ours: pl.Series, theirs: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return the keys of either side that the other lacks."""
+    return ours.filter(~ours.is_in(theirs.implode())), theirs.filter(~theirs.is_in(ours.implode()))
+
+
+def _words(kind: str) -> str:
+    return {"uri": "files of images", "attribute": "attribute"}.get(kind, kind)
 
 
 def _declared(dataset: Dataset) -> pl.DataFrame:
@@ -203,6 +236,7 @@ def _no_one_met(
             n = int(reduced(rows, way).is_in(reduced(own, way).implode()).sum()) if len(own) else 0
             if n and way != id_from and kind in kinds:
                 ways.append(f"--attributes-id-from {way} would match {n:,} of {len(rows):,} rows")
+    spelt = other_spelling(known.filter(pl.col("kind").is_in(kinds))["id"].unique(), rows)
     if not kinds:
         expected = "people who are named: the dataset declares no ids, and row order is none"
     else:
@@ -216,6 +250,8 @@ def _no_one_met(
         where=where,
         hint=ways[0]
         if ways
+        else f"{spelt[0]:,} are the same but for {spelt[1]}: {spelt[2]}".format(flag=_FLAG)
+        if spelt is not None
         else "name the column that holds the same ids with --attributes-id"
         + ("" if kinds else ", and the people's own with --id"),
     )

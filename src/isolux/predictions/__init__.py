@@ -36,7 +36,7 @@ from isolux.predictions._scores import (
     scores_from_attributes,
     with_scores,
 )
-from isolux.predictions._seen import Seen, table_format
+from isolux.predictions._seen import Seen, look_at_table, table_format
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
@@ -49,6 +49,7 @@ __all__ = [
     "holds_scores_alone",
     "image_sizes",
     "join",
+    "look_at_table",
     "models_in",
     "of_model",
     "output_format",
@@ -58,6 +59,7 @@ __all__ = [
     "read_predictions",
     "read_scores",
     "scores_from_attributes",
+    "table_format",
     "with_own_image_ids",
     "with_scores",
 ]

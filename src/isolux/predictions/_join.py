@@ -6,6 +6,12 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from isolux.io.id_spellings import (
+    Sides,
+    other_spelling,
+    refuse_counted_from_elsewhere,
+    refuse_other_spelling,
+)
 from isolux.io.ids import ID_FROM, IdFrom, reduced
 from isolux.predictions._id_parts import shortened
 from isolux.vocabulary.containers import Dataset
@@ -13,7 +19,11 @@ from isolux.vocabulary.errors import JoinError
 
 
 def join(
-    dataset: Dataset, predictions: pl.DataFrame, *, id_from: IdFrom = "column"
+    dataset: Dataset,
+    predictions: pl.DataFrame,
+    *,
+    id_from: IdFrom = "column",
+    what: str = "prediction",
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Give predictions the ids of the dataset's people.
 
@@ -25,6 +35,8 @@ def join(
         Table predictions of any kind that has ``model`` and ``instance_id``.
     id_from : {"column", "basename", "stem"}
         Which part of the ids must agree, on both sides.
+    what : str
+        What a row holds, for notes and errors: a prediction, a confidence.
 
     Returns
     -------
@@ -38,8 +50,9 @@ def join(
     ------
     JoinError
         When a model's predictions match no one in the dataset (with three ids from either side, and
-        what would match), the dataset's ids are the numbers of its rows, or ``id_from`` makes one
-        id of two.
+        what would match), ids of either side are the same but for their spelling or number rows
+        from different starts, the dataset's ids are the numbers of its rows, or ``id_from`` makes
+        one id of two.
     """
     _refuse_row_numbers(dataset)
     people = dataset.instances["instance_id"].cast(pl.String)
@@ -52,9 +65,10 @@ def join(
     if len(people):
         for model in predictions["model"].unique(maintain_order=True).to_list():
             rows = met.filter(pl.col("model") == model)
-            notes += _notes_on(rows, people, model, id_from, withdrew=bool(dataset.withdrawn))
+            sides = Sides("the dataset", f"the {what}s of {model!r}", named=not dataset.withdrawn)
+            notes += _notes_on(rows, keys["_key"], people, model, id_from, sides, what)
         if predictions.is_empty():
-            notes.append(f"None of {len(people):,} people has a prediction.")
+            notes.append(f"None of {len(people):,} people has a {what}.")
     aligned = met.filter(pl.col("_person").is_not_null()).with_columns(instance_id="_person")
     return aligned.select(predictions.columns), tuple(notes)
 
@@ -71,33 +85,46 @@ def _refuse_row_numbers(dataset: Dataset) -> None:
 
 
 def _notes_on(
-    rows: pl.DataFrame, people: pl.Series, model: str, id_from: IdFrom, *, withdrew: bool
+    rows: pl.DataFrame,
+    keys: pl.Series,
+    people: pl.Series,
+    model: str,
+    id_from: IdFrom,
+    sides: Sides,
+    what: str,
 ) -> list[str]:
     given = rows["instance_id"].unique(maintain_order=True)
-    known = rows["_person"].drop_nulls().unique()
+    here = rows["_person"].is_not_null()
+    known = rows["_person"].filter(here).unique()
     if known.is_empty():
-        raise _nobody_met(people, given, model, id_from)
-    strangers = rows.filter(pl.col("_person").is_null())["instance_id"].unique(maintain_order=True)
+        raise _nobody_met(people, given, model, id_from, what)
+    there = rows["_key"].unique(maintain_order=True)
+    refuse_counted_from_elsewhere(keys, there, sides)
+    strangers = rows.filter(~here)["instance_id"].unique(maintain_order=True)
     absent = people.filter(~people.is_in(known.implode()))
+    alone = rows.filter(~here)["_key"].unique(maintain_order=True)
+    refuse_other_spelling(keys.filter(~keys.is_in(there.implode())), alone, sides)
     notes = []
     if len(strangers):
         # An id that is not in the data may be that of a person who withdrew, written otherwise.
-        named = "not named here, as people withdrew" if withdrew else _examples(strangers)
+        named = _examples(strangers) if sides.named else "not named here, as people withdrew"
         notes.append(
-            f"{len(strangers):,} of {len(given):,} ids in the predictions of {model!r} have no"
+            f"{len(strangers):,} of {len(given):,} ids in the {what}s of {model!r} have no"
             f" person in the dataset and were left out: {named}."
         )
     if len(absent):
         notes.append(
-            f"{len(absent):,} of {len(people):,} people have no prediction of {model!r}:"
+            f"{len(absent):,} of {len(people):,} people have no {what} of {model!r}:"
             f" {_examples(absent)}."
         )
     return notes
 
 
-def _nobody_met(people: pl.Series, given: pl.Series, model: str, id_from: IdFrom) -> JoinError:
+def _nobody_met(
+    people: pl.Series, given: pl.Series, model: str, id_from: IdFrom, what: str
+) -> JoinError:
     return JoinError(
-        f"no prediction of {model!r} is about a person of the dataset",
+        f"no {what} of {model!r} is about a person of the dataset",
         expected=f"ids in common, by {'whole id' if id_from == 'column' else id_from}",
         found=f"people {_examples(people)}; predictions {_examples(given)}",
         hint=_what_would_match(people, given, id_from),
@@ -112,7 +139,12 @@ def _what_would_match(people: pl.Series, given: pl.Series, tried: str) -> str:
             counts[id_from] = int(reduced(given, id_from).is_in(known.implode()).sum())
     best = max(counts, key=lambda way: counts[way], default=None)
     if best is None or not counts[best]:
-        return "check which columns hold the ids (--id); no part of them agrees"
+        spelt = other_spelling(people, given)
+        if spelt is None:
+            return "check which columns hold the ids (--id); no part of them agrees"
+        return f"{spelt[0]:,} ids are the same but for {spelt[1]}: {spelt[2]}".format(
+            flag="--id-from"
+        )
     return f"--id-from {best} (id_from={best!r}) would match {counts[best]:,} of {len(given):,} ids"
 
 

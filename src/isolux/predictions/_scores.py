@@ -142,7 +142,15 @@ def read_scores(
             where=where,
             hint="name it with --prediction-id",
         )
-    column = column or next((name for name in _SCORE_COLUMNS if name in frame.columns), "score")
+    column = column or next((name for name in _SCORE_COLUMNS if name in frame.columns), None)
+    if column is None:
+        raise SpecError(
+            "no column is known to hold the confidence",
+            expected="one of " + ", ".join(_SCORE_COLUMNS),
+            found=columns_shown(frame.columns),
+            where=where,
+            hint="name it with --score-column (column=…)",
+        )
     if column not in frame.columns:
         raise UnknownNameError("column", column, frame.columns, where=where)
     ids, called = ids_of(frame, named, where), model or model_name(file)

@@ -40,6 +40,7 @@ from isolux.tasks.classification.scores_alone import (
     read_alone,
     two_classes,
 )
+from isolux.tasks.classification.sureness import confidences_of_answers
 from isolux.tasks.classification.vocabulary import (
     Words,
     foreign_answers,
@@ -257,6 +258,7 @@ def score(
         *agreement_with_truth(units),
     ]
     confidence = read_confidence(units, answers, positive, score_of)
+    cautions += confidences_of_answers(units, confidence.columns["confidence"])
     missing = confidence.missing | missing_inputs(answers, positive, ks)
     if one_vs_rest:
         missing = {name: why for name, why in missing.items() if name not in POSITIVE_RATES}

@@ -12,8 +12,10 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray
 from isolux.stats.verification import threshold_at_far
+from isolux.tasks.classification.both_sides import shared_between
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.notes import Caution
 
 __all__ = ["Cutoff", "Rule", "read_cutoff", "set_on"]
 
@@ -99,11 +101,15 @@ def _most_accurate(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> float
 
 @dataclass(frozen=True, slots=True)
 class Cutoff:
-    """The rule, and the units that it is applied to: ``[n]`` of the dataset, or None for all."""
+    """The rule, and the units that it is applied to: ``[n]`` of the dataset, or None for all.
+
+    ``shared`` cautions about people who are on both sides.
+    """
 
     rule: Rule
     on: npt.NDArray[np.bool_] | None = None
     where: str = ""
+    shared: tuple[Caution, ...] = ()
 
 
 def read_cutoff(
@@ -142,7 +148,7 @@ def read_cutoff(
             expected="some to set the threshold on, and others to audit",
             found=f"{'everyone' if on.all() else 'no one'} to set it on ({words})",
         )
-    return Cutoff(rule, on, words)
+    return Cutoff(rule, on, words, tuple(shared_between(dataset, instances, on, words)))
 
 
 def _rule(threshold: float | str | None) -> Rule | None:

@@ -19,6 +19,7 @@ from isolux.stats.statistic import FloatArray
 from isolux.tasks._numbers.codes import EMPTIED, codes_of_missing
 from isolux.tasks._reach import out_of_reach
 from isolux.tasks.classification.answers import Answers
+from isolux.tasks.classification.both_sides import same_scores
 from isolux.tasks.classification.choice import OF_SCORES
 from isolux.tasks.classification.confidence import Confidence, outside_of_shares
 from isolux.tasks.classification.cutoff import Cutoff, set_on
@@ -176,12 +177,15 @@ def read_alone(
     kept = instances.filter(judged)
     sign = -1.0 if smaller == "positive" else 1.0
     rows, thresholds, notes = [], {}, []
+    shared = [] if cutoff is None else [*cutoff.shared]
     for k, name in enumerate(models):
         scores = sign * _of_units(table.filter(model=name), instances["unit_id"], name)
         known = truth_known & np.isfinite(scores)
         if cutoff is not None:
             at = set_on(cutoff, scores, positive, known)
             thresholds[name] = sign * at if cutoff.rule.kind == "value" else at
+        if cutoff is not None and cutoff.on is not None and not cutoff.shared:
+            shared += same_scores(np.where(known, scores, np.nan), positive, cutoff.on, name)
         notes += _told(name, scores[judged], positive[judged], known[judged], smaller)
         if cutoff is not None and cutoff.rule.kind == "value":
             notes += out_of_reach(
@@ -198,7 +202,12 @@ def read_alone(
         _missing(ranked["score"], cutoff, smaller),
         thresholds,
         _chosen(cutoff, thresholds, smaller),
-        (*_on_threshold(cutoff, thresholds, classes[0], smaller), reading, *notes),
+        (
+            *shared,
+            *_on_threshold(cutoff, thresholds, classes[0], smaller, shared=bool(shared)),
+            reading,
+            *notes,
+        ),
     )
 
 
@@ -343,7 +352,12 @@ def _chosen(
 
 
 def _on_threshold(
-    cutoff: Cutoff | None, thresholds: Mapping[str, float], positive: str, smaller: Smaller
+    cutoff: Cutoff | None,
+    thresholds: Mapping[str, float],
+    positive: str,
+    smaller: Smaller,
+    *,
+    shared: bool,
 ) -> list[str]:
     """State each model's threshold; a caution where it was set on those who are judged."""
     if cutoff is None:
@@ -364,8 +378,9 @@ def _on_threshold(
                 )
             )
         else:
+            who = "rows that are" if shared else "people who are"
             notes.append(
                 f"{said}: that threshold ({cutoff.rule.words}) was set on {cutoff.where},"
-                f" {int(cutoff.on.sum()):,} people who are not judged."
+                f" {int(cutoff.on.sum()):,} {who} not judged."
             )
     return notes

@@ -13,6 +13,7 @@ import polars as pl
 
 from isolux.io.hashing import sha256_file, sha256_listing
 from isolux.io.ids import IdFrom, reduced
+from isolux.people.other_ids import ids_of_file
 from isolux.predictions import (
     detected_from_attributes,
     found_or_missed,
@@ -33,6 +34,7 @@ from isolux.vocabulary.spec import AuditSpec, Predictions
 
 __all__ = ["Joined", "chosen", "hashes", "joined", "numbers_of_column", "people_answers"]
 
+_MANY = 0.1  # of the people, without a confidence: said first
 Joined = tuple[pl.DataFrame, tuple[str, ...]]
 
 
@@ -129,9 +131,31 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
         scale=settings.score_scale,
     )
     stayed = _of_who_stayed(beside, dataset, settings.id_from)
-    scores, said = join(dataset, stayed, id_from=settings.id_from)
-    told = [f"Confidences are those of {settings.scores}.", *said]
-    return with_scores(answers, scores, settings.scores), (*notes, *told)
+    scores, said = join(dataset, stayed, id_from=settings.id_from, what="confidence")
+    others = _other_ids(dataset, settings, settings.scores)
+    told = [f"Confidences are those of {settings.scores}.", *_without(dataset, scores), *said]
+    return with_scores(answers, scores, settings.scores), (*notes, *others, *told)
+
+
+def _without(dataset: Dataset, scores: pl.DataFrame) -> list[Caution]:
+    """Caution where many people have no confidence: what rests on it is about the others."""
+    n, met = dataset.instances.height, scores["instance_id"].n_unique()
+    if n - met < _MANY * n:
+        return []
+    return [
+        Caution(
+            f"{n - met:,} of {n:,} people have no confidence: what rests on confidences is about"
+            " the others alone. Is the file whole?"
+        )
+    ]
+
+
+def _other_ids(dataset: Dataset, settings: Predictions, file: str) -> tuple[str, ...]:
+    own = file == settings.file
+    return ids_of_file(
+        dataset, file, id=settings.prediction_id, id_from=settings.id_from,
+        form=settings.format if own else None, sheet=settings.prediction_sheet if own else None,
+    )  # fmt: skip
 
 
 def _own_truth(column: str, target: object) -> tuple[str, ...]:
@@ -217,7 +241,8 @@ def numbers_of_column(settings: Predictions, dataset: Dataset) -> Joined:
 def joined(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> Joined:
     """Take the model that is meant, leave out those who withdrew, and join by ids."""
     stayed = _of_who_stayed(chosen(frame, settings), dataset, settings.id_from)
-    return join(dataset, stayed, id_from=settings.id_from)
+    met, notes = join(dataset, stayed, id_from=settings.id_from)
+    return met, (*_other_ids(dataset, settings, str(settings.file)), *notes)
 
 
 def _of_who_stayed(answers: pl.DataFrame, dataset: Dataset, id_from: IdFrom) -> pl.DataFrame:

@@ -1,0 +1,92 @@
+"""Whether confidences belong to the answers that they stand beside.
+
+A model that knows anything is surer where it is right. Confidences of other people, or of the next
+row's, are as high where the answer is wrong; calibration and curves made of them say nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.stats.roc import auc
+from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.errors import JoinError
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["confidences_of_answers"]
+
+_LEAST = 10  # right answers, and wrong ones
+_CHANCE, _SURE = 2.0, 6.0
+_VISIBLE = 0.04  # of the area: noise above which a weak relation would not be seen
+_SHIFTS = (-1, 1, -2, 2)
+
+
+def confidences_of_answers(units: pl.DataFrame, confidence: pl.Series) -> list[Caution]:
+    """Caution where a model is no surer of its right answers than of its wrong ones.
+
+    Parameters
+    ----------
+    units : polars.DataFrame
+        ``model, correct``, in the order of the dataset.
+    confidence : polars.Series
+        In the answer; null: none.
+
+    Raises
+    ------
+    JoinError
+        Where the confidences are those of the people one or two rows on instead.
+
+    Examples
+    --------
+    >>> sure = pl.Series([0.9, 0.5] * 400)
+    >>> people = pl.DataFrame({"model": "m", "correct": [True, True, False, False] * 200})
+    >>> print(confidences_of_answers(people, sure)[0][:79])
+    'm' is no surer where it is right than where it is wrong (area under the curve
+    """
+    rows = units.select("model", "correct", sure=confidence)
+    told = []
+    for (model,), mine in rows.group_by(["model"], maintain_order=True):
+        known = mine.drop_nulls()
+        right = known["correct"].to_numpy()
+        sure = known["sure"].cast(pl.Float64).to_numpy()
+        few = min(int(right.sum()), int((~right).sum()))
+        if few < _LEAST or known["sure"].n_unique() == 1:
+            continue
+        area, noise = _area(sure, right)
+        if area > 0.5 + _CHANCE * noise:
+            continue
+        _refuse_shifted(str(model), sure, right)
+        if noise <= _VISIBLE:
+            told.append(
+                Caution(
+                    f"{model!r} is no surer where it is right than where it is wrong (area under"
+                    f" the curve {area:.2f}; by chance 0.50). Are these the confidences of these"
+                    " answers?"
+                )
+            )
+    return told
+
+
+def _area(sure: FloatArray, right: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """Tell how well confidences part right answers from wrong ones, and its noise by chance."""
+    p, q = int(right.sum()), int((~right).sum())
+    area = float(auc(sure, right, np.ones(len(sure))))
+    return area, float(np.sqrt((p + q + 1) / (12.0 * p * q)))
+
+
+def _refuse_shifted(model: str, sure: FloatArray, right: npt.NDArray[np.bool_]) -> None:
+    n = len(sure)
+    for shift in _SHIFTS:
+        ahead, behind = max(shift, 0), max(-shift, 0)
+        area, noise = _area(sure[ahead : n - behind], right[behind : n - ahead])
+        if area > 0.5 + _SURE * noise:
+            raise JoinError(
+                f"the confidences of {model!r} belong to other rows",
+                expected="each confidence in the row of its answer",
+                found=f"they tell right answers from wrong ones in the row {abs(shift)}"
+                f" {'before' if shift > 0 else 'after'} (area under the curve {area:.2f}), and not"
+                " in their own",
+                hint="a row was lost or put in: join by an id that names people",
+            )
