@@ -22,7 +22,7 @@ def people(tmp_path):
     return path
 
 
-@pytest.mark.parametrize("name", [*ABOUT_DATA, "explain", "synthesize", "read_predictions"])
+@pytest.mark.parametrize("name", [*ABOUT_DATA, "explain", "synthesize", "read_predictions", "crop"])
 def test_one_signature_style(name):
     first, *others = inspect.signature(getattr(isolux, name)).parameters.values()
     assert first.kind is first.POSITIONAL_OR_KEYWORD

@@ -1,11 +1,11 @@
 """isolux: audit vision models for disparities between groups of people.
 
-``load`` people, ``check`` and ``describe`` them, ``sample`` a test set; ``predict`` with a model
-or ``read_predictions``, ``score`` each person, ``audit`` groups and intersections with honest
-uncertainty, ``explain`` why groups differ, ``compare`` two models; ``metric_frame`` for those who
-come from fairlearn; ``synthesize`` a world whose truth is known. First comes what a function is
-about, then settings under the flags' names. Everything is imported when it is first used, so
-``import isolux`` costs little.
+``load`` people, ``check`` and ``describe`` them, ``sample`` a test set, ``crop`` their faces;
+``predict`` with a model or ``read_predictions``, ``score`` each person, ``audit`` groups and
+intersections with honest uncertainty, ``explain`` why groups differ, ``compare`` two models;
+``metric_frame`` for those who come from fairlearn; ``synthesize`` a world whose truth is known.
+First comes what a function is about, then settings under the flags' names. Everything is imported
+when it is first used, so ``import isolux`` costs little.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from isolux.verbs.audit import Audit, audit
     from isolux.verbs.check import check
     from isolux.verbs.compare import Comparison, compare
+    from isolux.verbs.crop import crop
     from isolux.verbs.describe import describe
     from isolux.verbs.explain import explain
     from isolux.verbs.metric_frame import MetricFrame, metric_frame
@@ -44,6 +45,7 @@ __all__ = [
     "audit",
     "check",
     "compare",
+    "crop",
     "describe",
     "explain",
     "load",
@@ -69,6 +71,7 @@ _HOME = {
     "audit": "verbs.audit",
     "check": "verbs.check",
     "compare": "verbs.compare",
+    "crop": "verbs.crop",
     "describe": "verbs.describe",
     "explain": "verbs.explain",
     "load": "datasets",

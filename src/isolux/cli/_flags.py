@@ -139,11 +139,11 @@ def generated(
         Its positional parameters are the command's arguments, its keyword-only parameters flags.
     of : callable, optional
         The public function that it stands for, whose keyword-only parameters are flags too; the
-        command takes them as ``**settings``.
+        command takes them as ``**settings``. What both declare is the command's.
     """
     owner = {name: one for one in (of, command) if one for name in named_options(one)}
-    flags = [flag_of(option) for one in (of, command) if one
-             for option in described_options(one).values()]  # fmt: skip
+    flags = {option.name: flag_of(option) for one in (of, command) if one
+             for option in described_options(one).values()}  # fmt: skip
 
     def read(**values: Any) -> None:
         command(**{
@@ -154,7 +154,7 @@ def generated(
         })  # fmt: skip
 
     read.__doc__, read.__name__ = command.__doc__, command.__name__
-    return with_flags(read, _arguments(command), flags, everything=True)
+    return with_flags(read, _arguments(command), flags.values(), everything=True)
 
 
 def _arguments(command: Callable[..., None]) -> list[inspect.Parameter]:

@@ -53,7 +53,7 @@ class Picture:
     """A picture to open once: its path below the root, annotated size, and whom it shows.
 
     ``placed``: what is answered or cut out lies by the annotation's pixels, so a picture of
-    another size is no use.
+    another size is no use. ``reason``: why there is no picture, where that is known beforehand.
     """
 
     image_id: str
@@ -62,6 +62,7 @@ class Picture:
     height: int | None
     units: tuple[Unit, ...]
     placed: bool
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +231,7 @@ def open_picture(picture: Picture, folder: PictureFolder, box_factor: float = 1.
 
 def _data(picture: Picture, folder: PictureFolder) -> bytes:
     if picture.path is None:
-        raise FileError("a web address, which is not opened")
+        raise FileError(picture.reason or "a web address, which is not opened")
     path = folder.file(picture.path)
     try:
         if path.stat().st_size > LARGEST_BYTES:

@@ -1,9 +1,9 @@
 """Writing so that a reader finds the whole result or none: a temporary name, then a rename.
 
-``write_text`` and ``write_parquet`` do it for one file, ``staged_directory`` for a run directory.
-Whatever ends the work early (an error, a full disk, Ctrl-C) leaves nothing half-written behind,
-and an old result stays until the new one stands in its place. What ``kill -9`` leaves, the next
-command on that path removes (``isolux.io.stages``).
+``write_text``, ``write_bytes`` and ``write_parquet`` do it for one file, ``staged_directory`` for a
+run directory. Whatever ends the work early (an error, a full disk, Ctrl-C) leaves nothing
+half-written behind, and an old result stays until the new one stands in its place. What ``kill -9``
+leaves, the next command on that path removes (``isolux.io.stages``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,14 @@ import polars as pl
 from isolux.io.stages import Stage, held, sibling, sweep
 from isolux.vocabulary.errors import OutputError
 
-__all__ = ["RUN_MARK", "refuse_existing", "staged_directory", "write_parquet", "write_text"]
+__all__ = [
+    "RUN_MARK",
+    "refuse_existing",
+    "staged_directory",
+    "write_bytes",
+    "write_parquet",
+    "write_text",
+]
 
 RUN_MARK = "audit.json"
 """The file that makes a directory a run; a directory without it is never overwritten."""
@@ -61,7 +68,25 @@ def write_text(path: str | Path, text: str) -> Path:
     ...     write_text(Path(folder) / "a.txt", "whole").read_text()
     'whole'
     """
-    return _write(path, lambda stage: _dump(stage, text.encode()))
+    return write_bytes(path, text.encode())
+
+
+def write_bytes(path: str | Path, data: bytes) -> Path:
+    """Write bytes whole or not at all; an existing file is replaced.
+
+    Raises
+    ------
+    OutputError
+        When the folder cannot be written or the disk is full.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_bytes(Path(folder) / "a.png", b"whole").read_bytes()
+    b'whole'
+    """
+    return _write(path, lambda stage: _dump(stage, data))
 
 
 def write_parquet(path: str | Path, frame: pl.DataFrame) -> Path:

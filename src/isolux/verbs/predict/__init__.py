@@ -20,6 +20,7 @@ from isolux.engine import RUN_FILE, Progress, Settings, Store, list_pictures, ru
 from isolux.engine.pictures import picture_folder
 from isolux.models import Model, callable_model, open_model
 from isolux.people.loading import load_people
+from isolux.verbs.crop import crop_pictures
 from isolux.verbs.predict.record import notes_of, record_of, run_key, same_run, unanswered
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
@@ -197,7 +198,12 @@ def _into(
     stop: Callable[[], bool] | None,
 ) -> Predicted:
     settings = spec.model
-    pictures = list_pictures(dataset, model.predicts, settings.picture_of)
+    if settings.crops is None:
+        pictures = list_pictures(dataset, model.predicts, settings.picture_of)
+        folder = picture_folder(dataset)
+    else:
+        _refuse_crops(settings.picture_of, model.predicts)
+        pictures, folder = crop_pictures(dataset, settings.crops)
     shards = shards_of(pictures, settings.shard_size)
     how = Settings(
         settings.batch, settings.readers, settings.time_limit, settings.max_failures,
@@ -210,9 +216,7 @@ def _into(
         if (store.folder / RUN_FILE).is_file():
             same_run(store.record(), record, overwrite=spec.report.overwrite, where=store.folder)
         store.write_record(record | {"state": "unfinished"})
-        ran = run_local(
-            model, shards, picture_folder(dataset), store, key, how, tell=tell, stop=stop
-        )
+        ran = run_local(model, shards, folder, store, key, how, tell=tell, stop=stop)
         if not ran.whole:
             raise KeyboardInterrupt
         whole = store.gather(model.predicts, ran.keys, model.name)
@@ -222,6 +226,18 @@ def _into(
         whole.predictions, whole.looks, record, notes_of(record, whole.looks), store.folder,
         ran.pictures,
     )  # fmt: skip
+
+
+def _refuse_crops(picture_of: str, predicts: str) -> None:
+    """Refuse crops where a model is to be shown something else, or answers about whole images."""
+    if predicts not in _BY_PEOPLE or picture_of == "person":
+        raise SpecError(
+            f"{predicts} are about whole images"
+            if predicts not in _BY_PEOPLE
+            else "a model is shown crops, or people's boxes",
+            expected="one of the two",
+            found="--crops" + (" and --picture-of person" if picture_of == "person" else ""),
+        )
 
 
 def is_answers(path: str | Path) -> bool:

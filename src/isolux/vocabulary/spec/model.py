@@ -31,6 +31,9 @@ class ModelRun(Stage):
     box_factor: float = setting(
         1.0, "by how much a person's box is made wider and higher about its centre", gt=0
     )
+    crops: str | None = setting(
+        None, "a directory of `isolux crop`: the model is shown each person's crop"
+    )
     batch: int = setting(16, "pictures at a time, at most; halved where memory is too small", ge=1)
     readers: int | None = setting(
         None, "threads that read pictures ahead of the model; default: one a core, at most 4", ge=1

@@ -1,0 +1,48 @@
+"""``isolux crop``: cut people or faces out of a dataset's pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+__all__ = ["crop", "made"]
+
+
+def crop(data: str, *, out: Path, **settings: Any) -> None:
+    """Cut people or faces out of a dataset's pictures, as a publication does.
+
+    Without a crop: who has no box or no visible points, and whose picture cannot be used; the list
+    OUT/crops.csv says why. The same command goes on where it was stopped. The crops go to a model
+    by `isolux predict DATA --crops OUT`.
+
+    Parameters
+    ----------
+    data : str
+        NAME:PATH, such as fhibe:FHIBE.
+    out : Path
+        The directory to write, or to go on with.
+    """
+    from isolux.verbs.crop import crop as cropped
+    from isolux.vocabulary.notes import by_severity
+
+    done = cropped(data, out=out, **settings)
+    cautions, notes = by_severity(done.notes)
+    for caution in cautions:
+        typer.echo(f"WARNING: {caution}")
+    for note in notes:
+        typer.echo(f"note: {note}")
+    there = done.crops["file"].count()
+    typer.echo(f"{there:,} crops of {done.crops.height:,} people: {done.made:,} cut out now")
+    typer.echo(f"crops: {done.folder}")
+    typer.echo(f"a model's answers: isolux predict {data} --crops {done.folder} --model … --out …")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.crop import crop as cropped
+
+    return generated(crop, cropped)

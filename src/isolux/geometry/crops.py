@@ -1,0 +1,369 @@
+"""Crops of faces and people as publications make them: by a box, by a square, by points of a face.
+
+Arrays in, arrays out; which person's box or points are meant is the caller's to know. Coordinates
+lie between pixels: (0, 0) is the picture's upper left corner, its first pixel's centre is (.5, .5).
+"Right" and "left" of eyes and mouths are the person's own.
+
+What a crop holds outside its picture is filled: ``"mean"`` with the mean of each column, then of
+each row, of the crop's part inside (numpy's ``mean`` padding); ``"black"``; or the crop is cut off
+there (``"cut"``).
+
+References
+----------
+.. [1] Xiang, A. et al. (2025). Fair human-centric image dataset for ethical AI benchmarking.
+   Nature, Methods, "FHIBE derivative datasets": boxes twice as large; oriented rectangles by two
+   points of the eyes and two of the mouth, bilinear to 4,096 pixels, Lanczos to 512; padding with
+   "the mean value along each axis". It names existing data sets' procedure for the rectangle and
+   gives no formula: here it is that of [2].
+.. [2] Karras, T., Laine, S. and Aila, T. (2019). A Style-Based Generator Architecture for
+   Generative Adversarial Networks. CVPR (FFHQ; the rectangle of its published script).
+.. [3] King, D. E. (2009). Dlib-ml. JMLR 10: ``get_face_chip_details``, the mean face of five points
+   by which FairFace's faces were aligned (Kärkkäinen & Joo 2021; their script: padding .25).
+.. [4] Goyal, P. et al. (2022). Fairness Indicators for Systematic Assessments of Visual Feature
+   Extractors. FAccT, appendices B.1 and B.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.vocabulary.errors import SpecError
+
+__all__ = [
+    "DLIB_EYES",
+    "Fill",
+    "Pixels",
+    "cut_square_top",
+    "cut_xywh",
+    "face_square",
+    "fitted_square",
+    "oriented",
+    "resized",
+    "whole_box",
+]
+
+Pixels = npt.NDArray[np.uint8]
+"""``[height, width, 3]``, RGB."""
+Floats = npt.NDArray[np.float64]
+Fill = Literal["mean", "black", "cut"]
+
+LARGEST = 89_478_485
+"""Pixels of a crop with its padding: as many as of a picture that is opened at all."""
+
+DLIB_EYES: Mapping[str, tuple[float, float]] = {
+    "left eye outer": (0.8595674595992, 0.2134981538014),
+    "left eye inner": (0.6460604764104, 0.2289674387677),
+    "right eye outer": (0.1205750620789, 0.2137274526848),
+    "right eye inner": (0.3340850613712, 0.2290642403242),
+}
+"""Where the corners of the eyes of dlib's mean face lie, of a square of side 1. Its fifth point,
+the base of the nose, is left out: data sets annotate the nose's tip."""
+
+_BORDER = 0.1  # of a rectangle's side, kept about it for the padding's means, as [2]'s script does
+_LEAST_BORDER = 3  # pixels
+
+
+def whole_box(box_xywh: npt.ArrayLike, factor: float = 1.0) -> tuple[int, int, int, int]:
+    """Return the whole pixels that a box covers, made larger about its centre.
+
+    Parameters
+    ----------
+    box_xywh : [4] float
+        Left, top, width, height in pixels.
+    factor : float
+        By how much width and height grow.
+
+    Returns
+    -------
+    (int, int, int, int)
+        Left, top, right, bottom; the last two lie just outside.
+
+    Raises
+    ------
+    SpecError
+        No box: a side that is not above 0, or a number that is none.
+
+    Examples
+    --------
+    >>> whole_box((10, 20, 4, 6), 2)
+    (8, 17, 16, 29)
+    """
+    x, y, w, h = np.asarray(box_xywh, dtype=np.float64).tolist()
+    if not (np.isfinite([x, y, w, h]).all() and w > 0 and h > 0):
+        raise SpecError("this is no box to cut out", expected="a width and height above 0",
+                        found=f"{w:g} × {h:g}")  # fmt: skip
+    across, down = x + w / 2, y + h / 2
+    return (
+        int(np.floor(across - factor * w / 2)),
+        int(np.floor(down - factor * h / 2)),
+        int(np.ceil(across + factor * w / 2)),
+        int(np.ceil(down + factor * h / 2)),
+    )
+
+
+def cut_xywh(
+    pixels: Pixels,
+    box_xywh: npt.ArrayLike,
+    *,
+    factor: float = 1.0,
+    fill: Fill = "mean",
+) -> Pixels:
+    """Cut a box out of a picture.
+
+    Raises
+    ------
+    SpecError
+        No box, one that lies outside its picture, or too large a crop.
+
+    Examples
+    --------
+    >>> grey = np.array([[10, 20], [30, 40]], dtype=np.uint8)[..., None].repeat(3, axis=2)
+    >>> cut_xywh(grey, (0, 0, 2, 2), factor=2)[..., 0]
+    array([[25, 20, 30, 25],
+           [15, 10, 20, 15],
+           [35, 30, 40, 35],
+           [25, 20, 30, 25]], dtype=uint8)
+    """
+    return _cut(pixels, whole_box(box_xywh, factor), fill)
+
+
+def cut_square_top(
+    pixels: Pixels,
+    box_xywh: npt.ArrayLike,
+    *,
+    ratio: float = 1.2,
+    wide: Literal["left", "centre"] = "left",
+) -> Pixels:
+    """Cut a box out, and of one that is far from square its square at the top left: [4], B.2.
+
+    Parameters
+    ----------
+    ratio : float
+        A box whose longer side is so many times its shorter one is cut to a square.
+    wide : {"left", "centre"}
+        Where the square of a wide box lies: as the paper says, or as its released code does.
+
+    Raises
+    ------
+    SpecError
+        No box, or one that lies outside its picture.
+
+    Examples
+    --------
+    >>> grey = np.arange(12, dtype=np.uint8).reshape(2, 6, 1).repeat(3, axis=2)
+    >>> cut_square_top(grey, (0, 0, 6, 2))[..., 0].tolist()
+    [[0, 1], [6, 7]]
+    >>> cut_square_top(grey, (0, 0, 6, 2), wide="centre")[..., 0].tolist()
+    [[2, 3], [8, 9]]
+    """
+    left, top, right, bottom = whole_box(box_xywh)
+    width, height = right - left, bottom - top
+    side = min(width, height)
+    if max(width, height) >= ratio * side:
+        left += (width - side) // 2 if wide == "centre" else 0
+        right, bottom = left + side, top + side
+    return _cut(pixels, (left, top, right, bottom), "cut")
+
+
+def face_square(
+    right_eye: npt.ArrayLike,
+    left_eye: npt.ArrayLike,
+    mouth_right: npt.ArrayLike,
+    mouth_left: npt.ArrayLike,
+) -> Floats:
+    """Return the square of a face that is turned with its eyes and mouth: FFHQ's [2].
+
+    Its side is four times the eyes' distance, or 3.6 times that from eyes to mouth where this is
+    more; its centre lies a tenth of the way from the eyes to the mouth.
+
+    Returns
+    -------
+    [4, 2] float
+        The corners x, y: upper left, lower left, lower right, upper right, as the face stands.
+
+    Raises
+    ------
+    SpecError
+        Points that lie in one place.
+
+    Examples
+    --------
+    >>> face_square((10, 20), (20, 20), (10, 30), (20, 30)).tolist()
+    [[-5.0, 1.0], [-5.0, 41.0], [35.0, 41.0], [35.0, 1.0]]
+    """
+    ends = [np.asarray(p, dtype=np.float64) for p in (right_eye, left_eye, mouth_right, mouth_left)]
+    eyes, mouth = (ends[0] + ends[1]) / 2, (ends[2] + ends[3]) / 2
+    across, down = ends[1] - ends[0], mouth - eyes
+    # The eyes' direction, and the mouth's turned by a quarter: each counts by its length.
+    turned = across + np.array([down[1], -down[0]])
+    length = float(np.hypot(*turned))
+    if not np.isfinite(length) or length == 0:
+        raise SpecError("the eyes and the mouth say no direction", found="points in one place")
+    half = turned / length * max(np.hypot(*across) * 2.0, np.hypot(*down) * 1.8)
+    below = np.array([-half[1], half[0]])
+    centre = eyes + down * 0.1
+    corners: Floats = np.stack(
+        [centre - half - below, centre - half + below, centre + half + below, centre + half - below]
+    )
+    return corners
+
+
+def fitted_square(points: Mapping[str, npt.ArrayLike], *, padding: float = 0.25) -> Floats:
+    """Return the square of a face whose eyes lie nearest to those of dlib's mean face [3].
+
+    Turned, moved and scaled as one (least squares). dlib fits a fifth point too, the base of the
+    nose.
+
+    Parameters
+    ----------
+    points : mapping
+        x and y by the names of ``DLIB_EYES``, all four.
+    padding : float
+        What is added on each side, of the mean face's own: FairFace is published with .25 and 1.25.
+
+    Returns
+    -------
+    [4, 2] float
+        As ``face_square``.
+
+    Raises
+    ------
+    SpecError
+        A point is missing, or all lie in one place.
+
+    Examples
+    --------
+    >>> eyes = {name: (100 * x, 100 * y) for name, (x, y) in DLIB_EYES.items()}
+    >>> fitted_square(eyes).round(6).tolist()
+    [[-25.0, -25.0], [-25.0, 125.0], [125.0, 125.0], [125.0, -25.0]]
+    """
+    if missing := [name for name in DLIB_EYES if name not in points]:
+        raise SpecError("corners of the eyes are not known", found="without " + ", ".join(missing))
+    # A plane as complex numbers: to turn and to scale is one product.
+    mean = np.array([complex(*at) for at in DLIB_EYES.values()])
+    found = np.array([complex(*np.asarray(points[n], dtype=np.float64)) for n in DLIB_EYES])
+    apart = mean - mean.mean()
+    turn = np.vdot(apart, found - found.mean()) / np.vdot(apart, apart)
+    if not np.isfinite(turn) or abs(turn) == 0:
+        raise SpecError("the eyes say no direction", found="points in one place")
+    low, high = -padding, 1 + padding
+    square = np.array([complex(low, low), complex(low, high), complex(high, high),
+                       complex(high, low)])  # fmt: skip
+    placed = found.mean() + turn * (square - mean.mean())
+    return np.stack([placed.real, placed.imag], axis=1)
+
+
+def oriented(
+    pixels: Pixels,
+    corners: Floats,
+    side: int,
+    *,
+    through: int | None = None,
+    fill: Fill = "mean",
+) -> Pixels:
+    """Bring a turned square to an upright one.
+
+    Parameters
+    ----------
+    pixels : [height, width, 3] uint8
+    corners : [4, 2] float
+        As ``face_square``.
+    side : int
+        Of the result, pixels.
+    through : int, optional
+        The side to which it is brought first by bilinear interpolation, then by Lanczos' filter to
+        ``side``: FHIBE's 4,096. Not given: the smallest multiple of ``side`` that leaves no pixel
+        out, and from there by averages.
+    fill : {"mean", "black"}
+
+    Returns
+    -------
+    [side, side, 3] uint8
+
+    Raises
+    ------
+    SpecError
+        A square outside its picture, or one too large.
+
+    Examples
+    --------
+    >>> grey = np.array([[10, 20], [30, 40]], dtype=np.uint8)[..., None].repeat(3, axis=2)
+    >>> lying = np.array([[0.0, 2.0], [2.0, 2.0], [2.0, 0.0], [0.0, 0.0]])  # its top is at the left
+    >>> oriented(grey, lying, 2)[..., 0].tolist()
+    [[30, 10], [40, 20]]
+    """
+    from PIL import Image
+
+    long = float(np.hypot(*(corners[1] - corners[0])))
+    border = max(round(long * _BORDER), _LEAST_BORDER)
+    low, high = np.floor(corners.min(axis=0)), np.ceil(corners.max(axis=0))
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
+        raise SpecError("this is no square to cut out", found="coordinates that are no numbers")
+    height, width = pixels.shape[:2]
+    # Wider than the square only where the picture goes on: the rest would be padding alone.
+    left, top = (int(min(v, max(v - border, 0))) for v in low)
+    right, bottom = (
+        int(max(v, min(v + border, end))) for v, end in zip(high, (width, height), strict=True)
+    )
+    around = _cut(pixels, (left, top, right, bottom), fill)
+    fine = through or side * max(1, int(np.ceil(long / side)))
+    if fine * fine > LARGEST:
+        raise _too_large(fine, fine)
+    data = (corners - [left, top]).ravel().tolist()
+    drawn = Image.fromarray(around).transform(
+        (fine, fine), Image.Transform.QUAD, data, Image.Resampling.BILINEAR
+    )
+    if through is not None:
+        drawn = drawn.resize((side, side), Image.Resampling.LANCZOS)
+    elif fine > side:
+        drawn = drawn.reduce(fine // side)
+    return np.array(drawn, dtype=np.uint8)
+
+
+def resized(pixels: Pixels, side: int) -> Pixels:
+    """Bring a crop to a square of a side, stretched, by a bilinear filter that averages.
+
+    Examples
+    --------
+    >>> resized(np.full((2, 4, 3), 9, dtype=np.uint8), 3).shape
+    (3, 3, 3)
+    """
+    from PIL import Image
+
+    image = Image.fromarray(np.ascontiguousarray(pixels))
+    return np.array(image.resize((side, side), Image.Resampling.BILINEAR), dtype=np.uint8)
+
+
+def _cut(pixels: Pixels, edges: tuple[int, int, int, int], fill: Fill) -> Pixels:
+    left, top, right, bottom = edges
+    height, width = pixels.shape[:2]
+    rows = slice(min(max(top, 0), height), min(max(bottom, 0), height))
+    columns = slice(min(max(left, 0), width), min(max(right, 0), width))
+    part = np.ascontiguousarray(pixels[rows, columns])
+    if not part.size:
+        raise SpecError(
+            "what is to be cut out lies outside its picture",
+            expected=f"a part of {width} × {height} pixels",
+            found=f"{left}, {top} to {right}, {bottom}",
+        )
+    if fill == "cut" or part.shape[:2] == (bottom - top, right - left):
+        return part
+    if (bottom - top) * (right - left) > LARGEST:
+        raise _too_large(right - left, bottom - top)
+    around = ((rows.start - top, bottom - rows.stop), (columns.start - left, right - columns.stop),
+              (0, 0))  # fmt: skip
+    if fill == "black":
+        return np.pad(part, around)
+    return np.pad(part, around, mode="mean")
+
+
+def _too_large(width: int, height: int) -> SpecError:
+    return SpecError(
+        "the crop and its padding would be larger than a picture may be",
+        expected=f"at most {LARGEST:,} pixels",
+        found=f"{width:,} × {height:,}",
+    )

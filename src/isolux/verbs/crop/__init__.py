@@ -1,0 +1,336 @@
+"""``isolux.crop``: cut people or faces out of a dataset's pictures, as a publication does.
+
+    load → who is shown where → a recipe → a PNG for each person → the list of all
+
+Crops go back to the dataset by ``isolux predict --crops OUT``, which shows a model each person's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+
+from isolux.engine.pictures import (
+    Picture,
+    Unit,
+    hash_picture,
+    list_pictures,
+    open_picture,
+    picture_folder,
+)
+from isolux.geometry import crops as of_crops
+from isolux.io import images as of_images
+from isolux.io.picture_folder import PictureFolder
+from isolux.models import source_hash
+from isolux.people.held import held_people
+from isolux.verbs.crop import recipes as of_recipes
+from isolux.verbs.crop.kept import Folder, Row, crop_key, read_crops
+from isolux.verbs.crop.people import Person, people_of, subjects_of
+from isolux.verbs.crop.recipes import Cutting, How, Recipe, recipe_of
+from isolux.vocabulary import progress
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import InputError, IsoluxError, SpecError
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.tables import INSTANCES
+
+__all__ = ["Cropped", "crop", "crop_pictures"]
+
+_AT_ONCE = 4  # pictures: a photo of 50 megapixels and its crops are 0.5 GB
+_FHIBE_SMALL = 2048  # pixels: the longer side of FHIBE's smaller photos
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Cropped:
+    """What was cut out.
+
+    Parameters
+    ----------
+    crops : polars.DataFrame
+        One row a person: ``id``, ``image_id``, ``subject_id``, ``file`` below ``folder`` (null: no
+        crop), its ``width`` and ``height``, ``sha256`` of the picture, the ``reason`` for none.
+    folder : Path
+    notes : tuple of str
+        Cautions first.
+    made : int
+        Crops that were cut out now; the others were there.
+    """
+
+    crops: pl.DataFrame
+    folder: Path
+    notes: tuple[str, ...]
+    made: int
+
+
+def crop(
+    data: Dataset | str | Path,
+    *,
+    recipe: str,
+    out: str | Path,
+    box: Literal["face", "person"] | None = None,
+    factor: float | None = None,
+    size: int | None = None,
+    padding: float | None = None,
+    wide: Literal["left", "centre"] | None = None,
+    images: str | None = None,
+    only: Sequence[str] = (),
+    withdrawn: str | None = None,
+    allow_unmatched: bool = False,
+    data_option: Sequence[str] = (),
+    overwrite: bool = False,
+) -> Cropped:
+    r"""Cut people or faces out of a dataset's pictures.
+
+    The same call goes on where it was stopped.
+
+    Parameters
+    ----------
+    data : Dataset or str
+        A dataset, or NAME:PATH (``fhibe:FHIBE``).
+    recipe : str
+        box, fhibe, aligned, casual-conversations, miap or fairface: how they are cut out.
+    out : str or Path
+        The directory to write, or to go on with.
+    box : {"face", "person"}, optional
+        Whose box is cut out; face: the face's where the data have one. Default: the recipe's.
+    factor : float, optional
+        By how much a box is made larger about its centre; default: the recipe's.
+    size : int, optional
+        Pixels of a side of the crop; default: the recipe's, or as large as the box.
+    padding : float, optional
+        Of fairface: what is added on each side, 0.25 or 1.25 as published; default: 0.25.
+    wide : {"left", "centre"}, optional
+        Of miap: where the square of a wide box lies; default: left, as the paper says.
+    images : str, optional
+        The folder below which pictures are; default: looked for around the annotation.
+    only : sequence of str
+        Who is cut out: ``"age>=20"``.
+    withdrawn : str, optional
+        File with the ids of people who withdrew: they are left out, and crops of them removed.
+    allow_unmatched : bool
+        Go on where an id of ``withdrawn`` names no one.
+    data_option : sequence of str
+        A setting of the dataset's own, NAME=VALUE.
+    overwrite : bool
+        Replace crops of other data, or by another recipe.
+
+    Returns
+    -------
+    Cropped
+
+    Raises
+    ------
+    UnknownNameError, SpecError
+        No such recipe, or a setting that it does not know.
+    InputError
+        Nobody could be cut out.
+    OutputError
+        Something else is at ``out``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> from isolux.datasets import load
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Image.new("RGB", (20, 10)).save(Path(folder) / "a.png")
+    ...     file = Path(folder) / "boxes.json"
+    ...     _ = file.write_text(
+    ...         '{"images": [{"id": 1, "file_name": "a.png", "width": 20, "height": 10}],'
+    ...         ' "annotations": [{"id": 7, "image_id": 1, "category_id": 1,'
+    ...         ' "bbox": [2, 2, 4, 4], "area": 16, "iscrowd": 0}],'
+    ...         ' "categories": [{"id": 1, "name": "person"}]}')
+    ...     people = load("coco", file)
+    ...     found = crop(people, recipe="box", factor=1.5, out=Path(folder) / "faces")
+    >>> found.crops.select("id", "width", "height", "reason").row(0)
+    ('7', 6, 6, None)
+    """
+    chosen = recipe_of(recipe)
+    how = chosen.settled(How(box, factor, size, padding, wide))
+    dataset = held_people(
+        data, only=only, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
+        data_option=data_option, images=images,
+    )  # fmt: skip
+    run = _Run(dataset, chosen, how, Folder(out), source_hash(of_crops, of_images, of_recipes))
+    record = {
+        "data": str(data) if not isinstance(data, Dataset) else dataset.name,
+        "recipe": recipe, "settings": asdict(how), "inputs": dict(dataset.inputs),
+    }  # fmt: skip
+    return run.done(record, overwrite=overwrite)
+
+
+def crop_pictures(dataset: Dataset, crops: str | Path) -> tuple[list[Picture], PictureFolder]:
+    """List a picture for each person: their crop, or why there is none.
+
+    Raises
+    ------
+    FileError
+        No finished directory of crops.
+    SpecError
+        Crops of other people.
+    """
+    table = read_crops(crops)
+    known = {row["id"]: row for row in table.iter_rows(named=True)}
+    ids = INSTANCES.conform(dataset.instances)["instance_id"].to_list()
+    if ids and not any(name in known for name in ids):
+        raise SpecError(
+            "these are crops of other people",
+            expected=f"ids such as {ids[0]!r}",
+            found=", ".join(map(repr, list(known)[:_SHOWN])) or "nobody",
+            where=str(crops),
+            hint="cut out the people of these data: isolux crop",
+        )
+    pictures = []
+    for name in ids:
+        row = known.get(name) or {"file": None, "reason": "not among the crops"}
+        why = None if row["file"] else f"no crop: {row['reason']}"
+        pictures.append(
+            Picture(row["file"] or name, row["file"], None, None, (Unit(name),), placed=False,
+                    reason=why)
+        )  # fmt: skip
+    return pictures, PictureFolder(Path(crops).expanduser())
+
+
+@dataclass
+class _Run:
+    dataset: Dataset
+    recipe: Recipe
+    how: How
+    folder: Folder
+    code: str
+    made: int = 0
+
+    def done(self, record: Mapping[str, Any], *, overwrite: bool) -> Cropped:
+        people = people_of(self.dataset)
+        pictures = [p for p in list_pictures(self.dataset, "boxes", "image")
+                    if p.image_id in people]  # fmt: skip
+        subjects = subjects_of(self.dataset)
+        self.folder.open(record, [one.id for held in people.values() for one in held],
+                         overwrite=overwrite)  # fmt: skip
+        rows: list[Row] = []
+        try:
+            for k, found in enumerate(self._all(pictures, people, subjects), start=1):
+                rows += found
+                progress.at(f"cutting out: {k:,} of {len(pictures):,} pictures")
+            _refuse_none(rows, self.recipe)
+        except BaseException:
+            self.folder.discard()
+            raise
+        order = {name: k for k, name in enumerate(self.dataset.instances["instance_id"])}
+        rows.sort(key=lambda row: order[row.id])
+        table = self.folder.close(record, rows)
+        return Cropped(table, self.folder.path, self._notes(rows), self.made)
+
+    def _all(
+        self,
+        pictures: Sequence[Picture],
+        people: Mapping[str, Sequence[Person]],
+        subjects: Mapping[str, str | None],
+    ) -> Iterator[list[Row]]:
+        """Do pictures some at a time, in their order."""
+        folder = picture_folder(self.dataset)
+        coming = iter(pictures)
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            while some := list(islice(coming, _AT_ONCE)):
+                yield from threads.map(
+                    lambda one: self._one(one, folder, people[one.image_id], subjects), some
+                )
+
+    def _one(
+        self,
+        picture: Picture,
+        folder: PictureFolder,
+        people: Sequence[Person],
+        subjects: Mapping[str, str | None],
+    ) -> list[Row]:
+        sha = hash_picture(picture, folder)
+        placed: dict[str, Cutting | str] = {one.id: self._placed(one) for one in people}
+        names = {
+            one.id: self.folder.name(
+                one, crop_key(self.recipe.name, self.how, one, sha or "", self.code)
+            )
+            for one in people
+        }
+        sizes = {one.id: self.folder.size(names[one.id]) for one in people}
+        pixels: of_crops.Pixels | str | None = None
+        rows = []
+        for one in people:
+            cutting, size = placed[one.id], sizes[one.id]
+            reason = cutting if isinstance(cutting, str) else None
+            if not isinstance(cutting, str) and (size is None or sha is None):
+                pixels = self._open(picture, folder) if pixels is None else pixels
+                size, reason = self._made(cutting, pixels, names[one.id])
+            width, height = size if size and reason is None else (None, None)
+            rows.append(Row(one.id, picture.image_id, subjects.get(one.id),
+                            names[one.id] if reason is None else None, width, height, sha,
+                            reason))  # fmt: skip
+        return rows
+
+    def _placed(self, person: Person) -> Cutting | str:
+        try:
+            return self.recipe.place(person, self.how)
+        except IsoluxError as error:
+            return _line(error)
+
+    def _open(self, picture: Picture, folder: PictureFolder) -> of_crops.Pixels | str:
+        (cut,) = open_picture(picture, folder).cuts
+        if cut.pixels is None:
+            return cut.reason or "the picture could not be used"
+        return cut.pixels
+
+    def _made(
+        self, cutting: Cutting, pixels: of_crops.Pixels | str, name: str
+    ) -> tuple[tuple[int, int] | None, str | None]:
+        if isinstance(pixels, str):
+            return None, pixels
+        try:
+            found = cutting(pixels)
+        except IsoluxError as error:
+            return None, _line(error)
+        self.folder.write(name, found)
+        self.made += 1
+        return (found.shape[1], found.shape[0]), None
+
+    def _notes(self, rows: Sequence[Row]) -> tuple[str, ...]:
+        why = Counter(row.reason for row in rows if row.reason is not None)
+        notes: list[str] = []
+        if why:
+            told = "; ".join(f"{reason} ({n:,})" for reason, n in why.most_common(_SHOWN))
+            more = "; …" if len(why) > _SHOWN else ""
+            notes.append(
+                Caution(f"{why.total():,} of {len(rows):,} people have no crop: {told}{more}.")
+            )
+        if self.recipe.name == "aligned" and self.dataset.name == "fhibe":
+            widths = self.dataset.images["width"].fill_null(0)
+            heights = self.dataset.images["height"].fill_null(0)
+            if pl.select(pl.max_horizontal(widths, heights)).to_series().max() == _FHIBE_SMALL:
+                notes.append(
+                    Caution(
+                        "These faces are cut from photos of 2,048 pixels; FHIBE's own are from the "
+                        "full-size photos, and sharper."
+                    )
+                )
+        notes += [f"{self.recipe.name}: {doubt}." for doubt in self.recipe.doubts]
+        return (*self.dataset.notes, *notes)
+
+
+def _line(error: IsoluxError) -> str:
+    return error.problem if error.found is None else f"{error.problem}: {error.found}"
+
+
+def _refuse_none(rows: Sequence[Row], recipe: Recipe) -> None:
+    if any(row.reason is None for row in rows):
+        return
+    why = Counter(row.reason for row in rows).most_common(_SHOWN)
+    raise InputError(
+        "nobody could be cut out",
+        expected=f"what the recipe {recipe.name!r} needs: {recipe.title}",
+        found="; ".join(f"{reason} ({n:,})" for reason, n in why) or "no people",
+    )

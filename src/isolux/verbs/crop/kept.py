@@ -1,0 +1,213 @@
+"""A directory of crops: each a PNG under a name that holds its content's key, and the list of all.
+
+::
+
+    OUT/crop.json           what was asked, of which data
+    OUT/crops/ID-KEY.png    one person's crop; KEY is of the picture's bytes, points and settings
+    OUT/crops.csv           one row a person, or the reason for no crop; once all are done
+
+A PNG is written under a temporary name and renamed, so that what is there is whole. The same
+command goes on where it was stopped; what changed has another key and is cut out again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.geometry.crops import Pixels
+from isolux.io.atomic import refuse_existing, write_bytes, write_text
+from isolux.io.csv_text import csv_text
+from isolux.io.stages import is_stage
+from isolux.verbs.crop.people import Person
+from isolux.verbs.crop.recipes import How
+from isolux.vocabulary.errors import FileError, OutputError
+
+__all__ = ["CROPS", "MARK", "Folder", "Row", "crop_key", "read_crops"]
+
+MARK = "crop.json"
+"""The file that makes a directory one of crops."""
+CROPS = "crops.csv"
+_KEY = 16  # hex digits of a key in a file's name
+_LONGEST = 120
+_NAME = re.compile(rf"(?P<who>.+)-[0-9a-f]{{{_KEY}}}\.png")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What became of one person: ``file`` below the directory, or the ``reason`` for none."""
+
+    id: str
+    image_id: str
+    subject_id: str | None
+    file: str | None
+    width: int | None
+    height: int | None
+    sha256: str | None
+    reason: str | None
+
+
+_SCHEMA = {name: pl.Int64 if name in ("width", "height") else pl.String for name in Row.__slots__}
+
+
+def crop_key(recipe: str, how: How, person: Person, sha256: str, code: str) -> str:
+    """Return the key of a crop: of all that it depends on, 64 hex digits."""
+    told = [recipe, asdict(how), asdict(person), sha256, code]
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()
+
+
+class Folder:
+    """The crops of one directory.
+
+    Parameters
+    ----------
+    path : str or Path
+        Made when it is opened.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).expanduser().resolve()
+        self._crops = self.path / "crops"
+
+    def open(self, record: Mapping[str, Any], people: Iterable[str], *, overwrite: bool) -> None:
+        """Make the directory, and take out at once whom the data do not name any more.
+
+        Raises
+        ------
+        OutputError
+            Something else is there, crops of other data or by another recipe, or it cannot be
+            written.
+        """
+        self._refuse_other(record, overwrite=overwrite)
+        try:
+            self._crops.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(
+                "the directory of crops cannot be made", found=error.strerror, where=str(self.path),
+                hint="choose another path",
+            ) from error  # fmt: skip
+        (self.path / CROPS).unlink(missing_ok=True)  # it is about all of them or is not there
+        write_text(self.path / MARK, _json(dict(record) | {"state": "unfinished"}))
+        known = {_plain(name) for name in people}
+        for path in self._crops.iterdir():
+            match = _NAME.fullmatch(path.name)
+            if match and match["who"] not in known:
+                path.unlink(missing_ok=True)
+
+    def name(self, person: Person, key: str) -> str:
+        """Return where a crop lies below the directory."""
+        return f"crops/{_plain(person.id)}-{key[:_KEY]}.png"
+
+    def size(self, name: str) -> tuple[int, int] | None:
+        """Return width and height of a crop that is there; None: it is not."""
+        from PIL import Image
+
+        try:
+            with Image.open(self.path / name, formats=["PNG"]) as image:
+                return image.size
+        except OSError:
+            return None
+
+    def write(self, name: str, pixels: Pixels) -> None:
+        """Write a crop, whole or not at all."""
+        from PIL import Image
+
+        held = io.BytesIO()
+        Image.fromarray(pixels).save(held, format="PNG")
+        write_bytes(self.path / name, held.getvalue())
+
+    def close(self, record: Mapping[str, Any], rows: Sequence[Row]) -> pl.DataFrame:
+        """Write the list of all, and remove crops that are no part of it."""
+        table = pl.DataFrame([asdict(row) for row in rows], schema=_SCHEMA)
+        write_text(self.path / CROPS, csv_text(table))
+        kept = set(table["file"].drop_nulls())
+        for path in self._crops.iterdir():
+            if _NAME.fullmatch(path.name) and f"crops/{path.name}" not in kept:
+                path.unlink(missing_ok=True)
+        write_text(self.path / MARK, _json(dict(record) | {"state": "finished"}))
+        return table
+
+    def discard(self) -> None:
+        """Leave no empty directory behind where nothing came of it."""
+        if self._crops.is_dir() and not any(self._crops.iterdir()):
+            (self.path / MARK).unlink(missing_ok=True)
+            for folder in (self._crops, self.path):
+                with suppress(OSError):
+                    folder.rmdir()
+
+    def _refuse_other(self, record: Mapping[str, Any], *, overwrite: bool) -> None:
+        if not self.path.is_dir():
+            refuse_existing(self.path, overwrite=False)
+            return
+        names = {path.name for path in self.path.iterdir() if not is_stage(path.name)}
+        if not names:
+            return
+        if MARK not in names:
+            raise OutputError(
+                "this directory holds something else and is left as it is",
+                expected=f"an empty directory, or one of crops, with {MARK}",
+                found=", ".join(sorted(names)[:3]),
+                where=str(self.path),
+                hint="choose another path",
+            )
+        before = _record(self.path)
+        for what in ("data", "recipe"):
+            if before.get(what) != record[what] and not overwrite:
+                raise OutputError(
+                    "this directory holds crops of other data" if what == "data"
+                    else "this directory holds crops by another recipe",
+                    expected=str(before.get(what)), found=str(record[what]), where=str(self.path),
+                    hint="choose another path, or replace them with --overwrite (overwrite=True)",
+                )  # fmt: skip
+
+
+def read_crops(path: str | Path) -> pl.DataFrame:
+    """Read the list of a finished directory of crops.
+
+    Returns
+    -------
+    polars.DataFrame
+        The fields of ``Row``.
+
+    Raises
+    ------
+    FileError
+        It is none, or not finished.
+    """
+    folder = Path(path).expanduser()
+    record = _record(folder)
+    if record.get("state") != "finished" or not (folder / CROPS).is_file():
+        raise FileError(
+            "these crops are not complete", expected="a finished run of isolux crop",
+            where=str(folder), hint="the command that was stopped goes on where it was",
+        )  # fmt: skip
+    return pl.read_csv(folder / CROPS, schema=_SCHEMA)
+
+
+def _record(folder: Path) -> dict[str, Any]:
+    try:
+        found = json.loads((folder / MARK).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FileError(
+            "this is no directory of crops", expected=f"{MARK}, as isolux crop writes it",
+            where=str(folder),
+        ) from error  # fmt: skip
+    return found if isinstance(found, dict) else {}
+
+
+def _json(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, indent=2, sort_keys=True) + "\n"
+
+
+def _plain(name: str) -> str:
+    """Write an id so that it may stand in a file's name; the key tells those apart that collide."""
+    return re.sub(r"[^A-Za-z0-9_.-]", "_", name).lstrip(".")[-_LONGEST:] or "_"

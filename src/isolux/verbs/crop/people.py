@@ -1,0 +1,59 @@
+"""Who is shown where: people's boxes and visible points, from a dataset's instances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.tables import INSTANCES
+
+__all__ = ["Box", "Person", "people_of", "subjects_of"]
+
+Box = tuple[float, float, float, float]
+
+_BOX = ("box_x", "box_y", "box_w", "box_h")
+_VISIBLE = 2  # COCO's: 1 is labelled and hidden
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Whom a crop shows: boxes x, y, w, h in pixels, and the points that are visible, by name."""
+
+    id: str
+    box: Box | None = None
+    face_box: Box | None = None
+    points: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+
+def people_of(dataset: Dataset) -> dict[str, list[Person]]:
+    """List the people of each image with their boxes and the points that are visible."""
+    table = INSTANCES.conform(dataset.instances)
+    found: dict[str, list[Person]] = {}
+    for row in table.iter_rows(named=True):
+        found.setdefault(row["image_id"], []).append(
+            Person(row["instance_id"], _box(row, ""), _box(row, "face_"), _points(row))
+        )
+    return found
+
+
+def _box(row: Mapping[str, Any], prefix: str) -> Any:
+    sides = tuple(row.get(prefix + name) for name in _BOX)
+    return None if None in sides else sides
+
+
+def _points(row: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
+    names = row.get("keypoint_names") or ()
+    parts = (row.get(f"keypoints_{c}") or () for c in "xyv")
+    return {
+        str(name).lower().replace("_", " "): (float(x), float(y))
+        for name, x, y, v in zip(names, *parts, strict=False)
+        if v == _VISIBLE and x is not None and y is not None
+    }
+
+
+def subjects_of(dataset: Dataset) -> dict[str, str | None]:
+    """Return the subject of each person; null: not known."""
+    table = INSTANCES.conform(dataset.instances)
+    return dict(table.select("instance_id", "subject_id").iter_rows())

@@ -1,0 +1,201 @@
+"""Recipes of crops: what each publication cuts out of a picture, and of whom.
+
+From a person's box and points to a function from their picture to their crop; what a recipe cannot
+be made of has the reason in words, before any picture is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+from isolux.geometry.crops import (
+    DLIB_EYES,
+    Pixels,
+    cut_square_top,
+    cut_xywh,
+    face_square,
+    fitted_square,
+    oriented,
+    resized,
+    whole_box,
+)
+from isolux.verbs.crop.people import Box, Person
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+
+__all__ = ["RECIPES", "Cutting", "How", "Recipe", "recipe_of"]
+
+Cutting = Callable[[Pixels], Pixels]
+
+_THROUGH = 4096  # pixels: FHIBE's first size
+_LEAST_PERSON = 100  # pixels: MIAP's smallest side
+_EYES_AND_MOUTH = {
+    "right eye": ("right eye",),
+    "left eye": ("left eye",),
+    "mouth right": ("mouth right", "right mouth", "right mouth corner"),
+    "mouth left": ("mouth left", "left mouth", "left mouth corner"),
+}
+"""What the points are called: by FHIBE and BlazePose, and by others."""
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """What may be chosen of a recipe; None: the recipe's own, or nothing that it knows."""
+
+    box: Literal["face", "person"] | None = None
+    factor: float | None = None
+    size: int | None = None
+    padding: float | None = None
+    wide: Literal["left", "centre"] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One way to cut people out.
+
+    Parameters
+    ----------
+    name, title : str
+    source : str
+        Where it stands in which publication.
+    doubts : tuple of str
+        What the publication leaves open, and what is done here.
+    takes : mapping
+        The settings that it knows, with their defaults.
+    place : callable
+        From a person and settings to a ``Cutting``; raises a ``SpecError`` that says why not.
+    """
+
+    name: str
+    title: str
+    source: str
+    takes: Mapping[str, Any]
+    place: Callable[[Person, How], Cutting]
+    doubts: tuple[str, ...] = ()
+
+    def settled(self, how: How) -> How:
+        """Fill in its own settings.
+
+        Raises
+        ------
+        SpecError
+            A setting that it does not know.
+        """
+        said = {name: getattr(how, name) for name in How.__dataclass_fields__}
+        for name, value in said.items():
+            if value is not None and name not in self.takes:
+                raise SpecError(
+                    f"the recipe {self.name!r} has no setting {name!r}",
+                    expected=", ".join(self.takes),
+                    found=f"{name}={value}",
+                )
+        own = {name: value for name, value in self.takes.items() if said[name] is None}
+        return replace(how, **own)
+
+
+def recipe_of(name: str) -> Recipe:
+    """Find a recipe.
+
+    Raises
+    ------
+    UnknownNameError
+        With those that there are.
+    """
+    if name not in RECIPES:
+        raise UnknownNameError("recipe", name, list(RECIPES), where="--recipe")
+    return RECIPES[name]
+
+
+def _box_of(person: Person, how: How) -> Box:
+    """Return the box that is meant; a data set of faces has no other box than the face's."""
+    found = person.box if how.box == "person" else person.face_box or person.box
+    if found is None:
+        raise SpecError("no box to cut out")
+    return found
+
+
+def _sized(pixels: Pixels, size: int | None) -> Pixels:
+    return pixels if size is None else resized(pixels, size)
+
+
+def _by_box(person: Person, how: How) -> Cutting:
+    box, factor = _box_of(person, how), float(how.factor or 1.0)
+    whole_box(box, factor)
+    return lambda pixels: _sized(cut_xywh(pixels, box, factor=factor), how.size)
+
+
+def _by_square(person: Person, how: How) -> Cutting:
+    box = _box_of(person, how)
+    if min(box[2:]) < _LEAST_PERSON:
+        raise SpecError(f"a box with a side below {_LEAST_PERSON} pixels")
+    wide = how.wide or "left"
+    return lambda pixels: _sized(cut_square_top(pixels, box, wide=wide), how.size)
+
+
+def _aligned(person: Person, how: How) -> Cutting:
+    points = person.points
+    found = {}
+    for name, known in _EYES_AND_MOUTH.items():
+        at = next((points[one] for one in known if one in points), None)
+        if at is None:
+            raise SpecError(f"the {name} is not visible")
+        found[name] = at
+    corners = face_square(*found.values())
+    return partial(oriented, corners=corners, side=how.size or 512, through=_THROUGH)
+
+
+def _by_eyes(person: Person, how: How) -> Cutting:
+    for name in DLIB_EYES:
+        if name not in person.points:
+            raise SpecError(f"the {name} corner is not visible")
+    padding = 0.25 if how.padding is None else how.padding
+    corners = fitted_square(person.points, padding=padding)
+    return partial(oriented, corners=corners, side=how.size or 224, fill="black")
+
+
+RECIPES: Mapping[str, Recipe] = {
+    one.name: one
+    for one in (
+        Recipe(
+            "box", "each person's box, larger by a factor", "",
+            {"box": "face", "factor": 1.0, "size": None}, _by_box,
+        ),
+        Recipe(
+            "fhibe", "FHIBE's cropped faces: the face's box, twice as large",
+            "Xiang et al. 2025, Methods, FHIBE derivative datasets",
+            {"box": "face", "factor": 2.0, "size": None}, _by_box,
+            ("the mean that fills what lies outside the photo is here that of the crop's inside",),
+        ),
+        Recipe(
+            "aligned", "FHIBE's cropped and aligned faces: a square turned with eyes and mouth",
+            "Xiang et al. 2025, Methods, FHIBE derivative datasets; the square of FFHQ (Karras et"
+            " al. 2019)",
+            {"size": 512}, _aligned,
+            ("how large the square is about eyes and mouth is not said: here it is FFHQ's",
+             "FHIBE's own were cut from the full-size photos, not from those of 2,048 pixels"),
+        ),
+        Recipe(
+            "casual-conversations", "Casual Conversations' faces: the box 1.5 times as large, 256",
+            "Goyal et al. 2022, appendix B.1",
+            {"box": "face", "factor": 1.5, "size": 256}, _by_box,
+            ("the filter, and what fills a box beyond the frame, are open: bilinear and the mean",),
+        ),
+        Recipe(
+            "miap", "MIAP's people: sides from 100 pixels, long boxes cut to their top square, 224",
+            "Goyal et al. 2022, appendix B.2",
+            {"box": "person", "size": 224, "wide": "left"}, _by_square,
+            ("the paper cuts a wide box at its left, its released code at its middle (wide=centre)",
+             "people of unknown presentation are left out by --only, as the paper leaves them out"),
+        ),
+        Recipe(
+            "fairface", "FairFace's faces: turned by the corners of the eyes to dlib's mean face",
+            "Kärkkäinen & Joo 2021, their published script; dlib's get_face_chip_details",
+            {"padding": 0.25, "size": 224}, _by_eyes,
+            ("dlib fits the base of the nose too, which data sets do not annotate",
+             "theirs are faces that a detector found; these are those that people annotated"),
+        ),
+    )
+}  # fmt: skip
+"""By name."""
