@@ -9,7 +9,9 @@ import polars as pl
 import pytest
 
 from isolux.datasets.pairs import load
+from isolux.tasks import score
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
+from isolux.vocabulary.notes import Caution
 from tests.cli._run import isolux as run
 
 
@@ -57,12 +59,14 @@ def test_genuine_is_read_as_files_say_it(tmp_path, words):
 
 
 def test_pictures_that_genuine_pairs_connect_are_one_cluster(tmp_path):
-    file = written(tmp_path, img1=["a", "b", "c"], img2=["b", "c", "d"], same=[1, 1, 0],
-                   sim=[0.9, 0.8, 0.1], tone_1=["x"] * 3, tone_2=["x"] * 3)  # fmt: skip
+    file = written(tmp_path, img1=["a", "b", "c", "d"], img2=["b", "c", "d", "e"],
+                   same=[1, 1, 0, 0], sim=[0.9, 0.8, 0.1, 0.2], tone_1=["x"] * 4,
+                   tone_2=["x"] * 4)  # fmt: skip
     found = load(file)
     clusters = dict(found.instances.select("instance_id", "cluster_id").iter_rows())
-    assert clusters["a"] == clusters["b"] == clusters["c"] != clusters["d"]
-    assert groups(found, "tone") == dict.fromkeys("abcd", "x")
+    assert clusters["a"] == clusters["b"] == clusters["c"]
+    assert len({clusters["a"], clusters["d"], clusters["e"]}) == 3  # d meets both
+    assert groups(found, "tone") == dict.fromkeys("abcde", "x")
 
 
 def test_people_of_either_side_say_who_is_genuine(tmp_path):
@@ -78,7 +82,9 @@ def test_people_of_either_side_say_who_is_genuine(tmp_path):
     )
     found = load(file)
     assert found.outputs["genuine"].to_list() == [True, False]
-    assert sorted(found.instances["cluster_id"]) == ["p", "p", "q", "r"]
+    # q and r are compared with each other alone: one draw.
+    assert sorted(found.instances["cluster_id"]) == ["p", "p", "q", "q"]
+    assert found.instances["subject_id"].to_list() == ["p", "q", "p", "r"]
     assert found.attributes["attribute"].unique().to_list() == ["g"]
 
 
@@ -189,3 +195,141 @@ def test_a_pair_called_the_same_twice_or_once_left_blank_is_read(tmp_path):
     file = written(tmp_path, img1=["a", "b", "a"], img2=["b", "a", "b"], same=[1, 1, None],
                    score=[0.2, 0.2, 0.2], g=["x"] * 3)  # fmt: skip
     assert load(file).outputs["genuine"].to_list() == [True, True, None]
+
+
+def faces_of(n=400, seed=4):
+    """Make n genuine and n impostor pairs of people who meet no one else; ids and people."""
+    draw = np.random.default_rng(seed)
+    same = np.arange(2 * n) % 2 == 0
+    race = draw.choice(["A", "B"], 2 * n)
+    near = np.where(same, 0.6, 0.25) + draw.normal(0, 0.12, 2 * n)
+    return pl.DataFrame({
+        "id1": [f"a{k}" for k in range(2 * n)], "id2": [f"b{k}" for k in range(2 * n)],
+        "subject_a": [f"p{k}" for k in range(2 * n)],
+        "subject_b": [f"p{k}" if one else f"q{k}" for k, one in enumerate(same)],
+        "same": same.astype(int), "score": near.round(6), "race_a": race, "race_b": race,
+    })  # fmt: skip
+
+
+def rates(monkeypatch, capsys, tmp_path, table):
+    table.write_csv(tmp_path / "pairs.csv")
+    done = run(
+        monkeypatch, capsys, "audit", f"pairs:{tmp_path / 'pairs.csv'}", "--task",
+        "face_verification", "--by", "race", "--threshold", 0.45, "--replicates", 1000, "--out",
+        tmp_path / "run", "--overwrite",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    found = pl.read_parquet(tmp_path / "run" / "group_metrics.parquet")
+    found = found.filter(pl.col("metric").str.contains("match_rate")).sort("metric", "group")
+    return found.select("metric", "group", "n_units", "n_clusters", "value", "low", "high"), done
+
+
+def test_people_who_meet_no_one_else_do_not_widen_intervals(monkeypatch, capsys, tmp_path):
+    table = faces_of()
+    by_pairs, _ = rates(monkeypatch, capsys, tmp_path, table.drop("subject_a", "subject_b"))
+    by_people, done = rates(monkeypatch, capsys, tmp_path, table)
+    assert "two people who are compared with each other alone are one" in " ".join(done.out.split())
+    told = ["metric", "group", "n_units", "n_clusters", "value"]
+    assert by_people.select(told).equals(by_pairs.select(told))
+    width = (by_people["high"] - by_people["low"]) / (by_pairs["high"] - by_pairs["low"])
+    assert 0.93 < width.min() <= width.max() < 1.07  # 1.73 where each of the two is drawn
+    # One more photo of one person leaves the others as they are.
+    shared = table.with_columns(id2=pl.col("id2").replace({"b1": "b3"}),
+                                subject_b=pl.col("subject_b").replace({"q1": "q3"}))  # fmt: skip
+    again, _ = rates(monkeypatch, capsys, tmp_path, shared)
+    width = (again["high"] - again["low"]) / (by_pairs["high"] - by_pairs["low"])
+    assert 0.93 < width.min() <= width.max() < 1.07
+
+
+def test_a_pair_that_stands_twice_changes_nothing(monkeypatch, capsys, tmp_path):
+    table = faces_of().drop("subject_a", "subject_b")
+    once, _ = rates(monkeypatch, capsys, tmp_path, table)
+    turned = table[7:8].rename({"id1": "id2", "id2": "id1"}).select(table.columns)
+    for again in (table[3:4], turned):
+        twice, done = rates(monkeypatch, capsys, tmp_path, pl.concat([table, again]))
+        assert twice.equals(once)
+        assert "1 of 801 pairs repeat another" in " ".join(done.out.split())
+
+
+def test_impostors_that_genuine_pairs_connect_are_told_first(tmp_path):
+    file = written(tmp_path, img1=["a", "b", "a"], img2=["b", "c", "c"], same=[1, 1, 0],
+                   score=[0.9, 0.9, 0.1], g=["x"] * 3)  # fmt: skip
+    (told,) = [note for note in load(file).notes if isinstance(note, Caution)]
+    assert told.startswith("1 pair(s) are called impostors although genuine pairs connect")
+    assert "'a' and 'c' (row 3)" in told
+
+
+def sided(tmp_path, first, second, n=20, same=None):
+    same = [k % 2 for k in range(n)] if same is None else same
+    file = written(tmp_path, genuine=same, score=[k / 7 for k in range(n)],
+                   race_a=first, race_b=second)  # fmt: skip
+    return [n for n in load(file).notes if n.startswith("race")]
+
+
+def test_genuine_pairs_of_two_groups_are_told_first(tmp_path):
+    race = ["A", "B"] * 10
+    (told,) = sided(tmp_path, race, ["A", "C", *race[2:]])
+    assert isinstance(told, Caution)
+    assert told.startswith("race: 1 genuine pair(s)")
+    assert "'B' and 'C' (row 2)" in told
+    (told,) = sided(tmp_path, race, ["C", *race[1:]])
+    assert not isinstance(told, Caution)
+    assert told.startswith("race: 1 of 20 pairs are of two groups")
+
+
+@pytest.mark.parametrize(("n", "first"), [(1, False), (2, True)])
+def test_pairs_with_a_group_on_one_side_are_told_first_from_a_tenth_on(tmp_path, n, first):
+    race = ["A", "B"] * 10
+    (told,) = sided(tmp_path, race, [None] * n + race[n:])
+    assert told.startswith(f"race: {n} of 20 pairs have a group on one side alone")
+    assert isinstance(told, Caution) == first
+
+
+@pytest.mark.parametrize("each", [True, False])
+def test_rows_without_ids_that_repeat_others_are_told_first(tmp_path, each):
+    table = faces_of(60).drop("id1", "id2", "subject_a", "subject_b")
+    twice = table[np.repeat(np.arange(120), 2)] if each else pl.concat([table, table[:30]])
+    twice.write_csv(tmp_path / "pairs.csv")
+    (told,) = [note for note in load(tmp_path / "pairs.csv").notes if isinstance(note, Caution)]
+    told = told.split(", and count")[0]
+    rows = "120 of 240 rows equal the row 1" if each else "30 of 150 rows equal the row 120"
+    assert told == f"{rows} before them in every column"
+    coarse = twice.with_columns(pl.col("score").round(1))
+    coarse.write_csv(tmp_path / "pairs.csv")
+    assert not [n for n in load(tmp_path / "pairs.csv").notes if isinstance(n, Caution)]
+
+
+def test_two_scores_of_one_pair_are_refused_with_both_rows(tmp_path):
+    given = {"img1": ["a", "c", "b"], "img2": ["b", "d", "a"], "same": [1, 1, 1], "g": ["x"] * 3}
+    with pytest.raises(TableError, match=r"(?s)1 pair.*'b' and 'a': 0\.2 in row 1, 0\.3 in row 3"):
+        load(written(tmp_path, score=[0.2, 0.8, 0.3], **given))
+    load(written(tmp_path, score=[0.2, 0.8, 0.2 + 1e-9], **given))
+    load(written(tmp_path, score=[0.2, 0.8, 0.3], model=["m", "m", "n"], **given))
+
+
+def test_the_flag_and_the_people_are_counted_both_ways(tmp_path):
+    given = {"score": [0.1] * 3, "subject_a": ["p", "q", "r"], "subject_b": ["p", "x", "r"]}
+    with pytest.raises(TableError, match="3 of 3 pairs are called genuine or impostors against"):
+        load(written(tmp_path, same=[0, 1, 0], **given))
+    with pytest.raises(TableError, match="2 of 3 pairs are called impostors against"):
+        load(written(tmp_path, same=[0, 0, 0], **given))
+
+
+def test_a_table_of_pairs_is_not_taken_for_another_table(monkeypatch, capsys, tmp_path):
+    file = written(tmp_path, score=[0.1], same=["perhaps"], race_a=["x"], race_b=["x"])
+    done = run(monkeypatch, capsys, "audit", f"pairs:{file}", "--task", "face_verification",
+               "--by", "race")  # fmt: skip
+    assert "do not say whether" in done.plain
+    assert "table of your own" not in done.plain
+
+
+@pytest.mark.parametrize(("left", "first"), [(1, False), (4, True)])
+def test_pairs_that_are_left_out_are_told_first_from_a_tenth_on(tmp_path, left, first):
+    table = faces_of(15)
+    blank = pl.int_range(pl.len()) < left
+    table.with_columns(score=pl.when(~blank).then("score")).write_csv(tmp_path / "pairs.csv")
+    found = load(tmp_path / "pairs.csv")
+    notes = score("face_verification", found, found.outputs, threshold=0.4).notes
+    (told,) = [note for note in notes if "comparisons failed" in note]
+    assert told == f"{left} of 30 comparisons failed and are left out of rates."
+    assert isinstance(told, Caution) == first

@@ -163,7 +163,7 @@ def test_failed_comparisons_count_for_both_and_leave_the_rates():
     rate = dict(found.units.select("unit_id", "value").iter_rows())
     assert rate == pytest.approx({"f0": 0.0, "f1": 1 / 3, "f2": 1 / 3, "f3": 0.0})
     assert listed(found)["similarity"].count() == 5
-    assert "m: 1 comparisons failed: left out of rates." in found.notes
+    assert "1 of 6 comparisons failed and are left out of rates." in found.notes
 
 
 def test_who_is_in_no_pair_is_null_with_the_reason():
@@ -546,7 +546,10 @@ def _distances():
 def test_distances_are_told_first_and_the_option_reads_them():
     distances = _distances()
     _, said = _told(distances)
-    assert "Is smaller more alike? --option smaller=alike" in said[0]
+    assert "Is smaller more alike? --smaller alike" in said[0]
+    near = distances.with_columns(score=-pl.col("score"))
+    _, said = _told(near, smaller="alike")  # given already: it is not asked for again
+    assert "Is larger more alike? Leave --smaller alike out" in said[0]
     wanted = ["verification_auc", "false_match_rate"]
     scores, said = _told(distances, smaller="alike", threshold=0.7, metrics=wanted)
     assert said == []

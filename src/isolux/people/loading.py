@@ -156,6 +156,9 @@ def name_and_path(
     return name, path
 
 
+_OWN_TABLES = ("table", "pairs", "counts")  # of any columns: it is no other dataset's file
+
+
 @contextmanager
 def _told_of_tables(name: str, path: str) -> Iterator[None]:
     """Add to a loader's error that a file of this suffix may be a table of one's own."""
@@ -163,7 +166,7 @@ def _told_of_tables(name: str, path: str) -> Iterator[None]:
         yield
     except InputError as error:
         tables = path.lower().endswith(tuple(s for known in FORMATS.values() for s in known))
-        if name == "table" or not tables or error.hint:
+        if name in _OWN_TABLES or not tables or error.hint:
             raise
         raise type(error)(
             error.problem, expected=error.expected, found=error.found, where=error.where,

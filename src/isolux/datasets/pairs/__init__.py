@@ -10,11 +10,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from isolux.datasets._wide import attributes_of
+from isolux.datasets.pairs.clusters import clustered, contradicted, first_of_pairs
 from isolux.datasets.pairs.columns import PairColumns, find_columns
-from isolux.datasets.pairs.truth import genuine_of, people_of, refuse_both
+from isolux.datasets.pairs.left_out import of_two_groups, twice_in_a_row
+from isolux.datasets.pairs.truth import genuine_of, refuse_both, refuse_two_scores
 from isolux.io.cells import as_numbers, as_text, first_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
@@ -83,7 +86,8 @@ def load(
     -------
     Dataset
         ``outputs`` are the pairs: ``model, instance_id, other_id, score, genuine``. Clusters are
-        the people where they are told, else those whom genuine pairs connect, else the pairs.
+        the people where they are told, else those whom genuine pairs connect, else the pairs; two
+        people who are compared with each other alone are one cluster.
 
     Raises
     ------
@@ -113,8 +117,11 @@ def load(
     people = tuple(first_of(frame[name]) for name in columns.people) if columns.people else None
     same = genuine_of(frame, columns.genuine, people, where)
     refuse_both(ids, same, columns.genuine, where)
-    units, notes = _units(ids, people, same, where)
-    attributes, told = _attributes(frame, columns, ids, same, where)
+    once = first_of_pairs(*ids)
+    units, notes = _units(ids, people, same, once, where)
+    attributes, told = _attributes(frame, columns, ids, same, once, where)
+    if columns.ids is None:
+        notes = [*twice_in_a_row(frame, columns.score), *notes]
     own = frame[_model(columns)] if columns.model and model is None else None
     return Dataset(
         name="pairs",
@@ -147,6 +154,7 @@ def _units(
     ids: tuple[pl.Series, pl.Series],
     people: tuple[pl.Series, ...] | None,
     same: pl.Series,
+    once: npt.NDArray[np.bool_],
     where: str,
 ) -> tuple[pl.DataFrame, list[str]]:
     """List the pictures once, with their person and their cluster, and say what the latter are."""
@@ -155,34 +163,16 @@ def _units(
         both = both.with_columns(subject_id=pl.concat([people[0], people[1]]))
         _refuse_two(both, "subject_id", "person", where)
     listed = both.unique("instance_id", keep="first", maintain_order=True)
-    row = pl.int_range(len(ids[0]), eager=True)
-    alone = listed.height == 2 * len(ids[0])
-    if people is not None:
-        cluster, note = listed["subject_id"], "Clusters are the people of the pairs."
-    elif alone:
-        of_pair = pl.DataFrame({"instance_id": pl.concat([ids[0], ids[1]]),
-                                "row": pl.concat([row, row])})  # fmt: skip
-        joined = listed.join(of_pair, on="instance_id", how="left", maintain_order="left")
-        cluster = pl.select(pl.format("pair {}", joined["row"] + 1)).to_series()
-        note = (
-            "Clusters are unknown: nothing says which pairs share a person, so every pair is taken"
-            " as independent. Where pairs share people, intervals are too narrow."
-        )
-    else:
-        place = pl.DataFrame(
-            {"instance_id": listed["instance_id"], "place": np.arange(listed.height)}
-        )
-        at = [
-            one.to_frame("instance_id").join(place, on="instance_id", how="left",
-                                             maintain_order="left")["place"]
-            for one in ids
-        ]  # fmt: skip
-        cluster = people_of(at[0].to_numpy(), at[1].to_numpy(), same, listed.height)
-        note = "Clusters are the pictures that genuine pairs connect, directly or by way of others."
-    units = listed.with_columns(image_id="instance_id", cluster_id=cluster.cast(pl.String))
-    if people is None and alone:
-        units = units.with_columns(pair_id="cluster_id")
-    return units, [note]
+    place = listed.select("instance_id", place=pl.int_range(pl.len()))
+    first, second = (
+        one.to_frame("instance_id")
+        .join(place, on="instance_id", how="left", maintain_order="left")["place"]
+        .to_numpy()
+        for one in ids
+    )
+    units, note = clustered(listed, (first, second), same, once)
+    torn = contradicted(ids, (first, second), same, once, listed.height)
+    return units.with_columns(image_id="instance_id"), [*torn, note]
 
 
 def _refuse_two(both: pl.DataFrame, column: str, what: str, where: str) -> None:
@@ -205,11 +195,13 @@ def _attributes(
     columns: PairColumns,
     ids: tuple[pl.Series, pl.Series],
     same: pl.Series,
+    once: npt.NDArray[np.bool_],
     where: str,
 ) -> tuple[pl.DataFrame, list[str]]:
     """Give each picture its groups; say how many pairs are of two."""
     units = pl.concat([ids[0], ids[1]])
-    parts, notes = [ATTRIBUTES.empty()], []
+    parts: list[pl.DataFrame] = [ATTRIBUTES.empty()]
+    notes: list[str] = []
     for name, (one, other) in columns.sides.items():
         values = pl.concat([as_text(frame[one]), as_text(frame[other])]).alias(name)
         both = pl.DataFrame({"instance_id": units, name: values})
@@ -218,14 +210,7 @@ def _attributes(
         rows = both.unique(maintain_order=True)
         rows = rows.filter(pl.col(name).is_not_null() | ~pl.col("instance_id").is_duplicated())
         parts.append(attributes_of(rows.select(name), rows["instance_id"], where=where))
-        apart = (as_text(frame[one]) != as_text(frame[other])).fill_null(value=False)
-        if apart.any():
-            crossed = int((apart & same.fill_null(value=False)).sum())
-            notes.append(
-                f"{name}: {int(apart.sum()):,} of {frame.height:,} pairs are of two groups; they"
-                " count only in the row for everyone."
-                + (f" {crossed:,} of them are called genuine." if crossed else "")
-            )
+        notes += of_two_groups(name, as_text(frame[one]), as_text(frame[other]), same, once)
     return check(pl.concat(parts), ATTRIBUTES, where=where), notes
 
 
@@ -251,6 +236,7 @@ def _outputs(
     named = pl.repeat(model, frame.height, eager=True)
     if models is not None:
         named = as_text(models).fill_null(model)
+    refuse_two_scores(ids, score.alias(columns.score), named, where)
     return pl.DataFrame(
         {"model": named, "instance_id": ids[0], "other_id": ids[1], "score": score, "genuine": same}
     )

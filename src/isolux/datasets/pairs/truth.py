@@ -10,8 +10,9 @@ from isolux.io.cells import as_text, row_of
 from isolux.io.yes_no import NO, YES
 from isolux.vocabulary.errors import TableError, place
 
-__all__ = ["genuine_of", "people_of", "refuse_both"]
+__all__ = ["genuine_of", "people_of", "refuse_both", "refuse_two_scores"]
 
+_ALIKE = 1e-6  # a·b and b·a on a processor
 _YES = (*YES, "genuine", "same", "match", "matched", "mated")
 _NO = (*NO, "-1", "-1.0", "impostor", "imposter", "different",
        "diff", "nonmatch", "non-match", "unmatched", "nonmated", "non-mated")  # fmt: skip
@@ -70,12 +71,16 @@ def genuine_of(
         torn = (told != known).fill_null(value=False)
         if torn.any():
             row = row_of(torn)
+            kinds = [word for kind, word in ((True, "genuine"), (False, "impostors"))
+                     if (torn & (told == kind)).any()]  # fmt: skip
             raise TableError(
-                f"{torn.sum():,} pair(s) are called {'genuine' if told[row] else 'impostors'}"
-                " against the people in them",
+                f"{torn.sum():,} of {frame.height:,} pairs are called {' or '.join(kinds)} against"
+                " the people in them",
                 expected="genuine where both are one person, and only there",
-                found=", ".join(repr(side[row]) for side in people or ()),
+                found=", ".join(repr(side[row]) for side in people or ())
+                + f" called {'genuine' if told[row] else 'impostors'}",
                 where=place(where, row + 1, column),
+                hint="name another column with --data-option genuine=COLUMN, or correct these rows",
             )
     return told.alias("genuine")
 
@@ -123,6 +128,54 @@ def refuse_both(
             f" impostors in row {rows[False]:,}",
             where=place(where, int(held["row"][1]) + 1, column or ""),
             hint="correct the row that is wrong, or take both out",
+        )
+
+
+def refuse_two_scores(
+    ids: tuple[pl.Series, pl.Series], score: pl.Series, model: pl.Series, where: str
+) -> None:
+    """Refuse two pictures that one model gives two scores, in either order.
+
+    Parameters
+    ----------
+    ids : (polars.Series, polars.Series)
+        The pictures of each pair.
+    score : polars.Series
+        Null: the comparison failed. Differences that rounding makes are none.
+    model : polars.Series
+        Whose score it is.
+    where : str
+
+    Raises
+    ------
+    TableError
+        With both rows of the first such pair.
+
+    Examples
+    --------
+    >>> refuse_two_scores((pl.Series(["a", "b"]), pl.Series(["b", "a"])), pl.Series([0.2, 0.2]),
+    ...                   pl.Series(["m", "m"]), "pairs.csv")
+    """
+    told = pl.DataFrame(
+        {"row": np.arange(len(score)), "one": ids[0], "other": ids[1], "score": score, "of": model}
+    ).filter(pl.col("score").is_not_null() & (pl.col("one") != pl.col("other")))
+    low, high = pl.min_horizontal("one", "other"), pl.max_horizontal("one", "other")
+    pairs = told.select("row", "score", low=pl.col("of") + "\n" + low, high=high)
+    twice = pairs.filter(pl.struct("low", "high").is_duplicated())
+    first = pl.col("score").first().over("low", "high")
+    size = pl.max_horizontal(first.abs(), pl.col("score").abs(), pl.lit(1.0))
+    torn = twice.filter((pl.col("score") - first).abs() > _ALIKE * size)
+    if torn.height:
+        again = torn.row(0, named=True)
+        row = again["row"]
+        began = twice.filter(low=again["low"], high=again["high"]).row(0, named=True)
+        raise TableError(
+            f"{torn.select('low', 'high').n_unique():,} pair(s) have two scores",
+            expected="one score for two pictures, in whichever order they are named",
+            found=f"{ids[0][row]!r} and {ids[1][row]!r}: {began['score']:g} in row"
+            f" {began['row'] + 1:,}, {again['score']:g} in row {row + 1:,}",
+            where=place(where, row + 1, str(score.name)),
+            hint="keep the row that holds, or name the model of each row in a column model",
         )
 
 

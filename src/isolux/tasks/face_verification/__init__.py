@@ -30,7 +30,7 @@ from isolux.tasks.face_verification.metrics import (
     REFERENCES,
     SUMMARIES,
 )
-from isolux.tasks.face_verification.pairs import Compared, read_pairs
+from isolux.tasks.face_verification.pairs import Compared, read_pairs, told_by_share
 from isolux.tasks.face_verification.table import pairs_table
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
@@ -203,14 +203,18 @@ def score(
             ).with_columns(given=pl.lit(threshold is not None), turned=pl.lit(smaller == "alike"))
         },
         notes=(
-            *(note for one in compared.pairs for note in agreement_of_pairs(one)),
+            *_agreement(compared, turned=smaller == "alike"),
             *_unreached(compared, threshold, turned=smaller == "alike"),
             *compared.notes,
-            *_tallies(compared, units),
+            *_tallies(compared, units, told="genuine" in frame.columns),
             *unset,
         ),
         task="face_verification",
     )
+
+
+def _agreement(compared: Compared, *, turned: bool) -> list[Caution]:
+    return [note for one in compared.pairs for note in agreement_of_pairs(one, turned=turned)]
 
 
 def _defaults(threshold: float | None) -> tuple[str, ...]:
@@ -364,19 +368,23 @@ def _measured(wanted: set[str]) -> TaskInfo:
     return replace(INFO, metrics=metrics, defaults=tuple(m.name for m in metrics), references=cited)
 
 
-def _tallies(compared: Compared, units: pl.DataFrame) -> tuple[str, ...]:
+def _tallies(compared: Compared, units: pl.DataFrame, *, told: bool) -> tuple[str, ...]:
     """Count pairs by kind, and those that could not be judged."""
     notes = []
     for one in compared.pairs:
-        if not len(one.first):
+        n = len(one.first)
+        if not n:
             continue
+        of = f"{one.model}: " if len(compared.pairs) > 1 else ""
         unknown, failed = one.count(-1), int(np.isnan(one.similarity).sum())
-        notes.append(f"{one.model}: {one.count(1):,} genuine and {one.count(0):,} impostor pairs.")
-        notes += [f"{one.model}: {unknown:,} pairs of unknown identity were left out."] * bool(
-            unknown
-        )
-        notes += [f"{one.model}: {failed:,} comparisons failed: left out of rates."] * bool(failed)
+        notes.append(f"{of}{one.count(1):,} genuine and {one.count(0):,} impostor pairs.")
+        why = "nothing says whether they are of one person" if told else "an identity is unknown"
+        for left, text in (
+            (unknown, f"{of}{unknown:,} of {n:,} pairs were left out: {why}."),
+            (failed, f"{of}{failed:,} of {n:,} comparisons failed and are left out of rates."),
+        ):
+            notes += [told_by_share(text, left, n)] * bool(left)
     nobody = units["identity"].null_count()
-    if nobody and any(one.count(-1) for one in compared.pairs):
+    if nobody and not told and any(one.count(-1) for one in compared.pairs):
         notes.append(f"{nobody:,} of {units.height:,} units have no known identity.")
     return tuple(notes)

@@ -15,8 +15,10 @@ _MOST = 200_000  # impostor pairs looked at
 _CHANCE = 3.0
 
 
-def agreement_of_pairs(pairs: PairList) -> list[Caution]:
+def agreement_of_pairs(pairs: PairList, *, turned: bool) -> list[Caution]:
     """Caution where genuine pairs are no more alike than impostor pairs.
+
+    ``turned``: the scores were said to be distances, and are held with their sign turned.
 
     Under chance the area under the curve has mean 1/2 and variance (g + i + 1) / (12 g i) for g
     genuine and i impostor pairs that are independent (Mann and Whitney 1947, "On a test of whether
@@ -35,11 +37,15 @@ def agreement_of_pairs(pairs: PairList) -> list[Caution]:
     area = float(auc(similarity, genuine, np.ones(len(genuine))))
     z = (area - 0.5) / np.sqrt((g + i + 1) / (12.0 * g * i))
     if z < -_CHANCE:
+        ask = (
+            "Is larger more alike? Leave --smaller alike out, or is the truth turned round?"
+            if turned
+            else "Is smaller more alike? --smaller alike (smaller='alike')."
+        )
         return [
             Caution(
                 f"Two people's pairs are more alike than one person's by the scores of"
-                f" {pairs.model!r} (area under the curve {area:.2f}). Is smaller more alike?"
-                " --option smaller=alike (smaller='alike')."
+                f" {pairs.model!r} (area under the curve {area:.2f}). {ask}"
             )
         ]
     if z < _CHANCE:

@@ -15,12 +15,14 @@ import polars as pl
 
 from isolux.tasks.face_verification.table import PairList
 from isolux.vocabulary.errors import JoinError, TableError, UnknownNameError, place
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.schema import to_polars
 
-__all__ = ["Compared", "read_pairs"]
+__all__ = ["Compared", "read_pairs", "told_by_share"]
 
 _NEEDED = ("model", "instance_id", "other_id", "score")
 _UNNAMED = "model"
+_MANY = 0.1
 _ALIKE = 1e-6
 """Similarities of one pair that differ by less are rounding: a·b and b·a on a processor."""
 
@@ -97,9 +99,18 @@ def read_pairs(predictions: object, units: pl.DataFrame, *, model: str | None) -
         (int(ours.sum()) - coded.height, "compare a unit with itself: left out"),
         (coded.height - kept, "repeat another, in the same or the other order: left out"),
     )
-    notes = tuple(f"{n:,} of {frame.height:,} pairs {what}." for n, what in counts if n)
+    notes = tuple(
+        told_by_share(f"{n:,} of {frame.height:,} pairs {what}.", n, frame.height)
+        for n, what in counts
+        if n
+    )
     models = tuple(one.model for one in lists)
     return Compared(models, tuple(lists), pl.concat(failures), "in no pair", notes)
+
+
+def told_by_share(text: str, n: int, total: int) -> str:
+    """Return a note, or a caution where a tenth of the pairs or more are left out."""
+    return Caution(text) if n >= _MANY * total else text
 
 
 def _once(
@@ -151,10 +162,10 @@ def _refuse_other_people(
     if len(torn):
         at = int(torn[0])
         first, second = (unit_ids[int(place[at])] for place in places)
-        called = "genuine" if said[at] else "impostors"
+        kinds = [word for kind, word in ((1, "genuine"), (0, "impostors")) if kind in said[torn]]
         raise TableError(
-            f"{len(torn):,} of {len(said):,} pairs are called {called} against the identities of"
-            " their people",
+            f"{len(torn):,} of {len(said):,} pairs are called {' or '.join(kinds)} against the"
+            " identities of their people",
             expected="genuine where both are one person, and only there",
             found=f"{first!r} and {second!r}",
             where="predictions",

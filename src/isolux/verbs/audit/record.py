@@ -92,12 +92,13 @@ def _cluster_word(dataset: Dataset) -> str | None:
     """Name what a loader took as clusters when nobody said what to take; None: each row alone."""
     instances = dataset.instances
     # Pairs of which nothing says who is in them are rows, each with two units.
-    if "pair_id" in instances.columns and instances["cluster_id"].equals(instances["pair_id"]):
+    of_pairs = "pair_id" in instances.columns
+    if of_pairs and instances["cluster_id"].equals(instances["pair_id"]):
         return None
     for column in ("subject_id", "image_id", "video_id", "household_id"):
         if column in instances.columns and instances["cluster_id"].equals(instances[column]):
             return column.removesuffix("_id")
-    return "cluster_id"
+    return "people" if of_pairs else "cluster_id"
 
 
 def _version(package: str) -> str:
