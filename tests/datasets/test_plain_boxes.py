@@ -171,6 +171,28 @@ def test_what_is_no_such_xml(name, text, said, tmp_path):
         load(name, file)
 
 
+def shares(text):
+    """The same sides, as shares of the picture."""
+    for letter, side in (("x", WIDTH), ("y", HEIGHT)):
+        tags = f"({letter}min|{letter}max)>"
+        text = re.sub(rf"<{tags}([\d.]+)", lambda m, s=side: f"<{m[1]}>{float(m[2]) / s}", text)
+        text = re.sub(rf'({letter}tl|{letter}br)="([\d.]+)"',
+                      lambda m, s=side: f'{m[1]}="{float(m[2]) / s}"', text)  # fmt: skip
+    return text
+
+
+@pytest.mark.parametrize("name", ["voc", "cvat"])
+def test_shares_in_the_place_of_pixels_are_refused(name, tmp_path):
+    root = WRITERS[name](tmp_path)
+    for file in [*root.rglob("*.xml")]:
+        text = shares(file.read_text()).replace("polygon", "box")
+        text = re.sub(r'points="[^"]*"', 'xtl="0.1" ytl="0.1" xbr="0.9" ybr="0.9"', text)
+        one = re.search(r"<object>.*</object>|<box .*?</box>", text)[0]
+        file.write_text(text.replace(one, 3 * one))
+    with pytest.raises(TableError, match="shares of their pictures, and pixels are needed"):
+        load(name, root)
+
+
 def test_boxes_that_are_turned_over_are_refused(tmp_path):
     (tmp_path / "7.xml").write_text(
         "<annotation><object><name>dog</name><bndbox><xmin>9</xmin><ymin>1</ymin><xmax>4</xmax>"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -110,11 +113,91 @@ def test_predictions_of_other_pictures_are_told_first():
     assert "no better than those of other pictures" in said[0]
 
 
-def test_another_scale_is_told_first():
-    _, said = recall(drawn(tuple(3 * c for c in (X, Y, W, H))))
-    assert any("leave their pictures" in note for note in said)
-    _, said = recall(drawn(tuple(c / 4 for c in (X, Y, W, H))))
-    assert any("no better than those of other pictures" in note for note in said)
+@pytest.mark.parametrize("factor", [3, 2, 1.1, 1 / 1.1, 0.25])
+def test_boxes_of_resized_pictures_are_refused_with_the_factor(factor):
+    with pytest.raises(TableError, match="times as large as in the dataset") as caught:
+        recall(drawn(tuple(factor * c for c in (X + DX, Y + DY, W, H))))
+    assert f"boxes of 'm' are {factor:.2f} times" in str(caught.value)
+    told = re.search(r"multiply the four numbers by about ([\d.]+);", str(caught.value))
+    assert float(told[1]) == pytest.approx(1 / factor, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "told"),
+    [
+        ("square", lambda w, h: (512 / w, 512 / h), "of pictures of 5{2} × 5{2} pixels"),
+        ("longer", lambda w, h: (640 / max(w, h),) * 2, "whose longer side is 6{2} pixels"),
+        ("shorter", lambda w, h: (800 / min(w, h),) * 2, "whose shorter side is (7|8){2} pixels"),
+    ],
+)
+def test_boxes_of_pictures_brought_to_one_size_are_refused_with_that_size(name, scale, told):
+    """Pictures of many sizes, each resized in the same way before the model saw it."""
+    draw = np.random.default_rng(8)
+    sizes = [(int(w), int(h)) for w, h in draw.integers(300, 1500, (PICTURES, 2))]
+    wide, high = (np.repeat([s[k] for s in sizes], EACH) for k in (0, 1))
+    x, y, w, h = X / WIDTH * wide, Y / HEIGHT * high, W / WIDTH * wide, H / HEIGHT * high
+    dataset = people()
+    sized = IMAGES.conform(
+        pl.DataFrame({"image_id": np.unique(IMAGE), "width": [s[0] for s in sizes],
+                      "height": [s[1] for s in sizes]})
+    )  # fmt: skip
+    moved = dataset.instances.with_columns(
+        box_x=pl.Series(x), box_y=pl.Series(y), box_w=pl.Series(w), box_h=pl.Series(h)
+    )
+    dataset = replace(dataset, instances=moved, images=sized)
+    by = np.repeat([scale(*s) for s in sizes], EACH, axis=0)
+    given = drawn((x * by[:, 0] + DX, y * by[:, 1] + DY, w * by[:, 0], h * by[:, 1]))
+    pattern = told.replace("{2}", r"\d\d")
+    with pytest.raises(TableError, match=f"boxes of 'm' are .*{pattern}"):
+        isolux.score("detection", dataset, given)
+    right = drawn((x + DX, y + DY, w, h))
+    assert cautions(isolux.score("detection", dataset, right)) == []
+
+
+def test_a_margin_around_people_is_no_other_size_and_is_told_first():
+    """Boxes of the same centres, half as large again: a detector that leaves room."""
+    wider = (X + DX - W / 4, Y + DY - H / 4, 1.5 * W, 1.5 * H)
+    _, said = recall(drawn(wider))
+    assert any("have 1.50 times the side of the people whom they find" in note for note in said)
+    noisy = np.exp(RANDOM.normal(0, 0.15, N))
+    w, h = W * noisy, H * noisy
+    _, said = recall(drawn((X + (W - w) / 2, Y + (H - h) / 2, w, h)))
+    assert said == []
+
+
+def test_the_margin_of_centred_faces_is_no_other_size():
+    """One face in the middle of each crop, drawn half as large again by the model."""
+    n = 60
+    draw = np.random.default_rng(2)
+    cx, cy = 89 + draw.normal(0, 4, n), 109 + draw.normal(0, 4, n)
+    side = draw.uniform(70, 90, n)
+    ids = [f"{i:03}" for i in range(n)]
+    columns = {"box_x": cx - side / 2, "box_y": cy - side / 2, "box_w": side, "box_h": side}
+    instances = pl.DataFrame({"instance_id": ids, "image_id": ids, **columns})
+    images = pl.DataFrame({"image_id": ids, "width": [178] * n, "height": [218] * n})
+    faces = Dataset("x", DatasetInfo(title="x", summary="x", references=()),
+                    INSTANCES.conform(instances), images=IMAGES.conform(images))  # fmt: skip
+    larger = {"box_x": cx - 0.75 * side, "box_y": cy - 0.75 * side, "box_w": 1.5 * side,
+              "box_h": 1.5 * side}  # fmt: skip
+    given = pl.DataFrame({"model": ["m"] * n, "image_id": ids, **larger, "score": [0.9] * n})
+    given = given.with_columns(label=pl.lit(None, dtype=pl.String))
+    said = cautions(isolux.score("detection", faces, given))
+    assert any("times the side of the people" in note for note in said)
+
+
+def turned(box):
+    return (box[1], box[0], box[3], box[2])
+
+
+def test_the_side_whose_boxes_leave_their_pictures_is_the_one_that_is_turned():
+    sound = people()
+    columns = dict(zip(("box_x", "box_y", "box_w", "box_h"), turned((X, Y, W, H)), strict=True))
+    wrong = sound.instances.with_columns(**{k: pl.Series(v) for k, v in columns.items()})
+    with pytest.raises(TableError, match="boxes of the dataset have x and y exchanged"):
+        isolux.score("detection", replace(sound, instances=wrong), drawn())
+    square = IMAGES.conform(sound.images.with_columns(height=pl.lit(WIDTH)))
+    with pytest.raises(TableError, match="or those of the dataset have"):
+        isolux.score("detection", replace(sound, instances=wrong, images=square), drawn())
 
 
 def test_scores_beyond_0_and_1_are_told_first():

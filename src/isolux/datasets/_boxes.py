@@ -10,12 +10,13 @@ from isolux.datasets._columns import BOX
 from isolux.io.cells import row_of
 from isolux.vocabulary.errors import SpecError, TableError, place
 
-__all__ = ["BoxOrder", "box_notes", "checked_boxes", "with_corners_read"]
+__all__ = ["BoxOrder", "box_notes", "checked_boxes", "refuse_shares", "with_corners_read"]
 
 BoxOrder = Literal["xywh", "xyxy"]
 """Left, top, width, height; or two corners: left, top, right, bottom."""
 _FEWEST = 20  # boxes below which nothing can be told of their order
 _LEAVING, _FITTING = 0.2, 0.98
+_FEW, _TINY, _OVER = 3, 16, 0.05  # boxes; pixels of a picture that could be so small; a margin
 
 
 def checked_boxes(
@@ -80,6 +81,36 @@ def box_notes(
             " kept as they are."
         )
     return tuple(notes)
+
+
+def refuse_shares(instances: pl.DataFrame, images: pl.DataFrame, where: str) -> None:
+    """Refuse boxes that are shares of their pictures where pixels are needed.
+
+    Two sides of shares overlap as pixels do, but their people would all be small, and predictions
+    in pixels would find no one.
+
+    Raises
+    ------
+    TableError
+        Every box lies between 0 and 1, in pictures of a known size.
+    """
+    boxes = instances.select("image_id", *BOX).drop_nulls()
+    sizes = images.select("image_id", "width", "height").drop_nulls()
+    placed = boxes.join(sizes.unique("image_id"), on="image_id").filter(
+        (pl.col("width") > _TINY) & (pl.col("height") > _TINY)
+    )
+    x, y, w, h = (pl.col(name) for name in BOX)
+    shares = (x >= -_OVER) & (y >= -_OVER) & (x + w <= 1 + _OVER) & (y + h <= 1 + _OVER)
+    if placed.height >= _FEW and placed.select(shares.all()).item():
+        first = placed.row(0, named=True)
+        raise TableError(
+            "the boxes are shares of their pictures, and pixels are needed",
+            expected="left, top, width, height in pixels, of pictures such as"
+            f" {first['width']} × {first['height']}",
+            found=str([round(first[name], 4) for name in BOX]),
+            where=where,
+            hint="multiply x and width by the picture's width, y and height by its height",
+        )
 
 
 def with_corners_read(

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.datasets._boxes import box_notes, checked_boxes
+from isolux.datasets._boxes import box_notes, checked_boxes, refuse_shares
 from isolux.datasets._clusters import clustered_as
 from isolux.datasets._inner_paths import refuse_outside
 from isolux.vocabulary.containers import Dataset
@@ -74,6 +74,7 @@ def dataset_of_boxes(
         INSTANCES, where=where,
     )  # fmt: skip
     pictures = check(images, IMAGES, where=where)
+    refuse_shares(instances, pictures, where)
     names = dict.fromkeys(key for own in attributes for key in own if key != "category")
     values = {"category": boxes["category"].to_list()}
     values |= {key: [own.get(key) for own in attributes] for key in names}

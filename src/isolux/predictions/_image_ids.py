@@ -6,13 +6,18 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from isolux.io.ids import reduced
+from isolux.io.ids import IdFrom, reduced
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.tables import IMAGES
 
 __all__ = ["NamedImages", "image_sizes", "with_own_image_ids"]
 
 _NUMBER = "coco_image_id"
+_WAYS: dict[IdFrom, str] = {
+    "column": "with their folders",
+    "basename": "without their folders",
+    "stem": "without folder and suffix",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +73,50 @@ def with_own_image_ids(dataset: Dataset, predictions: pl.DataFrame) -> NamedImag
 
 
 def _by_file(dataset: Dataset, predictions: pl.DataFrame) -> NamedImages | None:
-    """Name images by the dataset's ids where not one is known and their files' names are."""
+    """Name images by the dataset's ids where not one is known and their files' names are.
+
+    Of the file with its folders, its name and its name without suffix the first is taken that
+    names most images, each by a name of its own.
+    """
     images = dataset.images
-    if "uri" not in images.columns or "image_id" not in predictions.columns:
+    if "image_id" not in predictions.columns:
         return None
-    stems = images.select("image_id", "uri").drop_nulls()
-    stems = stems.with_columns(stem=reduced(stems["uri"], "stem"))
-    named = predictions["image_id"].unique().cast(pl.String)
-    own = pl.concat([images["image_id"], dataset.instances["image_id"]])
-    if named.is_in(own.implode()).any() or stems["stem"].is_duplicated().any():
+    named = predictions["image_id"].cast(pl.String).unique(maintain_order=True).drop_nulls()
+    own = pl.concat([images["image_id"], dataset.instances["image_id"]]).cast(pl.String).unique()
+    if not len(named) or named.is_in(own.implode()).any():
         return None
-    if not len(named) or not named.is_in(stems["stem"].implode()).all():
+    best: tuple[int, dict[str, str], str] = (0, {}, "")
+    for known in _names_of_files(images, own):
+        for way, said in _WAYS.items():
+            met = _met(known, named, way)
+            if len(met) > best[0]:
+                best = (len(met), met, said)
+    n, met, said = best
+    # A handful of equal names among others would be other files.
+    if 2 * n < len(named):
         return None
-    ids = pl.col("image_id").cast(pl.String).replace(stems["stem"], stems["image_id"])
-    note = "The predictions name images by their files, without folder and suffix."
+    ids = pl.col("image_id").cast(pl.String).replace(met)
+    note = f"The predictions name images by their files, {said}."
     return NamedImages(predictions.with_columns(ids), (note,))
+
+
+def _names_of_files(images: pl.DataFrame, own: pl.Series) -> list[pl.DataFrame]:
+    """List ``image_id`` and ``file``: where images' files are, and the ids, which may be files."""
+    parts = [pl.DataFrame({"image_id": own, "file": own})]
+    if "uri" in images.columns:
+        told = images.select(pl.col("image_id").cast(pl.String), file="uri").drop_nulls()
+        parts.insert(0, told)
+    return [part for part in parts if part.height]
+
+
+def _met(known: pl.DataFrame, named: pl.Series, way: IdFrom) -> dict[str, str]:
+    """Give each name the id of the one image of that name; nothing where two names are alike."""
+    keys = known.select("image_id", key=reduced(known["file"], way))
+    asked = pl.DataFrame({"named": named, "key": reduced(named, way)})
+    met = asked.join(keys, on="key")
+    if met["named"].is_duplicated().any() or met["image_id"].is_duplicated().any():
+        return {}
+    return dict(zip(met["named"].to_list(), met["image_id"].to_list(), strict=True))
 
 
 def image_sizes(dataset: Dataset) -> dict[str, tuple[int, int]]:

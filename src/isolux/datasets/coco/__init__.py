@@ -13,11 +13,12 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.datasets._boxes import BoxOrder, box_notes, with_corners_read
+from isolux.datasets._boxes import BoxOrder, box_notes, refuse_shares, with_corners_read
 from isolux.datasets._clusters import clustered_as
 from isolux.datasets._coco.instances import coco_instances
 from isolux.datasets._coco.json import CocoTables, read_coco
 from isolux.datasets._files import file_in, read_file, sha256_bytes
+from isolux.datasets.coco.areas import on_areas
 from isolux.datasets.coco.attributes import own_attributes
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
@@ -112,6 +113,7 @@ def load(
     drawn = coco_instances(annotations, tables, where)
     read = with_corners_read(drawn, images, box_format, where)
     instances = check(read, INSTANCES, where=where)
+    refuse_shares(instances, images, where)
     own, notes = own_attributes(tables.annotations, _GIVEN)
     dataset = Dataset(
         name="coco",
@@ -120,7 +122,7 @@ def load(
         attributes=_attributes(annotations, own),
         images=images,
         inputs={where: sha256_bytes(data)},
-        notes=(*box_notes(instances, images), *notes),
+        notes=(*on_areas(instances), *box_notes(instances, images), *notes),
         categories=dict(tables.categories.select("id", "name").rows()),
     )
     names = {"image": "image_id", "row": None}

@@ -8,17 +8,18 @@ The same question finds predictions that are about other pictures.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
-from isolux.geometry.matching import Detections, Pairs
+from isolux.geometry.boxes import BoxColumns
+from isolux.geometry.matching import Pairs
+from isolux.tasks._boxes.looks import Look, boxes_overlap, look_at, overlap_of, sides_of
 from isolux.tasks._boxes.pictures import on_silent
 from isolux.tasks._boxes.repeats import on_repeats
+from isolux.tasks._boxes.scales import on_margins, refuse_other_scale
 from isolux.tasks._boxes.table import BOX, Found, People, columns_of
 from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
@@ -30,11 +31,10 @@ BoxFormat = Literal["xywh", "xyxy", "cxcywh", "yxhw", "yxyx", "xywhn", "xyxyn", 
 as shares of the picture's sides."""
 
 FloatArray = npt.NDArray[np.float64]
-_FEWEST, _FEWEST_PEOPLE = 20, 20  # detections and people below which nothing can be told
-_PICTURES = 300
 _ROOM = 0.05  # more overlap, on average, than chance or another reading leaves open
 _CLEAR = 0.3  # the average overlap from which a reading is believed
 _OUTSIDE = 0.2
+_TURNED = 0.02  # more boxes outside their pictures, on the side that is turned
 
 
 def _xywh(a: FloatArray, b: FloatArray, c: FloatArray, d: FloatArray) -> BoxColumns:
@@ -102,7 +102,7 @@ def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) ->
         return frame
     four = [frame[name].cast(pl.Float64).to_numpy() for name in BOX]
     if box_format.endswith("n"):
-        sizes = _sizes(frame["image_id"], images)
+        sizes = sides_of(frame["image_id"], images)
         if sizes is None:
             raise SpecError(
                 f"box_format={box_format} needs the sizes of the pictures",
@@ -123,35 +123,6 @@ def as_xywh(frame: pl.DataFrame, box_format: BoxFormat, images: pl.DataFrame) ->
         )
     named = zip(BOX, columns, strict=True)
     return frame.with_columns(pl.Series(name, values).fill_nan(None) for name, values in named)
-
-
-def _sizes(image_ids: pl.Series, images: pl.DataFrame) -> tuple[FloatArray, FloatArray] | None:
-    if not {"width", "height"} <= set(images.columns):
-        return None
-    met = pl.DataFrame({"image_id": image_ids}).join(
-        images.select("image_id", "width", "height"), on="image_id", how="left",
-        maintain_order="left",
-    )  # fmt: skip
-    width, height = (met[c].cast(pl.Float64).to_numpy() for c in ("width", "height"))
-    if np.isnan(width).all() or np.isnan(height).all():
-        return None
-    return width, height
-
-
-@dataclass(frozen=True, slots=True)
-class _Look:
-    """A run of pictures, the people in them and what was found there."""
-
-    found: Found
-    pictures: npt.NDArray[np.int64]
-    people: npt.NDArray[np.bool_]
-
-    def moved(self, by: int) -> Found:
-        """Give each picture's detections to another picture of the run."""
-        place = np.searchsorted(self.pictures, self.found.detections.image)
-        image = self.pictures[(place + by) % len(self.pictures)]
-        own = self.found.detections
-        return replace(self.found, detections=Detections(image, own.score, own.label))
 
 
 def examined(found: Found, people: People, pairs_of: Callable[[Found, People], Pairs]) -> list[str]:
@@ -176,75 +147,83 @@ def examined(found: Found, people: People, pairs_of: Callable[[Found, People], P
     peopled = np.unique(people.truths.image[people.scored.to_numpy()])
     silent = on_silent(peopled, np.asarray(found.detections.image), found.model)
     notes = [*repeats, *_on_scores(found), *_on_edges(found, people), *silent]
-    look = _look(found, people)
+    look = look_at(found, people)
     if look is None:
         return notes
     boxes = set(BOX) <= set(found.rows.columns) and not found.rows["box_x"].is_null().any()
     if boxes and people.rows["box_x"].is_not_null().any():
         _refuse_other_reading(look, people)
-    own = _overlap(pairs_of(look.found, people), look)
+        notes += on_margins(look, people)
+    own = overlap_of(pairs_of(look.found, people), look)
     return notes + _on_pictures(look, people, pairs_of, own)
 
 
-def _look(found: Found, people: People) -> _Look | None:
-    """Take the first pictures in which there is somebody to be found."""
-    if found.rows.height < _FEWEST:
-        return None
-    counted = people.scored.to_numpy() & ~np.asarray(people.truths.ignore)
-    pictures = np.unique(people.truths.image[counted])[:_PICTURES]
-    inside = np.isin(people.truths.image, pictures) & counted
-    rows = np.isin(found.detections.image, pictures)
-    if inside.sum() < _FEWEST_PEOPLE or not rows.any():
-        return None
-    own = found.detections
-    label = None if own.label is None else own.label[rows]
-    kept = Found(
-        found.model,
-        found.rows.filter(pl.Series(rows)),
-        Detections(own.image[rows], own.score[rows], label),
-    )
-    return _Look(kept, pictures.astype(np.int64), inside)
-
-
-def _overlap(pairs: Pairs, look: _Look) -> float:
-    """Average over people of the best overlap that anything has with them."""
-    best = np.zeros(len(look.people))
-    np.maximum.at(best, pairs.truth, pairs.iou)
-    return float(best[look.people].mean())
-
-
-def _refuse_other_reading(look: _Look, people: People) -> None:
+def _refuse_other_reading(look: Look, people: People) -> None:
     own = columns_of(look.found.rows)
     given = (own.x, own.y, own.width, own.height)
-    truths = columns_of(people.rows)
 
     def overlap(columns: BoxColumns) -> float:
-        x, y = np.nan_to_num(columns.x), np.nan_to_num(columns.y)
-        sides = (np.maximum(np.nan_to_num(c), 0.0) for c in (columns.width, columns.height))
-        clean = BoxColumns(x, y, *sides)
-        pairs = box_pairs_xywh(look.found.detections, people.truths, clean, truths, lowest_iou=0.1)
-        return _overlap(pairs, look)
+        return boxes_overlap(look, people, columns)
 
     plain = overlap(own)
     others = {name: overlap(_READINGS[name](*given)) for name in _READINGS if name != "xywh"}
-    sizes = _sizes(look.found.rows["image_id"], people.images)
+    sizes = sides_of(look.found.rows["image_id"], people.images)
     if sizes is not None and all(np.nanmax(np.abs(c), initial=0) <= 2 for c in given):
         scaled = [c * side for c, side in zip(given, (*sizes, *sizes), strict=True)]
         others |= {f"{n}n": overlap(_READINGS[n](*scaled)) for n in ("xywh", "xyxy", "cxcywh")}
     best = max(others, key=lambda name: others[name])
     if others[best] >= _CLEAR and others[best] > plain + _ROOM:
-        row = [round(float(c[0]), 2) for c in given]
-        raise TableError(
-            f"the boxes of {look.found.model!r} are {best}, and were read as xywh",
-            expected="left, top, width, height in pixels",
-            found=f"{row}; read as {best} they overlap people by {others[best]:.2f} on average,"
-            f" read as xywh by {plain:.2f}",
-            hint=f"--option box_format={best} (box_format={best!r})",
-        )
+        raise _other_reading(look, people, best, (others[best], plain))
+    refuse_other_scale(look, people, plain)
+
+
+def _other_reading(
+    look: Look, people: People, best: str, overlaps: tuple[float, float]
+) -> TableError:
+    own, theirs = columns_of(look.found.rows), columns_of(people.rows)
+    model = look.found.model
+    row = [round(float(c[0]), 2) for c in (own.x, own.y, own.width, own.height)]
+    expected = "left, top, width, height in pixels"
+    found = (
+        f"{row}; read as {best} they overlap people by {overlaps[0]:.2f} on average, read as xywh"
+        f" by {overlaps[1]:.2f}"
+    )
+    option = f"--option box_format={best} (box_format={best!r})"
+    if best == "yxhw":  # then the dataset's boxes, read so, overlap the predictions as well
+        drawn = _leaving(own, look.found.rows["image_id"], people)
+        judged = _leaving(theirs, people.rows["image_id"], people)
+        if judged > drawn + _TURNED:
+            return TableError(
+                "the boxes of the dataset have x and y exchanged",
+                expected=f"boxes inside their pictures, as those of {model!r} are",
+                found=f"{100 * judged:.0f} % of the dataset's boxes leave their pictures, of the"
+                f" predictions {100 * drawn:.0f} %",
+                hint="exchange x and y (and width and height) in the annotations",
+            )
+        if abs(judged - drawn) <= _TURNED:
+            return TableError(
+                f"the boxes of {model!r} have x and y exchanged, or those of the dataset have",
+                expected=expected, found=found,
+                hint=f"if it is the predictions: {option}; if it is the dataset, exchange x and y"
+                " in the annotations",
+            )  # fmt: skip
+    return TableError(
+        f"the boxes of {model!r} are {best}, and were read as xywh", expected=expected,
+        found=found, hint=option,
+    )  # fmt: skip
+
+
+def _leaving(box: BoxColumns, image_ids: pl.Series, people: People) -> float:
+    """Give the share of boxes that leave their pictures by more than a pixel or two."""
+    sizes = sides_of(image_ids, people.images)
+    if sizes is None:
+        return 0.0
+    out = (box.x + box.width > 1.01 * sizes[0] + 1) | (box.y + box.height > 1.01 * sizes[1] + 1)
+    return float(out.mean())
 
 
 def _on_pictures(
-    look: _Look, people: People, pairs_of: Callable[[Found, People], Pairs], own: float
+    look: Look, people: People, pairs_of: Callable[[Found, People], Pairs], own: float
 ) -> list[Caution]:
     n = len(look.pictures)
     if n < 10:
@@ -252,7 +231,7 @@ def _on_pictures(
 
     def moved_by(by: int) -> float:
         try:
-            return _overlap(pairs_of(look.moved(by), people), look)
+            return overlap_of(pairs_of(look.moved(by), people), look)
         except IsoluxError:
             return 0.0  # masks of pictures of unequal sizes cannot be exchanged
 
@@ -294,7 +273,7 @@ def _on_edges(found: Found, people: People) -> list[Caution]:
     """Caution where many boxes leave their picture by more than a tenth of its side."""
     if not set(BOX) <= set(found.rows.columns) or not found.rows.height:
         return []
-    sizes = _sizes(found.rows["image_id"], people.images)
+    sizes = sides_of(found.rows["image_id"], people.images)
     if sizes is None:
         return []
     box = columns_of(found.rows)

@@ -1,0 +1,199 @@
+"""Boxes in pixels of pictures of another size, and boxes drawn larger than the dataset's.
+
+A model that saw pictures at 640 pixels gives boxes of that size. Read as they are they still lie in
+the picture and overlap some people a little. The truth tells: the size at which they overlap people
+most is the one that they were drawn at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
+from isolux.tasks._boxes.looks import Look, boxes_overlap, sides_of
+from isolux.tasks._boxes.table import People, columns_of
+from isolux.vocabulary.errors import TableError
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["on_margins", "refuse_other_scale"]
+
+FloatArray = npt.NDArray[np.float64]
+_ROOM, _CLEAR = 0.05, 0.3  # as for other readings
+_MORE = 0.02  # by which a harder explanation must be the better one
+_COARSE = 1.7 ** np.linspace(-1, 1, 45)
+_FINE = 1.02 ** np.linspace(-1, 1, 9)
+_MATCHED = 0.3  # overlap from which a box is taken to be drawn around that person
+_FEWEST = 30  # such boxes, below which their sizes say nothing
+_MARGIN = 0.1
+
+_Scaled = Callable[[float], BoxColumns]
+
+
+def refuse_other_scale(look: Look, people: People, plain: float) -> None:
+    """Refuse boxes that overlap people far better when pictures are taken at another size.
+
+    Parameters
+    ----------
+    look : Look
+    people : People
+    plain : float
+        The average best overlap of the boxes as they are.
+
+    Raises
+    ------
+    TableError
+        With the factor, or the size to which the pictures seem to have been brought.
+    """
+    best: tuple[float, float, str] = (plain, 1.0, "")
+    few = _surest(look, people)
+    as_they_are = boxes_overlap(few, people, columns_of(few.found.rows))
+    # A margin around people is no other size: smaller boxes of the same centres fit as well.
+    centred, _ = _fitted(few, people, 1.0, _about_centres(few))
+    for kind, first, scaled in _kinds(few, people):
+        overlap, at = _fitted(few, people, first, scaled)
+        if overlap > max(best[0], centred) + _MORE and overlap > as_they_are + _ROOM:
+            best = (overlap, at, kind)
+    overlap, at, kind = best
+    if kind and overlap >= _CLEAR and overlap > plain + _ROOM:
+        raise _other_scale(look, kind, at, (overlap, plain))
+
+
+def _surest(look: Look, people: People) -> Look:
+    """Keep twice as many detections a picture as there are people, those of the highest scores."""
+    own = look.found.detections
+    n_people = np.bincount(people.truths.image[look.people], minlength=int(own.image.max()) + 1)
+    rank = pl.DataFrame({"image": own.image, "score": own.score}).select(
+        pl.col("score").rank("ordinal", descending=True).over("image")
+    )
+    return look.only(rank.to_series().to_numpy() <= 2 * n_people[own.image])
+
+
+def _kinds(look: Look, people: People) -> Iterator[tuple[str, float, _Scaled]]:
+    """Give each way to scale, a first guess of its number, and the boxes at a number."""
+    own = columns_of(look.found.rows)
+    ratio_x, ratio_y = _ratios(look, people)
+    if not np.isfinite([ratio_x, ratio_y]).all():
+        return
+
+    def by(x: FloatArray | float, y: FloatArray | float) -> BoxColumns:
+        return BoxColumns(own.x * x, own.y * y, own.width * x, own.height * y)
+
+    yield "factor", float(np.sqrt(ratio_x * ratio_y)), lambda at: by(1 / at, 1 / at)
+    sizes = sides_of(look.found.rows["image_id"], people.images)
+    if sizes is None:
+        return
+    width, height = (np.nan_to_num(side, nan=float(np.nanmedian(side))) for side in sizes)
+    longer, shorter = np.maximum(width, height), np.minimum(width, height)
+    middle = [float(np.median(side)) for side in (width, height, longer, shorter)]
+    square = float(np.sqrt(ratio_x * middle[0] * ratio_y * middle[1]))
+    ratio = float(np.sqrt(ratio_x * ratio_y))
+    yield "square", square, lambda at: by(width / at, height / at)
+    yield "longer", ratio * middle[2], lambda at: by(longer / at, longer / at)
+    yield "shorter", ratio * middle[3], lambda at: by(shorter / at, shorter / at)
+
+
+def _about_centres(look: Look) -> _Scaled:
+    own = columns_of(look.found.rows)
+    x, y = own.x + own.width / 2, own.y + own.height / 2
+
+    def scaled(at: float) -> BoxColumns:
+        wide, high = own.width / at, own.height / at
+        return BoxColumns(x - wide / 2, y - high / 2, wide, high)
+
+    return scaled
+
+
+def _ratios(look: Look, people: People) -> tuple[float, float]:
+    """Guess how much farther from the picture's corner boxes lie than people do, in the middle."""
+    drawn, truth = columns_of(look.found.rows), columns_of(people.rows)
+    rows = [
+        pl.DataFrame(
+            {"image": image, "x": box.x + box.width / 2, "y": box.y + box.height / 2}
+        ).group_by("image").agg(pl.col("x", "y").mean())
+        for image, box in (
+            (look.found.detections.image, drawn),
+            (people.truths.image[look.people],
+             BoxColumns(*(side[look.people] for side in
+                          (truth.x, truth.y, truth.width, truth.height)))),
+        )
+    ]  # fmt: skip
+    both = rows[0].join(rows[1], on="image", suffix="_truth")
+    found = both.select(
+        (pl.col(c) / pl.col(f"{c}_truth")).filter(pl.col(f"{c}_truth") > 0).median().alias(c)
+        for c in ("x", "y")
+    ).row(0)
+    return tuple(float(r) if r is not None and r > 0 else np.nan for r in found)  # type: ignore[return-value]
+
+
+def _fitted(look: Look, people: People, first: float, scaled: _Scaled) -> tuple[float, float]:
+    """Give the best average overlap around a first guess, and its number."""
+    at, best = first, -1.0
+    for steps in (_COARSE, _FINE):
+        tried = [(boxes_overlap(look, people, scaled(at * s)), at * s) for s in steps]
+        best, at = max(tried)
+    return best, at
+
+
+def _other_scale(look: Look, kind: str, at: float, overlaps: tuple[float, float]) -> TableError:
+    row = [
+        round(float(v), 1)
+        for v in look.found.rows.select("box_x", "box_y", "box_w", "box_h").row(0)
+    ]
+    size = f"{at:,.0f} pixels"
+    said = {
+        "factor": f"{at:.2f} times as large as in the dataset",
+        "square": f"of pictures of {at:,.0f} × {at:,.0f} pixels",
+        "longer": f"of pictures whose longer side is {size}",
+        "shorter": f"of pictures whose shorter side is {size}",
+    }[kind]
+    do = {
+        "factor": f"multiply the four numbers by about {1 / at:.3g}",
+        "square": f"multiply x and width by the picture's width / {at:.0f}, y and height by its"
+        f" height / {at:.0f}",
+        "longer": f"multiply the four numbers by the picture's longer side / {at:.0f}",
+        "shorter": f"multiply the four numbers by the picture's shorter side / {at:.0f}",
+    }[kind]
+    return TableError(
+        f"the boxes of {look.found.model!r} are {said}",
+        expected="pixels of the pictures that the dataset describes",
+        found=f"{row}; taken so, boxes overlap people by {overlaps[0]:.2f} on average, as they are"
+        f" by {overlaps[1]:.2f}",
+        hint=f"{do}; if the dataset's boxes or sizes are those of resized pictures, mend them"
+        " there",
+    )
+
+
+def on_margins(look: Look, people: People) -> list[Caution]:
+    """Caution where nearly all boxes are larger, or smaller, than the people whom they find.
+
+    A model that leaves a margin is judged by how it draws: at an overlap of .5 it may find everyone
+    and at .75 no one.
+    """
+    drawn, truth = columns_of(look.found.rows), columns_of(people.rows)
+    pairs = box_pairs_xywh(look.found.detections, people.truths, drawn, truth, lowest_iou=_MATCHED)
+    kept = look.people[pairs.truth]
+    rows = pl.DataFrame(
+        {"truth": pairs.truth[kept], "detection": pairs.detection[kept], "iou": pairs.iou[kept]}
+    )
+    rows = rows.sort("iou", descending=True).unique("truth", keep="first", maintain_order=True)
+    if rows.height < _FEWEST:
+        return []
+    one, other = rows["detection"].to_numpy(), rows["truth"].to_numpy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        area = (drawn.width[one] * drawn.height[one]) / (truth.width[other] * truth.height[other])
+    ratio = np.sqrt(area[np.isfinite(area) & (area > 0)])
+    low, middle, high = np.quantile(ratio, [0.1, 0.5, 0.9]) if len(ratio) else (1.0, 1.0, 1.0)
+    if not (middle > 1 + _MARGIN and low > 1) and not (middle < 1 / (1 + _MARGIN) and high < 1):
+        return []
+    return [
+        Caution(
+            f"Boxes of {look.found.model!r} have {middle:.2f} times the side of the people whom"
+            f" they find (middle of {len(ratio):,}; nine in ten are"
+            f" {'larger' if middle > 1 else 'smaller'}): overlaps tell how boxes are drawn as much"
+            " as who is found. Are they in pixels of these pictures?"
+        )
+    ]
