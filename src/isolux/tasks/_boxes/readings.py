@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
-from isolux.geometry.matching import Detections, Pairs
+from isolux.geometry.matching import Detections, Pairs, Truths
 from isolux.tasks._boxes.pictures import on_silent
 from isolux.tasks._boxes.repeats import on_repeats
 from isolux.tasks._boxes.table import BOX, Found, People, columns_of
@@ -32,6 +32,7 @@ as shares of the picture's sides."""
 FloatArray = npt.NDArray[np.float64]
 _FEWEST, _FEWEST_PEOPLE = 20, 20  # detections and people below which nothing can be told
 _PICTURES = 300
+_BLOCK = 1 << 14  # rows looked at together
 _ROOM = 0.05  # more overlap, on average, than chance or another reading leaves open
 _CLEAR = 0.3  # the average overlap from which a reading is believed
 _OUTSIDE = 0.2
@@ -182,7 +183,7 @@ def examined(found: Found, people: People, pairs_of: Callable[[Found, People], P
     boxes = set(BOX) <= set(found.rows.columns) and not found.rows["box_x"].is_null().any()
     if boxes and people.rows["box_x"].is_not_null().any():
         _refuse_other_reading(look, people)
-    own = _overlap(pairs_of(look.found, people), look)
+    own = _overlap(pairs_of(look.found, people), look.people)
     return notes + _on_pictures(look, people, pairs_of, own)
 
 
@@ -206,24 +207,26 @@ def _look(found: Found, people: People) -> _Look | None:
     return _Look(kept, pictures.astype(np.int64), inside)
 
 
-def _overlap(pairs: Pairs, look: _Look) -> float:
-    """Average over people of the best overlap that anything has with them."""
-    best = np.zeros(len(look.people))
+def _overlap(pairs: Pairs, counted: npt.NDArray[np.bool_]) -> float:
+    """Average over the people who count of the best overlap that anything has with them."""
+    best = np.zeros(len(counted))
     np.maximum.at(best, pairs.truth, pairs.iou)
-    return float(best[look.people].mean())
+    return float(best[counted].mean())
 
 
 def _refuse_other_reading(look: _Look, people: People) -> None:
     own = columns_of(look.found.rows)
     given = (own.x, own.y, own.width, own.height)
-    truths = columns_of(people.rows)
+    near = np.isin(people.truths.image, look.pictures)
+    there, counted = _some(people.truths, near), look.people[near]
+    boxes = columns_of(people.rows.filter(pl.Series(near)))
 
     def overlap(columns: BoxColumns) -> float:
         x, y = np.nan_to_num(columns.x), np.nan_to_num(columns.y)
         sides = (np.maximum(np.nan_to_num(c), 0.0) for c in (columns.width, columns.height))
         clean = BoxColumns(x, y, *sides)
-        pairs = box_pairs_xywh(look.found.detections, people.truths, clean, truths, lowest_iou=0.1)
-        return _overlap(pairs, look)
+        pairs = box_pairs_xywh(look.found.detections, there, clean, boxes, lowest_iou=0.1)
+        return _overlap(pairs, counted)
 
     plain = overlap(own)
     others = {name: overlap(_READINGS[name](*given)) for name in _READINGS if name != "xywh"}
@@ -243,6 +246,13 @@ def _refuse_other_reading(look: _Look, people: People) -> None:
         )
 
 
+def _some(truths: Truths, rows: npt.NDArray[np.bool_]) -> Truths:
+    ignore, crowd = np.asarray(truths.ignore)[rows], np.asarray(truths.crowd)[rows]
+    return Truths(
+        truths.image[rows], ignore, crowd, None if truths.label is None else truths.label[rows]
+    )
+
+
 def _on_pictures(
     look: _Look, people: People, pairs_of: Callable[[Found, People], Pairs], own: float
 ) -> list[Caution]:
@@ -252,7 +262,7 @@ def _on_pictures(
 
     def moved_by(by: int) -> float:
         try:
-            return _overlap(pairs_of(look.moved(by), people), look)
+            return _overlap(pairs_of(look.moved(by), people), look.people)
         except IsoluxError:
             return 0.0  # masks of pictures of unequal sizes cannot be exchanged
 
@@ -294,20 +304,28 @@ def _on_edges(found: Found, people: People) -> list[Caution]:
     """Caution where many boxes leave their picture by more than a tenth of its side."""
     if not set(BOX) <= set(found.rows.columns) or not found.rows.height:
         return []
-    sizes = _sizes(found.rows["image_id"], people.images)
-    if sizes is None:
+    if not {"width", "height"} <= set(people.images.columns):
         return []
-    box = columns_of(found.rows)
-    width, height = sizes
-    out = (
-        (box.x < -0.1 * width) | (box.y < -0.1 * height)
-        | (box.x + box.width > 1.1 * width) | (box.y + box.height > 1.1 * height)
-    )  # fmt: skip
-    if out.mean() <= _OUTSIDE:
+    sides = people.images.sort("image").select("width", "height").cast(pl.Float64)
+    if any(sides[name].null_count() == sides.height for name in sides.columns):
+        return []
+    box, n = columns_of(found.rows), found.rows.height
+    widths, heights = (sides[name].to_numpy() for name in sides.columns)
+    beyond = 0
+    for start in range(0, n, _BLOCK):  # all at once would go through memory a dozen times
+        part = slice(start, start + _BLOCK)
+        x, y, image = box.x[part], box.y[part], found.detections.image[part]
+        width, height = widths[image], heights[image]
+        out = (
+            (x < -0.1 * width) | (y < -0.1 * height)
+            | (x + box.width[part] > 1.1 * width) | (y + box.height[part] > 1.1 * height)
+        )  # fmt: skip
+        beyond += int(out.sum())
+    if beyond <= _OUTSIDE * n:
         return []
     return [
         Caution(
-            f"{int(out.sum()):,} of {len(out):,} boxes of {found.model!r} leave their pictures by a"
+            f"{beyond:,} of {n:,} boxes of {found.model!r} leave their pictures by a"
             " tenth of a side or more. Are they left, top, width, height in pixels? --option"
             " box_format names other orders."
         )
