@@ -23,13 +23,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numba import njit
 from pycocotools import mask as rle
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 import isolux
 from benchmarks._timing import cpu_seconds, last_line, quick
+from isolux.io.kernels import njit
 from isolux.predictions import read_outputs
 from isolux.tasks import score
 
@@ -183,7 +183,7 @@ def floor(results: Path) -> float:
     return cpu_seconds(lambda: _passes(data))[0]
 
 
-@njit
+@njit()
 def _passes(data: np.ndarray) -> int:
     total, value = 0, 0
     for _ in range(3):

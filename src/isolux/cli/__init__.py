@@ -67,6 +67,7 @@ def _run() -> int:
         _discard_stages()
         speak_again()
         return _say(stopped_text(number), 128 + number)
+    _tell_of_kernels()
     fault = write_fault()
     if fault is not None and code == 0:
         return _say(f"isolux: the output cannot be printed\n  found: {fault}", REFUSED)
@@ -89,6 +90,18 @@ def _discard_stages() -> None:
     stages = sys.modules.get("isolux.io.stages")
     if stages is not None and hasattr(stages, "discard_all"):
         stages.discard_all()
+
+
+def _tell_of_kernels() -> None:
+    """Say that the next command will wait again, where compiled code could not be kept."""
+    kernels = sys.modules.get("isolux.io.kernels")
+    why = kernels.not_kept() if kernels is not None else None
+    if why is not None:
+        print_error(
+            "isolux: what was compiled could not be kept, so each command compiles it anew\n"
+            f"  found: {why}\n"
+            "  what to do: set NUMBA_CACHE_DIR to a folder that may be written to"
+        )
 
 
 def _code_of(error: BaseException) -> int:

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
+
+from isolux.io.kernels import njit
 
 __all__ = ["count_runs", "decode_counts", "measure", "overlaps_px", "runs_to_edges"]
 
 # Nothing is allocated in here, and numba is quicker where it need not keep count of arrays.
-_FLAGS: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+_FLAGS: dict[str, Any] = {"nogil": True, "_nrt": False}
 _I = types.Array(types.int64, 1, "A", readonly=True)
 _E = types.Array(types.int32, 1, "C", readonly=True)
 _U = types.Array(types.uint8, 1, "C", readonly=True)
@@ -124,7 +126,7 @@ def measure(
         box[k, 2], box[k, 3] = base // h - left + 1, bottom - top + 1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _first_beyond(edges: _Edges, first: int, last: int, position: int) -> int:
     """Find the first run, among edges ``first`` to ``last``, that ends after ``position``."""
     low, high = 0, (last - first) // 2

@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
+
+from isolux.io.kernels import njit
 
 __all__ = ["beyond_limit", "counting_sort", "greedy", "overlapping_pairs", "ranks"]
 
@@ -28,7 +30,7 @@ _Bools = npt.NDArray[np.bool_]
 _Side = tuple[_Ints, _Ints, bool, _Floats, _Floats, _Floats, _Floats, _Floats, _Ints]
 
 
-@njit((_I, _I), cache=True, nogil=True)
+@njit((_I, _I), nogil=True)
 def counting_sort(key: _Ints, starts: _Ints) -> _Ints:
     """Rows by rising key, equal keys in the order given; key k's rows begin at ``starts[k]``."""
     at = starts.copy()
@@ -39,7 +41,7 @@ def counting_sort(key: _Ints, starts: _Ints) -> _Ints:
     return order
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _with_room(values: npt.NDArray[Any], used: int) -> npt.NDArray[Any]:
     """Return the array itself, or one twice as long with the same content if it is full."""
     if used < len(values):
@@ -49,12 +51,12 @@ def _with_room(values: npt.NDArray[Any], used: int) -> npt.NDArray[Any]:
     return longer
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _row(order: _Ints, in_order: bool, place: int) -> int:
     return place if in_order else order[place]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _overlap(  # noqa: PLR0917 (numbers stay in registers)
     left: float,
     top: float,
@@ -102,7 +104,6 @@ def _overlap(  # noqa: PLR0917 (numbers stay in registers)
         types.float64,
         *(types.boolean,) * 2,
     ),
-    cache=True,
     nogil=True,
 )
 def overlapping_pairs(
@@ -164,7 +165,7 @@ def overlapping_pairs(
     return image[:n].copy(), detection[:n].copy(), truth[:n].copy(), overlap[:n].copy()
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _by_falling_score(score: _Floats, first: int, last: int, order: _Ints) -> None:
     """Write into ``order`` the places ``first`` to ``last`` by falling score, ties in order."""
     n = last - first
@@ -179,7 +180,7 @@ def _by_falling_score(score: _Floats, first: int, last: int, order: _Ints) -> No
         order[at] = first + k
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _best_partner(
     candidate: int,
     t: int,
@@ -209,7 +210,6 @@ def _best_partner(
         *(_I, _I, _I, _F, _F, _I, _B, _B, _F),
         *(types.int32[:, ::1], types.int32[:, ::1]),
     ),
-    cache=True,
     nogil=True,
 )
 def greedy(
@@ -264,7 +264,7 @@ def greedy(
                     detection_of[found, t] = detection[c]
 
 
-@njit((_I, _I, types.boolean, _F, _I, types.int64), cache=True, nogil=True)
+@njit((_I, _I, types.boolean, _F, _I, types.int64), nogil=True)
 def ranks(
     starts: _Ints, order: _Ints, in_order: bool, score: _Floats, label: _Ints, n_labels: int
 ) -> _Ints:
@@ -289,7 +289,6 @@ def ranks(
 
 @njit(
     (_I, _I, _I, _I, types.boolean, _F, _I, types.boolean, types.int64),
-    cache=True,
     nogil=True,
 )
 def beyond_limit(

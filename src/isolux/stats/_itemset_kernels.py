@@ -13,8 +13,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from isolux.io.kernels import njit
 
 __all__ = ["count_sets", "pack_bits", "walk_itemsets"]
 
@@ -26,7 +28,7 @@ _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 def _allocating_nothing(function: _Kernel) -> _Kernel:
     """Compile without counting references, which makes small functions several times faster."""
-    flags: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+    flags: dict[str, Any] = {"nogil": True, "_nrt": False}
     compiled: _Kernel = njit(**flags)(function)
     return compiled
 

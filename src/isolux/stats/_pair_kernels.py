@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from isolux.io.kernels import njit
 
 __all__ = ["accepted_at_far", "area_and_equal_error", "counted_totals", "falling", "totals"]
 
@@ -20,7 +21,7 @@ _Rows = npt.NDArray[np.uint32]
 _LONG = 64  # pairs in a bin above which insertion is slow
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _weigh(a: int, b: int, weights: _Floats, out: _Floats) -> None:
     if a == b:
         for r in range(len(out)):
@@ -30,7 +31,7 @@ def _weigh(a: int, b: int, weights: _Floats, out: _Floats) -> None:
             out[r] = weights[a, r] * weights[b, r]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def totals(first: _Ints, second: _Ints, counted: _Bools, weights: _Floats) -> _Floats:
     """Weight of the pairs that are counted, for each replicate: ``[r]``."""
     out = np.zeros(weights.shape[1])
@@ -43,7 +44,7 @@ def totals(first: _Ints, second: _Ints, counted: _Bools, weights: _Floats) -> _F
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def accepted_at_far(
     genuine: _Bools, first: _Ints, second: _Ints, weights: _Floats, limit: _Floats
 ) -> _Floats:
@@ -72,7 +73,7 @@ def accepted_at_far(
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def area_and_equal_error(
     similarity: _Floats,
     genuine: _Bools,
@@ -120,7 +121,7 @@ def area_and_equal_error(
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def counted_totals(
     first: npt.NDArray[np.int32],
     starts: _Ints,
@@ -151,7 +152,7 @@ def counted_totals(
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def falling(
     similarity: _Floats, genuine: _Bools, top: float, steps: float, bins: int
 ) -> tuple[_Rows, _Floats, _Bools]:
@@ -184,12 +185,12 @@ def falling(
     return row, value, kind
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _bin(value: float, top: float, steps: float, bins: int) -> int:
     return min(int((top / 2.0 - value / 2.0) * steps), bins - 1)  # halves: no overflow
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _sort_short(row: _Rows, value: _Floats, kind: _Bools) -> None:
     """Sort by insertion."""
     for i in range(1, len(row)):
@@ -201,7 +202,7 @@ def _sort_short(row: _Rows, value: _Floats, kind: _Bools) -> None:
         row[j], value[j], kind[j] = r, v, k
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _sort_long(row: _Rows, value: _Floats, kind: _Bools) -> None:
     """Sort many at once, then put the impostors first in every run of equal ones."""
     order = np.argsort(-value)

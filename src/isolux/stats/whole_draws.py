@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from isolux.io.kernels import njit
 
 __all__ = ["take_whole"]
 
 _Ints = npt.NDArray[np.int64]
 
 
-@njit(cache=True)
+@njit()
 def take_whole(order: _Ints, starts: _Ints, cells: _Ints, room: _Ints) -> npt.NDArray[np.bool_]:
     """Take clusters in the order given, each whole and only if all of its rows find room.
 

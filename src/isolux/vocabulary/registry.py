@@ -16,6 +16,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+import sys
+from collections.abc import Callable, Iterable
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
@@ -89,9 +91,17 @@ def _own(room: str) -> tuple[str, ...]:
 
 def _foreign(room: str) -> dict[str, list[EntryPoint]]:
     found: dict[str, list[EntryPoint]] = {}
-    for point in entry_points(group=f"isolux.{room}"):
+    for point in _points(f"isolux.{room}", entry_points, tuple(sys.path)):
         found.setdefault(point.name, []).append(point)
     return found
+
+
+@cache
+def _points(
+    group: str, read: Callable[..., Iterable[EntryPoint]], _path: tuple[str, ...]
+) -> tuple[EntryPoint, ...]:
+    """Look once through all packages that are installed, as long as the path stays."""
+    return tuple(read(group=group))
 
 
 def names(room: str) -> list[str]:

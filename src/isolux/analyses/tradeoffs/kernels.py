@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from isolux.io.kernels import njit
 
 __all__ = ["kept_at", "meeting"]
 
@@ -18,7 +19,7 @@ _Bools = npt.NDArray[np.bool_]
 _ROUNDING = 1e-9
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _totals(weight: _Floats, cluster: _Ints, wrong: _Bools, start: _Ints, group: _Ints,
             total: _Floats) -> None:  # fmt: skip
     """Add up each group's rows of either kind: ``total [2, g]``."""
@@ -29,7 +30,7 @@ def _totals(weight: _Floats, cluster: _Ints, wrong: _Bools, start: _Ints, group:
             total[kind, group[m]] += w
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def kept_at(
     weights: _Floats, cluster: _Ints, score: _Floats, wrong: _Bools, start: _Ints, group: _Ints,
     coverages: _Floats, kept: _Floats,
@@ -59,7 +60,7 @@ def kept_at(
                 at += 1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _reach(
     weight: _Floats, cluster: _Ints, score: _Floats, positive: _Bools, start: _Ints, group: _Ints,
     wanted: _Floats, threshold: _Floats,
@@ -77,7 +78,7 @@ def _reach(
                 threshold[q] = score[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _beyond(
     weight: _Floats, cluster: _Ints, score: _Floats, positive: _Bools, start: _Ints, group: _Ints,
     threshold: _Floats, beyond: _Floats,
@@ -92,7 +93,7 @@ def _beyond(
                 beyond[group[m]] += weight[cluster[i]]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def meeting(
     weights: _Floats, cluster: _Ints, score: _Floats, positive: _Bools, start: _Ints, group: _Ints,
     operating: float, rate: _Floats, threshold: _Floats, false: _Floats,

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from isolux.io.kernels import njit
 
 __all__ = ["HALF", "SIDE", "earlier_copies"]
 
@@ -29,7 +30,7 @@ _TRIMS = np.array(
 )  # of a side, at both its ends; a photo is cut at its sides independently
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _differing_bits(a: np.uint64, b: np.uint64) -> int:
     """Count the bits in which two hashes differ; compiled to the processor's own instruction."""
     x = a ^ b
@@ -39,7 +40,7 @@ def _differing_bits(a: np.uint64, b: np.uint64) -> int:
     return int((x * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(nogil=True, fastmath=True)
 def _cut(a: _Floats, trim: _Floats, out: _Floats) -> None:
     """Fill ``out`` with ``a`` cut at left, right, top, bottom, brought back to its size.
 
@@ -74,7 +75,7 @@ def _cut(a: _Floats, trim: _Floats, out: _Floats) -> None:
             out[r, c] = (out[r, c] - mean) * scale
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@njit(nogil=True, fastmath=True)
 def _dot(a: _Floats, b: _Floats) -> np.float32:
     total = np.float32(0.0)
     for r in range(a.shape[0]):
@@ -83,7 +84,7 @@ def _dot(a: _Floats, b: _Floats) -> np.float32:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _rough(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.float32:
     """Try each of a few cuts of ``a``; leave the one most like ``b`` in ``trim``."""
     best = np.float32(-1.0)
@@ -100,7 +101,7 @@ def _rough(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.float32:
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _fine(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.float32:
     """Move the cut's four edges in ever smaller steps as long as ``a`` gets more like ``b``."""
     _cut(a, trim, out)
@@ -126,7 +127,7 @@ def _fine(a: _Floats, b: _Floats, trim: _Floats, out: _Floats) -> np.float32:
     return best
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _worst_part(a: _Floats, b: _Floats) -> np.float32:
     """Largest difference of two laid over one another, of 64 parts, in standard deviations."""
     worst = np.float32(0.0)
@@ -141,7 +142,7 @@ def _worst_part(a: _Floats, b: _Floats) -> np.float32:
     return worst * SIDE  # of unit length over SIDE² pixels: a standard deviation is 1 / SIDE
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _laid_over(
     a: _Floats, a_half: _Floats, b: _Floats, b_half: _Floats, limits: _Floats, found: _Floats
 ) -> bool:
@@ -155,7 +156,7 @@ def _laid_over(
     return bool(found[1] >= limits[0] and found[2] <= limits[1])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _is_copy(
     a: _Floats, a_half: _Floats, b: _Floats, b_half: _Floats, limits: _Floats, found: _Floats
 ) -> bool:
@@ -167,7 +168,7 @@ def _is_copy(
     )
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def earlier_copies(
     first: int,
     step: int,

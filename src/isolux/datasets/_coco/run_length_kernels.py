@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from isolux.io.kernels import njit
 
 __all__ = ["total_runs"]
 
 
-@njit(cache=True)
+@njit()
 def total_runs(data: npt.NDArray[np.uint8], bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Add up the runs of each mask; -1 where its text does not hold run lengths.
 

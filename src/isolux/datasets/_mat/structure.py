@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from isolux.io.kernels import njit
 
 __all__ = ["OBJECT", "SOUND", "damaged_byte"]
 
@@ -20,7 +21,7 @@ _MOST = 1 << 31  # bytes of an element: MATLAB 5 writes its length into 32 bits 
 _Bytes = npt.NDArray[np.uint8]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _word(data: _Bytes, at: int, big: bool) -> int:
     a, b, c, d = int(data[at]), int(data[at + 1]), int(data[at + 2]), int(data[at + 3])
     if big:
@@ -28,7 +29,7 @@ def _word(data: _Bytes, at: int, big: bool) -> int:
     return (d << 24) | (c << 16) | (b << 8) | a
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _tag(data: _Bytes, at: int, end: int, big: bool, tag: npt.NDArray[np.int64]) -> bool:
     """Read a tag: its type, its bytes, where they begin, where what follows begins."""
     if at + 8 > end:
@@ -44,13 +45,13 @@ def _tag(data: _Bytes, at: int, end: int, big: bool, tag: npt.NDArray[np.int64])
     return bool(tag[3] <= end)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _is_data(kind: int) -> bool:
     """Whether a type is one of numbers or text: others stand for nothing in scipy's tables."""
     return 1 <= kind <= 7 or kind in (9, 12, 13) or 16 <= kind <= 18
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _items(data: _Bytes, tag: npt.NDArray[np.int64], big: bool) -> int:
     """Multiply the sizes of a matrix; -1 where they cannot be."""
     n = tag[1] // 4
@@ -66,7 +67,7 @@ def _items(data: _Bytes, tag: npt.NDArray[np.int64], big: bool) -> int:
     return 0 if empty else (items if items < _MOST else -1)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _fields(data: _Bytes, at: int, end: int, big: bool, tag: npt.NDArray[np.int64]) -> int:
     """Count a structure's fields and leave where its values begin in ``tag``; -1: damaged."""
     if not _tag(data, at, end, big, tag) or tag[0] != 5 or tag[1] != 4:
@@ -77,7 +78,7 @@ def _fields(data: _Bytes, at: int, end: int, big: bool, tag: npt.NDArray[np.int6
     return -1 if tag[1] % longest else tag[1] // longest
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _leaf(
     data: _Bytes, at: int, end: int, big: bool, parts: int, tag: npt.NDArray[np.int64]
 ) -> bool:
@@ -89,7 +90,7 @@ def _leaf(
     return at == end
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _head(data: _Bytes, start: int, end: int, big: bool, tag: npt.NDArray[np.int64]) -> int:
     """Read flags, sizes and name, leave ``tag`` at the name; the items, -1: damaged."""
     if not _tag(data, start, end, big, tag) or tag[0] != 6 or tag[1] != 8:
@@ -100,7 +101,7 @@ def _head(data: _Bytes, start: int, end: int, big: bool, tag: npt.NDArray[np.int
     return items if _tag(data, tag[3], end, big, tag) and tag[0] == 1 else -1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _inside(
     data: _Bytes, start: int, end: int, big: bool, tag: npt.NDArray[np.int64]
 ) -> tuple[int, int, int]:
@@ -123,7 +124,7 @@ def _inside(
     return (SOUND if sound else start), inner, tag[3]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def damaged_byte(data: _Bytes, big: bool) -> int:
     """Walk through one variable: ``SOUND``, ``OBJECT``, or the byte of the matrix at fault.
 

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from isolux.io.kernels import njit
 
 __all__ = ["light_maps", "people_light", "picture_light"]
 
@@ -18,7 +19,7 @@ _LOOSE = {"reassoc", "contract"}
 _AROUND = 0.5  # of the box's width and height, on each side
 
 
-@njit(cache=True, nogil=True, fastmath=_LOOSE)
+@njit(nogil=True, fastmath=_LOOSE)
 def light_maps(rgb: npt.NDArray[np.uint8], linear: Map, lightness: Map) -> tuple[Map, Map]:
     """Give each pixel's luminance (0 to 1) and L* (0 to 100): ``[h, w]`` both.
 
@@ -39,7 +40,7 @@ def light_maps(rgb: npt.NDArray[np.uint8], linear: Map, lightness: Map) -> tuple
     return luminance, light
 
 
-@njit(cache=True, nogil=True, fastmath=_LOOSE)
+@njit(nogil=True, fastmath=_LOOSE)
 def picture_light(luminance: Map, light: Map) -> FloatArray:
     """Measure luminance, contrast and sharpness; NaN where it is too small for a Laplacian."""
     h, w = luminance.shape
@@ -64,7 +65,7 @@ def picture_light(luminance: Map, light: Map) -> FloatArray:
     return found
 
 
-@njit(cache=True, nogil=True, fastmath=_LOOSE)
+@njit(nogil=True, fastmath=_LOOSE)
 def people_light(
     luminance: Map,
     light: Map,
@@ -104,7 +105,7 @@ def people_light(
     return found
 
 
-@njit(cache=True, nogil=True, fastmath=_LOOSE)
+@njit(nogil=True, fastmath=_LOOSE)
 def _sums_of_box(
     luminance: Map, light: Map, inside: tuple[int, int, int, int]
 ) -> tuple[float, float, float, float, float]:
@@ -126,7 +127,7 @@ def _sums_of_box(
     return float((lower - upper) * (right - left)), total, first, edges, squared
 
 
-@njit(cache=True, nogil=True, fastmath=_LOOSE)
+@njit(nogil=True, fastmath=_LOOSE)
 def _sums_of_mask(
     luminance: Map, light: Map, edges: npt.NDArray[np.int32], height: int, factor: int
 ) -> tuple[float, float, float, float, float]:
@@ -152,7 +153,7 @@ def _sums_of_mask(
     return float(n), total, first, laplacians, squared
 
 
-@njit(cache=True, nogil=True, fastmath=_LOOSE)
+@njit(nogil=True, fastmath=_LOOSE)
 def _around(
     luminance: Map,
     light: Map,
@@ -175,7 +176,7 @@ def _around(
         found[4] = max(first - of_box[2], 0.0) / n
 
 
-@njit(cache=True, nogil=True, fastmath=_LOOSE)
+@njit(nogil=True, fastmath=_LOOSE)
 def _inside(box: FloatArray, shape: tuple[int, int]) -> tuple[int, int, int, int]:
     """Give the pixels whose middle lies in a box, as far as they lie in the picture."""
     h, w = shape
@@ -186,13 +187,13 @@ def _inside(box: FloatArray, shape: tuple[int, int]) -> tuple[int, int, int, int
     return left, upper, right, lower
 
 
-@njit(cache=True, nogil=True, fastmath=_LOOSE)
+@njit(nogil=True, fastmath=_LOOSE)
 def _laplacian(light: Map, y: int, x: int) -> float:
     around = light[y - 1, x] + light[y + 1, x] + light[y, x - 1] + light[y, x + 1]
     return float(around) - 4.0 * float(light[y, x])
 
 
-@njit(cache=True, nogil=True, fastmath=_LOOSE)
+@njit(nogil=True, fastmath=_LOOSE)
 def _spread(first: float, second: float, n: float) -> float:
     if n <= 0:
         return math.nan

@@ -15,11 +15,13 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, uint64
+from numba import uint64
+
+from isolux.io.kernels import njit
 
 __all__ = ["GIVEN_UP", "NO_NUMBER", "READ", "compiled", "inlined", "read_digits", "read_number"]
 
@@ -35,12 +37,12 @@ _UNCOUNTED: dict[str, Any] = {"_nrt": False}
 
 def compiled(function: _Kernel) -> _Kernel:
     """Compile a kernel that makes no array."""
-    return cast("_Kernel", njit(cache=True, **_UNCOUNTED)(function))
+    return njit(**_UNCOUNTED)(function)
 
 
 def inlined(function: _Kernel) -> _Kernel:
     """Compile a kernel that makes no array and is put into each that calls it."""
-    return cast("_Kernel", njit(cache=True, forceinline=True, **_UNCOUNTED)(function))
+    return njit(forceinline=True, **_UNCOUNTED)(function)
 
 
 def _power_of_five(q: int) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
+
+from isolux.io.kernels import njit
 
 __all__ = ["by_falling", "distinct_by_key", "outcomes", "rows_of_cells"]
 
@@ -25,7 +27,7 @@ _Bits = npt.NDArray[np.uint16]
 _Bools = npt.NDArray[np.bool_]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _people_of(
     truth_of: npt.NDArray[np.int32], c: int, counted: _Bools, person: _Ints, at: _Bits
 ) -> int:
@@ -45,7 +47,7 @@ def _people_of(
     return n
 
 
-@njit((_I, _T, _B, _B), cache=True, nogil=True)
+@njit((_I, _T, _B, _B), nogil=True)
 def outcomes(
     candidate: _Ints, truth_of: npt.NDArray[np.int32], counted: _Bools, silent: _Bools
 ) -> tuple[_Ints, _Ints, _Bits]:
@@ -82,7 +84,7 @@ def outcomes(
     return detection, who, bits
 
 
-@njit((_I, _I, types.int64, types.int64), cache=True, nogil=True)
+@njit((_I, _I, types.int64, types.int64), nogil=True)
 def distinct_by_key(key: _Ints, value: _Ints, n_keys: int, n_values: int) -> tuple[_Ints, _Short]:
     """Distinct values by key: those of key k are ``starts[k]`` to ``starts[k + 1]``."""
     at = np.zeros(n_keys + 1, np.int64)
@@ -107,7 +109,7 @@ def distinct_by_key(key: _Ints, value: _Ints, n_keys: int, n_values: int) -> tup
     return starts, by_key[:n].copy()
 
 
-@njit((_F,), cache=True, nogil=True)
+@njit((_F,), nogil=True)
 def by_falling(score: npt.NDArray[np.float64]) -> _Ints:
     """Order rows by falling score, equal ones as they stand, in about linear time.
 
@@ -146,7 +148,7 @@ def by_falling(score: npt.NDArray[np.float64]) -> _Ints:
     return order
 
 
-@njit((_I, _W, _S, _I, _S, types.int64), cache=True, nogil=True)
+@njit((_I, _W, _S, _I, _S, types.int64), nogil=True)
 def rows_of_cells(
     order: _Ints,
     packed: npt.NDArray[np.uint64],

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from isolux.io.kernels import njit
 
 __all__ = ["quantiles_by_replicate", "spearman_by_replicate"]
 
@@ -14,7 +15,7 @@ _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def quantiles_by_replicate(rising: _Floats, weights: _Floats, share: float) -> _Floats:
     """Quantile of rising values, each as often as it weighs: ``weights [m, r]`` to ``[r]``.
 
@@ -45,7 +46,7 @@ def quantiles_by_replicate(rising: _Floats, weights: _Floats, share: float) -> _
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _ranks(level: _Ints, n_levels: int, weights: _Floats, held: _Floats) -> None:
     """Write each row's mid-rank among rows that count as often as they weigh into ``held``."""
     mass = np.zeros(n_levels)
@@ -60,7 +61,7 @@ def _ranks(level: _Ints, n_levels: int, weights: _Floats, held: _Floats) -> None
         held[i] = mass[level[i]]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def spearman_by_replicate(x: _Ints, y: _Ints, sizes: _Ints, weights: _Floats) -> _Floats:
     """Correlate mid-ranks of ``x`` and ``y`` (levels from 0, ``sizes`` of either): ``[r]``."""
     m, replicates = weights.shape

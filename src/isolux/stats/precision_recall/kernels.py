@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
 
+from isolux.io.kernels import njit
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["AREA", "POINTS", "RECALL", "Entries", "entries_of", "people_weight", "values_of"]
@@ -52,7 +53,7 @@ class Entries:
     entry_starts: _Ints
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _mask_of(bits: _Ints) -> int:
     mask = 0
     for bit in bits:
@@ -60,7 +61,7 @@ def _mask_of(bits: _Ints) -> int:
     return mask
 
 
-@njit((_U, _U, _I, _I), cache=True, nogil=True)
+@njit((_U, _U, _I, _I), nogil=True)
 def _sizes(right: _Bits, wrong: _Bits, starts: _Ints, bits: _Ints) -> tuple[_Ints, _Ints]:
     """Find, for each class, where its last right row ends, and how many rows to keep till there."""
     mask = _mask_of(bits)
@@ -75,7 +76,7 @@ def _sizes(right: _Bits, wrong: _Bits, starts: _Ints, bits: _Ints) -> tuple[_Int
     return last, kept
 
 
-@njit((_I, _U, _U, _I, _I, _I, types.int64), cache=True, nogil=True)
+@njit((_I, _U, _U, _I, _I, _I, types.int64), nogil=True)
 def _split(
     cluster: _Ints,
     right: _Bits,
@@ -105,7 +106,7 @@ def _split(
     return alarm[:a].copy(), alarm_starts, row_cluster, row_right, row_wrong
 
 
-@njit((_U, _U, _I, _I), cache=True, nogil=True)
+@njit((_U, _U, _I, _I), nogil=True)
 def _listed(
     right: _Bits, wrong: _Bits, row_starts: _Ints, bits: _Ints
 ) -> tuple[_Short, _Bools, _Ints]:
@@ -141,7 +142,7 @@ def entries_of(cluster: _Ints, right: _Bits, wrong: _Bits, starts: _Ints, bits: 
     return Entries(alarm, alarm_starts, row_cluster, row_starts, *listed)
 
 
-@njit((_I, _I, types.int64, _M), cache=True, nogil=True)
+@njit((_I, _I, types.int64, _M), nogil=True)
 def people_weight(
     person_cluster: _Ints, person_class: _Ints, k: int, by_replicate: FloatArray
 ) -> FloatArray:
@@ -153,7 +154,7 @@ def people_weight(
     return out
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def _reached_at(people: float, points: FloatArray, reach: FloatArray) -> None:
     """Fill the smallest weight whose share of ``people`` is each point, as division rounds."""
     for j in range(len(points)):
@@ -171,7 +172,7 @@ def _reached_at(people: float, points: FloatArray, reach: FloatArray) -> None:
     reach[len(points)] = np.inf
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def _sampled(
     row: _Short, hit: _Bools, weight: FloatArray, alarm: FloatArray, scale: float,
     reach: FloatArray, best: FloatArray,
@@ -207,7 +208,7 @@ def _sampled(
     return total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def _area(
     row: _Short, hit: _Bools, weight: FloatArray, alarm: FloatArray, scale: float,
     people: float, precision: FloatArray,
@@ -229,7 +230,7 @@ def _area(
     return total / people
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _found(row: _Short, hit: _Bools, weight: FloatArray, people: float) -> float:
     true = 0.0
     for e in range(len(row)):
@@ -237,7 +238,7 @@ def _found(row: _Short, hit: _Bools, weight: FloatArray, people: float) -> float
     return true / people
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _weigh(
     first: int, last: int, alarm_cluster: _Short, alarm_starts: _Ints, row_cluster: _Short,
     of_cluster: FloatArray, weight: FloatArray, alarm: FloatArray,
@@ -250,7 +251,7 @@ def _weigh(
         weight[i - first], alarm[i - first] = of_cluster[row_cluster[i]], total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _longest(starts: _Ints) -> int:
     most = 0
     for k in range(len(starts) - 1):
@@ -260,7 +261,7 @@ def _longest(starts: _Ints) -> int:
 
 @njit(
     (_S, _I, _S, _I, _S, _B, _I, _M, _M, _M, _F, types.int64),
-    cache=True, nogil=True,
+    nogil=True,
 )  # fmt: skip
 def values_of(
     alarm_cluster: _Short,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from isolux.io.kernels import njit
 from isolux.stats.ranks.variances import allocating_nothing, compare_pairs
 from isolux.stats.ranks.walk import (
     add_ties,
@@ -52,7 +52,7 @@ def _count(
             squared[of[q]] += size[q] * size[q]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _largest_sum(cell: _Places, of: _Places, size: _Floats, n: _Floats) -> int:
     """Bound what a cell's units can see of one group, in halves."""
     for q in cell:
@@ -61,7 +61,7 @@ def _largest_sum(cell: _Places, of: _Places, size: _Floats, n: _Floats) -> int:
     return int(2.0 * size.max() * n.max()) if len(size) else 1
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _counters(k: int, largest: int, width: int) -> tuple[int, _Places, _Words, _Words]:
     """Lay out one counter of each group in words: its bits, word, shift, and the step by one."""
     word, shift = np.zeros(width, np.uint32), np.zeros(width, np.uint64)
@@ -130,7 +130,7 @@ def _add_cubes(of: _Places, k: int, size: _Floats, moved: _Floats, cube: _Floats
                 cube[of[q], b] += moved[q, b] * moved[q, b] * moved[q, b]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def walk_scores(
     order: _Places,
     value: _Floats,

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from isolux.io.kernels import njit
 
 __all__ = ["medians_by_replicate"]
 
@@ -14,7 +15,7 @@ _Ints = npt.NDArray[np.int64]
 _Floats = npt.NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def medians_by_replicate(value: _Floats, cluster: _Ints, weights: _Floats) -> _Floats:
     """Weighted median of rising ``value [m]`` for each column of ``weights [c, r]``: ``[r]``.
 

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from isolux.io.kernels import njit
 
 __all__ = ["allocating_nothing", "compare_pairs"]
 
@@ -21,7 +22,7 @@ _Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
 
 def allocating_nothing(function: _Kernel) -> _Kernel:
     """Compile without counting references, which makes small functions several times faster."""
-    flags: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+    flags: dict[str, Any] = {"nogil": True, "_nrt": False}
     compiled: _Kernel = njit(**flags)(function)
     return compiled
 
@@ -89,7 +90,7 @@ def _variance_within(
     return float(found * clusters / (clusters - 1.0) * scale * scale)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def compare_pairs(
     k: int, n: _Floats, clusters: _Floats, rows: _Floats, tables: _Floats, shared: _Floats,
     superior: _Floats, naive: _Floats, clustered: _Floats, skew: _Floats,

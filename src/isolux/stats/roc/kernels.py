@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from isolux.io.kernels import njit
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["area_by_replicate", "precision_by_replicate"]
@@ -17,13 +17,13 @@ __all__ = ["area_by_replicate", "precision_by_replicate"]
 _BLOCK = 256  # replicates at once: their running sums, three times 2 kB, stay in the fastest cache
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _pass_negative(below: FloatArray, share: float, weights: FloatArray) -> None:
     for b in range(len(below)):
         below[b] += share * weights[b]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _pass_positive(
     positives: FloatArray, won: FloatArray, below: FloatArray, weights: FloatArray
 ) -> None:
@@ -32,7 +32,7 @@ def _pass_positive(
         won[b] += weights[b] * below[b]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def area_by_replicate(
     order: npt.NDArray[np.intp],
     starts: npt.NDArray[np.intp],
@@ -69,7 +69,7 @@ def area_by_replicate(
     return area
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def precision_by_replicate(
     order: npt.NDArray[np.intp],
     ends: npt.NDArray[np.intp],

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from isolux.io.kernels import njit
 
 __all__ = ["capitals"]
 
@@ -20,7 +21,7 @@ _BOUND = 0.9  # of the largest bet that could lose everything
 _VARIANCE = 0.25  # of the one difference, of 0, that is imagined before the first
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def capitals(
     difference: _Floats, ends: _Ints, starts: _Ints, weights: _Floats, gaps: _Floats
 ) -> tuple[_Floats, _Floats]:

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from isolux.io.kernels import njit
 
 __all__ = ["walk_slices"]
 
@@ -39,7 +41,7 @@ def _lowest(_context: Any, _word: Any) -> Any:
 _trailing: Any = intrinsic(_lowest)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _describe(prefix: _Words, own: _Words, error: _Floats, cluster: _Ints, told: _Floats) -> None:
     """Write size, sum of errors, largest error and number of clusters of the AND of two columns."""
     size, total, largest, clusters, last = 0, 0.0, 0.0, 0, -1
@@ -57,14 +59,14 @@ def _describe(prefix: _Words, own: _Words, error: _Floats, cluster: _Ints, told:
     told[_SIZE], told[_ERROR], told[_LARGEST], told[_CLUSTERS] = size, total, largest, clusters
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _score(size: float, error: float, whole: _Floats) -> float:
     """Score a slice; ``whole``: rows, sum of all errors, alpha, least size, least clusters."""
     n, total, alpha = whole[0], whole[1], whole[2]
     return float(alpha * (n * error / (size * total) - 1.0) - (1.0 - alpha) * (n / size - 1.0))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _bound(size: float, error: float, largest: float, whole: _Floats) -> float:
     """Bound the score of any slice within one of this size, sum and largest error.
 
@@ -80,7 +82,7 @@ def _bound(size: float, error: float, largest: float, whole: _Floats) -> float:
     return max(best, _score(turn, min(error, turn * largest), whole))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _insert(
     a: int,
     b: int,
@@ -108,7 +110,7 @@ def _insert(
     counts[0] = min(n + 1, len(members))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _worth(size: float, error: float, largest: float, found: _Floats, whole: _Floats,
            counts: _Ints) -> bool:  # fmt: skip
     """Tell whether anything within such a slice could enter the list."""
@@ -116,14 +118,14 @@ def _worth(size: float, error: float, largest: float, found: _Floats, whole: _Fl
     return _bound(size, error, largest, whole) > bar - _ROUNDING * max(1.0, bar)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _stands(told: _Floats, smallest_part: float, whole: _Floats) -> bool:
     """Tell whether a slice is large enough, and not just one of its parts again."""
     large = told[_SIZE] >= whole[3] and told[_CLUSTERS] >= whole[4]
     return bool(large and told[_SIZE] < smallest_part)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _thirds(
     a: int,
     b: int,
@@ -156,7 +158,7 @@ def _thirds(
             _insert(a, b, c, told, members, found, whole, counts)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _singles(
     bits: _Words, error: _Floats, cluster: _Ints, members: _Short, found: _Floats, whole: _Floats,
     counts: _Ints,
@@ -173,7 +175,7 @@ def _singles(
     return one
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _doubles(
     bits: _Words, attribute: _Ints, error: _Floats, cluster: _Ints, one: _Floats, members: _Short,
     found: _Floats, whole: _Floats, counts: _Ints,
@@ -197,7 +199,7 @@ def _doubles(
     return pairs
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def walk_slices(
     bits: _Words, attribute: _Ints, error: _Floats, cluster: _Ints, length: int, members: _Short,
     found: _Floats, whole: _Floats, counts: _Ints,

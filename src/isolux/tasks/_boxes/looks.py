@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
-from isolux.geometry.matching import Detections, Pairs
+from isolux.geometry.matching import Detections, Pairs, Truths
 from isolux.tasks._boxes.table import Found, People, columns_of
 
 __all__ = ["Look", "boxes_overlap", "look_at", "overlap_of", "sides_of"]
@@ -62,9 +62,7 @@ def look_at(found: Found, people: People) -> Look | None:
 
 def overlap_of(pairs: Pairs, look: Look) -> float:
     """Average over people of the best overlap that anything has with them."""
-    best = np.zeros(len(look.people))
-    np.maximum.at(best, pairs.truth, pairs.iou)
-    return float(best[look.people].mean())
+    return _average(pairs, look.people)
 
 
 def boxes_overlap(look: Look, people: People, columns: BoxColumns) -> float:
@@ -72,9 +70,23 @@ def boxes_overlap(look: Look, people: People, columns: BoxColumns) -> float:
     x, y = np.nan_to_num(columns.x), np.nan_to_num(columns.y)
     sides = (np.maximum(np.nan_to_num(c), 0.0) for c in (columns.width, columns.height))
     clean = BoxColumns(x, y, *sides)
-    truths = columns_of(people.rows)
-    pairs = box_pairs_xywh(look.found.detections, people.truths, clean, truths, lowest_iou=0.1)
-    return overlap_of(pairs, look)
+    near = np.isin(people.truths.image, look.pictures)
+    boxes = columns_of(people.rows.filter(pl.Series(near)))
+    there = _some(people.truths, near)
+    pairs = box_pairs_xywh(look.found.detections, there, clean, boxes, lowest_iou=0.1)
+    return _average(pairs, look.people[near])
+
+
+def _some(truths: Truths, rows: npt.NDArray[np.bool_]) -> Truths:
+    ignore, crowd = np.asarray(truths.ignore)[rows], np.asarray(truths.crowd)[rows]
+    label = None if truths.label is None else truths.label[rows]
+    return Truths(truths.image[rows], ignore, crowd, label)
+
+
+def _average(pairs: Pairs, counted: npt.NDArray[np.bool_]) -> float:
+    best = np.zeros(len(counted))
+    np.maximum.at(best, pairs.truth, pairs.iou)
+    return float(best[counted].mean())
 
 
 def sides_of(image_ids: pl.Series, images: pl.DataFrame) -> tuple[FloatArray, FloatArray] | None:

@@ -30,15 +30,17 @@ def on_repeats(found: Found) -> list[Caution]:
     """
     n = found.rows.height
     kept = [name for name in found.rows.columns if name != "model"]
-    # Numbers alone tell at little cost that nothing is repeated; only suspects are compared whole.
+    # A digest of the numbers tells at little cost that nothing is repeated; only suspects, whose
+    # digests agree, are compared whole.
     held = [name for name in BOX if name in kept]
     own = found.detections
     numbers = pl.DataFrame(
         {"image": own.image, "at_score": own.score, **{name: found.rows[name] for name in held}}
     )
-    suspects = found.rows.filter(numbers.is_duplicated()).select(kept) if n else found.rows
-    if not suspects.height:
+    digests = numbers.hash_rows()
+    if digests.n_unique() == n:
         return []
+    suspects = found.rows.filter(digests.is_duplicated()).select(kept)
     repeated = suspects.filter(~suspects.select(pl.struct(kept).is_first_distinct()).to_series())
     if not repeated.height:
         return []

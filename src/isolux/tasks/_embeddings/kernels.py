@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from isolux.io.kernels import njit
 
 __all__ = ["inner", "inner_lists", "shortlist"]
 
@@ -21,7 +22,7 @@ _CHUNK = 128  # products looked at together
 _TILE = 128  # rows of a tile: 512 numbers each are a quarter of a megabyte
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _sift(heap: _Floats, value: float) -> None:
     """Replace the smallest of a min-heap, which is its first, by a larger value."""
     at, size = 0, len(heap)
@@ -38,7 +39,7 @@ def _sift(heap: _Floats, value: float) -> None:
     heap[at] = value
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _reached(row: _Floats, start: int, stop: int, least: np.float32) -> int:
     """Count what is large enough: a loop without a branch, so the compiler makes it wide."""
     count = 0
@@ -47,7 +48,7 @@ def _reached(row: _Floats, start: int, stop: int, least: np.float32) -> int:
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _of_row(
     row: _Floats, k: int, slack: np.float32, key: int, keys: _Ints, held: _Ints
 ) -> tuple[int, float]:
@@ -67,7 +68,7 @@ def _of_row(
     return used, heap[0]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def shortlist(
     products: _Floats, k: int, slack: float, query_key: _Ints, entry_key: _Ints
 ) -> tuple[_Ints, _Ints]:
@@ -93,7 +94,7 @@ def shortlist(
     return row_of[:used], held[:used]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@njit(nogil=True, fastmath={"reassoc", "contract"})
 def _dot(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> float:
     """Inner product in double precision; the compiler adds in what order it likes, always one."""
     total = 0.0
@@ -102,7 +103,7 @@ def _dot(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def inner(
     left: npt.NDArray[Any], right: npt.NDArray[Any], i: _Ints, j: _Ints
 ) -> npt.NDArray[np.float64]:
@@ -123,7 +124,7 @@ def inner(
     return out
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def inner_lists(
     vectors: npt.NDArray[Any], starts: _Ints, second: npt.NDArray[np.int32]
 ) -> npt.NDArray[np.float64]:

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
+
+from isolux.io.kernels import njit
 
 __all__ = ["finish", "paint", "paint_labels", "paint_runs", "tally"]
 
-_FLAGS: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}  # allocate nothing
+_FLAGS: dict[str, Any] = {"nogil": True, "_nrt": False}  # allocate nothing
 _BITS = types.uint64[::1]
 _READ = types.Array(types.uint64, 1, "C", readonly=True)
 _PICTURE = types.Array(types.uint8, 1, "C", readonly=True)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from isolux.io.kernels import njit
 
 __all__ = ["count_pairs", "impostor_numbers", "list_pairs"]
 
@@ -18,7 +19,7 @@ _Places = npt.NDArray[np.int32]
 _Kinds = npt.NDArray[np.int8]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _mix(x: np.uint64) -> np.uint64:
     """Scramble 64 bits (the finaliser of SplitMix64)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -26,23 +27,23 @@ def _mix(x: np.uint64) -> np.uint64:
     return np.uint64(x ^ (x >> np.uint64(31)))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _comparable(bits: _Bits, level: _Ints, width: int, i: int, j: int) -> bool:
     return bool((bits[i] & bits[j]) != np.uint64(0)) and bool(abs(level[i] - level[j]) <= width)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _start(seed: int) -> np.uint64:
     return np.uint64(_mix(np.uint64(seed) + np.uint64(0x9E3779B97F4A7C15)))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _number(start: np.uint64, i: int, j: int, n: int) -> np.uint64:
     """Give a pair its number; no two pairs have the same, as every step can be undone."""
     return np.uint64(_mix(start ^ _mix(np.uint64(i) * np.uint64(n) + np.uint64(j))))
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def count_pairs(identity: _Ints, bits: _Bits, level: _Ints, width: int) -> tuple[int, int]:
     """Count the genuine pairs, and the impostors that share a bit and lie within ``width``."""
     genuine, impostors = np.int64(0), np.int64(0)
@@ -57,7 +58,7 @@ def count_pairs(identity: _Ints, bits: _Bits, level: _Ints, width: int) -> tuple
     return int(genuine), int(impostors)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def impostor_numbers(
     identity: _Ints, bits: _Bits, level: _Ints, width: int, seed: int, limit: float
 ) -> _Bits:
@@ -79,7 +80,7 @@ def impostor_numbers(
     return found[:used]
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def list_pairs(
     identity: _Ints, bits: _Bits, level: _Ints, width: int, seed: int, cut: np.uint64, room: int
 ) -> tuple[_Places, _Places, _Kinds]:

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from isolux.io.kernels import njit
 
 __all__ = ["COLUMNS", "paint"]
 
@@ -33,7 +34,7 @@ _Floats = npt.NDArray[np.float64]
 _Picture = npt.NDArray[np.float32]
 _Labels = npt.NDArray[np.uint8]
 # Nothing is allocated in here, and numba is quicker where it need not keep count of arrays.
-_FLAGS: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
+_FLAGS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 
 
 @njit(None, **_FLAGS)

@@ -15,8 +15,8 @@ from functools import cache
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
+from isolux.io.kernels import njit
 from isolux_worlds.drawing._raster import _Floats, _hash, _Picture
 from isolux_worlds.drawing.colour import to_linear, to_srgb
 
@@ -91,7 +91,7 @@ def _linear() -> _Floats:
     return to_linear(np.arange(1024) / 4.0)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def _expose(
     picture: _Picture, table: _Picture, noise: float, salt: int, out: npt.NDArray[np.uint8]
 ) -> None:
@@ -108,7 +108,7 @@ def _expose(
                 out[y, x, c] = int(min(255.0, max(0.0, table[c, at] + grey + own)))
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def _mean(picture: _Picture, out: _Picture, radius: int, axis: int) -> None:
     """Write the mean along rows (axis 0) or along columns (1); at the borders of what is there."""
     height, width, _ = picture.shape

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from numba import njit
 
+from isolux.io.kernels import njit
 from isolux_worlds.drawing._raster import _Labels
 from isolux_worlds.drawing.painting import Rendered
 from isolux_worlds.photo_world.tables import JOINTS, PARTS
@@ -159,7 +159,7 @@ def _compressed(counts: list[int], height: int, width: int) -> str:
     return text.decode("ascii")
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@njit(nogil=True, error_model="numpy")
 def _measure(owner: _Labels, ends: _Ints, area: _Ints) -> None:
     for y in range(owner.shape[0]):
         for x in range(owner.shape[1]):

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
+
+from isolux.io.kernels import njit
 
 __all__ = ["fill_bitmap", "holes_of", "walk_outlines"]
 
-_FLAGS: dict[str, Any] = {"cache": True, "nogil": True, "_nrt": False}
+_FLAGS: dict[str, Any] = {"nogil": True, "_nrt": False}
 _E = types.Array(types.int32, 1, "C", readonly=True)
 _Bits = npt.NDArray[np.uint8]
 

@@ -1,0 +1,198 @@
+"""Compiled functions ("kernels"), and where their machine code is kept between commands.
+
+numba compiles a kernel when it is first called, some 15 seconds for all that an audit of boxes
+needs, and keeps it next to the file. Left to itself it cannot read what lies in a folder that it
+may not write to, stops a program where no folder may be written to, and uses old code when what
+changed is a kernel or a constant of another file. Here:
+
+- code is kept in ``NUMBA_CACHE_DIR`` if that is set, else next to the file, else in the user's
+  cache, into which what the installation brought is copied;
+- where none of these may be written to, or the disk is full, the command works and ``not_kept``
+  says why the next one compiles again;
+- code is used while the file, and all that the kernel takes from other files, are as they were.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any, TypeVar, cast
+
+import numba
+import numpy as np
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.misc.appdirs import AppDirs
+
+from isolux.vocabulary.progress import at
+
+__all__ = ["njit", "not_kept"]
+
+_Function = Callable[..., Any]
+_Kernel = TypeVar("_Kernel", bound=Callable[..., Any])
+_faults: list[str] = []
+
+
+def njit(signature: object = None, /, **flags: Any) -> Callable[[_Kernel], _Kernel]:
+    """Compile a function when it is first called, or read it where it was kept.
+
+    Parameters
+    ----------
+    signature : tuple of numba types, optional
+        Compile at once, for these alone.
+    **flags
+        numba's own: ``nogil``, ``fastmath``, ``error_model``.
+
+    Returns
+    -------
+    callable
+        What ``numba.njit`` gives.
+
+    Examples
+    --------
+    >>> @njit(nogil=True)
+    ... def twice(x):
+    ...     return 2 * x
+    >>> twice(21)
+    42
+    """
+
+    def compiled(function: _Kernel) -> _Kernel:
+        made: Any = numba.njit(**flags)(function)  # noqa: TID251 - the one place
+        if Path(function.__code__.co_filename).exists():  # what was typed in has no file
+            made._cache = _Kept(function)  # noqa: SLF001 - what numba's own `cache=True` sets
+        if signature is not None:
+            made.compile(signature)
+            made.disable_compile()
+        return cast("_Kernel", made)
+
+    return compiled
+
+
+def not_kept() -> str | None:
+    """Say why what was compiled could not be kept, if anything was compiled and could not."""
+    return _faults[0] if _faults else None
+
+
+@cache
+def _folder(source: Path) -> Path:
+    """Find where the kernels of a folder of sources are kept; the last resort is only read."""
+    beside = source / "__pycache__"
+    name = f"{source.name}_{hashlib.sha256(str(source).encode()).hexdigest()[:40]}"
+    named = str(getattr(numba.config, "CACHE_DIR", ""))
+    if named:
+        return Path(named, name)
+    if _writable(beside):
+        return beside
+    dirs = AppDirs(appname="numba", appauthor=False)  # type: ignore[no-untyped-call]
+    own = Path(dirs.user_cache_dir, name)
+    return own if _writable(own) else beside
+
+
+def _writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+@cache
+def _digest(file: Path) -> bytes:
+    return hashlib.sha256(file.read_bytes()).digest()
+
+
+@cache
+def _stamp(function: _Function) -> bytes:
+    """Digest the kernel's file, and what the kernel takes from other files as it is now."""
+    code = function.__code__
+    own = _digest(Path(code.co_filename))
+    others = []
+    for name in code.co_names:
+        value = function.__globals__.get(name)
+        inner = getattr(value, "py_func", None)
+        if inner is not None:
+            others.append(_stamp(inner))
+        elif isinstance(value, np.ndarray):
+            others.append(hashlib.sha256(value.tobytes()).digest())
+        elif isinstance(value, (bool, int, float, str, tuple)):
+            others.append(repr(value).encode())
+    return hashlib.sha256(b"\0".join((own, *others))).digest()
+
+
+class _Locator:
+    """Tells numba's cache where a kernel's code is, and of which state of the sources."""
+
+    def __init__(self, function: _Function, file: str) -> None:
+        self._function, self._source = function, Path(file).absolute().parent
+
+    @classmethod
+    def from_function(cls, function: _Function, file: str) -> _Locator:
+        return cls(function, file)
+
+    def get_cache_path(self) -> str:
+        return str(_folder(self._source))
+
+    def get_source_stamp(self) -> bytes:
+        return _stamp(self._function)
+
+    def get_disambiguator(self) -> str:
+        return str(self._function.__code__.co_firstlineno)
+
+    def ensure_cache_path(self) -> None:
+        _folder(self._source).mkdir(parents=True, exist_ok=True)
+
+
+class _Place(CompileResultCacheImpl):
+    _locator_classes = [_Locator]
+
+
+class _Kept(FunctionCache):
+    """numba's cache of one function, which no folder and no full disk can stop."""
+
+    _impl_class = _Place
+
+    def __init__(self, function: _Function) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        self._brought = Path(function.__code__.co_filename).absolute().parent / "__pycache__"
+
+    def load_overload(self, sig: object, target_context: object) -> object:
+        """Read the kernel, from the user's cache or from what the installation brought."""
+        try:
+            found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+            if found is None and self._copied():
+                found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except (OSError, EOFError, UnpicklingError):  # unreadable, or cut short
+            found = None
+            with suppress(OSError):
+                self.flush()  # type: ignore[no-untyped-call]
+        if found is None:
+            at("compiling, the first time only")
+        return found
+
+    def _copied(self) -> bool:
+        """Copy the installation's code into the user's cache, where new code can join it."""
+        kept, pattern = Path(self.cache_path), f"{self._impl.filename_base}.*"
+        files = [] if kept == self._brought else sorted(self._brought.glob(pattern))
+        if not files or (kept / f"{self._impl.filename_base}.nbi").exists():
+            return False
+        kept.mkdir(parents=True, exist_ok=True)
+        for file in files:  # the index, which is last by name, tells that the rest is there
+            new = kept / f".{file.name}.{os.getpid()}"
+            shutil.copyfile(file, new)
+            new.replace(kept / file.name)
+        return True
+
+    def save_overload(self, sig: object, data: object) -> None:
+        """Keep the kernel, or remember why it could not be kept."""
+        try:
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+        except (OSError, EOFError, UnpicklingError) as error:
+            _faults.append(f"{self.cache_path}: {getattr(error, 'strerror', None) or error}")

@@ -1,0 +1,143 @@
+"""Compiled code is kept wherever it can be, and never used once its sources have changed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from isolux.cli import main
+from isolux.io import kernels
+
+_INNER = """
+from isolux.io.kernels import njit
+LIMIT = {limit}
+
+@njit(nogil=True)
+def inner(x):
+    return {inner}
+"""
+_OUTER = """
+from inner_file import LIMIT, inner
+from isolux.io.kernels import njit
+
+@njit(nogil=True)
+def outer(x):
+    return min(inner(x), LIMIT)
+"""
+_CALL = """
+from outer_file import outer
+from isolux.io.kernels import not_kept
+print(outer(20))
+print(sum(outer.stats.cache_misses.values()))
+print(not_kept())
+"""
+
+
+class _Sources:
+    """Two files of kernels, and a process that may write to nothing that is read-only."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.home = folder / "package", folder / "home"
+        self.folder.mkdir()
+        self.home.mkdir()
+        self.write()
+
+    def write(self, inner: str = "2 * x", limit: int = 1_000) -> None:
+        (self.folder / "inner_file.py").write_text(_INNER.format(inner=inner, limit=limit))
+        (self.folder / "outer_file.py").write_text(_OUTER)
+
+    def call(self, **more: str) -> list[str]:
+        """Give what came out, how many kernels were compiled, and why they were not kept."""
+        path = os.pathsep.join([str(self.folder), *sys.path])
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA", "XDG"))}
+        environment = kept | {"PYTHONPATH": path, "HOME": str(self.home)} | more
+        command = [sys.executable, "-c", _CALL]
+        if os.geteuid() == 0:  # root may write everywhere, unless it gives that up
+            command = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", *command]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.splitlines()
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> _Sources:
+    return _Sources(tmp_path)
+
+
+def _read_only(folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    folder.chmod(0o555)
+
+
+def test_what_was_compiled_lies_next_to_the_file(sources: _Sources):
+    assert sources.call() == ["40", "1", "None"]
+    assert sources.call() == ["40", "0", "None"]
+    assert [*(sources.folder / "__pycache__").glob("outer_file.outer-*.nbi")]
+
+
+def test_a_kernel_or_a_constant_of_another_file_that_changed_is_compiled_again(sources: _Sources):
+    """numba alone looks at the calling file only, and would go on giving 40."""
+    sources.call()
+    sources.write(inner="3 * x")
+    assert sources.call()[:2] == ["60", "1"]
+    sources.write(inner="3 * x", limit=50)
+    assert sources.call()[:2] == ["50", "1"]
+
+
+def test_an_installation_that_may_only_be_read_keeps_its_kernels_in_the_users_cache(
+    sources: _Sources,
+):
+    _read_only(sources.folder / "__pycache__")
+    assert sources.call() == ["40", "1", "None"]
+    assert sources.call() == ["40", "0", "None"]
+    assert [*sources.home.rglob("outer_file.outer-*.nbi")]
+
+
+def test_kernels_that_a_read_only_installation_brought_are_used(sources: _Sources):
+    sources.call()
+    _read_only(sources.folder / "__pycache__")
+    assert sources.call() == ["40", "0", "None"]
+    _read_only(sources.home)
+    assert sources.call() == ["40", "0", "None"]
+
+
+def test_where_nothing_may_be_written_the_kernel_works_and_says_why_it_is_not_kept(
+    sources: _Sources,
+):
+    _read_only(sources.folder / "__pycache__")
+    _read_only(sources.home)
+    value, compiled, why = sources.call()
+    assert (value, compiled) == ("40", "1")
+    assert why == f"{sources.folder / '__pycache__'}: Permission denied"
+
+
+def test_a_folder_that_is_named_comes_first(sources: _Sources, tmp_path: Path):
+    named = tmp_path / "named"
+    assert sources.call(NUMBA_CACHE_DIR=str(named)) == ["40", "1", "None"]
+    assert [*named.rglob("outer_file.outer-*.nbi")]
+    assert sources.call(NUMBA_CACHE_DIR=str(named)) == ["40", "0", "None"]
+
+
+@pytest.mark.parametrize("text", [b"", b"\x80\x05", b"not numba's"])
+def test_a_file_of_kernels_that_is_damaged_is_compiled_again(sources: _Sources, text: bytes):
+    sources.call()
+    for file in (sources.folder / "__pycache__").glob("*.nb[ic]"):
+        file.write_bytes(text)
+    assert sources.call()[:2] == ["40", "1"]
+
+
+def test_the_command_line_says_that_the_next_command_compiles_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(sys, "argv", ["isolux", "list", "tasks"])
+    monkeypatch.setattr(kernels, "_faults", ["__pycache__: Permission denied"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    said = capsys.readouterr().err
+    assert "each command compiles it anew\n  found: __pycache__: Permission denied" in said
+    assert "set NUMBA_CACHE_DIR to a folder that may be written to" in said
