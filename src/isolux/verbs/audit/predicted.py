@@ -12,6 +12,7 @@ import polars as pl
 from isolux.engine import Progress
 from isolux.io.hashing import sha256_file
 from isolux.predictions import join
+from isolux.verbs.audit.stale import on_changes
 from isolux.verbs.predict import Predicted, is_answers, predict_people, read_predicted
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
@@ -91,6 +92,7 @@ def answers_of_model(
     elif file is not None and is_answers(file):
         found = read_predicted(file)
         _refuse_other_kind(spec.task.name, found.record["model"]["predicts"])
+        found = replace(found, notes=(*on_changes(found, dataset), *found.notes))
     else:
         return None
     inputs = dict(dataset.inputs)
@@ -99,7 +101,9 @@ def answers_of_model(
         inputs[str(path)] = sha256_file(path)
     record = {key: found.record[key] for key in ("model", "settings", "key", "pictures")}
     if "instance_id" in found.predictions.columns:
-        predictions, notes = join(dataset, found.predictions, id_from=spec.predictions.id_from)
+        # Of a model that looked at these very rows, their numbers are ids.
+        own = replace(dataset, ids_are_rows=False) if spec.model.spec is not None else dataset
+        predictions, notes = join(own, found.predictions, id_from=spec.predictions.id_from)
         return FromModel(dataset, predictions, (*found.notes, *notes), inputs, record)
     seen, notes = _seen(dataset, found)
     predictions = found.predictions.filter(pl.col("image_id").is_in(_images_of(seen).implode()))

@@ -223,8 +223,9 @@ def _into(
         record |= {"state": "finished", "unanswered": unanswered(whole.looks)}
         store.write_record(record)
     return Predicted(
-        whole.predictions, whole.looks, record, notes_of(record, whole.looks), store.folder,
-        ran.pictures,
+        whole.predictions, whole.looks, record,
+        notes_of(record, whole.looks, earlier=len(pictures) - ran.pictures, where=store.folder),
+        store.folder, ran.pictures,
     )  # fmt: skip
 
 

@@ -132,8 +132,13 @@ def unanswered(looks: pl.DataFrame) -> list[dict[str, Any]]:
     return counts.sort("looks", "reason", descending=[True, False]).to_dicts()
 
 
-def notes_of(record: Mapping[str, Any], looks: pl.DataFrame) -> tuple[str, ...]:
-    """Say which model answered, and first of all what it did not answer."""
+def notes_of(
+    record: Mapping[str, Any], looks: pl.DataFrame, *, earlier: int = 0, where: Path | None = None
+) -> tuple[str, ...]:
+    """Say which model answered, and first of all what it did not answer.
+
+    ``earlier`` is how many pictures were answered before, in the directory ``where``.
+    """
     model = record["model"]
     versions = ", ".join(f"{k} {v}" for k, v in sorted(model["versions"].items()))
     notes: list[str] = []
@@ -152,7 +157,29 @@ def notes_of(record: Mapping[str, Any], looks: pl.DataFrame) -> tuple[str, ...]:
     n, batch = record["pictures"], record["settings"]["batch"]
     spec = _short(model["spec"])
     notes.append(f"isolux ran {spec} over {n:,} pictures, {batch} at a time, with {versions}.")
+    if earlier:
+        notes.append(_reused(record, earlier, where))
     return (*notes, *model["notes"])
+
+
+def _reused(record: Mapping[str, Any], earlier: int, where: Path | None) -> str:
+    """Say that answers were taken from before, and first where a change would go unseen."""
+    n, spec = record["pictures"], _short(record["model"]["spec"])
+    told = f"{earlier:,} of {n:,} pictures were answered before, in {where}, and not again:"
+    if not _unknown_weights(record["model"]["identity"]):
+        return f"{told} neither they nor {spec} and its settings have changed since."
+    return Caution(
+        f"{told} nothing says whether the weights of {spec} are still those. Name their file as a"
+        " setting of the factory, give --model-option version=…, or predict into another directory."
+    )
+
+
+def _unknown_weights(identity: Mapping[str, Any]) -> bool:
+    """Whether a model is a callable whose files nothing names."""
+    own = identity.get("own") or {}
+    if identity.get("family") != "python" or own.get("own") or own.get("version"):
+        return False
+    return not any(isinstance(v, Mapping) for v in (own.get("settings") or {}).values())
 
 
 def _short(spec: str) -> str:
