@@ -24,6 +24,7 @@ __all__ = [
     "NamedMeasure",
     "Outcome",
     "PairRow",
+    "Shrunken",
     "Spread",
     "Verdict",
 ]
@@ -71,8 +72,21 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class Shrunken:
+    """An estimate that borrows strength from an intersection's attributes, and its raw value."""
+
+    value: float
+    low: float | None
+    high: float | None
+    raw: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class GroupRow:
-    """One group's estimate and its difference to everyone (group − everyone)."""
+    """One group's estimate and its difference to everyone (group − everyone).
+
+    ``shrunken`` stands beside the estimate and never in its place.
+    """
 
     group: str
     values: tuple[str, ...]
@@ -81,6 +95,7 @@ class GroupRow:
     difference_low: float | None = None
     difference_high: float | None = None
     p_adjusted: float | None = None
+    shrunken: Shrunken | None = None
 
     @property
     def is_unknown(self) -> bool:

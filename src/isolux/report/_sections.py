@@ -22,6 +22,7 @@ from isolux.report.document import (
     LineTable,
     NamedMeasure,
     PairRow,
+    Shrunken,
     Spread,
     Verdict,
 )
@@ -216,6 +217,15 @@ def _group_row(row: Mapping[str, Any], to_overall: Mapping[str, Any] | None) -> 
         difference_low=found.get("low"),
         difference_high=found.get("high"),
         p_adjusted=found.get("p_adjusted"),
+        shrunken=_shrunken(row),
+    )
+
+
+def _shrunken(row: Mapping[str, Any]) -> Shrunken | None:
+    if row.get("shrunken") is None:
+        return None
+    return Shrunken(
+        row["shrunken"], row["shrunken_low"], row["shrunken_high"], row["shrunken_from"]
     )
 
 

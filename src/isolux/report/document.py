@@ -19,6 +19,7 @@ from isolux.report._measured import (
     NamedMeasure,
     Outcome,
     PairRow,
+    Shrunken,
     Spread,
     Verdict,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "Protocol",
     "ReferenceRow",
     "Setting",
+    "Shrunken",
     "Spread",
     "Summary",
     "Verdict",

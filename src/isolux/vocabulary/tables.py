@@ -255,6 +255,23 @@ GROUP_METRICS = Table(
         _col("method", S, "how the interval was made", nullable=True),
         _col("status", S, "may the value be read as it stands?", allowed=_STATUS),
         _col("reason", S, "what the status rests on", nullable=True),
+        _col(
+            "shrunken",
+            F,
+            "estimate that borrows strength from the attributes of an intersection that has small "
+            "groups; null elsewhere. No claim rests on it",
+            optional=True,
+            nullable=True,
+        ),
+        _col("shrunken_low", F, "lower end of its interval", optional=True, nullable=True),
+        _col("shrunken_high", F, "upper end of its interval", optional=True, nullable=True),
+        _col(
+            "shrunken_from",
+            F,
+            "the raw value beside it, also where value is withheld",
+            optional=True,
+            nullable=True,
+        ),
     ),
     key=("model", "task", "metric", "label", "threshold", "attribute", "values"),
 )

@@ -33,6 +33,7 @@ import polars as pl
 
 from isolux.analyses._blocks import blocks_of, unjudged_of
 from isolux.analyses._words import Words, words_of
+from isolux.analyses.group_gaps.borrowed import borrowed
 from isolux.analyses.group_gaps.classes import by_class, classes_claim
 from isolux.analyses.group_gaps.sentences import differs, no_difference, only_overall, without_value
 from isolux.vocabulary.containers import Explained, Run
@@ -279,7 +280,8 @@ def _of_unjudged(run: Run, words: Words) -> Iterator[dict[str, Any]]:
             "tier": _UNJUDGED if first["named"] else _UNKNOWN,
             # After the blocks of a tier: a number does not compare with a row of them.
             "place": (float("inf"), *weight, asked, first["attribute"], first["model"]),
-            "claim": without_value(groups, words, everywhere=first["everywhere"]),
+            "claim": without_value(groups, words, everywhere=first["everywhere"])
+            + (borrowed(run, groups, words) if first["small"] and first["named"] else ""),
             "n": first["n_units"],
             "status": first["status"],
             "attribute": first["attribute"],

@@ -21,6 +21,7 @@ from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import check_references, groupings, references
+from isolux.groups.small_groups import with_small_groups
 from isolux.io.record_paths import unrooted
 from isolux.io.settings_files import read_mapping
 from isolux.people.blotting import blotted_errors, unnamed
@@ -374,7 +375,7 @@ def _audited(
         record=record | {"dataset": {"name": dataset.name, **record["dataset"]}},
         scores=scores.units,
         attributes=attributes,
-        group_metrics=estimates.table(),
+        group_metrics=with_small_groups(estimates, spec.statistics),
         disparities=disparities.table,
         findings=FINDINGS.empty(),
         evidence=kept,

@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from isolux.groups.small_groups import COLUMNS as SHRUNKEN
 from isolux.report.suppression import hidden_cells, published
 from isolux.verbs.explain import explain_run
 from isolux.verbs.publish.attributes import (
@@ -50,10 +51,10 @@ def publish(run: Run, minimum: int) -> Run:
     -------
     Run
         ``group_metrics`` and ``disparities`` without small groups, and without those from which a
-        small one could be reckoned; findings made anew from them. No scores, attributes or
-        evidence: those are of single people. No tables of analyses and protocols, and no note that
-        names a number below ``minimum``: they count groups of their own. A note says what is not
-        shown.
+        small one could be reckoned; findings made anew from them. No estimates that borrow
+        strength: they are made of hidden groups too. No scores, attributes or evidence: those are
+        of single people. No tables of analyses and protocols, and no note that names a number
+        below ``minimum``: they count groups of their own. A note says what is not shown.
 
     Raises
     ------
@@ -77,6 +78,8 @@ def publish(run: Run, minimum: int) -> Run:
     hidden = hidden_cells(counted, minimum, classes)
     kept = published(counted, hidden, classes, resting)
     groups, gone = run.group_metrics.filter(kept), run.group_metrics.filter(~kept)
+    # Made of hidden groups too, and raw values stand there that are withheld elsewhere.
+    groups = groups.with_columns(pl.lit(None, pl.Float64).alias(name) for name in SHRUNKEN)
     record = {key: value for key, value in run.record.items() if key not in _TELLING}
     lost = [key for key in _TELLING if key != "analyses" and run.record.get(key)]
     for key in ("notes", "warnings"):

@@ -1,0 +1,129 @@
+"""Estimates beside the groups of an intersection: where they stand, where not, and on what."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import isolux
+from isolux.report.html import render
+from isolux.report.summary import summarise
+from isolux.verbs.publish import publish
+
+
+def people(n=600, seed=2, **more):
+    rng = np.random.default_rng(seed)
+    rows = {
+        "unit_id": [f"u{i}" for i in range(n)],
+        "race": rng.choice(["Black", "Latino", "White"], n, p=[0.1, 0.1, 0.8]),
+        "age": rng.choice(["old", "young"], n, p=[0.1, 0.9]),
+    }
+    rate = np.where(rows["race"] == "Black", 0.6, 0.9)
+    rows["value"] = (rng.random(n) < rate).astype(float)
+    return pl.DataFrame(rows | more)
+
+
+def audited(frame, by="race*age", **settings):
+    settings = {"replicates": 200} | settings
+    return isolux.audit(frame.select(pl.exclude("race", "age")), frame, by=by, **settings)
+
+
+def of_groups(audit):
+    return audit.group_metrics.filter(pl.col("attribute").is_not_null())
+
+
+@pytest.fixture(scope="module")
+def found():
+    return audited(people())
+
+
+def test_small_groups_of_an_intersection_have_an_estimate_beside_the_withheld_value(found):
+    rows = of_groups(found)
+    small = rows.filter(status="insufficient units")
+    assert small.height >= 3
+    assert small["value"].null_count() == small.height
+    assert rows["shrunken"].null_count() == 0
+    inside = (rows["shrunken_low"] <= rows["shrunken"]) & (
+        rows["shrunken"] <= rows["shrunken_high"]
+    )
+    assert inside.all()
+    own = people().group_by("race", "age").agg(pl.col("value").mean())
+    raw = {(r, a): v for r, a, v in own.rows()}
+    for row in rows.iter_rows(named=True):
+        assert row["shrunken_from"] == pytest.approx(raw[tuple(row["values"])])
+    black = rows.filter(pl.col("values").list.first() == "Black")["shrunken"].mean()
+    assert black < 0.8
+
+
+def test_claims_and_tests_do_not_know_of_them(found):
+    plain = audited(people(), min_units=1, min_clusters=1).group_metrics
+    assert (
+        plain.filter(pl.col("value").is_not_null() & (pl.col("n_units") > 49))
+        .select("value", "low", "high")
+        .equals(
+            found.group_metrics.filter(pl.col("value").is_not_null()).select("value", "low", "high")
+        )
+    )
+    assert found.group_metrics.filter(pl.col("attribute").is_null())["shrunken"].to_list() == [None]
+
+
+def test_an_attribute_alone_has_none():
+    rows = of_groups(audited(people(), by="race"))
+    assert rows["shrunken"].null_count() == rows.height
+
+
+def test_where_every_group_is_large_enough_nothing_is_added():
+    frame = people(4000).with_columns(race=pl.lit("White") + (pl.row_index() % 2).cast(pl.String))
+    frame = frame.with_columns(age=pl.lit("age") + (pl.row_index() // 2 % 2).cast(pl.String))
+    rows = of_groups(audited(frame))
+    assert rows["status"].unique().to_list() == ["ok"]
+    assert rows["shrunken"].null_count() == rows.height
+
+
+def test_photos_of_a_person_count_as_fewer_and_leave_the_interval_wide():
+    """Each unit five times, in a cluster of its own: as many people, the same estimates."""
+    once = people(300)
+    often = pl.concat([once.with_columns(unit_id=pl.col("unit_id") + f"-{k}",
+                                         cluster_id="unit_id") for k in range(5)])  # fmt: skip
+    one = of_groups(audited(once))
+    five = of_groups(audited(often, min_units=250))
+    assert five["shrunken"].to_list() == pytest.approx(one["shrunken"].to_list(), abs=0.01)
+    assert five["shrunken_low"].to_list() == pytest.approx(one["shrunken_low"].to_list(), abs=0.02)
+
+
+def test_scores_that_are_no_shares_have_estimates_within_their_range():
+    frame = people().with_columns(value=pl.col("value") * 0.7 + 0.2 * pl.row_index() / 600)
+    rows = of_groups(audited(frame))
+    assert rows["shrunken"].null_count() == 0
+    assert rows["shrunken_high"].max() <= 1.0
+    assert rows["shrunken_low"].min() >= 0.0
+
+
+def test_scores_that_never_vary_have_none():
+    rows = of_groups(audited(people().with_columns(value=pl.lit(0.25))))
+    assert rows["shrunken"].null_count() == rows.height
+
+
+def test_the_screen_names_the_worst_and_says_what_it_is(found):
+    (claim,) = (c for c in found.findings["claim"] if c.startswith("Too few data"))
+    small = of_groups(found).filter(status="insufficient units").sort("shrunken").row(0, named=True)
+    assert "Estimates that borrow strength from race and age stand beside them" in claim
+    assert f"{100 * small['shrunken']:.1f} % for {small['group']} (95 % interval" in claim
+    assert f"{100 * small['shrunken_from']:.1f} % as measured). No claim rests on them." in claim
+
+
+def test_the_report_has_a_column_of_its_own_with_the_raw_value_beside(found):
+    html = render(summarise(found.run))
+    assert "Estimate that borrows strength" in html
+    assert "It is no finding: all claims and tests rest on what was measured." in html
+    assert "Estimate that borrows strength" not in render(
+        summarise(audited(people(), by="race").run)
+    )
+
+
+def test_a_published_run_has_none(found):
+    rows = publish(found.run, 10).group_metrics
+    assert rows.height > 1
+    for name in ("shrunken", "shrunken_low", "shrunken_high", "shrunken_from"):
+        assert rows[name].null_count() == rows.height
