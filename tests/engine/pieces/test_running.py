@@ -101,16 +101,18 @@ def test_a_killed_worker_is_replaced_and_its_shard_done_again(
     os.mkfifo(path)  # whoever opens it waits until it is killed
     started = _watched(monkeypatch)
 
+    store = PieceStore(tmp_path / "sums")
+
     def kill() -> None:
-        handle = os.open(path, os.O_WRONLY)  # returns once a worker reads
+        while not store.has(pieces[0].key):
+            time.sleep(0.01)
+        time.sleep(0.5)  # the worker waits for someone to write
         path.unlink()
         path.write_bytes(data)
         started[0].kill()
-        os.close(handle)
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
-    store = PieceStore(tmp_path / "sums")
     assert run_pieces(pieces, store, workers=1) == 2
     killer.join(timeout=10)
     assert len(started) == 2
