@@ -6,7 +6,7 @@ their scores may stand in the same table as the groups; which column is which, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -126,6 +126,48 @@ def load(
     """
     where = str(path)
     frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
+    return of_frame(
+        frame, where, {where: sha256_file(path)}, id=id, image=image, columns=columns,
+        numeric=numeric, separator=separator, root=root, repair_ages=repair_ages,
+        first_and=first_and,
+    )  # fmt: skip
+
+
+def of_frame(
+    frame: pl.DataFrame,
+    where: str,
+    inputs: Mapping[str, str],
+    *,
+    id: str | None = None,  # noqa: A002  (as in load)
+    image: str | None = None,
+    columns: Sequence[str] | None = None,
+    numeric: Sequence[str] | None = None,
+    separator: str | None = None,
+    root: str | Path | None = None,
+    repair_ages: bool = False,
+    first_and: Sequence[str] | None = None,
+) -> Dataset:
+    """Take a table that was read already; the settings are those of ``load``.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        As ``read_table`` gives it: at least one row.
+    where : str
+        What it is called in messages.
+    inputs : mapping of str to str
+        Each file read and the SHA-256 of its bytes.
+
+    Returns
+    -------
+    Dataset
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"id": ["a", "b"], "tone": ["3", "4"]})
+    >>> of_frame(frame, "people", {}).attributes["value"].to_list()
+    ['3', '4']
+    """
     for name in (*(columns or ()), *(numeric or ()), *([image] if image else [])):
         if name not in frame.columns:
             raise UnknownNameError("column", name, frame.columns, where=where)
@@ -155,7 +197,7 @@ def load(
         images=images_of(
             instances, are_paths=bool(image) or named in IMAGE_PATHS, root=root, where=where
         ),
-        inputs={where: sha256_file(path)},
+        inputs=inputs,
         ids_are_rows=identity.column is None,
         notes=tuple(notes),
     )

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.vocabulary.counts import TIMES
 from isolux.vocabulary.errors import SpecError, TableError, place
 
 __all__ = [
@@ -55,9 +56,9 @@ class Bins:
     closed: Closed = "left"
     top: int = 0
 
-    def edges_for(self, numbers: pl.Series) -> tuple[float, ...]:
+    def edges_for(self, numbers: pl.Series, times: pl.Series | None = None) -> tuple[float, ...]:
         """Return the edges, or those that part ``numbers`` into quantiles."""
-        return self.edges or quantile_edges(numbers, self.quantiles, self.closed)
+        return self.edges or quantile_edges(numbers, self.quantiles, self.closed, times)
 
     def places(
         self, numbers: npt.NDArray[np.float64], edges: tuple[float, ...]
@@ -160,7 +161,10 @@ def _written(number: float, digits: int) -> str:
 
 
 def quantile_edges(
-    numbers: pl.Series, quantiles: int, closed: Closed = "left"
+    numbers: pl.Series,
+    quantiles: int,
+    closed: Closed = "left",
+    times: pl.Series | None = None,
 ) -> tuple[float, ...]:
     """Choose edges that part ``numbers`` into bins of equal size, as far as ties let them.
 
@@ -180,6 +184,8 @@ def quantile_edges(
     quantiles : int
         K, the number of bins.
     closed : {"left", "right"}
+    times : polars.Series, optional
+        How many units each number is of; default: one.
 
     Examples
     --------
@@ -187,15 +193,32 @@ def quantile_edges(
     >>> quantile_edges(numbers, 2), quantile_edges(numbers, 2, "right")
     ((3.0,), (2.5,))
     """
-    ordered = np.sort(numbers.to_numpy())
+    given = numbers.to_numpy()
+    order = np.argsort(given, kind="stable")
+    ordered = given[order]
+    last = np.arange(1, len(ordered) + 1) if times is None else np.cumsum(times.to_numpy()[order])
     if not len(ordered):
         return ()
+    n, parts = int(last[-1]), np.arange(1, quantiles)
     if closed == "right":
-        edges = np.unique(np.quantile(ordered, np.arange(1, quantiles) / quantiles))
+        at = (n - 1) * (parts / quantiles)
+        below = np.floor(at).astype(np.int64)
+        low, high = (
+            ordered[np.searchsorted(last, np.minimum(k, n - 1), "right")]
+            for k in (below, below + 1)
+        )
+        edges = np.unique(_between(low, high, at - below))
         return tuple(float(e) for e in edges[edges < ordered[-1]])
-    places = np.arange(1, quantiles) * len(ordered) // quantiles
-    edges = np.unique(ordered[places])
+    edges = np.unique(ordered[np.searchsorted(last, parts * n // quantiles, "right")])
     return tuple(float(e) for e in edges[edges > ordered[0]])
+
+
+def _between(
+    low: npt.NDArray[np.float64], high: npt.NDArray[np.float64], share: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Interpolate as ``np.quantile`` does, to the last bit: from the nearer end."""
+    apart = high - low
+    return np.where(share >= 0.5, high - apart * (1.0 - share), low + apart * share)
 
 
 def binned(rows: pl.DataFrame, bins: Bins, attribute: str) -> Binned:
@@ -211,7 +234,7 @@ def binned(rows: pl.DataFrame, bins: Bins, attribute: str) -> Binned:
     rows : polars.DataFrame
         Rows of one attribute: ``row`` (place in its table, from 0), ``unit_id``, ``unit`` (its
         number), ``value`` (null: unknown), ``number``; if wanted ``scored``: whose numbers make
-        the quantiles.
+        the quantiles, and ``times``: how many people a unit stands for.
     bins : Bins
         Edges, or the number of quantiles or of commonest values.
     attribute : str
@@ -238,8 +261,9 @@ def binned(rows: pl.DataFrame, bins: Bins, attribute: str) -> Binned:
         known = pl.col("value").is_not_null()
         rows = rows.with_columns(number=pl.when(known).then(middle))
         whose = known & pl.col("scored") if "scored" in rows.columns else known
-        per_unit = rows.filter(whose).unique("unit")["number"]
-        edges = bins.edges_for(per_unit)
+        per_unit = rows.filter(whose).unique("unit")
+        times = per_unit[TIMES] if TIMES in rows.columns else None
+        edges = bins.edges_for(per_unit["number"], times)
     labels = bin_labels(edges, bins.closed) if edges else ("all values",)
     cell = bins.places(rows["number"].fill_null(0.0).to_numpy(), edges)
     label = pl.Series("value", labels).gather(cell)
@@ -248,7 +272,9 @@ def binned(rows: pl.DataFrame, bins: Bins, attribute: str) -> Binned:
 
 
 def _commonest(rows: pl.DataFrame, top: int, attribute: str) -> Binned:
-    known = rows.drop_nulls("value").group_by("value").agg(n=pl.col("unit").n_unique())
+    once = rows.drop_nulls("value").unique(["value", "unit"])
+    each = pl.col(TIMES).sum() if TIMES in rows.columns else pl.len()
+    known = once.group_by("value").agg(n=each)
     ordered = known.sort("n", "value", descending=[True, False])["value"]
     kept, left = ordered.head(top), len(ordered) - top
     if left <= 0:

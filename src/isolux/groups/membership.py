@@ -24,6 +24,7 @@ from isolux.groups.nesting import leaves, nested
 from isolux.groups.ordering import natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN, mark_unknown
 from isolux.groups.votes import parse_votes, settled
+from isolux.vocabulary.counts import TIMES, people_at, people_in
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.places import block_starts, is_unrepeated, places
 from isolux.vocabulary.spec import Grouping, Unknown
@@ -123,7 +124,8 @@ def membership(
     units : polars.Series or polars.DataFrame with ``unit_id``, optional
         Every unit that is judged; rows of others are not looked at. Default: every unit in
         ``attributes`` of the kinds that ``by`` is about. With a column ``scored``, quantiles are
-        those of the units of which it is true: bystanders do not move the edges.
+        those of the units of which it is true: bystanders do not move the edges. A column ``times``
+        says how many people each unit stands for.
     most : int, optional
         Values that an attribute may have; default: any number.
 
@@ -230,6 +232,9 @@ def _judged(
     if ids.null_count():
         raise TableError("a judged unit has no identifier", where=place("units", None, "unit_id"))
     numbered = pl.DataFrame({"unit_id": ids}).with_row_index("unit")
+    if isinstance(units, pl.DataFrame) and TIMES in units.columns:  # and no unit twice
+        whose = units["scored"] if units["scored"].any() else pl.lit(value=True)
+        return numbered.with_columns(units[TIMES], scored=whose)
     if isinstance(units, pl.DataFrame) and "scored" in units.columns and units["scored"].any():
         if len(ids) == units.height:
             return numbered.with_columns(units["scored"])
@@ -248,9 +253,10 @@ def _place(
     theirs = rows.filter(pl.col("unit") >= 0)
     _check_join(rows, theirs, judged, name)
     notes: tuple[str, ...] = ()
+    times = judged[TIMES] if TIMES in judged.columns else None
     if how.bins is not None:
-        scored = judged["scored"].gather(theirs["unit"])
-        bins = binned(theirs.with_columns(scored), parse_bins(how.bins), name)
+        known = judged.drop("unit_id", "unit")[theirs["unit"]]
+        bins = binned(theirs.hstack(known), parse_bins(how.bins), name)
         theirs, notes, given = bins.rows, bins.notes, list(bins.labels)
     elif not (how.nested or how.merge):
         _check_many(given, name, most)
@@ -258,14 +264,14 @@ def _place(
     theirs = theirs.select("unit", "votes", "annotator", code=_codes(theirs["value"], values))
     found = settled(theirs, parse_votes(how.votes), judged.height)
     if how.nested or how.merge:
-        found, values, said = _renamed(found, values, how, name)
+        found, values, said = _renamed(found, values, how, name, times)
         notes += said
-    found, values = _ordered(found, values)
+    found, values = _ordered(found, values, times)
     _check_twins(found, values, name)
     if how.bins is None:
         _check_continuous(values, name)
     _check_many(values, name, most)
-    notes += _counts(found, values, how, name, judged.height)
+    notes += _counts(found, values, how, name, judged)
     return _Placed(name, found, tuple(values), how.unknown, notes)
 
 
@@ -275,7 +281,11 @@ def _codes(value: pl.Series, values: Sequence[str]) -> pl.Series:
 
 
 def _renamed(
-    found: pl.DataFrame, values: Sequence[str], how: Grouping, name: str
+    found: pl.DataFrame,
+    values: Sequence[str],
+    how: Grouping,
+    name: str,
+    times: pl.Series | None,
 ) -> tuple[pl.DataFrame, list[str], tuple[str, ...]]:
     """Apply nesting and merges, which work on values by name."""
     text = pl.Series("value", values, dtype=pl.String).gather(found["code"])
@@ -287,21 +297,26 @@ def _renamed(
         attribute=name,
         unknown_values=words,
         absent=how.absent,
+        times=times,
     )
     parts = [leaf for broad in how.nested for leaf in leaves(how.nested, broad)]
     narrow = {*values, *parts} - set(how.nested)
     named, left_out = merged(
         named, how.merge, how.rest, occurring=narrow, attribute=name, unknown_values=words,
-        absent=how.absent,
+        absent=how.absent, times=times,
     )  # fmt: skip
     values = natural_order(named["value"].unique().drop_nulls())
     coded = named.select("unit", code=_codes(named["value"], values))
     return coded, values, (*said, *left_out)
 
 
-def _ordered(found: pl.DataFrame, values: Sequence[str]) -> tuple[pl.DataFrame, list[str]]:
+def _ordered(
+    found: pl.DataFrame, values: Sequence[str], times: pl.Series | None
+) -> tuple[pl.DataFrame, list[str]]:
     """Leave out values that do not occur, and put the others in the order of display."""
-    sizes = np.bincount(found["code"].drop_nulls().to_numpy(), minlength=len(values)).tolist()
+    known = found.drop_nulls("code")
+    weighs = None if times is None else times.gather(known["unit"]).to_numpy()
+    sizes = np.bincount(known["code"].to_numpy(), weighs, minlength=len(values)).tolist()
     size_of = {value: size for value, size in zip(values, sizes, strict=True) if size}
     ordered = natural_order(size_of, size_of)
     place_of = {value: i for i, value in enumerate(ordered)}
@@ -365,11 +380,13 @@ def _check_continuous(values: Sequence[str], name: str) -> None:
 
 
 def _counts(
-    found: pl.DataFrame, values: Sequence[str], how: Grouping, name: str, n_units: int
+    found: pl.DataFrame, values: Sequence[str], how: Grouping, name: str, judged: pl.DataFrame
 ) -> tuple[str, ...]:
     """Say how many units are unknown, in several groups, and whether there is but one value."""
     notes = []
-    unknown = found["code"].null_count()
+    times = judged[TIMES] if TIMES in judged.columns else None
+    n_units = people_in(judged)
+    unknown = people_at(found.filter(pl.col("code").is_null())["unit"], times)
     if unknown:
         fate = {
             "keep": "kept as a group of their own",
@@ -377,7 +394,8 @@ def _counts(
             "both": f"reported with them and, as {name + KNOWN_SUFFIX!r}, without",
         }[how.unknown]
         notes.append(f"{name}: {unknown:,} of {n_units:,} unit(s) unknown, {fate}")
-    several = int((np.bincount(found["unit"].to_numpy(), minlength=1) > 1).sum())
+    twice = np.flatnonzero(np.bincount(found["unit"].to_numpy(), minlength=1) > 1)
+    several = people_at(pl.Series(twice), times)
     if several:
         notes.append(f"{name}: {several:,} of {n_units:,} unit(s) are in more than one group")
     if len(values) == 1:

@@ -13,6 +13,7 @@ import polars as pl
 
 from isolux.groups.occurrence import require_values
 from isolux.groups.unknown import UNKNOWN, is_unknown_word
+from isolux.vocabulary.counts import people_at
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Absent
 
@@ -30,6 +31,7 @@ def merged(
     attribute: str,
     unknown_values: Sequence[str] = (),
     absent: Absent = "refuse",
+    times: pl.Series | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Unite values under new names, and say how many units are in none of them.
 
@@ -50,6 +52,8 @@ def merged(
         Words that mean unknown.
     absent : {"refuse", "note"}
         What becomes of a merge that names a value that does not occur.
+    times : polars.Series, optional
+        How many people each unit stands for, in the order of units; default: one.
 
     Returns
     -------
@@ -81,7 +85,8 @@ def merged(
     if rest == "keep":
         return pl.concat([united, found.filter(unnamed)]).unique(), notes
     kept = pl.concat([united, found.filter(pl.col("value").is_null())]).unique()
-    left = found["unit"].n_unique() - kept["unit"].n_unique()
+    gone = found.select("unit").unique().join(kept, on="unit", how="anti")
+    left = people_at(gone["unit"], times)
     note = f"{attribute}: {left:,} unit(s) are in no named group and are left out"
     return kept, (*notes, note) if left else notes
 

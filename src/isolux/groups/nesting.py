@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 import polars as pl
 
 from isolux.groups.occurrence import require_values
+from isolux.vocabulary.counts import people_at
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Absent
 
@@ -58,6 +59,7 @@ def nested(
     attribute: str,
     unknown_values: Sequence[str] = (),
     absent: Absent = "refuse",
+    times: pl.Series | None = None,
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Replace broad values by their parts, and say for how many units that was done.
 
@@ -76,6 +78,8 @@ def nested(
         Words that mean unknown, for messages.
     absent : {"refuse", "note"}
         What becomes of a broad value that does not occur.
+    times : polars.Series, optional
+        How many people each unit stands for, in the order of units; default: one.
 
     Returns
     -------
@@ -116,7 +120,10 @@ def nested(
     notes = [
         f"{attribute}: {n:,} unit(s) gave only {broad!r} and count in each of its "
         f"{len(leaves(tree, broad))} parts"
-        for broad, n in sorted(alone.group_by("value").len().rows())
+        for broad, n in sorted(
+            (broad, people_at(pl.Series(whose), times))
+            for broad, whose in alone.group_by("value").agg("unit").rows()
+        )
     ]
     unchosen = sorted({leaf for _, leaf in parts} - set(occurring))
     if unchosen:

@@ -89,8 +89,17 @@ def write_bytes(path: str | Path, data: bytes) -> Path:
     return _write(path, lambda stage: _dump(stage, data))
 
 
-def write_parquet(path: str | Path, frame: pl.DataFrame) -> Path:
+def write_parquet(
+    path: str | Path, frame: pl.DataFrame, *, row_group_size: int | None = None
+) -> Path:
     """Write a frame as Parquet, whole or not at all; an existing file is replaced.
+
+    Parameters
+    ----------
+    path : str or Path
+    frame : polars.DataFrame
+    row_group_size : int, optional
+        Rows that can be read without the others; default: polars' own.
 
     Raises
     ------
@@ -105,7 +114,10 @@ def write_parquet(path: str | Path, frame: pl.DataFrame) -> Path:
     ...     pl.read_parquet(path).rows()
     [(1,)]
     """
-    return _write(path, lambda stage: frame.write_parquet(stage, mkdir=False))
+    return _write(
+        path,
+        lambda stage: frame.write_parquet(stage, mkdir=False, row_group_size=row_group_size),
+    )
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from isolux.io.frames import FORMATS
 from isolux.people.blotting import blotted_errors
 from isolux.people.joined import with_attributes
 from isolux.people.only import keep_only, only_judged, parse_conditions
+from isolux.people.shards import InShards, in_shards
 from isolux.people.withdrawal import read_withdrawn, without_withdrawn
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
@@ -31,7 +32,7 @@ def judged_people(spec: AuditSpec) -> Dataset:
     said = {"score": answers.score_column, "model": answers.model_name}
     return load_people(
         spec.people, spec.groups.attributes, whole_images=whole,
-        outputs=said if answers.file is None else {},
+        outputs=said if answers.file is None else {}, shards=in_shards(spec),
     )  # fmt: skip
 
 
@@ -42,6 +43,7 @@ def load_people(
     whole_images: bool = False,
     outputs: Mapping[str, str | None] | None = None,
     first_and: Sequence[str] | None = None,
+    shards: InShards | None = None,
 ) -> Dataset:
     """Load a dataset, compute the attributes that it lacks, and keep who is to be judged.
 
@@ -58,6 +60,8 @@ def load_people(
         Settings of a model's answers, for a dataset that holds them itself (a table of pairs).
     first_and : sequence of str, optional
         Of a wide table, only its first columns and these become attributes; default: all.
+    shards : InShards, optional
+        How a table in shards is read; an audit alone does that.
     """
     name, path = name_and_path(people.data)
     if outputs is None:  # no audit, which alone reads what is not about single people
@@ -94,7 +98,11 @@ def load_people(
     listed = None if people.withdrawn is None else read_withdrawn(people.withdrawn)
     # Before they are taken out it is not known which other ids are theirs: none is quoted.
     with _told_of_tables(name, path), blotted_errors(listed.ids if listed else frozenset(), set):
-        dataset = load(name, path, cluster=own, images=people.images, **options)
+        dataset = (
+            load(name, path, cluster=own, images=people.images, **options)
+            if shards is None
+            else shards.load(own, options)
+        )
         dataset = _with_attributes(dataset, people)
     if listed is not None:
         dataset = without_withdrawn(dataset, listed, allow_unmatched=people.allow_unmatched)

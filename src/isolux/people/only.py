@@ -17,6 +17,7 @@ import polars as pl
 
 from isolux.groups.ranges import Range, read_range
 from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.counts import how_often, people_in, with_times
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import INSTANCES
@@ -137,7 +138,7 @@ def keep_only(dataset: Dataset, written: Sequence[str], *, whole_images: bool) -
     told: list[str] = []
     for condition in parse_conditions(written):
         passing &= _passing(condition, attributes, dataset)
-        told += _on_ranges(condition, attributes)
+        told += _on_ranges(condition, with_times(attributes, dataset.times, "unit_id"))
     kept = instances.select(passing).to_series()
     if instances.height and not kept.any():
         raise SpecError("nobody passes --only", found=" and ".join(written), where=dataset.name)
@@ -146,9 +147,10 @@ def keep_only(dataset: Dataset, written: Sequence[str], *, whole_images: bool) -
         people = instances.with_columns(judged=before.fill_null(value=True) & kept)
     else:
         people = instances.filter(kept)
-    left = instances.height - int(kept.sum())
+    every = with_times(instances.select("instance_id"), dataset.times, "instance_id")
+    left, n = people_in(every.filter(~kept)), people_in(every)
     says = "take part in the matching and are not judged" if whole_images else "were left out"
-    note = f"{left:,} of {instances.height:,} people {says}: only {' and '.join(written)}."
+    note = f"{left:,} of {n:,} people {says}: only {' and '.join(written)}."
     return replace(dataset, instances=people, notes=(*dataset.notes, note, *told))
 
 
@@ -157,7 +159,7 @@ def _on_ranges(condition: Condition, attributes: pl.DataFrame) -> list[str]:
     if condition.relation not in _COMPARE:
         return []
     rows = attributes.filter(pl.col("attribute") == condition.attribute)
-    sizes = dict(rows.drop_nulls("value").group_by("value").len().iter_rows())
+    sizes = dict(how_often(rows, pl.col("value")).select("label", "count").iter_rows())
     ranges = {v: one for v in sizes if (one := read_range(v)) is not None and one.low < one.high}
     if not ranges:
         return []

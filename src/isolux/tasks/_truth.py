@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 import polars as pl
 
 from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.counts import with_times
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import INSTANCES
 
@@ -36,7 +37,7 @@ def instances_with_truth(
     -------
     polars.DataFrame
         ``unit_id``, ``cluster_id`` (null: the row), ``truth`` (list of distinct classes; null:
-        unknown).
+        unknown); ``times`` where instances stand for several people each.
     """
     instances = INSTANCES.conform(dataset.instances)
     if target is None or not instances.height:
@@ -48,6 +49,7 @@ def instances_with_truth(
     known = pl.col("value").is_not_null() & ~unknown
     value = pl.col("value").replace(dict(merge))
     units = instances.select(unit_id="instance_id", cluster_id="cluster_id")
+    units = with_times(units, dataset.times, "unit_id")
     if rows["unit_id"].equals(units["unit_id"]):  # one value each, in their order
         return units.with_columns(
             rows.select(truth=pl.when(known).then(pl.concat_list(value))).to_series()

@@ -73,6 +73,9 @@ class Dataset:
     outputs : polars.DataFrame or None
         What a model said, where the dataset's own file holds it (a table of pairs): one of the
         tables of predictions, judged where no other is named.
+    times : polars.DataFrame or None
+        ``instance_id, times``: how many people, alike in all that the audit reads, each instance
+        stands for (people of shards, who were counted); None: each for itself.
     """
 
     name: str
@@ -88,6 +91,7 @@ class Dataset:
     clusters: Clusters | None = None
     categories: Mapping[str, str] = field(default_factory=dict)
     outputs: pl.DataFrame | None = None
+    times: pl.DataFrame | None = None
 
     def values_of(self, attribute: str) -> pl.DataFrame:
         """Return the rows of one attribute, or raise UnknownNameError naming those there are."""

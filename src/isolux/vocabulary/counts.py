@@ -1,15 +1,123 @@
-"""Counts alone: what marks them, and the refusal of all that asks of people one by one."""
+"""Counts alone: what marks them, and the refusal of all that asks of people one by one.
+
+People who are alike in all that an audit reads may be one row that says how many they are, in a
+column ``times``: so an audit of shards holds them. What counts people counts them by ``people_in``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import replace
 
+import polars as pl
+
+from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["COUNTS", "refuse_counts"]
+__all__ = [
+    "COUNTS", "TIMES", "how_often", "people_at", "people_in", "refuse_counts",
+    "with_counts", "with_times",
+]  # fmt: skip
 
 COUNTS = "counts"
 """The dataset, the task, and the evidence that says how many cases a unit stands for."""
+TIMES = "times"
+"""The column that says how many people a row stands for; a table without it: each for one."""
+
+
+def with_times(units: pl.DataFrame, times: pl.DataFrame | None, unit: str) -> pl.DataFrame:
+    """Say in a column ``times`` how many people each unit stands for, where that is known.
+
+    Parameters
+    ----------
+    units : polars.DataFrame
+    times : polars.DataFrame or None
+        ``instance_id, times``, as ``Dataset.times``; None: the units come back as they are.
+    unit : str
+        The column of ``units`` that names them.
+
+    Examples
+    --------
+    >>> with_times(pl.DataFrame({"unit_id": ["b"]}),
+    ...     pl.DataFrame({"instance_id": ["a", "b"], "times": [3, 4]}), "unit_id").rows()
+    [('b', 4)]
+    """
+    if times is None:
+        return units
+    renamed = times.rename({"instance_id": unit})
+    return units.join(renamed, on=unit, how="left", maintain_order="left")
+
+
+def with_counts(scores: Scores, times: pl.DataFrame | None) -> Scores:
+    """Put beside scores how many people each unit stands for: the evidence ``counts``.
+
+    Parameters
+    ----------
+    scores : Scores
+        Of units that are clusters, or parts of clusters that occur as often as ``times`` says.
+    times : polars.DataFrame or None
+        As ``Dataset.times``; None: the scores come back as they are.
+    """
+    if times is None:
+        return scores
+    tables = [scores.units, *scores.evidence.values()]
+    units = pl.concat([t.select("model", "unit_id", "cluster_id") for t in tables]).unique(
+        maintain_order=True
+    )
+    counts = with_times(units, times, "unit_id")
+    return replace(scores, evidence={**scores.evidence, COUNTS: counts})
+
+
+def people_in(rows: pl.DataFrame) -> int:
+    """Count the people that rows stand for.
+
+    Examples
+    --------
+    >>> people_in(pl.DataFrame({"a": [1, 2]})), people_in(pl.DataFrame({"times": [3, 4]}))
+    (2, 7)
+    """
+    return int(rows[TIMES].sum()) if TIMES in rows.columns else rows.height
+
+
+def people_at(units: pl.Series, times: pl.Series | None) -> int:
+    """Count the people that some units stand for.
+
+    Parameters
+    ----------
+    units : polars.Series
+        Numbers of units, from 0.
+    times : polars.Series or None
+        How many people each unit stands for, in the order of their numbers; None: one.
+
+    Examples
+    --------
+    >>> people_at(pl.Series([0, 2]), None), people_at(pl.Series([0, 2]), pl.Series([5, 1, 7]))
+    (2, 12)
+    """
+    return len(units) if times is None else int(times.gather(units).sum())
+
+
+def how_often(rows: pl.DataFrame, values: pl.Expr) -> pl.DataFrame:
+    """Count the people of each value: ``label, count``, in no particular order.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame
+    values : polars.Expr
+        A column, or a list of values of each row; null is left out.
+
+    Examples
+    --------
+    >>> how_often(pl.DataFrame({"a": ["x", None], "times": [3, 4]}), pl.col("a")).rows()
+    [('x', 3)]
+    """
+    if TIMES not in rows.columns:
+        found = rows.select(label=values).to_series()
+        found = found.explode() if found.dtype == pl.List else found
+        return found.drop_nulls().value_counts()
+    each = rows.select(TIMES, label=values)
+    each = each.explode("label") if each.schema["label"] == pl.List else each
+    return each.drop_nulls("label").group_by("label").agg(count=pl.col(TIMES).sum())
 
 
 def refuse_counts(names: Container[str], what: str, instead: str) -> None:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Literal
 
 import polars as pl
+import polars.selectors as cs
 
 from isolux.tasks._classification_metrics import EVIDENCE, FACET, METRICS, REFERENCES
 from isolux.tasks._truth import instances_with_truth, values_of_truth
@@ -49,6 +50,7 @@ from isolux.tasks.classification.vocabulary import (
     refuse_unmatched,
 )
 from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.counts import TIMES
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.spec import UNKNOWN_VALUES
@@ -245,7 +247,7 @@ def score(
     refuse_of_scores(threshold=threshold, threshold_on=threshold_on, smaller=smaller)
     answers = read_answers(
         given,
-        instances["unit_id"],
+        instances.select("unit_id", cs.by_name(TIMES, require_all=False)),
         prediction_map=prediction_map,
         words=words,
         model=model,
@@ -321,7 +323,7 @@ def _instances(
     if words.same:
         read = pl.col("truth").list.eval(pl.element().replace(words.same)).list.unique()
         instances = instances.with_columns(truth=read)
-    refuse_twins(instances["truth"])
+    refuse_twins(instances)
     return instances
 
 

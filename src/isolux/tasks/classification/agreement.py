@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.vocabulary.counts import TIMES, people_in
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.notes import Caution
 
@@ -34,7 +35,8 @@ def agreement_with_truth(units: pl.DataFrame) -> list[Caution]:
     Parameters
     ----------
     units : polars.DataFrame
-        ``model, truth`` (lists), ``prediction``, ``unjudged``, in the order of the dataset.
+        ``model, truth`` (lists), ``prediction``, ``unjudged``, in the order of the dataset. Where
+        ``times`` says that units stand for several people each, there is no order to look at.
 
     Raises
     ------
@@ -49,7 +51,7 @@ def agreement_with_truth(units: pl.DataFrame) -> list[Caution]:
             & pl.col("prediction").is_not_null()
             & (pl.col("truth").list.len() == 1)
         )
-        if known.height < _LEAST:
+        if people_in(known) < _LEAST:
             continue
         truth = known["truth"].list.first()
         labels = pl.concat([truth.unique(), known["prediction"].unique()]).unique().sort()
@@ -60,13 +62,17 @@ def agreement_with_truth(units: pl.DataFrame) -> list[Caution]:
             labels_of.cast(enum).to_physical().cast(pl.Int64).to_numpy()
             for labels_of in (truth, known["prediction"])
         )
-        _refuse_shifted(str(model), t, p)
-        found += _caution(str(model), t, p, str(known["prediction"][0]))
+        times = known[TIMES].to_numpy() if TIMES in known.columns else None
+        if times is None:
+            _refuse_shifted(str(model), t, p)
+        found += _caution(str(model), (t, p, times), str(known["prediction"][0]))
     return found
 
 
-def beyond_chance(truth: Codes, answers: Codes) -> tuple[float, float]:
+def beyond_chance(truth: Codes, answers: Codes, times: Codes | None = None) -> tuple[float, float]:
     """Count agreements: standard deviations above chance, and Cohen's kappa; NaN where neither is.
+
+    ``times`` says how many people each pair stands for; default: one.
 
     Examples
     --------
@@ -74,25 +80,30 @@ def beyond_chance(truth: Codes, answers: Codes) -> tuple[float, float]:
     >>> round(z, 2), kappa
     (9.95, 1.0)
     """
-    n = len(truth)
+    n = len(truth) if times is None else int(times.sum())
     size = int(max(truth.max(initial=0), answers.max(initial=0))) + 1
-    r = np.bincount(truth, minlength=size).astype(float)
-    c = np.bincount(answers, minlength=size).astype(float)
+    r = np.bincount(truth, times, minlength=size).astype(float)
+    c = np.bincount(answers, times, minlength=size).astype(float)
     mean = float(r @ c) / n
     apart = np.eye(size) - c[:, None] / n - r[None, :] / n + mean / n
     variance = float((r[:, None] * c[None, :] * apart**2).sum()) / max(n - 1, 1)
-    agreed = float((truth == answers).sum())
+    agreed = float(_sum(truth == answers, times))
     if variance <= 1e-12 or mean >= n:
         return float("nan"), float("nan")
     return (agreed - mean) / variance**0.5, (agreed - mean) / (n - mean)
 
 
-def _caution(model: str, truth: Codes, answers: Codes, answer: str) -> list[Caution]:
-    n = len(truth)
+def _sum(which: npt.NDArray[np.bool_], times: Codes | None) -> int:
+    return int(which.sum() if times is None else times[which].sum())
+
+
+def _caution(model: str, pairs: tuple[Codes, Codes, Codes | None], answer: str) -> list[Caution]:
+    truth, answers, times = pairs
+    n = len(truth) if times is None else int(times.sum())
     if len(np.unique(answers)) == 1:
         return [Caution(f"Every answer of {model!r} is {answer!r}: it tells nobody apart.")]
-    z, kappa = beyond_chance(truth, answers)
-    share = f"{100 * float((truth == answers).mean()):.1f} % of {n:,}"
+    z, kappa = beyond_chance(truth, answers, times)
+    share = f"{100 * (_sum(truth == answers, times) / n):.1f} % of {n:,}"
     if z < -_CHANCE:
         return [
             Caution(

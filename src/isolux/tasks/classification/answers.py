@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from isolux.tasks.classification.vocabulary import Words
+from isolux.vocabulary.counts import TIMES, people_at
 from isolux.vocabulary.errors import JoinError
 from isolux.vocabulary.places import places
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check, to_polars
@@ -56,7 +57,7 @@ class Answers:
 
 def read_answers(
     predictions: object,
-    instance_ids: pl.Series,
+    units: pl.DataFrame,
     *,
     prediction_map: Mapping[str, str] | None,
     words: Words,
@@ -69,6 +70,15 @@ def read_answers(
     and classes are ranked by it (without scores: by the best rank). Merged classes keep the
     place and the score of their first member.
 
+    Parameters
+    ----------
+    predictions : frame
+        Table ``predictions (labels)``.
+    units : polars.DataFrame
+        ``unit_id``; ``times`` where units stand for several people each.
+    prediction_map, words, model
+        As in ``score``.
+
     Raises
     ------
     JoinError
@@ -76,8 +86,9 @@ def read_answers(
     """
     table = check(to_polars(predictions), _UNKEYED, where="predictions")
     models = tuple(sorted(table["model"].unique())) or (model or _UNNAMED,)
-    rows, notes = _numbered(table, instance_ids, models)
-    rows, said = _without_unknown(rows, words)
+    rows, notes = _numbered(table, units["unit_id"], models)
+    times = units[TIMES] if TIMES in units.columns else None
+    rows, said = _without_unknown(rows, words, times)
     notes += said
     asked = first_of_unit(rows).select(
         "unit",
@@ -87,7 +98,7 @@ def read_answers(
     tells = bool(table["detected"].is_not_null().any() or rows["label"].is_null().any())
     ranked = rows.select("unit", "label", "score")
     if prediction_map is not None:
-        ranked, said = _to_classes(ranked, prediction_map)
+        ranked, said = _to_classes(ranked, prediction_map, times)
         notes += said
     if words.merge or words.same:
         read = pl.col("label").replace(words.merge).replace(words.same)
@@ -95,13 +106,21 @@ def read_answers(
     return Answers(models, asked, _distinct(ranked.drop_nulls("label")), tells, tuple(notes))
 
 
-def _without_unknown(rows: pl.DataFrame, words: Words) -> tuple[pl.DataFrame, list[str]]:
+def _row_of(rows: pl.DataFrame, times: pl.Series | None) -> pl.Series:
+    """Return the place in the dataset of each row's unit, whatever the model."""
+    return rows["unit"] if times is None else rows["unit"] % len(times)
+
+
+def _without_unknown(
+    rows: pl.DataFrame, words: Words, times: pl.Series | None
+) -> tuple[pl.DataFrame, list[str]]:
     """Empty the answers that mean "not known"; null and NaN are empty already."""
     unknown = rows["label"].is_in(list(words.unknown)).fill_null(value=False)
     if not unknown.any():
         return rows, []
     spelled = ", ".join(repr(w) for w in rows["label"].filter(unknown).unique().sort())
-    note = f"{unknown.sum():,} answers mean unknown ({spelled}) and are read as empty ones."
+    n = people_at(_row_of(rows.filter(unknown), times), times)
+    note = f"{n:,} answers mean unknown ({spelled}) and are read as empty ones."
     empty = pl.when(~unknown).then(pl.col("label"))
     return rows.with_columns(label=empty), [note]
 
@@ -148,7 +167,7 @@ def _numbered(
 
 
 def _to_classes(
-    ranked: pl.DataFrame, prediction_map: Mapping[str, str]
+    ranked: pl.DataFrame, prediction_map: Mapping[str, str], times: pl.Series | None
 ) -> tuple[pl.DataFrame, list[str]]:
     classes = pl.col("label").replace_strict(
         dict(prediction_map), default=None, return_dtype=pl.String
@@ -160,14 +179,12 @@ def _to_classes(
     )
     notes: list[str] = []
     if dropped.height:
-        left = (
-            dropped["unit"].n_unique()
-            - dropped.select("unit").join(kept, on="unit", how="semi")["unit"].n_unique()
-        )
+        only = dropped.select("unit").unique().join(kept, on="unit", how="anti")
+        left = people_at(_row_of(only, times), times)
         notes.append(
-            f"{dropped.height:,} answers with {dropped['raw'].n_unique():,} labels that the "
-            f"prediction map does not name were dropped; {left:,} units had no other answer, "
-            "which counts as a mistake."
+            f"{people_at(_row_of(dropped, times), times):,} answers with "
+            f"{dropped['raw'].n_unique():,} labels that the prediction map does not name "
+            f"were dropped; {left:,} units had no other answer, which counts as a mistake."
         )
     return kept.select("unit", "label", "score"), notes
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
+from isolux.vocabulary.counts import how_often, people_in
 from isolux.vocabulary.notes import Caution
 
 __all__ = ["silent_people", "tallies"]
@@ -34,10 +35,10 @@ def silent_people(units: pl.DataFrame, undetected: str) -> list[str]:
     known = units.filter(pl.col("unjudged").is_null())
     notes: list[str] = []
     for (model,), mine in known.group_by(["model"], maintain_order=True):
-        n = int(mine["silent"].sum())
+        n, every = people_in(mine.filter("silent")), people_in(mine)
         if not n:
             continue
-        said = f"{n:,} of {mine.height:,} people have no answer of {str(model)!r}"
+        said = f"{n:,} of {every:,} people have no answer of {str(model)!r}"
         if undetected == "leave-out":
             notes.append(f"{said} and are left out.")
             continue
@@ -46,7 +47,7 @@ def silent_people(units: pl.DataFrame, undetected: str) -> list[str]:
             " mistakes. If the file should have an answer for them, correct it; --undetected"
             " leave-out leaves them out; --detected-column says who was not detected."
         )
-        notes.append(Caution(told) if n >= _MANY * mine.height else told)
+        notes.append(Caution(told) if n >= _MANY * every else told)
     return notes
 
 
@@ -62,35 +63,35 @@ def tallies(units: pl.DataFrame, undetected: str) -> list[str]:
 
 
 def _unjudged(units: pl.DataFrame, undetected: str) -> list[str]:
-    unjudged = units["unjudged"]
-    known = units.filter(unjudged.is_null())
-    scored = known["score"].is_not_null().any()
+    unjudged, answer, score = pl.col("unjudged"), pl.col("prediction"), pl.col("score")
+    judged = unjudged.is_null()
+    scored = units.filter(judged)["score"].is_not_null().any()
     no_score = "; metrics of scores leave them out" if scored else ""
-    counts = (
-        ((unjudged == "unknown truth").sum(), "have no known truth and count in no metric"),
-        ((unjudged == "no prediction").sum(), "have no prediction and count in no metric"),
+    rows = (
+        (unjudged == "unknown truth", "have no known truth and count in no metric"),
+        (unjudged == "no prediction", "have no prediction and count in no metric"),
         (
-            (~known["detected"] & ~known["silent"]).sum(),
+            judged & ~pl.col("detected") & ~pl.col("silent"),
             f"were not detected: {_POLICY[undetected]}{no_score}",
         ),
         (
-            (known["detected"] & known["prediction"].is_null()).sum(),
+            judged & pl.col("detected") & answer.is_null(),
             "were detected but not answered: counted as mistakes",
         ),
         (
-            (known["score"].is_null() & known["prediction"].is_not_null()).sum() * scored,
+            judged & score.is_null() & answer.is_not_null() & scored,
             "have an answer without a score; metrics of scores leave them out",
         ),
     )
-    return [f"{n:,} of {units.height:,} units {what}." for n, what in counts if n]
+    counts = [(people_in(units.filter(which)), what) for which, what in rows]
+    every = people_in(units)
+    return [f"{n:,} of {every:,} units {what}." for n, what in counts if n]
 
 
 def _classes(units: pl.DataFrame) -> list[str]:
     known = units.filter(pl.col("unjudged").is_null())
-    true = known.select(pl.col("truth").explode()).drop_nulls().to_series().value_counts()
-    given = known["prediction"].drop_nulls().value_counts()
-    given = given.rename({"prediction": "label", "count": "n"})
-    true = true.rename({"truth": "label", "count": "n"})
+    true = how_often(known, pl.col("truth"))
+    given = how_often(known, pl.col("prediction"))
     answers = given.join(true, on="label", how="anti")
     never = true.join(given, on="label", how="anti")
     return [
@@ -104,7 +105,7 @@ def _classes(units: pl.DataFrame) -> list[str]:
 
 
 def _listed(classes: pl.DataFrame) -> str:
-    top = classes.sort("n", "label", descending=[True, False]).head(_SHOWN)
-    shown = [f"{label} ({n:,})" for label, n in top.iter_rows()]
+    top = classes.sort("count", "label", descending=[True, False]).head(_SHOWN)
+    shown = [f"{label} ({n:,})" for label, n in top.select("label", "count").iter_rows()]
     more = classes.height - len(shown)
     return ", ".join(shown) + (f" and {more:,} more" if more else "")

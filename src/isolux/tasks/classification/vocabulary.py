@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from isolux.vocabulary.counts import how_often, people_in
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.notes import Caution
 
@@ -105,15 +106,20 @@ def read_words(
     return Words(frozenset(unknown), read, same, tuple(unmatched))
 
 
-def refuse_twins(truth: pl.Series) -> None:
+def refuse_twins(units: pl.DataFrame) -> None:
     """Refuse classes that differ by case or blanks alone: ``Male`` and ``male``.
+
+    Parameters
+    ----------
+    units : polars.DataFrame
+        ``truth`` (lists); ``times`` where units stand for several people each.
 
     Raises
     ------
     TableError
         With how often each of them occurs.
     """
-    counts = truth.explode().drop_nulls().value_counts().rename({truth.name: "label"})
+    counts = how_often(units, pl.col("truth"))
     folded = counts.with_columns(folded=pl.col("label").map_elements(_folded, pl.String))
     twins = folded.filter(pl.col("folded").is_duplicated()).sort("folded", "label")
     if twins.height:
@@ -147,12 +153,11 @@ def foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Caution]:
     notes = []
     judged = units.filter(pl.col("unjudged").is_null() & pl.col("prediction").is_not_null())
     for (model,), mine in judged.group_by(["model"], maintain_order=True):
-        true = mine.select(label=pl.col("truth").explode()).to_series().value_counts()
-        given = mine["prediction"].value_counts().rename({"prediction": "label"})
+        true, given = (how_often(mine, pl.col(side)) for side in ("truth", "prediction"))
         foreign = given.join(true, on="label", how="anti")
-        n = int(foreign["count"].sum())
+        n, every = int(foreign["count"].sum()), people_in(mine)
         if not n:
-            if true.height == 1 and mine.height >= _LEAST:
+            if true.height == 1 and every >= _LEAST:
                 notes.append(
                     Caution(
                         f"Truth and answers of {model!r} are one class, {true['label'][0]!r}: no"
@@ -165,14 +170,14 @@ def foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Caution]:
         others = lower.filter(pl.col("label") != pl.col("prediction"))["label"]
         met = bool(others.is_in(true["label"].implode()).any())
         never = true.join(given, on="label", how="anti")["label"].to_list()
-        share = n / mine.height if not met else min(n / mine.height, 1 - _FEW)
+        share = n / every if not met else min(n / every, 1 - _FEW)
         _refuse_foreign(str(model), true, given, foreign, never, share)
         # Where one class is true of everyone, each mistake names another.
         told = _TOLD if true.height > 1 else 0.5
-        if n / mine.height >= told and mine.height >= _LEAST:
+        if n / every >= told and every >= _LEAST:
             notes.append(
                 Caution(
-                    f"{n:,} of {mine.height:,} answers of {model!r} name classes that are true of"
+                    f"{n:,} of {every:,} answers of {model!r} name classes that are true of"
                     f" no one here, and count as mistakes: {_listed(foreign)}."
                 )
             )

@@ -40,6 +40,7 @@ from isolux.verbs.audit.words import audit_text
 from isolux.verbs.explain import explain_run, first_analyses, role_options
 from isolux.verbs.ledger import audits_share
 from isolux.vocabulary.containers import Dataset, Run, Scores
+from isolux.vocabulary.counts import with_counts, with_times
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec, parse_spec, validated
@@ -148,7 +149,7 @@ def _judged(
         dataset, predictions, notes, inputs = run.dataset, run.predictions, run.notes, run.inputs
     at(f"scoring {spec.task.name}")
     scores = score(spec.task.name, dataset, predictions, **options)
-    scores = replace(scores, notes=(*notes, *scores.notes))
+    scores = with_counts(replace(scores, notes=(*notes, *scores.notes)), dataset.times)
     ran = {} if run is None else {"ran": run.record}
     beside, said = _beside(given)
     scores = replace(scores, notes=(*scores.notes, *said))
@@ -351,7 +352,7 @@ def _audited(
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
     members = membership(
         attributes, spec.groups.by, groupings(spec.groups, attributes),
-        units=scores.judged_units(), most=MOST_GROUPS,
+        units=with_times(scores.judged_units(), dataset.times, "unit_id"), most=MOST_GROUPS,
     )  # fmt: skip
     against = references(spec.groups, spec.disparity.reference)
     check_references(against, members.groups)

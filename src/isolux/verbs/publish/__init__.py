@@ -31,8 +31,9 @@ __all__ = ["publish", "without_small_groups", "without_telling_scores"]
 
 _NUMBER = re.compile(r"(?<![\w.,])(\d{1,3}(?:,\d{3})*|\d+)(?![\w%]|[.,]\d| %)")
 _FILES = {
-    "answers", "attributes", "detected", "found", "images", "missed", "model", "out", "planted",
-    "predictions", "scores", "withdrawn",
+    "address", "answers", "attributes", "detected", "found", "images", "missed", "model", "out",
+    "planted",
+    "predictions", "scores", "sums", "withdrawn",
 }  # fmt: skip
 _TELLING = ("analyses", "explained", "protocol", "planted")
 

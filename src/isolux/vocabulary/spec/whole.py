@@ -18,6 +18,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import Option, refuse_unknown
 from isolux.vocabulary.spec.disparity import Comparing, Disparity
+from isolux.vocabulary.spec.engine import Engine
 from isolux.vocabulary.spec.explain import Explain
 from isolux.vocabulary.spec.groups import Groups
 from isolux.vocabulary.spec.model import ModelRun
@@ -33,6 +34,7 @@ __all__ = ["FLAT", "STAGES", "AuditSpec", "declared", "parse_spec", "recorded_sp
 
 STAGES: dict[str, type[Stage]] = {
     "people": People,
+    "engine": Engine,
     "model": ModelRun,
     "predictions": Predictions,
     "task": Task,
@@ -72,6 +74,7 @@ class AuditSpec(Stage):
         often=True,
     )
     people: People
+    engine: Engine = Engine()
     model: ModelRun = ModelRun()
     predictions: Predictions = Predictions()
     task: Task = Task()

@@ -1,0 +1,127 @@
+"""One piece of work: a function by its name, what it is given, and the key of what it returns."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import polars as pl
+
+from isolux.vocabulary.errors import IsoluxError
+
+__all__ = ["Limits", "Piece", "Tables", "as_bytes", "compute", "error_of", "from_bytes", "told"]
+
+Tables = dict[str, pl.DataFrame]
+"""What a piece gives: tables by their names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One shard's work.
+
+    Parameters
+    ----------
+    key : str
+        SHA-256 of all that the tables depend on, 64 hex digits: content, settings, code.
+    name : str
+        What it is called in messages: the shard's file.
+    call : str
+        ``module:function``, of isolux alone: it takes ``given`` by name and returns ``Tables``.
+    given : mapping
+        JSON values.
+    """
+
+    key: str
+    name: str
+    call: str
+    given: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long a piece may take, in seconds (None: as long as it likes), and how often it is tried.
+
+    ``retries`` counts workers that were lost or late. An error that isolux raises on purpose would
+    come again, so it ends the work at once.
+    """
+
+    seconds: float | None = None
+    retries: int = 2
+
+
+def compute(piece: Piece) -> Tables:
+    """Do a piece's work here.
+
+    Raises
+    ------
+    IsoluxError
+        Whatever its function raises; a function that is not of isolux.
+
+    Examples
+    --------
+    >>> compute(Piece("k", "a shard", "os:listdir", {}))
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.IsoluxError: a piece names a function that is not of isolux
+      found: os:listdir
+    """
+    module, _, function = piece.call.partition(":")
+    if not module.startswith("isolux."):
+        raise IsoluxError("a piece names a function that is not of isolux", found=piece.call)
+    tables: Tables = getattr(import_module(module), function)(**piece.given)
+    return tables
+
+
+def as_bytes(tables: Tables) -> dict[str, bytes]:
+    """Write tables as Arrow, to be sent to another process."""
+    found = {}
+    for name, table in tables.items():
+        stream = io.BytesIO()
+        table.write_ipc(stream)
+        found[name] = stream.getvalue()
+    return found
+
+
+def from_bytes(sent: Mapping[str, bytes]) -> Tables:
+    """Read tables that ``as_bytes`` wrote.
+
+    Examples
+    --------
+    >>> from_bytes(as_bytes({"a": pl.DataFrame({"n": [1]})}))["a"].rows()
+    [(1,)]
+    """
+    return {name: pl.read_ipc(io.BytesIO(data)) for name, data in sent.items()}
+
+
+_PARTS = ("problem", "expected", "found", "where", "hint")
+
+
+def told(error: IsoluxError) -> dict[str, str | None]:
+    """Write an error as JSON, so that another process can raise it again."""
+    named = {part: getattr(error, part, None) for part in _PARTS}
+    if named["problem"] is None:  # a name that nothing answers to says it all in its text
+        named["problem"] = str(error)
+    return {"type": type(error).__name__, **named}
+
+
+def error_of(said: Mapping[str, str | None]) -> IsoluxError:
+    """Make the error again that another process told.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.errors import FileError
+    >>> again = error_of(told(FileError("it is damaged", where="a.parquet")))
+    >>> type(again).__name__, again.where
+    ('FileError', 'a.parquet')
+    """
+    from isolux.vocabulary import errors
+
+    kind = getattr(errors, str(said.get("type")), IsoluxError)
+    if kind is errors.UnknownNameError:
+        kind = IsoluxError
+    parts = {part: said.get(part) for part in _PARTS[1:]}
+    made: IsoluxError = kind(str(said.get("problem")), **parts)
+    return made

@@ -1,0 +1,103 @@
+"""Computing the pieces that a store lacks, by the executor that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+import polars as pl
+
+from isolux.engine.pieces.piece import Limits, Piece, compute
+from isolux.engine.pieces.store import PieceStore
+
+__all__ = ["Executor", "Tell", "run_pieces"]
+
+Tell = Callable[[int, int], None]
+"""Called with how many pieces are there, of how many."""
+
+
+class Executor(Protocol):
+    """Computes pieces and commits each of them to the store; ``done`` is called after each."""
+
+    def __call__(
+        self, pieces: Sequence[Piece], store: PieceStore, limits: Limits, done: Callable[[], None]
+    ) -> None:
+        """Compute all pieces, in any order, or raise what the first that failed for good raised."""
+
+
+def run_pieces(
+    pieces: Sequence[Piece],
+    store: PieceStore,
+    *,
+    engine: Literal["local", "ray"] = "local",
+    workers: int = 0,
+    address: str | None = None,
+    limits: Limits | None = None,
+    tell: Tell | None = None,
+) -> int:
+    """Compute the pieces whose tables the store lacks, and return how many those were.
+
+    Parameters
+    ----------
+    pieces : sequence of Piece
+    store : PieceStore
+    engine : {"local", "ray"}
+        Where they are computed.
+    workers : int
+        Processes of this machine; 0: this one, in which a time limit cannot be kept. With a limit
+        that was asked for and 0 workers there is one.
+    address : str, optional
+        Of Ray's cluster; default: one that is started here and ends with the work.
+    limits : Limits, optional
+    tell : callable, optional
+        See ``Tell``.
+
+    Raises
+    ------
+    IsoluxError
+        What a piece raised; a piece whose worker was lost or late once more than ``retries``.
+    SpecError
+        Ray is asked for and not installed.
+    """
+    missing = [piece for piece in pieces if not store.has(piece.key)]
+    there = len(pieces) - len(missing)
+    tell = tell or (lambda *_: None)
+    tell(there, len(pieces))
+
+    def done() -> None:
+        nonlocal there
+        there += 1
+        tell(there, len(pieces))
+
+    if missing:
+        chosen = _executor(engine, workers, address)
+        chosen(missing, store, limits or Limits(), done)
+    return len(missing)
+
+
+def _executor(engine: str, workers: int, address: str | None) -> Executor:
+    if engine == "ray":
+        from isolux.engine.pieces.on_ray import OnRay
+
+        return OnRay(address)
+    if workers:
+        from isolux.engine.pieces.processes import Processes
+
+        return Processes(workers)
+    return _here
+
+
+def _here(
+    pieces: Sequence[Piece], store: PieceStore, limits: Limits, done: Callable[[], None]
+) -> None:
+    """Compute one piece after the other in this process; what the system refuses is tried again."""
+    for piece in pieces:
+        for left in range(limits.retries, -1, -1):
+            try:
+                store.commit(piece.key, compute(piece))
+            except (OSError, pl.exceptions.PolarsError):
+                if not left:
+                    raise
+            else:
+                break
+        done()

@@ -1,0 +1,114 @@
+"""What was computed of each piece, kept in a folder by its key: a stopped command goes on there.
+
+::
+
+    FOLDER/KEY.NAME.parquet   one of a piece's tables
+    FOLDER/KEY.json           written last: the piece is whole
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+
+from isolux.engine.pieces.piece import Tables
+from isolux.io.atomic import write_parquet, write_text
+from isolux.io.stages import left_below
+from isolux.vocabulary.errors import OutputError
+
+__all__ = ["MARK", "PieceStore"]
+
+MARK = "isolux-sums.json"
+"""The file that makes a folder one of sums."""
+_KEY = 32  # hex digits of a key in a file's name: 128 bits
+_ROWS = 1 << 16  # of a row group: a part of a sorted table is read without the rest
+
+
+class PieceStore:
+    """The tables of pieces in one folder.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Made where it is not there.
+
+    Raises
+    ------
+    OutputError
+        It holds something else, or cannot be made.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = PieceStore(folder)
+    ...     before = store.has("k")
+    ...     store.commit("k", {"sums": pl.DataFrame({"n": [1]})})
+    ...     before, store.has("k"), store.read("k", "sums").rows()
+    (False, True, [(1,)])
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder).expanduser().resolve()
+        _refuse_other(self.folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(
+                "the folder of sums cannot be made", found=error.strerror, where=str(self.folder),
+                hint="choose another path",
+            ) from error  # fmt: skip
+        for _ in left_below(self.folder):  # what a killed command was writing
+            pass
+        write_text(self.folder / MARK, '{"holds": "sums of shards"}\n')
+
+    def path(self, key: str, name: str) -> Path:
+        """Return the file of one of a piece's tables."""
+        return self.folder / f"{key[:_KEY]}.{name}.parquet"
+
+    def has(self, key: str) -> bool:
+        """Tell whether all tables of a piece are there and can be opened."""
+        mark = self.folder / f"{key[:_KEY]}.json"
+        try:
+            said = json.loads(mark.read_text(encoding="utf-8"))
+            if said["key"] != key:
+                return False
+            for name in said["tables"]:
+                pl.read_parquet_schema(self.path(key, name))
+        except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
+            return False
+        return True
+
+    def commit(self, key: str, tables: Tables) -> None:
+        """Write a piece's tables; from its last file on it is there.
+
+        Raises
+        ------
+        OutputError
+            The disk is full, or the folder cannot be written.
+        """
+        for name, table in tables.items():
+            write_parquet(self.path(key, name), table, row_group_size=_ROWS)
+        said = {"key": key, "tables": sorted(tables)}
+        write_text(self.folder / f"{key[:_KEY]}.json", json.dumps(said) + "\n")
+
+    def read(self, key: str, name: str) -> pl.DataFrame:
+        """Read one of a piece's tables."""
+        return pl.read_parquet(self.path(key, name))
+
+
+def _refuse_other(folder: Path) -> None:
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / MARK).is_file():
+        raise OutputError(
+            "this folder holds something else and is left as it is",
+            expected="an empty folder, or one of sums",
+            found=", ".join(sorted(path.name for path in folder.iterdir())[:3]),
+            where=str(folder),
+            hint="choose another path",
+        )
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(
+            "the folder of sums is a file", where=str(folder), hint="choose another path"
+        )

@@ -1,0 +1,40 @@
+"""A process that computes pieces: one line of JSON in, one out; it ends when no more come.
+
+Started as ``python -m isolux.engine.pieces.worker FOLDER`` by ``processes``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from isolux.engine.pieces.piece import Piece, compute, told
+from isolux.engine.pieces.store import PieceStore
+from isolux.vocabulary.errors import IsoluxError
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Compute what standard input asks for, until it ends."""
+    store = PieceStore(sys.argv[1])
+    out = sys.stdout
+    sys.stdout = sys.stderr  # what a library prints is no answer
+    for line in sys.stdin:
+        print(json.dumps(_answer(store, json.loads(line))), file=out, flush=True)
+
+
+def _answer(store: PieceStore, asked: dict[str, Any]) -> dict[str, Any]:
+    piece = Piece(**asked)
+    try:
+        store.commit(piece.key, compute(piece))
+    except IsoluxError as error:
+        return {"key": piece.key, "error": told(error)}
+    except Exception as error:  # noqa: BLE001 - the parent decides whether it is tried again
+        return {"key": piece.key, "lost": f"{type(error).__name__}: {error}"}
+    return {"key": piece.key}
+
+
+if __name__ == "__main__":
+    main()

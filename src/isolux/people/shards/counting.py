@@ -1,0 +1,133 @@
+"""One shard → how many people are alike in it, and what tells its ids and clusters apart.
+
+This runs wherever an executor runs it: it is given a path and names, and returns small tables.
+Ids and clusters leave a shard as hashes, 64 and 128 bits: no name does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from isolux.engine.pieces import Tables
+from isolux.io.cells import as_text, is_plain
+from isolux.io.ids import ids_of
+from isolux.io.shard_files import read_shard
+from isolux.vocabulary.errors import TableError, place
+
+__all__ = ["CALL", "count_shard", "marks"]
+
+CALL = "isolux.people.shards.counting:count_shard"
+_FIRST, _TIMES, _ROWS = "isolux:first", "isolux:times", "isolux:rows"
+_SEEDS = 0, 0x9E3779B97F4A7C15
+
+
+def count_shard(
+    path: str,
+    columns: Sequence[str],
+    ids: str | None = None,
+    cluster: str | None = None,
+    *,
+    ids_named: bool = False,
+) -> Tables:
+    """Count the rows of a shard that are alike in the columns that an audit reads.
+
+    Parameters
+    ----------
+    path : str
+        The shard.
+    columns : sequence of str
+        What rows are told apart by.
+    ids : str, optional
+        The column that identifies a row.
+    cluster : str, optional
+        The column that says what was sampled independently; an empty cell: the row itself.
+    ids_named : bool
+        Whether a user named the column of ids: then an id twice, or none, is an error.
+
+    Returns
+    -------
+    dict of str to polars.DataFrame
+        ``kinds``: the columns, ``isolux:first`` (row of the first such, from 0) and
+        ``isolux:times``, in the order of ``first``. With ``cluster`` also ``clusters``: ``high,
+        low`` (its hash; null: the row is one of its own), ``kind`` (place in ``kinds``) and ``n``,
+        by rising ``high``. With ``ids`` also ``ids``: ``mark``, rising; empty where the column
+        does not tell the rows apart.
+
+    Raises
+    ------
+    FileError, TableError, UnknownNameError
+        A damaged file; an id twice.
+    """
+    read = list(dict.fromkeys([*columns, *([ids] if ids else []), *([cluster] if cluster else [])]))
+    frame = read_shard(path, read)
+    found: Tables = {}
+    if ids is not None:
+        found["ids"] = _ids(frame, ids, path, named=ids_named)
+    rows = frame.select(columns).with_row_index(_FIRST)
+    alike = rows.group_by(columns).agg(
+        pl.col(_FIRST).min().cast(pl.Int64),
+        pl.len().cast(pl.Int64).alias(_TIMES),
+        *([pl.col(_FIRST).alias(_ROWS)] if cluster else []),
+    )
+    kinds = alike.sort(_FIRST)
+    if cluster is not None:
+        found["clusters"] = _clusters(kinds, frame[cluster])
+    found["kinds"] = kinds.drop(_ROWS, strict=False)
+    return found
+
+
+def _clusters(kinds: pl.DataFrame, cluster: pl.Series) -> pl.DataFrame:
+    """Count the rows of each cluster and kind."""
+    high, low = marks(cluster)
+    place = kinds.select(_ROWS).with_row_index("kind").explode(_ROWS).sort(_ROWS)["kind"]
+    each = pl.DataFrame({"high": high, "low": low, "kind": place.cast(pl.Int32)})
+    return each.group_by(pl.all()).agg(n=pl.len().cast(pl.Int32)).sort("high", "low", "kind")
+
+
+def marks(cells: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Hash each cell to 128 bits, as two numbers; null where it is empty.
+
+    Examples
+    --------
+    >>> high, low = marks(pl.Series(["a", " ", "a"]))
+    >>> high.is_null().to_list(), bool(high[0] == high[2]), bool(low[0] == high[0])
+    ([False, True, False], True, False)
+    """
+    # A whole column decides how its floats are written as text, and a shard is not the whole.
+    text = cells.fill_nan(None) if cells.dtype.is_float() else as_text(cells)
+    if isinstance(text.dtype, pl.List):
+        text = text.list.first()
+    empty = text.is_null()
+    high, low = (text.hash(seed).set(empty, None) for seed in _SEEDS)
+    return high, low
+
+
+def _ids(frame: pl.DataFrame, column: str, path: str, *, named: bool) -> pl.DataFrame:
+    none = pl.DataFrame(schema={"mark": pl.UInt64})
+    cells = frame[column]
+    if named:
+        ids_of(frame, column, path)  # names the row that has none
+    elif not is_plain(cells.dtype) or isinstance(cells.dtype, pl.List | pl.Array):
+        return none
+    mark, _ = marks(cells)
+    if mark.null_count() or mark.n_unique() < len(mark):
+        if named:
+            _refuse_twice(as_text(cells), column, path)
+        return none
+    return pl.DataFrame({"mark": mark}).sort("mark")
+
+
+def _refuse_twice(ids: pl.Series, column: str, path: str) -> None:
+    again = ids.is_duplicated()
+    if not again.any():
+        return
+    first, second = (int(k) for k in (ids == ids[int(again.arg_true()[0])]).arg_true()[:2])
+    raise TableError(
+        "two rows of a shard have the same id",
+        expected="one row for each person; every id once",
+        found=f"{ids[first]!r} in rows {first + 1} and {second + 1}",
+        where=place(path, second + 1, column),
+        hint="name a column with --id that tells the rows apart",
+    )

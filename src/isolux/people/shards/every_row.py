@@ -1,0 +1,57 @@
+"""A table in shards of which every row is needed: its columns that are read, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from isolux.datasets import by_cluster
+from isolux.io.shard_files import ShardFiles, read_shard
+from isolux.people.shards.columns import Needed
+from isolux.people.shards.memory import cost_of
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.progress import at
+
+__all__ = ["every_row"]
+
+
+def every_row(
+    files: ShardFiles,
+    needed: Needed,
+    inputs: Mapping[str, str],
+    cluster: str | None,
+    options: Mapping[str, Any],
+) -> Dataset:
+    """Put the columns that are read of all shards together.
+
+    Parameters
+    ----------
+    files : ShardFiles
+    needed : Needed
+        What is read, and what needs every row.
+    inputs : mapping of str to str
+        The shards and their hashes.
+    cluster : str or None
+    options : mapping
+        Settings of the dataset ``table``.
+
+    Raises
+    ------
+    SpecError
+        There is less memory than that takes.
+    """
+    cost = cost_of(
+        files.height, len(needed.columns), f"every row is needed: {needed.why}", files.said,
+        "audit answers alone (--prediction-column without --score-column), whose rows are counted; "
+        "or some of the shards",
+    )  # fmt: skip
+    at("reading the shards")
+    frame = pl.concat([read_shard(path, needed.columns) for path in files.paths])
+    table = registry.load("datasets", "table")
+    dataset: Dataset = table.of_frame(frame, files.said, inputs, **options)
+    note = f"Read from {len(files.paths):,} shard(s), and held whole ({cost}): {needed.why}."
+    return by_cluster(replace(dataset, notes=(note, *dataset.notes)), cluster)

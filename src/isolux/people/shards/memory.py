@@ -1,0 +1,69 @@
+"""What so many rows cost, told before it is spent, and refused where it is not there."""
+
+from __future__ import annotations
+
+import os
+
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["cost_of", "free_memory"]
+
+_PER_ROW, _PER_COLUMN = 1000, 150
+"""Bytes of memory that an audit takes for each row, and for each column of it: measured."""
+_SMALL = 100_000
+"""Rows that fit anywhere."""
+
+
+def cost_of(rows: int, columns: int, why: str, where: str, hint: str) -> str:
+    """Say what rows that are held at once cost, or refuse them.
+
+    Parameters
+    ----------
+    rows, columns : int
+    why : str
+        What needs them, at the head of the error.
+    where : str
+        The shards.
+    hint : str
+        What to do where there is not the memory.
+
+    Raises
+    ------
+    SpecError
+        There is less memory than that.
+
+    Examples
+    --------
+    >>> cost_of(1000, 4, "an example", "people", "less")
+    '1,000 rows of about 1,600 bytes are 1.6 MB'
+    """
+    each = _PER_ROW + _PER_COLUMN * columns
+    cost, free = rows * each, free_memory()
+    told = f"{rows:,} rows of about {each:,} bytes are {_size(cost)}"
+    if free is not None and cost > free and rows > _SMALL:
+        raise SpecError(
+            f"there is not the memory: {why}",
+            expected=f"{told} of memory",
+            found=f"{_size(free)} free",
+            where=where,
+            hint=hint,
+        )
+    return told
+
+
+def _size(size: float) -> str:
+    return f"{size / 1e9:,.1f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB"
+
+
+def free_memory() -> int | None:
+    """Return how many bytes of memory are free; None where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:  # noqa: PTH123 - no file of a user's
+            told = {name: rest for name, _, rest in (line.partition(":") for line in lines)}
+        return int(told["MemAvailable"].split()[0]) << 10
+    except (OSError, ValueError, KeyError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None

@@ -1,0 +1,122 @@
+"""An audit of shards is that of the whole table, to the last byte."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import isolux
+from isolux.people.shards import memory
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from tests.people.shards._cuts import cut, people
+
+N = 3000
+TABLES = ("group_metrics", "disparities", "findings")
+CASES: tuple[dict[str, Any], ...] = (
+    {"by": ["race", "race*sex"], "id": "id"},
+    {"by": ["race", "sex", "tone"], "cluster": "subject", "unknown": "both"},
+    {"by": ["age", "sex"], "bins": ["age=quantile:4"], "cluster": "subject", "positive": "yes",
+     "only": ["age>=18"]},
+    {"by": ["age", "race"], "bins": ["age=quantile:3:right"], "interval": "bca",
+     "group": ["race:AB=A,B"], "group_rest": "drop", "undetected": "leave-out"},
+    {"by": ["age"], "bins": ["age=top:5"], "label_map": ["no=no,maybe"], "min_units": 10},
+    {"by": ["race"], "score_column": "score", "positive": "yes", "cluster": "subject"},
+)  # fmt: skip
+
+
+def _audit(data: str, **settings: Any) -> Run:
+    answers = {"target": "truth", "prediction_column": "answer", "replicates": 200}
+    return isolux.audit(data, **(answers | settings)).run
+
+
+def _bytes(table: pl.DataFrame) -> bytes:
+    stream = io.BytesIO()
+    table.write_ipc(stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("settings", CASES, ids="-".join)
+def test_three_cuts_give_the_tables_of_the_whole(tmp_path: Path, settings: dict[str, Any]) -> None:
+    frame = people(N)
+    frame.write_parquet(tmp_path / "whole.parquet")
+    whole = _audit(f"table:{tmp_path / 'whole.parquet'}", **settings)
+    for name, sizes in (("one", [N]), ("odd", [7, 1400, N - 1407]), ("many", [250] * 12)):
+        run = _audit(f"table:{cut(frame, tmp_path / name, sizes)}", **settings)
+        for table in TABLES:
+            assert _bytes(getattr(run, table)) == _bytes(getattr(whole, table)), (name, table)
+        assert run.record["warnings"] == whole.record["warnings"]
+        assert run.record["clusters"] == whole.record["clusters"]
+        # The loader's own line apart, what is told of people has the same numbers.
+        assert [n for n in run.record["notes"] if not n.startswith("Read from")] == [
+            n for n in whole.record["notes"] if "identified by their number" not in n
+        ] or run.record["notes"][1:] == whole.record["notes"]
+
+
+def test_shards_of_another_order_are_the_same_people(tmp_path: Path) -> None:
+    # Only the order of first occurrence may differ, and only recall is listed by it.
+    frame = people(N)
+    one = cut(frame, tmp_path / "one", [N])
+    turned = pl.concat([frame[1000:], frame[:1000]])
+    other = cut(turned, tmp_path / "other", [500] * 6)
+    settings = {"by": ["race"], "cluster": "subject", "metric": ["accuracy"]}
+    first, second = (_audit(f"table:{folder}", **settings) for folder in (one, other))
+    assert _bytes(first.group_metrics) == _bytes(second.group_metrics)
+    assert _bytes(first.disparities) == _bytes(second.disparities)
+
+
+def test_every_shard_stands_in_the_record_with_its_hash(tmp_path: Path) -> None:
+    folder = cut(people(400), tmp_path / "people", [200, 200])
+    run = _audit(f"table:{folder}", by=["race"], paths="absolute")
+    assert [Path(path).name for path in run.record["inputs"]] == ["000.parquet", "001.parquet"]
+    assert all(re.fullmatch("[0-9a-f]{64}", sha) for sha in run.record["inputs"].values())
+
+
+def test_what_needs_every_row_says_what_it_costs(tmp_path: Path) -> None:
+    folder = cut(people(400), tmp_path / "people", [200, 200])
+    run = _audit(f"table:{folder}", by=["race"], score_column="score")
+    told = [note for note in run.record["notes"] if note.startswith("Read from 2 shard(s)")]
+    assert len(told) == 1
+    assert re.search(r"held whole \(400 rows of about [\d,]+ bytes are 0\.\d MB\)", told[0])
+    assert "rank every score" in told[0]
+
+
+def test_what_does_not_fit_is_refused_before_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = cut(people(400), tmp_path / "people", [200, 200])
+    monkeypatch.setattr(memory, "free_memory", lambda: 100_000)
+    monkeypatch.setattr(memory, "_SMALL", 100)
+    with pytest.raises(
+        SpecError, match="not the memory: every row is needed: areas, calib"
+    ) as caught:
+        _audit(f"table:{folder}", by=["race"], score_column="score")
+    assert "0.1 MB free" in str(caught.value)
+
+
+def test_counted_people_cannot_be_asked_one_by_one(tmp_path: Path) -> None:
+    folder = cut(people(400), tmp_path / "people", [200, 200])
+    run = _audit(f"table:{folder}", by=["race"])
+    with pytest.raises(SpecError, match="asks of people one by one"):
+        isolux.explain(run, analysis=["slices"])
+    assert isolux.explain(run, analysis=["power"]).run.record["analyses"]
+
+
+def test_an_analysis_of_single_people_that_is_asked_for_has_them(tmp_path: Path) -> None:
+    folder = cut(people(600), tmp_path / "people", [200, 400])
+    run = _audit(f"table:{folder}", by=["race"], explain=["slices"])
+    assert run.scores["unit_id"].n_unique() == 600
+
+
+def test_a_column_that_is_not_there_is_named_with_those_that_are(tmp_path: Path) -> None:
+    folder = cut(people(40), tmp_path / "people", [20, 20])
+    with pytest.raises(UnknownNameError, match="no column named 'rase'") as caught:
+        _audit(f"table:{folder}", by=["rase"])
+    assert "did you mean 'race'" in str(caught.value)
+    with pytest.raises(UnknownNameError, match="no column named 'person'"):
+        _audit(f"table:{folder}", by=["race"], cluster="person")
