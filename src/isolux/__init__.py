@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isolux.datasets import load
+    from isolux.policy import Decision
     from isolux.predictions import read_predictions
     from isolux.tasks import score
     from isolux.verbs.audit import Audit, audit
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from isolux.verbs.crop import crop
     from isolux.verbs.describe import describe
     from isolux.verbs.explain import explain
+    from isolux.verbs.gate import gate
     from isolux.verbs.metric_frame import MetricFrame, metric_frame
     from isolux.verbs.monitor import Monitoring, monitor
     from isolux.verbs.predict import Predicted, predict
@@ -36,6 +38,7 @@ __all__ = [
     "AuditSpec",
     "Comparison",
     "Dataset",
+    "Decision",
     "MetricFrame",
     "Monitoring",
     "Predicted",
@@ -48,6 +51,7 @@ __all__ = [
     "crop",
     "describe",
     "explain",
+    "gate",
     "load",
     "metric_frame",
     "monitor",
@@ -63,6 +67,7 @@ _HOME = {
     "AuditSpec": "vocabulary.spec",
     "Comparison": "verbs.compare",
     "Dataset": "vocabulary.containers",
+    "Decision": "policy.decision",
     "MetricFrame": "verbs.metric_frame",
     "Monitoring": "verbs.monitor",
     "Predicted": "verbs.predict",
@@ -74,6 +79,7 @@ _HOME = {
     "crop": "verbs.crop",
     "describe": "verbs.describe",
     "explain": "verbs.explain",
+    "gate": "verbs.gate",
     "load": "datasets",
     "metric_frame": "verbs.metric_frame",
     "monitor": "verbs.monitor",

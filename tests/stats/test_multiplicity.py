@@ -16,6 +16,7 @@ from isolux.stats.multiplicity import (
     holm,
     max_t,
     reached,
+    weighted_holm,
 )
 from isolux.vocabulary.errors import InputError, SpecError
 
@@ -34,6 +35,29 @@ def test_holm_steps_down_and_stays_monotone():
     # Sorted .01 .02 .03 .9 times 4 3 2 1 = .04 .06 .06 .9; the third is raised to .06 (it is .06).
     # With .022 in place of .03: .04 .06 .044 -> raised to .06.
     np.testing.assert_allclose(holm([0.022, 0.9, NAN, 0.01, 0.02]), [0.06, 0.9, NAN, 0.04, 0.06])
+
+
+def test_weighted_holm_by_hand():
+    # p over weight: .01/.5 = .02, .02/.25 = .08, .015/.25 = .06. In order .02 .06 .08, times the
+    # weights that are left 1, .5, .25: .02, .03, .02 -> raised to .03.
+    found = weighted_holm([0.01, 0.02, NAN, 0.015], [0.5, 0.25, 9.0, 0.25])
+    np.testing.assert_allclose(found, [0.02, 0.03, NAN, 0.03])
+
+
+@given(p_values)
+def test_weighted_holm_with_equal_weights_is_holm(p):
+    np.testing.assert_allclose(weighted_holm(p, np.full(len(p), 0.3)), holm(p), atol=1e-12)
+
+
+def test_weighted_holm_holds_its_error_whatever_the_weights():
+    """One question of 40 cases and one of 1, all true: 5 of 100 worlds reject anything."""
+    rng = np.random.default_rng(0)
+    weights = np.concatenate([np.full(40, 1 / 40), [1.0]])
+    p = rng.random((4000, 41))
+    any_found = np.array([(weighted_holm(row, weights) <= 0.05).any() for row in p])
+    alone = np.array([weighted_holm(row, weights)[-1] <= 0.05 for row in p])
+    assert any_found.mean() == pytest.approx(0.05, abs=0.012)
+    assert alone.mean() > 0.02  # Holm without weights would leave it 0.0012
 
 
 def test_benjamini_hochberg_steps_up():

@@ -15,6 +15,7 @@ _EXAMPLES = {
     "audit": """isolux audit table:people.csv --target job --prediction-column answer \\
       --by race --by "race*gender" --cluster subject --out runs/first""",
     "compare": "isolux compare runs/first runs/second --out runs/change",
+    "gate": "isolux gate runs/first --policy policy.yaml --markdown summary.md",
     "check": "isolux check coco:instances.json --images photos",
     "describe": 'isolux describe table:people.csv --by "race*gender" --out people.html',
     "sample": "isolux sample table:people.csv --balance race,gender --per-cell 50 --out ids.csv",

@@ -20,8 +20,8 @@ from isolux.cli.listing import listing
 __all__ = ["program"]
 
 _COMMANDS = (
-    "predict", "crop", "compare", "monitor", "convert", "explain", "report", "export", "describe",
-    "sample", "check", "clean",
+    "predict", "crop", "compare", "gate", "monitor", "convert", "explain", "report", "export",
+    "describe", "sample", "check", "clean",
 )  # fmt: skip
 """Files of this room, each with a command of its own name and ``made``."""
 _OF_WORLDS = ("demo", "synthesize")

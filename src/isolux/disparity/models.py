@@ -53,7 +53,7 @@ from isolux.vocabulary.tables import COMPARISONS, GROUP_METRICS, Status
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["ModelComparison", "class_rankings", "compare_models"]
+__all__ = ["ModelComparison", "class_rankings", "compare_models", "paired_difference"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -389,3 +389,8 @@ def _lower_is_better(tasks: list[str]) -> list[str]:
     """Name the metrics of these tasks of which less is better."""
     known = [registry.task_info(task) for task in tasks if task in registry.names("tasks")]
     return [m.name for info in known for m in info.metrics if m.direction == "lower"]
+
+
+def paired_difference(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
+    """Compare measure ``b`` with measure ``a`` on the same people, group by group: b less a."""
+    return _apart(estimates, groups, a, b)

@@ -6,6 +6,7 @@ run was made; the tables hold everything from which its report can be made again
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ import polars as pl
 
 from isolux.io.atomic import RUN_MARK, staged_directory, write_parquet, write_text
 from isolux.io.frames import FORMATS
+from isolux.io.hashing import sha256_file
 from isolux.io.panics import panics_unprinted
 from isolux.io.paths import plain_name
 from isolux.io.stages import is_stage, sweep
@@ -32,9 +34,11 @@ from isolux.vocabulary.tables import (
     check,
 )
 
-__all__ = ["carry_over", "load", "save"]
+__all__ = ["carry_over", "changed_files", "load", "save"]
 
 _PAGES = ("report.html", "gallery.html")
+_FILES = "files"
+"""Of the record on disk: the SHA-256 of each file of the run, and of the record itself."""
 _TABLES: dict[str, Table] = {
     "scores": SCORES,
     "attributes": ATTRIBUTES,
@@ -90,7 +94,7 @@ def save(
         (stage / "evidence").mkdir()
         for name, frame in run.evidence.items():
             write_parquet(stage / "evidence" / f"{plain_name(name)}.parquet", frame)
-        write_text(stage / RUN_MARK, _json(run.record))
+        write_text(stage / RUN_MARK, _json({**run.record, _FILES: _hashes(stage, run.record)}))
         try:
             if extra is not None:
                 extra(stage)
@@ -106,6 +110,42 @@ def save(
             f"then `isolux report {path}` makes its page",
         ) from undrawn
     return Path(path)
+
+
+def changed_files(path: str | Path) -> list[str] | None:
+    """Name the files of a run that are not as they were written: changed, gone or added.
+
+    Parameters
+    ----------
+    path : str or Path
+        A run's directory. Its pages (``report.html``) may be made again and are not looked at.
+
+    Returns
+    -------
+    list of str or None
+        Relative names, in order; empty: all are as they were. None: the run was written by a
+        version that kept no hashes.
+
+    Raises
+    ------
+    FileError
+        When there is no run, or a file cannot be read.
+    """
+    root = Path(path).expanduser()
+    record = _read_record(root)
+    kept = record.pop(_FILES, None)
+    if not isinstance(kept, Mapping):
+        return None
+    now = _hashes(root, record)
+    return sorted(name for name in kept.keys() | now.keys() if kept.get(name) != now.get(name))
+
+
+def _hashes(root: Path, record: Mapping[str, Any]) -> dict[str, str]:
+    own = [root / f"{name}.parquet" for name in _TABLES]
+    files = [file for file in (*own, *sorted((root / "evidence").glob("*"))) if file.is_file()]
+    found = {file.relative_to(root).as_posix(): sha256_file(file) for file in files}
+    plain = _json({key: value for key, value in record.items() if key != _FILES})
+    return {**found, RUN_MARK: hashlib.sha256(plain.encode()).hexdigest()}
 
 
 def carry_over(run: str | Path, stage: Path) -> None:
@@ -142,6 +182,7 @@ def load(path: str | Path) -> Run:
     root = Path(path).expanduser()
     sweep(root, inside=(root / RUN_MARK).is_file())
     record = _read_record(root)
+    record.pop(_FILES, None)  # of the files as they were written: the next run's are others
     tables = {}
     for name, table in _TABLES.items():
         file = root / f"{name}.parquet"

@@ -6,7 +6,8 @@
     ├── InputError              something read from outside is not as declared
     │   ├── FileError         missing, empty, unreadable, not UTF-8, unknown format
     │   ├── TableError        a column or a cell: missing, wrong type, out of range, duplicated
-    │   └── JoinError         ids of two tables do not meet
+    │   ├── JoinError         ids of two tables do not meet
+    │   └── RunError          a finished run cannot be used: damaged, changed since, cut
     ├── SpecError               a setting is wrong, or two of them contradict each other
     ├── LicenceError            a dataset's licence does not allow what was asked for
     ├── UnknownNameError        no dataset, task, format, metric or column has that name
@@ -30,6 +31,7 @@ __all__ = [
     "JoinError",
     "LicenceError",
     "OutputError",
+    "RunError",
     "SpecError",
     "TableError",
     "UnknownNameError",
@@ -105,6 +107,10 @@ class TableError(InputError):
 
 class JoinError(InputError):
     """The ids of two tables do not meet."""
+
+
+class RunError(InputError):
+    """A finished run cannot be decided about: damaged, changed since it was written, cut."""
 
 
 class SpecError(IsoluxError):

@@ -16,6 +16,7 @@ from typing import Any
 import polars as pl
 
 from isolux.disparity.models import class_rankings, compare_models
+from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
@@ -35,7 +36,7 @@ from isolux.vocabulary.notes import Caution, by_severity
 from isolux.vocabulary.spec import AuditSpec, recorded_spec
 from isolux.vocabulary.tables import FINDINGS
 
-__all__ = ["Comparison", "compare"]
+__all__ = ["Comparison", "Paired", "compare", "paired"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +128,12 @@ def compare(
     if withdrawn is not None:
         listed = read_withdrawn(withdrawn)
         first, second = runs_without((first, second), listed, allow_unmatched=allow_unmatched)
-    spec = _shared_spec(first, second)
-    names = _names(first, second)
-    same = same_people(first, second, spec, id_from, allow_disagreement)
-    scores = _together(first, second, names, same.units)
+    both = paired(first, second, id_from=id_from, allow_disagreement=allow_disagreement)
+    scores, estimates, spec, names = both.scores, both.estimates, both.spec, both.models
     compared_units = scores.judged_units()["unit_id"]  # whoever withdrew from one is not of them
-    members = membership(
-        first.attributes, spec.groups.by, groupings(spec.groups, first.attributes),
-        units=scores.judged_units(),
-    )  # fmt: skip
-    estimates = measure_groups(scores, members, spec.statistics)
     compared = compare_models(estimates, spec.comparing, names)
     record = _record(
-        first, second, spec, names, (*same.notes, *scores.notes), compared.family, estimates
+        first, second, spec, names, (*both.notes, *scores.notes), compared.family, estimates
     )
     run = Run(
         record=unrooted(record) if spec.report.paths == "relative" else record,
@@ -155,6 +149,33 @@ def compare(
         replace(run, findings=explained.findings),
         class_rankings(run.group_metrics, names),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Paired:
+    """Two models' scores on the people whom both judged, and what each group got from either."""
+
+    scores: Scores
+    estimates: Estimates
+    spec: AuditSpec
+    models: tuple[str, str]
+    notes: tuple[str, ...]
+
+
+def paired(
+    first: Run, second: Run, *, id_from: IdFrom | None = None, allow_disagreement: float = 0.0
+) -> Paired:
+    """Measure two runs on the people whom both judged; parameters and errors as in ``compare``."""
+    spec = _shared_spec(first, second)
+    names = _names(first, second)
+    same = same_people(first, second, spec, id_from, allow_disagreement)
+    scores = _together(first, second, names, same.units)
+    members = membership(
+        first.attributes, spec.groups.by, groupings(spec.groups, first.attributes),
+        units=scores.judged_units(),
+    )  # fmt: skip
+    estimates = measure_groups(scores, members, spec.statistics)
+    return Paired(scores, estimates, spec, names, same.notes)
 
 
 def _run(source: Audit | Run | str | Path) -> Run:

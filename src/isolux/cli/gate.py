@@ -1,0 +1,99 @@
+"""``isolux gate``: a policy asked of a run, for CI."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import typer
+
+__all__ = ["gate", "made"]
+
+_BROKEN = 4
+
+
+def gate(
+    run: str,
+    *,
+    policy: Path | None = None,
+    baseline: str | None = None,
+    init: bool = False,
+    json: bool = False,
+    json_file: Path | None = None,
+    junit: Path | None = None,
+    markdown: Path | None = None,
+) -> None:
+    """Ask a policy of a finished audit: pass, fail, or not enough people to tell.
+
+    Exit code 0: every rule passes. 1: a rule fails. 3: none fails, and at least one cannot be
+    decided; it says how many more people would decide it. 2: the policy or a flag is wrong. 4: the
+    run cannot be used.
+
+    Parameters
+    ----------
+    run : str
+        Run directory of the audit.
+    policy : Path, optional
+        The policy: a YAML file.
+    baseline : str, optional
+        Run directory that rules `lost_at_most` look back to.
+    init : bool
+        Print a policy that fits this run, with a comment a line, and decide nothing.
+    json : bool
+        Print the decision as JSON (docs/schemas/gate-1.json).
+    json_file : Path, optional
+        Write that JSON to this file.
+    junit : Path, optional
+        Write JUnit XML to this file.
+    markdown : Path, optional
+        Write a summary in Markdown to this file.
+    """
+    from isolux.cli.streams import print_error
+    from isolux.vocabulary.errors import RunError
+
+    _refuse_flags(policy, init=init, others=(baseline, junit, markdown, json_file, json or None))
+    try:
+        if init:
+            from isolux.verbs.gate import proposed_policy
+
+            typer.echo(proposed_policy(run), nl=False)
+            return
+        from isolux.verbs.gate import gate as asked
+
+        found = asked(run, str(policy), baseline=baseline)
+    except RunError as error:
+        print_error(f"isolux: {error}")
+        raise typer.Exit(_BROKEN) from error
+    _write({junit: found.junit, markdown: found.markdown, json_file: found.json})
+    typer.echo(found.json() if json else found.text(), nl=not json)
+    raise typer.Exit(found.exit_code)
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(gate)
+
+
+def _refuse_flags(policy: Path | None, *, init: bool, others: tuple[object, ...]) -> None:
+    from isolux.vocabulary.errors import SpecError
+
+    if init and (policy is not None or any(one is not None for one in others)):
+        raise SpecError(
+            "--init proposes a policy and takes no other flag",
+            expected="isolux gate --init RUN > policy.yaml", found="--init beside others",
+        )  # fmt: skip
+    if not init and policy is None:
+        raise SpecError(
+            "no policy is given", expected="--policy policy.yaml", found="none",
+            hint="isolux gate --init RUN > policy.yaml proposes one",
+        )  # fmt: skip
+
+
+def _write(texts: Mapping[Path | None, Callable[[], str]]) -> None:
+    from isolux.io.atomic import write_text
+
+    for path, text in texts.items():
+        if path is not None:
+            write_text(path, text())

@@ -1,0 +1,177 @@
+"""Margins and limits with their unit: ``5 points``, ``80 %``, ``0.8 share``, ``2 dB``.
+
+A bare number is refused. "5" of a share may be meant as 5 percentage points, as .05 or as 5 % of
+the value, and the three decide differently.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["Amount", "level_of", "margin_of", "read_amount"]
+
+_WRITTEN = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*([^\d\s].*?)?\s*")
+_POINTS = ("point", "points", "percentage points", "pp")
+_SHARE = ("share", "shares", "fraction")
+_PERCENT = ("%", "percent", "per cent")
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A number and the unit it was written with.
+
+    Parameters
+    ----------
+    number : float
+        As written: 5 of ``5 points``.
+    unit : str
+        ``points``, ``share``, ``%`` or the metric's own unit.
+    """
+
+    number: float
+    unit: str
+
+    @property
+    def text(self) -> str:
+        """The amount as a sentence has it.
+
+        Examples
+        --------
+        >>> Amount(1.0, "points").text, Amount(80.0, "%").text
+        ('1 point', '80 %')
+        """
+        unit = "point" if self.unit == "points" and self.number == 1 else self.unit
+        return f"{self.number:g} {unit}".strip()
+
+
+def read_amount(value: object, *, what: str, where: str) -> Amount:
+    """Read a number with its unit.
+
+    Parameters
+    ----------
+    value : object
+        As YAML has it.
+    what, where : str
+        The key, and the rule, for errors.
+
+    Raises
+    ------
+    SpecError
+        No number, or one without a unit.
+
+    Examples
+    --------
+    >>> read_amount("5 points", what="within", where="rule 1")
+    Amount(number=5.0, unit='points')
+    """
+    expected = "a number with its unit: `5 points`, `0.05 share`; a level also `80 %`"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        raise SpecError(
+            f"{what} has no unit",
+            expected=expected,
+            found=f"{value:g}",
+            where=where,
+            hint=f"write `{what}: {value:g} points` if percentage points are meant, or "
+            f"`{what}: {value:g} share`; of another metric its unit, such as `2 dB`",
+        )
+    found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise SpecError(f"{what} is no number", expected=expected, found=repr(value), where=where)
+    unit = " ".join((found[2] or "").split())
+    if not unit:
+        return read_amount(float(found[1]), what=what, where=where)
+    for names, name in ((_POINTS, "points"), (_SHARE, "share"), (_PERCENT, "%")):
+        unit = name if unit.lower() in names else unit
+    return Amount(float(found[1]), unit)
+
+
+def margin_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
+    """Turn the size of a difference into the metric's unit.
+
+    Parameters
+    ----------
+    amount : Amount
+    unit : str
+        The metric's: ``fraction``, or its own.
+    what, where : str
+        For errors.
+
+    Raises
+    ------
+    SpecError
+        Not above 0, ``%``, or another unit than the metric has.
+
+    Examples
+    --------
+    >>> margin_of(Amount(5.0, "points"), "fraction", what="within", where="rule 1")
+    0.05
+    """
+    if amount.unit == "%":
+        raise SpecError(
+            f"{what} is in percent, which a difference may mean in two ways",
+            expected=f"`{amount.number:g} points` of a hundred, or a share of 1",
+            found=amount.text,
+            where=where,
+        )
+    found = _in_unit(amount, unit, what, where)
+    if found <= 0:
+        raise SpecError(
+            f"{what} leaves no room",
+            expected="above 0: no number of people shows that two values are exactly alike",
+            found=amount.text,
+            where=where,
+        )
+    if unit == "fraction" and found >= 1:
+        raise SpecError(
+            f"{what} allows every difference there can be",
+            expected="below 100 points",
+            found=amount.text,
+            where=where,
+        )
+    return found
+
+
+def level_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
+    """Turn a value's limit into the metric's unit.
+
+    Raises
+    ------
+    SpecError
+        Another unit than the metric has, or a share that no value can pass or fail.
+
+    Examples
+    --------
+    >>> level_of(Amount(80.0, "%"), "fraction", what="at_least", where="rule 1")
+    0.8
+    """
+    found = _in_unit(amount, unit, what, where)
+    if unit == "fraction" and not 0 < found < 1:
+        raise SpecError(
+            f"{what} asks nothing of a share, or what none can show",
+            expected="more than 0 % and less than 100 %",
+            found=amount.text,
+            where=where,
+        )
+    return found
+
+
+def _in_unit(amount: Amount, unit: str, what: str, where: str) -> float:
+    if unit == "fraction":
+        if amount.unit in ("points", "%"):
+            return round(amount.number / 100.0, 12)
+        if amount.unit == "share":
+            return amount.number
+        wanted = "points or a share"
+    else:
+        wanted = unit or "units"
+        if amount.unit.lower() in (wanted.lower(), "units", "unit"):
+            return amount.number
+    raise SpecError(
+        f"{what} is in another unit than the metric",
+        expected=f"{wanted}",
+        found=amount.text,
+        where=where,
+    )

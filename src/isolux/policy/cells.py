@@ -1,0 +1,221 @@
+"""What a rule asks of a finished audit, as slacks: how far a value is on the right side of a limit.
+
+Every rule becomes cells of one kind. A cell has a slack and bounds of it at any reach: it passes
+where the lower bound is not below 0, and fails where the upper bound is below 0. "No two groups
+differ by more than 5 points" is a slack for each pair of groups and each direction, which is two
+one-sided tests (Schuirmann 1987) for every pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from isolux.disparity.comparisons import effective_clusters
+from isolux.groups.estimates import Estimates
+from isolux.groups.uncertainty import KEPT_EFFECTIVE, means_of
+from isolux.stats.design import IntArray
+from isolux.stats.differences import Difference
+from isolux.stats.intervals import Interval, log_ratio_interval, logit_reach, student_reach
+from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.tables import Status
+
+__all__ = ["Cells", "Closed", "Side", "of_differences", "of_ratios", "of_values", "too_small"]
+
+Bounds = Callable[[float], Interval]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The groups on one side of some cells: their rows in some estimates, and the measure."""
+
+    estimates: Estimates
+    j: int
+    rows: IntArray
+
+    @property
+    def names(self) -> list[str]:
+        """The groups' names."""
+        return [self.estimates.groups[g].name for g in self.rows]
+
+    @property
+    def value(self) -> FloatArray:
+        """The groups' values."""
+        return np.asarray(self.estimates.value[self.rows, self.j])
+
+    @property
+    def units(self) -> FloatArray:
+        """How many units each rests on."""
+        return np.asarray(self.estimates.n_units[self.rows, self.j], dtype=np.float64)
+
+    @property
+    def clusters(self) -> FloatArray:
+        """How many clusters each rests on."""
+        return np.asarray(self.estimates.n_clusters[self.rows, self.j], dtype=np.float64)
+
+    def interval(self, z: float) -> Interval:
+        """Return the groups' own intervals that reach z standard errors: the house's default."""
+        e, measure = self.estimates, self.estimates.measures[self.j]
+        if measure.mean is not None:
+            means = means_of(e.design, measure, self.rows)
+            if means.shares:
+                return means.score_interval(z)
+            freedom = means.freedom
+        else:
+            freedom = np.maximum(effective_clusters(e)[self.rows] - 1.0, 1.0)
+        error = e.standard_error[self.rows, self.j]
+        reach = logit_reach if measure.fraction else student_reach
+        return reach(self.value, error, freedom, z)
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What a rule asks about and the run cannot answer: it fails, or more people are needed.
+
+    Parameters
+    ----------
+    who : str
+        The metric, attribute or group, by its name.
+    why : str
+        A clause that follows a colon.
+    lacks_units, lacks_clusters : int
+        How many more a group needs to be judged at all; both 0: no number of people would do.
+    """
+
+    who: str
+    why: str
+    lacks_units: int = 0
+    lacks_clusters: int = 0
+
+    @property
+    def fails(self) -> bool:
+        """Whether the rule fails by it; else more people could answer it."""
+        return not (self.lacks_units or self.lacks_clusters)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Cells of one rule and one measure.
+
+    Parameters
+    ----------
+    slack : [h] float
+        Above 0 on the right side of the limit, in the metric's unit (of ratios on the log scale).
+    bounds : callable
+        Bounds of the slack that reach z standard errors.
+    first, second : Side
+        Whose value it is, and whom it is held to; second None: a limit.
+    sign, offset : float
+        The estimate is ``sign × slack + offset``.
+    log : bool
+        Whether estimate and slack are logarithms of ratios.
+    """
+
+    slack: FloatArray
+    bounds: Bounds
+    first: Side
+    second: Side | None
+    sign: float
+    offset: float
+    log: bool = False
+    rest: str = ""
+    closed: list[Closed] = field(default_factory=list)
+
+    def estimate(self, slack: FloatArray) -> FloatArray:
+        """Turn slacks into what was estimated: a value, a difference, a ratio."""
+        found = self.sign * slack + self.offset
+        return np.exp(found) if self.log else np.asarray(found)
+
+    def other(self, k: int) -> str | None:
+        """Name whom cell k is held to; None: a limit."""
+        return (self.second.names[k] if not self.rest else self.rest) if self.second else None
+
+
+def of_values(side: Side, limit: float, sign: float) -> Cells:
+    """Ask that values lie above (sign 1) or below (sign −1) a limit."""
+
+    def bounds(z: float) -> Interval:
+        ends = side.interval(z)
+        low, high = (ends.low, ends.high) if sign > 0 else (ends.high, ends.low)
+        return Interval(sign * (low - limit), sign * (high - limit))
+
+    return Cells(sign * (side.value - limit), bounds, side, None, sign, limit)
+
+
+def of_differences(
+    first: Side, second: Side, apart: Difference, margin: float, sign: float, rest: str = ""
+) -> Cells:
+    """Ask that ``sign × (first − second)`` lies above −margin."""
+
+    def bounds(z: float) -> Interval:
+        ends = apart.interval(z)
+        low, high = (ends.low, ends.high) if sign > 0 else (-ends.high, -ends.low)
+        return Interval(margin + low, margin + high)
+
+    slack = margin + sign * (apart.a - apart.b)
+    return Cells(slack, bounds, first, second, sign, -sign * margin, rest=rest)
+
+
+def of_ratios(first: Side, second: Side, apart: Difference, least: float) -> Cells:
+    """Ask that first over second is at least a ratio."""
+    log = float(np.log(least))
+
+    def bounds(z: float) -> Interval:
+        one, two = apart.ends(z)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = log_ratio_interval(apart.a, one, apart.b, two, apart.correlation(z))
+        return Interval(ends.low - log, ends.high - log)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slack = np.log(apart.a / apart.b) - log
+    return Cells(slack, bounds, first, second, 1.0, log, log=True)
+
+
+def too_small(
+    estimates: Estimates, j: int, rows: IntArray, least: tuple[int, int]
+) -> tuple[IntArray, list[Closed]]:
+    """Part groups that may be decided about from those that may not, and say why not.
+
+    Parameters
+    ----------
+    estimates, j, rows : Estimates, int, [g] int
+        The measure and the groups.
+    least : (int, int)
+        Units and clusters from which the run judges a group.
+
+    Returns
+    -------
+    ([k] int, list of Closed)
+        A group whose interval's promise could not be kept (``boundary``) is not decided about.
+    """
+    kept, closed = [], []
+    worth = _worth(estimates, j)
+    for g in rows:
+        word, why = str(estimates.status[g, j]), str(estimates.reason[g, j] or "")
+        name = estimates.groups[g].name
+        lacks = np.maximum(
+            np.array(least) - [estimates.n_units[g, j], estimates.n_clusters[g, j]], 0
+        )
+        units, clusters = int(lacks[0]), int(lacks[1])
+        if word == Status.OK.value:
+            kept.append(g)
+        elif word == Status.BOUNDARY.value:
+            more = int(np.ceil(max(KEPT_EFFECTIVE - worth[g], 1.0)))
+            closed.append(Closed(name, why.partition(":")[0], lacks_clusters=more))
+        elif word in (Status.INSUFFICIENT_UNITS.value, Status.INSUFFICIENT_CLUSTERS.value):
+            # A rarer class may be what is too few: then one more is all that can be told.
+            short = units or clusters
+            closed.append(Closed(name, why, units if short else 1, clusters))
+        else:
+            closed.append(Closed(name, f"{word}: {why}" if why else word))
+    return np.array(kept, dtype=np.int64), closed
+
+
+def _worth(estimates: Estimates, j: int) -> FloatArray:
+    """Return how many clusters of one size each group is worth on a measure: ``[g]``."""
+    if estimates.measures[j].mean is None:
+        return effective_clusters(estimates)
+    every = np.arange(len(estimates.groups))
+    return means_of(estimates.design, estimates.measures[j], every).effective_clusters

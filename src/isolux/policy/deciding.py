@@ -1,0 +1,264 @@
+"""From questions to answers: what passes, what fails, and how many more people would decide.
+
+Pass. Each case passes where its one-sided bound at the policy's level lies on the right side of the
+limit, and a policy passes where every case does. A policy that should not pass has a case that
+should not, which passes with at most 1 − level: no correction is needed, however many cases there
+are (intersection-union; Berger 1982).
+
+Fail. A case fails where its p against "it is on the right side", adjusted over all cases of the
+policy, is at most 1 − level: a model that keeps every rule fails with at most 1 − level. The
+adjustment is Holm's with an equal weight for each rule, shared by its cases, so that a rule of
+hundreds of cases takes nothing from a rule of one.
+
+Whatever is neither is insufficient, and so is a group that is too small to be judged.
+
+References
+----------
+.. [1] Berger, R. L. (1982). Multiparameter hypothesis testing and acceptance sampling.
+   Technometrics 24(4), 295-300.
+.. [2] Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure and the power
+   approach for assessing the equivalence of average bioavailability. Journal of Pharmacokinetics
+   and Biopharmaceutics 15(6), 657-680.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.policy.asking import Asked, Measured, ask
+from isolux.policy.cells import Cells, Closed
+from isolux.policy.decision import Answer, Case, Decision, RuleAnswer
+from isolux.policy.facts import answer_without_cells, vetoes
+from isolux.policy.more import More, more_people
+from isolux.policy.rules import Policy
+from isolux.policy.sentences import ruled, title
+from isolux.stats.intervals import Interval
+from isolux.stats.multiplicity import weighted_holm
+from isolux.stats.statistic import FloatArray
+
+__all__ = ["decide", "p_beyond"]
+
+_FURTHEST = 8.0
+_STEP = 0.1
+_ROUNDING = 1e-12
+"""A bound this near its limit touches it."""
+_FACTS = ("covered", "ran")
+_ORDER: dict[Answer, int] = {"fail": 0, "insufficient": 1, "pass": 2}
+
+
+def decide(policy: Policy, measured: Measured) -> Decision:
+    """Answer every rule of a policy.
+
+    Parameters
+    ----------
+    policy : Policy
+    measured : Measured
+        A run's estimates, record and baseline.
+
+    Returns
+    -------
+    Decision
+        Without the names of files, which the caller knows.
+    """
+    asked = [None if rule.kind in _FACTS else ask(rule, measured) for rule in policy.rules]
+    judged = _judged([one for one in asked if one is not None])
+    m = sum(len(p) for each in judged.values() for p in each.p_fail)
+    answers = [
+        answer_without_cells(rule, measured) if one is None
+        else _ruled(one, policy, measured, judged[rule.place])
+        for rule, one in zip(policy.rules, asked, strict=True)
+    ]  # fmt: skip
+    overall = min((one.answer for one in answers), key=lambda answer: _ORDER[answer])
+    about = {
+        "model": measured.record.get("model") or "", "task": measured.record.get("task") or "",
+        "level": policy.level, "power": policy.power, "cases": m,
+    }  # fmt: skip
+    return Decision(overall, tuple(answers), notes=_notes(measured, asked), about=about)
+
+
+def p_beyond(cells: Cells) -> FloatArray:
+    """Return the one-sided p of "this value is on the right side of its limit": ``[h]``.
+
+    At most .05 exactly where the upper bound of the slack at 1.645 standard errors is below 0. From
+    .5 up (the value itself is on the right side) it is 1; NaN where there is no slack.
+    """
+    from scipy.special import ndtr
+
+    slack = cells.slack
+    z = np.zeros(len(slack))
+    open_ = np.isfinite(slack) & (slack < 0)
+    before, reached = 0.0, slack.copy()
+    for step in np.arange(1, round(_FURTHEST / _STEP) + 1) * _STEP:
+        if not open_.any():
+            break
+        high = np.asarray(cells.bounds(float(step)).high)
+        now = open_ & ~(high < 0)
+        part = -reached / np.maximum(high - reached, 1e-300)
+        z[now] = (before + np.clip(part, 0.0, 1.0) * (step - before))[now]
+        z[open_ & ~now] = step
+        open_ &= ~now
+        before, reached = float(step), high
+    found = np.where(slack < 0, ndtr(-z), 1.0)
+    return np.asarray(np.where(np.isnan(slack), np.nan, found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """A rule's adjusted p of each case, and the p at which the strictest step rejects."""
+
+    p_fail: list[FloatArray]
+    weight: float
+
+
+def _judged(asked: Sequence[Asked]) -> dict[int, _Judged]:
+    """Adjust over all rules, each with an equal weight that its cases share."""
+    p = [[p_beyond(cells) for cells in each.cells] for each in asked]
+    sizes = [sum(map(len, own)) for own in p]
+    rules = max(sum(size > 0 for size in sizes), 1)
+    weights = [1.0 / (rules * size) if size else 0.0 for size in sizes]
+    every = [part for own in p for part in own]
+    if not every:
+        return {each.rule.place: _Judged([], 0.0) for each in asked}
+    shares = np.concatenate(
+        [np.full(len(part), w) for own, w in zip(p, weights, strict=True) for part in own]
+    )
+    adjusted = weighted_holm(np.concatenate(every), shares)
+    parts = iter(np.split(adjusted, np.cumsum([len(part) for part in every])[:-1]))
+    return {
+        each.rule.place: _Judged([next(parts) for _ in own], weight)
+        for each, own, weight in zip(asked, p, weights, strict=True)
+    }
+
+
+def _ruled(asked: Asked, policy: Policy, measured: Measured, judged: _Judged) -> RuleAnswer:
+    rule, cases = asked.rule, [_closed(one, asked) for one in asked.closed]
+    answers = [_answers(one, p, policy.level)
+               for one, p in zip(asked.cells, judged.p_fail, strict=True)]  # fmt: skip
+    reach = _z(policy.level), _z(1.0 - (1.0 - policy.level) * judged.weight)
+    more = more_people(
+        asked.cells, [np.flatnonzero(one == "insufficient") for one in answers],
+        [reach] * len(answers), policy.power,
+    )  # fmt: skip
+    for parts in zip(asked.cells, answers, judged.p_fail, more, strict=True):
+        cases += _cases(*parts, policy.level)
+    if rule.kind == "none_above":
+        cases += vetoes(rule, measured, policy)
+    if not cases:
+        cases = [Case("fail", reason="nothing was there to be asked about")]
+    cases.sort(key=lambda case: (_ORDER[case.answer], _worst(case)))
+    text = ruled(rule, cases, measured, policy)
+    named = title(rule, measured)
+    return RuleAnswer(rule.place, rule.kind, named, cases[0].answer, text, tuple(cases))
+
+
+def _worst(case: Case) -> tuple[int, float]:
+    """Put the least likely to pass first, then what could not be measured."""
+    if case.estimate is None or case.reason:
+        return 1, 0.0
+    return 0, float((case.p_fail if case.answer == "fail" else -(case.p_pass or 0.0)) or 0.0)
+
+
+def _answers(cells: Cells, p: FloatArray, level: float) -> npt.NDArray[np.str_]:
+    low = np.asarray(cells.bounds(_z(level)).low)
+    found = np.where(low >= -_ROUNDING, "pass", "insufficient").astype("<U12")
+    found[p <= 1.0 - level + _ROUNDING] = "fail"
+    found[np.isnan(cells.slack) | np.isnan(low)] = "fail"
+    return found
+
+
+def _cases(
+    cells: Cells,
+    answers: npt.NDArray[np.str_],
+    p_fail: FloatArray,
+    more: More,
+    level: float,
+) -> list[Case]:
+    measure = cells.first.estimates.measures[cells.first.j]
+    groups = [cells.first.estimates.groups[g] for g in cells.first.rows]
+    ends = cells.bounds(_z(level))
+    one, two = cells.estimate(np.asarray(ends.low)), cells.estimate(np.asarray(ends.high))
+    low, high = np.minimum(one, two), np.maximum(one, two)
+    estimate, passing = cells.estimate(cells.slack), _p_pass(cells)
+    found = []
+    for k, group in enumerate(groups):
+        undecided = answers[k] == "insufficient"
+        found.append(
+            Case(
+                _word(answers[k]), measure.model, measure.metric, measure.label, measure.threshold,
+                group.attribute, group.name, cells.other(k), _number(estimate[k]),
+                _number(low[k]), _number(high[k]), _number(passing[k]), _number(p_fail[k]),
+                int(cells.first.units[k]),
+                int(cells.second.units[k]) if cells.second and not cells.rest else None,
+                _whole(more[0][k]) if undecided else None,
+                _whole(more[1][k]) if undecided and not cells.rest and cells.second else None,
+                _whole(more[2][k]) if undecided else None,
+                None if np.isfinite(cells.slack[k]) else _undefined(cells),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _word(answer: str) -> Answer:
+    return "pass" if answer == "pass" else "fail" if answer == "fail" else "insufficient"
+
+
+def _undefined(cells: Cells) -> str:
+    return "a value of 0 has no ratio" if cells.log else "it has no value"
+
+
+def _p_pass(cells: Cells) -> FloatArray:
+    """Return the one-sided p of "this value is not on the right side": where the lower end is 0."""
+    turned = replace(
+        cells, slack=-cells.slack,
+        bounds=lambda z: _turned(cells, z),
+    )  # fmt: skip
+    return p_beyond(turned)
+
+
+def _turned(cells: Cells, z: float) -> Interval:
+    ends = cells.bounds(z)
+    return Interval(-ends.high, -ends.low)
+
+
+def _closed(one: Closed, asked: Asked) -> Case:
+    answer: Answer = "fail" if one.fails else "insufficient"
+    return Case(
+        answer, metric=asked.rule.metric, attribute=asked.rule.attribute, group=one.who,
+        more=one.lacks_units or None, more_clusters=one.lacks_clusters or None, reason=one.why,
+    )  # fmt: skip
+
+
+def _notes(measured: Measured, asked: Sequence[Asked | None]) -> tuple[str, ...]:
+    told = [f"WARNING of the run: {text}" for text in measured.record.get("warnings") or ()]
+    left = [str(each.rule.attribute) for each in asked if each is not None and each.unknown]
+    if left:
+        names = ", ".join(dict.fromkeys(left))
+        told.append(
+            f"people whose value is not known ({names}) are in no group that is asked about, "
+            "unless `groups:` names them"
+        )
+    clusters = (measured.record.get("clusters") or {}).get("column")
+    if clusters is None and measured.record:
+        told.append(
+            "the run names no clusters: each row counts as sampled on its own, and several photos "
+            "of one person would make bounds too narrow"
+        )
+    return tuple(told)
+
+
+def _z(level: float) -> float:
+    from scipy.special import ndtri
+
+    return float(ndtri(level))
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _whole(value: float) -> int | None:
+    return int(value) if np.isfinite(value) else None

@@ -1,0 +1,148 @@
+"""How many more people of which group would decide a rule (``isolux.stats.assurance``).
+
+Groups whose values are least sure get them first: all are brought down to one standard error, and
+the people that takes are told, with the clusters in which they would come, as many to a cluster as
+now. Groups that are sure enough already get none. Cases that pass are left as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from isolux.policy.cells import Cells, Side
+from isolux.stats.assurance import Cases, deciding_error
+from isolux.stats.design import IntArray
+from isolux.stats.intervals import Interval
+from isolux.stats.statistic import FloatArray
+
+__all__ = ["More", "more_people"]
+
+More = tuple[FloatArray, FloatArray, FloatArray]
+"""Units of the first side, units of the second, clusters of the first: ``[h]`` each."""
+_MOST_CASES = 400
+"""Undecided cases that are drawn together; of more, those that are least sure."""
+
+
+class _Groups:
+    """The groups of a rule's undecided cases, numbered."""
+
+    def __init__(self) -> None:
+        self.number: dict[tuple[object, ...], int] = {}
+        self.error: list[float] = []
+
+    def add(self, key: tuple[object, ...], error: float) -> int:
+        if key not in self.number:
+            self.number[key] = len(self.error)
+            self.error.append(error)
+        return self.number[key]
+
+
+def more_people(
+    cells: Sequence[Cells],
+    undecided: Sequence[IntArray],
+    reach: Sequence[tuple[float, float]],
+    power: float,
+) -> list[More]:
+    """Reckon for one rule how many more people its undecided cases need.
+
+    Parameters
+    ----------
+    cells : sequence of Cells
+    undecided : sequence of [u] int
+        Of each, the places of the cases that are not decided.
+    reach : sequence of (float, float)
+        Of each, how many standard errors a pass and a fail need.
+    power : float
+        Chance of deciding the rule.
+
+    Returns
+    -------
+    list of More
+        NaN where a case is decided, or nothing can be told; inf: more than a million times as many.
+    """
+    groups, parts, at = _Groups(), [], []
+    for one, places, ends in zip(cells, undecided, reach, strict=True):
+        kept = places[:_MOST_CASES]
+        parts.append(_part(one, kept, ends, groups))
+        at.append(kept)
+    joined = [np.concatenate([part[k] for part in parts]) if parts else np.zeros(0)
+              for k in range(6)]  # fmt: skip
+    slack, down, up, scale = joined[:4]
+    asked = Cases(
+        slack, down, up, np.array(groups.error), joined[4].astype(np.int64),
+        joined[5].astype(np.int64), scale,
+    )  # fmt: skip
+    aim = deciding_error(asked, power) if len(slack) else float("nan")
+    found, start = [], 0
+    for one, places in zip(cells, at, strict=True):
+        stop = start + len(places)
+        numbers = asked.first[start:stop], asked.second[start:stop]
+        found.append(_told(one, places, numbers, asked.error, aim))
+        start = stop
+    return found
+
+
+def _part(
+    cells: Cells, places: IntArray, ends: tuple[float, float], groups: _Groups
+) -> tuple[FloatArray, ...]:
+    """Lay out slack, reaches, scale and the two groups of some cases."""
+    low, high = cells.bounds(ends[0]).low, cells.bounds(ends[1]).high
+    whole = _half(cells.bounds(1.0))
+    alone = cells.second is None or bool(cells.rest)
+    first, second, scale = [], [], []
+    errors = None if alone else tuple(_error(side, log=cells.log) for side in _sides(cells))
+    for k in places:
+        key = (id(cells.first.estimates), cells.first.j)
+        if errors is None:
+            first.append(groups.add((*key, int(cells.first.rows[k]), bool(cells.rest)), whole[k]))
+            second.append(-1)
+            scale.append(float(whole[k]) / groups.error[first[-1]])
+            continue
+        rows = [int(side.rows[k]) for side in _sides(cells)]
+        own = [float(e[k]) for e in errors]
+        first.append(groups.add((*key, rows[0], False), own[0]))
+        second.append(groups.add((*key, rows[1], False), own[1]))
+        scale.append(whole[k] / math.hypot(*own))
+    numbers = np.array(first, dtype=float), np.array(second, dtype=float)
+    slack = cells.slack[places]
+    down, up = slack - low[places], high[places] - slack
+    return slack, down, up, np.array(scale, dtype=float), *numbers
+
+
+def _sides(cells: Cells) -> tuple[Side, Side]:
+    return cells.first, cells.second or cells.first
+
+
+def _half(ends: Interval) -> FloatArray:
+    return np.asarray((ends.high - ends.low) / 2.0)
+
+
+def _error(side: Side, *, log: bool) -> FloatArray:
+    error = _half(side.interval(1.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(error / side.value) if log else error
+
+
+def _told(
+    cells: Cells,
+    places: IntArray,
+    numbers: tuple[IntArray, IntArray],
+    error: FloatArray,
+    aim: float,
+) -> More:
+    n = len(cells.slack)
+    units, other, clusters = np.full(n, np.nan), np.full(n, np.nan), np.full(n, np.nan)
+    if np.isnan(aim) or not len(places):
+        return units, other, clusters
+    with np.errstate(divide="ignore"):
+        factor = np.maximum((error / aim) ** 2, 1.0) if aim > 0 else np.full(len(error), np.inf)
+    grown = factor[numbers[0]] - 1.0
+    units[places] = np.ceil(grown * cells.first.units[places])
+    clusters[places] = np.ceil(grown * cells.first.clusters[places])
+    if cells.second is not None and not cells.rest:
+        second = factor[np.maximum(numbers[1], 0)] - 1.0
+        other[places] = np.ceil(second * cells.second.units[places])
+    return units, other, clusters

@@ -1,0 +1,213 @@
+"""A first policy for a run: margins that people of this number can decide, with a comment a line.
+
+A margin is proposed that the run would have kept with the policy's power if no two groups differed,
+rounded up to whole points; beside it stand the gap that was measured and what could have been
+detected. Whether a margin is acceptable is no question of statistics, and the file says so.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import polars as pl
+
+from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.whole import both_ways
+from isolux.groups.estimates import Estimates
+from isolux.groups.unknown import UNKNOWN
+from isolux.policy.asking import Measured
+from isolux.policy.cells import Side, too_small
+from isolux.report.wording import NBSP, plain, points, value_text
+from isolux.stats.design import IntArray
+
+__all__ = ["proposal"]
+
+_LEVEL, _POWER = 0.95, 0.8
+_METRICS = 3
+_COLUMN = 46
+_WIDEST = 30
+"""Points from which a margin says so little that it is only mentioned."""
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
+_WORDS = frozenset(("yes", "no", "true", "false", "on", "off", "null", "y", "n"))
+
+
+def proposal(measured: Measured, run: str = "") -> str:
+    """Write a policy as YAML.
+
+    Parameters
+    ----------
+    measured : Measured
+    run : str
+        Its directory, for the first comment.
+    """
+    lines = [
+        f"# A policy for {plain(run) or 'this run'}, proposed by isolux gate --init.",
+        "# The limits below are what so many people can decide, not what is acceptable:",
+        "# that is for you to say. Change them, then: isolux gate RUN --policy THIS_FILE",
+        *_lines([
+            ("policy: 1", "the version of this format"),
+            (f"level: {_LEVEL:g}", "a wrong pass, and a wrong fail, in at most 5 of 100 audits"),
+            (f"power: {_POWER:g}", "chance with which the people that are asked for would decide"),
+            ("rules:", "each answers pass, fail or insufficient"),
+        ]),
+    ]  # fmt: skip
+    estimates = measured.estimates
+    names = _metrics(estimates)
+    for name in names:
+        lines += ["", *_everyone(measured, name)]
+        for attribute in estimates.domain_of:
+            lines += _apart(measured, name, attribute)
+    for attribute in estimates.domain_of:
+        lines += ["", *_covered(measured, attribute)]
+    ran = [str(one["name"]) for one in measured.record.get("analyses") or ()]
+    if ran:
+        lines += ["", *_lines([
+            (f"  - ran: [{', '.join(ran)}]", "without them the run is not what was agreed"),
+        ])]  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+def _metrics(estimates: Estimates) -> list[str]:
+    """Choose the metrics to ask about: shares of people, those of everyone's answers first."""
+    shares = [m for m in estimates.measures if m.fraction]
+    whole = [m.metric for m in shares if m.label is None]
+    return list(dict.fromkeys([*whole, *(m.metric for m in shares)]))[:_METRICS]
+
+
+def _everyone(measured: Measured, name: str) -> Iterator[str]:
+    estimates = measured.estimates
+    judged = [j for j, m in enumerate(estimates.measures) if m.metric == name and m.label is None]
+    title = next(m.info.title for m in estimates.measures if m.metric == name)
+    yield f"  # {plain(title)}"
+    for j in judged[:1]:
+        measure = estimates.measures[j]
+        kept, _ = too_small(estimates, j, np.zeros(1, dtype=np.int64), measured.least)
+        if not len(kept) or measure.info.direction == "none":
+            continue
+        side = Side(estimates, j, kept)
+        value, reach = float(side.value[0]), _reach(1)
+        ends = side.interval(reach)
+        low, high = float(np.asarray(ends.low)[0]), float(np.asarray(ends.high)[0])
+        falls = measure.info.direction == "lower"
+        limit = math.ceil(100 * high) if falls else math.floor(100 * low)
+        if not 0 < limit < 100:
+            continue
+        yield from _lines([
+            (f"  - metric: {_quoted(name)}",
+             f"{value_text(value)} % of {int(side.units[0]):,} people now"),
+            (f"    {'at_most' if falls else 'at_least'}: {limit} %",
+             f"a model that stays as it is passes with chance {_POWER:g}"),
+        ])  # fmt: skip
+
+
+def _reach(cases: int) -> float:
+    """Return how many standard errors a margin needs: the bound's own, and those of the power."""
+    from scipy.special import ndtri
+
+    return float(ndtri(_LEVEL) + ndtri(1.0 - (1.0 - _POWER) / max(cases, 1)))
+
+
+def _apart(measured: Measured, name: str, attribute: str) -> Iterator[str]:
+    found = _margin(measured, name, attribute)
+    if found is None:
+        yield f"  # {plain(attribute)}: not asked, as a group is too small for an honest interval"
+        return
+    margin, widest, pair = found
+    seen = _detectable(measured, name, attribute)
+    told = f"; a gap of {seen} could have been detected" if seen else ""
+    if margin > _WIDEST:
+        yield (
+            f"  # {plain(attribute)}: not asked, as so few people decide no margin below {margin} "
+            f"points{told}"
+        )
+        return
+    yield from _lines([
+        (f"  - metric: {_quoted(name)}", "no two groups are further apart:"),
+        (f"    attribute: {_quoted(attribute)}",
+         f"widest gap now: {points(widest)}, {pair[0]} and {pair[1]}"),
+        (f"    within: {margin} point{'s' if margin != 1 else ''}",
+         f"groups that are alike pass with chance {_POWER:g}{told}"),
+    ])  # fmt: skip
+
+
+def _margin(
+    measured: Measured, name: str, attribute: str
+) -> tuple[int, float, tuple[str, str]] | None:
+    """Reckon the margin that alike groups would keep; the widest gap now and of whom it is."""
+    estimates = measured.estimates
+    cases: list[tuple[IntArray, IntArray, int]] = []
+    for j, measure in enumerate(estimates.measures):
+        if measure.metric != name or (measure.label is not None and _has_whole(estimates, name)):
+            continue
+        rows = np.array([g for g in estimates.members(attribute)
+                         if UNKNOWN not in estimates.groups[g].values], dtype=np.int64)  # fmt: skip
+        kept, small = too_small(estimates, j, rows, measured.least)
+        if small or len(kept) < 2:
+            return None
+        cases.append((*both_ways(kept), j))
+    pairs = sum(len(first) for first, _, _ in cases)
+    if not pairs:
+        return None
+    reach, margin, widest, who = _reach(pairs), 0.0, -1.0, ("", "")
+    for first, second, j in cases:
+        apart = compare_groups(estimates, attribute, j).pairs(first, second)
+        gap, ends = apart.a - apart.b, apart.interval(reach)
+        margin = max(margin, float(np.nanmax(np.asarray(ends.high) - gap)))
+        k = int(np.nanargmax(gap))
+        if gap[k] > widest:
+            widest = float(gap[k])
+            who = (estimates.groups[int(first[k])].name, estimates.groups[int(second[k])].name)
+    return math.ceil(100 * margin - 1e-9), widest, who
+
+
+def _has_whole(estimates: Estimates, name: str) -> bool:
+    return any(m.metric == name and m.label is None for m in estimates.measures)
+
+
+def _detectable(measured: Measured, name: str, attribute: str) -> str:
+    """Say what the audit could have detected between the groups that are least sure."""
+    if measured.disparities is None:
+        return ""
+    rows = measured.disparities.filter(
+        pl.col("metric") == name, pl.col("attribute") == attribute, pl.col("kind") == "difference",
+        ~pl.any_horizontal(
+            pl.col(side).str.split(" × ").list.contains(UNKNOWN) for side in ("group_a", "group_b")
+        ),
+    )  # fmt: skip
+    most = rows["detectable"].max()
+    return points(float(most)) if isinstance(most, float) else ""
+
+
+def _covered(measured: Measured, attribute: str) -> Iterator[str]:
+    estimates = measured.estimates
+    rows = [g for g in estimates.members(attribute) if UNKNOWN not in estimates.groups[g].values]
+    units = estimates.n_units.max(axis=1)
+    large = [g for g in rows if units[g] >= measured.least[0]]
+    if not large:
+        return
+    smallest = min(large, key=lambda g: int(units[g]))
+    listed = ", ".join(_quoted(estimates.groups[g].name) for g in large)
+    small = len(rows) - len(large)
+    left = f"; {small} smaller left out" if small else ""
+    least = f"{estimates.groups[smallest].name}, {int(units[smallest]):,}"
+    now = f"in each of them; the smallest now: {least}"
+    yield from _lines([
+        (f"  - covered: {_quoted(attribute)}", "who must be in the data"),
+        (f"    groups: [{listed}]", f"those of {measured.least[0]} people or more{left}"),
+        (f"    people: {measured.least[0]}", now),
+    ])  # fmt: skip
+
+
+def _quoted(name: str) -> str:
+    """Write a name so that YAML reads it as that text."""
+    if _PLAIN.fullmatch(name) and name.lower() not in _WORDS:
+        return name
+    return json.dumps(name, ensure_ascii=not name.isprintable())
+
+
+def _lines(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    return [f"{line:<{_COLUMN}}  # {plain(comment).replace(NBSP, ' ')}" for line, comment in pairs]

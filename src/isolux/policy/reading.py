@@ -1,0 +1,278 @@
+"""A policy from YAML, JSON or a mapping: what it may say, and what is refused before any run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from isolux.io.settings_files import read_mapping
+from isolux.policy.amounts import read_amount
+from isolux.policy.rules import KINDS, Kind, Policy, Rule, takes
+from isolux.vocabulary import registry
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.spec import crossed
+
+__all__ = ["read_policy"]
+
+_KEYS = ("policy", "name", "level", "power", "rules")
+VERSION = 1
+_MOST_RULES = 1000
+
+
+def read_policy(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
+    """Read a policy.
+
+    Parameters
+    ----------
+    source : Policy, mapping, str or Path
+        A YAML or JSON file, or what such a file holds.
+
+    Raises
+    ------
+    FileError
+        No such file, or it is no YAML.
+    SpecError, UnknownNameError
+        A key, a kind of rule or an analysis that does not exist (with the nearest names), a margin
+        without unit, a summary without the rule that it needs beside it.
+
+    Examples
+    --------
+    >>> rule = {"metric": "accuracy", "attribute": "light", "within": "5 points"}
+    >>> read_policy({"policy": 1, "rules": [rule]}).rules[0].amount.text
+    '5 points'
+    """
+    if isinstance(source, Policy):
+        return source
+    where = "the policy" if isinstance(source, Mapping) else str(source)
+    said = dict(source) if isinstance(source, Mapping) else _of_file(source)
+    for key in said:
+        if key not in _KEYS:
+            raise UnknownNameError("setting of a policy", str(key), _KEYS, where=where)
+    _refuse_version(said.get("policy"), where)
+    listed = said.get("rules")
+    if not isinstance(listed, Sequence) or isinstance(listed, str) or not listed:
+        raise SpecError(
+            "the policy holds no rules", expected="a list under `rules:`",
+            found="none" if not listed else type(listed).__name__, where=where,
+            hint="`isolux gate --init RUN` proposes some",
+        )  # fmt: skip
+    rules = tuple(_rule(one, k, where) for k, one in enumerate(listed[:_MOST_RULES], start=1))
+    if len(listed) > _MOST_RULES:
+        raise SpecError(
+            "the policy holds too many rules", expected=f"at most {_MOST_RULES:,}",
+            found=f"{len(listed):,}", where=where,
+        )  # fmt: skip
+    _refuse_summary_alone(rules, where)
+    name = said.get("name")
+    return Policy(
+        rules, _share(said, "level", 0.95, (0.8, 0.9999), where),
+        _share(said, "power", 0.8, (0.5, 0.99), where),
+        "" if name is None else str(name), where if where != "the policy" else "in memory",
+    )  # fmt: skip
+
+
+def _of_file(path: str | Path) -> dict[str, Any]:
+    """Read a file in which no key stands twice: YAML would take the last one without a word."""
+    import yaml
+
+    found = read_mapping(path)
+    waiting = [yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+        elif isinstance(node, yaml.MappingNode):
+            seen: set[str] = set()
+            for key, value in node.value:
+                if str(key.value) in seen:
+                    raise SpecError(
+                        f"the key {str(key.value)!r} stands twice", expected="it once",
+                        where=f"{path}, line {key.start_mark.line + 1}",
+                    )  # fmt: skip
+                seen.add(str(key.value))
+                waiting.append(value)
+    return found
+
+
+def _refuse_version(said: object, where: str) -> None:
+    if said == VERSION and not isinstance(said, bool):
+        return
+    raise SpecError(
+        "the policy does not say by which version of policies it is written",
+        expected=f"`policy: {VERSION}` as its first line",
+        found="none" if said is None else repr(said),
+        where=where,
+    )
+
+
+def _share(
+    said: Mapping[str, Any], key: str, default: float, ends: tuple[float, float], where: str
+) -> float:
+    value = said.get(key, default)
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not ends[0] <= float(value) <= ends[1]:
+        raise SpecError(
+            f"the {key} of a policy cannot be that", expected=f"{ends[0]:g} to {ends[1]:g}",
+            found=repr(value), where=where,
+        )  # fmt: skip
+    return float(value)
+
+
+def _rule(said: object, place: int, file: str) -> Rule:
+    where = f"{file}, rule {place}"
+    if not isinstance(said, Mapping) or not said:
+        raise SpecError(
+            "a rule is no mapping", expected="lines such as `metric: accuracy`",
+            found=repr(said), where=where,
+        )  # fmt: skip
+    kind = _kind(said, where)
+    for key in said:
+        if key not in takes(kind):
+            raise UnknownNameError(f"key of a rule `{kind}`", str(key), takes(kind), where=where)
+    for key in (kind, *KINDS[kind][0]):
+        if said.get(key) is None or said[key] in ("", []):
+            raise SpecError(
+                f"a rule `{kind}` lacks {key}", expected=f"`{key}:` with a value",
+                found=", ".join(map(str, said)), where=where,
+            )  # fmt: skip
+    return _filled(cast("Kind", kind), said, place, where)
+
+
+def _kind(said: Mapping[Any, Any], where: str) -> str:
+    asked = [key for key in said if key in KINDS]
+    if len(asked) == 1:
+        return str(asked[0])
+    if len(asked) > 1:
+        raise SpecError(
+            "a rule asks two things", expected="one of them a rule",
+            found=" and ".join(map(str, asked)), where=where,
+        )  # fmt: skip
+    known = {name for kind in KINDS for name in takes(kind)} - KINDS.keys()
+    strange = next((str(key) for key in said if key not in known), None)
+    if strange is not None:
+        raise UnknownNameError("kind of rule", strange, KINDS, where=where)
+    raise SpecError(
+        "a rule asks nothing", expected="one of " + ", ".join(KINDS),
+        found=", ".join(map(str, said)), where=where,
+    )  # fmt: skip
+
+
+def _filled(kind: Kind, said: Mapping[str, Any], place: int, where: str) -> Rule:
+    amount, ratio = None, None
+    analyses: tuple[str, ...] = ()
+    attribute = said.get("attribute")
+    if kind == "covered":
+        attribute = said["covered"]
+    elif kind == "ran":
+        analyses = _analyses(said["ran"], where)
+    elif kind == "ratio_at_least":
+        ratio = _ratio(said[kind], where)
+    else:
+        amount = read_amount(said[kind], what=kind, where=where)
+    if kind == "none_above":
+        analyses = _analyses(said["findings"], where)
+    threshold = said.get("threshold")
+    if threshold is not None and (isinstance(threshold, bool) or not _number(threshold)):
+        raise SpecError("a threshold is no number", found=repr(threshold), where=where)
+    same = "same"
+    if kind == "lost_at_most":
+        same = said.get("people", "same")
+        if same not in ("same", "different"):
+            raise SpecError(
+                "the people of a baseline are the same or different",
+                expected="`people: same` or `people: different`", found=repr(same), where=where,
+            )  # fmt: skip
+    return Rule(
+        kind, place, amount, _text(said, "metric", where), _text(said, "label", where),
+        None if threshold is None else float(threshold), _text(said, "model", where),
+        None if attribute is None else _attribute(attribute, where),
+        _texts(said.get("groups", ()), "groups", where), _text(said, "than", where),
+        _count(said, "people", where) if kind == "covered" else None,
+        _count(said, "clusters", where), cast("Any", same), analyses, ratio,
+        _text(said, "name", where) or "",
+    )  # fmt: skip
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float)
+
+
+def _attribute(value: object, where: str) -> str:
+    parts = crossed(value) if isinstance(value, str) else ()
+    if not parts or not all(parts):
+        raise SpecError(
+            "an attribute is a name, or names joined by *", expected='race, "race*gender"',
+            found=repr(value), where=where,
+        )  # fmt: skip
+    return "*".join(parts)
+
+
+def _text(said: Mapping[str, Any], key: str, where: str) -> str | None:
+    value = said.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        hint = f"write it in quotes: {key}: 'yes'" if isinstance(value, bool) else None
+        raise SpecError(f"{key} is no text", found=repr(value), where=where, hint=hint)
+    return str(value)
+
+
+def _texts(value: object, key: str, where: str) -> tuple[str, ...]:
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, Sequence):
+        raise SpecError(f"{key} is no list", expected="[a, b]", found=repr(value), where=where)
+    return tuple(_text({key: one}, key, where) or "" for one in listed)
+
+
+def _analyses(value: object, where: str) -> tuple[str, ...]:
+    names = _texts(value, "analyses", where)
+    known = registry.names("analyses")
+    for name in names:
+        if name not in known:
+            raise UnknownNameError("analysis", name, known, where=where)
+    return names
+
+
+def _count(said: Mapping[str, Any], key: str, where: str) -> int | None:
+    value = said.get(key)
+    if value is None or (key == "people" and isinstance(value, str)):
+        if isinstance(value, str):
+            raise SpecError("people is no count", found=repr(value), where=where)
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise SpecError(
+            f"{key} is no count", expected="a whole number from 1", found=repr(value), where=where
+        )
+    return value
+
+
+def _ratio(value: object, where: str) -> float:
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1:
+        return float(value)
+    raise SpecError(
+        "ratio_at_least is no ratio", expected="a number between 0 and 1, such as 0.8",
+        found=repr(value), where=where,
+    )  # fmt: skip
+
+
+def _refuse_summary_alone(rules: Sequence[Rule], where: str) -> None:
+    """Refuse a ratio of groups without a limit of the metric itself.
+
+    Of published face verifiers, three with a mean false non-match rate of .67, 1.00 and .86 rank
+    first by such ratios: a model that fails everyone fails them alike.
+    """
+    held = {
+        rule.metric for rule in rules
+        if rule.kind in ("at_least", "at_most") and rule.attribute is None
+    }  # fmt: skip
+    for rule in rules:
+        if rule.kind == "ratio_at_least" and rule.metric not in held:
+            raise SpecError(
+                "a ratio of groups alone says nothing of how large the errors are",
+                expected=f"beside it a rule for everyone: `metric: {rule.metric}` with at_least or "
+                "at_most and no attribute",
+                found=f"ratio_at_least of {rule.metric} alone",
+                where=f"{where}, rule {rule.place}",
+                hint="a model that fails everyone fails all groups alike, and would pass",
+            )

@@ -1,0 +1,252 @@
+"""A finished run, held to its hashes and measured again from its scores; and its baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.groups.estimates import Estimates
+from isolux.groups.measure import measure_groups
+from isolux.groups.membership import membership
+from isolux.groups.settings import groupings
+from isolux.io import run_directory
+from isolux.policy.asking import Baseline, Measured
+from isolux.policy.rules import SamePeople
+from isolux.verbs._in_memory import as_scores
+from isolux.verbs.compare import paired
+from isolux.verbs.compare.joining import judged_units
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Run, Scores
+from isolux.vocabulary.errors import IsoluxError, RunError
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.progress import at
+from isolux.vocabulary.spec import AuditSpec, recorded_spec
+
+__all__ = ["against", "loaded", "measured_run"]
+
+_KEYS = ["model", "metric", "label", "threshold", "attribute", "values"]
+_ALIKE = 1e-9
+"""A share made again differs from what was written by rounding alone."""
+
+
+def loaded(run: Any, *, what: str = "the run") -> Run:
+    """Take a run from memory, or read its directory if nothing in it was changed.
+
+    Raises
+    ------
+    RunError
+        No run, a damaged one, files that were changed, no hashes, a comparison, or a published cut.
+    """
+    if not isinstance(run, str | Path):
+        found = run if isinstance(run, Run) else getattr(run, "run", None)
+        if not isinstance(found, Run):
+            raise RunError(
+                f"{what} is none", expected="an audit, a run or its directory",
+                found=type(run).__name__,
+            )  # fmt: skip
+        _refuse_others(found, what, None)
+        return found
+    at(f"reading {what}")
+    try:
+        changed = run_directory.changed_files(run)
+        _refuse_changed(changed, what, str(run))
+        found = run_directory.load(run)
+    except RunError:
+        raise
+    except IsoluxError as error:
+        raise _as_broken(error, str(run)) from error
+    _refuse_others(found, what, str(run))
+    return found
+
+
+def _as_broken(error: IsoluxError, where: str) -> RunError:
+    return RunError(
+        error.problem, expected=error.expected, found=error.found, where=error.where or where,
+        hint=error.hint,
+    )  # fmt: skip
+
+
+def _refuse_changed(changed: list[str] | None, what: str, where: str) -> None:
+    if changed is None:
+        raise RunError(
+            f"{what} keeps no hashes of its files, so nothing shows that they are as written",
+            expected="a run of this version of isolux",
+            found="one of an older version",
+            where=where,
+            hint="audit again, then decide",
+        )
+    if changed:
+        raise RunError(
+            f"files of {what} are not as they were written",
+            expected="the files whose hashes audit.json holds",
+            found=", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else ""),
+            where=where,
+            hint="audit again: nothing is decided about numbers that were changed",
+        )
+
+
+def _refuse_others(run: Run, what: str, where: str | None) -> None:
+    if "model_a" in run.disparities.columns:
+        raise RunError(
+            f"{what} compares two models", expected="a run of `isolux audit`",
+            found="a comparison", where=where,
+            hint="gate the newer model's run, with the other as --baseline",
+        )  # fmt: skip
+    if run.record.get("publish_min"):
+        raise RunError(
+            f"{what} is cut for publishing: groups of fewer than {run.record['publish_min']} are "
+            "hidden",
+            expected="the whole run that it was made of", found="a run without people", where=where,
+        )  # fmt: skip
+
+
+def measured_run(
+    run: Run, same: Baseline | None = None, different: Baseline | None = None
+) -> Measured:
+    """Measure a run again from its scores, and hold the result to the run's own table.
+
+    Raises
+    ------
+    RunError
+        When its scores give other values than it holds.
+    """
+    at("measuring the groups")
+    try:
+        spec = recorded_spec(run.record)
+        estimates, absent = _estimates(run, spec)
+    except RunError:
+        raise
+    except IsoluxError as error:
+        raise _as_broken(error, "the run") from error
+    _refuse_other_numbers(run, estimates)
+    none = Baseline(problem="no baseline is given")
+    least = (spec.statistics.min_units, spec.statistics.min_clusters)
+    return Measured(
+        estimates, run.record, run.findings, least, absent, same or none, different or none,
+        run.disparities,
+    )  # fmt: skip
+
+
+def _estimates(run: Run, spec: AuditSpec) -> tuple[Estimates, dict[str, str]]:
+    """Measure again; and name the metrics whose evidence the run does not keep."""
+    info, absent = _kept_metrics(run)
+    scores = Scores(run.scores, info, run.evidence, task=str(run.record.get("task") or ""))
+    by = groupings(spec.groups, run.attributes)
+    members = membership(run.attributes, spec.groups.by, by, units=scores.judged_units())
+    return measure_groups(scores, members, spec.statistics), absent
+
+
+def _kept_metrics(run: Run) -> tuple[TaskInfo, dict[str, str]]:
+    task = str(run.record.get("task") or "")
+    if task not in registry.names("tasks"):
+        return as_scores(run.scores).info, {}
+    info, measured = registry.task_info(task), set(run.record.get("metrics") or ())
+    wanted = [m for m in info.metrics if m.name in measured]
+    units = run.record.get("measures") or {}
+    wanted = [replace(m, unit=units.get(m.name, {}).get("unit", m.unit)) for m in wanted]
+    kept = [m for m in wanted if m.statistic is None or m.evidence in run.evidence]
+    absent = {
+        m.name: f"the run does not keep what it rests on ({m.evidence}): audit again with "
+        "--keep-pairs"
+        for m in wanted if m not in kept
+    }  # fmt: skip
+    return replace(info, metrics=tuple(kept)), absent
+
+
+def _refuse_other_numbers(run: Run, estimates: Estimates) -> None:
+    """Refuse a run whose table says other values, or of other people, than its scores give."""
+    columns = [*_KEYS, "n_units", "value"]
+    keyed = pl.col("values").list.join("\x00")
+    written = run.group_metrics.select(columns).with_columns(values=keyed)
+    again = estimates.table().select(columns).with_columns(values=keyed)
+    measures = again.select(_KEYS[:4]).unique()
+    held = written.join(measures, on=_KEYS[:4], how="semi", nulls_equal=True)
+    both = held.join(again, on=_KEYS, how="full", nulls_equal=True, suffix="_again")
+    value, other = both["value"].to_numpy(), both["value_again"].to_numpy()
+    alike = np.isclose(value, other, rtol=_ALIKE, atol=_ALIKE, equal_nan=True)
+    count = (both["n_units"] == both["n_units_again"]).fill_null(value=False).to_numpy()
+    if bool(np.all(alike & count)):
+        return
+    first = both.filter(pl.Series(~(alike & count))).row(0, named=True)
+    raise RunError(
+        "the run's scores do not give the numbers that it holds",
+        expected=f"{first['metric']} of {first['values'] or 'everyone'}: {first['value']} of "
+        f"{first['n_units']} units, as group_metrics.parquet has it",
+        found=f"{first['value_again']} of {first['n_units_again']}",
+        hint="it is of another version, weighted in a way that a gate cannot repeat, or was changed"
+        ": audit again",
+    )
+
+
+def against(run: Run, before: Run, people: SamePeople) -> Baseline:
+    """Prepare the baseline: both models on the same people, or other people's own estimates.
+
+    What does not fit is said in ``problem``, by which every rule that looks back fails.
+    """
+    at("measuring the baseline")
+    met = _met(run, before)
+    problem = _unfit(run, before, people, met)
+    if problem:
+        return Baseline(problem=problem)
+    try:
+        if people == "different":
+            return Baseline(other=measured_run(before).estimates)
+        both = paired(run, before)
+    except IsoluxError as error:
+        return Baseline(problem=_clause(error))
+    return Baseline(paired=both.estimates, models=(both.models[1], both.models[0]))
+
+
+def _unfit(run: Run, before: Run, people: SamePeople, met: int) -> str:
+    """Say why a baseline is not what the rule says of its people; empty: it is."""
+    if people == "same":
+        return (
+            ""
+            if met
+            else (
+                "it has none of this run's people; if they are others on purpose, write "
+                "`people: different`"
+            )
+        )
+    if met:
+        return (
+            f"{met:,} people are in both runs, though the rule says that they are different; "
+            "write `people: same`, or name people by ids that are theirs alone"
+        )
+    ours, theirs = recorded_spec(run.record), recorded_spec(before.record)
+    differ = _unlike(ours, theirs, run.record, before.record)
+    return f"it differs in the setting {differ}: another number is measured" if differ else ""
+
+
+def _met(run: Run, before: Run) -> int:
+    """Count ids that both runs judged; row numbers name nobody."""
+    if "row numbers" in {one.record.get("ids") for one in (run, before)}:
+        files = [dict(one.record.get("inputs") or {}) for one in (run, before)]
+        if not set(files[0].values()) & set(files[1].values()):
+            return 0
+    ids = judged_units(before)
+    return int(judged_units(run).is_in(ids.implode()).sum())
+
+
+def _unlike(
+    ours: AuditSpec, theirs: AuditSpec, now: Mapping[str, Any], then: Mapping[str, Any]
+) -> str:
+    """Name the first setting that makes a group or a score another; empty: all are alike."""
+    if now.get("task") != then.get("task"):
+        return "task"
+    for stage in ("groups", "task"):
+        one, two = (getattr(spec, stage).model_dump(mode="json") for spec in (ours, theirs))
+        for key in one:
+            if key != "by" and one.get(key) != two.get(key):
+                return f"{key!r}"
+    return ""
+
+
+def _clause(error: IsoluxError) -> str:
+    parts = [error.problem, *([f"({error.hint})"] if error.hint else [])]
+    return " ".join(parts)

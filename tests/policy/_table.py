@@ -1,0 +1,193 @@
+# ruff: noqa: E501 - a table: one case, one line
+"""Cases by hand: a run, a policy, and what each rule must answer; asked by command, function, pytest.
+
+Bounds are Wilson's with z = 1.645 (one-sided 95 %), of n people who were each sampled alone:
+(p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n).
+
+    190 of 200   .950   .918 to .970        188 of 200   .940   .906 to .962
+    150 of 200   .750   .697 to .797        378 of 400   .945   .923 to .961
+    200 of 200  1.000   .987 to 1           57 of 60     .950   .881 to .980
+    54 of 60     .900   .818 to .947        20 of 400    .050   .035 to .071
+
+A difference is MOVER on these ends: .95 − .94 has √(.020² + .034²) = .039 above and
+√(.032² + .022²) = .039 below, so −2.9 to 4.9 points; .95 − .75 has 14.3 to 25.7; 1 − 1 has −1.3 to
+1.3. Of the same people with the same answers the two ends are wholly correlated: .95 − .95 has
+.032 − .020 = 1.2 points either way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from isolux.vocabulary.containers import Run
+from tests.policy._runs import accuracy, run_of
+
+ALIKE = {"day": (190, 200), "night": (188, 200)}
+APART = {"day": (190, 200), "night": (150, 200)}
+SMALL = {"day": (57, 60), "night": (54, 60)}
+PERFECT = {"day": (200, 200), "night": (200, 200)}
+DUSK = {"day": (190, 200), "dusk": (5, 5)}
+ALARMS = {"day": (10, 200), "night": (10, 200)}
+FEW_SELECTED = {"day": (100, 200), "night": (98, 200)}
+NONE_SELECTED = {"day": (100, 200), "night": (0, 200)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """``answers`` of the rules; or ``broken``: the words of an error, and its exit code."""
+
+    name: str
+    run: str
+    rules: tuple[dict[str, Any], ...]
+    answers: tuple[str, ...] = ()
+    says: str = ""
+    baseline: str | None = None
+    broken: int = 0
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def code(self) -> int:
+        """The exit code: by the worst answer."""
+        if self.broken:
+            return self.broken
+        return 1 if "fail" in self.answers else 3 if "insufficient" in self.answers else 0
+
+
+@cache
+def run(name: str) -> Run:
+    """Make one of the runs."""
+    made = {
+        "alike": lambda: run_of(ALIKE),
+        "apart": lambda: run_of(APART),
+        "small": lambda: run_of(SMALL),
+        "perfect": lambda: run_of(PERFECT),
+        "dusk": lambda: run_of(DUSK),
+        "alarms": lambda: run_of(ALARMS, metric="false_positive_rate"),
+        "selected": lambda: run_of(FEW_SELECTED, metric="selection_rate"),
+        "none selected": lambda: run_of(NONE_SELECTED, metric="selection_rate"),
+        # The same as "alike", but ten photos of each person, all right or all wrong.
+        "clusters": lambda: run_of(ALIKE, photos=10),
+        "few clusters": lambda: run_of({"day": (140, 140), "night": (130, 130)}, photos=10),
+        "other people": lambda: run_of(ALIKE, ids="other-"),
+        "one group": lambda: run_of({"day": (190, 200)}),
+    }
+    return made[name]()
+
+
+def _selected(**rule: Any) -> dict[str, Any]:
+    return {"metric": "selection_rate", "attribute": "light", **rule}
+
+
+def _alarms(**rule: Any) -> dict[str, Any]:
+    return {"metric": "false_positive_rate", **rule}
+
+
+OVERALL = {"metric": "selection_rate", "at_least": "30 %"}
+PASS, FAIL, SHORT = ("pass",), ("fail",), ("insufficient",)
+
+CASES = [
+    # at_least: 378 of 400 are right.
+    Case("everyone above", "alike", (accuracy(attribute=None, at_least="90 %"),), PASS, "94.5 %"),
+    Case("everyone below", "alike", (accuracy(attribute=None, at_least="97 %"),), FAIL, "p = 0.002"),
+    Case("everyone near", "alike", (accuracy(attribute=None, at_least="94 %"),), SHORT, "more people"),
+    Case("a share as a limit", "alike", (accuracy(attribute=None, at_least="0.9 share"),), PASS),
+    Case("each group above", "alike", (accuracy(at_least="90 %"),), PASS, "in all 2 cases; nearest: night"),
+    Case("one group below", "apart", (accuracy(at_least="85 %"),), FAIL, "night has 75.0 % (69.7 to 79.7)"),
+    Case("few people", "small", (accuracy(at_least="88 %"),), SHORT, "night has 90.0 % (81.8 to 94.7)"),
+    Case("five people", "dusk", (accuracy(at_least="80 %"),), SHORT, "dusk at least 45 more people"),
+    Case("some groups alone", "dusk", (accuracy(at_least="80 %", groups=["day"]),), PASS),
+    Case("a group that is not there", "alike", (accuracy(at_least="80 %", groups=["day", "nigth"]),),
+         FAIL, "nigth: the run has no such group (it has day, night); did you mean night?"),
+    Case("an attribute that is not there", "alike", (accuracy(at_least="80 %", attribute="ligth"),), FAIL,
+         "ligth: the run has no such attribute or intersection (it has light); did you mean light?"),
+    Case("a metric that no task knows", "alike", ({"metric": "acuracy", "at_least": "80 %"},), broken=2,
+         says="did you mean 'accuracy'"),
+    Case("a metric that was not measured", "alike", ({"metric": "recall", "at_least": "80 %"},), FAIL,
+         "recall: the run did not measure it (the run has accuracy)"),
+    Case("a model that is not there", "alike", (accuracy(at_least="80 %", model="n"),), FAIL, "no such model"),
+    Case("ten photos a person", "clusters", (accuracy(attribute=None, at_least="90 %"),), SHORT,
+         "more clusters would decide it"),
+    Case("no interval that holds", "few clusters", (accuracy(at_least="50 %"),), SHORT,
+         "day at least 1 more cluster; of night at least 2 more clusters"),
+    # at_most: 20 of 400 alarms, .035 to .071.
+    Case("few alarms", "alarms", (_alarms(at_most="10 %"),), PASS),
+    Case("too many alarms", "alarms", (_alarms(at_most="3 %"),), FAIL),
+    Case("alarms near the limit", "alarms", (_alarms(at_most="6 %"),), SHORT),
+    Case("the wrong side", "alarms", (_alarms(at_least="3 %"),), broken=2, says="less is better"),
+    Case("a limit beyond all shares", "alike", (accuracy(at_least="120 %"),), broken=2, says="less than 100 %"),
+    # within
+    Case("alike", "alike", (accuracy(within="5 points"),), PASS, "(−2.9 to 4.9)"),
+    Case("alike, but not shown", "alike", (accuracy(within="4 points"),), SHORT, "of night"),
+    Case("apart", "apart", (accuracy(within="10 points"),), FAIL, "day is 20.0 points above night (14.3 to 25.7)"),
+    Case("apart within a wide margin", "apart", (accuracy(within="26 points"),), PASS),
+    Case("no errors", "perfect", (accuracy(within="2 points"),), PASS, "0.0 points"),
+    Case("no errors, few people", "perfect", (accuracy(within="1 point"),), SHORT, "more people"),
+    Case("a margin without unit", "alike", (accuracy(within=5),), broken=2, says="write `within: 5 points`"),
+    Case("a margin in percent", "alike", (accuracy(within="5 %"),), broken=2, says="two ways"),
+    Case("no margin at all", "alike", (accuracy(within="0 points"),), broken=2, says="leaves no room"),
+    Case("another unit", "alike", (accuracy(within="2 dB"),), broken=2, says="points or a share"),
+    Case("one group", "one group", (accuracy(within="5 points"),), FAIL, "fewer than two groups"),
+    # worse_by_at_most
+    Case("none is behind", "alike", (accuracy(worse_by_at_most="5 points"),), PASS),
+    Case("night is behind", "apart", (accuracy(worse_by_at_most="10 points"),), FAIL,
+         "night is 20.0 points below everyone else (14.3 to 25.7)"),
+    Case("behind, perhaps", "alike", (accuracy(worse_by_at_most="3 points"),), SHORT),
+    Case("behind one group", "apart", (accuracy(worse_by_at_most="10 points", than="day"),), FAIL, "below day"),
+    Case("ahead of one group", "apart", (accuracy(worse_by_at_most="10 points", than="night"),), PASS),
+    Case("behind a group that is not there", "apart", (accuracy(worse_by_at_most="10 points", than="noon"),),
+         FAIL, "noon: the run has no such group"),
+    Case("worse where nothing is", "selected", (_selected(worse_by_at_most="10 points"),), broken=2,
+         says="nothing is worse"),
+    # lost_at_most
+    Case("the model of yesterday", "alike", (accuracy(lost_at_most="2 points"),), PASS, baseline="alike"),
+    Case("night lost", "apart", (accuracy(lost_at_most="1 point"),), FAIL, "night changed by −19.0 points",
+         baseline="alike"),
+    Case("night gained", "alike", (accuracy(lost_at_most="2 points"),), PASS, baseline="apart"),
+    Case("everyone lost, by how much?", "apart", (accuracy(attribute=None, lost_at_most="10 points"),), SHORT,
+         "in both runs", baseline="alike"),
+    Case("no baseline", "alike", (accuracy(lost_at_most="1 point"),), broken=2, says="--baseline RUN"),
+    Case("other people, not said", "alike", (accuracy(lost_at_most="9 points"),), FAIL, "none of this run's people",
+         baseline="other people"),
+    Case("other people", "alike", (accuracy(lost_at_most="5 points", people="different"),), PASS,
+         baseline="other people"),
+    Case("other people, near", "alike", (accuracy(lost_at_most="3 points", people="different"),), SHORT,
+         baseline="other people"),
+    Case("said to be others, and are not", "alike", (accuracy(lost_at_most="9 points", people="different"),), FAIL,
+         "400 people are in both runs", baseline="alike"),
+    Case("a baseline of another metric", "alike", (accuracy(lost_at_most="9 points"),), FAIL,
+         baseline="alarms"),
+    # ratio_at_least
+    Case("a ratio", "selected", (OVERALL, _selected(ratio_at_least=0.8)), ("pass", "pass")),
+    Case("four fifths", "apart", (accuracy(attribute=None, at_least="50 %"), accuracy(ratio_at_least=0.9)),
+         ("pass", "fail"), "night has 0.789 times that of day"),
+    Case("a ratio, not shown", "selected", (OVERALL, _selected(ratio_at_least=0.9)), ("pass", "insufficient")),
+    Case("a ratio of nothing", "none selected", ({**OVERALL, "at_least": "10 %"}, _selected(ratio_at_least=0.8)),
+         ("pass", "fail"), "a value of 0 has no ratio"),
+    Case("a ratio alone", "selected", (_selected(ratio_at_least=0.8),), broken=2,
+         says="says nothing of how large the errors are"),
+    # covered, ran, none_above
+    Case("all are there", "alike", ({"covered": "light", "groups": ["day", "night"], "people": 200},), PASS),
+    Case("too few are there", "alike", ({"covered": "light", "people": 300},), SHORT, "100 more people"),
+    Case("too few clusters", "clusters", ({"covered": "light", "clusters": 25},), SHORT, "5 more clusters"),
+    Case("one is not there", "alike", ({"covered": "light", "groups": ["dawn"]},), FAIL, "no such group"),
+    Case("it ran", "alike", ({"ran": "group_gaps"},), PASS),
+    Case("it did not run", "alike", ({"ran": ["group_gaps", "power"]},), FAIL, "power: it did not run"),
+    Case("an analysis that does not exist", "alike", ({"ran": ["pover"]},), broken=2, says="did you mean 'power'"),
+    Case("no gap so large", "alike", ({"findings": ["group_gaps"], "none_above": "5 points"},), PASS),
+    Case("a gap so large", "apart", ({"findings": ["group_gaps"], "none_above": "10 points"},), FAIL),
+    Case("a gap, perhaps", "alike", ({"findings": ["group_gaps"], "none_above": "4 points"},), SHORT),
+    Case("an analysis that vetoes must have run", "alike",
+         ({"findings": ["group_gaps", "confounders"], "none_above": "5 points"},), FAIL, "did not run"),
+    # All rules together
+    Case("one is short", "alike", (accuracy(at_least="90 %"), accuracy(within="4 points")), ("pass", "insufficient")),
+    Case("short and failed", "apart", (accuracy(within="19 points"), accuracy(at_least="85 %")),
+         ("insufficient", "fail")),
+    Case("a key that does not exist", "alike", (accuracy(within="5 points", grups=["day"]),), broken=2,
+         says="did you mean 'groups'"),
+    Case("two questions in one", "alike", (accuracy(within="5 points", at_least="80 %"),), broken=2,
+         says="asks two things"),
+    Case("a level", "alike", (accuracy(within="5 points"),), SHORT, more={"level": 0.99}),
+    Case("no such level", "alike", (accuracy(within="5 points"),), broken=2, more={"level": 95}, says="0.8 to 0.9999"),
+]  # fmt: skip

@@ -1,0 +1,241 @@
+"""What a decision gives beside its answer, and runs and policies that nothing is decided about."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import jsonschema
+import polars as pl
+import pytest
+import yaml
+
+import isolux
+from isolux.io import run_directory
+from isolux.policy.rules import KINDS
+from isolux.verbs.gate import proposed_policy
+from isolux.verbs.publish import publish
+from isolux.vocabulary.errors import FileError, RunError, SpecError, UnknownNameError
+from tests.policy._runs import accuracy, policy_of, run_of
+from tests.policy._table import CASES, run
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMA = json.loads((ROOT / "docs" / "schemas" / "gate-1.json").read_text(encoding="utf-8"))
+EASY = policy_of(accuracy(within="5 points"))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return run_directory.save(run("alike"), tmp_path / "run")
+
+
+# What is written.
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if not c.broken], ids=lambda case: case.name)
+def test_every_decision_is_of_the_published_schema(case):
+    before = None if case.baseline is None else run(case.baseline)
+    found = isolux.gate(run(case.run), policy_of(*case.rules, **case.more), baseline=before)
+    told = json.loads(found.json())
+    jsonschema.validate(told, SCHEMA, cls=jsonschema.Draft202012Validator)
+    assert [rule["answer"] for rule in told["rules"]] == list(case.answers)
+
+
+def test_the_schema_is_strict_and_knows_every_kind_of_rule():
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    kinds = SCHEMA["properties"]["rules"]["items"]["properties"]["kind"]["enum"]
+    assert set(kinds) == set(KINDS)
+    told = isolux.gate(run("alike"), EASY).record | {"answer": "maybe"}
+    with pytest.raises(jsonschema.ValidationError, match="maybe"):
+        jsonschema.validate(told, SCHEMA)
+
+
+def test_junit_has_a_case_a_rule_and_never_a_skip():
+    rules = accuracy(within="26 points"), accuracy(within="19 points"), accuracy(at_least="85 %")
+    found = isolux.gate(run("apart"), policy_of(*rules, name="a <b> & 'c'"))
+    root = ET.fromstring(found.junit())  # noqa: S314 - our own
+    (suite,) = root
+    assert (suite.get("name"), suite.get("tests")) == ("a <b> & 'c'", "3")
+    assert (suite.get("failures"), suite.get("errors"), suite.get("skipped")) == ("1", "1", "0")
+    cases = suite.findall("testcase")
+    assert [len(case.findall("failure")) for case in cases] == [0, 0, 1]
+    assert [len(case.findall("error")) for case in cases] == [0, 1, 0]
+    assert "night has 75.0 %" in str(cases[2].find("failure").get("message"))
+    assert all(case.find("skipped") is None for case in cases)
+
+
+def test_junitparser_reads_it_back(tmp_path):
+    junitparser = pytest.importorskip("junitparser")
+    rules = accuracy(within="26 points"), accuracy(within="19 points"), accuracy(at_least="85 %")
+    path = tmp_path / "gate.xml"
+    path.write_text(isolux.gate(run("apart"), policy_of(*rules)).junit(), encoding="utf-8")
+    (suite,) = junitparser.JUnitXml.fromfile(str(path))
+    assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (3, 1, 1, 0)
+    kinds = [[type(one).__name__ for one in case.result] for case in suite]
+    assert kinds == [[], ["Error"], ["Failure"]]
+
+
+def test_names_in_the_summary_are_no_markup():
+    hostile = {"a | b": (190, 200), "<img src=x>": (150, 200), "[x](y)\n# z": (150, 200)}
+    text = isolux.gate(run_of(hostile), policy_of(accuracy(at_least="90 %"))).markdown()
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(table) == 3
+    assert all(line.count("|") == 4 for line in table)
+    assert "<img" not in text
+    assert "[x](" not in text
+    assert "\n# z" not in text
+
+
+def test_more_people_are_told_in_json_and_rounded_in_words():
+    (rule,) = isolux.gate(run("small"), policy_of(accuracy(at_least="88 %"))).rules
+    night = rule.cases[0]
+    assert (night.group, night.n, night.answer) == ("night", 60, "insufficient")
+    assert night.more is not None
+    assert night.more > 100
+    assert f"About {night.more // 100}"[:7] in rule.text
+    assert "more people of night would decide it (chance 0.8)" in rule.text
+
+
+# Runs that cannot be used.
+
+
+def test_a_file_that_was_changed_is_named(saved):
+    assert isolux.gate(saved, EASY).answer == "pass"
+    table = pl.read_parquet(saved / "scores.parquet")
+    table.with_columns(value=pl.lit(1.0)).write_parquet(saved / "scores.parquet")
+    with pytest.raises(RunError, match=r"not as they were written(.|\n)*found: scores\.parquet"):
+        isolux.gate(saved, EASY)
+
+
+def test_a_record_that_was_changed_is_named(saved):
+    record = json.loads((saved / "audit.json").read_text(encoding="utf-8"))
+    record["spec"]["min_units"] = 1
+    (saved / "audit.json").write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(RunError, match=r"found: audit\.json"):
+        isolux.gate(saved, EASY)
+
+
+def test_a_run_of_an_older_version_is_refused(saved):
+    record = json.loads((saved / "audit.json").read_text(encoding="utf-8"))
+    del record["files"]
+    (saved / "audit.json").write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(RunError, match=r"no hashes(.|\n)*older version(.|\n)*audit again"):
+        isolux.gate(saved, EASY)
+
+
+def test_numbers_that_the_scores_do_not_give_are_refused():
+    other = run("alike")
+    table = other.group_metrics.with_columns(
+        value=pl.when(pl.col("group") == "night").then(0.99).otherwise("value")
+    )
+    with pytest.raises(
+        RunError, match=r"do not give the numbers(.|\n)*expected: accuracy of night: 0.99"
+    ):
+        isolux.gate(replace(other, group_metrics=table), EASY)
+
+
+def test_a_published_cut_is_refused():
+    with pytest.raises(RunError, match="groups of fewer than 10 are hidden"):
+        isolux.gate(publish(run("alike"), 10), EASY)
+
+
+def test_a_comparison_is_refused():
+    both = isolux.compare(run("alike"), run_of({"day": (190, 200), "night": (188, 200)}, model="n"))
+    with pytest.raises(RunError, match="compares two models"):
+        isolux.gate(both.run, EASY)
+
+
+@pytest.mark.parametrize("what", ["missing", "empty", "damaged"])
+def test_what_is_no_run_is_said(saved, tmp_path, what):
+    place = {"missing": tmp_path / "no", "empty": tmp_path, "damaged": saved}[what]
+    (saved / "group_metrics.parquet").write_bytes(b"PAR1")
+    with pytest.raises(RunError):
+        isolux.gate(place, EASY)
+
+
+# Policies that are wrong.
+
+
+ONE = accuracy(within="5 points")
+
+
+@pytest.mark.parametrize(
+    ("policy", "says"),
+    [
+        ({}, "by which version"),
+        ({"policy": 2, "rules": [ONE]}, "`policy: 1`"),
+        ({"policy": True, "rules": [ONE]}, "`policy: 1`"),
+        ({"policy": 1}, "holds no rules"),
+        ({"policy": 1, "rules": []}, "holds no rules"),
+        ({"policy": 1, "rules": "within 5 points"}, "a list under"),
+        ({"policy": 1, "rules": ["within"]}, "a rule is no mapping"),
+        ({"policy": 1, "rules": [{}]}, "a rule is no mapping"),
+        ({"policy": 1, "rules": [{"metric": "accuracy"}]}, "asks nothing"),
+        ({"policy": 1, "rules": [{"withn": "5 points"}]}, "did you mean 'within'"),
+        ({"policy": 1, "rules": [{"within": "5 points", "metric": "accuracy"}]}, "lacks attribute"),
+        ({"policy": 1, "rules": [accuracy(within=None)]}, "asks nothing"),
+        ({"policy": 1, "rules": [accuracy(within="")]}, "lacks within"),
+        ({"policy": 1, "rules": [accuracy(within="five points")]}, "within is no number"),
+        ({"policy": 1, "rules": [accuracy(within="5")]}, "within has no unit"),
+        ({"policy": 1, "rules": [accuracy(within="-5 points")]}, "leaves no room"),
+        ({"policy": 1, "rules": [accuracy(within="100 points")]}, "every difference there can be"),
+        ({"policy": 1, "rules": [accuracy(within="5 points", groups=[True])]}, "in quotes"),
+        ({"policy": 1, "rules": [accuracy(within="5 points", attribute="light*")]}, "joined by"),
+        ({"policy": 1, "rules": [{"covered": "light", "people": 0}]}, "whole number from 1"),
+        ({"policy": 1, "rules": [{"covered": "light", "people": "many"}]}, "no count"),
+        ({"policy": 1, "rules": [accuracy(lost_at_most="1 point", people="x")]}, "same or"),
+        ({"policy": 1, "rules": [ONE], "levl": 0.9}, "did you mean 'level'"),
+    ],
+)  # fmt: skip
+def test_a_wrong_policy_says_what_is_wrong(policy, says):
+    with pytest.raises((SpecError, UnknownNameError)) as caught:
+        isolux.gate(run("alike"), policy)
+    assert says in str(caught.value)
+
+
+def test_a_key_that_stands_twice_is_refused(tmp_path):
+    path = tmp_path / "policy.yaml"
+    path.write_text(
+        "policy: 1\nrules:\n- metric: accuracy\n  attribute: light\n"
+        "  within: 5 points\n  within: 50 points\n",
+        encoding="utf-8",
+    )
+    with pytest.raises(SpecError, match=r"'within' stands twice(.|\n)*line 6"):
+        isolux.gate(run("alike"), path)
+
+
+def test_a_policy_that_is_not_there_or_no_yaml(tmp_path):
+    with pytest.raises(FileError, match="no such file"):
+        isolux.gate(run("alike"), tmp_path / "policy.yaml")
+    (tmp_path / "policy.yaml").write_text("policy: [1\n", encoding="utf-8")
+    with pytest.raises(FileError, match="not valid YAML"):
+        isolux.gate(run("alike"), tmp_path / "policy.yaml")
+
+
+# What --init proposes.
+
+
+def test_the_proposal_is_a_policy_that_so_many_people_can_decide():
+    text = proposed_policy(run("alike"))
+    lines = [line for line in text.splitlines() if line and not line.lstrip().startswith("#")]
+    assert all("  # " in line for line in lines)
+    found = isolux.gate(run("alike"), yaml.safe_load(text))
+    assert found.answer == "pass"
+    kinds = [rule.kind for rule in found.rules]
+    assert kinds == ["at_least", "within", "covered", "ran"]
+
+
+def test_a_proposal_for_hostile_names_is_still_the_policy():
+    names = {"yes": (190, 200), "a: b # c": (188, 200), "x\n- ran: y": (185, 200)}
+    text = proposed_policy(run_of(names))
+    rule = next(one for one in yaml.safe_load(text)["rules"] if "covered" in one)
+    assert set(rule["groups"]) == set(names)
+    assert isolux.gate(run_of(names), yaml.safe_load(text)).rules[2].answer == "pass"
+
+
+def test_a_group_below_a_proposals_minimum_is_left_out():
+    text = proposed_policy(run("dusk"))
+    assert "1 smaller left out" in text
+    assert "a group is too small" in text
