@@ -28,6 +28,7 @@ __all__ = ["Flag", "flag_of", "generated", "given", "of_stages", "of_task", "wit
 
 _PANELS = {
     "people": "People",
+    "sample": "Sample",
     "model": "Running a model",
     "predictions": "Predictions",
     "task": "Task",

@@ -11,6 +11,7 @@ from isolux import derive
 from isolux.datasets import load
 from isolux.io.frames import FORMATS
 from isolux.people.blotting import blotted_errors
+from isolux.people.drawn import drawn_by
 from isolux.people.joined import with_attributes
 from isolux.people.only import keep_only, only_judged, parse_conditions
 from isolux.people.withdrawal import read_withdrawn, without_withdrawn
@@ -19,7 +20,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import InputError, SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import read_options
-from isolux.vocabulary.spec import AuditSpec, People
+from isolux.vocabulary.spec import AuditSpec, People, Sample
 
 __all__ = ["computed_attributes", "judged_people", "load_people", "name_and_path"]
 
@@ -31,7 +32,7 @@ def judged_people(spec: AuditSpec) -> Dataset:
     said = {"score": answers.score_column, "model": answers.model_name}
     return load_people(
         spec.people, spec.groups.attributes, whole_images=whole,
-        outputs=said if answers.file is None else {},
+        outputs=said if answers.file is None else {}, sample=spec.sample,
     )  # fmt: skip
 
 
@@ -42,6 +43,7 @@ def load_people(
     whole_images: bool = False,
     outputs: Mapping[str, str | None] | None = None,
     first_and: Sequence[str] | None = None,
+    sample: Sample | None = None,
 ) -> Dataset:
     """Load a dataset, compute the attributes that it lacks, and keep who is to be judged.
 
@@ -58,6 +60,8 @@ def load_people(
         Settings of a model's answers, for a dataset that holds them itself (a table of pairs).
     first_and : sequence of str, optional
         Of a wide table, only its first columns and these become attributes; default: all.
+    sample : Sample, optional
+        The columns that say how people were drawn; default: none does.
     """
     name, path = name_and_path(people.data)
     if outputs is None:  # no audit, which alone reads what is not about single people
@@ -101,6 +105,8 @@ def load_people(
     dataset = derive.add(dataset, wanted)
     if computed:
         dataset = dataset.clustered_by(cluster)
+    if sample is not None:
+        dataset = drawn_by(dataset, sample)
     if not whole_images:
         dataset = only_judged(dataset)
     return keep_only(dataset, people.only, whole_images=whole_images)

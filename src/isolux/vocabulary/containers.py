@@ -73,6 +73,9 @@ class Dataset:
     outputs : polars.DataFrame or None
         What a model said, where the dataset's own file holds it (a table of pairs): one of the
         tables of predictions, judged where no other is named.
+    sample : polars.DataFrame or None
+        How people were drawn: ``instance_id, weight, stratum, stratum_clusters``; None: each
+        stands for as many as any other.
     """
 
     name: str
@@ -88,6 +91,7 @@ class Dataset:
     clusters: Clusters | None = None
     categories: Mapping[str, str] = field(default_factory=dict)
     outputs: pl.DataFrame | None = None
+    sample: pl.DataFrame | None = None
 
     def values_of(self, attribute: str) -> pl.DataFrame:
         """Return the rows of one attribute, or raise UnknownNameError naming those there are."""

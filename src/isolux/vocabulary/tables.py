@@ -257,6 +257,7 @@ GROUP_METRICS = Table(
         _col("reason", S, "what the status rests on", nullable=True),
     ),
     key=("model", "task", "metric", "label", "threshold", "attribute", "values"),
+    open=True,  # of a sample with weights also n_effective: units of one weight that tell as much
 )
 
 _DISPARITY = (
