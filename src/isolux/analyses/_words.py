@@ -13,6 +13,7 @@ from typing import Any
 from isolux.groups.unknown import KNOWN_SUFFIX
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.drawn import is_weighted
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import crossed
@@ -52,6 +53,8 @@ class Words:
         Points of 100 by which groups may differ and still count as alike.
     references : mapping of str to str
         Attributes whose groups are compared with one of them only, and that group.
+    weighted : bool
+        Whether people count by their weights.
     """
 
     terms: Mapping[str, str] = field(default_factory=dict)
@@ -65,6 +68,7 @@ class Words:
     target: str = ""
     margin: float | None = None
     references: Mapping[str, str] = field(default_factory=dict)
+    weighted: bool = False
 
     def label(self, row: Mapping[str, Any]) -> str:
         """Call a row's class; by the target too where the label alone says nothing.
@@ -93,6 +97,10 @@ class Words:
 
     def measure(self, row: Mapping[str, Any]) -> str:
         """Call a metric, its class and its threshold: ``recall of nurse``."""
+        told = self._measure(row)
+        return f"Weighted {lowered(told)}" if self.weighted else told
+
+    def _measure(self, row: Mapping[str, Any]) -> str:
         metric = self.metrics.get(row["metric"])
         of = f" of {self.label(row)}" if row["label"] is not None else ""
         if metric and row["threshold"] is not None and metric.at != "at":
@@ -152,6 +160,7 @@ def words_of(run: Run) -> Words:
         set_at=chosen_words(run.record),
         margin=spec.get("margin"),
         references=dict(str(r).partition("=")[::2] for r in spec.get("reference") or ()),
+        weighted=is_weighted(run.record),
     )
 
 

@@ -19,6 +19,7 @@ import polars as pl
 from isolux.analyses._words import Words
 from isolux.vocabulary import registry, works
 from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.drawn import is_weighted
 from isolux.vocabulary.info import AnalysisInfo, Metric
 from isolux.vocabulary.tables import FINDINGS, Status
 from isolux.vocabulary.words import target_of
@@ -116,6 +117,7 @@ def _words(run: Run) -> Words:
         corrected=spec.get("correction") != "none",
         cluster=clusters.get("column"),
         target=target_of(run.record),
+        weighted=is_weighted(run.record),
     )
 
 

@@ -29,6 +29,7 @@ __all__ = ["Flag", "flag_of", "generated", "given", "of_stages", "of_task", "wit
 _PANELS = {
     "people": "People",
     "engine": "Where shards are computed",
+    "sample": "Sample",
     "model": "Running a model",
     "predictions": "Predictions",
     "task": "Task",

@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.drawn import words_of
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.console import Console
 
 __all__ = ["say_figures", "show_audit", "show_table", "show_wide"]
 
@@ -32,8 +34,7 @@ def show_audit(
     from rich.markup import escape
 
     screen = Console(highlight=False)
-    for warning in run.record.get("warnings") or ():
-        screen.print(escape(f"WARNING: {warning}"), style="bold")
+    _show_first(screen, run)
     claims = _claims(run, first)
     for claim in claims:
         screen.print(f"• {escape(claim)}")
@@ -55,6 +56,16 @@ def show_audit(
     if unasked is not None:
         told = f"everything is in {unasked}, as no --out DIR was given"
         screen.print(escape(told), soft_wrap=True)
+
+
+def _show_first(screen: Console, run: Run) -> None:
+    """Print what must be read before the numbers: warnings, and for whom they stand."""
+    from rich.markup import escape
+
+    for warning in run.record.get("warnings") or ():
+        screen.print(escape(f"WARNING: {warning}"), style="bold")
+    if drawn := words_of(run.record):
+        screen.print(escape(drawn))
 
 
 def say_figures(again: str | None = None) -> None:

@@ -16,6 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
+from isolux.disparity.drawn import DrawnComparisons
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.uncertainty import means_of
 from isolux.stats.correlation import correlation_matrix
@@ -23,6 +24,7 @@ from isolux.stats.design import Design, IntArray
 from isolux.stats.differences import Difference, of_means, of_replicates, paired_means
 from isolux.stats.intervals import logit_reach, student_reach
 from isolux.stats.joint_law import products
+from isolux.stats.sampling import DrawnDesign, strata_of, stratum_totals
 from isolux.stats.shares import ClusterMeans, cluster_means, joined
 from isolux.stats.statistic import FloatArray
 
@@ -51,6 +53,8 @@ def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
     if estimates.measures[j].mean is None:
         return _ReplicateComparisons(estimates, rows, j)
     rows[0] = estimates.domain_of[attribute]
+    if isinstance(estimates.design, DrawnDesign):
+        return DrawnComparisons.of(estimates.design, estimates.measures[j], rows)
     return MeanComparisons.of(estimates.design, estimates.measures[j], rows)
 
 
@@ -189,4 +193,9 @@ def effective_clusters(estimates: Estimates) -> FloatArray:
     held = design.rows(np.arange(len(estimates.groups)), 0)
     copies = design.copies.astype(np.float64)
     total, square = held @ copies, held.power(2) @ copies
-    return np.asarray(np.divide(total**2, square, out=np.zeros_like(total), where=square > 0))
+    found = np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)
+    strata = strata_of(design)
+    if strata is not None:  # each stratum's mean takes one
+        in_strata = (stratum_totals(held, strata) > 0).sum(axis=1)
+        found = found - np.maximum(in_strata - 1, 0)
+    return np.asarray(found)

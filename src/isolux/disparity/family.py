@@ -35,6 +35,7 @@ from isolux.stats.multiplicity import (
     max_t,
 )
 from isolux.stats.nulls import REST, NullTest, null_test, score_deviates
+from isolux.stats.sampling import strata_of
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
 
@@ -190,13 +191,14 @@ def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple
         sums, counts = (design.rows(rows, q) for q in estimates.measures[j].mean or (0, 0))
         at[attribute, j] = sums, counts
         used += [sums, counts]
-    drawn = joint_draws(csr_array(vstack(used)), design.copies, spec.replicates, spec.seed)
+    strata = strata_of(design)
+    drawn = joint_draws(csr_array(vstack(used)), design.copies, spec.replicates, spec.seed, strata)
     results, start = {}, 0
     for key, (sums, counts) in at.items():
         members, contrasts = plans[key]
         stop = start + 2 * sums.shape[0]
         compared = compare_groups(estimates, *key)
-        law = score_deviates(sums, counts, design.copies, contrasts, drawn[start:stop])
+        law = score_deviates(sums, counts, design.copies, contrasts, drawn[start:stop], strata)
         z = _observed(compared, members, contrasts, spec)
         null = null_test(z, law, contrasts[:, 1] != REST, two_sided)
         shares = getattr(compared, "means").shares  # noqa: B009 - a protocol has no fields

@@ -20,6 +20,7 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity.comparisons import effective_clusters
+from isolux.disparity.drawn import paired_drawn
 from isolux.disparity.family import BOOTSTRAP, Tested, adjust, test_family
 from isolux.disparity.formulas import value_range
 from isolux.disparity.rows import Rows, rows_of, table_of
@@ -43,6 +44,7 @@ from isolux.stats.multiplicity import (
     critical_value,
 )
 from isolux.stats.nulls import NullTest, null_test, sign_flip
+from isolux.stats.sampling import DrawnDesign
 from isolux.stats.shares import quantile
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
@@ -170,6 +172,8 @@ def _apart(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference
     if one.mean is None or two.mean is None:
         return _by_replicates(estimates, groups, a, b)
     design = estimates.design
+    if isinstance(design, DrawnDesign):
+        return paired_drawn(design, (one, two), groups)
     first, second = means_of(design, one, groups), means_of(design, two, groups)
     s, n, t, m = (design.rows(groups, q) for q in (*one.mean, *two.mean))
     copies = design.copies.astype(np.float64)

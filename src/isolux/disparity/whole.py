@@ -33,6 +33,7 @@ from isolux.stats.intervals import (
 )
 from isolux.stats.multiplicity import critical_value, reached
 from isolux.stats.nulls import REST
+from isolux.stats.sampling import unweighted
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import Direction
 from isolux.vocabulary.spec import Comparing
@@ -135,7 +136,9 @@ class _Whole:
         clusters = self.estimates.n_clusters[self.members, self.j]
         covariance = self._covariance()
         if self._shares_no_cluster():
-            covariance = pooled_covariance(covariance, clusters)
+            worth = self.estimates.worth
+            sizes = clusters if worth is None else worth.clusters[self.members, self.j]
+            covariance = pooled_covariance(covariance, sizes)
         found = noise_corrected_sd(
             self.value, covariance, self.spec.level, degrees_of_freedom=clusters - 1.0
         )
@@ -153,7 +156,8 @@ class _Whole:
         """Tell whether variances may be pooled: tau calls noise a difference near 1 otherwise."""
         estimates = self.estimates
         domain = estimates.domain_of[self.attribute]
-        return parts_clusters(estimates.design, estimates.members(self.attribute), domain)
+        design = unweighted(estimates.design)
+        return parts_clusters(design, estimates.members(self.attribute), domain)
 
     def _covariance(self) -> FloatArray:
         """Covariance of the groups' values; at 0 and 1 the variance that Wilson's width implies."""

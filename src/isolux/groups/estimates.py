@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,9 @@ from isolux.stats.resampling import Columns
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.tables import GROUP_METRICS, Status
+
+if TYPE_CHECKING:
+    from isolux.groups.drawn import Worth
 
 __all__ = ["EVERYONE", "Estimates", "Group", "Measure"]
 
@@ -62,7 +66,8 @@ class Estimates:
     """What every group got: ``[g, m]`` arrays, g = 0 being everyone.
 
     ``replicates`` is ``[g, m, r]``. ``domain_of`` gives, per attribute, the row of the design that
-    unites its groups; ``status`` and ``reason`` hold one word and one sentence per cell.
+    unites its groups; ``status`` and ``reason`` hold one word and one sentence per cell; ``worth``
+    says what units and clusters are worth where they weigh differently.
     """
 
     groups: tuple[Group, ...]
@@ -78,6 +83,7 @@ class Estimates:
     n_clusters: IntArray
     status: npt.NDArray[np.object_]
     reason: npt.NDArray[np.object_]
+    worth: Worth | None = None
 
     def judged(self) -> npt.NDArray[np.bool_]:
         """Tell which cells hold a value that may be compared, ``[g, m]``."""
@@ -127,6 +133,8 @@ class Estimates:
                 "reason": pl.Series(self.reason.ravel().tolist(), dtype=pl.String),
             }
         )
+        if self.worth is not None:
+            frame = frame.with_columns(n_effective=pl.Series(self.worth.units.ravel()))
         frame = frame.with_columns(
             method=pl.when(pl.col("low").is_not_null()).then(pl.col("method"))
         )

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
+from isolux.groups.drawn import Worth, drawn_means
 from isolux.groups.estimates import Estimates, Measure
 from isolux.stats.design import Design, IntArray
 from isolux.stats.intervals import (
@@ -20,6 +21,7 @@ from isolux.stats.intervals import (
     student_t,
 )
 from isolux.stats.resampling import jackknife_acceleration
+from isolux.stats.sampling import DrawnDesign
 from isolux.stats.shares import ClusterMeans, are_shares, cluster_means, pooled_correlation
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
@@ -41,15 +43,23 @@ Means = tuple[ClusterMeans | None, ...]
 KEPT_EFFECTIVE = 15
 """Clusters of one size below which no method known to us keeps its promise in every world."""
 
+_ROUNDING = 1e-9  # fifty units of one weight are worth fifty, whatever the last digit says
 _NO_INTERVAL_BELOW = 10
 """Clusters below which no method's interval was honest in simulation, whatever is asked for."""
 
 
-def standard_error(replicates: FloatArray, clusters: IntArray) -> FloatArray:
-    """Spread of the replicates, times sqrt(C / (C − 1)): resampling C clusters understates it."""
+def standard_error(
+    replicates: FloatArray, clusters: IntArray, design: Design | None = None
+) -> FloatArray:
+    """Spread of the replicates, times sqrt(C / (C − 1)): resampling C clusters understates it.
+
+    Those of a sample with weights or strata are scaled already.
+    """
     with warnings.catch_warnings(), np.errstate(divide="ignore", invalid="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # no finite replicate: NaN, as meant
         spread = np.nanstd(replicates, axis=-1, ddof=1)
+        if isinstance(design, DrawnDesign):
+            return np.asarray(spread)
         return np.asarray(
             spread * np.sqrt(clusters / np.where(clusters > 1, clusters - 1.0, np.nan))
         )
@@ -135,6 +145,8 @@ def all_means(design: Design, measures: tuple[Measure, ...], n_groups: int) -> M
 def means_of(design: Design, measure: Measure, rows: IntArray) -> ClusterMeans:
     """Reduce one mean's clusters, for some rows of the design."""
     assert measure.mean is not None  # noqa: S101 - callers ask of means only
+    if isinstance(design, DrawnDesign):
+        return drawn_means(design, measure, rows)
     sums, counts = measure.mean
     everyone = design.rows(0, sums), design.rows(0, counts)
     rho = float(pooled_correlation(*everyone, design.copies)[0])
@@ -191,8 +203,11 @@ def statuses(
     interval: Interval,
     spec: Statistics,
     means: Means | None = None,
+    worth: Worth | None = None,
 ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
     """Give each cell one status, the gravest that applies, and the sentence behind it."""
+    if worth is not None:
+        return _of_worth(measures, value, se, (n_units, n_clusters), interval, spec, means, worth)
     status = np.full(value.shape, Status.OK.value, dtype=object)
     reason = np.full(value.shape, None, dtype=object)
 
@@ -203,15 +218,15 @@ def statuses(
     for j, measure in enumerate(measures):
         mean = means[j] if means else None
         by_score = _method(measure, mean, spec) == "score"
-        worth = n_clusters[:, j] if mean is None else mean.effective_clusters
+        held = n_clusters[:, j] if mean is None else mean.effective_clusters
         least = KEPT_EFFECTIVE if by_score else KEPT_CLUSTERS
         own = np.zeros(value.shape, dtype=np.bool_)
         if measure.fraction and not by_score:
-            own[:, j] = ~keeps_promise(value[:, j], se[:, j], worth.astype(float))
+            own[:, j] = ~keeps_promise(value[:, j], se[:, j], held.astype(float))
             mark(
                 own, Status.BOUNDARY, "too near 0 or 1 for its size: the interval may be too narrow"
             )
-        own[:, j] = worth < least
+        own[:, j] = held < least
         mark(own, Status.BOUNDARY, _few(least))
     bare = np.isnan(interval.low) & (n_clusters < _NO_INTERVAL_BELOW)
     mark(bare, Status.BOUNDARY, f"fewer than {_NO_INTERVAL_BELOW} clusters: no interval is honest")
@@ -221,6 +236,30 @@ def statuses(
     thin = n_units < spec.min_units
     mark(thin, Status.INSUFFICIENT_UNITS, f"fewer than {spec.min_units} units")
     mark(n_units == 0, Status.NOT_SCORED, "nobody in this group was scored on this metric")
+    return status, reason
+
+
+def _of_worth(
+    measures: tuple[Measure, ...],
+    value: FloatArray,
+    se: FloatArray,
+    held: tuple[IntArray, IntArray],
+    interval: Interval,
+    spec: Statistics,
+    means: Means | None,
+    worth: Worth,
+) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.object_]]:
+    """Give statuses by what units and clusters are worth; reasons say how many there are."""
+    n_units, n_clusters = held
+    few = np.floor(worth.units + _ROUNDING), np.floor(worth.clusters + _ROUNDING)
+    units, clusters = (x.astype(np.int64) for x in few)
+    status, reason = statuses(measures, value, se, units, clusters, interval, spec, means)
+    for word, kind, there, own in (
+        (Status.INSUFFICIENT_UNITS, "units", n_units, units),
+        (Status.INSUFFICIENT_CLUSTERS, "clusters", n_clusters, clusters),
+    ):
+        for g, j in np.argwhere((status == word.value) & (own < there)):
+            reason[g, j] += f": {there[g, j]:,} {kind} are worth {own[g, j]:,} of one weight"
     return status, reason
 
 

@@ -11,6 +11,7 @@ from isolux import derive
 from isolux.datasets import load
 from isolux.io.frames import FORMATS
 from isolux.people.blotting import blotted_errors
+from isolux.people.drawn import drawn_by
 from isolux.people.joined import with_attributes
 from isolux.people.only import keep_only, only_judged, parse_conditions
 from isolux.people.shards import InShards, in_shards
@@ -20,7 +21,7 @@ from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import InputError, SpecError, UnknownNameError
 from isolux.vocabulary.plugin_options import read_options
-from isolux.vocabulary.spec import AuditSpec, People
+from isolux.vocabulary.spec import AuditSpec, People, Sample
 
 __all__ = ["computed_attributes", "judged_people", "load_people", "name_and_path"]
 
@@ -33,6 +34,7 @@ def judged_people(spec: AuditSpec) -> Dataset:
     return load_people(
         spec.people, spec.groups.attributes, whole_images=whole,
         outputs=said if answers.file is None else {}, shards=in_shards(spec),
+        sample=spec.sample,
     )  # fmt: skip
 
 
@@ -44,6 +46,7 @@ def load_people(
     outputs: Mapping[str, str | None] | None = None,
     first_and: Sequence[str] | None = None,
     shards: InShards | None = None,
+    sample: Sample | None = None,
 ) -> Dataset:
     """Load a dataset, compute the attributes that it lacks, and keep who is to be judged.
 
@@ -62,6 +65,8 @@ def load_people(
         Of a wide table, only its first columns and these become attributes; default: all.
     shards : InShards, optional
         How a table in shards is read; an audit alone does that.
+    sample : Sample, optional
+        The columns that say how people were drawn; default: none does.
     """
     name, path = name_and_path(people.data)
     if outputs is None:  # no audit, which alone reads what is not about single people
@@ -109,6 +114,8 @@ def load_people(
     dataset = derive.add(dataset, wanted)
     if computed:
         dataset = dataset.clustered_by(cluster)
+    if sample is not None:
+        dataset = drawn_by(dataset, sample)
     if not whole_images:
         dataset = only_judged(dataset)
     return keep_only(dataset, people.only, whole_images=whole_images)

@@ -10,6 +10,7 @@ import polars as pl
 
 from isolux.report.document import Line
 from isolux.vocabulary import registry
+from isolux.vocabulary.drawn import weighted_title
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.words import chosen_words, class_name, target_of
@@ -46,7 +47,7 @@ def lines_of(group_metrics: pl.DataFrame, record: Mapping[str, Any]) -> dict[Lin
     return {
         key_of(row): _line(
             row, target, several=several, words=words.get(row["metric"], ""),
-            about=said.get(row["metric"], {}),
+            about=said.get(row["metric"], {}), record=record,
         )
         for row in sorted(rows, key=order)
     }  # fmt: skip
@@ -65,11 +66,12 @@ def _line(
     several: bool,
     words: str = "",
     about: Mapping[str, str] | None = None,
+    record: Mapping[str, Any] | None = None,
 ) -> Line:
     metric = metric_of(row["task"], row["metric"])
     # Of a number that could be anything, the user says the unit and which way is better.
     own = {key: value for key, value in (about or {}).items() if key in ("unit", "direction")}
-    metric = replace(metric, **own)  # type: ignore[arg-type]
+    metric = replace(metric, title=weighted_title(metric.title, record or {}), **own)  # type: ignore[arg-type]
     whose = "" if row["label"] is None else f" of {class_name(row['label'], target)}"
     title = metric.titled(row["threshold"]) + whose
     if row["threshold"] is None:
@@ -124,7 +126,8 @@ def phrase_of(title: str) -> str:
     >>> phrase_of("Accuracy"), phrase_of("AP"), phrase_of("Share found at a score of 0.5")
     ('accuracy', 'AP', 'the share found at a score of 0.5')
     """
-    return f"the {lowered(title)}" if title.startswith("Share ") else lowered(title)
+    share = title.startswith(("Share ", "Weighted share "))
+    return f"the {lowered(title)}" if share else lowered(title)
 
 
 def lowered(title: str) -> str:

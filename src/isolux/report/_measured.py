@@ -64,6 +64,7 @@ class Estimate:
     status: str
     reason: str | None = None
     method: str | None = None
+    n_effective: float | None = None
 
     @property
     def judged(self) -> bool:

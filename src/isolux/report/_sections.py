@@ -66,7 +66,7 @@ class Context:
 def estimate_of(row: Mapping[str, Any]) -> Estimate:
     """Take the estimate out of a row of group_metrics."""
     names = ("value", "low", "high", "n_units", "n_clusters", "status", "reason", "method")
-    return Estimate(**{name: row[name] for name in names})
+    return Estimate(**{name: row[name] for name in names}, n_effective=row.get("n_effective"))
 
 
 def sections_of(

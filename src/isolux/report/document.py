@@ -68,7 +68,8 @@ class Audited:
     """What was audited: the model, the data, the people, and who judged them.
 
     ``publish_min`` is the fewest people of whom the page tells, 0 where it hides nothing;
-    ``withheld``: whether it hides groups.
+    ``withheld``: whether it hides groups. ``drawn`` says how a sample with weights or strata was
+    drawn, ``n_effective`` what its people are worth; empty and None where each stands for one.
     """
 
     model: str
@@ -93,6 +94,8 @@ class Audited:
     margin: float | None = None
     publish_min: int = 0
     withheld: bool = False
+    drawn: str = ""
+    n_effective: float | None = None
 
     @property
     def alpha(self) -> float:

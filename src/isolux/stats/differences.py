@@ -205,14 +205,15 @@ def _of_shares(
         one, two = a.binomial(), b.binomial()
         root_a, root_b = np.sqrt(a.growth(z)), np.sqrt(b.growth(z))
         own = a.variance * root_a**2 + b.variance * root_b**2 - 2.0 * covariance * root_a * root_b
-        rho = a.correlation
         spread = np.sqrt(a.value * (1.0 - a.value) * b.value * (1.0 - b.value))
-        pooled = one * (1.0 + rho * (a.size - 1.0)) + two * (1.0 + rho * (b.size - 1.0))
-        pooled = pooled - 2.0 * rho * shared * spread
+        pooled = one * a.pooled_effect() + two * b.pooled_effect()
+        pooled = pooled - 2.0 * a.correlation * shared * spread
         apart = one * a.measured_effect(z) + two * b.measured_effect(z)
         wide = np.sqrt(one * a.design_effect(z) * two * b.design_effect(z))
         found = _ratio((apart - np.maximum(own, pooled)) / 2.0, wide)
-    flat = (a.variance <= _FLAT) | (b.variance <= _FLAT) | (shared <= 0)
+    # Strata tie groups that share no cluster: one drawn from a stratum is one less of another.
+    apart_wholly = (shared <= 0) & (covariance == 0)
+    flat = (a.variance <= _FLAT) | (b.variance <= _FLAT) | apart_wholly
     return np.where(flat, 0.0, found)
 
 

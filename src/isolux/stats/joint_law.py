@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isolux.stats.design import IntArray
+from isolux.stats.sampling import Strata, products_of, spread
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks
 
@@ -29,7 +30,9 @@ _FASTER = 16.0
 """How many dense multiplications cost as much as a sparse one, about."""
 
 
-def joint_draws(rows: csr_array, copies: IntArray, replicates: int, seed: int) -> FloatArray:
+def joint_draws(
+    rows: csr_array, copies: IntArray, replicates: int, seed: int, strata: Strata | None = None
+) -> FloatArray:
     """Draw ``rows @ weights`` with a normal weight for each cluster: ``[k, replicates]``.
 
     Parameters
@@ -39,6 +42,8 @@ def joint_draws(rows: csr_array, copies: IntArray, replicates: int, seed: int) -
     copies : [n_distinct] int
         How many clusters each stands for.
     replicates, seed : int
+    strata : Strata, optional
+        Of clusters drawn within strata, each once: weights then vary within these.
 
     Examples
     --------
@@ -51,13 +56,14 @@ def joint_draws(rows: csr_array, copies: IntArray, replicates: int, seed: int) -
     # Operations of the covariance's product and its decomposition, against a weight per entry.
     together = k * k * (clusters / _FASTER + 10.0 * k)
     if together < rows.nnz * replicates:
-        return correlated_normals(products(rows, copies), replicates, seed)
+        own = products(rows, copies) if strata is None else products_of(rows, strata)
+        return correlated_normals(own, replicates, seed)
     root = np.sqrt(copies.astype(np.float64))[:, None]
     out = np.empty((k, replicates))
     at = 0
     by_column = rows.tocsc()
     for rng, size in blocks(replicates, seed, "joint"):
-        out[:, at : at + size] = by_column @ (root * rng.standard_normal((clusters, size)))
+        out[:, at : at + size] = by_column @ (root * spread(rng, clusters, strata, size))
         at += size
     return out
 

@@ -27,6 +27,7 @@ import numpy.typing as npt
 from isolux.stats.design import IntArray
 from isolux.stats.joint_law import products
 from isolux.stats.multiplicity import reached
+from isolux.stats.sampling import Strata, products_of
 from isolux.stats.statistic import FloatArray
 
 if TYPE_CHECKING:
@@ -114,7 +115,12 @@ def _furthest(chunk: FloatArray, rows: npt.NDArray[np.bool_]) -> FloatArray:
 
 
 def score_deviates(
-    sums: csr_array, counts: csr_array, copies: IntArray, contrasts: IntArray, drawn: FloatArray
+    sums: csr_array,
+    counts: csr_array,
+    copies: IntArray,
+    contrasts: IntArray,
+    drawn: FloatArray,
+    strata: Strata | None = None,
 ) -> Iterator[FloatArray]:
     """Yield deviates of contrasts of means where nothing differs, ``[some, r]`` at a time.
 
@@ -128,8 +134,10 @@ def score_deviates(
         Positions of groups; the second may be ``REST``.
     drawn : [2 (g + 1), r] float
         ``[sums; counts] @ weights``, of mean 0.
+    strata : Strata, optional
+        Those that clusters were drawn within.
     """
-    for one in _scores(sums, counts, copies, contrasts):
+    for one in _scores(sums, counts, copies, contrasts, strata):
         yield one.of(drawn)
 
 
@@ -184,14 +192,19 @@ class _Scores:
 
 
 def _scores(
-    sums: csr_array, counts: csr_array, copies: IntArray, contrasts: IntArray
+    sums: csr_array,
+    counts: csr_array,
+    copies: IntArray,
+    contrasts: IntArray,
+    strata: Strata | None = None,
 ) -> Iterator[_Scores]:
     """Yield some contrasts' scores over √Σu²; NaN: nothing varies."""
     from scipy.sparse import csr_array, vstack
 
     totals = np.concatenate([sums @ copies, counts @ copies]).astype(np.float64)
     width = sums.shape[0]
-    gram = products(csr_array(vstack([sums, counts])), copies)
+    stacked = csr_array(vstack([sums, counts]))
+    gram = products(stacked, copies) if strata is None else products_of(stacked, strata)
     for start in range(0, len(contrasts), _CHUNK):
         part = contrasts[start : start + _CHUNK]
         load, at = _loadings(part, totals[:width], totals[width:])

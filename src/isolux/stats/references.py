@@ -62,8 +62,25 @@ _CORRECTIONS = {
 }
 
 
-def of_methods(interval: str, correction: str) -> tuple[Reference, ...]:
-    """Return the references of one audit's statistics.
+_SAMPLE = (
+    Reference(
+        "binder-1983",
+        "Binder, D. A. (1983). On the variances of asymptotically normal estimators from complex "
+        "surveys. International Statistical Review, 51(3), 279–292.",
+        "linearised variance within strata",
+    ),
+    Reference(
+        "rao-wu-1988",
+        "Rao, J. N. K., & Wu, C. F. J. (1988). Resampling inference with complex survey data. "
+        "Journal of the American Statistical Association, 83(401), 231–241.",
+        "rescaled bootstrap",
+    ),
+    Reference("kish-1965", "Kish, L. (1965). Survey Sampling. Wiley.", "sections 8.2 and 11.7"),
+)
+
+
+def of_methods(interval: str, correction: str, *, drawn: bool = False) -> tuple[Reference, ...]:
+    """Return the references of one audit's statistics; ``drawn``: of a sample with weights.
 
     Examples
     --------
@@ -74,4 +91,5 @@ def of_methods(interval: str, correction: str) -> tuple[Reference, ...]:
     chosen += [] if interval == "clopper-pearson" else [_DESIGN_EFFECT]
     chosen += [_INTERVALS[interval]] if interval in _INTERVALS else [_INTERVALS["wilson"]]
     chosen += [_CORRECTIONS[correction]] if correction in _CORRECTIONS else []
+    chosen += _SAMPLE if drawn else ()
     return tuple(chosen)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from isolux.stats.design import Design, IntArray
 from isolux.stats.joint_law import correlated_normals, products
+from isolux.stats.sampling import DrawnDesign, Strata, rao_wu, variance_of_sums
 from isolux.stats.statistic import (
     MEAN,
     DetectionStatistic,
@@ -72,13 +73,19 @@ def replicate_sums(design: Design, measures: list[Columns], bootstrap: Bootstrap
             out[:, j] = measure.value(sums)
         return out
     at = 0
-    draw = _WEIGHTS[bootstrap.weights]
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
-        sums = design.sums(draw(rng, design.copies, size))
+        sums = design.sums(_drawn(rng, design, size, bootstrap))
         for j, measure in enumerate(measures):
             out[:, j, at : at + size] = measure.value(sums)
         at += size
     return out
+
+
+def _drawn(rng: np.random.Generator, design: Design, size: int, bootstrap: Bootstrap) -> FloatArray:
+    """Draw how often each distinct cluster counts in some replicates, ``[n_distinct, size]``."""
+    if isinstance(design, DrawnDesign):
+        return rao_wu(rng, design.n_clusters, design.strata, size)
+    return _WEIGHTS[bootstrap.weights](rng, design.copies, size)
 
 
 def _is_large(design: Design, measures: list[Columns], replicates: int) -> bool:
@@ -95,9 +102,12 @@ def _is_large(design: Design, measures: list[Columns], replicates: int) -> bool:
 def _normal_sums(design: Design, bootstrap: Bootstrap) -> FloatArray:
     """Draw sums ``[g, columns, r]`` from the normal law that resampled clusters tend to."""
     totals = design.totals()
-    around = products(design.matrix, design.copies)
     flat = totals.ravel()
-    around -= np.outer(flat, flat) / max(design.n_clusters, 1)
+    if isinstance(design, DrawnDesign):
+        around = variance_of_sums(design.matrix, design.strata)
+    else:
+        around = products(design.matrix, design.copies)
+        around -= np.outer(flat, flat) / max(design.n_clusters, 1)
     drawn = correlated_normals(around, bootstrap.replicates, bootstrap.seed)
     sums: FloatArray = flat[:, None] + drawn
     return np.maximum(sums, 0.0).reshape(*totals.shape, -1)
@@ -110,6 +120,7 @@ def replicate_ranks(
     rows_of_group: list[IntArray],
     n_clusters: int,
     bootstrap: Bootstrap,
+    sample: tuple[FloatArray, Strata | None] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Evaluate a statistic that needs single rows, on the data and on resampled clusters.
 
@@ -124,6 +135,8 @@ def replicate_ranks(
     n_clusters : int
         Of the whole audit, those without a row included.
     bootstrap : Bootstrap
+    sample : ([n] float, Strata or None), optional
+        The weight of each row, and the strata of a sample that stands for a population.
 
     Returns
     -------
@@ -134,18 +147,30 @@ def replicate_ranks(
     out = np.full((len(rows_of_group), bootstrap.replicates), np.nan)
     draw = _WEIGHTS[bootstrap.weights]
     each = np.ones(n_clusters, dtype=np.int64)
+    own = [None if sample is None else _of_mean_1(sample[0][rows]) for rows in rows_of_group]
     for g, members in enumerate(rows_of_group):
         if len(members):
-            value[g] = statistic.evaluate(rows[members], np.ones((len(members), 1)))[0]
+            plain = np.ones((len(members), 1)) if (w := own[g]) is None else w
+            value[g] = statistic.evaluate(rows[members], plain)[0]
     at = 0
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
-        weights = draw(rng, each, size)
+        weights = (
+            draw(rng, each, size) if sample is None else rao_wu(rng, n_clusters, sample[1], size)
+        )
         for g, members in enumerate(rows_of_group):
             if len(members):
                 drawn = weights[cluster_of_row[members]]
+                if (w := own[g]) is not None:
+                    drawn = drawn * w
                 out[g, at : at + size] = statistic.evaluate(rows[members], drawn)
         at += size
     return value, out
+
+
+def _of_mean_1(weight: FloatArray) -> FloatArray:
+    """Scale a group's weights so that they add up to its rows: quantiles count rows."""
+    scaled = weight / weight.mean() if len(weight) else weight
+    return np.asarray(scaled[:, None])
 
 
 def replicate_pairs(

@@ -45,6 +45,7 @@ __all__ = [
     "ClusterMeans",
     "are_shares",
     "cluster_means",
+    "freedom_of",
     "joined",
     "pooled_correlation",
     "quantile",
@@ -76,6 +77,9 @@ class ClusterMeans:
         Between two rows of one cluster, estimated from everyone.
     shares : bool
         Whether rows are 0 or 1.
+    row_effect : float, or [g] float, or None
+        Where rows weigh differently, and ``units`` is an effective number: how much more rows vary
+        than their weights alone say, as where errors weigh more. None: all rows weigh alike.
     """
 
     value: FloatArray
@@ -86,6 +90,7 @@ class ClusterMeans:
     rare: FloatArray
     correlation: FloatArray | float
     shares: bool = True
+    row_effect: FloatArray | None = None
 
     @property
     def effective_clusters(self) -> FloatArray:
@@ -94,9 +99,10 @@ class ClusterMeans:
 
     def at(self, rows: IntArray) -> ClusterMeans:
         """Return some of the groups."""
+        own = None if self.row_effect is None else self.row_effect[rows]
         return ClusterMeans(
             self.value[rows], self.units[rows], self.variance[rows], self.freedom[rows],
-            self.size[rows], self.rare[rows], self.correlation, self.shares,
+            self.size[rows], self.rare[rows], self.correlation, self.shares, own,
         )  # fmt: skip
 
     def binomial(self) -> FloatArray:
@@ -105,23 +111,36 @@ class ClusterMeans:
 
     def growth(self, z: FloatArray | float) -> FloatArray:
         """Square of Student's t over what independent rows would take, at a normal quantile."""
-        if (self.size <= 1.0).all():  # independent rows: nothing to look up
+        plain = self._plain()
+        if plain.all():  # independent rows: nothing to look up
             return np.ones(np.broadcast_shapes(self.size.shape, np.shape(z)))
         own = quantile(z, self.freedom) / quantile(z, np.maximum(self.units - 1.0, 1.0))
-        return np.asarray(np.where(self.size <= 1.0, 1.0, own**2))
+        return np.asarray(np.where(plain, 1.0, own**2))
+
+    def _plain(self) -> npt.NDArray[np.bool_]:
+        """Tell which groups are independent rows of one weight."""
+        return np.asarray((self.size <= 1.0) & (self.row_effect is None))
+
+    def pooled_effect(self) -> FloatArray:
+        """Design effect that everyone's rows and clusters speak for."""
+        clusters = 1.0 + self.correlation * (self.size - 1.0)
+        return np.asarray(clusters if self.row_effect is None else self.row_effect * clusters)
 
     def measured_effect(self, z: FloatArray | float) -> FloatArray:
-        """Design effect that own clusters and everyone's correlation speak for, at least 1."""
+        """Design effect that own clusters and everyone's speak for; at least 1 without weights."""
         flat = self.variance <= _FLAT
         with np.errstate(divide="ignore", invalid="ignore"):
             base = self.value * (1.0 - self.value) / np.maximum(self.units - 1.0, 1.0)
             own = np.where(flat, self.size, self.variance / base * self.growth(z))
-        pooled = 1.0 + self.correlation * (self.size - 1.0)
-        return np.asarray(np.where(self.size <= 1.0, 1.0, np.maximum(np.maximum(own, pooled), 1.0)))
+        pooled = self.pooled_effect()
+        if self.row_effect is not None:
+            return np.asarray(np.maximum(own, pooled))
+        return np.asarray(np.where(self._plain(), 1.0, np.maximum(np.maximum(own, pooled), 1.0)))
 
     def design_effect(self, z: FloatArray | float) -> FloatArray:
         """Design effect of the interval that reaches z standard errors."""
         rare = 1.0 + (self.size - 1.0) / (1.0 + self.rare**2)
+        rare = rare if self.row_effect is None else rare * self.row_effect
         return np.asarray(np.maximum(self.measured_effect(z), rare))
 
     def score_interval(self, z: FloatArray | float) -> Interval:
@@ -162,6 +181,7 @@ def joined(parts: Sequence[ClusterMeans]) -> ClusterMeans:
     return ClusterMeans(
         stack("value"), stack("units"), stack("variance"), stack("freedom"), stack("size"),
         stack("rare"), parts[0].correlation, parts[0].shares,
+        None if parts[0].row_effect is None else stack("row_effect"),
     )  # fmt: skip
 
 
@@ -228,23 +248,23 @@ def cluster_means(
         variance = total(c * lift * (s - value[rows] * n) ** 2) / units**2
         size = total(c * n * n) / units
         rare = np.minimum(total(c * (s > 0)), total(c * (s < n)))
-        freedom = _freedom(n, c, share, lift, units, total)
+        freedom = freedom_of((n, c, share, lift), units, total)
     return ClusterMeans(value, units, variance, freedom, size, rare, correlation, shares)
 
 
-def _freedom(
-    n: FloatArray,
-    c: FloatArray,
-    share: FloatArray,
-    lift: FloatArray,
+def freedom_of(
+    clusters: tuple[FloatArray, FloatArray, FloatArray, FloatArray],
     units: FloatArray,
     total: Callable[[FloatArray], FloatArray],
 ) -> FloatArray:
     """Satterthwaite's degrees of freedom of CR2 for independent rows, in closed form.
 
-    With ``a = k n``, ``b = k n / N`` and ``k² = 1 / (1 - n / N)`` the residuals' covariance is
+    ``clusters`` are each one's rows (or sum of squared weights), copies, share of the group's
+    weight, and correction; ``units`` are the groups' sums of the first. With ``a = k n``,
+    ``b = k n / N`` and ``k² = 1 / (1 - n / N)`` the residuals' covariance is
     ``diag(k² n) - a b' - b a' + N b b'``; its trace squared over the trace of its square.
     """
+    n, c, share, lift = clusters
     k = np.sqrt(lift)
     a, b, d = k * n, k * share, lift * n
     aa, ab, bb = total(c * a * a), total(c * a * b), total(c * b * b)

@@ -49,8 +49,8 @@ def as_dataset(attributes: Dataset | object) -> Dataset:
     return Dataset(FROM_MEMORY, info, INSTANCES.conform(units), checked)
 
 
-def columns_of(scores: object, by: str | Sequence[str]) -> pl.DataFrame:
-    """Take the attributes that an audit goes by from the table of scores itself.
+def columns_of(scores: object, by: str | Sequence[str], others: Sequence[str] = ()) -> pl.DataFrame:
+    """Take the attributes that an audit goes by, and others, from the table of scores itself.
 
     Raises
     ------
@@ -67,7 +67,8 @@ def columns_of(scores: object, by: str | Sequence[str]) -> pl.DataFrame:
         )
     frame = to_polars(scores)
     entries = (by,) if isinstance(by, str) else by
-    names = list(dict.fromkeys(name for entry in entries for name in crossed(entry)))
+    crossings = [name for entry in entries for name in crossed(entry)]
+    names = list(dict.fromkeys([*crossings, *others]))
     for name in ("unit_id", *names):
         if name not in frame.columns:
             raise UnknownNameError("column", name, frame.columns, where="scores")

@@ -16,6 +16,7 @@ from isolux.verbs.ledger import entered, judged
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Explained, Run, printed
 from isolux.vocabulary.counts import refuse_counts
+from isolux.vocabulary.drawn import SAMPLE, refuse_drawn
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.progress import at
@@ -41,6 +42,9 @@ BESIDE = ("overlap_curves", "breakdown")
 
 _OF_COUNTS = (FIRST, "power")
 """What reads groups alone, and so fits a run of counts without people."""
+
+_OF_TABLES = (FIRST, "model_changes")
+"""What reads an audit's tables alone, whose numbers are weighted already."""
 
 _ELSEWHERE = (FIRST, *BESIDE, "model_changes")  # the second is of comparisons
 
@@ -75,7 +79,8 @@ def in_order(names: Sequence[str]) -> list[str]:
 
 def first_analyses(run: Run) -> list[str]:
     """Name what every audit runs: its gaps, and of a detector its curves and sizes."""
-    return [FIRST, *(BESIDE if "found_at" in run.evidence else ())]
+    beside = "found_at" in run.evidence and SAMPLE not in run.evidence
+    return [FIRST, *(BESIDE if beside else ())]
 
 
 class _HasRun(Protocol):
@@ -199,6 +204,11 @@ def explain_run(
         plugin = registry.load("analyses", name)
         if name not in _OF_COUNTS:
             refuse_counts(run.evidence, f"the analysis {name}", "the analysis power")
+        if name not in _OF_TABLES:
+            refuse_drawn(
+                run.evidence, f"the analysis {name}",
+                "this audit's own findings, or the analysis of an audit without them",
+            )  # fmt: skip
         settings = read_options(
             plugin.explain,
             by_analysis[name],

@@ -76,6 +76,9 @@ class Dataset:
     times : polars.DataFrame or None
         ``instance_id, times``: how many people, alike in all that the audit reads, each instance
         stands for (people of shards, who were counted); None: each for itself.
+    sample : polars.DataFrame or None
+        How people were drawn: ``instance_id, weight, stratum, stratum_clusters``; None: each
+        stands for as many as any other.
     """
 
     name: str
@@ -92,6 +95,7 @@ class Dataset:
     categories: Mapping[str, str] = field(default_factory=dict)
     outputs: pl.DataFrame | None = None
     times: pl.DataFrame | None = None
+    sample: pl.DataFrame | None = None
 
     def values_of(self, attribute: str) -> pl.DataFrame:
         """Return the rows of one attribute, or raise UnknownNameError naming those there are."""

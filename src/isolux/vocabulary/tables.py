@@ -274,6 +274,7 @@ GROUP_METRICS = Table(
         ),
     ),
     key=("model", "task", "metric", "label", "threshold", "attribute", "values"),
+    open=True,  # of a sample with weights also n_effective: units of one weight that tell as much
 )
 
 _DISPARITY = (

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.groups.drawn import drawn, worth_of
 from isolux.groups.estimates import Estimates, Group, Measure
 from isolux.groups.measure.columns import Judged, judge
 from isolux.groups.measure.counted import counted
@@ -27,6 +28,7 @@ from isolux.groups.uncertainty import (
 )
 from isolux.stats.design import Design, IntArray, build_design
 from isolux.stats.resampling import replicate_ranks, replicate_sums
+from isolux.stats.sampling import DrawnDesign, unweighted
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.spec import Statistics
@@ -60,9 +62,10 @@ def measure_groups(
         judged.columns, judged.cluster_of, group_of, unit_of, n_rows, judged.row_of
     )
     design = counted(design, scores.evidence, judged.unit_ids, judged.cluster_of)
+    design = drawn(design, judged, (group_of, unit_of), scores.evidence, spec)
     measures = tuple(Measure(*parts) for parts in judged.measures)
-    totals = design.totals()
-    clusters = _clusters_per_row(design)
+    totals = unweighted(design).totals()
+    clusters = _clusters_per_row(unweighted(design))
     shape = (len(groups), len(measures))
     value, replicates = _evaluate(design, measures, judged, (group_of, unit_of), shape, spec)
     counts = [judged.count_column[j] for j in range(len(measures))]
@@ -75,19 +78,22 @@ def measure_groups(
     filled = value, replicates
     measure_detections(judged.detected, attributes, entries, len(judged.unit_ids), filled, spec)
     means = all_means(design, measures, shape[0])
-    se = standard_error(replicates, n_clusters)
+    se = standard_error(replicates, n_clusters, design)
     for j, mean in enumerate(means):
         if mean is not None:  # known without drawing
             se[:, j] = np.sqrt(mean.variance)
     interval, method = intervals(design, measures, value, replicates, se, n_clusters, spec, means)
     interval = pairs.without_unstable(interval)
-    status, reason = statuses(measures, value, se, n_units, n_clusters, interval, spec, means)
+    worth = worth_of(design, counts, shape[0])
+    status, reason = statuses(
+        measures, value, se, n_units, n_clusters, interval, spec, means, worth
+    )
     pairs.mark(status, reason, spec)
     _mark_rarer_classes(judged, entries, (status, reason), spec)
     _mark_rarest_of_sums(measures, totals[: shape[0]], (status, reason), spec)
     return Estimates(
         groups, measures, design, domain_of, value, replicates, se, interval, method,
-        n_units, n_clusters, status, reason,
+        n_units, n_clusters, status, reason, worth,
     )  # fmt: skip
 
 
@@ -216,6 +222,9 @@ def _evaluate(
         for g in range(shape[0]):
             rows = row_of_unit[unit_of[group_of == g]]
             rows_of_group.append(rows[rows >= 0])
+        sample = None
+        if isinstance(design, DrawnDesign):
+            sample = design.unit_weight[ranked.unit_of_row], design.strata
         value[:, j], replicates[:, j] = replicate_ranks(
             ranked.statistic,
             ranked.rows,
@@ -223,5 +232,6 @@ def _evaluate(
             rows_of_group,
             int(judged.cluster_of.max(initial=-1)) + 1,
             bootstrap,
+            sample,
         )
     return value, replicates

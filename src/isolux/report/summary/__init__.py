@@ -37,6 +37,7 @@ from isolux.report.summary.unknown import unknown_text
 from isolux.report.undetected import undetected_of_audit
 from isolux.report.wording import safe_url
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.drawn import is_drawn, words_of
 from isolux.vocabulary.spec import declared
 from isolux.vocabulary.words import target_of
 
@@ -74,7 +75,10 @@ def summarise(run: Run) -> Summary:
     """
     base, context = summarise_record(run)
     sections = _with_views(sections_of(run.group_metrics, run.disparities, context), run.record)
-    sections = tuple(replace(s, unknown=unknown_text(s, mean=_is_mean(s, run))) for s in sections)
+    bounded = not is_drawn(run.record)  # bounds count people, whatever they weigh
+    sections = tuple(
+        replace(s, unknown=unknown_text(s, mean=bounded and _is_mean(s, run))) for s in sections
+    )
     sections = _in_sight(sections)
     audited = base.audited
     undetected = undetected_of_audit(run, next(iter(context.lines.values()), None))
@@ -217,6 +221,8 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
         margin=setting("margin"),
         publish_min=int(record.get("publish_min") or 0),
         withheld=bool(record.get("withheld")),
+        drawn=words_of(record),
+        n_effective=(record.get("sample") or {}).get("n_effective"),
     )
 
 

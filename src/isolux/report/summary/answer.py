@@ -38,13 +38,13 @@ def answer_of(sections: Sequence[AttributeSection], audited: Audited) -> str:
     first = leading(sections)
     if first is None:
         told = _nothing_found(sections, withheld=audited.withheld)
-        return " ".join(filter(None, (*told, sameness_text(sections, audited))))
+        return " ".join(filter(None, (audited.drawn, *told, sameness_text(sections, audited))))
     lead = (
         _as_a_whole(first, audited)
         if first.lead is None
         else _served_worse(first, first.lead, audited)
     )
-    parts = lead, _rest(sections, first), sameness_text(sections, audited)
+    parts = audited.drawn, lead, _rest(sections, first), sameness_text(sections, audited)
     return " ".join(filter(None, parts))
 
 

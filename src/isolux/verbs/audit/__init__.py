@@ -30,6 +30,12 @@ from isolux.predictions import models_in
 from isolux.tasks import score
 from isolux.verbs._in_memory import FROM_MEMORY, as_dataset, as_scores, columns_of
 from isolux.verbs._reports import write_with_report
+from isolux.verbs.audit.drawn import (
+    columns_of_sample,
+    drawn_scores,
+    record_of_sample,
+    refuse_protocol,
+)
 from isolux.verbs.audit.image_bins import with_image_bins
 from isolux.verbs.audit.inputs import read_answers, resolved, task_options
 from isolux.verbs.audit.planted import read_planted
@@ -118,6 +124,7 @@ def run_audit(spec: AuditSpec, *, watched: Watched | None = None) -> Audit:
     """
     given, spec = spec, with_imported(with_protocol(spec))
     _refuse_nothing_to_compare(spec)
+    refuse_protocol(spec)
     options = task_options(spec)  # before minutes of reading
     at("reading the people")
     dataset = judged_people(spec)
@@ -291,7 +298,7 @@ def audit(
         )
     values: dict[str, object] = {"data": FROM_MEMORY, "by": by, **settings}
     if attributes is None:
-        attributes = columns_of(scores, by)
+        attributes = columns_of(scores, by, columns_of_sample(settings))
     dataset = as_dataset(attributes)
     found = as_scores(scores)
     if dataset.name != FROM_MEMORY:
@@ -348,6 +355,7 @@ def _audited(
     beside: pl.DataFrame | None = None,
 ) -> Audit:
     """Measure, compare and say it: the same for files and for memory."""
+    dataset, scores = drawn_scores(spec, dataset, scores)
     spec, dataset = with_image_bins(spec, dataset)
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
     members = membership(
@@ -368,6 +376,7 @@ def _audited(
     notes = tuple(unnamed(notes, dataset.withdrawn))
     record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
         "families": {disparities.family.name: disparities.family.size},
+        **record_of_sample(spec, scores),
     }
     if planted is not None:
         record["planted"] = [dict(row) for row in planted]

@@ -114,7 +114,9 @@ def _references(used: Sequence[Info], spec: AuditSpec) -> list[dict[str, str]]:
 
     found: dict[tuple[str, str], Reference] = {}
     every = [r for info in used for r in info.references]
-    for reference in [*every, *of_methods(spec.statistics.interval, spec.disparity.correction)]:
+    drawn = bool(spec.sample.weight or spec.sample.strata)
+    methods = of_methods(spec.statistics.interval, spec.disparity.correction, drawn=drawn)
+    for reference in [*every, *methods]:
         found.setdefault((reference.key, reference.place), reference)
     return [
         {"key": r.key, "citation": r.citation, "place": r.place, "url": r.url}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.drawn import words_of
 
 __all__ = ["audit_text"]
 
@@ -35,7 +36,7 @@ def audit_text(run: Run) -> str:
         f"Audit of {record.get('model')}{of}: {record.get('task')}{target}, "
         f"{clusters.get('n_units', 0):,} units{within}, by {', '.join(spec.get('by') or ())}"
     )
-    told = [_brief(head)]
+    told = [_brief(text) for text in (head, words_of(record)) if text]
     told += [_brief(f"• {claim}") for claim in claims[:_CLAIMS]]
     if len(claims) > _CLAIMS:
         told.append(f"… and {len(claims) - _CLAIMS:,} more in .findings")

@@ -25,12 +25,15 @@ from isolux.io.ids import IdFrom
 from isolux.io.paths import as_path
 from isolux.io.record_paths import unrooted
 from isolux.people.withdrawal import read_withdrawn, runs_without
+from isolux.stats.sampling import unweighted
 from isolux.verbs._reports import write_with_report
 from isolux.verbs.audit import Audit
+from isolux.verbs.compare.drawn import shared_sample
 from isolux.verbs.compare.joining import judged_units, same_people
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.counts import refuse_counts
+from isolux.vocabulary.drawn import SAMPLE, is_drawn
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution, by_severity
 from isolux.vocabulary.spec import AuditSpec, recorded_spec
@@ -240,7 +243,7 @@ def _together(first: Run, second: Run, names: tuple[str, str], units_b: pl.DataF
     )
     units = pl.concat([a.select(columns), b.select(columns)])
     evidence: dict[str, pl.DataFrame] = {}
-    compared = first.evidence.keys() & second.evidence.keys()
+    compared = (first.evidence.keys() & second.evidence.keys()) - {SAMPLE}
     if info is not None and info.predictions == "outputs":
         compared = set()  # pairs and false positives have no single person to be paired by
     clusters = a.select("unit_id", "cluster_id").unique("unit_id")
@@ -252,6 +255,7 @@ def _together(first: Run, second: Run, names: tuple[str, str], units_b: pl.DataF
         both = [e.with_columns(model=pl.lit(n)) for e, n in zip((ea, eb), names, strict=True)]
         stacked = pl.concat(both, how="vertical_relaxed").drop("cluster_id")
         evidence[name] = stacked.join(clusters, on="unit_id", how="inner", maintain_order="left")
+    evidence |= _of_compared(shared_sample(first, second, units_b), [units, *evidence.values()])
     if info is None:
         from isolux.verbs._in_memory import as_scores
 
@@ -261,6 +265,15 @@ def _together(first: Run, second: Run, names: tuple[str, str], units_b: pl.DataF
     left = [m.name for m in kept if m.statistic is not None and m.evidence not in evidence]
     told = f"Not compared, for want of a pairing by person: {', '.join(left)}."
     return Scores(units, replace(info, metrics=kept), evidence, (told,) if left else ())
+
+
+def _of_compared(
+    sample: dict[str, pl.DataFrame], tables: Sequence[pl.DataFrame]
+) -> dict[str, pl.DataFrame]:
+    """Keep the sample's rows of those who are compared, and of no one else."""
+    held = pl.concat([table.select(pl.col("unit_id").cast(pl.String)) for table in tables])
+    met = pl.col("unit_id").is_in(held["unit_id"].drop_nulls().unique().implode())
+    return {name: table.filter(met) for name, table in sample.items()}
 
 
 def _ranked_by_both(
@@ -290,7 +303,7 @@ def _record(
     family: tuple[str, int],
     estimates: Any,
 ) -> dict[str, Any]:
-    n = round(float(estimates.design.totals()[0, 0]))
+    n = round(float(unweighted(estimates.design).totals()[0, 0]))
     alone = [len(judged_units(run)) - n for run in (first, second)]
     notes: list[str] = list(said)
     notes += [
@@ -320,4 +333,5 @@ def _record(
             "n_units": n,
         },
         "families": {family[0]: family[1]},
+        **({"sample": first.record["sample"]} if is_drawn(first.record) else {}),
     }

@@ -18,6 +18,7 @@ import polars as pl
 from isolux.io import run_directory
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_counts
+from isolux.vocabulary.drawn import refuse_drawn
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import recorded_spec
 
@@ -67,6 +68,7 @@ def looks_of(runs: Sequence[Run | str | Path], at: Sequence[str] = ()) -> list[L
     looks = [Look(*parts) for parts in zip(names, times, loaded, strict=True)]
     for look in looks:
         refuse_counts(look.run.evidence, "watching", "runs of people, named by their ids")
+        refuse_drawn(look.run.evidence, "watching", "runs without --weight and --strata")
         if "model_a" in look.run.disparities.columns:
             raise SpecError(
                 "a comparison of two models cannot be watched",

@@ -24,6 +24,7 @@ from isolux.verbs.publish.attributes import (
 from isolux.verbs.publish.counted import classes_of, with_people
 from isolux.verbs.publish.wording import withheld
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.drawn import refuse_drawn
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import FINDINGS
 
@@ -72,6 +73,7 @@ def publish(run: Run, minimum: int) -> Run:
     [('everyone', 400), ('day', 199)]
     """
     refuse_too_low(minimum)
+    refuse_drawn(run.evidence, "--publish-min", "the audit without --weight and --strata")
     counted = with_people(run)
     _refuse_few(counted, minimum)
     resting = _resting(run)

@@ -22,6 +22,7 @@ from isolux.vocabulary.spec.model import ModelRun
 from isolux.vocabulary.spec.people import People
 from isolux.vocabulary.spec.predictions import IdFrom, Predictions
 from isolux.vocabulary.spec.report import Report
+from isolux.vocabulary.spec.sample import Sample
 from isolux.vocabulary.spec.stage import Stage, flat_names
 from isolux.vocabulary.spec.statistics import Bootstrap, IntervalMethod, Statistics
 from isolux.vocabulary.spec.task import Task, parse_merges, read_task, refusal_of, task_parameters
@@ -56,6 +57,7 @@ __all__ = [
     "Predictions",
     "Report",
     "Rest",
+    "Sample",
     "Stage",
     "Statistics",
     "Task",

@@ -25,6 +25,7 @@ from isolux.vocabulary.spec.model import ModelRun
 from isolux.vocabulary.spec.people import People
 from isolux.vocabulary.spec.predictions import Predictions
 from isolux.vocabulary.spec.report import Report
+from isolux.vocabulary.spec.sample import Sample
 from isolux.vocabulary.spec.stage import Stage, flat_names, setting
 from isolux.vocabulary.spec.statistics import Statistics
 from isolux.vocabulary.spec.task import Task, called, parameter_of, read_task, task_parameters
@@ -35,6 +36,7 @@ __all__ = ["FLAT", "STAGES", "AuditSpec", "declared", "parse_spec", "recorded_sp
 STAGES: dict[str, type[Stage]] = {
     "people": People,
     "engine": Engine,
+    "sample": Sample,
     "model": ModelRun,
     "predictions": Predictions,
     "task": Task,
@@ -75,6 +77,7 @@ class AuditSpec(Stage):
     )
     people: People
     engine: Engine = Engine()
+    sample: Sample = Sample()
     model: ModelRun = ModelRun()
     predictions: Predictions = Predictions()
     task: Task = Task()

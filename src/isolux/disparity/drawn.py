@@ -1,0 +1,174 @@
+"""Comparisons of groups in a sample with weights or strata: as ``comparisons``, of weighted sums.
+
+The covariance of two groups' values follows from the residuals of the clusters in which both are,
+and within strata from all clusters: one drawn for a group is one less for another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolux.groups.drawn import drawn_means, rows_effect
+from isolux.groups.estimates import Measure
+from isolux.stats.design import IntArray
+from isolux.stats.differences import Difference, of_means, paired_means
+from isolux.stats.sampling import DrawnDesign, inner, products_of
+from isolux.stats.shares import ClusterMeans, joined
+from isolux.stats.statistic import FloatArray
+from isolux.stats.weighted_means import weighted_means
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["DrawnComparisons", "paired_drawn"]
+
+_FULL = 1e-9
+"""A share of a cluster's weight below this is rounding: everyone of it is in the group."""
+_ROUNDING = 1e-13  # of a difference of sums
+_MOST = 4_000_000  # entries of "everyone else" laid out at once
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnComparisons:
+    """Means of a sample; the first of ``rows [k]`` is all groups.
+
+    ``square``, ``cross`` and ``count`` ``[k, k]`` are sums over clusters of s s', s n' and n n',
+    within strata around their means; ``shared`` is the last without strata, ``weight`` the groups'
+    own; ``overlap`` tells whether people are in several groups.
+    """
+
+    design: DrawnDesign
+    measure: Measure
+    rows: IntArray
+    means: ClusterMeans
+    square: FloatArray
+    cross: FloatArray
+    count: FloatArray
+    shared: FloatArray
+    weight: FloatArray
+    overlap: bool
+
+    @classmethod
+    def of(cls, design: DrawnDesign, measure: Measure, rows: IntArray) -> DrawnComparisons:
+        """Reduce the clusters of some rows of a design; the first unites the others."""
+        from scipy.sparse import csr_array, vstack
+
+        assert measure.mean is not None  # noqa: S101 - callers ask of means only
+        sums, counts = measure.mean
+        held = design.rows(rows, counts)
+        stacked, k = csr_array(vstack([design.rows(rows, sums), held])), len(rows)
+        every = products_of(stacked, design.strata)
+        plain = design.unweighted
+        people = np.asarray(plain.rows(rows, counts) @ plain.copies.astype(np.float64))
+        overlap = bool(people[1:].sum() > people[0] + 0.5)
+        weight = np.asarray(held.sum(axis=1)).ravel()
+        return cls(
+            design, measure, rows, drawn_means(design, measure, rows), every[:k, :k],
+            every[:k, k:], every[k:, k:], products_of(held, None), weight, overlap,
+        )  # fmt: skip
+
+    def _at(self, rows: IntArray) -> IntArray:
+        order = np.argsort(self.rows, kind="stable")
+        return np.asarray(order[np.searchsorted(self.rows, rows, sorter=order)])
+
+    def pairs(self, first: IntArray, second: IntArray) -> Difference:
+        """Compare groups with groups."""
+        i, k = self._at(first), self._at(second)
+        a, b = self.means.at(i), self.means.at(k)
+        weight = self.weight[i] * self.weight[k]
+        moments = self.square[i, k], self.cross[i, k], self.cross[k, i], self.count[i, k]
+        covariance = _covariance(a, b, moments, weight)
+        if self.overlap:
+            return paired_means(a, b, covariance)
+        return of_means(a, b, covariance, self.shared[i, k] / weight)
+
+    def rests(self, first: IntArray) -> Difference:
+        """Compare groups with everyone else."""
+        i = self._at(first)
+        a, b = self.means.at(i), self._others(first)
+        weight = self.weight[i] * (self.weight[0] - self.weight[i])
+        moments = (
+            self.square[i, 0] - self.square[i, i],
+            self.cross[i, 0] - self.cross[i, i],
+            self.cross[0, i] - self.cross[i, i],
+            self.count[i, 0] - self.count[i, i],
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shared = self.shared[i, 0] - self.shared[i, i]
+            shared = np.where(shared > _FULL * self.shared[i, i], shared / weight, 0.0)
+        return of_means(a, b, _covariance(a, b, moments, weight), shared)
+
+    def share_of_others(self, first: IntArray) -> FloatArray:
+        """Return how much of everyone's weight is not in each group."""
+        return np.asarray(1.0 - self.weight[self._at(first)] / self.weight[0])
+
+    def _others(self, first: IntArray) -> ClusterMeans:
+        """Reduce everyone less each group, some groups at a time."""
+        from scipy.sparse import csr_array, vstack
+
+        assert self.measure.mean is not None  # noqa: S101 - as in ``of``
+        (sums, counts), all_groups = self.measure.mean, int(self.rows[0])
+        of = self.design
+        whole = [of.rows(all_groups, sums), of.rows(all_groups, counts)]
+        whole.append(of.rows_of_squares(all_groups, counts))
+        at_once = max(1, _MOST // max(whole[1].nnz, 1))
+        parts = []
+        for start in range(0, len(first), at_once):
+            some = first[start : start + at_once]
+            own = of.rows(some, sums), of.rows(some, counts), of.rows_of_squares(some, counts)
+            left = [
+                csr_array(vstack([all_of] * len(some)) - part)
+                for all_of, part in zip(whole, own, strict=True)
+            ]
+            kept = _remaining(left[1], csr_array(vstack([whole[1]] * len(some))))
+            rest = tuple(csr_array(matrix.multiply(kept)) for matrix in left)
+            shares, rho = self.means.shares, float(np.mean(self.means.correlation))
+            effect = rows_effect(of, self.measure) if shares else None
+            one = weighted_means((rest[0], rest[1], rest[2]), of.strata, rho, effect, shares=shares)
+            parts.append(one)
+        return joined(parts)
+
+
+def _remaining(left: csr_array, whole: csr_array) -> csr_array:
+    """Tell with ones in which clusters weight is left once a group is taken out."""
+    from scipy.sparse import csr_array
+
+    found = csr_array(left > whole * _FULL)
+    found.eliminate_zeros()
+    return csr_array(found.astype(np.float64))
+
+
+def paired_drawn(
+    design: DrawnDesign, measures: tuple[Measure, Measure], groups: IntArray
+) -> Difference:
+    """Compare two means of the same people, the first less the second, group by group.
+
+    Parameters
+    ----------
+    design : DrawnDesign
+    measures : (Measure, Measure)
+        Two models', say.
+    groups : [h] int
+    """
+    one, two = measures
+    assert one.mean is not None and two.mean is not None  # noqa: S101, PT018 - means only
+    a, b = drawn_means(design, one, groups), drawn_means(design, two, groups)
+    s, n, t, m = (design.rows(groups, q) for q in (*one.mean, *two.mean))
+    moments = tuple(inner(x, y, design.strata) for x, y in ((s, t), (s, m), (t, n), (n, m)))
+    weight = np.asarray(n.sum(axis=1)).ravel() * np.asarray(m.sum(axis=1)).ravel()
+    return paired_means(a, b, _covariance(a, b, moments, weight))
+
+
+def _covariance(
+    a: ClusterMeans, b: ClusterMeans, moments: tuple[FloatArray, ...], weight: FloatArray
+) -> FloatArray:
+    """Covariance of two means from sums over clusters of s s', s n', s' n and n n'."""
+    square, cross, turned, count = moments
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = square - b.value * cross - a.value * turned + a.value * b.value * count
+        size = np.abs(square) + np.abs(cross) + np.abs(turned) + np.abs(count)
+        # What is left of a difference of equal numbers is rounding, and means no covariance.
+        return np.asarray(np.where(np.abs(found) > _ROUNDING * size, found, 0.0) / weight)

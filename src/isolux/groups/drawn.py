@@ -1,0 +1,172 @@
+"""A sample that stands for a population: who weighs how much, among those who were scored.
+
+The table ``sample`` beside the scores turns the design of an audit into one of weights and strata;
+without it nothing here does anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from isolux.groups.estimates import Measure
+from isolux.stats.design import Design, IntArray
+from isolux.stats.sampling import DrawnDesign, Strata, build_drawn
+from isolux.stats.shares import ClusterMeans, are_shares, pooled_correlation
+from isolux.stats.statistic import FloatArray
+from isolux.stats.weighted_means import RowsEffect, weighted_means
+from isolux.vocabulary.drawn import SAMPLE
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import Statistics
+
+if TYPE_CHECKING:
+    from isolux.groups.measure.columns import Judged
+
+__all__ = ["Worth", "drawn", "drawn_means", "rows_effect", "worth_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Worth:
+    """How many units and clusters of one weight tell as much as those there are: ``[g, m]``.
+
+    Units count by Kish's effective number, clusters by that of their mean weights: where all weigh
+    alike, both are the numbers there are.
+    """
+
+    units: FloatArray
+    clusters: FloatArray
+
+
+def drawn(
+    design: Design,
+    judged: Judged,
+    entries: tuple[IntArray, IntArray],
+    evidence: Mapping[str, pl.DataFrame],
+    spec: Statistics,
+) -> Design:
+    """Return the design with every unit's weight and stratum; the same where there are none.
+
+    Parameters
+    ----------
+    design : Design
+        In which each unit counts once.
+    judged : Judged
+        Units, clusters and columns.
+    entries : ([n] int, [n] int)
+        Group and unit of every membership.
+    evidence : mapping of str to polars.DataFrame
+    spec : Statistics
+
+    Raises
+    ------
+    SpecError
+        A metric or a setting that takes no weights.
+    """
+    if SAMPLE not in evidence:
+        return design
+    _refuse(judged, spec)
+    table = evidence[SAMPLE].unique("unit_id", keep="first", maintain_order=True)
+    held = pl.DataFrame({"unit_id": judged.unit_ids.cast(pl.String)}).join(
+        table, on="unit_id", how="left", maintain_order="left"
+    )
+    weight = held["weight"].to_numpy().astype(np.float64)
+    scaled = weight / weight.mean() if len(weight) else weight
+    strata = _strata(held, judged.cluster_of)
+    rows = judged.columns[judged.row_of]
+    return build_drawn(rows, judged.cluster_of, entries, design, scaled, strata)
+
+
+def _refuse(judged: Judged, spec: Statistics) -> None:
+    """Refuse what cannot take weights, by name."""
+    names = [str(judged.measures[j][2]) for j in (*judged.paired, *judged.detected)]
+    if names:
+        others = [str(parts[2]) for parts in judged.measures if str(parts[2]) not in names]
+        raise SpecError(
+            f"{', '.join(dict.fromkeys(names))} takes no weights and no strata yet: pairs and "
+            "false alarms stand for no single person",
+            expected="metrics that are of people: --metric "
+            + (" --metric ".join(dict.fromkeys(others)) or "with another task"),
+            found="--weight or --strata",
+        )
+    if spec.interval == "bca" or spec.weights == "poisson":
+        raise SpecError(
+            "a sample with weights or strata has no such bootstrap",
+            expected="--interval score, logit-t, percentile, wilson or clopper-pearson, and "
+            "--weights multinomial",
+            found=f"--interval {spec.interval} --weights {spec.weights}",
+        )
+
+
+def _strata(held: pl.DataFrame, cluster_of: IntArray) -> Strata | None:
+    """Give strata numbers, and say in which each cluster is; None: the sample has none."""
+    if held["stratum"].is_null().all():
+        return None
+    code = (held["stratum"].rank("dense") - 1).to_numpy().astype(np.int64)
+    of = np.zeros(int(cluster_of.max(initial=-1)) + 1, dtype=np.int64)
+    of[cluster_of] = code
+    counts = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
+    counts[code] = held["stratum_clusters"].to_numpy()
+    return Strata(of, counts)
+
+
+def drawn_means(design: DrawnDesign, measure: Measure, rows: IntArray) -> ClusterMeans:
+    """Reduce one mean's clusters in a sample with weights, for some rows of the design."""
+    assert measure.mean is not None  # noqa: S101 - callers ask of means only
+    sums, counts = measure.mean
+    plain = design.unweighted
+    everyone = plain.rows(0, sums), plain.rows(0, counts)
+    rho = float(pooled_correlation(*everyone, plain.copies)[0])
+    shares = measure.fraction and are_shares(*everyone)
+    parts = design.rows(rows, sums), design.rows(rows, counts), design.rows_of_squares(rows, counts)
+    effect = rows_effect(design, measure) if shares else None
+    return weighted_means(parts, design.strata, rho, effect, shares=shares)
+
+
+def rows_effect(design: DrawnDesign, measure: Measure) -> RowsEffect:
+    """Say how much rows of 0 and 1 vary beyond what their weights say, from everyone."""
+    assert measure.mean is not None  # noqa: S101 - callers ask of means only
+    sums, counts = measure.mean
+    s, n = design.rows(0, sums).toarray()[0], design.rows(0, counts).toarray()[0]
+    right, every = (float(design.rows_of_squares(0, q).sum()) for q in (sums, counts))
+    rare = min(int((s > 0).sum()), int((s < n * (1.0 - 1e-9)).sum()))
+    return RowsEffect.of(float(s.sum() / n.sum()) if n.sum() > 0 else 0.0, right, every, rare)
+
+
+def worth_of(design: Design, counts: list[int], groups: int) -> Worth | None:
+    """Say how many units and clusters of one weight those of each cell are worth.
+
+    Parameters
+    ----------
+    design : Design
+    counts : list of [m] int
+        The column that counts each measure's units.
+    groups : int
+
+    Returns
+    -------
+    Worth or None
+        None where every unit counts once.
+    """
+    if not isinstance(design, DrawnDesign):
+        return None
+    units, clusters = np.zeros((groups, len(counts))), np.zeros((groups, len(counts)))
+    rows = np.arange(groups)
+    for j, column in enumerate(counts):
+        weight, square = design.rows(rows, column), design.rows_of_squares(rows, column)
+        total = np.asarray(weight.sum(axis=1)).ravel()
+        units[:, j] = _kish(total, np.asarray(square.sum(axis=1)).ravel())
+        # A cluster's mean weight, not its sum: many photos of one person are no reason to count
+        # fewer people.
+        mean = square.copy()
+        mean.data = square.data / weight.data
+        of_means = np.asarray(mean.sum(axis=1)).ravel()
+        clusters[:, j] = _kish(of_means, np.asarray(mean.power(2).sum(axis=1)).ravel())
+    return Worth(units, clusters)
+
+
+def _kish(total: FloatArray, square: FloatArray) -> FloatArray:
+    return np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)

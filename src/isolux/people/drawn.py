@@ -1,0 +1,182 @@
+"""How people were drawn: the columns of ``--weight`` and ``--strata``, checked and attached.
+
+They are read before ``--only`` leaves people out: a stratum has as many clusters as were drawn from
+it, whoever of them is asked about later.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import polars as pl
+
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import TableError, UnknownNameError
+from isolux.vocabulary.spec import Sample
+from isolux.vocabulary.tables import INSTANCES
+
+__all__ = ["drawn_by"]
+
+_FEW = 5
+
+
+def drawn_by(dataset: Dataset, sample: Sample) -> Dataset:
+    """Attach to people for how many they stand and from which stratum they were drawn.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Before anyone is left out by a condition.
+    sample : Sample
+        Which columns say so.
+
+    Returns
+    -------
+    Dataset
+        With ``sample``: ``instance_id, weight, stratum, stratum_clusters``, a row a person;
+        without one where no column is named.
+
+    Raises
+    ------
+    UnknownNameError
+        No such attribute or column.
+    TableError
+        A weight that is missing, negative, infinite or no number; none above 0; a stratum that is
+        missing; a cluster in two strata; a stratum of a single cluster.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> people = pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]})
+    >>> stands = pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "b"],
+    ...     "attribute": "w", "value": ["2", "1"], "number": [2.0, 1.0]})
+    >>> info = DatasetInfo(title="t", summary="s", references=(), licence="own")
+    >>> given = Dataset("table", info, INSTANCES.conform(people), stands)
+    >>> drawn_by(given, Sample(weight="w")).sample["weight"].to_list()
+    [2.0, 1.0]
+    """
+    if sample.weight is None and sample.strata is None:
+        return dataset
+    people = INSTANCES.conform(dataset.instances).select(
+        "instance_id", cluster=pl.col("cluster_id").fill_null("\0" + pl.col("instance_id"))
+    )
+    weight = pl.Series("weight", [1.0] * people.height, dtype=pl.Float64)
+    if sample.weight is not None:
+        weight = _weights(dataset, sample.weight)
+    stratum = pl.Series("stratum", [None] * people.height, dtype=pl.String)
+    if sample.strata is not None:
+        stratum = _cells(dataset, sample.strata, "strata")["value"].alias("stratum")
+        _refuse_missing(stratum, people["instance_id"], sample.strata)
+    drawn = people.with_columns(weight, stratum)
+    return replace(dataset, sample=_counted(drawn, sample))
+
+
+def _cells(dataset: Dataset, name: str, flag: str) -> pl.DataFrame:
+    """Return one value and number of each person, in the order of the instances."""
+    instances = dataset.instances
+    known = dataset.attributes["attribute"].unique().to_list()
+    columns = [c for c in instances.columns if instances.schema[c].is_(pl.String)]
+    if name in known:
+        rows = dataset.instance_attributes().filter(pl.col("attribute") == name)
+        of = rows.select("value", pl.col("number").cast(pl.Float64), instance_id=pl.col("unit_id"))
+        twice = of.filter(pl.col("instance_id").is_duplicated())["instance_id"]
+        if len(twice):
+            raise TableError(
+                f"{name!r} has several values for one person",
+                expected="one a person",
+                found=f"several for {twice[0]!r}",
+                where=f"--{flag} {name}",
+            )
+        return instances.select("instance_id").join(
+            of, on="instance_id", how="left", maintain_order="left"
+        )
+    if name in columns:
+        text = pl.col(name)
+        return instances.select(
+            "instance_id", value=text, number=text.cast(pl.Float64, strict=False)
+        )
+    raise UnknownNameError("column", name, [*known, *columns], where=f"--{flag} {name}")
+
+
+def _weights(dataset: Dataset, name: str) -> pl.Series:
+    cells = _cells(dataset, name, "weight")
+    where = f"--weight {name}"
+    # Of a column with one cell that is no number, none is kept as a number.
+    number = cells["number"].fill_null(cells["value"].cast(pl.Float64, strict=False))
+    bad = (number.is_null() | ~number.is_finite()).arg_true()
+    if len(bad):
+        row = int(bad[0])
+        raise TableError(
+            f"{len(bad):,} of {cells.height:,} people have no weight that can be used",
+            expected="a finite number, 0 or more, for each person",
+            found=f"{cells['value'][row] or 'an empty cell'!r} for {cells['instance_id'][row]!r}",
+            where=where,
+            hint="fill it, or leave these people out with --only",
+        )
+    if (number < 0).any():
+        row = int((number < 0).arg_true()[0])
+        raise TableError(
+            f"{int((number < 0).sum()):,} weights are negative",
+            expected="0 or more: for how many people a person stands",
+            found=f"{number[row]:g} for {cells['instance_id'][row]!r}",
+            where=where,
+        )
+    if cells.height and not (number > 0).any():
+        raise TableError(
+            "every weight is 0: the people stand for no one",
+            expected="a weight above 0",
+            found=f"{cells.height:,} weights of 0",
+            where=where,
+        )
+    return number.alias("weight")
+
+
+def _refuse_missing(stratum: pl.Series, ids: pl.Series, name: str) -> None:
+    missing = stratum.is_null().arg_true()
+    if len(missing):
+        raise TableError(
+            f"{len(missing):,} of {len(stratum):,} people have no stratum",
+            expected="a stratum for each person",
+            found=f"none for {ids[int(missing[0])]!r}",
+            where=f"--strata {name}",
+            hint="fill the column, or leave these people out before the audit",
+        )
+
+
+def _counted(drawn: pl.DataFrame, sample: Sample) -> pl.DataFrame:
+    """Add how many clusters were drawn from each stratum, and refuse strata of one."""
+    of = drawn.group_by("stratum", maintain_order=True).agg(
+        stratum_clusters=pl.col("cluster").n_unique().cast(pl.Int64)
+    )
+    if sample.strata is not None:
+        _refuse_torn(drawn, sample.strata)
+        _refuse_lonely(of, sample.strata)
+    joined = drawn.join(of, on="stratum", how="left", nulls_equal=True, maintain_order="left")
+    return joined.select("instance_id", "weight", "stratum", "stratum_clusters")
+
+
+def _refuse_torn(drawn: pl.DataFrame, name: str) -> None:
+    held = drawn.group_by("cluster", maintain_order=True).agg(pl.col("stratum").unique().sort())
+    torn = held.filter(pl.col("stratum").list.len() > 1)
+    if torn.height:
+        raise TableError(
+            f"{torn.height:,} cluster{'s lie' if torn.height > 1 else ' lies'} in several strata",
+            expected="each cluster in one stratum: clusters are drawn within strata",
+            found=f"{torn['cluster'][0]!r} in {', '.join(torn['stratum'][0][:_FEW].to_list())}",
+            where=f"--strata {name}",
+            hint="where clusters of different strata have the same name, give each its own",
+        )
+
+
+def _refuse_lonely(of: pl.DataFrame, name: str) -> None:
+    lonely = of.filter(pl.col("stratum_clusters") < 2)["stratum"].to_list()
+    if lonely:
+        more = f" and {len(lonely) - _FEW:,} more" if len(lonely) > _FEW else ""
+        raise TableError(
+            f"{len(lonely):,} of {of.height:,} strata have a single cluster",
+            expected="two clusters or more in each: one tells nothing of how clusters differ",
+            found=", ".join(map(repr, lonely[:_FEW])) + more,
+            where=f"--strata {name}",
+            hint="join such a stratum with its neighbour in the column, chosen before the answers "
+            "were seen",
+        )

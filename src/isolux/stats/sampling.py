@@ -1,0 +1,296 @@
+"""Samples that stand for a population: weights, strata, and the variance that follows from both.
+
+A weighted rate is a ratio of two sums over clusters. To first order it moves as the mean of
+``u_c = (s_c - p n_c) / N``, with s_c and n_c a cluster's weighted sum and count (Taylor
+linearisation), and its variance is
+
+    V = sum_h C_h / (C_h - 1) sum_c (u_c - mean of u in h)²
+
+over strata h with C_h clusters each, clusters without anyone of a group counted with u = 0: the
+group is a domain of the sample, and how many of it were drawn is random too. Without strata the
+clusters of the group alone are taken, around their own rate, as for samples without weights.
+
+``stats/weighted_means.py`` corrects it for few clusters.
+
+Replicates are Rao and Wu's: C_h - 1 clusters are drawn with replacement from the C_h of each
+stratum, and count C_h / (C_h - 1) times, which has the variance above.
+
+References
+----------
+.. [1] Binder, D. A. (1983). On the variances of asymptotically normal estimators from complex
+   surveys. International Statistical Review 51(3), 279-292.
+.. [2] Rao, J. N. K. and Wu, C. F. J. (1988). Resampling inference with complex survey data.
+   Journal of the American Statistical Association 83(401), 231-241.
+.. [3] Kish, L. (1965). Survey Sampling. Wiley, sections 8.2 and 11.7.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.stats.design import Design, IntArray
+from isolux.stats.statistic import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = [
+    "DrawnDesign",
+    "Strata",
+    "build_drawn",
+    "inner",
+    "kish",
+    "products_of",
+    "rao_wu",
+    "spread",
+    "strata_of",
+    "stratum_totals",
+    "unweighted",
+    "variance_of_sums",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Strata:
+    """Which stratum each cluster was drawn from, and how many were drawn from each.
+
+    Parameters
+    ----------
+    of : [c] int
+        The stratum of each cluster of the design, from 0.
+    drawn : [h] int
+        Clusters drawn from each stratum, those without anyone judged included; at least 2.
+    """
+
+    of: IntArray
+    drawn: IntArray
+
+    @property
+    def factor(self) -> FloatArray:
+        """``C_h / (C_h - 1)``: what few clusters understate the variance by, ``[h]``."""
+        clusters = self.drawn.astype(np.float64)
+        return clusters / np.maximum(clusters - 1.0, 1.0)
+
+    def absent(self) -> IntArray:
+        """Return how many clusters of each stratum are not in the design, ``[h]``."""
+        return self.drawn - np.bincount(self.of, minlength=len(self.drawn))
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnDesign(Design):
+    """The sums of a sample with weights: every unit's columns times its weight.
+
+    Parameters
+    ----------
+    matrix, copies, distinct_of, n_groups, n_columns
+        As in ``Design``; no two clusters are merged, so every ``copies`` is 1.
+    squares : csr_array, [n_groups * n_columns, c]
+        The same with every unit's weighted columns squared: what independent rows would spread.
+    unit_weight : [n_units] float
+        The mean of all is 1.
+    strata : Strata or None
+        None: all clusters were drawn together.
+    unweighted : Design
+        The same units, each counted once.
+    """
+
+    squares: csr_array
+    unit_weight: FloatArray
+    strata: Strata | None
+    unweighted: Design
+
+    def rows_of_squares(self, group: int | IntArray, column: int) -> csr_array:
+        """Return what clusters add to the squares of one column of groups, ``[g, c]``."""
+        return self.squares[np.atleast_1d(group) * self.n_columns + column]
+
+
+def strata_of(design: Design) -> Strata | None:
+    """Return the strata of a sample that has some."""
+    return design.strata if isinstance(design, DrawnDesign) else None
+
+
+def unweighted(design: Design) -> Design:
+    """Return the design that counts each unit once: for numbers of people and clusters."""
+    return design.unweighted if isinstance(design, DrawnDesign) else design
+
+
+def build_drawn(
+    columns: csr_array,
+    cluster_of: IntArray,
+    entries: tuple[IntArray, IntArray],
+    unweighted: Design,
+    weight: FloatArray,
+    strata: Strata | None,
+) -> DrawnDesign:
+    """Sum the weighted columns of each group's units by cluster.
+
+    Parameters
+    ----------
+    columns : csr_array, [n_units, n_columns]
+        What each unit adds to each column.
+    cluster_of : [n_units] int
+    entries : ([m] int, [m] int)
+        Group and unit of every membership.
+    unweighted : Design
+        Of the same entries.
+    weight : [n_units] float
+        Above 0.
+    strata : Strata or None
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> from isolux.stats.design import build_design
+    >>> column, ids = csr_array(np.ones((2, 1))), np.arange(2)
+    >>> everyone = np.zeros(2, dtype=np.int64), ids
+    >>> plain = build_design(column, ids, *everyone, 1)
+    >>> build_drawn(column, ids, everyone, plain, np.array([0.5, 1.5]), None).totals().tolist()
+    [[2.0]]
+    """
+    group_of, unit_of = entries
+    n_clusters = int(cluster_of.max(initial=-1)) + 1
+    shape = unweighted.n_groups * unweighted.n_columns, n_clusters
+    spread_out = columns[unit_of].tocoo()
+    unit = unit_of[spread_out.row]
+    at = (
+        group_of[spread_out.row].astype(np.int64) * unweighted.n_columns + spread_out.col,
+        cluster_of[unit],
+    )
+    data = spread_out.data * weight[unit]
+    return DrawnDesign(
+        _summed(data, at, shape), np.ones(n_clusters, dtype=np.int64), np.arange(n_clusters),
+        unweighted.n_groups, unweighted.n_columns, _summed(data**2, at, shape), weight, strata,
+        unweighted,
+    )  # fmt: skip
+
+
+def _summed(data: FloatArray, at: tuple[IntArray, IntArray], shape: tuple[int, int]) -> csr_array:
+    from scipy.sparse import coo_array, csr_array
+
+    matrix = csr_array(coo_array((data, at), shape=shape))
+    matrix.sum_duplicates()
+    matrix.sort_indices()
+    return matrix
+
+
+def products_of(rows: csr_array, strata: Strata | None) -> FloatArray:
+    """Sum over clusters of the products of every two rows, within strata around their means.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> two = csr_array(np.array([[1.0, 3.0]]))
+    >>> products_of(two, None).tolist(), products_of(two, Strata(np.zeros(2, int), np.array([2])))
+    ([[10.0]], array([[4.]]))
+    """
+    dense = np.asarray((rows @ rows.T).todense())
+    if strata is None:
+        return dense
+    factor = strata.factor
+    scaled = rows.multiply(factor[strata.of][None, :])
+    raw = np.asarray((scaled @ rows.T).todense())
+    totals = stratum_totals(rows, strata)
+    return np.asarray(raw - (totals * (factor / strata.drawn)) @ totals.T)
+
+
+def stratum_totals(rows: csr_array, strata: Strata) -> FloatArray:
+    """Sum rows by stratum, ``[k, h]``."""
+    from scipy.sparse import csr_array
+
+    c, h = rows.shape[1], len(strata.drawn)
+    place = csr_array((np.ones(c), (np.arange(c), strata.of)), shape=(c, h))
+    return np.asarray((rows @ place).todense())
+
+
+def inner(x: csr_array, y: csr_array, strata: Strata | None) -> FloatArray:
+    """Sum over clusters of the products of the same row of two matrices: ``[k]``.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> inner(csr_array(np.array([[1.0, 2.0]])), csr_array(np.array([[3.0, 4.0]])), None).tolist()
+    [11.0]
+    """
+    product = x.multiply(y)
+    if strata is None:
+        return np.asarray(product.sum(axis=1)).ravel()
+    factor = strata.factor
+    whole = np.asarray(product @ factor[strata.of]).ravel()
+    means = stratum_totals(x, strata) * stratum_totals(y, strata) / strata.drawn
+    return np.asarray(whole - means @ factor)
+
+
+def variance_of_sums(rows: csr_array, strata: Strata | None) -> FloatArray:
+    """Covariance of sums over clusters drawn anew, ``[k, k]``: what replicates of them have."""
+    clusters = rows.shape[1]
+    together = Strata(np.zeros(clusters, dtype=np.int64), np.array([clusters]))
+    return products_of(rows, strata or together)
+
+
+def spread(
+    rng: np.random.Generator, clusters: int, strata: Strata | None, replicates: int
+) -> FloatArray:
+    """Draw a normal weight for each cluster whose sums have the covariance of ``products_of``.
+
+    Examples
+    --------
+    >>> spread(np.random.default_rng(0), 3, None, 2).shape
+    (3, 2)
+    """
+    drawn = rng.standard_normal((clusters, replicates))
+    if strata is None:
+        return drawn
+    h = len(strata.drawn)
+    absent = rng.standard_normal((h, replicates)) * np.sqrt(strata.absent())[:, None]
+    total = absent + _by_stratum(drawn, strata)
+    centred = drawn - (total / strata.drawn[:, None])[strata.of]
+    return np.asarray(centred * np.sqrt(strata.factor)[strata.of][:, None])
+
+
+def _by_stratum(drawn: FloatArray, strata: Strata) -> FloatArray:
+    total = np.zeros((len(strata.drawn), drawn.shape[1]))
+    np.add.at(total, strata.of, drawn)
+    return total
+
+
+def rao_wu(
+    rng: np.random.Generator, clusters: int, strata: Strata | None, replicates: int
+) -> FloatArray:
+    """Draw how often each cluster counts in replicates ``[c, r]``: Rao and Wu's rescaled bootstrap.
+
+    Examples
+    --------
+    >>> drawn = rao_wu(np.random.default_rng(0), 4, None, 3)
+    >>> drawn.sum(axis=0).round(12).tolist()
+    [4.0, 4.0, 4.0]
+    """
+    if strata is None:
+        strata = Strata(np.zeros(clusters, dtype=np.int64), np.array([max(clusters, 2)]))
+    out = np.zeros((clusters, replicates))
+    for h, drawn in enumerate(strata.drawn.tolist()):
+        own = np.flatnonzero(strata.of == h)
+        if not len(own):
+            continue
+        size = drawn - 1
+        taken = rng.integers(0, drawn, size=(replicates, size))
+        taken += (np.arange(replicates) * drawn)[:, None]
+        counts = np.bincount(taken.ravel(), minlength=replicates * drawn)
+        times = counts.reshape(replicates, drawn)[:, : len(own)].T
+        out[own] = times * (drawn / size)
+    return out
+
+
+def kish(weights: npt.NDArray[np.float64]) -> float:
+    """Return how many rows of one weight would tell as much: ``(sum w)² / sum w²``.
+
+    Examples
+    --------
+    >>> kish(np.array([3.0, 3.0, 1.0, 1.0]))
+    3.2
+    """
+    square = float((weights**2).sum())
+    return float(weights.sum()) ** 2 / square if square > 0 else 0.0

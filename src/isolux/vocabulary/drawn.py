@@ -1,0 +1,92 @@
+"""A sample that stands for a population: what marks its runs, and the refusal of what ignores that.
+
+A run of such a sample keeps, beside its scores, the table ``sample``: for how many people each unit
+stands, and from which part of the population it was drawn. Whatever reads scores and does not read
+that table would answer another question, so it refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from typing import Any
+
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["SAMPLE", "is_drawn", "is_weighted", "refuse_drawn", "weighted_title", "words_of"]
+
+SAMPLE = "sample"
+"""The evidence that says how units were drawn: ``unit_id, weight, stratum, stratum_clusters``."""
+
+
+def is_drawn(record: Mapping[str, Any]) -> bool:
+    """Tell by its record whether a run's numbers are those of a population.
+
+    Examples
+    --------
+    >>> is_drawn({"sample": {"weight": "w"}}), is_drawn({})
+    (True, False)
+    """
+    return bool(record.get("sample"))
+
+
+def is_weighted(record: Mapping[str, Any]) -> bool:
+    """Tell by its record whether people count by their weights.
+
+    Examples
+    --------
+    >>> is_weighted({"sample": {"strata": "s"}})
+    False
+    """
+    return bool((record.get("sample") or {}).get("weight"))
+
+
+def words_of(record: Mapping[str, Any]) -> str:
+    """Say in one sentence how a run's people were drawn; empty: nothing was said of it.
+
+    Examples
+    --------
+    >>> words_of({"sample": {"said": "Weighted by 'w'."}}), words_of({})
+    ("Weighted by 'w'.", '')
+    """
+    return str((record.get("sample") or {}).get("said") or "")
+
+
+def weighted_title(title: str, record: Mapping[str, Any]) -> str:
+    """Call a metric weighted where its run's numbers are.
+
+    Examples
+    --------
+    >>> drawn = {"sample": {"weight": "w"}}
+    >>> weighted_title("Accuracy", drawn), weighted_title("AP", drawn), weighted_title("AP", {})
+    ('Weighted accuracy', 'Weighted AP', 'AP')
+    """
+    if not is_weighted(record):
+        return title
+    acronym = title[1:2].isupper()
+    return f"Weighted {title if acronym else title[:1].lower() + title[1:]}"
+
+
+def refuse_drawn(names: Container[str], what: str, instead: str) -> None:
+    """Refuse a run of a sample with weights or strata where they would be ignored.
+
+    Parameters
+    ----------
+    names : container of str
+        The evidence of a run.
+    what, instead : str
+        What was asked for, and what can be had.
+
+    Raises
+    ------
+    SpecError
+
+    Examples
+    --------
+    >>> refuse_drawn(["classification"], "monitor", "runs without --weight")
+    """
+    if SAMPLE in names:
+        raise SpecError(
+            f"{what} takes no weights and no strata yet, and would ignore those of this run",
+            expected=instead,
+            found="a run with --weight or --strata",
+        )

@@ -1,0 +1,146 @@
+"""Samples whose weights matter, drawn without the package: strata, errors drawn more often.
+
+Every world has two groups with one and the same rate in the population; the sample is drawn so
+that a reader who ignores weights, strata or clusters is wrong. All is drawn with numpy alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from isolux.disparity.comparisons import MeanComparisons
+from isolux.disparity.drawn import DrawnComparisons
+from isolux.groups.estimates import Measure
+from isolux.groups.uncertainty import KEPT_EFFECTIVE
+from isolux.stats.design import build_design
+from isolux.stats.differences import deviates
+from isolux.stats.sampling import Strata, build_drawn, kish
+from isolux.vocabulary.info import Metric
+
+LEAST = 50, 10  # units and clusters of a group that is judged at all
+Z = 1.9599639845
+_RATE = Metric(name="rate", title="Rate", definition="right", direction="higher")
+_MEASURE = Measure("m", "t", "rate", None, None, _RATE, None, (0, 1))
+DRAWN = ("alike", "noise", "errors", "strata", "strata and errors")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One kind of sample; ``drawn`` says what its weights go with."""
+
+    rate: float = 0.9
+    icc: float = 0.2
+    clusters: int = 60
+    photos: int = 8
+    drawn: str = "strata and errors"
+    within: bool = False
+    prevalence: float = 0.4
+    strata: int = 3
+
+    def row(self) -> dict[str, object]:
+        """Return what names the cell in a table."""
+        where = "within" if self.within else "between"
+        return {"rate": self.rate, "correlation": self.icc, "clusters": self.clusters,
+                "attribute": where, "weights go with": self.drawn}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class World:
+    """Units: cluster, group (0 or 1), right or wrong, weight; and each cluster's stratum."""
+
+    cluster: np.ndarray
+    group: np.ndarray
+    right: np.ndarray
+    weight: np.ndarray
+    stratum: np.ndarray
+    truth: float
+
+
+def draw(rng: np.random.Generator, cell: Cell) -> World:
+    """Draw one sample of a population in which the groups do not differ."""
+    h = cell.strata if "strata" in cell.drawn else 1
+    stratum = np.arange(cell.clusters) % h
+    shares = 4.0 ** -np.arange(h)
+    shares /= shares.sum()
+    # The strata's rates differ, and the smallest strata are drawn as often as the largest.
+    apart = np.linspace(-1.0, 1.0, h) if h > 1 else np.zeros(1)
+    rates = 1.0 / (1.0 + np.exp(-(np.log(cell.rate / (1.0 - cell.rate)) + apart)))
+    alike = cell.icc or 1e-4
+    p = rng.beta(rates[stratum] * (1 - alike) / alike, (1 - rates[stratum]) * (1 - alike) / alike)
+    n = rng.poisson(cell.photos * (2 if "errors" in cell.drawn else 1), cell.clusters)
+    cluster = np.repeat(np.arange(cell.clusters), n)
+    right = rng.random(len(cluster)) < p[cluster]
+    own = rng.random(cell.clusters) < cell.prevalence
+    mixed = rng.random(len(cluster)) < cell.prevalence
+    group = (mixed if cell.within else own[cluster]).astype(np.int64)
+    chance = np.where(right, 0.3, 0.9) if "errors" in cell.drawn else np.ones(len(cluster))
+    kept = rng.random(len(cluster)) < chance
+    weight = (shares * h)[stratum][cluster] / chance
+    if cell.drawn == "noise":
+        weight = rng.lognormal(0.0, 0.8, len(cluster))
+    return World(cluster[kept], group[kept], right[kept].astype(float), weight[kept], stratum,
+                 float(shares @ rates))  # fmt: skip
+
+
+def judged(world: World) -> bool:
+    """Tell whether both groups are large enough, by what their units are worth."""
+    for g in (0, 1):
+        own = world.group == g
+        if kish(world.weight[own]) < LEAST[0] or len(np.unique(world.cluster[own])) < LEAST[1]:
+            return False
+    return True
+
+
+def compared(world: World, *, weights: bool, clusters: bool = True) -> tuple[object, object]:
+    """Compare the groups as the package does, with weights and strata or without."""
+    n = len(world.right)
+    ids = np.arange(n)
+    columns = csr_array(np.column_stack([world.right, np.ones(n)]))
+    group = np.concatenate([np.zeros(n, dtype=np.int64), world.group + 1])
+    unit = np.concatenate([ids, ids])
+    _, dense = np.unique(world.cluster if clusters else ids, return_inverse=True)
+    plain = build_design(columns, dense, group, unit, 3)
+    one, two, rows = np.array([1]), np.array([2]), np.arange(3)
+    if not weights:
+        found = MeanComparisons.of(plain, _MEASURE, rows)
+        return found.pairs(one, two), found.means
+    held = world.stratum[np.unique(world.cluster)]
+    strata = None
+    if world.stratum.max() > 0:
+        strata = Strata(held, np.bincount(world.stratum))
+    scaled = world.weight / world.weight.mean()
+    design = build_drawn(columns, dense, (group, unit), plain, scaled, strata)
+    found = DrawnComparisons.of(design, _MEASURE, rows)
+    return found.pairs(one, two), found.means
+
+
+def judge(cell: Cell, worlds: int, seed: int = 0) -> dict[str, object]:
+    """Return a cell's row: p at most .05, and coverage, beside those that ignore the sample."""
+    rng = np.random.default_rng([seed, int(1000 * cell.rate), int(1000 * cell.icc), cell.clusters])
+    p, covered, shown, naive_p, naive = [], [], [], [], []
+    for _ in range(worlds):
+        world = draw(rng, cell)
+        if not judged(world):
+            continue
+        apart, means = compared(world, weights=True)
+        p.append(abs(deviates(apart, (Z,))[0]) >= Z)
+        ends = means.score_interval(Z)
+        held = (ends.low <= world.truth) & (world.truth <= ends.high)
+        ok = means.effective_clusters >= KEPT_EFFECTIVE
+        covered += held[1:][ok[1:]].tolist()
+        shown += ok[1:].tolist()
+        apart, means = compared(world, weights=False, clusters=False)
+        naive_p.append(abs(deviates(apart, (Z,))[0]) >= Z)
+        ends = means.score_interval(Z)
+        naive += ((ends.low <= world.truth) & (world.truth <= ends.high))[1:].tolist()
+    if len(p) < worlds / 4:
+        return {**cell.row(), "judged": len(p)}
+    return {
+        **cell.row(), "judged": len(p), "p <= .05, %": float(np.mean(p)),
+        "covered where ok, %": float(np.mean(covered)) if sum(shown) >= len(p) / 4 else None,
+        "ignored: p <= .05, %": float(np.mean(naive_p)),
+        "ignored: covered, %": float(np.mean(naive)),
+    }  # fmt: skip

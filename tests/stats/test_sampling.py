@@ -1,0 +1,167 @@
+"""Weights, strata and their covariance, held against R's survey package, statsmodels and laws.
+
+The numbers of R 4.2.2 with survey 4.1.1 are of ``tests._survey.survey`` written as s.csv:
+
+    des <- svydesign(ids=~school, strata=~stratum, weights=~weight, data=read.csv("s.csv"))
+    m <- svyby(~right, ~tone, des, svymean, covmat=TRUE); vcov(m)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, vstack
+
+from isolux.stats.sampling import Strata, kish, products_of, rao_wu, spread, variance_of_sums
+from isolux.stats.shares import cluster_means
+from isolux.stats.weighted_means import RowsEffect, weighted_means
+from tests._survey import survey
+
+TONES = ("dark", "light", "mid")
+R_MEANS = np.array([0.7537091988, 0.7581896552, 0.8475247525])  # svyby(~right, ~tone, des, svymean)
+R_STRATA = np.array(  # vcov(m)
+    [[0.0070724012072, -0.0006038695395, 0.000479506744],
+     [-0.0006038695395, 0.0019903669596, 0.001181482582],
+     [0.000479506744, 0.0011814825823, 0.003284546831]]
+)  # fmt: skip
+R_FLAT = np.array(  # the same without strata=~stratum
+    [[0.0068040076242, 0.0001896160637, 0.001020230896],
+     [0.0001896160637, 0.0034387972166, 0.002365006281],
+     [0.001020230896, 0.002365006281, 0.004022854041]]
+)  # fmt: skip
+
+
+def _laid_out(weight: np.ndarray | None = None) -> tuple[csr_array, csr_array, csr_array, Strata]:
+    """Return weighted sums, counts and squares by tone and school, and the strata."""
+    data = survey()
+    w = data["weight"].to_numpy() if weight is None else weight
+    school = data["school"].str.slice(1).cast(int).to_numpy()
+    tone = np.array([TONES.index(t) for t in data["tone"]])
+    sums, counts, squares = (
+        csr_array((x, (tone, school)), shape=(3, 24))
+        for x in (w * data["right"].to_numpy(), w, w * w)
+    )
+    for matrix in (sums, counts, squares):
+        matrix.sum_duplicates()
+    return sums, counts, squares, Strata(np.arange(24) % 3, np.full(3, 8))
+
+
+def _covariance(sums: csr_array, counts: csr_array, strata: Strata | None) -> np.ndarray:
+    total = np.asarray(counts.sum(axis=1)).ravel()
+    p = np.asarray(sums.sum(axis=1)).ravel() / total
+    load = np.hstack([np.diag(1 / total), np.diag(-p / total)])
+    return load @ products_of(csr_array(vstack([sums, counts])), strata) @ load.T
+
+
+def test_means_and_their_covariance_within_strata_are_those_of_r():
+    sums, counts, squares, strata = _laid_out()
+    found = weighted_means((sums, counts, squares), strata, 0.0, shares=True)
+    assert found.value == pytest.approx(R_MEANS, abs=1e-9)
+    assert _covariance(sums, counts, strata) == pytest.approx(R_STRATA, abs=1e-12)
+
+
+def test_without_strata_all_clusters_are_one_stratum_of_r():
+    sums, counts, _, _ = _laid_out()
+    together = Strata(np.zeros(24, dtype=np.int64), np.array([24]))
+    assert _covariance(sums, counts, together) == pytest.approx(R_FLAT, abs=1e-12)
+
+
+def test_the_variance_is_r_s_and_never_less_with_a_correction_for_few_clusters():
+    sums, counts, squares, strata = _laid_out()
+    found = weighted_means((sums, counts, squares), strata, 0.0, shares=True)
+    ratio = found.variance / np.diag(R_STRATA)
+    assert (ratio >= 1.0).all()
+    assert (ratio <= 1.15).all()
+    assert (found.freedom <= 24 - 3).all()  # R's degf(des): 21
+
+
+def test_the_covariance_without_strata_is_statsmodels_for_weighted_least_squares():
+    sm = pytest.importorskip("statsmodels.api")
+    data = survey()
+    tone = np.array([[t == name for name in TONES] for t in data["tone"]], dtype=float)
+    fitted = sm.WLS(data["right"].to_numpy(), tone, weights=data["weight"].to_numpy()).fit(
+        cov_type="cluster",
+        cov_kwds={"groups": data["school"].str.slice(1).cast(int).to_numpy(),
+                  "use_correction": False},
+    )  # fmt: skip
+    sums, counts, _, _ = _laid_out()
+    assert fitted.params == pytest.approx(R_MEANS)
+    assert _covariance(sums, counts, None) == pytest.approx(fitted.cov_params())
+
+
+@pytest.mark.parametrize("scale", [1.0, 7.5])
+def test_equal_weights_give_what_no_weights_give(scale):
+    sums, counts, squares, _ = _laid_out(np.full(190, scale))
+    plain = cluster_means(sums / scale, counts / scale, np.ones(24, dtype=np.int64), 0.1)
+    found = weighted_means((sums, counts, squares), None, 0.1, shares=True)
+    for name in ("value", "units", "variance", "freedom", "size", "rare"):
+        assert getattr(found, name) == pytest.approx(getattr(plain, name)), name
+    for z in (1.0, 1.96, 3.0):
+        one, two = found.score_interval(z), plain.score_interval(z)
+        assert one.low == pytest.approx(two.low)
+        assert one.high == pytest.approx(two.high)
+
+
+def test_replicates_have_the_covariance_of_r():
+    sums, counts, _, strata = _laid_out()
+    drawn = rao_wu(np.random.default_rng(3), 24, strata, 20_000)
+    p = (sums @ drawn) / (counts @ drawn)
+    # 20,000 replicates know a variance to 1 %; the ratio is not quite linear in 24 clusters.
+    assert np.var(p, axis=1) == pytest.approx(np.diag(R_STRATA), rel=0.12)
+
+
+def test_each_replicate_counts_as_many_clusters_of_a_stratum_as_were_drawn():
+    strata = Strata(np.array([0, 0, 1, 1, 1]), np.array([2, 3]))
+    drawn = rao_wu(np.random.default_rng(0), 5, strata, 50)
+    assert drawn[:2].sum(axis=0) == pytest.approx(2.0)
+    assert drawn[2:].sum(axis=0) == pytest.approx(3.0)
+
+
+def test_clusters_of_which_nobody_is_judged_are_drawn_too():
+    strata = Strata(np.array([0, 0]), np.array([10]))  # two of ten are left
+    drawn = rao_wu(np.random.default_rng(0), 2, strata, 40_000)
+    assert drawn.mean() == pytest.approx(1.0, abs=0.02)
+    # Each cluster's weight is 10 / 9 times Binomial(9, 1 / 10): variance (10 / 9)² 9 · .09 = 1.
+    assert drawn.var(axis=1) == pytest.approx([1.0, 1.0], rel=0.04)
+
+
+@pytest.mark.parametrize("absent", [0, 5])
+def test_normal_weights_have_the_covariance_that_products_say(absent):
+    strata = Strata(np.array([0, 0, 0, 1, 1, 1]), np.array([3 + absent, 3]))
+    rows = csr_array(np.array([[1.0, 2.0, 4.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 3.0, 1.0, 2.0]]))
+    drawn = rows @ spread(np.random.default_rng(1), 6, strata, 60_000)
+    assert np.cov(drawn) == pytest.approx(products_of(rows, strata), rel=0.06, abs=0.12)
+
+
+def test_sums_drawn_anew_vary_around_their_mean():
+    rows = csr_array(np.array([[2.0, 2.0, 2.0, 2.0]]))
+    assert variance_of_sums(rows, None) == pytest.approx(np.zeros((1, 1)))
+
+
+def test_strata_that_explain_everything_leave_no_interval_of_width_0():
+    # Stratum 0 is all right, stratum 1 all wrong: the linearised variance is 0.
+    counts = csr_array(np.ones((1, 40)))
+    sums = csr_array(np.array([[1.0] * 20 + [0.0] * 20]))
+    strata = Strata(np.repeat([0, 1], 20), np.array([20, 20]))
+    found = weighted_means((sums, counts, counts), strata, 0.0, shares=True)
+    assert found.variance.item() == pytest.approx(0.0)
+    ends = found.score_interval(1.96)
+    assert ends.low.item() < 0.4
+    assert ends.high.item() > 0.6
+
+
+def test_errors_that_were_drawn_more_often_make_rates_surer_and_those_that_weigh_more_less_sure():
+    surer = RowsEffect.of(0.9, right=90.0, every=91.0, rare=200.0)
+    less = RowsEffect.of(0.9, right=50.0, every=100.0, rare=200.0)
+    nothing = RowsEffect.of(0.9, right=90.0, every=100.0, rare=200.0)
+    assert surer.effect < nothing.effect < less.effect
+    assert nothing.effect == pytest.approx(1.0)
+    few = surer.of_groups(np.array([0.0, 1000.0]))
+    assert few[0] == pytest.approx(1.0)  # of a group without an error nothing is known
+    assert few[1] < 0.35
+
+
+def test_kish_counts_units_of_one_weight():
+    assert kish(np.full(7, 3.0)) == pytest.approx(7.0)
+    assert kish(np.array([1.0, 0.0])) == pytest.approx(1.0)
+    assert kish(np.zeros(0)) == 0.0

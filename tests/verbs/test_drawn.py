@@ -1,0 +1,144 @@
+"""An audit of a sample, from files to the page: what is weighted, said, and refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from isolux.io import run_directory
+from isolux.verbs.audit import Audit, audit
+from isolux.verbs.compare import compare
+from isolux.verbs.explain import explain
+from isolux.verbs.monitor import monitor
+from isolux.verbs.publish import publish
+from isolux.vocabulary.errors import JoinError, SpecError, TableError
+from tests._survey import survey
+
+SIZES = {"min_units": 10, "min_clusters": 5, "replicates": 300}
+
+
+def _rows(**more: pl.Series) -> pl.DataFrame:
+    return (
+        survey()
+        .rename({"id": "unit_id", "right": "value", "school": "cluster_id"})
+        .with_columns(**more)
+    )
+
+
+def _audited(rows: pl.DataFrame, **settings: object) -> Audit:
+    said = {"weight": "weight", "strata": "stratum", "cluster": "school", **SIZES, **settings}
+    return audit(rows, by="tone", **{k: v for k, v in said.items() if v is not None})
+
+
+def test_values_are_those_of_r_and_say_that_they_are_weighted():
+    found = _audited(_rows())
+    told = dict(found.group_metrics.select("group", "value").rows())
+    # svyby(~right, ~tone, des, svymean) of R's survey package: see tests/stats/test_sampling.py
+    assert told["dark"] == pytest.approx(0.7537091988)
+    assert told["light"] == pytest.approx(0.7581896552)
+    assert told["everyone"] == pytest.approx(0.7799700300)
+    said = "Every rate is weighted by 'weight': 190 units tell as much as 117 of one weight would"
+    assert found.run.record["sample"]["said"].startswith(said)
+    assert "intervals are of 3 strata ('stratum')." in repr(found)
+    assert all("weighted" in claim.lower() for claim in found.findings["claim"])
+
+
+def test_without_the_settings_the_audit_is_the_one_without_weights():
+    found = audit(_rows(), by="tone", **SIZES)
+    assert "n_effective" not in found.group_metrics.columns
+    assert "sample" not in found.run.record
+    assert found.group_metrics["value"][0] == pytest.approx(129 / 190)
+
+
+def test_people_who_weigh_0_are_left_out_and_counted():
+    zero = pl.when(pl.col("tone") == "mid").then(0.0).otherwise(pl.col("weight"))
+    found = _audited(_rows(weight=zero))
+    assert found.group_metrics["group"].to_list() == ["everyone", "light", "dark"]
+    assert found.group_metrics["n_units"][0] == 135
+    assert "55 units weigh 0: they stand for no one and are left out." in found.run.record["notes"]
+
+
+def test_negative_weights_and_lonely_strata_stop_an_audit():
+    with pytest.raises(TableError, match="190 weights are negative"):
+        _audited(_rows(weight=-pl.col("weight")))
+    alone = pl.when(pl.col("cluster_id") == "s0").then(pl.lit("z")).otherwise(pl.col("stratum"))
+    with pytest.raises(TableError, match="1 of 4 strata have a single cluster"):
+        _audited(_rows(stratum=alone))
+
+
+def test_a_run_directory_keeps_the_sample_and_its_page_says_so(tmp_path):
+    page = _audited(_rows()).report(tmp_path / "run")
+    again = run_directory.load(tmp_path / "run")
+    assert again.evidence["sample"]["weight"].sum() == pytest.approx(survey()["weight"].sum())
+    text = page.read_text(encoding="utf-8")
+    assert "190 units worth 117 of one weight" in text
+    assert "Weighted" in text
+    assert "Kish’s effective number" in text
+
+
+def test_analyses_that_would_ignore_weights_refuse():
+    found = _audited(_rows())
+    with pytest.raises(SpecError, match="the analysis patterns takes no weights"):
+        explain(found, analysis=["patterns"])
+    refused = explain(found).refused
+    assert "takes no weights" in refused["rank_tests"]
+
+
+def test_what_publishes_or_watches_refuses():
+    run = _audited(_rows()).run
+    with pytest.raises(SpecError, match="--publish-min takes no weights"):
+        publish(run, 5)
+    with pytest.raises(SpecError, match="watching takes no weights"):
+        monitor([run, run])
+
+
+def test_a_paper_s_protocol_takes_no_weights(tmp_path):
+    with pytest.raises(SpecError, match="the paper's tables count people once each"):
+        audit(f"table:{tmp_path / 'none.csv'}", by="tone", protocol="facet:detection", weight="w")
+
+
+def _turned(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.with_columns(value=pl.col("value").shift(3).fill_null(1.0), model=pl.lit("new"))
+
+
+def test_two_models_are_compared_by_weight():
+    rows = _rows(model=pl.lit("old"))
+    old, new = _audited(rows), _audited(_turned(rows))
+    found = compare(old, new)
+    change = found.disparities.filter(kind="model_difference").row(0, named=True)
+    before, after = (one.group_metrics["value"][0] for one in (old, new))
+    assert change["value"] == pytest.approx(after - before)
+    assert change["low"] < change["value"] < change["high"]
+    assert found.run.record["clusters"]["n_units"] == 190
+    assert "weighted" in " ".join(found.findings["claim"]).lower()
+
+
+def test_runs_that_weigh_people_differently_are_not_compared():
+    rows = _rows(model=pl.lit("old"))
+    other = _turned(rows).with_columns(weight=pl.col("weight") + 1)
+    with pytest.raises(JoinError, match="190 of 190 people weigh differently"):
+        compare(_audited(rows), _audited(other))
+    with pytest.raises(SpecError, match="the first run has weights or strata"):
+        compare(_audited(rows), _audited(_turned(rows), weight=None, strata=None))
+
+
+def test_files_are_read_with_the_same_settings(tmp_path: Path):
+    file = tmp_path / "people.csv"
+    data = survey().with_columns(
+        truth=pl.lit("yes"),
+        says=pl.when(pl.col("right") > 0).then(pl.lit("yes")).otherwise(pl.lit("no")),
+    )
+    data.write_csv(file)
+    found = audit(
+        f"table:{file}", by="tone", id="id", target="truth", prediction_column="says",
+        metric="accuracy", cluster="school", weight="weight", strata="stratum", **SIZES,
+    )  # fmt: skip
+    assert found.group_metrics["value"][0] == pytest.approx(0.7799700300)
+    part = audit(
+        f"table:{file}", by="tone", id="id", target="truth", prediction_column="says",
+        metric="accuracy", cluster="school", weight="weight", strata="stratum",
+        only="photographer=f0,f1,f2,f3,f4,f5", **SIZES,
+    )  # fmt: skip
+    assert part.run.evidence["sample"]["stratum_clusters"].unique().to_list() == [8]
