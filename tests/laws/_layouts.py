@@ -27,6 +27,17 @@ LAYOUTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
          "probable by the paper's rule": "probable by the paper's rule alone, %"},
         ("any finding", "probable by the paper's rule"),
     ),
+    "confounders-cells": (
+        {"clusters": "clusters", "people a cell": "fewest people a cell",
+         "compared": "of all people compared, %", "judged": "worlds judged, %",
+         "covers 0": "interval holds 0, %", "width": "its width"},
+        ("compared", "judged", "covers 0"),
+    ),
+    "confounders-audited-*": (
+        {"varies": "tone varies by", "the audit's gap": "the audit's gap found, %",
+         "the gaps at an equal mix": "a gap at an equal mix found, %", "either": "either, %"},
+        ("the audit's gap", "the gaps at an equal mix", "either"),
+    ),
     "confounders-published": (
         {"metric": "metric", "any finding": "any finding, %",
          "probable by the paper's rule": "probable by the paper's rule alone, %"},
@@ -36,5 +47,15 @@ LAYOUTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
         {"reading": "reading", "share of tone b": "share of tone b", "b less a": "AP of b less a",
          "any finding": "any finding, %"},
         ("any finding",),
+    ),
+    "scenes-cover-*": (
+        {"matters": "what matters", "varies": "tone varies by", "rates": "recalls held, %",
+         "average recalls": "average recalls held, %", "differences": "differences held, %",
+         "judged": "judged, %"},
+        ("rates", "average recalls", "differences", "judged"),
+    ),
+    "scenes-null-*": (
+        {"varies": "tone varies by", "tests": "tests", "any claim": "any claim, %"},
+        ("any claim",),
     ),
 }  # fmt: skip

@@ -7,6 +7,7 @@ matrices.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +15,10 @@ import numpy as np
 from isolux.stats.small_groups.effects import Cells
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Modes", "modes"]
+__all__ = ["Laws", "Modes", "laws", "modes"]
 
 _STEPS = 20
-_CLOSE = 1e-3  # of a log-odds
+_CLOSE = 3e-3  # of a log-odds
 _LONGEST = 2.0
 """Of a step, in log-odds: with three people of one answer the first steps overshoot."""
 _CENTRE_VARIANCE = 2.25
@@ -27,19 +28,33 @@ _AT_ONCE = 8_000_000  # numbers in one stack of matrices
 
 @dataclass(frozen=True, slots=True)
 class Modes:
-    """Of each of h sets of variances: log marginal likelihood, and each cell's normal law.
+    """Of each of h sets of variances: how likely it is, and the most likely effects.
 
-    ``evidence [h]``; ``mean, variance [h, d]`` of each cell's log-odds (or mean); ``weight
-    [h, o]``: what the cell's own answers add to its precision.
+    ``evidence [h]``: log marginal likelihood. ``eta [h, o]``: log-odds (or means) of the cells that
+    hold someone, ``pull [h, o]``: what the prior's covariance turns into them.
     """
 
     evidence: FloatArray
+    eta: FloatArray
+    pull: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Laws:
+    """Each cell's normal law under each of h sets of variances.
+
+    ``mean, variance [h, d]`` of the cell's log-odds (or mean); ``weight [h, o]``: what the cell's
+    own answers add to its precision.
+    """
+
     mean: FloatArray
     variance: FloatArray
     weight: FloatArray
 
 
-def modes(cells: Cells, shared: FloatArray, log_sd: FloatArray) -> Modes:
+def modes(
+    cells: Cells, shared: FloatArray, log_sd: FloatArray, start: FloatArray | None = None
+) -> Modes:
     """Fit cells' effects under each set of standard deviations.
 
     Parameters
@@ -49,21 +64,49 @@ def modes(cells: Cells, shared: FloatArray, log_sd: FloatArray) -> Modes:
         From ``effect_covariances``.
     log_sd : [h, k] float
         Logs of the effects' standard deviations, by order.
+    start : [o] float, optional
+        Where to start; default: everyone's mean.
     """
-    d = shared.shape[1]
-    together = max(1, _AT_ONCE // (d * d))
-    parts = [
-        _modes(cells, shared, log_sd[start : start + together])
-        for start in range(0, len(log_sd), together)
-    ]
-    return Modes(*(np.concatenate([getattr(p, name) for p in parts]) for name in Modes.__slots__))
+    own = shared[:, cells.held][:, :, cells.held]
+    at = np.full(own.shape[1], cells.centre) if start is None else start
+    parts = [_modes(cells, own, part, at) for part in _stacks(log_sd, own)]
+    names = ("evidence", "eta", "pull")
+    return Modes(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
-def _modes(cells: Cells, shared: FloatArray, log_sd: FloatArray) -> Modes:
-    held, centre = cells.held, cells.centre
-    prior = np.tensordot(np.exp(2.0 * log_sd), shared, axes=1) + _CENTRE_VARIANCE  # [h, d, d]
-    own = prior[:, held][:, :, held]
-    eta = np.full((len(log_sd), int(held.sum())), centre)
+def laws(cells: Cells, shared: FloatArray, log_sd: FloatArray, found: Modes) -> Laws:
+    """Return the law of every cell, of empty ones too, around modes that were found."""
+    means, variances = [], []
+    _, root = _working(cells, found.eta)
+    at = 0
+    for part in _stacks(log_sd, shared):
+        here = slice(at, at := at + len(part))
+        prior = _prior(shared, part)
+        lines = prior[:, :, cells.held]  # [h, d, o]
+        means.append(cells.centre + (lines @ found.pull[here][:, :, None])[:, :, 0])
+        both = root[here][:, :, None] * lines[:, cells.held] * root[here][:, None, :] + cells.noise
+        inverse = np.linalg.inv(both)
+        lines *= root[here][:, None, :]
+        known = np.einsum("hdo,hdo->hd", lines @ inverse, lines)
+        variances.append(np.einsum("hdd->hd", prior) - known)
+    variance = np.maximum(np.concatenate(variances), 1e-12)
+    return Laws(np.concatenate(means), variance, root**2 * cells.size)
+
+
+def _stacks(log_sd: FloatArray, shared: FloatArray) -> Iterator[FloatArray]:
+    """Part sets of variances into stacks that memory holds."""
+    together = max(1, _AT_ONCE // shared.shape[1] ** 2)
+    for start in range(0, len(log_sd), together):
+        yield log_sd[start : start + together]
+
+
+def _prior(shared: FloatArray, log_sd: FloatArray) -> FloatArray:
+    return np.asarray(np.tensordot(np.exp(2.0 * log_sd), shared, axes=1) + _CENTRE_VARIANCE)
+
+
+def _modes(cells: Cells, shared: FloatArray, log_sd: FloatArray, start: FloatArray) -> Modes:
+    centre, own = cells.centre, _prior(shared, log_sd)
+    eta = np.tile(start, (len(log_sd), 1))
     for _ in range(_STEPS if cells.shares else 1):
         share, root = _working(cells, eta)
         # In units of the noise: (root K root + R) x = root (z - centre)
@@ -79,17 +122,12 @@ def _modes(cells: Cells, shared: FloatArray, log_sd: FloatArray) -> Modes:
             break
     share, root = _working(cells, eta)
     both = root[:, :, None] * own * root[:, None, :] + cells.noise
-    inverse = np.linalg.inv(both)
-    _, log_det = np.linalg.slogdet(both)
+    half = np.linalg.cholesky(both)
+    log_det = 2.0 * np.log(np.einsum("hoo->ho", half)).sum(axis=1)
     misfit = _deviance(cells, eta, share)
-    fit = np.einsum("ho,op,hp->h", misfit, cells.precision, misfit, optimize=True)
+    fit = ((misfit @ cells.precision) * misfit).sum(axis=1)
     evidence = -0.5 * (fit + (pull * (eta - centre)).sum(axis=1) + log_det)
-    lines = prior[:, :, held] * root[:, None, :]  # [h, d, o]
-    diagonal = np.einsum("hdd->hd", prior)
-    variance = diagonal - np.einsum("hdo,hdo->hd", lines @ inverse, lines)
-    mean = centre + (prior[:, :, held] @ pull[:, :, None])[:, :, 0]
-    weight = root**2 * cells.size
-    return Modes(evidence, mean, np.maximum(variance, 1e-12), weight)
+    return Modes(evidence, eta, pull)
 
 
 def _working(cells: Cells, eta: FloatArray) -> tuple[FloatArray, FloatArray]:

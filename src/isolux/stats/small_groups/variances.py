@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from isolux.stats.small_groups.effects import Cells
-from isolux.stats.small_groups.laplace import Modes, modes
+from isolux.stats.small_groups.laplace import Laws, Modes, laws, modes
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["Averaged", "average_over_variances"]
@@ -35,7 +35,7 @@ class Averaged:
     """Sets of variances with their weights ``[h]``, and cells' laws under each."""
 
     weight: FloatArray
-    laws: Modes
+    laws: Laws
 
 
 def average_over_variances(cells: Cells, shared: FloatArray) -> Averaged:
@@ -47,8 +47,8 @@ def average_over_variances(cells: Cells, shared: FloatArray) -> Averaged:
     typical = np.concatenate([typical, np.full(max(k - len(typical), 0), typical[-1])])[:k]
     low, high = np.log(_SMALLEST * typical), np.log(_LARGEST * typical)
     log_sd = low + (high - low) * _halton(_FIRST, k)
-    laws = modes(cells, shared, log_sd)
-    log_weight = laws.evidence + _prior(log_sd, typical)
+    found = modes(cells, shared, log_sd)
+    log_weight = found.evidence + _prior(log_sd, typical)
     for turn in range(_ROUNDS):
         weight = _normalised(log_weight)
         middle = weight @ log_sd
@@ -56,14 +56,12 @@ def average_over_variances(cells: Cells, shared: FloatArray) -> Averaged:
         spread = _WIDER * np.einsum("h,hi,hj->ij", weight, apart, apart) + _FLOOR * np.eye(k)
         normal = ndtri(_halton(_NEXT, k, start=1 + turn * _NEXT))
         log_sd = np.clip(middle + normal @ np.linalg.cholesky(spread).T, low - 1.0, high + 0.5)
-        laws = modes(cells, shared, log_sd)
-        log_weight = laws.evidence + _prior(log_sd, typical) + 0.5 * (normal**2).sum(axis=1)
+        found = modes(cells, shared, log_sd, start=weight @ found.eta)
+        log_weight = found.evidence + _prior(log_sd, typical) + 0.5 * (normal**2).sum(axis=1)
     weight = _normalised(log_weight)
     kept = weight > _IDLE
-    names = Modes.__slots__
-    return Averaged(
-        weight[kept] / weight[kept].sum(), Modes(*(getattr(laws, name)[kept] for name in names))
-    )
+    own = Modes(found.evidence[kept], found.eta[kept], found.pull[kept])
+    return Averaged(weight[kept] / weight[kept].sum(), laws(cells, shared, log_sd[kept], own))
 
 
 def _prior(log_sd: FloatArray, typical: FloatArray) -> FloatArray:
