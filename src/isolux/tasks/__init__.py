@@ -95,7 +95,10 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
                 hint=f"did you mean {near[0]!r}?" if near else None,
             )
     parameters = inspect.signature(plugin.score).parameters
-    settled = {name: fitting(task, parameters[name], value) for name, value in options.items()}
+    settled = {
+        name: fitting(task, parameters[name], value) if name in parameters else value
+        for name, value in options.items()
+    }
     found = cast("Scores", plugin.score(dataset, predictions, **settled))
     return replace(found, task=task, notes=(*_on_missing(found), *found.notes))
 
