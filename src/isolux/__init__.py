@@ -99,6 +99,11 @@ def __getattr__(name: str) -> Any:
         return version("isolux")
     if name in _HOME:
         value = getattr(importlib.import_module(f"isolux.{_HOME[name]}"), name)
+        if not isinstance(value, type):
+            from isolux.vocabulary.arguments import told_of_arguments
+
+            value = told_of_arguments(value)
+            value.__module__ = __name__  # where it is found again, by pickle too
         globals()[name] = value
         return value
     raise AttributeError(f"module 'isolux' has no attribute {name!r}")

@@ -5,7 +5,16 @@ from __future__ import annotations
 import pytest
 
 from isolux.report.description import write_description
-from tests.report.test_description import DIVERSE, DRAWN, HOSTILE, INFO, SIDE, SIZES, TONES
+from tests.report.test_description import (
+    DIVERSE,
+    DRAWN,
+    HOSTILE,
+    INFO,
+    SIDE,
+    SIZES,
+    TONES,
+    many,
+)
 
 
 @pytest.mark.browser
@@ -32,4 +41,18 @@ def test_the_browser_is_silent_and_the_page_fits(chromium, tmp_path, width):
         })"""
     )
     assert cut == []
+    page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("n", [34, 120])
+def test_a_description_is_read_on_eight_screens(chromium, tmp_path, n):
+    path = write_description(tmp_path / "page.html", many(n), {"one": INFO}, ["A note."] * 12)
+    page = chromium.new_page(viewport={"width": 1440, "height": 900})
+    page.goto(path.as_uri())
+    tall = page.evaluate("document.documentElement.scrollHeight")
+    assert tall <= 8 * 900, f"{tall / 900:.1f} screens"
+    assert not page.locator(f"#table-{n} table").is_visible()
+    page.goto(f"{path.as_uri()}#table-{n}")  # a link opens what it leads to
+    assert page.locator(f"#table-{n} table").is_visible()
     page.close()

@@ -190,3 +190,38 @@ def test_its_charts_are_valid_vega_lite(monkeypatch):
     monkeypatch.setattr(vl_convert, "vegalite_to_svg", checked)
     render_description({**DIVERSE, "By tone": TONES, "Side": SIDE}, {"m": INFO}, drawn=DRAWN)
     assert len(seen) == 6
+
+
+def many(n, rows=8):
+    """Make n tables with shares, each as long."""
+    tone = [f"tone {k}" for k in range(rows)]
+    table = pl.DataFrame({"tone": tone, "people": [9] * rows, "% of people": [100 / rows] * rows})
+    return {"Sizes": SIZES} | {f"By attribute {k}": table for k in range(n)}
+
+
+def test_of_many_tables_the_first_are_open_and_the_others_have_a_line_each():
+    page = parse(render_description(many(20), {"made": INFO}))
+    closed = [node.text for node in page.all("summary")]
+    assert 10 < len(closed) < 20
+    assert closed[-1].split() == ["By", "attribute", "19", "8", "rows"]
+    assert len(page.all("table")) == 21  # none is left out
+    links = [node.text for node in page.all("nav")[0].all("a")]
+    assert links == ["Sizes", *(f"By attribute {k}" for k in range(20))]
+    few = parse(render_description(many(3), {"made": INFO}))
+    assert few.all("details") == []
+
+
+def test_a_long_table_is_folded_and_the_next_stays_open():
+    long = many(1, 80)["By attribute 0"]
+    page = parse(render_description({"Sizes": SIZES, "By job": long, **many(1)}, {"made": INFO}))
+    (closed,) = page.all("summary")
+    assert closed.text.split() == ["By", "job", "80", "rows"]
+
+
+def test_very_many_tables_and_notes_are_folded_together():
+    page = parse(render_description(many(90), {"made": INFO}, [f"note {k}" for k in range(9)]))
+    told = [" ".join(node.text.split()) for node in page.all("summary")]
+    assert "4 more" in told
+    (more,) = [one for one in told if one.endswith("more tables")]
+    links = [len(nav.all("a")) for nav in page.all("nav")]
+    assert links == [91 - int(more.split()[0]), int(more.split()[0])]

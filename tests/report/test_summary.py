@@ -217,6 +217,35 @@ def test_the_answer_tells_of_other_metrics_where_the_main_one_shows_nothing():
     assert "across age only recall of Male differs" in answer
 
 
+def unjudged(metrics=("accuracy",), attribute="race"):
+    """Take the groups of an attribute for too small to judge, on some metrics."""
+    run = runs.full_run()
+    here = (pl.col("attribute") == attribute) & pl.col("metric").is_in(metrics)
+    few = run.group_metrics.with_columns(
+        status=pl.when(here).then(pl.lit("insufficient units")).otherwise("status"),
+        value=pl.when(~here).then("value"),
+    )
+    whole = here & (pl.col("kind") == "any_difference")
+    gone = run.disparities.with_columns(
+        p_adjusted=pl.when(~whole).then("p_adjusted"), value=pl.when(~here).then("value")
+    )
+    return summarise(replace(run, group_metrics=few, disparities=gone))
+
+
+def test_too_little_data_names_the_metric_where_another_was_judged():
+    few = unjudged()
+    assert section(few, "race").verdict.outcome == "not judged"
+    told = "recall of Male and 1 more differ (there is too little data to judge accuracy by it)"
+    assert told in said(few.answer)
+    age = unjudged(attribute="age")
+    told = "there is too little data to judge accuracy by age, and enough for recall of Female"
+    assert told in said(age.answer)
+    assert "too little data to judge age" not in said(age.answer)
+    every = {t.line.metric for b in section(age, "age").blocks for t in b.tables}
+    none = unjudged(tuple(every), "age")
+    assert "there is too little data to judge age" in said(none.answer)
+
+
 def test_only_pairs_that_the_test_tells_from_chance_are_named():
     run = runs.full_run()
     pairs = pl.col("kind") == "difference"

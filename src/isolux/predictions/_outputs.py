@@ -17,7 +17,7 @@ from isolux.predictions._pair_tables import holds_pairs, read_pairs
 from isolux.predictions._recognise import in_table, output_format
 from isolux.predictions._seen import look_at_table, table_format, vector_columns
 from isolux.vocabulary import registry
-from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.errors import SpecError, did_you_mean
 
 __all__ = ["read_outputs", "reads_labels"]
 
@@ -127,4 +127,5 @@ def _refuse_unknown(options: dict[str, Any], known: tuple[str, ...], form: str) 
             f"{form} does not take {', '.join(map(repr, strange))}",
             expected=", ".join(known) or "no option",
             found=", ".join(map(repr, options)),
+            hint=did_you_mean(strange[0], known),
         )

@@ -193,7 +193,8 @@ class Verdict:
 
     ``detectable_low`` and ``detectable_high`` are the smallest differences between two groups
     that the audit had power .8 to see: of its best-measured and of its worst-measured pair.
-    ``also`` names the other lines on which the test says that the groups differ.
+    ``also`` names the other lines on which the test says that the groups differ, ``elsewhere``
+    those on which two or more groups are large enough to judge.
     """
 
     attribute: str
@@ -209,6 +210,7 @@ class Verdict:
     n_judged: int
     n_groups: int
     also: tuple[str, ...] = ()
+    elsewhere: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -317,6 +317,11 @@ def _verdict(
             for table in _unlike([main, *(table for _, table in others)])[1:]
             if table.spread.p_adjusted is not None and table.spread.p_adjusted <= context.alpha
         ),
+        elsewhere=tuple(
+            table.line.phrase
+            for _, table in others
+            if sum(row.estimate.judged for row in table.rows) > 1
+        ),
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 from dataclasses import replace
 from typing import Any, cast
 
 import polars as pl
 
 from isolux.vocabulary import registry
+from isolux.vocabulary.arguments import fitting
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
@@ -92,7 +94,12 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
                 expected="one of " + ", ".join(known),
                 hint=f"did you mean {near[0]!r}?" if near else None,
             )
-    found = cast("Scores", plugin.score(dataset, predictions, **options))
+    parameters = inspect.signature(plugin.score).parameters
+    settled = {
+        name: fitting(task, parameters[name], value) if name in parameters else value
+        for name, value in options.items()
+    }
+    found = cast("Scores", plugin.score(dataset, predictions, **settled))
     return replace(found, task=task, notes=(*_on_missing(found), *found.notes))
 
 

@@ -161,6 +161,18 @@ class UnknownNameError(IsoluxError):
         )
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """Ask whether the nearest of the names that exist was meant; None where none is near.
+
+    Examples
+    --------
+    >>> did_you_mean("colum", ["column", "id"])
+    "did you mean 'column'?"
+    """
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
+    return f"did you mean {near[0]!r}?" if near else None
+
+
 def columns_shown(names: Iterable[str]) -> str:
     """List the columns of a table as an error shows what was found: the first of many.
 

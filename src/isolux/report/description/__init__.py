@@ -6,8 +6,9 @@ works offline and asks the network for nothing. ``figures`` draws.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,40 @@ __all__ = ["MOST_BARS", "render_description", "write_description"]
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One table as the page prints it, its anchor, and its figures."""
+    """One table as the page prints it, its anchor, its figures, and whether it is folded."""
 
     anchor: str
     table: Mapping[str, Any]
     figures: Sequence[Figure]
+    folded: bool = False
+
+    @property
+    def tall(self) -> float:
+        """Estimate its height on a screen, in pixels: figures stand two a row unless broad."""
+        heights = [float(m[1]) for f in self.figures if (m := _HEIGHT.search(f.svg))]
+        drawn = sum(heights) / (2.0 if len(heights) > 1 else 1.0)
+        return _HEAD + _ROW * len(self.table["rows"]) + drawn + _CAPTION * bool(heights)
+
+
+_HEIGHT = re.compile(r"""<svg[^>]*?\bheight=["']([0-9.]+)""")
+_HEAD, _ROW, _CAPTION = 120.0, 29.0, 60.0
+_OPEN = 3600.0
+"""Pixels of tables left open; with contents, a line for each of the others and the end, a page is
+then some eight screens of 900 long."""
+_LINES = 30
+"""Folded tables with a line each; further ones are folded together."""
+
+
+def _in_sight(parts: Sequence[_Part]) -> list[_Part]:
+    """Leave open the first tables that fit, but those that are long by themselves."""
+    used, full, found = 0.0, False, []
+    for part in parts:
+        long = part.tall > _OPEN / 3 and used > 0
+        full = full or (not long and used + part.tall > _OPEN)
+        folded = long or full
+        used += 0.0 if folded else part.tall
+        found.append(replace(part, folded=folded))
+    return found
 
 
 def write_description(
@@ -91,12 +121,15 @@ def render_description(
         )
         for at, (caption, table) in enumerate(printed(tables).items(), start=1)
     ]
+    shown = _in_sight(parts)
     return page(
         "description.html.j2",
         title=f"What {listed(list(datasets))} {'holds' if len(datasets) == 1 else 'hold'}",
         answer=_answer(tables, list(datasets)),
         summary=summarise(nothing),
-        parts=parts,
+        open_parts=[part for part in shown if not part.folded],
+        lines=[part for part in shown if part.folded][:_LINES],
+        others=[part for part in shown if part.folded][_LINES:],
         datasets=datasets,
         notes=list(notes),
         diverse=bool(drawn),

@@ -138,7 +138,7 @@ def _nothing_found(
     if not same and withheld:
         return (f"Too few groups can be shown here to compare people by {_titles(sections)}.", "")
     if not same:
-        return (f"There is too little data to judge {_titles(sections)}.", "")
+        return _sentence(_elsewhere(sections) + _unjudged(sections)), ""
     metric = same[0].verdict.line.phrase
     told = (
         f"No difference in {metric} was found across {_titles(same)}; "
@@ -149,7 +149,8 @@ def _nothing_found(
         for s in same
         if s.verdict.detectable_low is not None and s.verdict.detectable_high is not None
     ]
-    more = _elsewhere(same) + _unjudged(sections)
+    more = _elsewhere([*same, *(s for s in sections if s.verdict.outcome == "not judged")])
+    more += _unjudged(sections)
     if seen:
         unit = same[0].verdict.line.unit
         best, worst = min(low for low, _ in seen), max(high for _, high in seen)
@@ -172,7 +173,7 @@ def _rest(sections: Sequence[AttributeSection], first: AttributeSection) -> str:
     told = []
     if others:
         told.append(f"{metric} also differs across {_titles(others)}{_wider(others, first)}")
-    told += _elsewhere(same)
+    told += _elsewhere([s for s in sections if s.verdict.outcome != "differ"])
     if nowhere:
         told.append(
             f"across {_titles(nowhere)} no difference was found, "
@@ -196,18 +197,32 @@ def _wider(others: Sequence[AttributeSection], first: AttributeSection) -> str:
     )
 
 
-def _elsewhere(same: Sequence[AttributeSection]) -> list[str]:
-    return [
-        f"across {brief(s.title, _TITLE)} only {listed(s.verdict.also, most=2)} "
-        f"differ{'s' if len(s.verdict.also) == 1 else ''}"
-        for s in same
-        if s.verdict.also
-    ][:2]
+def _elsewhere(sections: Sequence[AttributeSection]) -> list[str]:
+    """Name what differs where the main metric says nothing: no difference, or too little data."""
+    told = []
+    for s in (s for s in sections if s.verdict.also):
+        few = s.verdict.outcome == "not judged"
+        what = f"{listed(s.verdict.also, most=2)} differ{'s' if len(s.verdict.also) == 1 else ''}"
+        why = f" (there is too little data to judge {s.verdict.line.phrase} by it)" if few else ""
+        told.append(f"across {brief(s.title, _TITLE)}{'' if few else ' only'} {what}{why}")
+    return told[:2]
 
 
 def _unjudged(sections: Sequence[AttributeSection]) -> list[str]:
+    """Name attributes without enough data: for any metric, or for the one that leads alone."""
     few = [s for s in sections if s.verdict.outcome == "not judged"]
-    return [f"there is too little data to judge {_titles(few)}"] if few else []
+    nowhere = [s for s in few if not s.verdict.elsewhere]
+    here = [s for s in few if s.verdict.elsewhere and not s.verdict.also]
+    told = []
+    if here:
+        others = list(dict.fromkeys(one for s in here for one in s.verdict.elsewhere))
+        told.append(
+            f"there is too little data to judge {here[0].verdict.line.phrase} by {_titles(here)},"
+            f" and enough for {listed(others, most=2)}"
+        )
+    if nowhere:
+        told.append(f"there is too little data to judge {_titles(nowhere)}")
+    return told
 
 
 def _sentence(parts: Sequence[str]) -> str:

@@ -1,0 +1,89 @@
+"""Arguments that a public function does not take: said with near names, never a bare TypeError."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import polars as pl
+import pytest
+
+import isolux
+from isolux.vocabulary.arguments import told_of_arguments
+from isolux.vocabulary.errors import IsoluxError, SpecError
+
+FUNCTIONS = [n for n in isolux.__all__ if inspect.isfunction(getattr(isolux, n))]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_public_function_answers_with_a_bare_type_error(name):
+    function = getattr(isolux, name)
+    for call in (
+        lambda: function(nonsense=1),
+        lambda: function(*range(20)),
+        function,
+    ):
+        with pytest.raises(IsoluxError) as caught:
+            call()
+        assert "expected:" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "near"),
+    [
+        ("describe", {"bye": ["race"]}, "'by'"),
+        ("compare", {"id_form": "stem"}, "'id_from'"),
+        ("sample", {"balnce": ["race"]}, "'balance'"),
+        ("metric_frame", {"sensitive_feature": [1]}, "'sensitive_features'"),
+        ("synthesize", {"sede": 1}, "'seed'"),
+        ("monitor", {"metrics": "accuracy"}, "'metric'"),
+    ],
+)
+def test_near_names_are_told(name, given, near):
+    with pytest.raises(SpecError, match=f"(?s){name} does not take.*did you mean {near}"):
+        getattr(isolux, name)("table:people.csv", **given)
+
+
+def test_what_is_lacking_is_named():
+    with pytest.raises(SpecError, match="load needs path"):
+        isolux.load("table")
+    with pytest.raises(SpecError, match=r"(?s)metric_frame takes its settings by name.*3 by place"):
+        isolux.metric_frame("accuracy", [1, 0], [1, 0])
+
+
+@pytest.fixture
+def people(tmp_path):
+    file = tmp_path / "people.csv"
+    pl.DataFrame({"id": ["a", "b"], "race": ["x", "y"]}).write_csv(file)
+    return f"table:{file}"
+
+
+def test_none_means_not_given(people):
+    assert isolux.describe(people, by=None).tables.keys() == isolux.describe(people).tables.keys()
+    with pytest.raises(SpecError, match="nothing to compare people by"):
+        isolux.audit(people, by=None)
+    frame = pl.DataFrame({"unit_id": ["a", "b"], "race": ["x", "y"], "value": [1.0, 0.0]})
+    with pytest.raises(SpecError, match="nothing to compare people by"):
+        isolux.audit(frame, by=None)
+
+
+@pytest.mark.parametrize("wrong", [3, {"race": 1}, [3], [None]])
+def test_other_things_than_names_are_refused(people, wrong):
+    with pytest.raises(SpecError, match=r"(?s)describe cannot take this for 'by'.*list of texts"):
+        isolux.describe(people, by=wrong)
+    with pytest.raises(SpecError, match="audit cannot take this for 'by'"):
+        isolux.audit(people, by=wrong)
+
+
+def test_nothing_else_of_a_function_changes():
+    def look(data, *, by=(), **more):
+        """Look at data."""
+        return data, by, more
+
+    told = told_of_arguments(look)
+    assert told("x", by=["y"], z=3) == ("x", ["y"], {"z": 3})
+    assert inspect.signature(told) == inspect.signature(look)
+    assert told.__doc__ == "Look at data."
+    with pytest.raises(TypeError, match="from within"):
+        told_of_arguments(lambda: (_ for _ in ()).throw(TypeError("from within")))()
+    assert pickle.loads(pickle.dumps(isolux.describe)) is isolux.describe  # noqa: S301
