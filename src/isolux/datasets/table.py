@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.datasets._no_people import on_blocks, on_dots, rows_of_people
 from isolux.datasets._spreadsheet import with_ranges
 from isolux.datasets._wide import (
     IMAGE_PATHS,
@@ -107,7 +108,8 @@ def load(
     Returns
     -------
     Dataset
-        ``attributes``: one row for each value of each attribute, null where a cell is empty.
+        ``attributes``: one row for each value of each attribute, null where a cell is empty. Rows
+        that hold totals, or the names of the columns again, are left out with a caution.
 
     Raises
     ------
@@ -168,6 +170,7 @@ def of_frame(
     >>> of_frame(frame, "people", {}).attributes["value"].to_list()
     ['3', '4']
     """
+    frame, told = rows_of_people(frame, id)
     for name in (*(columns or ()), *(numeric or ()), *([image] if image else [])):
         if name not in frame.columns:
             raise UnknownNameError("column", name, frame.columns, where=where)
@@ -182,7 +185,7 @@ def of_frame(
         chosen, said = _first_and(chosen, first_and)
         notes += said
     frame, repaired = with_ranges(frame, chosen, repair=repair_ages, where=where)
-    notes += [*repaired, *left_out]
+    notes += [*told, *on_blocks(frame, chosen), *on_dots(frame, chosen), *repaired, *left_out]
     dataset = Dataset(
         name="table",
         info=INFO,
