@@ -76,6 +76,11 @@ def test_cells_that_are_missing_here_and_there_are_no_blocks():
     assert said == 0
 
 
+def test_cells_that_are_no_text_are_passed_over():
+    bytes_ = pl.DataFrame({"race": [b"a", *[None] * 14, b"b", *[None] * 14]})
+    assert on_blocks(bytes_, ["race"]) == []
+
+
 def test_cells_merged_over_rows_give_each_row_their_value(tmp_path):
     rows = [["id", "race", "truth"], ["p1", "a", "x"], ["p2", None, "y"], ["p3", "b", "x"],
             ["p4", None, "y"], ["p5", None, "x"]]  # fmt: skip

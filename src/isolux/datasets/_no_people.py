@@ -9,15 +9,19 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from isolux.io.cells import as_text
+from isolux.io.cells import as_text, is_plain
 from isolux.io.ids import ID_COLUMNS
 from isolux.vocabulary.notes import Caution
 
 __all__ = ["on_blocks", "on_dots", "rows_of_people"]
 
-_TOTAL = r"(grand[ -]|sub-?)?(totals?|averages?|avg\.?|mean|overall|sum|all)\s*:?"
+_TOTAL = (
+    "total", "totals", "grand total", "subtotal", "sub-total", "average", "averages", "avg", "avg.",
+    "mean", "overall", "sum", "all",
+)  # fmt: skip
 _SHOWN = 3
 _FEW = 20  # rows of a table in which nothing can be told
+_FIRST = 1000  # rows that rule most columns out
 _WIDE = 4  # columns of which one alone is filled
 _BLANK = 0.4
 _VALUES = 50
@@ -48,35 +52,43 @@ def rows_of_people(frame: pl.DataFrame, id_column: str | None) -> tuple[pl.DataF
     text = [c for c, dtype in frame.schema.items() if dtype == pl.String]
     if len(text) < 2:
         return frame, []
-    cells = frame.select(pl.col(text).str.strip_chars().replace("", None))
-    filled = pl.sum_horizontal(pl.all().is_not_null())
-    # Cheap first: of a million rows hardly one says what its column is called, or "total".
-    named = pl.sum_horizontal(*(pl.col(c) == c for c in text))
     ids = [id_column] if id_column in text else [c for c in ID_COLUMNS if c in text][:1]
-    totals = cells.select(
-        pl.any_horizontal(
-            pl.col(c).str.to_lowercase().str.contains(f"^(?:{_TOTAL})$")
-            for c in dict.fromkeys([*ids, text[0]])
-        )
-    ).to_series()
-    nameless = (
-        cells.select(pl.col(ids[0]).is_null() & (filled == 1)).to_series()
+    # Few rows of a million may be meant: they alone are looked at cell by cell.
+    words = [pl.col(c).str.strip_chars(" :").str.to_lowercase().is_in(_TOTAL)
+             for c in dict.fromkeys([*ids, text[0]])]  # fmt: skip
+    maybe = [pl.col(text[0]) == text[0], *words, *(pl.col(c).is_null() for c in ids)]
+    rows = frame.with_row_index("_row").filter(pl.any_horizontal(maybe))
+    if not rows.height:
+        return frame, []
+    cells = [pl.col(c).str.strip_chars().replace("", None) for c in text]
+    filled = pl.sum_horizontal(cell.is_not_null() for cell in cells)
+    named = pl.sum_horizontal(cell == c for cell, c in zip(cells, text, strict=True))
+    alone = (
+        pl.col(ids[0]).is_null() & (filled == 1)
         if ids and len(text) >= _WIDE
-        else pl.repeat(value=False, n=frame.height, eager=True)
+        else pl.lit(value=False)
     )
-    again = cells.select((named >= 2) & (named == filled)).to_series()
-    sparse = cells.select(2 * (filled - 1) < len(text) - 1).to_series()
-    totals = (totals.fill_null(value=False) & sparse & ~again) | nameless.fill_null(value=False)
-    notes = [
-        Caution(f"{int(rows.sum()):,} row(s) {what} and were left out: {_listed(frame, rows)}.")
-        for rows, what in ((again, "repeat the names of the columns"), (totals, "hold totals"))
-        if rows.any()
-    ]
-    return (frame.filter(~(again | totals)), [*notes]) if notes else (frame, [])
+    total = pl.any_horizontal(words) & (2 * (filled - 1) < len(text) - 1)
+    told = rows.select(
+        "_row",
+        again=((named >= 2) & (named == filled)).fill_null(value=False),
+        total=(total | alone).fill_null(value=False),
+    )
+    notes, out = [], pl.Series(dtype=told["_row"].dtype)
+    for kind, what in (("again", "repeat the names of the columns"), ("total", "hold totals")):
+        at = told.filter(pl.col(kind))["_row"]
+        at = at.filter(~at.is_in(out.implode()))
+        if len(at):
+            shown = _listed(frame, at.to_list())
+            notes.append(Caution(f"{len(at):,} row(s) {what} and were left out: {shown}."))
+            out = pl.concat([out, at])
+    if not notes:
+        return frame, []
+    kept = frame.with_row_index("_row").filter(~pl.col("_row").is_in(out.implode())).drop("_row")
+    return kept, [*notes]
 
 
-def _listed(frame: pl.DataFrame, rows: pl.Series) -> str:
-    at = rows.arg_true().to_list()
+def _listed(frame: pl.DataFrame, at: Sequence[int]) -> str:
     shown = []
     for row in at[:_SHOWN]:
         cells = ", ".join(str(cell) for cell in frame.row(row) if cell is not None)
@@ -94,7 +106,7 @@ def on_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     """
     notes: list[str] = []
     for name in columns:
-        if frame.schema[name] != pl.String:
+        if frame.schema[name] != pl.String or not _whole(frame[name].head(_FIRST)):
             continue
         cells = frame[name].drop_nulls().str.strip_chars()
         dotted = cells.filter(cells.str.contains(".", literal=True))
@@ -102,8 +114,7 @@ def on_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
         if not len(dotted) or not dotted.str.contains(r"^[1-9]\d{0,2}(\.\d{3})+$").all():
             continue
         whole = cells.filter(cells.str.contains(r"^[1-9]\d{2}$"))
-        others = cells.str.contains(r"^\d{1,3}(\.\d{3})*$")
-        if len(whole) and others.all():
+        if len(whole) and _whole(cells):
             notes.append(
                 Caution(
                     f"{name!r} holds {dotted[0]} beside {whole[0]}: read as a number, {dotted[0]}"
@@ -111,6 +122,12 @@ def on_dots(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
                 )
             )
     return notes
+
+
+def _whole(cells: pl.Series) -> bool:
+    """Whether each cell is a whole number whose thousands dots may part."""
+    known = cells.drop_nulls().str.strip_chars()
+    return bool(known.str.contains(r"^\d{1,3}(\.\d{3})*$").all())
 
 
 def on_blocks(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
@@ -124,14 +141,21 @@ def on_blocks(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
     """
     notes: list[str] = []
     for name in columns if frame.height >= _FEW else ():
-        if frame.schema[name].is_nested() or not frame[name].null_count():
+        dtype = frame.schema[name]
+        if dtype.is_nested() or not is_plain(dtype) or not frame[name].null_count():
+            continue
+        if _neighbours(frame[name].head(_FIRST)):
             continue
         known = as_text(frame[name]).is_not_null()
         n, values = int(known.sum()), frame[name].n_unique()
         blank = frame.height - n
-        # Of cells that are missing here and there some would stand next to each other.
-        beside = bool((known & known.shift(1, fill_value=False)).any())
-        if not known[0] or beside or n < 2 or blank < _BLANK * frame.height or values > _VALUES:
+        if (
+            not known[0]
+            or _neighbours(frame[name])
+            or n < 2
+            or blank < _BLANK * frame.height
+            or values > _VALUES
+        ):
             continue
         notes.append(
             Caution(
@@ -141,3 +165,9 @@ def on_blocks(frame: pl.DataFrame, columns: Sequence[str]) -> list[str]:
             )
         )
     return notes
+
+
+def _neighbours(cells: pl.Series) -> bool:
+    """Whether two known cells stand next to each other, as some do where cells are missing."""
+    known = as_text(cells).is_not_null()
+    return bool((known & known.shift(1, fill_value=False)).any())

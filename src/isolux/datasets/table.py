@@ -7,6 +7,7 @@ their scores may stand in the same table as the groups; which column is which, a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -128,11 +129,15 @@ def load(
     """
     where = str(path)
     frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
-    return of_frame(
+    frame, told = rows_of_people(frame, id)
+    dataset = of_frame(
         frame, where, {where: sha256_file(path)}, id=id, image=image, columns=columns,
         numeric=numeric, separator=separator, root=root, repair_ages=repair_ages,
         first_and=first_and,
     )  # fmt: skip
+    read = list(columns) if columns is not None else frame.columns
+    told += [*on_blocks(frame, read), *on_dots(frame, read)]
+    return replace(dataset, notes=(*dataset.notes, *told))
 
 
 def of_frame(
@@ -170,7 +175,6 @@ def of_frame(
     >>> of_frame(frame, "people", {}).attributes["value"].to_list()
     ['3', '4']
     """
-    frame, told = rows_of_people(frame, id)
     for name in (*(columns or ()), *(numeric or ()), *([image] if image else [])):
         if name not in frame.columns:
             raise UnknownNameError("column", name, frame.columns, where=where)
@@ -185,7 +189,7 @@ def of_frame(
         chosen, said = _first_and(chosen, first_and)
         notes += said
     frame, repaired = with_ranges(frame, chosen, repair=repair_ages, where=where)
-    notes += [*told, *on_blocks(frame, chosen), *on_dots(frame, chosen), *repaired, *left_out]
+    notes += [*repaired, *left_out]
     dataset = Dataset(
         name="table",
         info=INFO,
