@@ -17,8 +17,13 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
 Rows = Sequence[Sequence[Any]]
 
 
-def write_xlsx(path: Path, sheets: dict[str, Rows]) -> Path:
-    """Write text as inline strings, numbers as numbers, nothing for None."""
+def write_xlsx(
+    path: Path, sheets: dict[str, Rows], merged: dict[str, Sequence[str]] | None = None
+) -> Path:
+    """Write text as inline strings, numbers as numbers, nothing for None.
+
+    ``merged``: of a sheet, the ranges of cells that are one (``B2:B3``).
+    """
     names = list(enumerate(sheets, start=1))
     kinds = "".join(
         f'<Override PartName="/xl/worksheets/sheet{k}.xml" ContentType="application/'
@@ -48,8 +53,10 @@ def write_xlsx(path: Path, sheets: dict[str, Rows]) -> Path:
             f'<row r="{i}">' + "".join(_cell(cell, i, j) for j, cell in enumerate(row)) + "</row>"
             for i, row in enumerate(sheets[name], start=1)
         )
+        ranges = "".join(f'<mergeCell ref="{one}"/>' for one in (merged or {}).get(name, ()))
+        whole = f"<mergeCells>{ranges}</mergeCells>" if ranges else ""
         parts[f"xl/worksheets/sheet{k}.xml"] = (
-            f'{_HEAD}<worksheet xmlns="{_MAIN}"><sheetData>{rows}</sheetData></worksheet>'
+            f'{_HEAD}<worksheet xmlns="{_MAIN}"><sheetData>{rows}</sheetData>{whole}</worksheet>'
         )
     return _packed(path, parts)
 

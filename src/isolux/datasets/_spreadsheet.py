@@ -35,6 +35,8 @@ _MONTHS = (
     ("dec", "dez", "dic"),
 )
 _RANGE = r"^\s*\d{1,3}\s*[-–]\s*\d{1,3}\s*$"
+_OF_RANGES = re.compile(r"(^|[_\W])(ages?|range|ranges|bins?|bands?)($|[_\W\d])")
+_GROUPS = 20  # days, of which more would be dates
 _EPOCH = date(1899, 12, 30)  # day 0 of spreadsheets' serial numbers since 1 March 1900
 _APART = r"[-./ ]+"
 _DAY_MONTH = re.compile(rf"(\d{{1,2}})\.?{_APART}([a-z]{{3,10}})\.?(?:{_APART}(\d{{2}}|\d{{4}}))?")
@@ -78,7 +80,8 @@ def with_ranges(
 ) -> tuple[pl.DataFrame, list[str]]:
     """Find columns of ranges in which a spreadsheet turned some into dates; mend them or refuse.
 
-    A column of dates alone is none of ranges and stays as it is.
+    A column of dates alone is none of ranges and stays as it is, unless it is called one of ages,
+    ranges, bins or bands.
 
     Returns
     -------
@@ -99,7 +102,7 @@ def with_ranges(
             continue
         values = as_text(frame[name]).unique().drop_nulls()
         ranges = values.str.contains(_RANGE)
-        if not ranges.any() or ranges.all():
+        if ranges.all() or not (ranges.any() or _only_damaged(name, values)):
             continue
         damaged = {
             value: one
@@ -116,6 +119,13 @@ def with_ranges(
             )
         frame = frame.with_columns(pl.col(name).replace(damaged)) if damaged else frame
     return frame, notes
+
+
+def _only_damaged(name: str, values: pl.Series) -> bool:
+    """Whether a column named as one of ranges holds nothing but days of a calendar."""
+    if _OF_RANGES.search(name.lower()) is None or not 1 < len(values) <= _GROUPS:
+        return False
+    return all(_only_range(value) is not None for value in values)
 
 
 def _only_range(cell: str) -> str | None:

@@ -7,10 +7,12 @@ their scores may stand in the same table as the groups; which column is which, a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 
+from isolux.datasets._no_people import on_blocks, on_dots, rows_of_people
 from isolux.datasets._spreadsheet import with_ranges
 from isolux.datasets._wide import (
     IMAGE_PATHS,
@@ -107,7 +109,8 @@ def load(
     Returns
     -------
     Dataset
-        ``attributes``: one row for each value of each attribute, null where a cell is empty.
+        ``attributes``: one row for each value of each attribute, null where a cell is empty. Rows
+        that hold totals, or the names of the columns again, are left out with a caution.
 
     Raises
     ------
@@ -126,11 +129,15 @@ def load(
     """
     where = str(path)
     frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
-    return of_frame(
+    frame, told = rows_of_people(frame, id)
+    dataset = of_frame(
         frame, where, {where: sha256_file(path)}, id=id, image=image, columns=columns,
         numeric=numeric, separator=separator, root=root, repair_ages=repair_ages,
         first_and=first_and,
     )  # fmt: skip
+    read = list(columns) if columns is not None else frame.columns
+    told += [*on_blocks(frame, read), *on_dots(frame, read)]
+    return replace(dataset, notes=(*dataset.notes, *told))
 
 
 def of_frame(

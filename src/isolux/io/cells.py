@@ -7,6 +7,7 @@ cell are one group.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 import polars as pl
@@ -173,8 +174,20 @@ def as_numbers(
             expected="a number such as 0.93, or nothing",
             found=repr(text[row]),
             where=place(where, row + 1, column),
+            hint=_how_to_write(str(text[row]).strip()),
         )
     return numbers
+
+
+def _how_to_write(cell: str) -> str | None:
+    """Say how a number of another country or of a report is written here."""
+    if re.fullmatch(r"[+-]?\d*,\d+", cell):
+        return f"write decimals with a point: {cell.replace(',', '.')}"
+    if re.fullmatch(r"[+-]?\d+([.,]\d+)?\s*%", cell):
+        return "write the number alone, without %"
+    if re.fullmatch(r"[+-]?\d{1,3}(['’\s]\d{3})+([.,]\d+)?", cell):
+        return "write thousands together: " + re.sub(r"['’\s]", "", cell).replace(",", ".")
+    return None
 
 
 def numbers_if_all(values: pl.Series, unknown: Iterable[str]) -> pl.Series | None:

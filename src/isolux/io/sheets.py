@@ -1,7 +1,8 @@
 """Tables in workbooks of a spreadsheet (xlsx, xlsm, xlsb, xls, ods), read by calamine.
 
 Cells become text as they would in CSV: whole numbers without a point, dates as ``2026-03-09``,
-``true`` and ``false``, nothing where a cell is empty. Formulas give the values that were saved.
+``true`` and ``false``, nothing where a cell is empty. Formulas give the values that were saved;
+cells merged over rows give each row their value (not in ods, whose merged cells cannot be told).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ __all__ = ["SHEETS", "read_sheet"]
 
 SHEETS = {"xlsx": (".xlsx", ".xlsm", ".xlsb", ".xls"), "ods": (".ods",)}
 """Format to the suffixes that name it."""
+_Range = tuple[tuple[int, int], tuple[int, int]]  # first and last cell: row, column, from 0
 _LARGEST = 1 << 30  # bytes of a workbook's parts, unpacked: it is read whole
 _SHOWN = 12
 
@@ -62,7 +64,7 @@ def read_sheet(
             "header_row counts rows as a spreadsheet does", expected="1 or more",
             found=str(header_row), where="--header-row",
         )  # fmt: skip
-    cells = _cells(path, sheet, where)
+    cells, merged = _cells(path, sheet, where)
     filled = [k for k, row in enumerate(cells) if any(_text(cell) is not None for cell in row)]
     at = filled[0] if header_row is None and filled else (header_row or 1) - 1
     if at not in filled:
@@ -73,12 +75,26 @@ def read_sheet(
             where=place(where, at + 1),
             hint="name it with --header-row" if filled else None,
         )
-    body = [row for k, row in enumerate(cells) if k > at and k in set(filled)]
+    _fill_down(cells, merged, at)
+    held = set(filled)
+    body = [row for k, row in enumerate(cells) if k > at and k in held]
     return _table(cells[at], body, f"{where}, row {at + 1}")
 
 
-def _cells(path: Path, sheet: str | None, where: str) -> list[list[Any]]:
-    """Give all rows of the sheet, from its first."""
+def _fill_down(cells: list[list[Any]], merged: Sequence[_Range], header: int) -> None:
+    """Write the value of cells that are merged over rows into each row: it is about all of them.
+
+    What is merged over columns alone is a title, and stays as it is.
+    """
+    for (first, column), (last, _) in merged:
+        if first > header and column < len(cells[first]):
+            for row in cells[first + 1 : last + 1]:
+                if column < len(row):
+                    row[column] = cells[first][column]
+
+
+def _cells(path: Path, sheet: str | None, where: str) -> tuple[list[list[Any]], list[_Range]]:
+    """Give all rows of the sheet, from its first, and the ranges of merged cells (xlsx alone)."""
     data = path.read_bytes()
     if not data:
         raise FileError("the file is empty", expected="a workbook", where=where)
@@ -88,8 +104,9 @@ def _cells(path: Path, sheet: str | None, where: str) -> list[list[Any]]:
         with panics_unprinted():
             book = calamine.CalamineWorkbook.from_filelike(io.BytesIO(data))
             name = _sheet(book, sheet, where)
-            rows: list[list[Any]] = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
-            return rows
+            found = book.get_sheet_by_name(name)
+            rows: list[list[Any]] = found.to_python(skip_empty_area=False)
+            return rows, found.merged_cell_ranges or []
     except (FileError, UnknownNameError):
         raise
     except BaseException as error:  # a panic of calamine is no Exception
@@ -130,7 +147,8 @@ def _sheet(book: Any, named: str | None, where: str) -> str:
         shown = ", ".join(map(repr, held[:_SHOWN]))
         raise FileError(
             "several sheets of this workbook hold something",
-            expected="the name of one, with --sheet",
+            expected="the name of one: --sheet of the people's workbook, --prediction-sheet of"
+            " --predictions, --attributes-sheet of --attributes",
             found=shown + (", …" if len(held) > _SHOWN else ""),
             where=where,
         )

@@ -62,6 +62,8 @@ def load(
     n: str | None = None,
     totals: Literal["refuse", "drop", "keep"] = "refuse",
     model: str | None = None,
+    sheet: str | None = None,
+    header_row: int | None = None,
     format: str | None = None,  # noqa: A002  (as in read_table)
 ) -> Dataset:
     r"""Read a table of successes and n by group.
@@ -80,6 +82,11 @@ def load(
         ``keep``: they are groups of their own.
     model : str, optional
         The model's name; not given: the column ``model``, else the file's name.
+    sheet : str, optional
+        Of a workbook (xlsx, xls, ods): the sheet; the only one that holds anything where not given.
+    header_row : int, optional
+        Of a workbook: the row with the columns' names, from 1; the first that is not empty where
+        not given.
     format : str, optional
         ``csv``, ``tsv``, ``parquet``, ``jsonlines`` or ``arrow``; by suffix where not given.
 
@@ -106,7 +113,9 @@ def load(
     [(1.0, 30), (0.0, 970), (1.0, 12), (0.0, 1488)]
     """
     where = str(path)
-    table = counted_columns(read_table(path, format=format), successes, n, where)
+    table = counted_columns(
+        read_table(path, format=format, sheet=sheet, header_row=header_row), successes, n, where
+    )
     counts = (table.successes, table.n)
     groups, left = _groups(table)
     parts = [name for name in (_MODEL, _METRIC) if name in table.frame.columns]
