@@ -27,6 +27,7 @@ CASES: tuple[dict[str, Any], ...] = (
      "group": ["race:AB=A,B"], "group_rest": "drop", "undetected": "leave-out"},
     {"by": ["age"], "bins": ["age=top:5"], "label_map": ["no=no,maybe"], "min_units": 10},
     {"by": ["race"], "score_column": "score", "positive": "yes", "cluster": "subject"},
+    {"by": ["race"], "weight": "score", "cluster": "subject"},
 )  # fmt: skip
 
 

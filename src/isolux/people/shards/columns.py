@@ -51,12 +51,9 @@ def needed(spec: AuditSpec, schema: Sequence[str], where: str) -> Needed:
     why = _why_every_row(spec)
     settings, target = spec.predictions, spec.task.get("target")
     conditions = [condition.attribute for condition in parse_conditions(spec.people.only)]
-    named = [
-        *spec.groups.attributes, *conditions, target, settings.prediction_column,
-        settings.detected_column, settings.score_column,
-    ]  # fmt: skip
-    if settings.file is not None:  # these are columns of that file
-        named = [*spec.groups.attributes, *conditions, target]
+    people = [*spec.groups.attributes, *conditions, target, spec.sample.weight, spec.sample.strata]
+    answers = [settings.prediction_column, settings.detected_column, settings.score_column]
+    named = people if settings.file is not None else [*people, *answers]  # else that file's columns
     known = [str(name) for name in named if name is not None]
     computed = [name for name in known if name not in schema and name in derive.names()]
     if computed and not why:
@@ -94,6 +91,7 @@ def _why_every_row(spec: AuditSpec) -> str:
         "answers in a file of their own are joined by id": answers.file or answers.found
         or answers.missed,
         "--attributes is joined by id": people.attributes,
+        "weights and strata are each person's own": spec.sample.weight or spec.sample.strata,
         "who withdrew is looked up by id": people.withdrawn,
         "--derive computes attributes of each person": people.derive,
         "--data-option changes how rows are read": people.data_option,
