@@ -68,6 +68,8 @@ pins: $(READY) ## write requirements/ anew from the ranges in pyproject.toml
 	  --generate-hashes --upgrade --quiet --custom-compile-command "make pins" --output-file $(PINS)
 	$(BIN)/uv pip compile pyproject.toml --constraint $(PINS) --universal --python-version 3.11 \
 	  --generate-hashes --quiet --custom-compile-command "make pins" --output-file requirements/run.txt
+	$(BIN)/uv pip compile pyproject.toml --extra ray --constraint $(PINS) --universal --python-version 3.11 \
+	  --generate-hashes --quiet --custom-compile-command "make pins" --output-file requirements/ray.txt
 
 clean: ## remove the environment and every cache (not your runs)
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

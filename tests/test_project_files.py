@@ -18,7 +18,9 @@ from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-PINS = (ROOT / "requirements" / "dev.txt").read_text(encoding="utf-8")
+PINS = "".join(
+    (ROOT / "requirements" / name).read_text(encoding="utf-8") for name in ("dev.txt", "ray.txt")
+)
 _PIN = re.compile(
     r"^(?P<name>[a-z0-9][a-z0-9._-]*)==(?P<version>[^ ;\\]+)(?: ; (?P<marker>[^\\]+?))? \\\n"
     r"(?P<hashes>(?: +--hash=\S+(?: \\)?\n)+)",
