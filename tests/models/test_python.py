@@ -11,6 +11,7 @@ from isolux.models import open_model
 from isolux.vocabulary.errors import IsoluxError, SpecError, UnknownNameError
 
 PLAIN = """
+from pathlib import Path
 def net(*, limit: float = 127.0, weights: str | None = None):
     def answer(pictures):
         return ["day" if one.mean() > limit else "night" for one in pictures]
@@ -35,6 +36,15 @@ class Vectors:
 
 def vectors():
     return Vectors()
+
+def placed(weights="own.bin", limit: float = 127.0):
+    return net(limit=limit + len(Path(weights).read_text()) - 1)
+
+class Made:
+    def __init__(self, limit: float):
+        self.limit = limit
+    def __call__(self, pictures):
+        return ["day" if one.mean() > self.limit else "night" for one in pictures]
 """
 
 
@@ -84,6 +94,25 @@ def test_weights_that_nothing_names_are_said(module, tmp_path):
     assert "not the files that it reads" in note
     (tmp_path / "a.bin").write_bytes(b"weights")
     assert open_model(f"{module()}:net", ["settings=weights=a.bin"]).notes == ()
+
+
+def test_a_factory_may_take_its_settings_by_place(module, tmp_path):
+    (tmp_path / "own.bin").write_text("w")
+    bright = open_model(f"{module()}:placed", ["settings=limit=50"])
+    assert bright.predictor(GREY) == ["night", "day", "day"]
+    assert open_model(f"{module()}:Made", ["settings=limit=150"]).predictor(GREY)[1:] == [
+        "night", "day"
+    ]  # fmt: skip
+    with pytest.raises(SpecError, match=r"(?s)needs settings.*expected: limit\n"):
+        open_model(f"{module()}:Made")
+
+
+def test_a_default_that_names_a_file_counts_by_its_content(module, tmp_path):
+    (tmp_path / "own.bin").write_text("w")
+    first = open_model(f"{module()}:placed")
+    assert first.notes == ()
+    (tmp_path / "own.bin").write_text("ww")
+    assert open_model(f"{module()}:placed").key != first.key
 
 
 def test_a_callable_says_itself_what_it_answers_and_what_identifies_it(module):

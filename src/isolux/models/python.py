@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, get_type_hints
 
 from isolux.io.hashing import sha256_file
 from isolux.models._answers import ANSWERS, Predictor
@@ -65,8 +65,8 @@ def load(
         What it answers: labels, boxes, masks, keypoints or embeddings. Default: the callable's own
         attribute ``predicts``, else labels.
     settings : sequence of str
-        Keyword arguments of the factory, ``NAME=VALUE``, read by their types; one that names a file
-        counts by its content.
+        Arguments of the factory by their names, ``NAME=VALUE``, read by their types; one that names
+        a file, as a default may, counts by its content.
     version : str, optional
         What tells this state of the model from any other, where the module's source, the settings
         and the callable's ``identity`` do not.
@@ -99,8 +99,9 @@ def load(
         known = [key for key, value in vars(module).items()
                  if callable(value) and not key.startswith("_")]  # fmt: skip
         raise UnknownNameError("factory", factory, known, where=f"the module {name}")
-    given = read_options(make, settings, owner=f"{spec}", flag="--model-option settings")
+    given = read_options(_by_name(make), settings, owner=f"{spec}", flag="--model-option settings")
     function = _made(make, given, spec)
+    given = {**_own_files(make), **given}
     own = getattr(function, "identity", None)
     kind = predicts or getattr(function, "predicts", None) or "labels"
     if kind not in ANSWERS:
@@ -115,6 +116,37 @@ def load(
     }
     prepare = getattr(function, "prepare", None) or _as_it_is
     return Own(function, kind, identity, _notes(function, spec, own or version, given), prepare)
+
+
+def _by_name(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Show a factory's parameters as settings with names, also those that it takes by place."""
+    places = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    named = [
+        one.replace(kind=one.KEYWORD_ONLY)
+        for one in inspect.signature(make).parameters.values()
+        if one.kind in places
+    ]
+
+    def shown() -> None:
+        """Stand for the factory where its settings are read."""
+
+    try:
+        hints = get_type_hints(vars(make).get("__init__", make) if isinstance(make, type) else make)
+    except (NameError, TypeError, AttributeError, SyntaxError):  # an annotation names nothing
+        hints = {}
+    shown.__signature__ = inspect.Signature(named)  # type: ignore[attr-defined]
+    shown.__annotations__ = {one.name: hints.get(one.name, Any) for one in named}
+    return shown
+
+
+def _own_files(make: Callable[..., Any]) -> dict[str, str | Path]:
+    """List the factory's settings whose default is a file that is there: weights, as a rule."""
+    defaults = {p.name: p.default for p in inspect.signature(make).parameters.values()}
+    return {
+        name: value
+        for name, value in defaults.items()
+        if isinstance(value, str | Path) and Path(value).expanduser().is_file()
+    }
 
 
 def _as_it_is(picture: Any) -> Any:
@@ -158,7 +190,7 @@ def _made(make: Callable[..., Any], given: Mapping[str, Any], spec: str) -> Call
     if missing:
         raise SpecError(
             f"the factory of {spec} needs settings",
-            expected=", ".join(missing) + ", as keyword-only parameters",
+            expected=", ".join(missing),
             found=", ".join(given) or "none",
             hint=f"--model-option settings={missing[0]}=VALUE",
         )

@@ -23,6 +23,7 @@ from isolux.tasks.classification.both_sides import same_scores
 from isolux.tasks.classification.choice import OF_SCORES
 from isolux.tasks.classification.confidence import Confidence, outside_of_shares
 from isolux.tasks.classification.cutoff import Cutoff, set_on
+from isolux.tasks.classification.threshold_text import parting
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.notes import Caution
@@ -176,7 +177,7 @@ def read_alone(
         judged = ~cutoff.on
     kept = instances.filter(judged)
     sign = -1.0 if smaller == "positive" else 1.0
-    rows, thresholds, notes = [], {}, []
+    rows, thresholds, texts, notes = [], {}, {}, []
     shared = [] if cutoff is None else [*cutoff.shared]
     for k, name in enumerate(models):
         scores = sign * _of_units(table.filter(model=name), instances["unit_id"], name)
@@ -184,6 +185,9 @@ def read_alone(
         if cutoff is not None:
             at = set_on(cutoff, scores, positive, known)
             thresholds[name] = sign * at if cutoff.rule.kind == "value" else at
+            texts[name] = parting(
+                sign * thresholds[name], np.where(known, sign * scores, np.nan), falling=sign < 0
+            )
         if cutoff is not None and cutoff.on is not None and not cutoff.shared:
             shared += same_scores(np.where(known, scores, np.nan), positive, cutoff.on, name)
         notes += _told(name, scores[judged], positive[judged], known[judged], smaller)
@@ -201,10 +205,10 @@ def read_alone(
         Answers(models, asked, ranked, tells_detection=False, notes=()),
         _missing(ranked["score"], cutoff, smaller),
         thresholds,
-        _chosen(cutoff, thresholds, smaller),
+        _chosen(cutoff, thresholds, texts, smaller),
         (
             *shared,
-            *_on_threshold(cutoff, thresholds, classes[0], smaller, shared=bool(shared)),
+            *_on_threshold(cutoff, texts, classes[0], smaller, shared=bool(shared)),
             reading,
             *notes,
         ),
@@ -330,7 +334,10 @@ def _told(
 
 
 def _chosen(
-    cutoff: Cutoff | None, thresholds: Mapping[str, float], smaller: Smaller
+    cutoff: Cutoff | None,
+    thresholds: Mapping[str, float],
+    texts: Mapping[str, str],
+    smaller: Smaller,
 ) -> dict[str, Any]:
     if cutoff is None:
         return {}
@@ -345,7 +352,7 @@ def _chosen(
             "metrics": list(OF_ANSWERS),
             "words": "at its threshold"
             if len(set(thresholds.values())) > 1
-            else f"at a score of {next(iter(thresholds.values())):g}",
+            else f"at a score of {next(iter(texts.values()))}",
             "value": {name: at for name, at in thresholds.items() if np.isfinite(at)},
         }
     }
@@ -353,7 +360,7 @@ def _chosen(
 
 def _on_threshold(
     cutoff: Cutoff | None,
-    thresholds: Mapping[str, float],
+    texts: Mapping[str, str],
     positive: str,
     smaller: Smaller,
     *,
@@ -364,9 +371,9 @@ def _on_threshold(
         return []
     side = "at most" if smaller == "positive" else "at least"
     notes: list[str] = []
-    for name, at in thresholds.items():
-        of = f" of {name!r}" if len(thresholds) > 1 else ""
-        said = f"Scores{of} of {side} {at:g} are answers {positive!r}"
+    for name, at in texts.items():
+        of = f" of {name!r}" if len(texts) > 1 else ""
+        said = f"Scores{of} of {side} {at} are answers {positive!r}"
         if cutoff.rule.kind == "value":
             notes.append(f"{said} (the threshold as given).")
         elif cutoff.on is None:
