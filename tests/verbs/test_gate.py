@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import polars as pl
 import pytest
 import yaml
@@ -94,8 +95,47 @@ def test_more_people_are_told_in_json_and_rounded_in_words():
     assert (night.group, night.n, night.answer) == ("night", 60, "insufficient")
     assert night.more is not None
     assert night.more > 100
-    assert f"About {night.more // 100}"[:7] in rule.text
-    assert "more people of night would decide it (chance 0.8)" in rule.text
+    assert f"About {-(-night.more // 100) * 100:,} more people of night and" in rule.text
+    assert "would decide it (chance 0.8)" in rule.text
+
+
+def test_pairs_are_called_pairs(tmp_path):
+    rng, rows = np.random.default_rng(0), []
+    for k in range(800):
+        same = k % 2 == 0
+        score = rng.normal(float(same), 0.4)
+        rows.append(f"a{k},b{k},{score:.4f},{'yes' if same else 'no'},{'xy'[k // 400]}")
+    table = tmp_path / "pairs.csv"
+    table.write_text("\n".join(["id_a,id_b,score,same,race", *rows]) + "\n", encoding="utf-8")
+    audit = isolux.audit(
+        f"pairs:{table}", task="face_verification", threshold=0.5, by="race", replicates=100
+    )
+    rule = {"metric": "false_match_rate", "attribute": "race", "at_most": "12 %"}
+    found = isolux.gate(audit, policy_of(rule))
+    assert found.answer == "insufficient"
+    assert "more pairs of" in found.rules[0].text
+    assert "people now" not in proposed_policy(audit)
+
+
+def test_a_metric_that_is_no_share_has_limits_in_its_unit(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [f"{k},{age},{age + rng.normal(0, 4):.2f},{'xy'[k % 2]}"
+            for k, age in enumerate(rng.integers(20, 70, 600))]  # fmt: skip
+    table = tmp_path / "ages.csv"
+    table.write_text("\n".join(["id,age,said,race", *rows]) + "\n", encoding="utf-8")
+    audit = isolux.audit(
+        f"table:{table}", id="id", task="regression", target="age", prediction_column="said",
+        by="race", replicates=100,
+    )  # fmt: skip
+    rules = [{"metric": "mean_absolute_error", "attribute": "race", **asked}
+             for asked in ({"at_most": "4 units"}, {"within": "1 units"})]  # fmt: skip
+    found = isolux.gate(audit, policy_of(*rules))
+    assert [one.answer for one in found.rules] == ["pass", "pass"]
+    with pytest.raises(SpecError, match=r"another unit(.|\n)*found: 5 points"):
+        isolux.gate(audit, policy_of(rules[1] | {"within": "5 points"}))
+    proposed = yaml.safe_load(proposed_policy(audit))
+    assert any(one.get("metric") == "mean_absolute_error" for one in proposed["rules"])
+    assert isolux.gate(audit, proposed).answer == "pass"
 
 
 # Runs that cannot be used.

@@ -24,7 +24,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -36,14 +36,13 @@ from isolux.policy.facts import answer_without_cells, vetoes
 from isolux.policy.more import More, more_people
 from isolux.policy.rules import Policy
 from isolux.policy.sentences import ruled, title
-from isolux.stats.intervals import Interval
 from isolux.stats.multiplicity import weighted_holm
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["decide", "p_beyond"]
 
-_FURTHEST = 8.0
-_STEP = 0.1
+_STEPS = np.concatenate([np.arange(1, 41) * 0.1, np.arange(9, 17) * 0.5])
+"""Reaches at which a bound is looked at, up to 8 standard errors; between them it hardly bends."""
 _ROUNDING = 1e-12
 """A bound this near its limit touches it."""
 _FACTS = ("covered", "ran")
@@ -83,8 +82,8 @@ def decide(policy: Policy, measured: Measured) -> Decision:
 def p_beyond(cells: Cells) -> FloatArray:
     """Return the one-sided p of "this value is on the right side of its limit": ``[h]``.
 
-    At most .05 exactly where the upper bound of the slack at 1.645 standard errors is below 0. From
-    .5 up (the value itself is on the right side) it is 1; NaN where there is no slack.
+    At most .05 exactly where the upper bound of the slack at 1.645 standard errors is below 0; 1
+    where the value itself is on the right side, NaN where there is no slack.
     """
     from scipy.special import ndtr
 
@@ -92,7 +91,7 @@ def p_beyond(cells: Cells) -> FloatArray:
     z = np.zeros(len(slack))
     open_ = np.isfinite(slack) & (slack < 0)
     before, reached = 0.0, slack.copy()
-    for step in np.arange(1, round(_FURTHEST / _STEP) + 1) * _STEP:
+    for step in _STEPS:
         if not open_.any():
             break
         high = np.asarray(cells.bounds(float(step)).high)
@@ -135,7 +134,7 @@ def _judged(asked: Sequence[Asked]) -> dict[int, _Judged]:
 
 
 def _ruled(asked: Asked, policy: Policy, measured: Measured, judged: _Judged) -> RuleAnswer:
-    rule, cases = asked.rule, [_closed(one, asked) for one in asked.closed]
+    rule = asked.rule
     answers = [_answers(one, p, policy.level)
                for one, p in zip(asked.cells, judged.p_fail, strict=True)]  # fmt: skip
     reach = _z(policy.level), _z(1.0 - (1.0 - policy.level) * judged.weight)
@@ -143,23 +142,18 @@ def _ruled(asked: Asked, policy: Policy, measured: Measured, judged: _Judged) ->
         asked.cells, [np.flatnonzero(one == "insufficient") for one in answers],
         [reach] * len(answers), policy.power,
     )  # fmt: skip
-    for parts in zip(asked.cells, answers, judged.p_fail, more, strict=True):
-        cases += _cases(*parts, policy.level)
+    seen = [case for parts in zip(asked.cells, answers, judged.p_fail, more, strict=True)
+            for case in _cases(*parts, policy.level)]  # fmt: skip
+    cases = [case for _, case in sorted(seen, key=lambda pair: pair[0])]
+    cases += [_closed(one, asked) for one in asked.closed]
     if rule.kind == "none_above":
         cases += vetoes(rule, measured, policy)
     if not cases:
         cases = [Case("fail", reason="nothing was there to be asked about")]
-    cases.sort(key=lambda case: (_ORDER[case.answer], _worst(case)))
+    cases.sort(key=lambda case: _ORDER[case.answer])
     text = ruled(rule, cases, measured, policy)
     named = title(rule, measured)
     return RuleAnswer(rule.place, rule.kind, named, cases[0].answer, text, tuple(cases))
-
-
-def _worst(case: Case) -> tuple[int, float]:
-    """Put the least likely to pass first, then what could not be measured."""
-    if case.estimate is None or case.reason:
-        return 1, 0.0
-    return 0, float((case.p_fail if case.answer == "fail" else -(case.p_pass or 0.0)) or 0.0)
 
 
 def _answers(cells: Cells, p: FloatArray, level: float) -> npt.NDArray[np.str_]:
@@ -176,28 +170,31 @@ def _cases(
     p_fail: FloatArray,
     more: More,
     level: float,
-) -> list[Case]:
+) -> list[tuple[float, Case]]:
+    """Describe cases, each with how many of its bound's reaches it lies on the right side."""
     measure = cells.first.estimates.measures[cells.first.j]
     groups = [cells.first.estimates.groups[g] for g in cells.first.rows]
     ends = cells.bounds(_z(level))
     one, two = cells.estimate(np.asarray(ends.low)), cells.estimate(np.asarray(ends.high))
     low, high = np.minimum(one, two), np.maximum(one, two)
-    estimate, passing = cells.estimate(cells.slack), _p_pass(cells)
+    estimate = cells.estimate(cells.slack)
+    reach = np.maximum(cells.slack - np.asarray(ends.low), _ROUNDING)
+    nearness = np.nan_to_num(cells.slack / reach, nan=-np.inf)
     found = []
     for k, group in enumerate(groups):
         undecided = answers[k] == "insufficient"
         found.append(
-            Case(
+            (float(nearness[k]), Case(
                 _word(answers[k]), measure.model, measure.metric, measure.label, measure.threshold,
                 group.attribute, group.name, cells.other(k), _number(estimate[k]),
-                _number(low[k]), _number(high[k]), _number(passing[k]), _number(p_fail[k]),
+                _number(low[k]), _number(high[k]), _number(p_fail[k]),
                 int(cells.first.units[k]),
                 int(cells.second.units[k]) if cells.second and not cells.rest else None,
                 _whole(more[0][k]) if undecided else None,
                 _whole(more[1][k]) if undecided and not cells.rest and cells.second else None,
                 _whole(more[2][k]) if undecided else None,
                 None if np.isfinite(cells.slack[k]) else _undefined(cells),
-            )
+            ))
         )  # fmt: skip
     return found
 
@@ -208,20 +205,6 @@ def _word(answer: str) -> Answer:
 
 def _undefined(cells: Cells) -> str:
     return "a value of 0 has no ratio" if cells.log else "it has no value"
-
-
-def _p_pass(cells: Cells) -> FloatArray:
-    """Return the one-sided p of "this value is not on the right side": where the lower end is 0."""
-    turned = replace(
-        cells, slack=-cells.slack,
-        bounds=lambda z: _turned(cells, z),
-    )  # fmt: skip
-    return p_beyond(turned)
-
-
-def _turned(cells: Cells, z: float) -> Interval:
-    ends = cells.bounds(z)
-    return Interval(-ends.high, -ends.low)
 
 
 def _closed(one: Closed, asked: Asked) -> Case:

@@ -31,9 +31,8 @@ class Case:
         The group, the "everyone else" or the "baseline" that it is held to.
     estimate, low, high : float, optional
         In the metric's unit (ratios: none), with one-sided bounds, each at the policy's level.
-    p_pass, p_fail : float, optional
-        Of the limit against a value beyond it, and on its right side; the latter adjusted over all
-        cases of the policy (Holm).
+    p_fail : float, optional
+        Of "the value is on the right side of its limit", adjusted over all cases of the policy.
     n, n_other : int, optional
         Units behind either side.
     more, more_other : int, optional
@@ -55,7 +54,6 @@ class Case:
     estimate: float | None = None
     low: float | None = None
     high: float | None = None
-    p_pass: float | None = None
     p_fail: float | None = None
     n: int | None = None
     n_other: int | None = None

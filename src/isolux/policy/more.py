@@ -69,17 +69,19 @@ def more_people(
         parts.append(_part(one, kept, ends, groups))
         at.append(kept)
     joined = [np.concatenate([part[k] for part in parts]) if parts else np.zeros(0)
-              for k in range(6)]  # fmt: skip
+              for k in range(7)]  # fmt: skip
     slack, down, up, scale = joined[:4]
+    first, second = (numbers.astype(np.int64) for numbers in joined[4:6])
+    falls = (joined[6] < 0) & (second >= 0)  # the slack falls with the first group's value
     asked = Cases(
-        slack, down, up, np.array(groups.error), joined[4].astype(np.int64),
-        joined[5].astype(np.int64), scale,
+        slack, down, up, np.array(groups.error), np.where(falls, second, first),
+        np.where(falls, first, second), scale,
     )  # fmt: skip
     aim = deciding_error(asked, power) if len(slack) else float("nan")
     found, start = [], 0
     for one, places in zip(cells, at, strict=True):
         stop = start + len(places)
-        numbers = asked.first[start:stop], asked.second[start:stop]
+        numbers = first[start:stop], second[start:stop]
         found.append(_told(one, places, numbers, asked.error, aim))
         start = stop
     return found
@@ -88,7 +90,7 @@ def more_people(
 def _part(
     cells: Cells, places: IntArray, ends: tuple[float, float], groups: _Groups
 ) -> tuple[FloatArray, ...]:
-    """Lay out slack, reaches, scale and the two groups of some cases."""
+    """Lay out slack, reaches, scale, the two groups and the sign of some cases."""
     low, high = cells.bounds(ends[0]).low, cells.bounds(ends[1]).high
     whole = _half(cells.bounds(1.0))
     alone = cells.second is None or bool(cells.rest)
@@ -109,7 +111,8 @@ def _part(
     numbers = np.array(first, dtype=float), np.array(second, dtype=float)
     slack = cells.slack[places]
     down, up = slack - low[places], high[places] - slack
-    return slack, down, up, np.array(scale, dtype=float), *numbers
+    sign = np.full(len(places), cells.sign)
+    return slack, down, up, np.array(scale, dtype=float), *numbers, sign
 
 
 def _sides(cells: Cells) -> tuple[Side, Side]:
@@ -121,7 +124,7 @@ def _half(ends: Interval) -> FloatArray:
 
 
 def _error(side: Side, *, log: bool) -> FloatArray:
-    error = _half(side.interval(1.0))
+    error = _half(side.intervals()(1.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(error / side.value) if log else error
 

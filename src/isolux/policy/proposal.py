@@ -21,10 +21,10 @@ from isolux.groups.estimates import Estimates
 from isolux.groups.unknown import UNKNOWN
 from isolux.policy.asking import Measured
 from isolux.policy.cells import Side, too_small
-from isolux.report.wording import NBSP, plain, points, value_text
+from isolux.report.wording import NBSP, plain, points, with_unit
 from isolux.stats.design import IntArray
 
-__all__ = ["proposal"]
+__all__ = ["proposal", "reach_of"]
 
 _LEVEL, _POWER = 0.95, 0.8
 _METRICS = 3
@@ -72,10 +72,9 @@ def proposal(measured: Measured, run: str = "") -> str:
 
 
 def _metrics(estimates: Estimates) -> list[str]:
-    """Choose the metrics to ask about: shares of people, those of everyone's answers first."""
-    shares = [m for m in estimates.measures if m.fraction]
-    whole = [m.metric for m in shares if m.label is None]
-    return list(dict.fromkeys([*whole, *(m.metric for m in shares)]))[:_METRICS]
+    """Choose the metrics to ask about: of everyone's answers first, then of classes."""
+    whole = [m.metric for m in estimates.measures if m.label is None]
+    return list(dict.fromkeys([*whole, *(m.metric for m in estimates.measures)]))[:_METRICS]
 
 
 def _everyone(measured: Measured, name: str) -> Iterator[str]:
@@ -89,26 +88,46 @@ def _everyone(measured: Measured, name: str) -> Iterator[str]:
         if not len(kept) or measure.info.direction == "none":
             continue
         side = Side(estimates, j, kept)
-        value, reach = float(side.value[0]), _reach(1)
-        ends = side.interval(reach)
-        low, high = float(np.asarray(ends.low)[0]), float(np.asarray(ends.high)[0])
+        # What was measured now, and what will be, each err: hence the root of two.
+        ends = side.alone()(reach_of(1, 2.0**0.5))
         falls = measure.info.direction == "lower"
-        limit = math.ceil(100 * high) if falls else math.floor(100 * low)
-        if not 0 < limit < 100:
+        end = float(np.asarray(ends.high if falls else ends.low)[0])
+        limit = _written(end, measure.info.unit, up=falls, level=True)
+        if limit is None:
             continue
         yield from _lines([
             (f"  - metric: {_quoted(name)}",
-             f"{value_text(value)} % of {int(side.units[0]):,} people now"),
-            (f"    {'at_most' if falls else 'at_least'}: {limit} %",
+             f"{with_unit(float(side.value[0]), measure.info.unit)} of {int(side.units[0]):,} now"),
+            (f"    {'at_most' if falls else 'at_least'}: {limit}",
              f"a model that stays as it is passes with chance {_POWER:g}"),
         ])  # fmt: skip
 
 
-def _reach(cases: int) -> float:
+def _written(value: float, unit: str, *, up: bool, level: bool = False) -> str | None:
+    """Write a limit or margin on the careful side, with its unit; None: a share that asks nothing.
+
+    Examples
+    --------
+    >>> _written(0.8231, "fraction", up=False, level=True), _written(0.041, "fraction", up=True)
+    ('82 %', '5 points')
+    >>> _written(3.214, "years", up=True), _written(0.1234, "", up=True)
+    ('3.3 years', '0.13 units')
+    """
+    away = math.ceil if up else math.floor
+    if unit == "fraction":
+        points_of = away(100 * value + (-1e-9 if up else 1e-9))
+        if level:
+            return f"{points_of} %" if 0 < points_of < 100 else None
+        return f"{points_of} point{'s' if points_of != 1 else ''}"
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - 1) if value else 1.0
+    return f"{away(value / step) * step:.6g} {unit or 'units'}"
+
+
+def reach_of(cases: int, spread: float = 1.0) -> float:
     """Return how many standard errors a margin needs: the bound's own, and those of the power."""
     from scipy.special import ndtri
 
-    return float(ndtri(_LEVEL) + ndtri(1.0 - (1.0 - _POWER) / max(cases, 1)))
+    return float(ndtri(_LEVEL) + spread * ndtri(1.0 - (1.0 - _POWER) / max(cases, 1)))
 
 
 def _apart(measured: Measured, name: str, attribute: str) -> Iterator[str]:
@@ -116,29 +135,29 @@ def _apart(measured: Measured, name: str, attribute: str) -> Iterator[str]:
     if found is None:
         yield f"  # {plain(attribute)}: not asked, as a group is too small for an honest interval"
         return
-    margin, widest, pair = found
-    seen = _detectable(measured, name, attribute)
+    margin, widest, pair, unit = found
+    seen = _detectable(measured, name, attribute, unit)
     told = f"; a gap of {seen} could have been detected" if seen else ""
-    if margin > _WIDEST:
+    limit = _written(margin, unit, up=True)
+    if unit == "fraction" and 100 * margin > _WIDEST:
         yield (
-            f"  # {plain(attribute)}: not asked, as so few people decide no margin below {margin} "
-            f"points{told}"
+            f"  # {plain(attribute)}: not asked, as so few people decide no margin below {limit}"
+            f"{told}"
         )
         return
     yield from _lines([
         (f"  - metric: {_quoted(name)}", "no two groups are further apart:"),
         (f"    attribute: {_quoted(attribute)}",
-         f"widest gap now: {points(widest)}, {pair[0]} and {pair[1]}"),
-        (f"    within: {margin} point{'s' if margin != 1 else ''}",
-         f"groups that are alike pass with chance {_POWER:g}{told}"),
+         f"widest gap now: {points(widest, unit)}, {pair[0]} and {pair[1]}"),
+        (f"    within: {limit}", f"groups that are alike pass with chance {_POWER:g}{told}"),
     ])  # fmt: skip
 
 
 def _margin(
     measured: Measured, name: str, attribute: str
-) -> tuple[int, float, tuple[str, str]] | None:
-    """Reckon the margin that alike groups would keep; the widest gap now and of whom it is."""
-    estimates = measured.estimates
+) -> tuple[float, float, tuple[str, str], str] | None:
+    """Reckon the margin that alike groups would keep; the widest gap now, of whom, its unit."""
+    estimates, unit = measured.estimates, ""
     cases: list[tuple[IntArray, IntArray, int]] = []
     for j, measure in enumerate(estimates.measures):
         if measure.metric != name or (measure.label is not None and _has_whole(estimates, name)):
@@ -149,10 +168,11 @@ def _margin(
         if small or len(kept) < 2:
             return None
         cases.append((*both_ways(kept), j))
+        unit = measure.info.unit
     pairs = sum(len(first) for first, _, _ in cases)
     if not pairs:
         return None
-    reach, margin, widest, who = _reach(pairs), 0.0, -1.0, ("", "")
+    reach, margin, widest, who = reach_of(pairs), 0.0, -1.0, ("", "")
     for first, second, j in cases:
         apart = compare_groups(estimates, attribute, j).pairs(first, second)
         gap, ends = apart.a - apart.b, apart.interval(reach)
@@ -161,14 +181,14 @@ def _margin(
         if gap[k] > widest:
             widest = float(gap[k])
             who = (estimates.groups[int(first[k])].name, estimates.groups[int(second[k])].name)
-    return math.ceil(100 * margin - 1e-9), widest, who
+    return margin, widest, who, unit
 
 
 def _has_whole(estimates: Estimates, name: str) -> bool:
     return any(m.metric == name and m.label is None for m in estimates.measures)
 
 
-def _detectable(measured: Measured, name: str, attribute: str) -> str:
+def _detectable(measured: Measured, name: str, attribute: str, unit: str) -> str:
     """Say what the audit could have detected between the groups that are least sure."""
     if measured.disparities is None:
         return ""
@@ -179,7 +199,7 @@ def _detectable(measured: Measured, name: str, attribute: str) -> str:
         ),
     )  # fmt: skip
     most = rows["detectable"].max()
-    return points(float(most)) if isinstance(most, float) else ""
+    return points(most, unit) if isinstance(most, float) else ""
 
 
 def _covered(measured: Measured, attribute: str) -> Iterator[str]:

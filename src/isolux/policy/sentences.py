@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 from isolux.policy.decision import Case
 from isolux.policy.rules import Policy, Rule
 from isolux.report.wording import MINUS, NBSP, brief, p_equals, points, value_text, with_unit
+from isolux.stats.statistic import PairStatistic
 
 if TYPE_CHECKING:
     from isolux.policy.asking import Measured
 
-__all__ = ["counted", "ruled", "title"]
+__all__ = ["counted", "noun_of", "ruled", "title"]
 
 _SHOWN = 4
 _OF_DIFFERENCE = ("within", "worse_by_at_most", "lost_at_most", "none_above")
@@ -87,7 +88,8 @@ def ruled(rule: Rule, cases: Sequence[Case], measured: Measured, policy: Policy)
     if answer == "fail":
         also = sum(case.answer == "insufficient" for case in _once(cases))
         return f"{_ended(text)}" + (f" Not decided besides: {also:,}." if also else "")
-    return f"{_ended(text)} {needed(told, policy, baseline=rule.asks_baseline)}".strip()
+    told_more = needed(told, policy, baseline=rule.asks_baseline, noun=noun_of(rule, measured))
+    return f"{_ended(text)} {told_more}".strip()
 
 
 def _ended(text: str) -> str:
@@ -178,7 +180,16 @@ def _three(value: float | None) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def needed(cases: Sequence[Case], policy: Policy, *, baseline: bool = False) -> str:
+def noun_of(rule: Rule, measured: Measured) -> str:
+    """Call what a metric is measured on: people, or pairs."""
+    asked = [m for m in measured.estimates.measures if m.metric == rule.metric]
+    in_pairs = bool(asked) and all(isinstance(m.info.statistic, PairStatistic) for m in asked)
+    return "pairs" if in_pairs else "people"
+
+
+def needed(
+    cases: Sequence[Case], policy: Policy, *, baseline: bool = False, noun: str = "people"
+) -> str:
     """Say how many more people of which group would decide what is not decided.
 
     Parameters
@@ -189,6 +200,8 @@ def needed(cases: Sequence[Case], policy: Policy, *, baseline: bool = False) -> 
         Its power is told.
     baseline : bool
         Whether they are needed in both runs.
+    noun : str
+        Who they are: people, or pairs.
     """
     units: dict[str, tuple[int, int | None]] = {}
     for case in cases:
@@ -200,7 +213,7 @@ def needed(cases: Sequence[Case], policy: Policy, *, baseline: bool = False) -> 
     text = []
     if units:
         shown = sorted(units.items(), key=lambda item: -item[1][0])
-        listed = [_people(brief(name), *number) for name, number in shown[:_SHOWN]]
+        listed = [_people(brief(name), *number, noun) for name, number in shown[:_SHOWN]]
         listed += [f"more of {len(shown) - _SHOWN:,} other groups"] if shown[_SHOWN:] else []
         both = " in both runs" if baseline else ""
         text.append(f"About {_and(listed)}{both} would decide it (chance {policy.power:g}).")
@@ -216,9 +229,9 @@ def needed(cases: Sequence[Case], policy: Policy, *, baseline: bool = False) -> 
     return " ".join(text)
 
 
-def _people(name: str, n: int, clusters: int | None) -> str:
+def _people(name: str, n: int, clusters: int | None, noun: str) -> str:
     within = f" in {_rounded(clusters)} more clusters" if clusters and clusters < n else ""
-    return f"{_rounded(n)} more people of {name}{within}"
+    return f"{_rounded(n)} more {noun} of {name}{within}"
 
 
 def _rounded(n: int) -> str:

@@ -22,6 +22,7 @@ from isolux.verbs.compare import paired
 from isolux.verbs.compare.joining import judged_units
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
+from isolux.vocabulary.drawn import is_drawn
 from isolux.vocabulary.errors import IsoluxError, RunError
 from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.progress import at
@@ -239,6 +240,8 @@ def _unlike(
     """Name the first setting that makes a group or a score another; empty: all are alike."""
     if now.get("task") != then.get("task"):
         return "task"
+    if is_drawn(now) != is_drawn(then):
+        return "weight or strata"
     for stage in ("groups", "task"):
         one, two = (getattr(spec, stage).model_dump(mode="json") for spec in (ours, theirs))
         for key in one:

@@ -1,0 +1,171 @@
+"""Worlds for the gate, many at once: the product's own slacks, p-values and people, stacked.
+
+Worlds are rows side by side, as in ``_cells``: what rules ask is laid out by ``policy/cells.py``,
+decided by ``p_beyond`` and ``weighted_holm``, and people are reckoned by ``policy/more.py``. That
+one world at a time gives the same answers as ``decide`` is a test of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from isolux.policy.cells import Cells, Side, of_differences, of_ratios, of_values
+from isolux.policy.deciding import p_beyond
+from isolux.policy.more import more_people
+from isolux.stats.differences import Difference
+from isolux.stats.intervals import Interval
+from isolux.stats.multiplicity import weighted_holm
+from isolux.stats.shares import ClusterMeans, cluster_means, pooled_correlation
+from tests.laws._cells import _rows as rows_of
+from tests.laws._cells import apart, at, paired
+from tests.laws._grid import _rates
+
+LEVEL, POWER = 0.95, 0.8
+Z = float(ndtri(LEVEL))
+
+
+@dataclass(frozen=True)
+class World:
+    """How often each group is right, of how many clusters of how many photos, how much alike."""
+
+    rates: tuple[float, ...]
+    clusters: tuple[int, ...]
+    photos: int = 1
+    icc: float = 0.0
+
+    def name(self) -> str:
+        """Say what is in it."""
+        rates = " ".join(f"{rate:g}" for rate in dict.fromkeys(self.rates))
+        clusters = " and ".join(f"{n:,}" for n in dict.fromkeys(self.clusters))
+        size = f" of {self.photos} photos (correlation {self.icc:g})" if self.photos > 1 else ""
+        return f"{len(self.rates)} groups, rates {rates}, {clusters} clusters{size}"
+
+
+def draw(rng: np.random.Generator, world: World) -> tuple[np.ndarray, np.ndarray]:
+    """Draw photos and right ones of every cluster: ``[groups, clusters]``."""
+    total, start = sum(world.clusters), 0
+    photos, right = np.zeros((2, len(world.rates), total), dtype=np.int64)
+    for g, (rate, n) in enumerate(zip(world.rates, world.clusters, strict=True)):
+        p = _rates(rng, rate, np.full(n, world.icc)) if world.icc else np.full(n, rate)
+        photos[g, start : start + n] = world.photos
+        right[g, start : start + n] = rng.binomial(world.photos, p)
+        start += n
+    return photos, right
+
+
+def worlds_of(world: World, worlds: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw worlds: ``[worlds, groups, clusters]`` each."""
+    rng = np.random.default_rng([seed, worlds])
+    drawn = [draw(rng, world) for _ in range(worlds)]
+    return np.stack([one[0] for one in drawn]), np.stack([one[1] for one in drawn])
+
+
+class Stacked(Side):
+    """One group of every world, as a side of cells."""
+
+    def __init__(self, means: ClusterMeans, group: int) -> None:
+        for name, value in (("estimates", None), ("j", 0), ("own", means),
+                            ("rows", np.full(len(means.value), group))):  # fmt: skip
+            object.__setattr__(self, name, value)
+
+    value = property(lambda self: self.own.value)
+    units = property(lambda self: self.own.units)
+    clusters = property(lambda self: self.own.units / self.own.size)
+
+    def means(self) -> ClusterMeans:
+        """Return what its clusters come to."""
+        return self.own
+
+    def intervals(self) -> Callable[[float], Interval]:
+        """Give the group's intervals at any reach."""
+        return self.own.score_interval
+
+
+def sides(photos: np.ndarray, right: np.ndarray) -> list[Stacked]:
+    """Reduce all groups of every world, each with its own world's correlation."""
+    w, k, c = photos.shape
+    copies = np.ones(w * c, dtype=np.int64)
+    whole = [rows_of(x.sum(axis=1, keepdims=True)) for x in (right, photos)]
+    rho = np.repeat(pooled_correlation(*whole, copies), k)
+    means = cluster_means(rows_of(right), rows_of(photos), copies, rho)
+    return [Stacked(at(means, np.arange(g, w * k, k)), g) for g in range(k)]
+
+
+def value_cells(photos: np.ndarray, right: np.ndarray, limit: float) -> list[Cells]:
+    """Ask that every group lies above a limit."""
+    return [of_values(side, limit, 1.0) for side in sides(photos, right)]
+
+
+def pairs(photos: np.ndarray, right: np.ndarray) -> list[tuple[Stacked, Stacked, Difference]]:
+    """Compare every pair of groups."""
+    own = sides(photos, right)
+    return [
+        (own[a], own[b], apart(photos[:, [a, b]], right[:, [a, b]]))
+        for a in range(len(own)) for b in range(a + 1, len(own))
+    ]  # fmt: skip
+
+
+def within_cells(photos: np.ndarray, right: np.ndarray, margin: float) -> list[Cells]:
+    """Ask that no two groups differ by more."""
+    return [
+        of_differences(a, b, apart, margin, sign)
+        for a, b, apart in pairs(photos, right) for sign in (1.0, -1.0)
+    ]  # fmt: skip
+
+
+def ratio_cells(photos: np.ndarray, right: np.ndarray, least: float) -> list[Cells]:
+    """Ask that the first group's value over the second's is at least so much."""
+    return [of_ratios(a, b, apart, least) for a, b, apart in pairs(photos, right)]
+
+
+def lost_cells(
+    photos: np.ndarray, right: tuple[np.ndarray, np.ndarray], margin: float
+) -> list[Cells]:
+    """Ask that no group lost more since the first answers, on the same people."""
+    own = sides(photos, right[1])
+    return [
+        of_differences(side, side, paired(photos[:, g], (right[0][:, g], right[1][:, g])), margin,
+                       1.0, "the baseline")
+        for g, side in enumerate(own)
+    ]  # fmt: skip
+
+
+def passes(rules: Sequence[Sequence[Cells]]) -> np.ndarray:
+    """Tell which worlds pass: every case's lower bound is above 0."""
+    held = [np.asarray(cells.bounds(Z).low) >= -1e-12 for rule in rules for cells in rule]
+    return np.all(held, axis=0)
+
+
+def fails(rules: Sequence[Sequence[Cells]]) -> np.ndarray:
+    """Tell which worlds fail: a case's p, adjusted over all rules, is at most .05."""
+    p = np.stack([p_beyond(cells) for rule in rules for cells in rule], axis=1)
+    weights = np.concatenate([np.full(len(rule), 1.0 / len(rule)) for rule in rules])
+    return np.array([(weighted_holm(row, weights) <= 1.0 - LEVEL).any() for row in p])
+
+
+def answers(rules: Sequence[Sequence[Cells]]) -> np.ndarray:
+    """Say of every world what the policy answers."""
+    found = np.where(passes(rules), "pass", "insufficient").astype("<U12")
+    found[fails(rules)] = "fail"
+    return found
+
+
+def asked_for(rule: Sequence[Cells], groups: int) -> np.ndarray:
+    """Return how many photos more each group of a single world is asked for."""
+    undecided = [
+        np.flatnonzero((np.asarray(c.bounds(Z).low) < -1e-12) & (p_beyond(c) > 0.05 / len(rule)))
+        for c in rule
+    ]
+    reach = Z, float(ndtri(1.0 - (1.0 - LEVEL) / len(rule)))
+    told = more_people(rule, undecided, [reach] * len(rule), POWER)
+    found = np.zeros(groups)
+    for cells, (first, second, _) in zip(rule, told, strict=True):
+        for side, more in ((cells.first, first), (cells.second, second)):
+            if side is not None and np.isfinite(more[0]):
+                g = int(side.rows[0])
+                found[g] = max(found[g], more[0])
+    return found
