@@ -237,7 +237,7 @@ def test_classes_are_told_together_after_the_main_metric():
         "Recall differs across perceived gender presentation in 2 of 3 classes, all tests taken "
         "together: most in nurse, where Female is 30.0 points below Male (95 % interval 25.0 to "
         "35.0); adjusted p = 0.002. It also differs in cook (Female is 20.0 points below Male). In "
-        "the other classes no difference was found."
+        "the other class no difference was found."
     )
     assert (first["label"], first["effect"], first["n"]) == (None, -0.3, 1500)
     assert (first["low"], first["high"]) == (-0.35, -0.25)
@@ -339,7 +339,46 @@ def test_the_range_of_other_groups_is_not_lent_to_a_pair():
 
 def test_what_could_have_been_seen_may_be_unknown():
     told = claims(pair(p_adjusted=0.8, detectable=None))[0]
-    assert "No difference that is possible here could have been seen (power 0.8)." in told
+    assert (
+        "How small a difference this audit could have seen cannot be said from these data." in told
+    )
+
+
+def test_groups_with_one_value_have_no_widest_gap():
+    told = claims(pair(value=0.0, low=-0.05, high=0.05, p_adjusted=1.0))[0]
+    assert "; all groups judged have the same value. This audit could have seen" in told
+    assert "widest gap" not in told
+    same = by_class([("cook", 0.0, 0.9), ("nurse", 0.0, 0.9)])
+    tests = [whole("any_difference", 0.1, metric="recall", label=c, p_adjusted=0.9)
+             for c in ("cook", "nurse")]  # fmt: skip
+    told = explain(run_of([*same, *tests]))["claim"][0]
+    assert "classes (smallest adjusted p = 0.900); all groups judged have the same value." in told
+
+
+def test_one_class_that_differs_is_not_told_twice_in_a_row():
+    rows = by_class([("cook", 0.2, 0.01), ("nurse", 0.03, 0.8)])
+    found = explain(run_of([*rows, pair("light", "dim", "bright", p_adjusted=0.4)]))
+    assert found["claim"][0].startswith("Recall differs across perceived gender presentation in 1")
+    assert found["claim"][0].endswith("In the other class no difference was found.")
+    assert found["label"].to_list().index("cook") > 1  # said already, so it comes later
+    assert set(found["label"]) == {None, "cook", "nurse"}
+
+
+def test_labels_that_are_no_classes_are_called_what_they_are():
+    rows = by_class([("TPR", 0.2, 0.01), ("FPR", 0.3, 0.02)], task="counts")
+    told = explain(run_of(rows))["claim"][0]
+    assert "in 2 of 2 measures, all tests" in told
+    parts = by_class([("nose", 0.0, 0.9), ("ear", 0.1, 0.9)], task="keypoints")
+    told = explain(run_of(parts))["claim"].to_list()
+    assert any("in any of 2 keypoints" in one for one in told)
+
+
+def test_a_group_without_a_value_for_another_reason_than_its_size_is_told_that_reason():
+    why = "600 impostor pairs; a value at a false accept rate of 0.001 needs 1,000"
+    few = [small("A", 600) | {"reason": why}, group("race", "B")]
+    told = claims(groups=[EVERYONE, *few])[0]
+    assert f"A (n = 600). A: {why}. How the model serves" in told
+    assert "A group needs" not in told
 
 
 def test_a_difference_as_a_whole_without_a_pair():

@@ -5,6 +5,7 @@ import pytest
 
 from isolux.groups import membership
 from isolux.groups.unknown import is_unknown_word, known_handle, mark_unknown
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import UNKNOWN_VALUES, Grouping
 
 
@@ -46,6 +47,25 @@ def test_kept_they_are_a_group_and_a_unit_without_a_row_is_among_them():
     ]  # fmt: skip
     assert found.frame["values"].to_list()[-1] == ["unknown"]
     assert found.notes == ("race: 3 of 5 unit(s) unknown, kept as a group of their own",)
+
+
+@pytest.mark.parametrize("word", ["None", "<NA>", "?", "missing"])
+def test_a_word_for_nothing_that_is_read_as_a_group_is_asked_about_first(word):
+    rows = attributes_of([("a", "race", word), ("b", "race", "Black"), ("c", "race", "no")])
+    found = membership(rows, ["race"], how("keep", "race"), units=UNITS[:3])
+    assert (word, "a") in pairs(found, "race")
+    (told,) = found.notes
+    assert isinstance(told, Caution) == (word != "None")  # which may well be a group
+    assert told.startswith(f"race: {word!r} is read as a group like any other.")
+    assert f"--unknown-values {word!r}" in told
+    told_so = {"race": Grouping(attribute="race", unknown_values=(*UNKNOWN_VALUES, word))}
+    alone = {"race": Grouping(attribute="race", unknown_values=("x",))}
+    usual = attributes_of([("a", "race", "nan"), ("b", "race", "Black"), ("c", "race", "no")])
+    (told,) = membership(usual, ["race"], alone, units=UNITS[:3]).notes
+    assert told.startswith("race: 'nan' is read as a group")  # naming others took its place
+    found = membership(rows, ["race"], told_so, units=UNITS[:3])
+    assert found.notes == ("race: 1 of 3 unit(s) unknown, kept as a group of their own",)
+    assert ("unknown", "a") in pairs(found, "race")
 
 
 def test_dropped_they_are_nowhere():

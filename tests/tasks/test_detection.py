@@ -77,7 +77,7 @@ def test_who_is_not_scored_says_why():
         "unjudged": "takes part in matching only",
         "seen": 1.0,
     }
-    assert "1 of 5 are not scored: no box." in scores.notes
+    assert "1 of 5 is not scored: no box." in scores.notes
 
 
 def test_those_not_judged_keep_their_detection():

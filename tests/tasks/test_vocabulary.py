@@ -155,7 +155,7 @@ def test_swapped_classes_are_told_first():
 
 def test_a_model_that_always_says_the_same_is_told_first():
     (told,) = cautions(judged(["Male"] * N))
-    assert told == "Every answer of 'm' is 'Male': it tells nobody apart."
+    assert told == "Every answer of 'm' is 'Male': one answer for everyone."
 
 
 @pytest.mark.parametrize("at", [0, 100])

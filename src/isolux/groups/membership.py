@@ -22,7 +22,7 @@ from isolux.groups.intersections import Crossing, Part, crossing, entries
 from isolux.groups.merging import merged
 from isolux.groups.nesting import leaves, nested
 from isolux.groups.ordering import natural_order
-from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN, mark_unknown
+from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN, mark_unknown, words_for_nothing
 from isolux.groups.votes import parse_votes, settled
 from isolux.vocabulary.counts import TIMES, people_at, people_in
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
@@ -383,7 +383,7 @@ def _counts(
     found: pl.DataFrame, values: Sequence[str], how: Grouping, name: str, judged: pl.DataFrame
 ) -> tuple[str, ...]:
     """Say how many units are unknown, in several groups, and whether there is but one value."""
-    notes = []
+    notes: list[str] = []
     times = judged[TIMES] if TIMES in judged.columns else None
     n_units = people_in(judged)
     unknown = people_at(found.filter(pl.col("code").is_null())["unit"], times)
@@ -398,6 +398,7 @@ def _counts(
     several = people_at(pl.Series(twice), times)
     if several:
         notes.append(f"{name}: {several:,} of {n_units:,} unit(s) are in more than one group")
+    notes += words_for_nothing(name, values)
     if len(values) == 1:
         notes.append(f"{name}: {values[0]!r} is the only known group, so nothing compares with it")
     if not values and n_units:

@@ -9,12 +9,23 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.spec import UNKNOWN_VALUES, crossed
 
-__all__ = ["KNOWN_SUFFIX", "UNKNOWN", "is_unknown_word", "known_handle", "mark_unknown"]
+__all__ = [
+    "KNOWN_SUFFIX",
+    "UNKNOWN",
+    "is_unknown_word",
+    "known_handle",
+    "mark_unknown",
+]
 
 UNKNOWN = "unknown"
 """The group of those whose value is not known."""
+
+_FOR_NOTHING = ("None", "<NA>", "NaT", "#N/A", "?", "-", "--", "missing", "undefined",
+                "not available", "not reported", "not specified")  # fmt: skip
+"""What programs and people write where there is no value. It stays a group, and is asked about."""
 
 KNOWN_SUFFIX = " (known)"
 """Marks an attribute reported a second time, without its unknown units."""
@@ -79,3 +90,28 @@ def mark_unknown(rows: pl.DataFrame, words: Iterable[str]) -> pl.DataFrame:
         pl.when(not_known).then(None).otherwise(pl.col(name)).alias(name)
         for name in ("value", "number")
     )
+
+
+def words_for_nothing(name: str, values: Iterable[str]) -> list[str]:
+    """Say which groups are called what programs write where there is no value: a caution.
+
+    The usual words for unknown are among them: naming others takes their place. ``None`` alone is
+    a note, as it may well be a group (of facial hair: None).
+
+    Examples
+    --------
+    >>> print(words_for_nothing("race", ["A", "None"])[0][:66])
+    race: 'None' is read as a group like any other. If that means unkn
+    """
+    words = [v for v in values if v in _FOR_NOTHING or is_unknown_word(v, UNKNOWN_VALUES)]
+    words = [word for word in words if word != UNKNOWN]
+    if not words:
+        return []
+    listed = ", ".join(map(repr, words))
+    said = "is read as a group" if len(words) == 1 else "are read as groups"
+    flags = " ".join(f"--unknown-values {word!r}" for word in words)
+    text = (
+        f"{name}: {listed} {said} like any other. If that means unknown, say {flags}, and so of"
+        " every other word that does."
+    )
+    return [text if words == ["None"] else Caution(text)]

@@ -134,10 +134,12 @@ def _of_blocks(run: Run, words: Words) -> Iterator[dict[str, Any]]:
     for own in classes:
         yield _of_classes(own, words, source)
     spoken_for = {row["place"] for own in classes for row in own}
+    # Where one class alone differs, what is said of all classes has said its gap already.
+    said = {own[0]["place"] for own in classes if sum(row["found"] for row in own) == 1}
     for row in placed.iter_rows(named=True):
         tier = row["tier"]
         if row["place"] in spoken_for and tier in _BY_CLASS:
-            tier = _BY_CLASS[tier]
+            tier = _AGAIN if row["place"] in said else _BY_CLASS[tier]
         found = row["found"]
         sentence = differs if found else only_overall if row["any_found"] else no_difference
         low, high = (row["low"], row["high"]) if found else _ends_of_widest(row)

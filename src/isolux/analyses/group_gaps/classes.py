@@ -12,11 +12,14 @@ from typing import Any
 import polars as pl
 
 from isolux.analyses._words import Words, level_of, lowered, number, size
+from isolux.analyses.group_gaps.sentences import NONE_SEEN
 
 __all__ = ["by_class", "classes_claim"]
 
 _OF = ("model", "task", "metric", "threshold", "attribute")
 _LISTED = 6
+_KINDS = {"counts": "measures", "keypoints": "keypoints", "face_parsing": "parts"}
+"""What a task's labels are, where they are no classes."""
 
 
 def by_class(placed: pl.DataFrame) -> list[list[dict[str, Any]]]:
@@ -66,8 +69,8 @@ def classes_claim(rows: Sequence[Mapping[str, Any]], words: Words) -> str:
         return words.start(first["model"], _none(rows, words, what, title))
     most = "most in" if len(found) > 1 else "in"
     told = (
-        f"{what} differs across {title} in {len(found):,} of {len(rows):,} classes, all tests "
-        f"taken together: {most} {words.label(first)}, where {_gap(first, words)}"
+        f"{what} differs across {title} in {len(found):,} of {len(rows):,} {_kind(first)}, all "
+        f"tests taken together: {most} {words.label(first)}, where {_gap(first, words)}"
         f"{_interval(first, words)}; {words.p(first['p_adjusted'])}."
     )
     others = [f"{words.label(row)} ({_gap(row, words)})" for row in found[1 : 1 + _LISTED]]
@@ -75,9 +78,16 @@ def classes_claim(rows: Sequence[Mapping[str, Any]], words: Words) -> str:
         more = len(found) - 1 - len(others)
         also = ", ".join(others) + (f" and {more:,} more" if more else "")
         told += f" It also differs in {also}."
-    if len(found) < len(rows):
-        told += " In the other classes no difference was found."
+    others_left = len(rows) - len(found)
+    if others_left:
+        kind = _kind(first)[: -1 if others_left == 1 else None]
+        kind = "class" if kind == "classe" else kind
+        told += f" In the other {kind} no difference was found."
     return words.start(first["model"], told)
+
+
+def _kind(row: Mapping[str, Any]) -> str:
+    return _KINDS.get(row["task"], "classes")
 
 
 def _none(rows: Sequence[Mapping[str, Any]], words: Words, what: str, title: str) -> str:
@@ -87,12 +97,16 @@ def _none(rows: Sequence[Mapping[str, Any]], words: Words, what: str, title: str
     known = " known" if any(row["aside"] for row in rows) else ""
     told = (
         f"no two{known} groups of {title} were found to differ in {lowered(what)} in any of "
-        f"{len(rows):,} classes"
+        f"{len(rows):,} {_kind(rows[0])}"
         if overall or known
         else f"no difference in {lowered(what)} was found across {title} in any of {len(rows):,} "
-        f"classes (smallest {words.p(p)})"
+        f"{_kind(rows[0])} (smallest {words.p(p)})"
     )
-    told += f"; the widest gap is in {words.label(widest)}, {_gap(widest, words)}. "
+    told += (
+        "; all groups judged have the same value. "
+        if widest["value"] == 0
+        else f"; the widest gap is in {words.label(widest)}, {_gap(widest, words)}. "
+    )
     if overall:
         named = ", ".join(words.label(row) for row in overall[:_LISTED])
         told += f"As a whole the groups differ in {named} ({words.p(p)}). "
@@ -102,7 +116,7 @@ def _none(rows: Sequence[Mapping[str, Any]], words: Words, what: str, title: str
 def _could_see(rows: Sequence[Mapping[str, Any]], words: Words) -> str:
     known = [row for row in rows if row["detectable_best"] is not None]
     if not known:
-        return "No difference that is possible here could have been seen (power 0.8)."
+        return NONE_SEEN
     unit = words.unit(rows[0])
     best = min(known, key=lambda row: row["detectable_best"])
     worst = max(known, key=lambda row: row["detectable_best"])

@@ -12,8 +12,9 @@ from typing import Any
 
 from isolux.analyses._words import Words, level_of, lowered, number, size
 
-__all__ = ["differs", "no_difference", "only_overall", "without_value"]
+__all__ = ["NONE_SEEN", "differs", "no_difference", "only_overall", "without_value"]
 
+NONE_SEEN = "How small a difference this audit could have seen cannot be said from these data."
 _LISTED = 10
 _NEARLY = 0.9
 """A gap that shrinks by less is said as it is."""
@@ -77,10 +78,16 @@ def only_overall(row: Mapping[str, Any], words: Words) -> str:
 
 def no_difference(row: Mapping[str, Any], words: Words) -> str:
     """Say that nothing was found, and what could have been: never that nothing is there."""
+    measure = lowered(words.measure(row))
+    seen = (
+        "all groups judged have the same value"
+        if row["value"] == 0
+        else f"the widest gap is {_widest(row, words)}"
+    )
     told = (
-        f"no difference in {lowered(words.measure(row))} was found across "
-        f"{words.title(row['attribute'])} ({words.p(row['any_p'])}); the widest gap is "
-        f"{_widest(row, words)}. {_could_see(row, words)}"
+        f"no difference in {measure}{',' if ',' in measure else ''} was found across "
+        f"{words.title(row['attribute'])} ({words.p(row['any_p'])}); {seen}. "
+        f"{_could_see(row, words)}"
     )
     return words.start(row["model"], told + _care(row) + _within(row, words))
 
@@ -152,7 +159,7 @@ def without_value(rows: Sequence[Mapping[str, Any]], words: Words, *, everywhere
     title = words.title(first["attribute"])
     if first["small"]:
         where = "" if everywhere else ", on some measures"
-        need = f" A group needs {words.needed}." if words.needed else ""
+        need = _need(first, words)
         told = (
             f"too few data to judge groups of {title}{where}: {listed}.{need} "
             "How the model serves them stays open."
@@ -160,6 +167,14 @@ def without_value(rows: Sequence[Mapping[str, Any]], words: Words, *, everywhere
     else:
         told = f"no value for groups of {title}: {listed}; {first['reason'] or first['status']}."
     return words.start(first["model"], told)
+
+
+def _need(row: Mapping[str, Any], words: Words) -> str:
+    """Say what a group needs: units and clusters, or what its own reason names instead."""
+    reason = str(row["reason"] or "")
+    if " needs " in reason:
+        return f" {row['group']}: {reason}."
+    return f" A group needs {words.needed}." if words.needed else ""
 
 
 def _interval(row: Mapping[str, Any], words: Words) -> str:
@@ -198,7 +213,7 @@ def _widest(row: Mapping[str, Any], words: Words) -> str:
 def _could_see(row: Mapping[str, Any], words: Words) -> str:
     best, worst = row["detectable_best"], row["detectable_worst"]
     if best is None:
-        return "No difference that is possible here could have been seen (power 0.8)."
+        return NONE_SEEN
     unit = words.unit(row)
     told = (
         f"This audit could have seen (power 0.8) a difference of {size(best, unit)} between "

@@ -152,5 +152,8 @@ def notes_of(people: People, settings: Settings, names: Sequence[str] = ()) -> t
         )
     left = people.rows["reason"].drop_nulls().value_counts().sort("reason")
     total = people.rows.height
-    notes += [f"{n:,} of {total:,} are not scored: {why}." for why, n in left.iter_rows()]
+    notes += [
+        f"{n:,} of {total:,} {'is' if n == 1 else 'are'} not scored: {why}."
+        for why, n in left.iter_rows()
+    ]
     return tuple(notes)

@@ -125,5 +125,8 @@ def notes_on_people(people: People) -> tuple[str, ...]:
         .agg(n=pl.col("unit_id").n_unique())
         .sort("reason")
     )
-    said = [f"{n:,} of {total:,} are not scored: {why}." for why, n in left.iter_rows()]
+    said = [
+        f"{n:,} of {total:,} {'is' if n == 1 else 'are'} not scored: {why}."
+        for why, n in left.iter_rows()
+    ]
     return (*(notes if several else ()), *said)

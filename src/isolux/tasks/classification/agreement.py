@@ -101,7 +101,7 @@ def _caution(model: str, pairs: tuple[Codes, Codes, Codes | None], answer: str) 
     truth, answers, times = pairs
     n = len(truth) if times is None else int(times.sum())
     if len(np.unique(answers)) == 1:
-        return [Caution(f"Every answer of {model!r} is {answer!r}: it tells nobody apart.")]
+        return [Caution(f"Every answer of {model!r} is {answer!r}: one answer for everyone.")]
     z, kappa = beyond_chance(truth, answers, times)
     share = f"{100 * (_sum(truth == answers, times) / n):.1f} % of {n:,}"
     if z < -_CHANCE:

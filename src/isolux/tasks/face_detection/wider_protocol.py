@@ -331,5 +331,8 @@ def _notes(people: People, settings: Settings) -> tuple[str, ...]:
     if empty:
         notes.append(f"{empty:,} images without a face are not looked at, as in the released code.")
     left = people.rows["reason"].drop_nulls().value_counts().sort("reason")
-    notes += [f"{n:,} of {people.rows.height:,} are not scored: {w}." for w, n in left.iter_rows()]
+    notes += [
+        f"{n:,} of {people.rows.height:,} {'is' if n == 1 else 'are'} not scored: {w}."
+        for w, n in left.iter_rows()
+    ]
     return tuple(notes)

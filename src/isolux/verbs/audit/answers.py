@@ -133,7 +133,9 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
     stayed = _of_who_stayed(beside, dataset, settings.id_from)
     scores, said = join(dataset, stayed, id_from=settings.id_from, what="confidence")
     others = _other_ids(dataset, settings, settings.scores)
-    told = [f"Confidences are those of {settings.scores}.", *_without(dataset, scores), *said]
+    few = _without(dataset, scores)
+    said = tuple(note for note in said if not (few and "people have no confidence" in note))
+    told = [f"Confidences are those of {settings.scores}.", *few, *said]
     return with_scores(answers, scores, settings.scores), (*notes, *others, *told)
 
 
