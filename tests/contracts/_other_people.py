@@ -375,10 +375,34 @@ def other_box(case: Case, draw: np.random.Generator) -> Case:
     return replace(case, predictions=case.predictions.with_columns(**written))
 
 
+def truth_lost(case: Case, draw: np.random.Generator) -> Case:
+    """Lose the annotations of a quarter of the pictures, and with them that they exist."""
+    known = case.dataset.instances["image_id"].unique(maintain_order=True)
+    gone = draw.choice(len(known), len(known) // 4, replace=False)
+    left = known.filter(~pl.int_range(len(known), eager=True).is_in(gone.tolist()))
+    stay = pl.col("image_id").is_in(left.implode())
+    kept = case.dataset.instances.filter(stay)
+    rows = case.dataset.attributes.filter(pl.col("unit_id").is_in(kept["instance_id"].implode()))
+    images = case.dataset.images.filter(stay)
+    return replace(
+        case, dataset=replace(case.dataset, instances=kept, attributes=rows, images=images)
+    )
+
+
+def resized(case: Case, draw: np.random.Generator) -> Case:
+    """Give pixels of pictures that were made a little or much larger or smaller, or of one size."""
+    factor = (1.1, 1 / 1.1, 2.0, 0.5)[int(draw.integers(4))]
+    frame = case.predictions
+    if "keypoints_x" in frame.columns:
+        scaled = pl.col("keypoints_x", "keypoints_y").list.eval(pl.element() * factor)
+        return replace(case, predictions=frame.with_columns(scaled))
+    return replace(case, predictions=frame.with_columns(pl.col(BOX) * factor))
+
+
 WAYS: dict[str, Callable[[Case, np.random.Generator], Case]] = {
     f.__name__: f
     for f in (reordered, others, off_by_one, renamed, halved, other_words, swapped_words,
-              other_scale, other_box)
+              other_scale, other_box, truth_lost, resized)
 }  # fmt: skip
 _CLASSED = {"classification", "open_vocabulary", "grounding"}
 _BOXED = {"detection", "face_detection", "open_vocabulary", "grounding"}
@@ -400,10 +424,14 @@ def fits(name: str, way: str) -> bool:
             "segmentation",
             "keypoints",
         }
-    if way == "swapped_words":
-        return name in _CLASSED
-    if way == "other_box":
-        return name in _BOXED
+    of_tasks = {
+        "swapped_words": _CLASSED,
+        "other_box": _BOXED,
+        "truth_lost": _BOXED | {"keypoints", "segmentation"},
+        "resized": _BOXED | {"keypoints"},  # masks are of their pictures' size, or refused
+    }
+    if way in of_tasks:
+        return name in of_tasks[way]
     if way == "other_scale":  # a cosine does not change with the length of vectors
         return name not in ("retrieval", "face_verification", "segmentation", "face_parsing")
     return True

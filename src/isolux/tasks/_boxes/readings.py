@@ -19,7 +19,11 @@ from isolux.geometry.matching import Pairs
 from isolux.tasks._boxes.looks import Look, boxes_overlap, look_at, overlap_of, sides_of
 from isolux.tasks._boxes.pictures import on_silent
 from isolux.tasks._boxes.repeats import on_repeats
-from isolux.tasks._boxes.scales import on_margins, refuse_other_scale
+from isolux.tasks._boxes.scales import (
+    on_margins,
+    refuse_other_scale,
+    refuse_other_scale_of_points,
+)
 from isolux.tasks._boxes.table import BOX, Found, People, columns_of
 from isolux.vocabulary.errors import IsoluxError, JoinError, SpecError, TableError
 from isolux.vocabulary.notes import Caution
@@ -155,6 +159,8 @@ def examined(found: Found, people: People, pairs_of: Callable[[Found, People], P
     if boxes and people.rows["box_x"].is_not_null().any():
         _refuse_other_reading(look, people)
         notes += on_margins(look, people)
+    if {"keypoints_x"} <= set(found.rows.columns) & set(people.rows.columns):
+        refuse_other_scale_of_points(look, people)
     own = overlap_of(pairs_of(look.found, people), look)
     return notes + _on_pictures(look, people, pairs_of, own)
 

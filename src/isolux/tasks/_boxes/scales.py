@@ -8,6 +8,7 @@ most is the one that they were drawn at.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +16,11 @@ import polars as pl
 
 from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
 from isolux.tasks._boxes.looks import Look, boxes_overlap, sides_of
-from isolux.tasks._boxes.table import People, columns_of
+from isolux.tasks._boxes.table import BOX, People, columns_of
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["on_margins", "refuse_other_scale"]
+__all__ = ["on_margins", "refuse_other_scale", "refuse_other_scale_of_points"]
 
 FloatArray = npt.NDArray[np.float64]
 _ROOM, _CLEAR = 0.05, 0.3  # as for other readings
@@ -60,6 +61,33 @@ def refuse_other_scale(look: Look, people: People, plain: float) -> None:
     overlap, at, kind = best
     if kind and overlap >= _CLEAR and overlap > plain + _ROOM:
         raise _other_scale(look, kind, at, (overlap, plain))
+
+
+def refuse_other_scale_of_points(look: Look, people: People) -> None:
+    """Refuse keypoints of pictures of another size, by the boxes around them.
+
+    Raises
+    ------
+    TableError
+        As ``refuse_other_scale``.
+    """
+    around = replace(people, rows=_around_points(people.rows))
+    drawn = replace(look.found, rows=_around_points(look.found.rows))
+    boxes = replace(look, found=drawn)
+    plain = boxes_overlap(boxes, around, columns_of(drawn.rows))
+    refuse_other_scale(boxes, around, plain)
+
+
+def _around_points(rows: pl.DataFrame) -> pl.DataFrame:
+    """Take the box around the keypoints that are there; one at (0, 0) was not found."""
+    x, y = pl.col("keypoints_x"), pl.col("keypoints_y")
+    points = rows.select(x, y).with_row_index("_row").explode("keypoints_x", "keypoints_y")
+    there = points.filter(x.is_not_null() & y.is_not_null() & ((x != 0) | (y != 0)))
+    boxes = there.group_by("_row").agg(
+        box_x=x.min(), box_y=y.min(), box_w=x.max() - x.min(), box_h=y.max() - y.min()
+    )
+    plain = rows.drop(list(BOX), strict=False).with_row_index("_row")
+    return plain.join(boxes, on="_row", how="left", maintain_order="left").drop("_row")
 
 
 def _surest(look: Look, people: People) -> Look:
@@ -139,11 +167,10 @@ def _fitted(look: Look, people: People, first: float, scaled: _Scaled) -> tuple[
 
 
 def _other_scale(look: Look, kind: str, at: float, overlaps: tuple[float, float]) -> TableError:
-    row = [
-        round(float(v), 1)
-        for v in look.found.rows.select("box_x", "box_y", "box_w", "box_h").row(0)
-    ]
+    row = [round(float(v), 1) for v in look.found.rows.select(BOX).row(0)]
     size = f"{at:,.0f} pixels"
+    what = "keypoints" if "keypoints_x" in look.found.rows.columns else "boxes"
+    numbers = "four numbers" if what == "boxes" else "x and y"
     said = {
         "factor": f"{at:.2f} times as large as in the dataset",
         "square": f"of pictures of {at:,.0f} × {at:,.0f} pixels",
@@ -151,14 +178,14 @@ def _other_scale(look: Look, kind: str, at: float, overlaps: tuple[float, float]
         "shorter": f"of pictures whose shorter side is {size}",
     }[kind]
     do = {
-        "factor": f"multiply the four numbers by about {1 / at:.3g}",
+        "factor": f"multiply the {numbers} by about {1 / at:.3g}",
         "square": f"multiply x and width by the picture's width / {at:.0f}, y and height by its"
         f" height / {at:.0f}",
-        "longer": f"multiply the four numbers by the picture's longer side / {at:.0f}",
-        "shorter": f"multiply the four numbers by the picture's shorter side / {at:.0f}",
+        "longer": f"multiply the {numbers} by the picture's longer side / {at:.0f}",
+        "shorter": f"multiply the {numbers} by the picture's shorter side / {at:.0f}",
     }[kind]
     return TableError(
-        f"the boxes of {look.found.model!r} are {said}",
+        f"the {what} of {look.found.model!r} are {said}",
         expected="pixels of the pictures that the dataset describes",
         found=f"{row}; taken so, boxes overlap people by {overlaps[0]:.2f} on average, as they are"
         f" by {overlaps[1]:.2f}",
