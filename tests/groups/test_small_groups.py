@@ -115,11 +115,11 @@ def test_the_screen_names_the_worst_and_says_what_it_is(found):
 
 def test_the_report_has_a_column_of_its_own_with_the_raw_value_beside(found):
     html = render(summarise(found.run))
-    assert "Estimate that borrows strength" in html
+    assert ">Borrowing strength (%)<" in html
+    row = of_groups(found).filter(status="insufficient units").row(0, named=True)
+    assert f"<small>raw {100 * row['shrunken_from']:.1f}</small>" in html
     assert "It is no finding: all claims and tests rest on what was measured." in html
-    assert "Estimate that borrows strength" not in render(
-        summarise(audited(people(), by="race").run)
-    )
+    assert "Borrowing strength" not in render(summarise(audited(people(), by="race").run))
 
 
 def test_a_published_run_has_none(found):

@@ -21,7 +21,7 @@ def ours(photos, right, rng):
 
 
 def photos_alone(photos, right, rng):
-    """Newcombe's interval of independent photos, asked where it touches 0: no clusters known."""
+    """The z-test of two shares, photos taken for observations."""
     n, k = photos.sum(axis=2), right.sum(axis=2)
     p, pooled = k / n, (k.sum(axis=1) / n.sum(axis=1))[:, None]
     error = np.sqrt((pooled * (1 - pooled) / n).sum(axis=1))
