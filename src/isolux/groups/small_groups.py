@@ -108,14 +108,14 @@ def _noise(counts: csr_array, design: Design, measure: Measure, mean: ClusterMea
     lies in two cells is the same row in both.
     """
     rho = float(np.mean(mean.correlation)) if mean.shares else 1.0
-    units = mean.units
+    rows = np.asarray(counts @ design.copies.astype(np.float64)).ravel()
     column = measure.mean[1] if measure.mean else 0
     sizes = np.asarray(design.rows(0, column).todense()).ravel()
     alike = np.where(sizes > 1, rho, 1.0) * design.copies
     together = (counts.multiply(alike[None, :]) @ counts.T).toarray()
     with np.errstate(divide="ignore", invalid="ignore"):
-        noise = together / (units[:, None] * units[None, :])
-        np.fill_diagonal(noise, (1.0 + rho * (mean.size - 1.0)) / units)
+        noise = together / (rows[:, None] * rows[None, :])
+        np.fill_diagonal(noise, (1.0 + rho * (mean.size - 1.0)) / mean.units)
     return np.asarray(noise)
 
 
