@@ -115,11 +115,11 @@ def test_the_screen_names_the_worst_and_says_what_it_is(found):
 
 def test_the_report_has_a_column_of_its_own_with_the_raw_value_beside(found):
     html = render(summarise(found.run))
-    assert "Estimate that borrows strength" in html
+    assert ">Borrowing strength (%)<" in html
+    row = of_groups(found).filter(status="insufficient units").row(0, named=True)
+    assert f"<small>raw {100 * row['shrunken_from']:.1f}</small>" in html
     assert "It is no finding: all claims and tests rest on what was measured." in html
-    assert "Estimate that borrows strength" not in render(
-        summarise(audited(people(), by="race").run)
-    )
+    assert "Borrowing strength" not in render(summarise(audited(people(), by="race").run))
 
 
 def test_a_published_run_has_none(found):
@@ -127,3 +127,17 @@ def test_a_published_run_has_none(found):
     assert rows.height > 1
     for name in ("shrunken", "shrunken_low", "shrunken_high", "shrunken_from"):
         assert rows[name].null_count() == rows.height
+
+
+def test_weights_that_are_alike_change_nothing_and_unlike_ones_widen_the_intervals():
+    frame = people().with_columns(same=pl.lit(2.0), unlike=1.0 + 9.0 * (pl.row_index() % 5 == 0))
+    plain = of_groups(audited(people()))
+    columns = ("shrunken", "shrunken_low", "shrunken_high")
+    same, unlike = (
+        of_groups(audited(frame.select("unit_id", "race", "age", "value", weight), weight=weight))
+        for weight in ("same", "unlike")
+    )
+    for name in columns:
+        assert same[name].to_list() == pytest.approx(plain[name].to_list(), abs=1e-6)
+    widths = [float((rows[columns[2]] - rows[columns[1]]).mean()) for rows in (plain, unlike)]
+    assert widths[1] > 1.05 * widths[0]

@@ -14,6 +14,7 @@ import polars as pl
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.uncertainty import means_of
 from isolux.stats.design import Design, IntArray
+from isolux.stats.sampling import unweighted
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.small_groups import cell_estimates
 from isolux.stats.statistic import FloatArray
@@ -108,14 +109,17 @@ def _noise(counts: csr_array, design: Design, measure: Measure, mean: ClusterMea
     lies in two cells is the same row in both.
     """
     rho = float(np.mean(mean.correlation)) if mean.shares else 1.0
-    units = mean.units
+    rows = np.asarray(counts @ design.copies.astype(np.float64)).ravel()
     column = measure.mean[1] if measure.mean else 0
-    sizes = np.asarray(design.rows(0, column).todense()).ravel()
+    plain = unweighted(design)
+    sizes = plain.rows(0, column).toarray()[0]
+    if plain is not design:  # a sample with weights has a column for each cluster
+        sizes = sizes[plain.distinct_of]
     alike = np.where(sizes > 1, rho, 1.0) * design.copies
     together = (counts.multiply(alike[None, :]) @ counts.T).toarray()
     with np.errstate(divide="ignore", invalid="ignore"):
-        noise = together / (units[:, None] * units[None, :])
-        np.fill_diagonal(noise, (1.0 + rho * (mean.size - 1.0)) / units)
+        noise = together / (rows[:, None] * rows[None, :])
+        np.fill_diagonal(noise, (mean.pooled_effect() if mean.shares else mean.size) / mean.units)
     return np.asarray(noise)
 
 
