@@ -17,6 +17,7 @@ from isolux.groups.estimates import Measure
 from isolux.groups.uncertainty import KEPT_EFFECTIVE
 from isolux.stats.design import build_design
 from isolux.stats.differences import deviates
+from isolux.stats.raking import Margins, rake
 from isolux.stats.sampling import Strata, build_drawn, kish
 from isolux.vocabulary.info import Metric
 
@@ -24,7 +25,11 @@ LEAST = 50, 10  # units and clusters of a group that is judged at all
 Z = 1.9599639845
 _RATE = Metric(name="rate", title="Rate", definition="right", direction="higher")
 _MEASURE = Measure("m", "t", "rate", None, None, _RATE, None, (0, 1))
-DRAWN = ("alike", "noise", "errors", "strata", "strata and errors")
+DRAWN = ("alike", "noise", "errors", "strata", "strata and errors", "population", "finite")
+_SHARES = np.array([0.7, 0.3])
+"""Of the two kinds of people of ``population``, drawn one to three instead."""
+_OF_ALL = 0.6
+"""Share of the clusters of a ``finite`` population that are drawn."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +61,16 @@ class World:
     right: np.ndarray
     weight: np.ndarray
     stratum: np.ndarray
-    truth: float
+    truth: float | np.ndarray
+    kind: np.ndarray | None = None
 
 
 def draw(rng: np.random.Generator, cell: Cell) -> World:
     """Draw one sample of a population in which the groups do not differ."""
+    if cell.drawn == "population":
+        return _of_kinds(rng, cell)
+    if cell.drawn == "finite":
+        return _of_few(rng, cell)
     h = cell.strata if "strata" in cell.drawn else 1
     stratum = np.arange(cell.clusters) % h
     shares = 4.0 ** -np.arange(h)
@@ -83,6 +93,41 @@ def draw(rng: np.random.Generator, cell: Cell) -> World:
         weight = rng.lognormal(0.0, 0.8, len(cluster))
     return World(cluster[kept], group[kept], right[kept].astype(float), weight[kept], stratum,
                  float(shares @ rates))  # fmt: skip
+
+
+def _of_kinds(rng: np.random.Generator, cell: Cell) -> World:
+    """Draw people of two kinds, unlike in their rates and in how often they are drawn."""
+    lean = np.log(cell.rate / (1.0 - cell.rate)) + np.array([0.7, -0.7])
+    rates = 1.0 / (1.0 + np.exp(-lean))
+    cluster = np.repeat(np.arange(cell.clusters), rng.poisson(cell.photos, cell.clusters))
+    kind = (rng.random(len(cluster)) < 0.75).astype(np.int64)  # three in four, of 30 %
+    alike = cell.icc or 1e-4
+    p = np.stack([rng.beta(r * (1 - alike) / alike, (1 - r) * (1 - alike) / alike, cell.clusters)
+                  for r in rates])  # fmt: skip
+    right = rng.random(len(cluster)) < p[kind, cluster]
+    group = _groups(rng, cell, cluster)
+    return World(cluster, group, right.astype(float), np.ones(len(cluster)),
+                 np.zeros(cell.clusters, dtype=np.int64), float(_SHARES @ rates), kind)  # fmt: skip
+
+
+def _of_few(rng: np.random.Generator, cell: Cell) -> World:
+    """Draw clusters of a finite population whole; the truth is that population's."""
+    every = round(cell.clusters / _OF_ALL)
+    cluster = np.repeat(np.arange(every), rng.poisson(cell.photos, every))
+    alike = cell.icc or 1e-4
+    p = rng.beta(cell.rate * (1 - alike) / alike, (1 - cell.rate) * (1 - alike) / alike, every)
+    right = (rng.random(len(cluster)) < p[cluster]).astype(float)
+    group = _groups(rng, cell, cluster)
+    truth = np.array([right[group == g].mean() for g in (0, 1)])
+    kept = cluster < cell.clusters
+    return World(cluster[kept], group[kept], right[kept], np.ones(kept.sum()),
+                 np.zeros(cell.clusters, dtype=np.int64), truth)  # fmt: skip
+
+
+def _groups(rng: np.random.Generator, cell: Cell, cluster: np.ndarray) -> np.ndarray:
+    own = rng.random(cluster.max() + 1) < cell.prevalence
+    mixed = rng.random(len(cluster)) < cell.prevalence
+    return np.where(cell.within, mixed, own[cluster]).astype(np.int64)
 
 
 def judged(world: World) -> bool:
@@ -111,8 +156,13 @@ def compared(world: World, *, weights: bool, clusters: bool = True) -> tuple[obj
     strata = None
     if world.stratum.max() > 0:
         strata = Strata(held, np.bincount(world.stratum))
-    scaled = world.weight / world.weight.mean()
-    design = build_drawn(columns, dense, (group, unit), plain, scaled, strata)
+    scaled, margins = world.weight / world.weight.mean(), None
+    if world.kind is not None:
+        margins = Margins((world.kind,), (2,), scaled)
+        scaled, _ = rake(scaled, margins, (_SHARES,))
+    if isinstance(world.truth, np.ndarray):
+        strata = Strata(0 * held, np.array([len(held)]), np.array([1.0 - _OF_ALL]))
+    design = build_drawn(columns, dense, (group, unit), plain, scaled, strata, margins)
     found = DrawnComparisons.of(design, _MEASURE, rows)
     return found.pairs(one, two), found.means
 
@@ -128,19 +178,20 @@ def judge(cell: Cell, worlds: int, seed: int = 0) -> dict[str, object]:
         apart, means = compared(world, weights=True)
         p.append(abs(deviates(apart, (Z,))[0]) >= Z)
         ends = means.score_interval(Z)
-        held = (ends.low <= world.truth) & (world.truth <= ends.high)
+        held = (ends.low[1:] <= world.truth) & (world.truth <= ends.high[1:])
         ok = means.effective_clusters >= KEPT_EFFECTIVE
-        covered += held[1:][ok[1:]].tolist()
+        covered += held[ok[1:]].tolist()
         shown += ok[1:].tolist()
         apart, means = compared(world, weights=False, clusters=False)
         naive_p.append(abs(deviates(apart, (Z,))[0]) >= Z)
         ends = means.score_interval(Z)
-        naive += ((ends.low <= world.truth) & (world.truth <= ends.high))[1:].tolist()
+        naive += ((ends.low[1:] <= world.truth) & (world.truth <= ends.high[1:])).tolist()
     if len(p) < worlds / 4:
         return {**cell.row(), "judged": len(p)}
+    differ = cell.drawn == "finite"  # the groups of a finite population do
     return {
-        **cell.row(), "judged": len(p), "p <= .05, %": float(np.mean(p)),
+        **cell.row(), "judged": len(p), "p <= .05, %": None if differ else float(np.mean(p)),
         "covered where ok, %": float(np.mean(covered)) if sum(shown) >= len(p) / 4 else None,
-        "ignored: p <= .05, %": float(np.mean(naive_p)),
+        "ignored: p <= .05, %": None if differ else float(np.mean(naive_p)),
         "ignored: covered, %": float(np.mean(naive)),
     }  # fmt: skip

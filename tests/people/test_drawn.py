@@ -18,7 +18,8 @@ PEOPLE = "id,w,s,house\na,2,north,1\nb,1.5,north,2\nc,0,south,3\nd,3,south,4\n"
 def _loaded(folder: Path, text: str = PEOPLE, **people: object) -> Dataset:
     file = folder / "people.csv"
     file.write_text(text, encoding="utf-8")
-    named = {name: people.pop(name) for name in ("weight", "strata") if name in people}
+    names = ("weight", "strata", "population_size")
+    named = {name: people.pop(name) for name in names if name in people}
     said = People(data=f"table:{file}", id="id", **people)
     return load_people(said, sample=Sample(**named))
 
@@ -117,3 +118,26 @@ def test_the_table_has_a_row_a_person(tmp_path):
         "instance_id": pl.String, "weight": pl.Float64, "stratum": pl.String,
         "stratum_clusters": pl.Int64,
     }  # fmt: skip
+
+
+def test_a_population_s_size_is_a_number_or_a_column(tmp_path):
+    found = _loaded(tmp_path, strata="s", population_size="4").sample
+    assert found["stratum_size"].to_list() == [4.0] * 4
+    text = "id,s,n\na,x,5\nb,x,5\nc,y,9\nd,y,9\n"
+    found = _loaded(tmp_path, text, strata="s", population_size="n").sample
+    assert found["stratum_size"].to_list() == [5.0, 5.0, 9.0, 9.0]
+
+
+@pytest.mark.parametrize(
+    ("size", "said"),
+    [
+        ("1", "fewer clusters than were drawn"),
+        ("n", "a stratum has several sizes"),
+        ("word", "4 of 4 people have no size"),
+        ("none", "no column named 'none'"),
+    ],
+)
+def test_sizes_that_cannot_be_are_named(tmp_path, size, said):
+    text = "id,s,n,word\na,x,5,q\nb,x,6,q\nc,y,9,q\nd,y,9,q\n"
+    with pytest.raises(IsoluxError, match=said):
+        _loaded(tmp_path, text, strata="s", population_size=size)

@@ -12,7 +12,18 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, vstack
 
-from isolux.stats.sampling import Strata, kish, products_of, rao_wu, spread, variance_of_sums
+from isolux.stats.design import build_design
+from isolux.stats.raking import Margins, rake, rake_replicates
+from isolux.stats.sampling import (
+    DrawnDesign,
+    Strata,
+    build_drawn,
+    kish,
+    products_of,
+    rao_wu,
+    spread,
+    variance_of_sums,
+)
 from isolux.stats.shares import cluster_means
 from isolux.stats.weighted_means import RowsEffect, weighted_means
 from tests._survey import survey
@@ -165,3 +176,111 @@ def test_kish_counts_units_of_one_weight():
     assert kish(np.full(7, 3.0)) == pytest.approx(7.0)
     assert kish(np.array([1.0, 0.0])) == pytest.approx(1.0)
     assert kish(np.zeros(0)) == 0.0
+
+
+def _design(
+    margins: Margins | None = None, shares: tuple = (), left: np.ndarray | None = None
+) -> DrawnDesign:  # fmt: skip
+    """Lay the survey out by photographer and tone: everyone, four photographers, others, light."""
+    data = survey()
+    n, w = data.height, data["weight"].to_numpy()
+    school = data["school"].str.slice(1).cast(int).to_numpy()
+    columns = csr_array(np.column_stack([data["right"].to_numpy(), np.ones(n)]))
+    light = np.where(data["tone"].to_numpy() == "light", 3, 4)
+    group = np.concatenate([np.zeros(n, dtype=np.int64), 1 + _photographer(), light])
+    entries = group, np.tile(np.arange(n), 3)
+    plain = build_design(columns, school, *entries, 5)
+    weight = w
+    if margins is not None:
+        weight, apart = rake(w, margins, shares)
+        assert apart < 1e-9
+    strata = Strata(np.arange(24) % 3, np.full(3, 8), left)
+    return build_drawn(columns, school, entries, plain, weight, strata, margins)
+
+
+def _photographer() -> np.ndarray:
+    few = survey()["photographer"].is_in(["f0", "f1", "f2", "f3"]).to_numpy()
+    return np.where(few, 0, 1)
+
+
+def _margins(*names: str) -> Margins:
+    tone = np.array([("light", "mid", "dark").index(t) for t in survey()["tone"]])
+    codes = {"tone": (tone, 3), "photographer": (_photographer(), 2)}
+    weight = survey()["weight"].to_numpy()
+    kept = [codes[name] for name in names]
+    return Margins(tuple(code for code, _ in kept), tuple(size for _, size in kept), weight)
+
+
+def _errors(design: DrawnDesign) -> tuple[np.ndarray, np.ndarray]:
+    """Return values and linearised standard errors of everyone, two photographers and light."""
+    rows, totals = np.arange(4), design.totals()
+    value = totals[rows, 0] / totals[rows, 1]
+    stacked = csr_array(vstack([design.varying(rows, q) for q in (0, 1)]))
+    load = np.hstack([np.diag(1 / totals[rows, 1]), np.diag(-value / totals[rows, 1])])
+    return value, np.sqrt(np.diag(load @ products_of(stacked, design.strata) @ load.T))
+
+
+def test_post_stratification_is_that_of_r():
+    # R's postStratify on light 500, mid 300 and dark 200, then svymean of right: everyone,
+    # photographers f0 to f3, the others, tone light
+    value, error = _errors(_design(_margins("tone"), (np.array([0.5, 0.3, 0.2]),)))
+    assert value == pytest.approx([0.7840940931, 0.8038742865, 0.7744316159, 0.7581896552])
+    assert error == pytest.approx([0.03697713725, 0.06259117365, 0.03942701749, 0.04461352889])
+
+
+def test_raking_to_two_tables_is_that_of_r():
+    # R's calibrate with calfun raking on these tones and photographers 600 (f0 to f3) and 400
+    shares = np.array([0.5, 0.3, 0.2]), np.array([0.6, 0.4])
+    value, error = _errors(_design(_margins("tone", "photographer"), shares))
+    assert value == pytest.approx([0.7923639063, 0.8045294450, 0.7741155983, 0.8052591909])
+    assert error == pytest.approx([0.04273229472, 0.05966042059, 0.0425617741, 0.04674039955])
+
+
+def test_a_finite_population_is_that_of_r():
+    # d$N <- c(a=20,b=12,c=9)[d$stratum]; svydesign(ids=~school, strata=~stratum, fpc=~N, …)
+    left = 1.0 - 8 / np.array([20.0, 12.0, 9.0])
+    _, error = _errors(_design(left=left))
+    assert error == pytest.approx([0.02381583306, 0.03805312807, 0.02829221023, 0.02720561504])
+
+
+def test_replicates_of_a_calibrated_sample_keep_the_population_and_its_variance():
+    design = _design(_margins("tone"), (np.array([0.5, 0.3, 0.2]),))
+    drawn = design.replicates_of_units(np.random.default_rng(5), 4000)
+    tone = design.calibration.margins.codes[0]
+    held = np.stack([drawn[tone == k].sum(axis=0) for k in range(3)])
+    assert held / held.sum(axis=0) == pytest.approx(np.tile([[0.5], [0.3], [0.2]], 4000))
+    right = survey()["right"].to_numpy()
+    rate = (right @ drawn) / drawn.sum(axis=0)
+    assert rate.std() == pytest.approx(0.03697713725, rel=0.1)
+
+
+def test_replicates_of_a_finite_population_vary_by_less():
+    strata = Strata(np.zeros(6, dtype=np.int64), np.array([6]), np.array([0.25]))
+    whole = Strata(np.zeros(6, dtype=np.int64), np.array([6]))
+    few, many = (rao_wu(np.random.default_rng(1), 6, s, 30_000).var() for s in (strata, whole))
+    assert few == pytest.approx(many / 4, rel=0.02)
+
+
+def test_a_census_leaves_nothing_to_chance():
+    sums, counts, squares, _ = _laid_out()
+    strata = Strata(np.arange(24) % 3, np.full(3, 8), np.zeros(3))
+    found = weighted_means((sums, counts, squares), strata, 0.1, shares=True)
+    assert found.variance == pytest.approx(np.zeros(3))
+    ends = found.score_interval(1.96)
+    assert ends.low == pytest.approx(found.value)
+    assert ends.high == pytest.approx(found.value)
+
+
+def test_tables_that_no_weights_can_meet_are_told():
+    both = np.array([0, 0, 1, 1])  # two tables that are one
+    margins = Margins((both, both), (2, 2))
+    _, apart = rake(np.ones(4), margins, [np.array([0.5, 0.5]), np.array([0.9, 0.1])])
+    assert apart > 0.1
+
+
+def test_a_cell_without_anyone_in_a_replicate_stays_empty():
+    drawn = rake_replicates(
+        np.array([[0.0], [0.0], [3.0]]), Margins((np.array([0, 0, 1]),), (2,)),
+        [np.array([1.0, 1.0])],
+    )  # fmt: skip
+    assert drawn.ravel().tolist() == [0.0, 0.0, 1.0]

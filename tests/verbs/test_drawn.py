@@ -142,3 +142,52 @@ def test_files_are_read_with_the_same_settings(tmp_path: Path):
         only="photographer=f0,f1,f2,f3,f4,f5", **SIZES,
     )  # fmt: skip
     assert part.run.evidence["sample"]["stratum_clusters"].unique().to_list() == [8]
+
+
+def test_rates_are_those_of_a_stated_population(tmp_path):
+    shares = {"tone": {"light": 0.5, "mid": 0.3, "dark": 0.2}}
+    found = _audited(_rows(), population=shares)
+    # postStratify of R: see tests/stats/test_sampling.py
+    assert found.group_metrics["value"][0] == pytest.approx(0.7840940931)
+    assert found.group_metrics["standard_error"][0] == pytest.approx(0.03697713725, rel=0.02)
+    said = found.run.record["sample"]["said"]
+    assert said.startswith(
+        "Every rate is weighted by 'weight' and the population's tone: 190 units"
+    )
+    file = tmp_path / "tones.csv"
+    file.write_text("tone,count\nlight,500\nmid,300\ndark,200\n", encoding="utf-8")
+    rows = audit(
+        _rows(), _rows().drop("value"), by="tone", weight="weight", strata="stratum",
+        population=str(file), **SIZES,
+    )  # fmt: skip
+    assert rows.group_metrics["value"].to_list() == pytest.approx(
+        found.group_metrics["value"].to_list()
+    )
+
+
+def test_a_population_alone_makes_weights():
+    found = _audited(_rows(), weight=None, strata=None, population={"tone": {
+        "light": 0.2, "mid": 0.2, "dark": 0.6}})  # fmt: skip
+    told = dict(found.group_metrics.select("group", "value").rows())
+    mixed = 0.2 * told["light"] + 0.2 * told["mid"] + 0.6 * told["dark"]
+    assert told["everyone"] == pytest.approx(mixed)
+    assert "weighted" in found.findings["claim"][0].lower()
+
+
+def test_what_was_drawn_of_a_finite_population_is_surer():
+    plain = _audited(_rows()).group_metrics
+    finite = _audited(_rows(), population_size="12").group_metrics  # 8 of 12 schools a stratum
+    assert finite["value"].to_list() == pytest.approx(plain["value"].to_list())
+    ratio = finite["standard_error"] / plain["standard_error"]
+    assert ratio.to_list() == pytest.approx([(1 / 3) ** 0.5] * 4, rel=0.01)
+    assert ((finite["high"] - finite["low"]) < 0.8 * (plain["high"] - plain["low"])).all()
+
+
+def test_models_brought_to_one_population_are_compared():
+    rows, shares = _rows(model=pl.lit("old")), {"tone": {"light": 0.5, "mid": 0.3, "dark": 0.2}}
+    old, new = _audited(rows, population=shares), _audited(_turned(rows), population=shares)
+    change = compare(old, new).disparities.filter(kind="model_difference").row(0, named=True)
+    before, after = (one.group_metrics["value"][0] for one in (old, new))
+    assert change["value"] == pytest.approx(after - before)
+    with pytest.raises(SpecError, match="one run's weights were brought to a population"):
+        compare(old, _audited(_turned(rows)))

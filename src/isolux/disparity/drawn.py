@@ -59,8 +59,8 @@ class DrawnComparisons:
         assert measure.mean is not None  # noqa: S101 - callers ask of means only
         sums, counts = measure.mean
         held = design.rows(rows, counts)
-        stacked, k = csr_array(vstack([design.rows(rows, sums), held])), len(rows)
-        every = products_of(stacked, design.strata)
+        chance, k = [design.varying(rows, column) for column in (sums, counts)], len(rows)
+        every = products_of(csr_array(vstack(chance)), design.strata)
         plain = design.unweighted
         people = np.asarray(plain.rows(rows, counts) @ plain.copies.astype(np.float64))
         overlap = bool(people[1:].sum() > people[0] + 0.5)
@@ -127,9 +127,24 @@ class DrawnComparisons:
             rest = tuple(csr_array(matrix.multiply(kept)) for matrix in left)
             shares, rho = self.means.shares, float(np.mean(self.means.correlation))
             effect = rows_effect(of, self.measure) if shares else None
-            one = weighted_means((rest[0], rest[1], rest[2]), of.strata, rho, effect, shares=shares)
+            varying = None if of.calibration is None else self._varying(some)
+            one = weighted_means(
+                (rest[0], rest[1], rest[2]), of.strata, rho, effect, varying, shares=shares
+            )
             parts.append(one)
         return joined(parts)
+
+    def _varying(self, some: IntArray) -> tuple[csr_array, csr_array]:
+        """Return sums and counts of everyone less each group, as far as left to chance."""
+        from scipy.sparse import csr_array, vstack
+
+        assert self.measure.mean is not None  # noqa: S101 - as in ``of``
+        of, all_groups = self.design, int(self.rows[0])
+        sums, counts = (
+            csr_array(vstack([of.varying(all_groups, q)] * len(some)) - of.varying(some, q))
+            for q in self.measure.mean
+        )
+        return sums, counts
 
 
 def _remaining(left: csr_array, whole: csr_array) -> csr_array:
@@ -156,9 +171,11 @@ def paired_drawn(
     one, two = measures
     assert one.mean is not None and two.mean is not None  # noqa: S101, PT018 - means only
     a, b = drawn_means(design, one, groups), drawn_means(design, two, groups)
-    s, n, t, m = (design.rows(groups, q) for q in (*one.mean, *two.mean))
+    s, n, t, m = (design.varying(groups, q) for q in (*one.mean, *two.mean))
     moments = tuple(inner(x, y, design.strata) for x, y in ((s, t), (s, m), (t, n), (n, m)))
-    weight = np.asarray(n.sum(axis=1)).ravel() * np.asarray(m.sum(axis=1)).ravel()
+    weight = np.ones(len(groups))
+    for _, count in (one.mean, two.mean):
+        weight = weight * np.asarray(design.rows(groups, count).sum(axis=1)).ravel()
     return paired_means(a, b, _covariance(a, b, moments, weight))
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,9 +36,12 @@ from isolux.stats.multiplicity import (
     max_t,
 )
 from isolux.stats.nulls import REST, NullTest, null_test, score_deviates
-from isolux.stats.sampling import strata_of
+from isolux.stats.sampling import DrawnDesign, strata_of
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = ["Family", "Tested", "adjust", "standard_error_of_difference", "test_family"]
 
@@ -185,12 +189,16 @@ def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple
     design, wanted = estimates.design, [key for key in plans if _is_mean(estimates, key[1])]
     if not wanted:
         return {}
-    used, at = [], {}
+    used: list[csr_array] = []
+    at, chance = {}, {}
     for attribute, j in wanted:
         rows = np.append(plans[attribute, j][0], estimates.domain_of[attribute])
         sums, counts = (design.rows(rows, q) for q in estimates.measures[j].mean or (0, 0))
         at[attribute, j] = sums, counts
-        used += [sums, counts]
+        if isinstance(design, DrawnDesign) and design.calibration is not None:
+            of_sum, of_count = estimates.measures[j].mean or (0, 0)
+            chance[attribute, j] = design.varying(rows, of_sum), design.varying(rows, of_count)
+        used += chance.get((attribute, j), (sums, counts))
     strata = strata_of(design)
     drawn = joint_draws(csr_array(vstack(used)), design.copies, spec.replicates, spec.seed, strata)
     results, start = {}, 0
@@ -198,7 +206,9 @@ def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple
         members, contrasts = plans[key]
         stop = start + 2 * sums.shape[0]
         compared = compare_groups(estimates, *key)
-        law = score_deviates(sums, counts, design.copies, contrasts, drawn[start:stop], strata)
+        law = score_deviates(
+            sums, counts, design.copies, contrasts, drawn[start:stop], strata, chance.get(key)
+        )
         z = _observed(compared, members, contrasts, spec)
         null = null_test(z, law, contrasts[:, 1] != REST, two_sided)
         shares = getattr(compared, "means").shares  # noqa: B009 - a protocol has no fields

@@ -15,6 +15,7 @@ import polars as pl
 
 from isolux.groups.estimates import Measure
 from isolux.stats.design import Design, IntArray
+from isolux.stats.raking import Margins
 from isolux.stats.sampling import DrawnDesign, Strata, build_drawn
 from isolux.stats.shares import ClusterMeans, are_shares, pooled_correlation
 from isolux.stats.statistic import FloatArray
@@ -77,7 +78,20 @@ def drawn(
     scaled = weight / weight.mean() if len(weight) else weight
     strata = _strata(held, judged.cluster_of)
     rows = judged.columns[judged.row_of]
-    return build_drawn(rows, judged.cluster_of, entries, design, scaled, strata)
+    return build_drawn(rows, judged.cluster_of, entries, design, scaled, strata, _margins(held))
+
+
+def _margins(held: pl.DataFrame) -> Margins | None:
+    """Take the cells of a population that the weights add up to; None: there is none."""
+    codes = [held[name].to_numpy().astype(np.int64) for name in held.columns if _is_margin(name)]
+    sizes = tuple(int(code.max(initial=-1)) + 1 for code in codes)
+    if not codes:
+        return None
+    return Margins(tuple(codes), sizes, held["base_weight"].to_numpy().astype(np.float64))
+
+
+def _is_margin(name: str) -> bool:
+    return name.startswith("margin_")
 
 
 def _refuse(judged: Judged, spec: Statistics) -> None:
@@ -103,14 +117,24 @@ def _refuse(judged: Judged, spec: Statistics) -> None:
 
 def _strata(held: pl.DataFrame, cluster_of: IntArray) -> Strata | None:
     """Give strata numbers, and say in which each cluster is; None: the sample has none."""
-    if held["stratum"].is_null().all():
+    finite = "stratum_size" in held.columns and held["stratum_size"].is_not_null().any()
+    if held["stratum"].is_null().all() and not finite:
         return None
-    code = (held["stratum"].rank("dense") - 1).to_numpy().astype(np.int64)
+    code = (held["stratum"].fill_null("").rank("dense") - 1).to_numpy().astype(np.int64)
     of = np.zeros(int(cluster_of.max(initial=-1)) + 1, dtype=np.int64)
     of[cluster_of] = code
     counts = np.zeros(int(code.max(initial=-1)) + 1, dtype=np.int64)
     counts[code] = held["stratum_clusters"].to_numpy()
-    return Strata(of, counts)
+    return Strata(of, counts, _left(held, code, counts))
+
+
+def _left(held: pl.DataFrame, code: IntArray, drawn: IntArray) -> FloatArray | None:
+    """Return the share of each stratum's clusters that were not drawn; None: not stated."""
+    if "stratum_size" not in held.columns or held["stratum_size"].is_null().all():
+        return None
+    size = np.ones(len(drawn))
+    size[code] = held["stratum_size"].to_numpy()
+    return np.maximum(1.0 - drawn / size, 0.0)
 
 
 def drawn_means(design: DrawnDesign, measure: Measure, rows: IntArray) -> ClusterMeans:
@@ -123,7 +147,10 @@ def drawn_means(design: DrawnDesign, measure: Measure, rows: IntArray) -> Cluste
     shares = measure.fraction and are_shares(*everyone)
     parts = design.rows(rows, sums), design.rows(rows, counts), design.rows_of_squares(rows, counts)
     effect = rows_effect(design, measure) if shares else None
-    return weighted_means(parts, design.strata, rho, effect, shares=shares)
+    varying = None
+    if design.calibration is not None:
+        varying = design.varying(rows, sums), design.varying(rows, counts)
+    return weighted_means(parts, design.strata, rho, effect, varying, shares=shares)
 
 
 def rows_effect(design: DrawnDesign, measure: Measure) -> RowsEffect:

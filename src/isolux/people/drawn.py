@@ -15,7 +15,7 @@ from isolux.vocabulary.errors import TableError, UnknownNameError
 from isolux.vocabulary.spec import Sample
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["drawn_by"]
+__all__ = ["drawn_by", "is_asked"]
 
 _FEW = 5
 
@@ -55,7 +55,7 @@ def drawn_by(dataset: Dataset, sample: Sample) -> Dataset:
     >>> drawn_by(given, Sample(weight="w")).sample["weight"].to_list()
     [2.0, 1.0]
     """
-    if sample.weight is None and sample.strata is None:
+    if not is_asked(sample):
         return dataset
     people = INSTANCES.conform(dataset.instances).select(
         "instance_id", cluster=pl.col("cluster_id").fill_null("\0" + pl.col("instance_id"))
@@ -67,8 +67,62 @@ def drawn_by(dataset: Dataset, sample: Sample) -> Dataset:
     if sample.strata is not None:
         stratum = _cells(dataset, sample.strata, "strata")["value"].alias("stratum")
         _refuse_missing(stratum, people["instance_id"], sample.strata)
-    drawn = people.with_columns(weight, stratum)
-    return replace(dataset, sample=_counted(drawn, sample))
+    size = pl.Series("stratum_size", [None] * people.height, dtype=pl.Float64)
+    if sample.population_size is not None:
+        size = _sizes(dataset, sample.population_size).alias("stratum_size")
+    drawn = _counted(people.with_columns(weight, stratum, size), sample)
+    if sample.population_size is not None:
+        _refuse_sizes(drawn, sample)
+        return replace(dataset, sample=drawn)
+    return replace(dataset, sample=drawn.drop("stratum_size"))
+
+
+def is_asked(sample: Sample) -> bool:
+    """Tell whether anything is said of how people were drawn."""
+    return any(bool(getattr(sample, name)) for name in Sample.model_fields)
+
+
+def _sizes(dataset: Dataset, said: str) -> pl.Series:
+    """Return how many clusters the population has in each person's stratum."""
+    try:
+        return pl.Series([float(said.replace(",", ""))] * dataset.instances.height)
+    except ValueError:
+        cells = _cells(dataset, said, "population-size")
+    number = cells["number"].fill_null(cells["value"].cast(pl.Float64, strict=False))
+    bad = number.is_null().arg_true()
+    if len(bad):
+        raise TableError(
+            f"{len(bad):,} of {len(number):,} people have no size of their stratum",
+            expected="a number of clusters for each person",
+            found=f"{cells['value'][int(bad[0])]!r} for {cells['instance_id'][int(bad[0])]!r}",
+            where=f"--population-size {said}",
+        )
+    return number
+
+
+def _refuse_sizes(drawn: pl.DataFrame, sample: Sample) -> None:
+    where = f"--population-size {sample.population_size}"
+    of = drawn.group_by("stratum", maintain_order=True).agg(
+        pl.col("stratum_size").unique().sort(), pl.col("stratum_clusters").first()
+    )
+    torn = of.filter(pl.col("stratum_size").list.len() > 1)
+    if torn.height:
+        raise TableError(
+            "a stratum has several sizes",
+            expected="one number of clusters for each stratum",
+            found=f"{torn['stratum_size'][0].to_list()} in {torn['stratum'][0] or 'everyone'!r}",
+            where=where,
+        )
+    few = of.filter(pl.col("stratum_size").list.first() < pl.col("stratum_clusters"))
+    if few.height:
+        row = few.row(0, named=True)
+        raise TableError(
+            "the population has fewer clusters than were drawn from it",
+            expected=f"{row['stratum_clusters']:,} or more in {row['stratum'] or 'everyone'!r}",
+            found=f"{row['stratum_size'][0]:g}",
+            where=where,
+            hint="it counts clusters (--cluster), not people",
+        )
 
 
 def _cells(dataset: Dataset, name: str, flag: str) -> pl.DataFrame:
@@ -152,7 +206,7 @@ def _counted(drawn: pl.DataFrame, sample: Sample) -> pl.DataFrame:
         _refuse_torn(drawn, sample.strata)
         _refuse_lonely(of, sample.strata)
     joined = drawn.join(of, on="stratum", how="left", nulls_equal=True, maintain_order="left")
-    return joined.select("instance_id", "weight", "stratum", "stratum_clusters")
+    return joined.select("instance_id", "weight", "stratum", "stratum_clusters", "stratum_size")
 
 
 def _refuse_torn(drawn: pl.DataFrame, name: str) -> None:

@@ -121,6 +121,7 @@ def score_deviates(
     contrasts: IntArray,
     drawn: FloatArray,
     strata: Strata | None = None,
+    varying: tuple[csr_array, csr_array] | None = None,
 ) -> Iterator[FloatArray]:
     """Yield deviates of contrasts of means where nothing differs, ``[some, r]`` at a time.
 
@@ -136,8 +137,10 @@ def score_deviates(
         ``[sums; counts] @ weights``, of mean 0.
     strata : Strata, optional
         Those that clusters were drawn within.
+    varying : (csr_array, csr_array), optional
+        Sums and counts as far as they are left to chance; ``drawn`` is then of these.
     """
-    for one in _scores(sums, counts, copies, contrasts, strata):
+    for one in _scores(sums, counts, copies, contrasts, strata, varying):
         yield one.of(drawn)
 
 
@@ -197,13 +200,14 @@ def _scores(
     copies: IntArray,
     contrasts: IntArray,
     strata: Strata | None = None,
+    varying: tuple[csr_array, csr_array] | None = None,
 ) -> Iterator[_Scores]:
     """Yield some contrasts' scores over √Σu²; NaN: nothing varies."""
     from scipy.sparse import csr_array, vstack
 
     totals = np.concatenate([sums @ copies, counts @ copies]).astype(np.float64)
     width = sums.shape[0]
-    stacked = csr_array(vstack([sums, counts]))
+    stacked = csr_array(vstack([sums, counts] if varying is None else [*varying]))
     gram = products(stacked, copies) if strata is None else products_of(stacked, strata)
     for start in range(0, len(contrasts), _CHUNK):
         part = contrasts[start : start + _CHUNK]

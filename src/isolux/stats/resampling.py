@@ -7,14 +7,14 @@ metric of two models on the same people likewise.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.design import Design, IntArray
 from isolux.stats.joint_law import correlated_normals, products
-from isolux.stats.sampling import DrawnDesign, Strata, rao_wu, variance_of_sums
+from isolux.stats.sampling import DrawnDesign, rao_wu, variance_of_sums
 from isolux.stats.statistic import (
     MEAN,
     DetectionStatistic,
@@ -27,6 +27,9 @@ from isolux.stats.statistic import (
 )
 from isolux.stats.weights import blocks, multinomial, poisson
 from isolux.vocabulary.spec import Bootstrap
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 __all__ = [
     "Columns",
@@ -73,8 +76,10 @@ def replicate_sums(design: Design, measures: list[Columns], bootstrap: Bootstrap
             out[:, j] = measure.value(sums)
         return out
     at = 0
+    varies = _calibrated(design)
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
-        sums = design.sums(_drawn(rng, design, size, bootstrap))
+        times = _drawn(rng, design, size, bootstrap)
+        sums = design.sums(times) if varies is None else _calibrated_sums(design, varies, times)
         for j, measure in enumerate(measures):
             out[:, j, at : at + size] = measure.value(sums)
         at += size
@@ -86,6 +91,22 @@ def _drawn(rng: np.random.Generator, design: Design, size: int, bootstrap: Boots
     if isinstance(design, DrawnDesign):
         return rao_wu(rng, design.n_clusters, design.strata, size)
     return _WEIGHTS[bootstrap.weights](rng, design.copies, size)
+
+
+def _calibrated(design: Design) -> csr_array | None:
+    """Return what clusters add as far as it is left to chance, of calibrated weights."""
+    if not isinstance(design, DrawnDesign) or design.calibration is None:
+        return None
+    return design.calibration.left(design.matrix, np.arange(design.matrix.shape[0]))
+
+
+def _calibrated_sums(design: Design, varies: csr_array, times: FloatArray) -> FloatArray:
+    """Return sums ``[g, columns, r]`` of replicates whose weights are brought to the population.
+
+    To first order: what the population's cells explain does not vary.
+    """
+    around = np.asarray(varies @ (times - 1.0)).reshape(design.n_groups, design.n_columns, -1)
+    return np.asarray(np.maximum(design.totals()[:, :, None] + around, 0.0))
 
 
 def _is_large(design: Design, measures: list[Columns], replicates: int) -> bool:
@@ -104,7 +125,9 @@ def _normal_sums(design: Design, bootstrap: Bootstrap) -> FloatArray:
     totals = design.totals()
     flat = totals.ravel()
     if isinstance(design, DrawnDesign):
-        around = variance_of_sums(design.matrix, design.strata)
+        varies = _calibrated(design)
+        rows = design.matrix if varies is None else varies
+        around = variance_of_sums(rows, design.strata)
     else:
         around = products(design.matrix, design.copies)
         around -= np.outer(flat, flat) / max(design.n_clusters, 1)
@@ -120,7 +143,7 @@ def replicate_ranks(
     rows_of_group: list[IntArray],
     n_clusters: int,
     bootstrap: Bootstrap,
-    sample: tuple[FloatArray, Strata | None] | None = None,
+    sample: tuple[DrawnDesign, IntArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """Evaluate a statistic that needs single rows, on the data and on resampled clusters.
 
@@ -135,8 +158,8 @@ def replicate_ranks(
     n_clusters : int
         Of the whole audit, those without a row included.
     bootstrap : Bootstrap
-    sample : ([n] float, Strata or None), optional
-        The weight of each row, and the strata of a sample that stands for a population.
+    sample : (DrawnDesign, [n] int), optional
+        A sample that stands for a population, and the unit of each row.
 
     Returns
     -------
@@ -147,30 +170,42 @@ def replicate_ranks(
     out = np.full((len(rows_of_group), bootstrap.replicates), np.nan)
     draw = _WEIGHTS[bootstrap.weights]
     each = np.ones(n_clusters, dtype=np.int64)
-    own = [None if sample is None else _of_mean_1(sample[0][rows]) for rows in rows_of_group]
+    own = [1.0] * len(rows_of_group)
+    plain = np.ones(len(rows))
+    if sample is not None:
+        plain = sample[0].unit_weight[sample[1]]
+        # A group's weights add up to its rows: quantiles count rows.
+        own = [float(plain[rows].mean()) if len(rows) else 1.0 for rows in rows_of_group]
     for g, members in enumerate(rows_of_group):
         if len(members):
-            plain = np.ones((len(members), 1)) if (w := own[g]) is None else w
-            value[g] = statistic.evaluate(rows[members], plain)[0]
+            value[g] = statistic.evaluate(rows[members], plain[members][:, None] / own[g])[0]
     at = 0
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "rank bootstrap"):
-        weights = (
-            draw(rng, each, size) if sample is None else rao_wu(rng, n_clusters, sample[1], size)
-        )
+        if sample is None:
+            weights, row = draw(rng, each, size), cluster_of_row
+        else:
+            weights, row = _weights_of_rows(rng, sample, cluster_of_row, size), np.arange(len(rows))
         for g, members in enumerate(rows_of_group):
             if len(members):
-                drawn = weights[cluster_of_row[members]]
-                if (w := own[g]) is not None:
-                    drawn = drawn * w
+                drawn = weights[row[members]]
+                drawn = drawn if own[g] == 1.0 else drawn / own[g]
                 out[g, at : at + size] = statistic.evaluate(rows[members], drawn)
         at += size
     return value, out
 
 
-def _of_mean_1(weight: FloatArray) -> FloatArray:
-    """Scale a group's weights so that they add up to its rows: quantiles count rows."""
-    scaled = weight / weight.mean() if len(weight) else weight
-    return np.asarray(scaled[:, None])
+def _weights_of_rows(
+    rng: np.random.Generator,
+    sample: tuple[DrawnDesign, IntArray],
+    cluster_of_row: IntArray,
+    size: int,
+) -> FloatArray:
+    """Draw each row's weight in replicates of a sample, ``[n, size]``."""
+    design, unit_of_row = sample
+    if design.calibration is not None:
+        return np.asarray(design.replicates_of_units(rng, size)[unit_of_row])
+    times = rao_wu(rng, design.n_clusters, design.strata, size)
+    return np.asarray(design.unit_weight[unit_of_row][:, None] * times[cluster_of_row])
 
 
 def replicate_pairs(

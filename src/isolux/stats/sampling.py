@@ -33,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.design import Design, IntArray
+from isolux.stats.raking import Calibration, Margins, calibration_of, rake_replicates
 from isolux.stats.statistic import FloatArray
 
 if TYPE_CHECKING:
@@ -64,16 +65,30 @@ class Strata:
         The stratum of each cluster of the design, from 0.
     drawn : [h] int
         Clusters drawn from each stratum, those without anyone judged included; at least 2.
+    left : [h] float, optional
+        Share of each stratum's clusters in the population that were not drawn: what is drawn of a
+        finite population is known. Default: 1, of a population without end.
     """
 
     of: IntArray
     drawn: IntArray
+    left: FloatArray | None = None
 
     @property
-    def factor(self) -> FloatArray:
+    def lift(self) -> FloatArray:
         """``C_h / (C_h - 1)``: what few clusters understate the variance by, ``[h]``."""
         clusters = self.drawn.astype(np.float64)
         return clusters / np.maximum(clusters - 1.0, 1.0)
+
+    @property
+    def unseen(self) -> FloatArray:
+        """What is left to chance of each stratum's variance, 0 to 1: ``[h]``."""
+        return np.ones(len(self.drawn)) if self.left is None else self.left
+
+    @property
+    def factor(self) -> FloatArray:
+        """By what the sum of squares around a stratum's mean is multiplied, ``[h]``."""
+        return self.lift * self.unseen
 
     def absent(self) -> IntArray:
         """Return how many clusters of each stratum are not in the design, ``[h]``."""
@@ -96,12 +111,36 @@ class DrawnDesign(Design):
         None: all clusters were drawn together.
     unweighted : Design
         The same units, each counted once.
+    calibration : Calibration, optional
+        Of weights that were brought to a population.
     """
 
     squares: csr_array
     unit_weight: FloatArray
     strata: Strata | None
     unweighted: Design
+    calibration: Calibration | None = None
+
+    def varying(self, group: int | IntArray, column: int) -> csr_array:
+        """Return what clusters add to one column of groups, as far as it is left to chance.
+
+        ``[g, c]``; the rows themselves where weights were not brought to a population.
+        """
+        at = np.atleast_1d(group) * self.n_columns + column
+        rows = self.matrix[at]
+        return rows if self.calibration is None else self.calibration.left(rows, at)
+
+    def replicates_of_units(self, rng: np.random.Generator, replicates: int) -> FloatArray:
+        """Draw every unit's weight in replicates, brought to the population: ``[n_units, r]``."""
+        assert self.calibration is not None  # noqa: S101 - else clusters' weights are enough
+        of = self.calibration
+        times = rao_wu(rng, self.n_clusters, self.strata, replicates)
+        drawn = self.unit_weight[:, None] * times[of.cluster_of]
+        totals = [
+            np.bincount(code, weights=self.unit_weight, minlength=size).astype(np.float64)
+            for code, size in zip(of.margins.codes, of.margins.sizes, strict=True)
+        ]
+        return rake_replicates(drawn, of.margins, totals)
 
     def rows_of_squares(self, group: int | IntArray, column: int) -> csr_array:
         """Return what clusters add to the squares of one column of groups, ``[g, c]``."""
@@ -125,6 +164,7 @@ def build_drawn(
     unweighted: Design,
     weight: FloatArray,
     strata: Strata | None,
+    margins: Margins | None = None,
 ) -> DrawnDesign:
     """Sum the weighted columns of each group's units by cluster.
 
@@ -140,6 +180,8 @@ def build_drawn(
     weight : [n_units] float
         Above 0.
     strata : Strata or None
+    margins : Margins, optional
+        Of weights that were brought to a population.
 
     Examples
     --------
@@ -161,10 +203,14 @@ def build_drawn(
         cluster_of[unit],
     )
     data = spread_out.data * weight[unit]
+    calibration = None
+    if margins is not None:
+        calibration = calibration_of(margins, weight, cluster_of, (data, at[0], unit, shape[0]))
+        strata = strata or Strata(np.zeros(n_clusters, dtype=np.int64), np.array([n_clusters]))
     return DrawnDesign(
         _summed(data, at, shape), np.ones(n_clusters, dtype=np.int64), np.arange(n_clusters),
         unweighted.n_groups, unweighted.n_columns, _summed(data**2, at, shape), weight, strata,
-        unweighted,
+        unweighted, calibration,
     )  # fmt: skip
 
 
@@ -279,8 +325,9 @@ def rao_wu(
         taken = rng.integers(0, drawn, size=(replicates, size))
         taken += (np.arange(replicates) * drawn)[:, None]
         counts = np.bincount(taken.ravel(), minlength=replicates * drawn)
-        times = counts.reshape(replicates, drawn)[:, : len(own)].T
-        out[own] = times * (drawn / size)
+        times = counts.reshape(replicates, drawn)[:, : len(own)].T * (drawn / size)
+        # Of a finite population what was drawn varies by less.
+        out[own] = 1.0 + np.sqrt(strata.unseen[h]) * (times - 1.0)
     return out
 
 

@@ -131,7 +131,8 @@ class ClusterMeans:
         flat = self.variance <= _FLAT
         with np.errstate(divide="ignore", invalid="ignore"):
             base = self.value * (1.0 - self.value) / np.maximum(self.units - 1.0, 1.0)
-            own = np.where(flat, self.size, self.variance / base * self.growth(z))
+            least = self.size if self.row_effect is None else self.size * self.row_effect
+            own = np.where(flat, least, self.variance / base * self.growth(z))
         pooled = self.pooled_effect()
         if self.row_effect is not None:
             return np.asarray(np.maximum(own, pooled))

@@ -40,6 +40,7 @@ def weighted_means(
     strata: Strata | None,
     correlation: float,
     rows_effect: RowsEffect | None = None,
+    varying: tuple[csr_array, csr_array] | None = None,
     *,
     shares: bool,
 ) -> ClusterMeans:
@@ -54,6 +55,9 @@ def weighted_means(
         Of two rows of one cluster, from everyone.
     rows_effect : RowsEffect, optional
         How much rows vary beyond what their weights say, from everyone; default: not at all.
+    varying : (csr_array, csr_array), optional
+        Sums and counts as far as they are left to chance, of weights that were brought to a
+        population; default: as they are.
     shares : bool
         Whether rows are 0 or 1.
 
@@ -97,9 +101,14 @@ def weighted_means(
         variance = total(lift * residual**2)
     else:
         at = _Cells(rows, strata.of[cluster], g, strata)
-        variance = at.variance(residual) * at.understated((n, a), weight, square)
+        variance = (
+            at.variance(residual) if varying is None else _left(varying, value, weight, strata)
+        )
+        variance = variance * at.understated((n, a), weight, square)
         freedom = np.minimum(freedom, at.freedom(a, square))
     effect = np.ones(g) if rows_effect is None else rows_effect.of_groups(rare)
+    if strata is not None:
+        effect = effect * at.unseen(a, square)
     return ClusterMeans(
         value, units, variance, np.maximum(freedom, 1.0), size, rare, correlation, shares, effect,
     )  # fmt: skip
@@ -130,6 +139,18 @@ class RowsEffect:
         """Return each group's effect, by the clusters in which its rarer answer occurs."""
         everyone = (self.rare * self.effect + _DOUBT) / (self.rare + _DOUBT)
         return np.asarray((rare * everyone + _DOUBT) / (rare + _DOUBT))
+
+
+def _left(
+    varying: tuple[csr_array, csr_array], value: FloatArray, weight: FloatArray, strata: Strata
+) -> FloatArray:
+    """Linearised variance of means from what is left to chance of their sums: ``[g]``."""
+    sums, counts = (part.toarray() for part in varying)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        u = np.nan_to_num((sums - value[:, None] * counts) / weight[:, None])
+    rows, clusters = np.indices(u.shape)
+    cells = _Cells(rows.ravel(), strata.of[clusters.ravel()], len(u), strata)
+    return cells.variance(u.ravel())
 
 
 def _aligned(
@@ -174,13 +195,19 @@ class _Cells:
             own = a - 2.0 * share * a + share**2 * square[self.rows]
             n_h, a_h = self.by_stratum(share), self.by_stratum(a)
             of_sum = a_h - 2.0 * n_h * a_h + n_h**2 * square[:, None]
-            found = (self.by_stratum(own) - of_sum / self.strata.drawn) * self.strata.factor
+            found = (self.by_stratum(own) - of_sum / self.strata.drawn) * self.strata.lift
             ratio = square / found.sum(axis=1)
         return np.asarray(np.maximum(np.nan_to_num(ratio, nan=1.0, posinf=1.0), 1.0))
 
+    def unseen(self, a: FloatArray, square: FloatArray) -> FloatArray:
+        """Return what a finite population leaves of the variance of rows, 0 to 1: ``[g]``."""
+        left = (self.by_stratum(a) * self.strata.unseen).sum(axis=1)
+        found: FloatArray = np.divide(left, square, out=np.ones(self.groups), where=square > 0)
+        return found
+
     def freedom(self, a: FloatArray, square: FloatArray) -> FloatArray:
         """Satterthwaite's degrees of freedom, at most clusters less strata: ``[g]``."""
-        clusters, factor = self.strata.drawn, self.strata.factor
+        clusters, factor = self.strata.drawn, self.strata.lift
         two, one = self.by_stratum(a * a), self.by_stratum(a)
         spread_out = (factor**2 * (two * (1.0 - 2.0 / clusters) + (one / clusters) ** 2)).sum(1)
         found = np.divide(square**2, spread_out, out=np.ones(self.groups), where=spread_out > 0)

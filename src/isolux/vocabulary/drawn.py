@@ -37,7 +37,8 @@ def is_weighted(record: Mapping[str, Any]) -> bool:
     >>> is_weighted({"sample": {"strata": "s"}})
     False
     """
-    return bool((record.get("sample") or {}).get("weight"))
+    said = record.get("sample") or {}
+    return bool(said.get("weight") or said.get("population"))
 
 
 def words_of(record: Mapping[str, Any]) -> str:
@@ -86,7 +87,7 @@ def refuse_drawn(names: Container[str], what: str, instead: str) -> None:
     """
     if SAMPLE in names:
         raise SpecError(
-            f"{what} takes no weights and no strata yet, and would ignore those of this run",
+            f"{what} takes no weights and no strata yet, and would ignore the sample of this run",
             expected=instead,
-            found="a run with --weight or --strata",
+            found="a run with --weight, --strata, --population or --population-size",
         )

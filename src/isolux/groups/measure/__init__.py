@@ -224,7 +224,7 @@ def _evaluate(
             rows_of_group.append(rows[rows >= 0])
         sample = None
         if isinstance(design, DrawnDesign):
-            sample = design.unit_weight[ranked.unit_of_row], design.strata
+            sample = design, ranked.unit_of_row
         value[:, j], replicates[:, j] = replicate_ranks(
             ranked.statistic,
             ranked.rows,

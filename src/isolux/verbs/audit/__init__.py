@@ -33,6 +33,7 @@ from isolux.verbs._reports import write_with_report
 from isolux.verbs.audit.drawn import (
     columns_of_sample,
     drawn_scores,
+    population_inputs,
     record_of_sample,
     refuse_protocol,
 )
@@ -356,6 +357,7 @@ def _audited(
 ) -> Audit:
     """Measure, compare and say it: the same for files and for memory."""
     dataset, scores = drawn_scores(spec, dataset, scores)
+    inputs = {**inputs, **population_inputs(spec)}
     spec, dataset = with_image_bins(spec, dataset)
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
     members = membership(

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from isolux.people.drawn import drawn_by
+from isolux.io.hashing import sha256_file
+from isolux.people.drawn import drawn_by, is_asked
+from isolux.people.population import calibrated, read_population
 from isolux.stats.sampling import kish
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import COUNTS, refuse_counts
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import AuditSpec, Sample
+from isolux.vocabulary.spec import AuditSpec, crossed
 
-__all__ = ["columns_of_sample", "drawn_scores", "record_of_sample", "refuse_protocol"]
+__all__ = [
+    "columns_of_sample",
+    "drawn_scores",
+    "population_inputs",
+    "record_of_sample",
+    "refuse_protocol",
+]
 
 
 def columns_of_sample(spec: Mapping[str, object]) -> tuple[str, ...]:
     """Name the columns that settings take for the sample, for tables in memory."""
-    return tuple(str(spec[name]) for name in Sample.model_fields if isinstance(spec.get(name), str))
+    found = [spec.get(name) for name in ("weight", "strata", "population_size")]
+    population = spec.get("population")
+    named = [a for key in population for a in crossed(key)] if isinstance(population, dict) else []
+    columns = [text for text in found if isinstance(text, str) and not _is_number(text)]
+    return tuple(dict.fromkeys([*columns, *named]))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return bool(float(text.replace(",", "")))
+    except ValueError:
+        return False
 
 
 def refuse_protocol(spec: AuditSpec) -> None:
@@ -32,7 +51,8 @@ def refuse_protocol(spec: AuditSpec) -> None:
     ------
     SpecError
     """
-    asked = [f"--{name} {value}" for name, value in spec.sample.model_dump().items() if value]
+    said = spec.sample.model_dump().items()
+    asked = [f"--{name.replace('_', '-')} {value}" for name, value in said if value]
     if spec.protocol is not None and asked:
         raise SpecError(
             "the paper's tables count people once each, and take no weights and no strata",
@@ -58,7 +78,7 @@ def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dat
     TableError
         Columns that cannot be used: see ``people.drawn``.
     """
-    if spec.sample.weight is None and spec.sample.strata is None:
+    if not is_asked(spec.sample):
         return dataset, scores
     refuse_protocol(spec)
     refuse_counts(
@@ -82,6 +102,9 @@ def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dat
         table = table.filter(pl.col("weight") > 0)
         note = f"{len(gone):,} units weigh 0: they stand for no one and are left out."
         scores = replace(scores, notes=(note, *scores.notes))
+    if spec.sample.population:
+        tables = read_population(spec.sample.population)
+        table = calibrated(table, dataset.instance_attributes(), tables)
     return dataset, replace(scores, evidence={**scores.evidence, SAMPLE: table})
 
 
@@ -114,6 +137,7 @@ def _table(sample: pl.DataFrame, scores: Scores) -> pl.DataFrame:
     return held.select(
         pl.lit(model, dtype=pl.String).alias("model"), "unit_id",
         pl.lit(None, dtype=pl.String).alias("cluster_id"), "weight", "stratum", "stratum_clusters",
+        *[name for name in ("stratum_size",) if name in held.columns],
     )  # fmt: skip
 
 
@@ -127,6 +151,12 @@ def _without(scores: Scores, gone: pl.Series) -> Scores:
     return replace(scores, units=scores.units.filter(left), evidence=kept)
 
 
+def population_inputs(spec: AuditSpec) -> dict[str, str]:
+    """Return the hash of each file of the population."""
+    said = spec.sample.population
+    return {} if isinstance(said, dict) else {path: sha256_file(path) for path in said}
+
+
 def record_of_sample(spec: AuditSpec, scores: Scores) -> dict[str, Any]:
     """Write down how the sample was drawn, in numbers and in the sentence that is read first."""
     if SAMPLE not in scores.evidence:
@@ -137,6 +167,8 @@ def record_of_sample(spec: AuditSpec, scores: Scores) -> dict[str, Any]:
     told = {
         "weight": spec.sample.weight,
         "strata": spec.sample.strata,
+        "population": [list(names) for names in _names(spec)],
+        "population_size": spec.sample.population_size,
         "n_units": table.height,
         "n_effective": worth,
         "n_strata": int(table["stratum"].n_unique()) if spec.sample.strata else 0,
@@ -145,12 +177,27 @@ def record_of_sample(spec: AuditSpec, scores: Scores) -> dict[str, Any]:
 
 
 def _said(told: Mapping[str, Any]) -> str:
-    parts: Sequence[str] = []
-    if told["weight"]:
+    parts: list[str] = []
+    by = [repr(told["weight"])] if told["weight"] else []
+    if told["population"]:
+        of = ", ".join(" × ".join(names) for names in told["population"])
+        by.append(f"the population's {of}")
+    if by:
         n, worth = told["n_units"], told["n_effective"]
-        head = f"Every rate is weighted by {told['weight']!r}: {n:,} units tell as much as "
+        head = f"every rate is weighted by {' and '.join(by)}: {n:,} units tell as much as "
         parts = [f"{head}{worth:,.0f} of one weight would"]
     if told["strata"]:
-        lead = "intervals" if parts else "Intervals"
-        parts = [*parts, f"{lead} are of {told['n_strata']:,} strata ({told['strata']!r})"]
-    return "; ".join(parts) + "."
+        parts.append(f"intervals are of {told['n_strata']:,} strata ({told['strata']!r})")
+    if told["population_size"]:
+        size = told["population_size"]
+        of = f"{float(size.replace(',', '')):,.0f} clusters" if _is_number(size) else repr(size)
+        parts.append(f"the population is finite ({of})")
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _names(spec: AuditSpec) -> list[tuple[str, ...]]:
+    """Name the attributes of each table of the population."""
+    if not spec.sample.population:
+        return []
+    return [cells.attributes for cells in read_population(spec.sample.population)]

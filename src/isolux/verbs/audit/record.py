@@ -114,7 +114,7 @@ def _references(used: Sequence[Info], spec: AuditSpec) -> list[dict[str, str]]:
 
     found: dict[tuple[str, str], Reference] = {}
     every = [r for info in used for r in info.references]
-    drawn = bool(spec.sample.weight or spec.sample.strata)
+    drawn = any(spec.sample.model_dump().values())
     methods = of_methods(spec.statistics.interval, spec.disparity.correction, drawn=drawn)
     for reference in [*every, *methods]:
         found.setdefault((reference.key, reference.place), reference)

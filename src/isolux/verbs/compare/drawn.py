@@ -44,7 +44,14 @@ def shared_sample(first: Run, second: Run, units_b: pl.DataFrame) -> dict[str, p
     ours = a.unique("unit_id", keep="first", maintain_order=True)
     theirs = b.unique("unit_id", keep="first", maintain_order=True).join(units_b, on="unit_id")
     both = ours.join(theirs, left_on="unit_id", right_on="as_first", how="inner", suffix="_b")
-    apart = (pl.col("weight") - pl.col("weight_b")).abs() > _SAME * pl.col("weight").abs()
+    # Weights that were brought to a population depend on who was scored; those before do not.
+    if ("base_weight" in ours.columns) != ("base_weight" in theirs.columns):
+        raise SpecError(
+            "one run's weights were brought to a population, and the other's were not",
+            expected="the same --population in both audits",
+        )
+    name = "base_weight" if "base_weight" in ours.columns else "weight"
+    apart = (pl.col(name) - pl.col(f"{name}_b")).abs() > _SAME * pl.col(name).abs()
     other = both.filter(apart | pl.col("stratum").ne_missing(pl.col("stratum_b")))
     if other.height:
         row = other.row(0, named=True)

@@ -21,3 +21,13 @@ class Sample(Stage):
         "the column with the parts of the population that were sampled apart; clusters lie "
         "within them",
     )
+    population: tuple[str, ...] | dict[str, dict[str, float]] = setting(
+        (),
+        "a table of the population, with a column for each attribute and one named share or count: "
+        "weights are brought to it; several tables are raked",
+    )
+    population_size: str | None = setting(
+        None,
+        "how many clusters the population has, or the column that says it for each stratum: a "
+        "sample of much of it is surer",
+    )

@@ -1,0 +1,207 @@
+"""Weights brought to a population whose parts are known, and what that takes off the variance.
+
+With one table of cells every cell's weights are multiplied until they add up to its share
+(post-stratification); with several tables, of whose crossing nothing is known, this is done table
+by table until all agree (raking, iterative proportional fitting).
+
+The weights then depend on who was drawn. To first order an estimate varies as the sums of the
+residuals do that are left when its rows are regressed on the tables' cells, with the weights: the
+residuals of cluster c are ``T_c - B M_c`` with M its weight by cell (Deville and Särndal 1992).
+
+References
+----------
+.. [1] Deming, W. E. and Stephan, F. F. (1940). On a least squares adjustment of a sampled frequency
+   table when the expected marginal totals are known. Annals of Mathematical Statistics 11, 427-444.
+.. [2] Deville, J.-C. and Särndal, C.-E. (1992). Calibration estimators in survey sampling. Journal
+   of the American Statistical Association 87(418), 376-382.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolux.stats.design import IntArray
+from isolux.stats.statistic import FloatArray
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Calibration", "Margins", "calibration_of", "rake", "rake_replicates"]
+
+_ROUNDS = 1000
+_CLOSE = 1e-10
+"""Shares that differ by less agree."""
+_REPLICATE_ROUNDS = 10  # from weights that agree, a few rounds are as good as many
+
+
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """Tables of cells that weights add up to.
+
+    Parameters
+    ----------
+    codes : tuple of [n] int
+        For each table the cell of every unit, from 0.
+    sizes : tuple of int
+        How many cells each has.
+    base : [n] float, optional
+        Weights before they were brought to the tables, with which rows are regressed on cells.
+    """
+
+    codes: tuple[IntArray, ...]
+    sizes: tuple[int, ...]
+    base: FloatArray | None = None
+
+    @property
+    def starts(self) -> tuple[int, ...]:
+        """Where each table's cells begin, when all are numbered through."""
+        return tuple(int(x) for x in np.concatenate([[0], np.cumsum(self.sizes)[:-1]]))
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of all tables."""
+        return sum(self.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What is left of sums over clusters once the tables' cells have explained their part.
+
+    Parameters
+    ----------
+    margins : Margins
+    of_cell : csr_array, [n_rows, cells]
+        Every sum of the design by cell, weighted as before the tables.
+    inverse : [cells, cells] float
+        Of the cells' products, weighted as before; a pseudo-inverse, as tables repeat one another's
+        total.
+    of_cluster : [cells, c] float
+        Every cluster's weight by cell.
+    cluster_of : [n] int
+        Every unit's cluster.
+    """
+
+    margins: Margins
+    of_cell: csr_array
+    inverse: FloatArray
+    of_cluster: FloatArray
+    cluster_of: IntArray
+
+    def left(self, rows: csr_array, at: IntArray) -> csr_array:
+        """Return rows ``at`` of the design less what the cells explain."""
+        from scipy.sparse import csr_array
+
+        explained = (self.of_cell[at] @ self.inverse) @ self.of_cluster
+        return csr_array(rows.toarray() - explained)
+
+
+def calibration_of(
+    margins: Margins,
+    weight: FloatArray,
+    cluster_of: IntArray,
+    sums: tuple[FloatArray, IntArray, IntArray, int],
+) -> Calibration:
+    """Reduce units to what residuals need.
+
+    Parameters
+    ----------
+    margins : Margins
+    weight : [n] float
+    cluster_of : [n] int
+    sums : ([m] float, [m] int, [m] int, int)
+        Everything that is summed: the weighted value, its row of the design, its unit; and how many
+        rows the design has.
+    """
+    from scipy.sparse import coo_array, csr_array
+
+    cells = np.column_stack(
+        [code + start for code, start in zip(margins.codes, margins.starts, strict=True)]
+    )
+    n, tables = cells.shape
+    unit = np.repeat(np.arange(n), tables)
+    of_unit = csr_array((np.ones(n * tables), (unit, cells.ravel())), shape=(n, margins.cells))
+    before = weight if margins.base is None else margins.base
+    weighted = of_unit.multiply(weight[:, None])
+    square = np.asarray((of_unit.T @ of_unit.multiply(before[:, None])).todense())
+    place = csr_array(
+        (np.ones(n), (np.arange(n), cluster_of)), shape=(n, int(cluster_of.max(initial=-1)) + 1)
+    )
+    of_cluster = np.asarray((weighted.T @ place).todense())
+    data, row, at = sums[:3]
+    data = data * (before / weight)[at]
+    by_unit = csr_array(coo_array((data, (row, at)), shape=(sums[3], n)))
+    return Calibration(
+        margins, csr_array(by_unit @ of_unit), np.linalg.pinv(square, hermitian=True), of_cluster,
+        cluster_of,
+    )  # fmt: skip
+
+
+def rake(
+    weight: FloatArray, margins: Margins, shares: Sequence[FloatArray]
+) -> tuple[FloatArray, float]:
+    """Multiply weights until every table's cells have their shares.
+
+    Parameters
+    ----------
+    weight : [n] float
+        Above 0.
+    margins : Margins
+    shares : sequence of [k] float
+        Of each table's cells, each table's adding up to 1.
+
+    Returns
+    -------
+    weight : [n] float
+        Adding up to what they added up to.
+    apart : float
+        By how much a share still misses at most: above 1e-6 the tables cannot be brought together.
+
+    Examples
+    --------
+    Three in four are of the first cell; in the population it is one in two.
+
+    >>> margins = Margins((np.array([0, 0, 0, 1]),), (2,))
+    >>> rake(np.ones(4), margins, [np.array([0.5, 0.5])])[0].round(3).tolist()
+    [0.667, 0.667, 0.667, 2.0]
+    """
+    total = float(weight.sum())
+    found, apart = weight / total, np.inf
+    for _ in range(_ROUNDS):
+        for code, size, share in zip(margins.codes, margins.sizes, shares, strict=True):
+            held = np.bincount(code, weights=found, minlength=size)
+            factor = np.divide(share, held, out=np.zeros(size), where=held > 0)
+            found = found * factor[code]
+        apart = max(
+            float(np.abs(np.bincount(code, weights=found, minlength=size) - share).max())
+            for code, size, share in zip(margins.codes, margins.sizes, shares, strict=True)
+        )
+        if apart < _CLOSE or len(margins.codes) == 1:
+            break
+    return found * total, apart
+
+
+def rake_replicates(
+    weights: FloatArray, margins: Margins, totals: Sequence[FloatArray]
+) -> FloatArray:
+    """Bring replicates' weights ``[n, r]`` to the tables' totals; a cell without anyone stays so.
+
+    Examples
+    --------
+    >>> margins = Margins((np.array([0, 0, 1]),), (2,))
+    >>> drawn = np.array([[2.0], [0.0], [3.0]])
+    >>> rake_replicates(drawn, margins, [np.array([1.0, 1.0])]).ravel().tolist()
+    [1.0, 0.0, 1.0]
+    """
+    found = weights
+    rounds = 1 if len(margins.codes) == 1 else _REPLICATE_ROUNDS
+    for _ in range(rounds):
+        for code, size, total in zip(margins.codes, margins.sizes, totals, strict=True):
+            held = np.zeros((size, found.shape[1]))
+            np.add.at(held, code, found)
+            factor = np.divide(total[:, None], held, out=np.ones_like(held), where=held > 0)
+            found = found * factor[code]
+    return found
