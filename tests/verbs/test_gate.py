@@ -15,10 +15,12 @@ import yaml
 
 import isolux
 from isolux.io import run_directory
+from isolux.policy import read_policy
 from isolux.policy.rules import KINDS
 from isolux.verbs.gate import proposed_policy
 from isolux.verbs.publish import publish
 from isolux.vocabulary.errors import FileError, RunError, SpecError, UnknownNameError
+from tests.docs._pages import blocks
 from tests.policy._runs import accuracy, policy_of, run_of
 from tests.policy._table import CASES, run
 
@@ -136,6 +138,55 @@ def test_a_metric_that_is_no_share_has_limits_in_its_unit(tmp_path):
     proposed = yaml.safe_load(proposed_policy(audit))
     assert any(one.get("metric") == "mean_absolute_error" for one in proposed["rules"])
     assert isolux.gate(audit, proposed).answer == "pass"
+
+
+def test_a_baseline_that_is_the_run_itself_is_warned_about_first():
+    rule = policy_of(accuracy(lost_at_most="2 points"))
+    found = isolux.gate(run("alike"), rule, baseline=run("alike"))
+    assert found.text().startswith("note: WARNING: the baseline has the scores of the run")
+    other = run_of({"day": (189, 200), "night": (188, 200)})
+    assert isolux.gate(run("alike"), rule, baseline=other).notes == ()
+
+
+def test_a_group_of_five_decides_nothing_whatever_the_audits_minimum():
+    few = run_of({"day": (190, 200), "dusk": (5, 5)}, min_units=1, min_clusters=1)
+    for rule in (accuracy(at_least="50 %"), accuracy(at_least="99 %", groups=["dusk"]),
+                 accuracy(within="90 points"), accuracy(worse_by_at_most="90 points")):  # fmt: skip
+        (found,) = isolux.gate(few, policy_of(rule)).rules
+        assert found.answer == "insufficient", found.text
+        assert "dusk" in found.text
+
+
+def test_people_whose_value_is_unknown_are_asked_about_where_they_are_named():
+    some = run_of({"day": (190, 200), "night": (188, 200), "unknown": (100, 200)})
+    found = isolux.gate(some, policy_of(accuracy(at_least="80 %")))
+    assert found.answer == "pass"
+    assert "people whose value is not known (light) are in no group" in found.text()
+    named = isolux.gate(some, policy_of(accuracy(at_least="80 %", groups=["day", "unknown"])))
+    assert named.answer == "fail"
+    assert "unknown has 50.0 %" in named.rules[0].text
+
+
+def test_every_model_of_a_run_must_pass():
+    one, two = (run_of({"day": (k, 200), "night": (188, 200)}, model=m)
+                for m, k in (("good", 190), ("poor", 120)))  # fmt: skip
+    people = one.attributes.select("unit_id", light="value")
+    both = pl.concat([one.scores, two.scores])
+    audit = isolux.audit(both, people, by="light", replicates=100)
+    (rule,) = isolux.gate(audit, policy_of(accuracy(at_least="80 %"))).rules
+    assert rule.answer == "fail"
+    assert "day (poor) has 60.0 %" in rule.text
+    assert isolux.gate(audit, policy_of(accuracy(at_least="80 %", model="good"))).answer == "pass"
+
+
+def test_the_how_to_shows_policies_that_can_be_read():
+    page = ROOT / "docs" / "how_to" / "gate.md"
+    text = page.read_text(encoding="utf-8")
+    shown = [b.body for b in blocks(page) if b.kind == "yaml" and "rules:" in b.body]
+    assert len(shown) == 1
+    assert len(read_policy(yaml.safe_load(shown[0])).rules) == 7
+    assert all(f"`{kind}`" in text for kind in KINDS)
+    assert all(f"| {code} |" in text for code in range(5))
 
 
 # Runs that cannot be used.

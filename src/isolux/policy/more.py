@@ -23,7 +23,7 @@ __all__ = ["More", "more_people"]
 More = tuple[FloatArray, FloatArray, FloatArray]
 """Units of the first side, units of the second, clusters of the first: ``[h]`` each."""
 _MOST_CASES = 400
-"""Undecided cases that are drawn together; of more, those that are least sure."""
+"""Undecided cases of a measure that are drawn together; of more, those farthest from passing."""
 
 
 class _Groups:
@@ -65,7 +65,7 @@ def more_people(
     """
     groups, parts, at = _Groups(), [], []
     for one, places, ends in zip(cells, undecided, reach, strict=True):
-        kept = places[:_MOST_CASES]
+        kept = _nearest(one, places, ends[0])
         parts.append(_part(one, kept, ends, groups))
         at.append(kept)
     joined = [np.concatenate([part[k] for part in parts]) if parts else np.zeros(0)
@@ -85,6 +85,15 @@ def more_people(
         found.append(_told(one, places, numbers, asked.error, aim))
         start = stop
     return found
+
+
+def _nearest(cells: Cells, places: IntArray, z: float) -> IntArray:
+    """Keep the cases that are farthest from passing, where there are very many."""
+    if len(places) <= _MOST_CASES:
+        return places
+    slack = cells.slack[places]
+    reach = np.maximum(slack - np.asarray(cells.bounds(z).low)[places], 1e-12)
+    return np.sort(places[np.argsort(slack / reach, kind="stable")[:_MOST_CASES]])
 
 
 def _part(

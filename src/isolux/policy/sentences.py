@@ -76,6 +76,10 @@ def ruled(rule: Rule, cases: Sequence[Case], measured: Measured, policy: Policy)
 
     ``cases`` come the worst first.
     """
+    return _ruled(rule, cases, measured, policy).replace(NBSP, " ")
+
+
+def _ruled(rule: Rule, cases: Sequence[Case], measured: Measured, policy: Policy) -> str:
     answer = cases[0].answer
     told = _once([case for case in cases if case.answer == answer])
     if answer == "pass":

@@ -10,6 +10,7 @@ changed, and intervals can be asked at any level. What a policy is, and what its
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -73,7 +74,7 @@ def gate(
     >>> isolux.gate(found, {"policy": 1, "rules": [rule]}).answer
     'pass'
     """
-    from isolux.verbs.gate.measuring import against, loaded, measured_run
+    from isolux.verbs.gate.measuring import against, loaded, measured_run, same_scores
 
     asked = read_policy(policy)
     needs = [rule for rule in asked.rules if rule.asks_baseline]
@@ -86,18 +87,19 @@ def gate(
         )
     finished = loaded(run)
     same = different = Baseline(problem="no baseline is given")
+    notes: tuple[str, ...] = ()
     if needs and baseline is not None:
         before = loaded(baseline, what="the baseline")
+        notes = same_scores(finished, before)
         ways = {rule.same_people for rule in needs}
         same = against(finished, before, "same") if "same" in ways else same
         different = against(finished, before, "different") if "different" in ways else different
     found = decide(asked, measured_run(finished, same, different))
+    found = replace(found, notes=(*notes, *found.notes))
     return _named(found, asked, run, baseline if needs else None)
 
 
 def _named(found: Decision, asked: Policy, run: Source, baseline: Source | None) -> Decision:
-    from dataclasses import replace
-
     return replace(
         found,
         policy=asked.name or ("" if asked.source == "in memory" else asked.source),

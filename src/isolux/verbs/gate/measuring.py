@@ -28,7 +28,7 @@ from isolux.vocabulary.info import TaskInfo
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec, recorded_spec
 
-__all__ = ["against", "loaded", "measured_run"]
+__all__ = ["against", "loaded", "measured_run", "same_scores"]
 
 _KEYS = ["model", "metric", "label", "threshold", "attribute", "values"]
 _ALIKE = 1e-9
@@ -201,6 +201,18 @@ def against(run: Run, before: Run, people: SamePeople) -> Baseline:
     except IsoluxError as error:
         return Baseline(problem=_clause(error))
     return Baseline(paired=both.estimates, models=(both.models[1], both.models[0]))
+
+
+def same_scores(run: Run, before: Run) -> tuple[str, ...]:
+    """Warn where a baseline's scores are the run's own: it may be the run itself by mistake."""
+    columns = [name for name in run.scores.columns if name != "model"]
+    now, then = (one.scores.select(columns).sort(columns) for one in (run, before))
+    if now.is_empty() or not now.equals(then):
+        return ()
+    told = (
+        "WARNING: the baseline has the scores of the run, person by person, so that nothing is lost"
+    )
+    return (f"{told}. Is it another run?",)
 
 
 def _unfit(run: Run, before: Run, people: SamePeople, met: int) -> str:
