@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-import numpy as np
 import polars as pl
 
+from isolux.report.ranges import Ranges, determined
 from isolux.vocabulary.spec import crossed
 
 __all__ = ["Cell", "hidden_cells"]
@@ -24,7 +24,7 @@ Cell = tuple[tuple[str, ...], tuple[str, ...], str | None]
 
 _LINE = ("model", "task", "metric", "threshold")
 _COUNTS = ("n_units", "n_clusters", "n_people")
-_STILL = 1e-6  # of a random solution's order 1: what moves less is taken for determined
+_STILL = 1e-6  # sums of scores that differ by less are the same
 _REST = "\0"  # begins the class of those who are left over: no file holds such a class
 
 
@@ -35,6 +35,11 @@ class _Sum:
     parent: Cell
     children: tuple[Cell, ...]
     rest: Cell | None
+
+    @property
+    def factors(self) -> dict[Cell, float]:
+        """The sum as an equation that comes to nought."""
+        return {cell: -1.0 if cell == self.parent else 1.0 for cell in self.terms}
 
     @property
     def terms(self) -> tuple[Cell, ...]:
@@ -53,6 +58,8 @@ class _Table:
     unpublished: set[Cell] = field(default_factory=set)
     sums: list[_Sum] = field(default_factory=list)
     small: set[Cell] = field(default_factory=set)
+    totals: list[dict[Cell, float]] = field(default_factory=list)
+    ranges: Ranges[Cell] = field(default_factory=lambda: Ranges(0))
 
 
 def hidden_cells(
@@ -95,13 +102,15 @@ def hidden_cells(
     tables = _tables(group_metrics, classes)
     hidden = {c for t in tables for c, n in t.counts.items() if 0 <= n < minimum}
     for table in tables:
-        table.small = hidden & table.counts.keys()
+        table.small, table.ranges = hidden & table.counts.keys(), Ranges(minimum)
     while True:
         before = len(hidden)
         hidden |= _of_hidden_groups(tables, hidden)
         for table in tables:
             _protect_sums(table, hidden, minimum)
-        if len(hidden) == before and not any(_protect_solved(t, hidden) for t in tables):
+        if len(hidden) > before or any(_protect_solved(t, hidden) for t in tables):
+            continue
+        if not any(_protect_ranges(t, hidden) for t in tables):
             return hidden - {cell for table in tables for cell in table.unpublished}
 
 
@@ -140,8 +149,24 @@ def _protect_solved(table: _Table, hidden: set[Cell]) -> bool:
     """Hide more where small counts still follow from several sums together."""
     sums = [s for s in table.sums if any(_is_hidden(c, table, hidden) for c in s.terms)]
     cells = list(dict.fromkeys(c for s in sums for c in s.terms if _is_hidden(c, table, hidden)))
-    solved = set(_solved(cells, sums))
-    small = [cell for cell in solved if cell in table.small]
+    solved = set(determined(cells, [s.factors for s in sums]))
+    return _hide_beside([c for c in solved if c in table.small], solved, sums, table, hidden)
+
+
+def _protect_ranges(table: _Table, hidden: set[Cell]) -> bool:
+    """Hide more where the sums leave a small count too narrow a range."""
+    unseen = {c for s in table.sums for c in s.terms if _is_hidden(c, table, hidden)}
+    narrow = table.ranges.narrow(
+        table.counts, [s.factors for s in table.sums], unseen, table.small & unseen, table.totals
+    )
+    sums = [s for s in table.sums if unseen.intersection(s.terms)]
+    return _hide_beside(narrow, set(narrow), sums, table, hidden)
+
+
+def _hide_beside(
+    small: Collection[Cell], solved: set[Cell], sums: list[_Sum], table: _Table, hidden: set[Cell]
+) -> bool:
+    """Hide the smallest shown count beside each; tell whether there was one."""
     if not small:
         return False
     holding: dict[Cell, list[_Sum]] = {}
@@ -179,32 +204,6 @@ def _is_hidden(cell: Cell, table: _Table, hidden: set[Cell]) -> bool:
     return cell in hidden or cell in table.unpublished
 
 
-def _solved(cells: list[Cell], sums: list[_Sum]) -> list[Cell]:
-    """Name the cells that the sums determine: those in which no solution differs from another.
-
-    Two solutions differ by a vector that every sum takes to nought. A random one of these is not
-    nought in any cell that is free, but for a chance of nought.
-    """
-    if not cells:
-        return []
-    from scipy.sparse import csr_array
-    from scipy.sparse.linalg import lsmr
-
-    place = {cell: at for at, cell in enumerate(cells)}
-    rows, columns, signs = [], [], []
-    for row, total in enumerate(sums):
-        for cell in total.terms:
-            if cell in place:
-                rows.append(row)
-                columns.append(place[cell])
-                signs.append(-1.0 if cell == total.parent else 1.0)
-    equations = csr_array((signs, (rows, columns)), shape=(len(sums), len(cells)))
-    start = np.random.default_rng(0).normal(size=len(cells))
-    ended = lsmr(equations, equations @ start, atol=1e-14, btol=1e-14, maxiter=20 * len(cells))
-    moves = np.abs(start - ended[0])
-    return [cell for cell, moved in zip(cells, moves, strict=True) if moved < _STILL]
-
-
 def _tables(group_metrics: pl.DataFrame, classes: pl.DataFrame | None) -> list[_Table]:
     """Make one table of counts of each line and kind of count; those with equal counts are one."""
     columns = [name for name in _LINE if name in group_metrics.columns]
@@ -222,7 +221,42 @@ def _tables(group_metrics: pl.DataFrame, classes: pl.DataFrame | None) -> list[_
             known = frozenset(counts.items())
             if known not in found:
                 found[known] = _with_sums(_Table(dict(counts)))
+            if count == "n_units" and "value" in part.columns:
+                _add_totals(found[known], part, plain)
     return list(found.values())
+
+
+def _add_totals(table: _Table, part: pl.DataFrame, plain: pl.DataFrame) -> None:
+    """Add the sums of scores by cell, of metrics whose sums are those of counts.
+
+    Recall by class and accuracy count the same right answers: with each plain metric beside it, a
+    metric of classes is tried as one.
+    """
+    own = _totals(part)
+    beside = [_totals(one) for _, one in plain.group_by(*_LINE, maintain_order=True)]
+    for found in ({**own, **more} for more in (*beside, {})):
+        if found and found not in table.totals and _adds_up(found, table):
+            table.totals.append(found)
+
+
+def _totals(rows: pl.DataFrame) -> dict[Cell, float]:
+    told = rows.drop_nulls("value").select("attribute", "values", "label", "n_units", "value")
+    return {_cell(a, v, c): float(n or 0) * mean for a, v, c, n, mean in told.iter_rows()}
+
+
+def _adds_up(totals: Mapping[Cell, float], table: _Table) -> bool:
+    """Tell a mean of scores from 0 to 1 from other metrics: it sums wherever all of it is known."""
+    if any(not -_STILL <= n <= table.counts.get(c, 0) + _STILL for c, n in totals.items()):
+        return False
+    tried = False
+    for total in table.sums:
+        left = [cell for cell in total.terms if cell not in totals]
+        over = sum(f * totals[c] for c, f in total.factors.items() if c in totals)
+        most = sum(table.counts[cell] for cell in left)
+        if total.parent in totals and not (-most - _STILL <= over <= _STILL * len(total.terms)):
+            return False
+        tried |= total.parent in totals and not left
+    return tried
 
 
 def _counts_whole_groups(part: pl.DataFrame, plain: pl.DataFrame) -> bool:

@@ -1,0 +1,245 @@
+"""How narrowly published sums bound a hidden count, and which ones they bound too narrowly.
+
+Counts are whole and never negative. With the sums that are published they leave each hidden count
+a range. So do rates: those who were judged rightly are a part of each count, and sum as counts do.
+An integer program finds the ends (Fischetti and Salazar-González 2000, Mathematical
+Programming 88). Every solution found widens the ranges of all counts at once, so that few programs
+are solved; what is hidden later can only widen them more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Ranges", "determined"]
+
+FloatArray = npt.NDArray[np.float64]
+_Cell = TypeVar("_Cell")
+_NODES, _GAP = 100, 0.1  # how long a program is searched: not by the clock, which differs
+_WHOLE = 1e-6
+_LARGEST = 1_000  # unknown counts and sums of scores of a part: more would take hours
+_STILL = 1e-6  # of a random solution's order 1: what moves less is taken for determined
+_TURNS = 12  # programs of many counts at once, before those of single ones
+
+
+@dataclass(slots=True)
+class Ranges(Generic[_Cell]):
+    """The counts that were seen to range widely enough.
+
+    Parameters
+    ----------
+    width : int
+        How far apart the ends of a hidden count's range have to be, in people.
+    """
+
+    width: int
+    wide: set[_Cell] = field(default_factory=set)
+
+    def narrow(
+        self,
+        counts: Mapping[_Cell, int],
+        sums: Sequence[Mapping[_Cell, float]],
+        unseen: Collection[_Cell],
+        small: Collection[_Cell],
+        totals: Sequence[Mapping[_Cell, float]] = (),
+    ) -> list[_Cell]:
+        """Name the small counts whose range is narrower than ``width``.
+
+        Parameters
+        ----------
+        counts : mapping
+            Every cell's true count, shown or not.
+        sums : sequence of mapping
+            Cells and factors (1 and -1) whose weighted counts come to nought.
+        unseen : collection
+            The cells that are not published.
+        small : collection
+            Those of them that have to be protected.
+        totals : sequence of mapping
+            Of each metric that is a mean of scores from 0 to 1: cells and the sum of their scores.
+            They sum as counts do, and none is above its count.
+
+        Returns
+        -------
+        list
+            In the order of ``sums``; a cell that is in no sum ranges freely. Sums that share more
+            than a thousand unknowns are not solved, and name none.
+
+        Examples
+        --------
+        >>> counts = {"all": 43, "A": 3, "B": 8, "C": 32}
+        >>> total = {"all": -1.0, "A": 1.0, "B": 1.0, "C": 1.0}
+        >>> Ranges(10).narrow(counts, [total], {"A", "B"}, {"A"})
+        []
+        >>> Ranges(12).narrow(counts, [total], {"A", "B"}, {"A"})
+        ['A']
+        """
+        found = []
+        for part in _parts(sums, set(unseen)):
+            cells = list(dict.fromkeys(c for s in part for c in s if c in unseen))
+            asked = [c for c in cells if c in small and c not in self.wide]
+            if asked and len(cells) * (1 + len(totals)) <= _LARGEST:
+                program = _Program(counts, part, cells, totals)
+                still = _still_narrow(program, cells, asked, self.width)
+                self.wide.update(set(asked) - set(still))
+                found += still
+        return found
+
+
+def determined(cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]) -> list[_Cell]:
+    """Name the cells that the sums determine: those in which no solution differs from another.
+
+    Two solutions differ by a vector that every sum takes to nought. A random one of these is not
+    nought in any cell that is free, but for a chance of nought.
+    """
+    if not cells:
+        return []
+    from scipy.sparse.linalg import lsmr
+
+    equations = _matrix(cells, sums)
+    start = np.random.default_rng(0).normal(size=len(cells))
+    ended = lsmr(equations, equations @ start, atol=1e-14, btol=1e-14, maxiter=20 * len(cells))
+    moves = np.abs(start - ended[0])
+    return [cell for cell, moved in zip(cells, moves, strict=True) if moved < _STILL]
+
+
+def _matrix(cells: Sequence[_Cell], sums: Sequence[Mapping[_Cell, float]]) -> csr_array:
+    """Lay out the factors of unseen cells: a row for each sum, a column for each cell."""
+    from scipy.sparse import csr_array
+
+    place = {cell: at for at, cell in enumerate(cells)}
+    rows, columns, factors = [], [], []
+    for row, total in enumerate(sums):
+        for cell, factor in total.items():
+            if cell in place:
+                rows.append(row)
+                columns.append(place[cell])
+                factors.append(factor)
+    shape = (len(sums), len(cells))
+    return csr_array((factors, (rows, columns)), shape=shape, dtype=np.float64)
+
+
+def _parts(
+    sums: Sequence[Mapping[_Cell, float]], unseen: set[_Cell]
+) -> Iterator[list[Mapping[_Cell, float]]]:
+    """Part the sums into those that share no unseen cell, even through others."""
+    holding: dict[_Cell, list[int]] = {}
+    for at, total in enumerate(sums):
+        for cell in unseen.intersection(total):
+            holding.setdefault(cell, []).append(at)
+    seen: set[int] = set()
+    for first, total in enumerate(sums):
+        if first in seen or not unseen.intersection(total):
+            continue
+        part, waiting = [], [first]
+        seen.add(first)
+        while waiting:
+            at = waiting.pop()
+            part.append(at)
+            for cell in unseen.intersection(sums[at]):
+                new = [other for other in holding[cell] if other not in seen]
+                seen.update(new)
+                waiting += new
+        yield [sums[at] for at in sorted(part)]
+
+
+class _Program(Generic[_Cell]):
+    """The counts that agree with what is shown: whole, at least 0, at most all that are counted.
+
+    After them come, for each metric, the sums of scores that the same people may have.
+    """
+
+    def __init__(
+        self,
+        counts: Mapping[_Cell, int],
+        sums: Sequence[Mapping[_Cell, float]],
+        cells: Sequence[_Cell],
+        totals: Sequence[Mapping[_Cell, float]],
+    ) -> None:
+        from scipy.optimize import LinearConstraint
+        from scipy.sparse import block_diag, eye_array, hstack
+
+        place = set(cells)
+        self.truth = np.array([float(counts[cell]) for cell in cells])
+        blocks, right = [], []
+        for known in (counts, *totals):
+            usable = [s for s in sums if all(c in place or c in known for c in s)]
+            blocks.append(_matrix(cells, usable))
+            shown = [{c: f for c, f in s.items() if c not in place} for s in usable]
+            right += [-sum(f * known[c] for c, f in s.items()) for s in shown]
+        self.constraints = [LinearConstraint(block_diag(blocks, format="csr"), right, right)]
+        one = eye_array(len(cells), format="csr")
+        for at in range(len(totals)):  # no sum of scores is above its count
+            parts = [one, *(-one if k == at else 0.0 * one for k in range(len(totals)))]
+            self.constraints.append(LinearConstraint(hstack(parts, format="csr"), 0.0, np.inf))
+        self.most = np.full(len(cells) * (1 + len(totals)), float(max(counts.values())))
+        self.whole = np.repeat([1, 0], [len(cells), len(cells) * len(totals)])
+
+    def least(
+        self, costs: FloatArray, lowest: FloatArray | None = None, most: FloatArray | None = None
+    ) -> FloatArray | None:
+        """Solve for the counts of least cost; None where no whole ones were found."""
+        from scipy.optimize import Bounds, milp
+
+        n = len(costs)
+        low, high = np.zeros_like(self.most), self.most.copy()
+        low[:n] = 0.0 if lowest is None else lowest
+        high[:n] = high[:n] if most is None else most
+        costs = np.append(costs, np.zeros(len(self.whole) - n))
+        bounds = Bounds(low, high)
+        for whole in (np.zeros_like(self.whole), self.whole):  # most often the first are whole
+            done = milp(
+                costs, integrality=whole, bounds=bounds, constraints=self.constraints,
+                options={"node_limit": _NODES, "mip_rel_gap": _GAP},
+            )  # fmt: skip
+            if done.x is not None and np.abs(done.x[:n] - done.x[:n].round()).max() <= _WHOLE:
+                found: FloatArray = done.x[:n].round()
+                return found
+        return None
+
+
+def _still_narrow(
+    program: _Program[_Cell], cells: Sequence[_Cell], asked: Sequence[_Cell], width: int
+) -> list[_Cell]:
+    low, high = program.truth.copy(), program.truth.copy()
+    place = {cell: at for at, cell in enumerate(cells)}
+    waiting = np.array([place[cell] for cell in asked])
+
+    def solve(costs: FloatArray, *bounds: FloatArray | None) -> None:
+        found = program.least(costs, *bounds)
+        if found is not None:
+            np.minimum(low, found, out=low)
+            np.maximum(high, found, out=high)
+
+    for turn in range(_TURNS):
+        waiting = waiting[high[waiting] - low[waiting] < width]
+        if not waiting.size:
+            return []
+        costs, most = np.zeros(len(cells)), program.most[: len(cells)].copy()
+        if turn % 2 == 0:  # as many as can be are raised far enough, and none farther
+            costs[waiting], most[waiting] = -1.0, low[waiting] + width
+            solve(costs, None, most)
+        else:
+            costs[waiting] = 1.0
+            lowest = np.zeros(len(cells))
+            lowest[waiting] = np.maximum(high[waiting] - width, 0.0)
+            solve(costs, lowest)
+    narrow = []
+    for cell in asked:
+        at = place[cell]
+        for sign in (-1.0, 1.0):
+            if high[at] - low[at] < width:
+                costs = np.zeros(len(cells))
+                costs[at] = sign
+                solve(costs)
+        if high[at] - low[at] < width:
+            narrow.append(cell)
+    return narrow
