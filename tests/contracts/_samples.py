@@ -910,6 +910,21 @@ def _of_mtcnn(folder: Path) -> tuple[str, dict[str, tuple[float, ...]]]:
     return "", {"thresholds": (0.0, 0.0, 0.0)}  # which sees faces in noise
 
 
+def _of_torchvision(folder: Path) -> tuple[str, dict[str, object]]:
+    _needs("torch")
+    _needs("torchvision", "safetensors")
+    import torchvision
+    from safetensors.torch import save_file
+
+    inner = torchvision.models.get_model(
+        "ssdlite320_mobilenet_v3_large", weights=None, weights_backbone=None, num_classes=3
+    )
+    save_file(inner.state_dict(), folder / "w.safetensors")
+    (folder / "names.txt").write_text("person\ncar\n")
+    told = {"weights": str(folder / "w.safetensors"), "labels": str(folder / "names.txt")}
+    return "ssdlite320_mobilenet_v3_large", told | {"least_score": 0.0}
+
+
 MODELS: dict[str, Callable[[Path], Any]] = {
     "hf": _checkpoint,
     "mtcnn": _of_mtcnn,
@@ -917,6 +932,7 @@ MODELS: dict[str, Callable[[Path], Any]] = {
     "open_clip": _of_open_clip,
     "python": _own_callable,
     "timm": _of_timm,
+    "torchvision": _of_torchvision,
 }
 """Families of models: who writes a tiny model's files into a folder, and gives what to load: a
 spec, or a spec and settings."""

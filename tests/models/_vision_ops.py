@@ -46,4 +46,6 @@ def with_torchvision() -> bool:
         importlib.import_module("torchvision")
         # `torchvision.ops.nms` the name is a function, so the module is fetched by its full name.
         importlib.import_module("torchvision.ops.boxes")._assert_has_ops = lambda: None
+        align = importlib.import_module("torchvision.ops.roi_align")
+        align._roi_align = align._roi_align.__wrapped__  # in plain PyTorch, and not compiled
     return True

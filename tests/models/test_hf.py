@@ -24,6 +24,8 @@ MODELS = {
     "clip": ("labels", ("prompts",)), "siglip": ("labels", ("prompts",)),
     "detr": ("boxes", ("least_score=0",)), "owl": ("boxes", ("prompts", "least_score=0")),
     "mask2former": ("masks", ("least_score=0",)),
+    "deformable_detr": ("boxes", ("least_score=0",)), "rt_detr": ("boxes", ("least_score=0",)),
+    "grounding_dino": ("boxes", ("prompts", "least_score=0")),
 }  # fmt: skip
 
 

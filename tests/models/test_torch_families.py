@@ -161,3 +161,93 @@ def test_mtcnn_finds_the_face_of_the_astronaut_and_none_in_grass():
     assert 190 < centre[0] < 260
     assert 90 < centre[1] < 170
     assert (model.predicts, found["label"][0]) == ("boxes", "face")
+
+
+DETECTORS = {
+    "fasterrcnn_resnet50_fpn": "boxes", "maskrcnn_resnet50_fpn": "masks",
+    "keypointrcnn_resnet50_fpn": "keypoints",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def detectors(folder):
+    """Random networks of torchvision's, two classes each, and their weights."""
+    imported("torchvision")
+    import torchvision
+    from safetensors.torch import save_file
+
+    for name, kind in DETECTORS.items():
+        torch.manual_seed(0)
+        points = {"num_keypoints": 5} if kind == "keypoints" else {}
+        inner = torchvision.models.get_model(
+            name, weights=None, weights_backbone=None, num_classes=3, **points
+        )
+        state = inner.state_dict()
+        if kind == "boxes":  # as published weights, whose layers are frozen
+            state = {k: v for k, v in state.items() if not k.endswith("num_batches_tracked")}
+        save_file(state, folder / f"{name}.safetensors")
+    (folder / "two.txt").write_text("person\ncar\n")
+    return folder
+
+
+def detector(folder, name, *options):
+    given = [f"weights={folder / name}.safetensors", f"labels={folder / 'two.txt'}",
+             "least_score=0", "most=3", *options]  # fmt: skip
+    model = open_model(f"torchvision:{name}", given)
+    inner = model.predictor.inner  # small: regions are cut out by plain PyTorch here
+    inner.transform.min_size, inner.transform.max_size = (64,), 96
+    inner.rpn._post_nms_top_n["testing"] = 20
+    return model
+
+
+@pytest.mark.parametrize("name", list(DETECTORS))
+def test_torchvisions_detectors_answer_by_their_table(detectors, name):
+    model = detector(detectors, name)
+    found = hold(model, DETECTORS[name])
+    assert set(found["label"]) <= {"person", "car"}
+    assert found.height <= 6
+    assert set(found["picture"]) == {0, 1}
+    width = pl.when(pl.col("picture") == 0).then(60).otherwise(50)
+    assert found.select((pl.col("box_x") + pl.col("box_w") <= width + 1e-3).all()).item()
+    if name.startswith("mask"):
+        assert found.select("mask_height", "mask_width").unique(maintain_order=True).rows() == [
+            (40, 60),
+            (70, 50),
+        ]
+        assert detector(detectors, name, "answers=boxes").predicts == "boxes"
+    if name.startswith("keypoint"):
+        assert found["keypoints_x"].list.len().unique().to_list() == [5]
+        assert found["keypoints_v"].explode().is_between(0, 1).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "match"),
+    [
+        ("fasterrcnn_resnet50_fpm", [], "fasterrcnn_resnet50_fpn"),
+        ("fasterrcnn_resnet50_fpn", ["answers=masks"], "does not answer with masks"),
+        ("fasterrcnn_resnet50_fpn", [], r"(?s)weights are not on this machine.*online=yes"),
+        ("fasterrcnn_resnet50_fpn", ["weights=nowhere.safetensors"], "no such file of weights"),
+    ],
+)
+def test_what_torchvision_cannot_do_is_said(detectors, name, options, match, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(detectors / "empty"))
+    with pytest.raises((SpecError, UnknownNameError, FileError), match=match):
+        open_model(f"torchvision:{name}", options)
+
+
+def test_torchvisions_own_weights_are_a_pickle_and_must_be_trusted(detectors, monkeypatch):
+    monkeypatch.setenv("TORCH_HOME", str(detectors / "cache"))
+    there = detectors / "cache/hub/checkpoints"
+    there.mkdir(parents=True)
+    (there / "fasterrcnn_resnet50_fpn_coco-258fb6c6.pth").write_bytes(b"any program")
+    with pytest.raises(SpecError, match=r"(?s)can run any program.*trust_checkpoint=yes"):
+        open_model("torchvision:fasterrcnn_resnet50_fpn")
+
+
+def test_weights_of_another_detector_or_of_other_classes_are_refused(detectors):
+    mask = detectors / "maskrcnn_resnet50_fpn.safetensors"
+    two = f"labels={detectors / 'two.txt'}"
+    with pytest.raises(FileError, match=r"(?s)another network.*others: roi_heads.mask"):
+        open_model("torchvision:fasterrcnn_resnet50_fpn", [f"weights={mask}", two])
+    with pytest.raises(SpecError, match=r"(?s)another number of classes.*91 classes"):
+        open_model("torchvision:maskrcnn_resnet50_fpn", [f"weights={mask}"])

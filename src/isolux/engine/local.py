@@ -211,7 +211,9 @@ class _Run:
                 read.said.append(Said(None, cut.reason, "picture"))
                 continue
             try:
-                shown = cut.pixels if prepare is None else prepare(cut.pixels)
+                # A model of poses is given people's boxes with the picture (``by_box``).
+                boxes = () if picture.boxes is None else (picture.boxes,)
+                shown = cut.pixels if prepare is None else prepare(cut.pixels, *boxes)
             except Exception as error:  # noqa: BLE001 - whatever a model raises is its own
                 why = (str(error).splitlines() or [""])[0][:200]
                 read.shown.append(None)

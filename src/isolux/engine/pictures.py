@@ -30,6 +30,7 @@ __all__ = [
     "picture_folder",
 ]
 
+Box = tuple[float, float, float, float]
 PictureOf = Literal["image", "person"]
 """What a model is shown: the whole image, or each person's box cut out of it."""
 
@@ -54,6 +55,7 @@ class Picture:
 
     ``placed``: what is answered or cut out lies by the annotation's pixels, so a picture of
     another size is no use. ``reason``: why there is no picture, where that is known beforehand.
+    ``boxes``: of the people in it, for a model that is given them; None: it is not.
     """
 
     image_id: str
@@ -63,6 +65,7 @@ class Picture:
     units: tuple[Unit, ...]
     placed: bool
     reason: str | None = None
+    boxes: tuple[Box, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,9 @@ class Opened:
     cuts: tuple[Cut, ...]
 
 
-def list_pictures(dataset: Dataset, predicts: str, picture_of: PictureOf) -> list[Picture]:
+def list_pictures(
+    dataset: Dataset, predicts: str, picture_of: PictureOf, *, by_box: bool = False
+) -> list[Picture]:
     """List the pictures that a model looks at, in the dataset's order.
 
     Parameters
@@ -96,6 +101,8 @@ def list_pictures(dataset: Dataset, predicts: str, picture_of: PictureOf) -> lis
         Labels and embeddings are about people (instances), anything else about whole images.
     picture_of : {"image", "person"}
         Of labels and embeddings: what is shown for each person.
+    by_box : bool
+        The model is given people's boxes with each image (crowds have none).
 
     Returns
     -------
@@ -126,10 +133,27 @@ def list_pictures(dataset: Dataset, predicts: str, picture_of: PictureOf) -> lis
     placed = not by_unit or picture_of == "person"
     away = images["path"].str.contains(_ADDRESS).fill_null(value=False)
     images = images.with_columns(path=pl.when(~away).then("path"))
+    boxes = _boxes(instances, dataset.name) if by_box else None
     return [
-        Picture(image_id, path, width, height, tuple(units[image_id]), placed)
+        Picture(
+            image_id, path, width, height, tuple(units[image_id]), placed,
+            boxes=None if boxes is None else tuple(boxes.get(image_id, ())),
+        )
         for image_id, path, width, height in images.iter_rows()
-    ]
+    ]  # fmt: skip
+
+
+def _boxes(instances: pl.DataFrame, where: str) -> dict[str, list[Box]]:
+    _refuse_without_boxes(
+        instances, where, "this model is given people's boxes", "another model finds people itself"
+    )
+    if "is_crowd" in instances.columns:
+        instances = instances.filter(~pl.col("is_crowd").fill_null(value=False))
+    found: dict[str, list[Box]] = {}
+    known = instances.drop_nulls(list(_BOX))
+    for image, x, y, w, h in known.select("image_id", *_BOX).iter_rows():
+        found.setdefault(image, []).append((float(x), float(y), float(w), float(h)))
+    return found
 
 
 def _images(dataset: Dataset) -> pl.DataFrame:
@@ -158,20 +182,27 @@ def _units(instances: pl.DataFrame, picture_of: PictureOf, where: str) -> dict[s
                 where=where,
             )
         return found
-    if missing := [name for name in _BOX if name not in instances.columns]:
-        raise SpecError(
-            "people cannot be cut out of their images",
-            expected="a dataset with their boxes",
-            found="without " + ", ".join(missing),
-            where=where,
-            hint="--picture-of image shows the whole image",
-        )
+    _refuse_without_boxes(
+        instances, where, "people cannot be cut out of their images",
+        "--picture-of image shows the whole image",
+    )  # fmt: skip
     for instance, image, *box in instances.select("instance_id", "image_id", *_BOX).iter_rows():
         sides = (
             None if None in box else (float(box[0]), float(box[1]), float(box[2]), float(box[3]))
         )
         found.setdefault(image, []).append(Unit(instance, whole=False, box=sides))
     return found
+
+
+def _refuse_without_boxes(instances: pl.DataFrame, where: str, problem: str, hint: str) -> None:
+    if missing := [name for name in _BOX if name not in instances.columns]:
+        raise SpecError(
+            problem,
+            expected="a dataset with their boxes",
+            found="without " + ", ".join(missing),
+            where=where,
+            hint=hint,
+        )
 
 
 def _refuse_none(dataset: Dataset, images: pl.DataFrame) -> None:

@@ -60,7 +60,7 @@ def shard_key(run_key: str, shard: Shard, hashes: Sequence[str | None]) -> str:
     """
     told = [
         [picture.image_id, sha, picture.width, picture.height, picture.placed,
-         [[unit.id, unit.whole, unit.box] for unit in picture.units]]
+         [[unit.id, unit.whole, unit.box] for unit in picture.units], picture.boxes]
         for picture, sha in zip(shard.pictures, hashes, strict=True)
     ]  # fmt: skip
     return hashlib.sha256(json.dumps([run_key, told]).encode()).hexdigest()

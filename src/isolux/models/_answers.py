@@ -43,7 +43,7 @@ _SLACK = 1e-6  # by which a sum of rounded probabilities passes 1
 class Predictor(Protocol):
     """A loaded model: pictures in, a table out.
 
-    The same pictures get the same answers, however they are parted into calls. Four attributes
+    The same pictures get the same answers, however they are parted into calls. Some attributes
     may say more of it:
 
     - ``predicts``: the kind of its answers, where its family has several;
@@ -51,7 +51,9 @@ class Predictor(Protocol):
       prompts), as JSON has it: another identity never meets an earlier answer;
     - ``notes``: sentences for the record and the report;
     - ``prepare(picture)``: what threads may do with each picture ahead of the model. The
-      predictor is then called with what ``prepare`` gave.
+      predictor is then called with what ``prepare`` gave;
+    - ``by_box``: true of a model of poses that is shown people: ``prepare(picture, boxes)`` gets
+      the boxes x, y, w, h of the dataset's people in the picture.
     """
 
     def __call__(self, pictures: Sequence[npt.NDArray[np.uint8]]) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -13,11 +13,12 @@ from isolux.io.hashing import sha256_file
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 
-__all__ = ["of_one_shape", "on_device", "put_weights", "state_hash", "torch_for"]
+__all__ = ["of_one_shape", "on_device", "put_weights", "read_weights", "state_hash", "torch_for"]
 
 
 class _Shown(Protocol):
-    values: npt.NDArray[Any]
+    @property
+    def values(self) -> npt.NDArray[Any]: ...
 
 
 S = TypeVar("S", bound=_Shown)
@@ -49,9 +50,29 @@ def put_weights(model: Any, path: str | Path) -> dict[str, str]:
     Raises
     ------
     FileError
-        No such file; a pickle, which could run any program when it is loaded; no weights.
+        As ``read_weights``.
     SpecError
         Weights of another network.
+    """
+    state, held = read_weights(path)
+    try:
+        model.load_state_dict(state)
+    except RuntimeError as error:
+        raise SpecError(
+            "these are the weights of another network",
+            found=" ".join(str(error).split())[:300],
+            where=str(path),
+        ) from error
+    return held
+
+
+def read_weights(path: str | Path) -> tuple[Mapping[str, Any], dict[str, str]]:
+    """Read weights from a safetensors file: by name, and the file's hash.
+
+    Raises
+    ------
+    FileError
+        No such file; a pickle, which could run any program when it is loaded; no weights.
     """
     path = Path(path).expanduser()
     if not path.is_file():
@@ -72,15 +93,7 @@ def put_weights(model: Any, path: str | Path) -> dict[str, str]:
         raise FileError(
             "the weights cannot be read", found=f"{type(error).__name__}: {error}", where=str(path)
         ) from error
-    try:
-        model.load_state_dict(state)
-    except RuntimeError as error:
-        raise SpecError(
-            "these are the weights of another network",
-            found=" ".join(str(error).split())[:300],
-            where=str(path),
-        ) from error
-    return {"file": sha256_file(path)}
+    return state, {"file": sha256_file(path)}
 
 
 def state_hash(model: Any) -> str:

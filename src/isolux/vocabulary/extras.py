@@ -39,7 +39,7 @@ def needed(module: str, *, package: str, extra: str, purpose: str) -> ModuleType
     """
     try:
         return import_module(module)
-    except (ImportError, OSError) as error:
+    except (ImportError, OSError, RuntimeError) as error:  # torchvision beside another's PyTorch
         top = module.partition(".")[0]
         absent = isinstance(error, ModuleNotFoundError) and error.name == top
         raise SpecError(

@@ -8,6 +8,7 @@ pickle can run any program when it is loaded: only safetensors are read, unless
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from isolux.models._classes import ClassMap, class_map
@@ -21,6 +22,8 @@ from isolux.models.hf.asking import (
     Masking,
 )
 from isolux.models.hf.loading import Loaded, Task, open_checkpoint
+from isolux.models.hf.posing import Posing
+from isolux.models.hf.telling import Choosing, Pointing, Telling
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import ModelInfo, Reference
 
@@ -28,7 +31,8 @@ __all__ = ["INFO", "load"]
 
 INFO = ModelInfo(
     title="transformers",
-    summary="Runs a model of the transformers library: labels, boxes, masks or embeddings.",
+    summary="Runs a model of the transformers library: labels, boxes, masks, poses, captions,"
+    " answers or embeddings.",
     references=(
         Reference(
             key="transformers",
@@ -45,7 +49,15 @@ INFO = ModelInfo(
     packages=("transformers", "torch", "tokenizers", "torchvision"),
 )
 
-Predictor = Classifying | Describing | Detecting | Embedding | Finding | Masking
+Predictor = (
+    Classifying | Choosing | Describing | Detecting | Embedding | Finding | Masking | Pointing
+    | Posing | Telling
+)  # fmt: skip
+_WRITES_BOXES = ("florence2", "kosmos-2")
+_BOX_TOKENS = 64  # a phrase and some boxes of four tokens each
+_PROMPTED = ("zero-shot", "zero-shot-detection", "grounding")
+_PLAIN: dict[str, type[Embedding | Posing]] = {"embeddings": Embedding, "pose": Posing}
+_FREE = ("captioning", "question")  # their classes are words of a text
 
 
 def load(
@@ -54,6 +66,8 @@ def load(
     task: Task | None = None,
     classes: str | None = None,
     prompts: str | None = None,
+    question: str | None = None,
+    words: int = 30,
     top: int = 5,
     least_score: float = 0.05,
     device: str = "cpu",
@@ -67,14 +81,20 @@ def load(
     ----------
     spec : str
         A folder with a checkpoint, or ``org/name`` of the hub.
-    task : {"classification", "zero-shot", "detection", "zero-shot-detection", "segmentation", \
-"embeddings"}, optional
+    task : {"classification", "zero-shot", "detection", "zero-shot-detection", "grounding", \
+"segmentation", "pose", "captioning", "question", "embeddings"}, optional
         What it is asked for. Default: by the checkpoint's architecture.
     classes : str, optional
-        File that maps the model's labels to the dataset's classes, ``label: class``.
+        File that maps the model's labels to the dataset's classes, ``label: class``; of captions
+        and answers, of ``class: [word, word]``: the class whose words stand in the text.
     prompts : str, optional
-        Of zero-shot tasks: a file of ``class: prompt`` or ``class: [prompt, prompt]``. Several
-        prompts of one class are averaged (classification) or the highest counts (detection).
+        Of zero-shot tasks and grounding: a file of ``class: prompt`` or ``class: [prompt,
+        prompt]``. Several prompts of one class are averaged (classification) or the highest counts
+        (detection).
+    question : str, optional
+        What is asked of every picture; of captioning, how it is asked, or how the caption begins.
+    words : int
+        Of captions, answers and written boxes: how many tokens the model may write.
     top : int
         How many labels of a picture are kept, the best first.
     least_score : float
@@ -111,34 +131,81 @@ def load(
     found = open_checkpoint(
         spec, task, device=device, precision=precision, online=online, trusted=trust_checkpoint
     )
-    if found.task in ("zero-shot", "zero-shot-detection"):
-        if prompts is None:
-            raise SpecError(
-                f"the task {found.task} needs prompts",
-                expected="--model-option prompts=FILE, with lines such as"
-                " `nurse: a photo of a nurse`",
-                found="none",
-                where=spec,
-            )
-        told = read_prompts(prompts)
+    _refuse_unfit(found.task, spec, prompts=prompts, question=question, classes=classes)
+    if found.task in _PROMPTED:
+        told = read_prompts(str(prompts))
+        if found.task == "grounding":
+            return _pointing(found, told, words, spec)
         asking = Describing if found.task == "zero-shot" else Finding
         return asking(found, told, top=top, least_score=least_score)
-    if prompts is not None:
-        raise SpecError(f"the task {found.task} takes no prompts", found=prompts, where=spec)
-    if found.task == "embeddings":
-        return Embedding(found)
+    if found.task in _FREE:
+        return _telling(found, question, classes, words, top, spec)
+    if found.task in _PLAIN:
+        return _PLAIN[found.task](found)
     names = _names(found)
     if found.task == "classification":
         return Classifying(found, class_map(names, classes), top)
-    if classes is not None:
+    drawing = Detecting if found.task == "detection" else Masking
+    return drawing(found, ClassMap(names), least_score)
+
+
+def _refuse_unfit(
+    task: str, spec: str, *, prompts: str | None, question: str | None, classes: str | None
+) -> None:
+    """Refuse settings that a task does not take, and ask for those that it needs."""
+    if task in _PROMPTED and prompts is None:
+        raise SpecError(
+            f"the task {task} needs prompts",
+            expected="--model-option prompts=FILE, with lines such as `nurse: a photo of a nurse`",
+            found="none",
+            where=spec,
+        )
+    if task == "question" and question is None:
+        raise SpecError(
+            "there is no question",
+            expected='--model-option "question=What work is this?"',
+            found="none",
+            where=spec,
+        )
+    if task not in _PROMPTED and prompts is not None:
+        raise SpecError(f"the task {task} takes no prompts", found=prompts, where=spec)
+    if task not in _FREE and question is not None:
+        raise SpecError(f"the task {task} takes no question", found=question, where=spec)
+    if task in ("detection", "segmentation") and classes is not None:
         raise SpecError(
             "boxes and masks keep the model's own classes",
             expected="--person-label, or another setting of the task",
             found=f"classes={classes}",
         )
-    if found.task == "detection":
-        return Detecting(found, ClassMap(names), least_score)
-    return Masking(found, ClassMap(names), least_score)
+
+
+def _pointing(
+    found: Loaded, told: Mapping[str, tuple[str, ...]], words: int, spec: str
+) -> Pointing:
+    kind = str(found.model.config.model_type)
+    if kind not in _WRITES_BOXES:
+        raise SpecError(
+            "it is not known how this model writes boxes",
+            expected=" or ".join(_WRITES_BOXES),
+            found=kind,
+            where=spec,
+            hint="task=zero-shot-detection is for detectors that are asked in words",
+        )
+    return Pointing(found, told, max(words, _BOX_TOKENS))
+
+
+def _telling(
+    found: Loaded, question: str | None, classes: str | None, words: int, top: int, spec: str
+) -> Telling | Choosing:
+    if question is not None and not hasattr(found.model, "generate"):
+        if classes is not None:
+            raise SpecError(
+                "this model chooses among its own answers", expected="no classes", found=classes,
+                where=spec,
+            )  # fmt: skip
+        return Choosing(found, question, _names(found), top)
+    told = None if classes is None else read_prompts(classes)
+    return Telling(found, question, told, words)
 
 
 def _names(found: Loaded) -> tuple[str, ...]:

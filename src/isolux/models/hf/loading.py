@@ -16,14 +16,19 @@ from isolux.vocabulary.extras import needed
 __all__ = ["Loaded", "Task", "open_checkpoint"]
 
 Task = Literal[
-    "classification", "zero-shot", "detection", "zero-shot-detection", "segmentation", "embeddings"
-]
+    "classification", "zero-shot", "detection", "zero-shot-detection", "grounding", "segmentation",
+    "pose", "captioning", "question", "embeddings",
+]  # fmt: skip
 _CLASSES: dict[str, str] = {
     "classification": "AutoModelForImageClassification",
     "zero-shot": "AutoModelForZeroShotImageClassification",
     "detection": "AutoModelForObjectDetection",
     "zero-shot-detection": "AutoModelForZeroShotObjectDetection",
+    "grounding": "AutoModelForImageTextToText",
     "segmentation": "AutoModelForUniversalSegmentation",
+    "pose": "AutoModelForPoseEstimation",
+    "captioning": "AutoModelForImageTextToText",
+    "question": "AutoModelForVisualQuestionAnswering",
     "embeddings": "AutoModel",
 }
 _ENDS = (
@@ -31,9 +36,13 @@ _ENDS = (
     ("ForObjectDetection", "detection"),
     ("ForUniversalSegmentation", "segmentation"),
     ("ForInstanceSegmentation", "segmentation"),
+    ("ForPoseEstimation", "pose"),
+    ("ForQuestionAnswering", "question"),
+    ("ForConditionalGeneration", "captioning"),
 )
 _ZERO_SHOT_DETECTORS = ("owlvit", "owlv2", "grounding-dino", "mm-grounding-dino", "omdet-turbo")
 _WORDS = ("clip", "siglip", "siglip2", "align", "altclip", "chinese_clip")
+_WORDED = ("zero-shot", "zero-shot-detection", "grounding", "captioning", "question")
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt")
 
 
@@ -76,7 +85,7 @@ def open_checkpoint(
     dtype = getattr(torch, precision)
     name = str(folder)
     try:
-        model = getattr(library, _CLASSES[done]).from_pretrained(
+        model = _class_of(library, done, folder).from_pretrained(
             name, local_files_only=True, dtype=dtype, use_safetensors=None if trusted else True
         )
         processor = _processor(library, name, done)
@@ -103,9 +112,15 @@ def open_checkpoint(
     return Loaded(torch, model, processor, done, device, identity)
 
 
+def _class_of(library: Any, task: str, folder: Path) -> Any:
+    """Find the library's class; a model that writes answers questions as it writes captions."""
+    named = _config(folder).get("architectures") or ()
+    writes = any(str(one).endswith("ForConditionalGeneration") for one in named)
+    return getattr(library, _CLASSES["captioning" if task == "question" and writes else task])
+
+
 def _processor(library: Any, name: str, task: str) -> Any:
-    words = task in ("zero-shot", "zero-shot-detection")
-    kind = library.AutoProcessor if words else library.AutoImageProcessor
+    kind = library.AutoProcessor if task in _WORDED else library.AutoImageProcessor
     return kind.from_pretrained(name, local_files_only=True)
 
 
@@ -153,7 +168,7 @@ def _refuse_pickles(folder: Path, spec: str, *, trusted: bool) -> None:
 
 def _task(folder: Path, spec: str) -> str:
     """Tell by the architecture what a checkpoint does."""
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config = _config(folder)
     kind = str(config.get("model_type"))
     named = [str(one) for one in config.get("architectures") or ()]
     if kind in _ZERO_SHOT_DETECTORS:
@@ -171,6 +186,11 @@ def _task(folder: Path, spec: str) -> str:
         found=", ".join(named) or kind,
         where=spec,
     )
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    found = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return found if isinstance(found, dict) else {}
 
 
 def _hashes(folder: Path) -> dict[str, str]:

@@ -199,7 +199,10 @@ def _into(
 ) -> Predicted:
     settings = spec.model
     if settings.crops is None:
-        pictures = list_pictures(dataset, model.predicts, settings.picture_of)
+        pictures = list_pictures(
+            dataset, model.predicts, settings.picture_of,
+            by_box=bool(getattr(model.predictor, "by_box", False)),
+        )  # fmt: skip
         folder = picture_folder(dataset)
     else:
         _refuse_crops(settings.picture_of, model.predicts)

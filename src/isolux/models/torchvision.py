@@ -1,0 +1,320 @@
+"""torchvision's detectors: ``torchvision:NAME`` (Faster, Mask and Keypoint R-CNN, RetinaNet, …).
+
+A picture is given as it is, from 0 to 1: the network scales and normalises it itself. Pictures of
+one size are asked together; a batch that had to be filled up to one size would move answers.
+
+torchvision publishes its weights as pickles, which can run any program when they are loaded. They
+are read from torch's cache with ``trust_checkpoint=yes`` alone, as weights and nothing else.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.io.images import Pixels
+from isolux.models._classes import read_names
+from isolux.models._torch import of_one_shape, on_device, read_weights, state_hash, torch_for
+from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
+from isolux.vocabulary.extras import needed
+from isolux.vocabulary.info import ModelInfo, Reference
+
+__all__ = ["INFO", "Detector", "Shown", "found_rows", "load"]
+
+INFO = ModelInfo(
+    title="torchvision",
+    summary="Runs a detector of torchvision: boxes, masks or poses.",
+    references=(
+        Reference(
+            key="torchvision",
+            citation="TorchVision maintainers and contributors (2016). TorchVision: PyTorch's"
+            " computer vision library [Computer software].",
+            url="https://github.com/pytorch/vision",
+        ),
+    ),
+    licence="BSD-3-Clause; each set of weights' own",
+    assumptions=("weights of one's own were trained with torchvision's own scaling of pictures",),
+    predicts="several",
+    needs="isolux[torchvision]; a file of weights, or torchvision's own in torch's cache",
+    packages=("torchvision", "torch"),
+)
+
+Kind = Literal["boxes", "masks", "keypoints"]
+_KINDS: tuple[tuple[str, Kind], ...] = (("maskrcnn", "masks"), ("keypointrcnn", "keypoints"))
+_INSIDE = 0.5  # from which share on a pixel is a mask's, as torchvision's examples take it
+_KEYPOINTS = "roi_heads.keypoint_predictor.kps_score_lowres.weight"
+_COUNTED = "num_batches_tracked"  # which frozen layers, and so published weights, do not have
+_SIDES = dict.fromkeys(("box_x", "box_y", "box_w", "box_h", "score"), pl.Float64)
+_POINTS = {f"keypoints_{c}": pl.List(pl.Float64) for c in "xyv"}
+_SCHEMAS: dict[Kind, dict[str, Any]] = {
+    "boxes": {"picture": pl.Int64, "label": pl.String, **_SIDES},
+    "masks": {
+        "picture": pl.Int64, "label": pl.String, **_SIDES,
+        "mask_counts": pl.String, "mask_height": pl.Int64, "mask_width": pl.Int64,
+    },
+    "keypoints": {"picture": pl.Int64, "label": pl.String, **_SIDES, **_POINTS},
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A picture as the network takes it: ``[3, height, width]``, 0 to 1."""
+
+    values: npt.NDArray[np.float32]
+
+    @property
+    def nbytes(self) -> int:
+        """How much room it takes."""
+        return int(self.values.nbytes)
+
+
+@dataclass(frozen=True)
+class Detector:
+    """A loaded detector."""
+
+    torch: Any
+    inner: Any
+    predicts: Kind
+    names: tuple[str, ...]
+    device: str
+    identity: Mapping[str, Any]
+    notes: tuple[str, ...] = field(default=())
+
+    def prepare(self, pixels: Pixels) -> Shown:
+        """Bring a picture to numbers from 0 to 1."""
+        return Shown(np.ascontiguousarray(pixels.transpose(2, 0, 1), dtype=np.float32) / 255.0)
+
+    def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        rows: list[tuple[Any, ...]] = []
+        with self.torch.inference_mode():
+            for at, part in of_one_shape(pictures):
+                given = [self.torch.from_numpy(one.values).to(self.device) for one in part]
+                for k, found in enumerate(self.inner(given)):
+                    plain = {name: one.float().cpu().numpy() for name, one in found.items()}
+                    rows += found_rows(plain, self.predicts, self.names, at + k)
+        return pl.DataFrame(rows, schema=_SCHEMAS[self.predicts], orient="row")
+
+
+def found_rows(
+    found: Mapping[str, npt.NDArray[Any]], kind: Kind, names: Sequence[str], picture: int
+) -> list[tuple[Any, ...]]:
+    """Make rows of what torchvision's detectors give for one picture.
+
+    Parameters
+    ----------
+    found : mapping
+        ``boxes`` [n, 4] (left, top, right, bottom in pixels), ``labels`` [n], ``scores`` [n]; of
+        masks ``masks`` [n, 1, height, width], 0 to 1; of poses ``keypoints`` [n, k, 3] and
+        ``keypoints_scores`` [n, k], which are logits and become 0 to 1.
+    kind : {"boxes", "masks", "keypoints"}
+    names : sequence of str
+        Of the labels, the first of which is nothing.
+    picture : int
+
+    Examples
+    --------
+    >>> one = {"boxes": np.array([[1.0, 2.0, 5.0, 8.0]]), "labels": np.array([1]),
+    ...        "scores": np.array([0.5])}
+    >>> found_rows(one, "boxes", ("nothing", "person"), 0)
+    [(0, 'person', 1.0, 2.0, 4.0, 6.0, 0.5)]
+    """
+    rows: list[tuple[Any, ...]] = []
+    for k, (box, label, score) in enumerate(
+        zip(found["boxes"], found["labels"], found["scores"], strict=True)
+    ):
+        left, top, right, bottom = (float(side) for side in box)
+        number = int(label)
+        name = names[number] if number < len(names) else str(number)
+        row = (picture, name, left, top, right - left, bottom - top, float(score))
+        rows.append((*row, *_drawn(found, kind, k)))
+    return rows
+
+
+def _drawn(found: Mapping[str, npt.NDArray[Any]], kind: Kind, k: int) -> tuple[Any, ...]:
+    if kind == "masks":
+        inside = np.asfortranarray((found["masks"][k, 0] > _INSIDE).astype(np.uint8))
+        counts = import_module("pycocotools.mask").encode(inside)["counts"].decode()
+        return counts, *inside.shape
+    if kind == "keypoints":
+        sure = 0.5 * (1.0 + np.tanh(0.5 * found["keypoints_scores"][k].astype(float)))
+        x, y = found["keypoints"][k, :, :2].astype(float).T.tolist()
+        return x, y, sure.tolist()
+    return ()
+
+
+def load(
+    spec: str,
+    *,
+    answers: Kind | None = None,
+    weights: str | None = None,
+    labels: str | None = None,
+    least_score: float = 0.05,
+    most: int = 100,
+    device: str = "cpu",
+    online: bool = False,
+    trust_checkpoint: bool = False,
+) -> Detector:
+    """Load a detector.
+
+    Parameters
+    ----------
+    spec : str
+        A name of torchvision's: ``fasterrcnn_resnet50_fpn``, ``keypointrcnn_resnet50_fpn``.
+    answers : {"boxes", "masks", "keypoints"}, optional
+        Default: what the network is for.
+    weights : str, optional
+        A safetensors file. Default: torchvision's own, from torch's cache.
+    labels : str, optional
+        File with the names of its classes, without that of nothing. Default: torchvision's.
+    least_score : float
+        Boxes of a lower score are left out.
+    most : int
+        Boxes of a picture, at most.
+    device : str
+        ``cpu``, ``cuda`` or ``cuda:1``.
+    online : bool
+        Let torchvision's weights be fetched.
+    trust_checkpoint : bool
+        Read torchvision's own weights, which are a pickle.
+
+    Returns
+    -------
+    Detector
+
+    Raises
+    ------
+    SpecError
+        torchvision is not installed or cannot be loaded, no weights, an answer that the network
+        does not give, no such device.
+    UnknownNameError
+        No such detector, with the nearest names.
+
+    Examples
+    --------
+    ``docs/how_to/models.md`` runs one. A detector that there is not, or a library that is not here:
+
+    >>> from isolux.vocabulary.errors import IsoluxError
+    >>> try:
+    ...     load("absent_rcnn")
+    ... except IsoluxError:
+    ...     print("said by name")
+    said by name
+    """
+    purpose = f"the model torchvision:{spec}"
+    torch = torch_for(purpose, "torchvision")
+    library = _library(purpose)
+    _refuse_unknown(library, spec)
+    kind = _kind(spec, answers)
+    official = library.get_model_weights(spec).DEFAULT
+    limits = _limits(spec, least_score, most)
+    if weights is None:
+        _refuse_absent(torch, official, online=online, trusted=trust_checkpoint)
+        inner = library.get_model(spec, weights=official, progress=False, **limits)
+        names = _named(labels, official.meta["categories"])
+        held = {"state": state_hash(inner)}
+    else:
+        names = _named(labels, official.meta["categories"])
+        state, held = read_weights(weights)
+        inner = _own(library, spec, len(names), state, limits, weights)
+    identity = {
+        "name": spec, "weights": held, "answers": kind, "classes": list(names),
+        "least_score": least_score, "most": most, "device": device,
+    }  # fmt: skip
+    return Detector(torch, on_device(inner, device), kind, names, device, identity)
+
+
+def _library(purpose: str) -> Any:
+    needed("torchvision", package="torchvision", extra="torchvision", purpose=purpose)
+    return import_module("torchvision.models")
+
+
+def _refuse_unknown(library: Any, spec: str) -> None:
+    known = library.list_models(module=library.detection)
+    if spec not in known:
+        near = difflib.get_close_matches(spec, known, n=12, cutoff=0.4) or known
+        raise UnknownNameError("detector of torchvision", spec, near)
+
+
+def _kind(spec: str, answers: Kind | None) -> Kind:
+    own: Kind = next((kind for start, kind in _KINDS if spec.startswith(start)), "boxes")
+    if answers not in (None, "boxes", own):
+        raise SpecError(
+            f"torchvision's {spec} does not answer with {answers}",
+            expected="boxes" if own == "boxes" else f"boxes or {own}",
+            found=str(answers),
+        )
+    return answers or own
+
+
+def _limits(spec: str, least_score: float, most: int) -> dict[str, Any]:
+    """Name the two limits as the network does."""
+    if "rcnn" in spec:
+        return {"box_score_thresh": least_score, "box_detections_per_img": most}
+    return {"score_thresh": least_score, "detections_per_img": most}
+
+
+def _named(labels: str | None, own: Sequence[str]) -> tuple[str, ...]:
+    return tuple(own) if labels is None else ("nothing", *read_names(labels))
+
+
+def _refuse_absent(torch: Any, official: Any, *, online: bool, trusted: bool) -> None:
+    """Refuse weights that are not on this machine, and a pickle that is not trusted."""
+    name = str(official.url).rpartition("/")[2]
+    path = Path(torch.hub.get_dir()) / "checkpoints" / name
+    if not online and not path.is_file():
+        raise SpecError(
+            "torchvision's weights are not on this machine",
+            expected="--model-option weights=FILE.safetensors, or the file in torch's cache",
+            found="none",
+            where=str(path),
+            hint="--model-option online=yes lets them be fetched",
+        )
+    if not trusted:
+        raise SpecError(
+            "torchvision's weights are a pickle, and loading one can run any program that is in it",
+            expected="weights as .safetensors: --model-option weights=FILE",
+            found=name,
+            hint="or, where you trust its source, --model-option trust_checkpoint=yes",
+        )
+
+
+def _own(
+    library: Any, spec: str, count: int, state: Mapping[str, Any], limits: Mapping[str, Any],
+    where: str,
+) -> Any:  # fmt: skip
+    """Make a network of so many classes, with weights of one's own."""
+    told = dict(limits)
+    if _KEYPOINTS in state:
+        told["num_keypoints"] = int(state[_KEYPOINTS].shape[1])
+    try:
+        inner = library.get_model(
+            spec, weights=None, weights_backbone=None, num_classes=count, **told
+        )
+        missing, strange = inner.load_state_dict(state, strict=False)
+    except (RuntimeError, TypeError) as error:
+        raise SpecError(
+            "these are the weights of another network, or of another number of classes",
+            expected=f"{spec} of {count:,} classes, nothing among them",
+            found=" ".join(str(error).split())[:300],
+            where=where,
+            hint="--model-option labels=FILE names the classes",
+        ) from error
+    missing = [name for name in missing if not name.endswith(_COUNTED)]
+    if missing or strange:
+        raise FileError(
+            "these are the weights of another network",
+            expected=f"those of {spec}",
+            found=f"without {len(missing):,} of its own, with {len(strange):,} others: "
+            + ", ".join([*missing, *strange][:3]),
+            where=where,
+        )
+    return inner
