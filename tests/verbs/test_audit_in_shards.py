@@ -14,6 +14,7 @@ import isolux
 from isolux.people.shards import memory
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from tests._shared import shared_data
 from tests.people.shards._cuts import cut, people
 
 N = 3000
@@ -57,6 +58,40 @@ def test_three_cuts_give_the_tables_of_the_whole(tmp_path: Path, settings: dict[
         assert [n for n in run.record["notes"] if not n.startswith("Read from")] == [
             n for n in whole.record["notes"] if "identified by their number" not in n
         ] or run.record["notes"][1:] == whole.record["notes"]
+
+
+REAL: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("fairface_label_val_expanded.csv", {"by": ["race", "age"], "positive": "Female"}),
+    ("fairface_label_val_expanded_fair.csv", {"by": ["race*gender"], "id": "file"}),
+    ("deepface_3k.csv", {"by": ["race", "age"], "detected_column": "found"}),
+)
+
+
+@pytest.mark.parametrize(("file", "settings"), REAL)
+def test_three_cuts_of_real_answers_give_the_tables_of_the_whole(
+    tmp_path: Path, file: str, settings: dict[str, Any]
+) -> None:
+    if file.startswith("fairface"):
+        frame = pl.read_csv(shared_data(f"fairface_val/{file}"))
+        settings = {"target": "gender", "prediction_column": "predicted_gender", **settings}
+    else:  # answers of DeepFace, to whom no face was found where its confidence is 0
+        said = pl.read_csv(shared_data(f"fairface_services/{file}")).select(
+            "image_id", answer="gender", found=pl.col("face_confidence") > 0
+        )
+        labels = pl.read_csv(shared_data("fairface_services/labels_3k.csv"))
+        frame = labels.join(said.unique("image_id", maintain_order=True), on="image_id")
+        settings = {"target": "gender", **settings}
+    frame.write_parquet(tmp_path / "whole.parquet")
+    whole = _audit(f"table:{tmp_path / 'whole.parquet'}", **settings)
+    n = frame.height
+    for name, sizes in (
+        ("one", [n]),
+        ("odd", [11, 900, n - 911]),
+        ("four", [n // 4] * 3 + [n - n // 4 * 3]),
+    ):
+        run = _audit(f"table:{cut(frame, tmp_path / name, sizes)}", **settings)
+        for table in TABLES:
+            assert _bytes(getattr(run, table)) == _bytes(getattr(whole, table)), (name, table)
 
 
 def test_shards_of_another_order_are_the_same_people(tmp_path: Path) -> None:

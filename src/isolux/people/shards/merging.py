@@ -25,8 +25,8 @@ from isolux.vocabulary.errors import IsoluxError, TableError
 __all__ = ["Counted", "merged"]
 
 _FIRST, _TIMES = "isolux:first", "isolux:times"
-_AT_ONCE = 2_000_000
-"""Hashes that are looked at together."""
+_IDS_AT_ONCE, _CLUSTERS_AT_ONCE = 16_000_000, 4_000_000
+"""Hashes that are looked at together: every shard is opened once for each such part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ def _bags(
 ) -> tuple[pl.DataFrame, int]:
     """Count clusters that hold as many rows of the same kinds: ``kind, n`` (lists), ``times``."""
     parts, alone = [], 0
-    for low, high in _ranges(sum(rows for _, _, rows in shards)):
+    for low, high in _ranges(sum(rows for _, _, rows in shards), _CLUSTERS_AT_ONCE):
         here = pl.concat(
             [_part(store, key, "clusters", low, high, number[k])
              for k, (key, _, _) in enumerate(shards)]
@@ -184,9 +184,9 @@ def _within(mark: pl.Expr, low: int, high: int) -> pl.Expr:
     return mark.is_between(pl.lit(low, dtype=pl.UInt64), pl.lit(high, dtype=pl.UInt64))
 
 
-def _ranges(rows: int) -> Iterator[tuple[int, int]]:
+def _ranges(rows: int, at_once: int) -> Iterator[tuple[int, int]]:
     """Part all hashes into ranges of about as many as are looked at together; both ends belong."""
-    count = max(1, -(-rows // _AT_ONCE))
+    count = max(1, -(-rows // at_once))
     ends = [k * (1 << 64) // count for k in range(count + 1)]
     for low, high in pairwise(ends):
         yield low, high - 1
@@ -202,7 +202,7 @@ def _told_apart(store: PieceStore, shards: Sequence[tuple[str, Path, int]], ids:
             .item()
         ):
             return False
-    for low, high in _ranges(sum(rows for _, _, rows in shards)):
+    for low, high in _ranges(sum(rows for _, _, rows in shards), _IDS_AT_ONCE):
         between = _within(pl.col("mark"), low, high)
         parts = [
             pl.scan_parquet(store.path(key, "ids"), glob=False).filter(between).collect()
