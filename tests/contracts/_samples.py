@@ -752,6 +752,14 @@ def _sizes_beside(folder: Path) -> None:
     (folder / "net.sizes.csv").write_text(f"image_id,width,height\n{rows}")
 
 
+def _voc_text(folder: Path) -> Path:
+    path = folder / "net"
+    path.mkdir(exist_ok=True)
+    rows = "".join(f"{i} 0.{i + 10} 4 5 {24 + i} 35\n" for i in range(N))
+    (path / "comp3_det_val_person.txt").write_text(rows)
+    return path
+
+
 def _yolo_text(folder: Path) -> Path:
     path = folder / "net"
     path.mkdir(exist_ok=True)
@@ -779,6 +787,7 @@ OUTPUTS: dict[str, tuple[Table, Callable[[Path], Path]]] = {
     "scalabel": (BOX_PREDICTIONS, _scalabel),
     "unit_values": (UNIT_VALUES, _unit_values),
     "widerface_text": (BOX_PREDICTIONS, _widerface_text),
+    "voc_text": (BOX_PREDICTIONS, _voc_text),
     "yolo_text": (BOX_PREDICTIONS, _yolo_text),
 }
 """Formats of other things than labels: the table that each gives, and who writes N rows of it."""

@@ -36,6 +36,8 @@ def dataset_of_boxes(
     inputs: Mapping[str, str],
     where: str,
     notes: tuple[str, ...] = (),
+    *,
+    cluster: str = "image",
 ) -> Dataset:
     """Make a dataset of boxes.
 
@@ -47,6 +49,8 @@ def dataset_of_boxes(
         ``image_id``, ``uri``, ``width``, ``height``; those without a box too.
     attributes : sequence of mapping
         Of each row: attribute to value, beside its ``category``; absent or null: not known.
+    cluster : str
+        What was sampled independently where the user names nothing: ``image`` or an attribute.
 
     Raises
     ------
@@ -92,4 +96,4 @@ def dataset_of_boxes(
         name=name, info=info, instances=instances, attributes=check(table, ATTRIBUTES),
         images=pictures, inputs=inputs, notes=(*box_notes(instances, pictures), *notes),
     )  # fmt: skip
-    return clustered_as(dataset, default="image", names={"image": "image_id", "row": None})
+    return clustered_as(dataset, default=cluster, names={"image": "image_id", "row": None})

@@ -111,8 +111,8 @@ def _only(tried: Mapping[str, str | None], seen: Seen, problem: str) -> str:
     raise FileError(
         f"{problem} what is in this {'file' if seen.kind == 'file' else seen.kind}",
         expected="a file that one of the formats knows by its first lines",
-        found="; ".join(f"not {name}: {why}" for name, why in tried.items())
-        + (f". It begins with {shown[0]!r}" if shown else ""),
+        found=(f"it begins with {shown[0]!r}; " if shown else "")
+        + "; ".join(f"not {name}: {why}" for name, why in tried.items()),
         where=str(seen.path),
         hint="`isolux list formats` shows what each holds; name one with --format (format=…)",
     )

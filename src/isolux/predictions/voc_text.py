@@ -1,0 +1,150 @@
+"""Pascal VOC's results: a text file for each class, a line for each box with its image's name."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import polars as pl
+
+from isolux.io.text import decodable
+from isolux.predictions._detections import detections, model_name
+from isolux.predictions._seen import Seen
+from isolux.vocabulary.errors import FileError, TableError, place
+from isolux.vocabulary.info import FormatInfo, Reference
+
+INFO = FormatInfo(
+    title="Pascal VOC results",
+    summary="A text file for each class (comp3_det_test_person.txt): image, confidence, left, top,"
+    " right, bottom.",
+    references=(
+        Reference(
+            key="voc-devkit",
+            citation="Everingham, M., & Winn, J. (2012). The PASCAL visual object classes challenge"
+            " 2012 (VOC2012) development kit.",
+            place="section 4.2.2, detection: results file format",
+            url="http://host.robots.ox.ac.uk/pascal/VOC/voc2012/htmldoc/devkit_doc.html",
+        ),
+    ),
+    assumptions=(
+        "the class is the file's name, less comp3_det_ and the set (train, val, trainval, test)",
+        "a box is right − left pixels wide; --pixel-inclusive counts the last pixel, as VOC does",
+    ),
+    suffixes=(".txt",),
+    folders=True,
+)
+_NAME = re.compile(r"comp\d+_det_(?:(?:trainval|train|val|test)\w*?_)?(.+)", re.IGNORECASE)
+_NUMBER = rb"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_LINE = re.compile(rb"\s*\S+((?:\s+" + _NUMBER + rb"){5})\s*")
+_PIXELS = 1.5  # a box none of whose sides is beyond it is one of shares
+
+
+def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
+    r"""Read detections.
+
+    Parameters
+    ----------
+    path : str or Path
+        One class's file, or the folder of all classes'.
+    model : str, optional
+        The model's name; not given: the folder's, or the file's.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``BOX_PREDICTIONS``; ``label`` the class.
+
+    Raises
+    ------
+    FileError, TableError
+        No such file; a line that is no detection, or whose corners are turned over.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "comp3_det_val_person.txt"
+    ...     _ = file.write_text("000004 0.75 4 5 24 35\n")
+    ...     read(file, model="net").row(0)
+    ('net', '000004', 'person', 4.0, 5.0, 20.0, 30.0, 0.75)
+    """
+    root = Path(path).expanduser()
+    rows: list[tuple[str, str, float, float, float, float, float]] = []
+    for file in _files(root):
+        label = _class_of(file.stem)
+        for k, line in enumerate(_text(file).splitlines(), start=1):
+            if line.strip():
+                image, score, left, top, right, bottom = _line(line, str(file), k)
+                rows.append((image, label, left, top, right - left, bottom - top, score))
+    sides = dict.fromkeys(("box_x", "box_y", "box_w", "box_h", "score"), pl.Float64)
+    schema = {"image_id": pl.String, "label": pl.String, **sides}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    return detections(frame, str(root), kind="boxes", model=model or model_name(root))
+
+
+def _class_of(stem: str) -> str:
+    """Take the class from a file's name.
+
+    Examples
+    --------
+    >>> _class_of("comp4_det_test_traffic_light"), _class_of("person")
+    ('traffic_light', 'person')
+    """
+    found = _NAME.fullmatch(stem)
+    return found[1] if found else stem
+
+
+def _files(root: Path) -> list[Path]:
+    if root.is_file():
+        if not _text(root).strip():
+            raise FileError("the file is empty", expected="a line a detection", where=str(root))
+        return [root]
+    found = sorted(root.glob("*.txt")) if root.is_dir() else []
+    if not found:
+        raise FileError("there are no text files of results", expected="comp3_det_test_person.txt",
+                        where=str(root))  # fmt: skip
+    return found
+
+
+def _text(file: Path) -> str:
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise FileError("the file cannot be read", found=str(error), where=str(file)) from error
+    return decodable(data, str(file)).decode("utf-8") if data else ""
+
+
+def _line(line: str, where: str, k: int) -> tuple[str, float, float, float, float, float]:
+    parts = line.split()
+    try:
+        score, left, top, right, bottom = map(float, parts[1:])
+    except ValueError as error:
+        raise TableError(
+            "a line is no result of Pascal VOC",
+            expected="image, confidence, left, top, right, bottom",
+            found=repr(line[:60]), where=place(where, k),
+        ) from error  # fmt: skip
+    if right < left or bottom < top:
+        raise TableError(
+            "a box is turned over", expected="left, top, right, bottom",
+            found=repr(line[:60]), where=place(where, k),
+        )  # fmt: skip
+    return parts[0], score, left, top, right, bottom
+
+
+def misfit(seen: Seen) -> str | None:
+    """Say why these are not Pascal VOC's results, or return None where they are.
+
+    Examples
+    --------
+    >>> misfit(Seen(Path("comp3_det_val_dog.txt"), "file", b"000004 0.75 4 5 24 35"))
+    >>> misfit(Seen(Path("7.txt"), "file", b"0 0.5 0.5 0.5 0.25 0.9"))
+    'its first line is no image, confidence and corners'
+    """
+    first = next((line for line in seen.head.splitlines() if line.strip()), b"")
+    found = _LINE.fullmatch(first)
+    if found is not None:
+        _, left, top, right, bottom = map(float, found[1].split())
+        if left <= right and top <= bottom and max(right, bottom) > _PIXELS:
+            return None
+    return "its first line is no image, confidence and corners"
