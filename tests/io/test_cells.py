@@ -129,3 +129,10 @@ def test_a_number_written_as_text_is_the_same_number(values):
 def test_labels_have_no_blanks_around_and_whole_numbers_no_decimals(cells, labels):
     dtype = pl.List(pl.String) if isinstance(cells[0], list) else pl.String
     assert as_labels(pl.Series(cells, dtype=dtype)).to_list() == labels
+
+
+def test_characters_without_a_width_are_no_part_of_a_label():
+    cells = pl.Series("race", ["A", "A\u200b", "\ufeffB ", "\u200b", "x\u200by", None])
+    found = as_labels(cells)
+    assert found.to_list() == ["A", "A", "B", None, "x\u200by", None]
+    assert found.name == "race"

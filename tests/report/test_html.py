@@ -169,7 +169,35 @@ def test_percent_in_a_papers_table_is_not_printed_to_the_thousandth():
 def test_a_run_without_clusters_says_so_where_it_is_seen(trees):
     (caution,) = [n for n in trees["small"].all("p") if n.attributes.get("class") == "caution"]
     assert caution.text.startswith("Rows were taken as independent.")
+    assert "name it with --cluster" in caution.text
     assert "Rows were taken as independent" not in trees["full"].text
+
+
+@pytest.mark.parametrize(
+    ("task", "told"),
+    [
+        ("counts", "Counts say nothing of who is who"),
+        ("face_verification", "columns subject_a and subject_b"),
+    ],
+)
+def test_what_would_tell_who_belongs_together_is_said_for_the_task(task, told):
+    run = runs.small_run()
+    root = parse(render(summarise(replace(run, record={**run.record, "task": task}))))
+    (caution,) = [n for n in root.all("p") if n.attributes.get("class") == "caution"]
+    assert told in caution.text
+    assert "--cluster" not in caution.text
+    assert any(told in n.text for n in root.all("li"))
+
+
+def test_groups_without_a_value_for_another_reason_than_their_size_are_told_it():
+    run = runs.small_run()
+    why = "600 impostor pairs; a value at a false accept rate of 0.001 needs 1,000"
+    few = run.group_metrics.with_columns(
+        reason=pl.when(pl.col("status") == "insufficient units").then(pl.lit(why)),
+    )
+    text = parse(render(summarise(replace(run, group_metrics=few)))).text
+    assert f": {why}." in " ".join(text.split())
+    assert "units are needed" not in text
 
 
 def test_what_was_not_judged_is_named_with_its_counts(trees):

@@ -29,6 +29,8 @@ __all__ = [
 
 _WHOLE_NUMBER = r"^[+-]?[0-9]+(\.0*)?$"
 _ZERO_DECIMALS = r"\.0*$"
+_INVISIBLE = "\u200b\u2060\ufeff"  # zero-width space, word joiner, byte-order mark
+_AROUND = _INVISIBLE + " \t\r\n\u00a0"
 
 
 def is_plain(dtype: pl.DataType) -> bool:
@@ -76,7 +78,7 @@ def as_labels(values: pl.Series) -> pl.Series:
     >>> as_labels(pl.Series(["1.0", "0.0", ""])).to_list()
     ['1', '0', None]
     """
-    text = as_text(values)
+    text = _without_invisible(as_text(values))
     if isinstance(text.dtype, pl.List):
         trimmed = text.list.eval(pl.element().str.strip_chars())
         known = trimmed.explode().drop_nulls()
@@ -90,6 +92,17 @@ def as_labels(values: pl.Series) -> pl.Series:
     if isinstance(text.dtype, pl.List):
         return trimmed.list.eval(pl.element().str.replace(_ZERO_DECIMALS, ""))
     return trimmed.str.replace(_ZERO_DECIMALS, "")
+
+
+def _without_invisible(text: pl.Series) -> pl.Series:
+    """Take characters without a width from the ends of labels; a label of nothing else is none.
+
+    They come with copies from web pages and make two groups of one name, or one without a name.
+    """
+    if isinstance(text.dtype, pl.List) or not text.str.contains(f"[{_INVISIBLE}]").any():
+        return text
+    cells = text.to_frame("cell").select(_unless_blank(pl.col("cell").str.strip_chars(_AROUND)))
+    return cells["cell"].alias(text.name)
 
 
 def as_lists(values: pl.Series, separator: str | None, *, keep_empty: bool = False) -> pl.Series:

@@ -22,6 +22,7 @@ from isolux.report.document import AttributeSection, Block, GroupRow, LineTable,
 from isolux.report.figures.svg import drawable
 from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
 from isolux.report.summary import answer as _answer
+from isolux.report.summary.limits import independence_text
 from isolux.vocabulary.containers import Run
 
 if TYPE_CHECKING:
@@ -172,6 +173,7 @@ def _environment() -> Environment:
         "with_unit",
     )
     environment.filters |= {name: getattr(wording, name) for name in spoken} | {
+        "independence": independence_text,
         "lowered": lowered,
         "lines_shown": lines_shown,
         "verdicts_shown": verdicts_shown,

@@ -244,7 +244,7 @@ def _statuses(
             f"fewer than {min_clusters} clusters",
         ),
         (n_units < min_units, Status.INSUFFICIENT_UNITS, f"fewer than {min_units} units"),
-        (n_units == 0, Status.NOT_SCORED, "nobody in this group was scored on this metric"),
+        (n_units == 0, Status.NOT_SCORED, "no one in this group was scored on this metric"),
     ):
         status[where] = word.value
         reason[where] = why

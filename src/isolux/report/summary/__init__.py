@@ -228,7 +228,7 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
 
 def _data_name(dataset: Mapping[str, Any], data: str) -> str:
     # A user's own table has no title; its file has a name.
-    if dataset.get("name") == "table" and ":" in data:
+    if dataset.get("name") in ("table", "pairs", "counts") and ":" in data:
         return PurePath(data.partition(":")[2]).name
     return str(dataset.get("title") or dataset.get("name") or "")
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from isolux.report.document import AttributeSection, Audited
 from isolux.report.wording import brief, count, listed
 
-__all__ = ["limits_of"]
+__all__ = ["independence_text", "limits_of"]
 
 MEASURES = (
     "It measures the disparities it was asked to look at, on these people, with these labels. "
@@ -46,10 +46,7 @@ def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[s
             "may be the people for whom the model does worst; their absence here is no good news."
         )
     if audited.cluster is None:
-        told.append(
-            "Rows were taken as independent, because no cluster column was named. If several rows "
-            "show one person, the intervals are too narrow and the p-values too small."
-        )
+        told.append(f"Rows were taken as independent. {independence_text(audited)}")
     if audited.correction != "none" and sections:
         told.append(
             "P-values are adjusted for everything that this audit compared, and for the "
@@ -82,4 +79,23 @@ def _whose_labels(audited: Audited) -> str:
     return (
         f"Whose judgement the groups are: {judgement or 'not recorded'}. Where others judged how "
         "people look, that need not be how they describe themselves."
+    )
+
+
+def independence_text(audited: Audited) -> str:
+    """Say why rows were taken as independent, and what would tell which belong together."""
+    if audited.task == "counts":
+        return (
+            "Counts say nothing of who is who: where cases share people or pictures, intervals are "
+            "too narrow and p-values too small."
+        )
+    if audited.task == "face_verification":
+        return (
+            "Nothing says which pairs share a person: columns subject_a and subject_b, or ids of "
+            "pictures, would. Where pairs share people, intervals are too narrow and p-values too "
+            "small."
+        )
+    return (
+        "No cluster column was named. If several rows show one person or come from one photograph, "
+        "name it with --cluster: intervals would then be wider."
     )
