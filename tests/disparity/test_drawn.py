@@ -11,7 +11,8 @@ from isolux.disparity.drawn import DrawnComparisons, paired_drawn
 from isolux.groups.estimates import Measure
 from isolux.stats.design import build_design
 from isolux.stats.differences import deviates
-from isolux.stats.sampling import DrawnDesign, Strata, build_drawn
+from isolux.stats.drawn_design import DrawnDesign, build_drawn
+from isolux.stats.sampling import Strata
 from isolux.vocabulary.info import Metric
 from tests._survey import survey
 

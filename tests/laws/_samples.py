@@ -17,14 +17,15 @@ from isolux.groups.estimates import Measure
 from isolux.groups.uncertainty import KEPT_EFFECTIVE
 from isolux.stats.design import build_design
 from isolux.stats.differences import deviates
+from isolux.stats.drawn_design import build_drawn
 from isolux.stats.raking import Margins, rake
-from isolux.stats.sampling import Strata, build_drawn, kish
+from isolux.stats.sampling import Strata, kish
 from isolux.vocabulary.info import Metric
 
 LEAST = 50, 10  # units and clusters of a group that is judged at all
 Z = 1.9599639845
 _RATE = Metric(name="rate", title="Rate", definition="right", direction="higher")
-_MEASURE = Measure("m", "t", "rate", None, None, _RATE, None, (0, 1))
+MEASURE = Measure("m", "t", "rate", None, None, _RATE, None, (0, 1))
 DRAWN = ("alike", "noise", "errors", "strata", "strata and errors", "population", "finite")
 _SHARES = np.array([0.7, 0.3])
 """Of the two kinds of people of ``population``, drawn one to three instead."""
@@ -150,7 +151,7 @@ def compared(world: World, *, weights: bool, clusters: bool = True) -> tuple[obj
     plain = build_design(columns, dense, group, unit, 3)
     one, two, rows = np.array([1]), np.array([2]), np.arange(3)
     if not weights:
-        found = MeanComparisons.of(plain, _MEASURE, rows)
+        found = MeanComparisons.of(plain, MEASURE, rows)
         return found.pairs(one, two), found.means
     held = world.stratum[np.unique(world.cluster)]
     strata = None
@@ -163,7 +164,7 @@ def compared(world: World, *, weights: bool, clusters: bool = True) -> tuple[obj
     if isinstance(world.truth, np.ndarray):
         strata = Strata(0 * held, np.array([len(held)]), np.array([1.0 - _OF_ALL]))
     design = build_drawn(columns, dense, (group, unit), plain, scaled, strata, margins)
-    found = DrawnComparisons.of(design, _MEASURE, rows)
+    found = DrawnComparisons.of(design, MEASURE, rows)
     return found.pairs(one, two), found.means
 
 

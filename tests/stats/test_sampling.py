@@ -13,17 +13,9 @@ import pytest
 from scipy.sparse import csr_array, vstack
 
 from isolux.stats.design import build_design
+from isolux.stats.drawn_design import DrawnDesign, build_drawn
 from isolux.stats.raking import Margins, rake, rake_replicates
-from isolux.stats.sampling import (
-    DrawnDesign,
-    Strata,
-    build_drawn,
-    kish,
-    products_of,
-    rao_wu,
-    spread,
-    variance_of_sums,
-)
+from isolux.stats.sampling import Strata, kish, products_of, rao_wu, spread, variance_of_sums
 from isolux.stats.shares import cluster_means
 from isolux.stats.weighted_means import RowsEffect, weighted_means
 from tests._survey import survey

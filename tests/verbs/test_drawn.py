@@ -191,3 +191,37 @@ def test_models_brought_to_one_population_are_compared():
     assert change["value"] == pytest.approx(after - before)
     with pytest.raises(SpecError, match="one run's weights were brought to a population"):
         compare(old, _audited(_turned(rows)))
+
+
+def test_photos_may_be_alike_both_ways(tmp_path):
+    plain = _audited(_rows(), weight=None, strata=None, cluster="school").group_metrics
+    found = _audited(_rows(), weight=None, strata=None, cluster="school,photographer")
+    both = found.group_metrics
+    assert both["value"].to_list() == pytest.approx(plain["value"].to_list())
+    assert (both["n_clusters"] <= plain["n_clusters"]).all()
+    assert both["n_clusters"][0] == 12  # photographers, of 24 schools
+    assert "Clusters count both ways, the other being 'photographer'." in repr(found).replace(
+        "\n", " "
+    )
+    file = tmp_path / "people.csv"
+    survey().with_columns(truth=pl.lit("1"), says=pl.col("right").cast(pl.Int64)).write_csv(file)
+    read = audit(
+        f"table:{file}", by="tone", id="id", target="truth", prediction_column="says",
+        metric="accuracy", cluster="school,photographer", **SIZES,
+    )  # fmt: skip
+    assert read.group_metrics["standard_error"].to_list() == pytest.approx(
+        both["standard_error"].to_list()
+    )
+
+
+def test_both_ways_take_weights_and_no_strata_yet():
+    found = _audited(_rows(), strata=None, cluster="school,photographer")
+    assert found.group_metrics["value"][0] == pytest.approx(0.7799700300)
+    with pytest.raises(SpecError, match="clusters both ways take no --strata yet"):
+        _audited(_rows(), cluster="school,photographer")
+
+
+@pytest.mark.parametrize("cluster", ["a,b,c", "a,", "a,a"])
+def test_clusters_that_cannot_be_read_are_named(cluster):
+    with pytest.raises(SpecError, match="clusters cannot be read"):
+        _audited(_rows(), weight=None, strata=None, cluster=cluster)

@@ -11,7 +11,7 @@ and are held to everyone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -22,9 +22,10 @@ from isolux.groups.uncertainty import means_of
 from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import Design, IntArray
 from isolux.stats.differences import Difference, of_means, of_replicates, paired_means
+from isolux.stats.drawn_design import DrawnDesign, strata_of
 from isolux.stats.intervals import logit_reach, student_reach
 from isolux.stats.joint_law import products
-from isolux.stats.sampling import DrawnDesign, strata_of, stratum_totals
+from isolux.stats.sampling import stratum_totals
 from isolux.stats.shares import ClusterMeans, cluster_means, joined
 from isolux.stats.statistic import FloatArray
 
@@ -189,8 +190,14 @@ class _ReplicateComparisons:
 
 def effective_clusters(estimates: Estimates) -> FloatArray:
     """Kish's number of clusters of one size, for everyone and every group, by units: ``[g]``."""
-    design = estimates.design
-    held = design.rows(np.arange(len(estimates.groups)), 0)
+    return _effective(estimates.design, len(estimates.groups))
+
+
+def _effective(design: Design, groups: int) -> FloatArray:
+    if isinstance(design, DrawnDesign) and design.ways is not None:
+        alone = replace(design, ways=None)
+        return np.minimum(_effective(alone, groups), _effective(design.ways[0], groups))
+    held = design.rows(np.arange(groups), 0)
     copies = design.copies.astype(np.float64)
     total, square = held @ copies, held.power(2) @ copies
     found = np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)

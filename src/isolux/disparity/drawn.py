@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isolux.groups.drawn import drawn_means, rows_effect
+from isolux.groups.drawn import correlation_of, drawn_means, rows_effect
 from isolux.groups.estimates import Measure
 from isolux.stats.design import IntArray
 from isolux.stats.differences import Difference, of_means, paired_means
-from isolux.stats.sampling import DrawnDesign, inner, products_of
+from isolux.stats.drawn_design import DrawnDesign
+from isolux.stats.sampling import products_of
 from isolux.stats.shares import ClusterMeans, joined
 from isolux.stats.statistic import FloatArray
+from isolux.stats.two_ways import both_ways, shared_both_ways
 from isolux.stats.weighted_means import weighted_means
 
 if TYPE_CHECKING:
@@ -54,20 +56,17 @@ class DrawnComparisons:
     @classmethod
     def of(cls, design: DrawnDesign, measure: Measure, rows: IntArray) -> DrawnComparisons:
         """Reduce the clusters of some rows of a design; the first unites the others."""
-        from scipy.sparse import csr_array, vstack
-
         assert measure.mean is not None  # noqa: S101 - callers ask of means only
         sums, counts = measure.mean
-        held = design.rows(rows, counts)
-        chance, k = [design.varying(rows, column) for column in (sums, counts)], len(rows)
-        every = products_of(csr_array(vstack(chance)), design.strata)
+        held, k = design.rows(rows, counts), len(rows)
+        every = design.products(rows, (sums, counts))
         plain = design.unweighted
         people = np.asarray(plain.rows(rows, counts) @ plain.copies.astype(np.float64))
         overlap = bool(people[1:].sum() > people[0] + 0.5)
         weight = np.asarray(held.sum(axis=1)).ravel()
         return cls(
             design, measure, rows, drawn_means(design, measure, rows), every[:k, :k],
-            every[:k, k:], every[k:, k:], products_of(held, None), weight, overlap,
+            every[:k, k:], every[k:, k:], _shared(design, measure, rows), weight, overlap,
         )  # fmt: skip
 
     def _at(self, rows: IntArray) -> IntArray:
@@ -106,45 +105,74 @@ class DrawnComparisons:
         return np.asarray(1.0 - self.weight[self._at(first)] / self.weight[0])
 
     def _others(self, first: IntArray) -> ClusterMeans:
-        """Reduce everyone less each group, some groups at a time."""
-        from scipy.sparse import csr_array, vstack
+        """Reduce everyone less each group."""
+        return others_of(self.design, self.measure, int(self.rows[0]), first)
 
-        assert self.measure.mean is not None  # noqa: S101 - as in ``of``
-        (sums, counts), all_groups = self.measure.mean, int(self.rows[0])
-        of = self.design
-        whole = [of.rows(all_groups, sums), of.rows(all_groups, counts)]
-        whole.append(of.rows_of_squares(all_groups, counts))
-        at_once = max(1, _MOST // max(whole[1].nnz, 1))
-        parts = []
-        for start in range(0, len(first), at_once):
-            some = first[start : start + at_once]
-            own = of.rows(some, sums), of.rows(some, counts), of.rows_of_squares(some, counts)
-            left = [
-                csr_array(vstack([all_of] * len(some)) - part)
-                for all_of, part in zip(whole, own, strict=True)
-            ]
-            kept = _remaining(left[1], csr_array(vstack([whole[1]] * len(some))))
-            rest = tuple(csr_array(matrix.multiply(kept)) for matrix in left)
-            shares, rho = self.means.shares, float(np.mean(self.means.correlation))
-            effect = rows_effect(of, self.measure) if shares else None
-            varying = None if of.calibration is None else self._varying(some)
-            one = weighted_means(
-                (rest[0], rest[1], rest[2]), of.strata, rho, effect, varying, shares=shares
-            )
-            parts.append(one)
-        return joined(parts)
 
-    def _varying(self, some: IntArray) -> tuple[csr_array, csr_array]:
-        """Return sums and counts of everyone less each group, as far as left to chance."""
-        from scipy.sparse import csr_array, vstack
+def others_of(
+    design: DrawnDesign, measure: Measure, everyone: int, first: IntArray
+) -> ClusterMeans:
+    """Reduce a row of the design less each group; of clusters both ways, either and the cells."""
+    found = _others(design, measure, everyone, first)
+    if design.ways is None:
+        return found
+    return both_ways(found, *(_others(way, measure, everyone, first) for way in design.ways))
 
-        assert self.measure.mean is not None  # noqa: S101 - as in ``of``
-        of, all_groups = self.design, int(self.rows[0])
-        sums, counts = (
-            csr_array(vstack([of.varying(all_groups, q)] * len(some)) - of.varying(some, q))
-            for q in self.measure.mean
+
+def _others(of: DrawnDesign, measure: Measure, all_groups: int, first: IntArray) -> ClusterMeans:
+    """Reduce one way's clusters, some groups at a time."""
+    from scipy.sparse import csr_array, vstack
+
+    assert measure.mean is not None  # noqa: S101 - as in ``of``
+    sums, counts = measure.mean
+    rho, shares = correlation_of(of, measure)
+    whole = [of.rows(all_groups, sums), of.rows(all_groups, counts)]
+    whole.append(of.rows_of_squares(all_groups, counts))
+    at_once = max(1, _MOST // max(whole[1].nnz, 1))
+    parts = []
+    for start in range(0, len(first), at_once):
+        some = first[start : start + at_once]
+        own = of.rows(some, sums), of.rows(some, counts), of.rows_of_squares(some, counts)
+        left = [
+            csr_array(vstack([all_of] * len(some)) - part)
+            for all_of, part in zip(whole, own, strict=True)
+        ]
+        kept = _remaining(left[1], csr_array(vstack([whole[1]] * len(some))))
+        rest = tuple(csr_array(matrix.multiply(kept)) for matrix in left)
+        effect = rows_effect(of, measure) if shares else None
+        varying = None
+        if of.calibration is not None:
+            varying = _varying(of, measure, all_groups, some)
+        one = weighted_means(
+            (rest[0], rest[1], rest[2]), of.strata, rho, effect, varying, shares=shares
         )
-        return sums, counts
+        parts.append(one)
+    return joined(parts)
+
+
+def _varying(
+    of: DrawnDesign, measure: Measure, all_groups: int, some: IntArray
+) -> tuple[csr_array, csr_array]:
+    """Return sums and counts of everyone less each group, as far as left to chance."""
+    from scipy.sparse import csr_array, vstack
+
+    assert measure.mean is not None  # noqa: S101 - as in ``of``
+    sums, counts = (
+        csr_array(vstack([of.varying(all_groups, q)] * len(some)) - of.varying(some, q))
+        for q in measure.mean
+    )
+    return sums, counts
+
+
+def _shared(design: DrawnDesign, measure: Measure, rows: IntArray) -> FloatArray:
+    """Sum products of groups' weights over clusters, without strata; both ways by correlation."""
+    assert measure.mean is not None  # noqa: S101 - as in ``of``
+    own = products_of(design.rows(rows, measure.mean[1]), None)
+    if design.ways is None:
+        return own
+    other = design.ways[0]
+    rho = correlation_of(design, measure)[0], correlation_of(other, measure)[0]
+    return shared_both_ways(own, products_of(other.rows(rows, measure.mean[1]), None), rho)
 
 
 def _remaining(left: csr_array, whole: csr_array) -> csr_array:
@@ -171,8 +199,8 @@ def paired_drawn(
     one, two = measures
     assert one.mean is not None and two.mean is not None  # noqa: S101, PT018 - means only
     a, b = drawn_means(design, one, groups), drawn_means(design, two, groups)
-    s, n, t, m = (design.varying(groups, q) for q in (*one.mean, *two.mean))
-    moments = tuple(inner(x, y, design.strata) for x, y in ((s, t), (s, m), (t, n), (n, m)))
+    (s, n), (t, m) = one.mean, two.mean
+    moments = tuple(design.inner(groups, x, y) for x, y in ((s, t), (s, m), (t, n), (n, m)))
     weight = np.ones(len(groups))
     for _, count in (one.mean, two.mean):
         weight = weight * np.asarray(design.rows(groups, count).sum(axis=1)).ravel()

@@ -27,6 +27,7 @@ from isolux.groups.estimates import Estimates
 from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
 from isolux.stats.differences import deviates, two_sided
+from isolux.stats.drawn_design import DrawnDesign, strata_of
 from isolux.stats.joint_law import correlated_normals, joint_draws
 from isolux.stats.multiplicity import (
     benjamini_hochberg,
@@ -36,7 +37,6 @@ from isolux.stats.multiplicity import (
     max_t,
 )
 from isolux.stats.nulls import REST, NullTest, null_test, score_deviates
-from isolux.stats.sampling import DrawnDesign, strata_of
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
 
@@ -195,12 +195,14 @@ def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple
         rows = np.append(plans[attribute, j][0], estimates.domain_of[attribute])
         sums, counts = (design.rows(rows, q) for q in estimates.measures[j].mean or (0, 0))
         at[attribute, j] = sums, counts
-        if isinstance(design, DrawnDesign) and design.calibration is not None:
+        if isinstance(design, DrawnDesign) and not design.is_plain:
             of_sum, of_count = estimates.measures[j].mean or (0, 0)
             chance[attribute, j] = design.varying(rows, of_sum), design.varying(rows, of_count)
         used += chance.get((attribute, j), (sums, counts))
     strata = strata_of(design)
-    drawn = joint_draws(csr_array(vstack(used)), design.copies, spec.replicates, spec.seed, strata)
+    rows = csr_array(vstack(used))
+    copies = design.copies if not chance else np.ones(rows.shape[1], dtype=np.int64)
+    drawn = joint_draws(rows, copies, spec.replicates, spec.seed, strata)
     results, start = {}, 0
     for key, (sums, counts) in at.items():
         members, contrasts = plans[key]

@@ -32,6 +32,7 @@ from isolux.stats.design import IntArray
 from isolux.stats.detectable import smallest_detectable
 from isolux.stats.differences import Difference, deviates, of_replicates, paired_means, two_sided
 from isolux.stats.dispersion import noise_corrected_sd
+from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import (
     Interval,
     difference_interval,
@@ -44,7 +45,6 @@ from isolux.stats.multiplicity import (
     critical_value,
 )
 from isolux.stats.nulls import NullTest, null_test, sign_flip
-from isolux.stats.sampling import DrawnDesign
 from isolux.stats.shares import quantile
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs

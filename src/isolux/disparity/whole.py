@@ -26,6 +26,7 @@ from isolux.groups.unknown import UNKNOWN
 from isolux.stats.design import IntArray, parts_clusters
 from isolux.stats.detectable import two_sided_critical
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
+from isolux.stats.drawn_design import unweighted
 from isolux.stats.intervals import (
     difference_interval,
     log_ratio_interval,
@@ -33,7 +34,6 @@ from isolux.stats.intervals import (
 )
 from isolux.stats.multiplicity import critical_value, reached
 from isolux.stats.nulls import REST
-from isolux.stats.sampling import unweighted
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.info import Direction
 from isolux.vocabulary.spec import Comparing

@@ -7,18 +7,20 @@ without it nothing here does anything.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from isolux.groups.estimates import Measure
-from isolux.stats.design import Design, IntArray
+from isolux.stats.design import Design, IntArray, build_design
+from isolux.stats.drawn_design import DrawnDesign, build_drawn, with_other_way
 from isolux.stats.raking import Margins
-from isolux.stats.sampling import DrawnDesign, Strata, build_drawn
+from isolux.stats.sampling import Strata
 from isolux.stats.shares import ClusterMeans, are_shares, pooled_correlation
 from isolux.stats.statistic import FloatArray
+from isolux.stats.two_ways import both_ways
 from isolux.stats.weighted_means import RowsEffect, weighted_means
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
@@ -27,7 +29,7 @@ from isolux.vocabulary.spec import Statistics
 if TYPE_CHECKING:
     from isolux.groups.measure.columns import Judged
 
-__all__ = ["Worth", "drawn", "drawn_means", "rows_effect", "worth_of"]
+__all__ = ["Worth", "correlation_of", "drawn", "drawn_means", "rows_effect", "worth_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,13 @@ def drawn(
     scaled = weight / weight.mean() if len(weight) else weight
     strata = _strata(held, judged.cluster_of)
     rows = judged.columns[judged.row_of]
-    return build_drawn(rows, judged.cluster_of, entries, design, scaled, strata, _margins(held))
+    found = build_drawn(rows, judged.cluster_of, entries, design, scaled, strata, _margins(held))
+    if "other_cluster" not in held.columns or held["other_cluster"].is_null().all():
+        return found
+    other = (held["other_cluster"].rank("dense") - 1).to_numpy().astype(np.int64)
+    groups = design.n_groups
+    plain = build_design(judged.columns, other, *entries, groups, judged.row_of)
+    return with_other_way(found, rows, (judged.cluster_of, other), entries, plain)
 
 
 def _margins(held: pl.DataFrame) -> Margins | None:
@@ -139,12 +147,26 @@ def _left(held: pl.DataFrame, code: IntArray, drawn: IntArray) -> FloatArray | N
 
 def drawn_means(design: DrawnDesign, measure: Measure, rows: IntArray) -> ClusterMeans:
     """Reduce one mean's clusters in a sample with weights, for some rows of the design."""
+    found = _means_one_way(design, measure, rows)
+    if design.ways is None:
+        return found
+    return both_ways(found, *(_means_one_way(way, measure, rows) for way in design.ways))
+
+
+def correlation_of(design: DrawnDesign, measure: Measure) -> tuple[float, bool]:
+    """Return the correlation of two rows of one cluster, and whether rows are 0 or 1."""
     assert measure.mean is not None  # noqa: S101 - callers ask of means only
     sums, counts = measure.mean
     plain = design.unweighted
     everyone = plain.rows(0, sums), plain.rows(0, counts)
     rho = float(pooled_correlation(*everyone, plain.copies)[0])
-    shares = measure.fraction and are_shares(*everyone)
+    return rho, measure.fraction and are_shares(*everyone)
+
+
+def _means_one_way(design: DrawnDesign, measure: Measure, rows: IntArray) -> ClusterMeans:
+    assert measure.mean is not None  # noqa: S101 - callers ask of means only
+    sums, counts = measure.mean
+    rho, shares = correlation_of(design, measure)
     parts = design.rows(rows, sums), design.rows(rows, counts), design.rows_of_squares(rows, counts)
     effect = rows_effect(design, measure) if shares else None
     varying = None
@@ -180,6 +202,12 @@ def worth_of(design: Design, counts: list[int], groups: int) -> Worth | None:
     """
     if not isinstance(design, DrawnDesign):
         return None
+    if design.ways is not None:
+        one, two = (
+            worth_of(way, counts, groups) for way in (replace(design, ways=None), design.ways[0])
+        )
+        assert one is not None and two is not None  # noqa: S101, PT018 - both are drawn
+        return Worth(one.units, np.minimum(one.clusters, two.clusters))
     units, clusters = np.zeros((groups, len(counts))), np.zeros((groups, len(counts)))
     rows = np.arange(groups)
     for j, column in enumerate(counts):

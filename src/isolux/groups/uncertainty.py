@@ -10,6 +10,7 @@ import numpy.typing as npt
 from isolux.groups.drawn import Worth, drawn_means
 from isolux.groups.estimates import Estimates, Measure
 from isolux.stats.design import Design, IntArray
+from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import (
     KEPT_CLUSTERS,
     Interval,
@@ -21,7 +22,6 @@ from isolux.stats.intervals import (
     student_t,
 )
 from isolux.stats.resampling import jackknife_acceleration
-from isolux.stats.sampling import DrawnDesign
 from isolux.stats.shares import ClusterMeans, are_shares, cluster_means, pooled_correlation
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics

@@ -11,16 +11,16 @@ from dataclasses import replace
 import polars as pl
 
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import TableError, UnknownNameError
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.spec import Sample
 from isolux.vocabulary.tables import INSTANCES
 
-__all__ = ["drawn_by", "is_asked"]
+__all__ = ["drawn_by", "is_asked", "ways_of"]
 
 _FEW = 5
 
 
-def drawn_by(dataset: Dataset, sample: Sample) -> Dataset:
+def drawn_by(dataset: Dataset, sample: Sample, other_way: str | None = None) -> Dataset:
     """Attach to people for how many they stand and from which stratum they were drawn.
 
     Parameters
@@ -29,6 +29,8 @@ def drawn_by(dataset: Dataset, sample: Sample) -> Dataset:
         Before anyone is left out by a condition.
     sample : Sample
         Which columns say so.
+    other_way : str, optional
+        The column of clusters of another way: of each photo's photographer, beside its subject.
 
     Returns
     -------
@@ -55,8 +57,10 @@ def drawn_by(dataset: Dataset, sample: Sample) -> Dataset:
     >>> drawn_by(given, Sample(weight="w")).sample["weight"].to_list()
     [2.0, 1.0]
     """
-    if not is_asked(sample):
+    if not is_asked(sample) and other_way is None:
         return dataset
+    if other_way is not None:
+        _refuse_beside(sample, other_way)
     people = INSTANCES.conform(dataset.instances).select(
         "instance_id", cluster=pl.col("cluster_id").fill_null("\0" + pl.col("instance_id"))
     )
@@ -74,7 +78,49 @@ def drawn_by(dataset: Dataset, sample: Sample) -> Dataset:
     if sample.population_size is not None:
         _refuse_sizes(drawn, sample)
         return replace(dataset, sample=drawn)
-    return replace(dataset, sample=drawn.drop("stratum_size"))
+    drawn = drawn.drop("stratum_size")
+    if other_way is not None:
+        other = _cells(dataset, other_way, "cluster")["value"]
+        alone = "\0" + dataset.instances["instance_id"].cast(pl.String)
+        drawn = drawn.with_columns(other_cluster=other.fill_null(alone))
+    return replace(dataset, sample=drawn)
+
+
+def _refuse_beside(sample: Sample, other_way: str) -> None:
+    """Refuse what clusters both ways cannot be combined with."""
+    asked = [n for n in ("strata", "population", "population_size") if getattr(sample, n)]
+    if asked:
+        flag = "--" + asked[0].replace("_", "-")
+        raise SpecError(
+            f"clusters both ways take no {flag} yet",
+            expected=f"{flag} with clusters one way, or both ways without it; --weight goes with "
+            "either",
+            found=f"--cluster …,{other_way} {flag}",
+        )
+
+
+def ways_of(cluster: str | None) -> tuple[str | None, str | None]:
+    """Part ``subject,photographer`` into clusters of two ways.
+
+    Raises
+    ------
+    SpecError
+        More than two, or an empty name.
+
+    Examples
+    --------
+    >>> ways_of("subject, photographer"), ways_of("subject"), ways_of(None)
+    (('subject', 'photographer'), ('subject', None), (None, None))
+    """
+    names = [] if cluster is None else [name.strip() for name in cluster.split(",")]
+    if len(names) > 2 or not all(names) or len(set(names)) < len(names):
+        raise SpecError(
+            "clusters cannot be read",
+            expected="one column, or two that are not the same, as subject,photographer",
+            found=repr(cluster),
+            where="--cluster",
+        )
+    return (names[0] if names else None), (names[1] if len(names) > 1 else None)
 
 
 def is_asked(sample: Sample) -> bool:

@@ -11,7 +11,7 @@ from isolux import derive
 from isolux.datasets import load
 from isolux.io.frames import FORMATS
 from isolux.people.blotting import blotted_errors
-from isolux.people.drawn import drawn_by
+from isolux.people.drawn import drawn_by, ways_of
 from isolux.people.joined import with_attributes
 from isolux.people.only import keep_only, only_judged, parse_conditions
 from isolux.people.shards import InShards, in_shards
@@ -71,7 +71,13 @@ def load_people(
     name, path = name_and_path(people.data)
     if outputs is None:  # no audit, which alone reads what is not about single people
         refuse_counts([name], "this", f"isolux audit {name}:FILE --task counts --by GROUP")
-    cluster, items = _cluster_of(people)
+    said, items = _cluster_of(people)
+    cluster, other_way = ways_of(said)
+    if other_way is not None and sample is None:
+        raise SpecError(
+            "clusters both ways are for an audit", expected="one column", found=repr(said),
+            where="--cluster",
+        )  # fmt: skip
     named = {
         "id": people.id,
         "separator": people.separator,
@@ -115,7 +121,7 @@ def load_people(
     if computed:
         dataset = dataset.clustered_by(cluster)
     if sample is not None:
-        dataset = drawn_by(dataset, sample)
+        dataset = drawn_by(dataset, sample, other_way)
     if not whole_images:
         dataset = only_judged(dataset)
     return keep_only(dataset, people.only, whole_images=whole_images)

@@ -208,7 +208,8 @@ def _scores(
     totals = np.concatenate([sums @ copies, counts @ copies]).astype(np.float64)
     width = sums.shape[0]
     stacked = csr_array(vstack([sums, counts] if varying is None else [*varying]))
-    gram = products(stacked, copies) if strata is None else products_of(stacked, strata)
+    plain = strata is None and varying is None
+    gram = products(stacked, copies) if plain else products_of(stacked, strata)
     for start in range(0, len(contrasts), _CHUNK):
         part = contrasts[start : start + _CHUNK]
         load, at = _loadings(part, totals[:width], totals[width:])

@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.design import Design, IntArray
+from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.joint_law import correlated_normals, products
-from isolux.stats.sampling import DrawnDesign, rao_wu, variance_of_sums
+from isolux.stats.sampling import variance_of_sums
 from isolux.stats.statistic import (
     MEAN,
     DetectionStatistic,
@@ -25,6 +26,7 @@ from isolux.stats.statistic import (
     RankStatistic,
     SumStatistic,
 )
+from isolux.stats.two_ways import HALF
 from isolux.stats.weights import blocks, multinomial, poisson
 from isolux.vocabulary.spec import Bootstrap
 
@@ -79,17 +81,26 @@ def replicate_sums(design: Design, measures: list[Columns], bootstrap: Bootstrap
     varies = _calibrated(design)
     for rng, size in blocks(bootstrap.replicates, bootstrap.seed, "bootstrap"):
         times = _drawn(rng, design, size, bootstrap)
-        sums = design.sums(times) if varies is None else _calibrated_sums(design, varies, times)
+        if varies is not None:
+            sums = _calibrated_sums(design, varies, times)
+        elif isinstance(design, DrawnDesign) and design.ways is not None:
+            sums = design.ways[1].sums(times)
+        else:
+            sums = design.sums(times)
         for j, measure in enumerate(measures):
             out[:, j, at : at + size] = measure.value(sums)
         at += size
+    if isinstance(design, DrawnDesign) and design.ways is not None:
+        as_is = design.totals()[:, :, None]
+        value = np.stack([measure.value(as_is) for measure in measures], axis=1)
+        out = value + (out - value) / HALF  # half of each way's weights was drawn
     return out
 
 
 def _drawn(rng: np.random.Generator, design: Design, size: int, bootstrap: Bootstrap) -> FloatArray:
     """Draw how often each distinct cluster counts in some replicates, ``[n_distinct, size]``."""
     if isinstance(design, DrawnDesign):
-        return rao_wu(rng, design.n_clusters, design.strata, size)
+        return design.times(rng, size)
     return _WEIGHTS[bootstrap.weights](rng, design.copies, size)
 
 
@@ -128,6 +139,8 @@ def _normal_sums(design: Design, bootstrap: Bootstrap) -> FloatArray:
         varies = _calibrated(design)
         rows = design.matrix if varies is None else varies
         around = variance_of_sums(rows, design.strata)
+        if design.ways is not None:
+            around = around + variance_of_sums(design.ways[0].matrix, None)
     else:
         around = products(design.matrix, design.copies)
         around -= np.outer(flat, flat) / max(design.n_clusters, 1)
@@ -191,6 +204,8 @@ def replicate_ranks(
                 drawn = drawn if own[g] == 1.0 else drawn / own[g]
                 out[g, at : at + size] = statistic.evaluate(rows[members], drawn)
         at += size
+    if sample is not None and sample[0].ways is not None:
+        out = value[:, None] + (out - value[:, None]) / HALF
     return value, out
 
 
@@ -204,8 +219,11 @@ def _weights_of_rows(
     design, unit_of_row = sample
     if design.calibration is not None:
         return np.asarray(design.replicates_of_units(rng, size)[unit_of_row])
-    times = rao_wu(rng, design.n_clusters, design.strata, size)
-    return np.asarray(design.unit_weight[unit_of_row][:, None] * times[cluster_of_row])
+    times = design.times(rng, size)
+    at = cluster_of_row
+    if design.ways is not None:
+        at = design.cell_of_unit[unit_of_row]
+    return np.asarray(design.unit_weight[unit_of_row][:, None] * times[at])
 
 
 def replicate_pairs(

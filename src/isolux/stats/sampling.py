@@ -32,25 +32,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from isolux.stats.design import Design, IntArray
-from isolux.stats.raking import Calibration, Margins, calibration_of, rake_replicates
+from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = [
-    "DrawnDesign",
     "Strata",
-    "build_drawn",
     "inner",
     "kish",
     "products_of",
     "rao_wu",
     "spread",
-    "strata_of",
     "stratum_totals",
-    "unweighted",
     "variance_of_sums",
 ]
 
@@ -93,134 +88,6 @@ class Strata:
     def absent(self) -> IntArray:
         """Return how many clusters of each stratum are not in the design, ``[h]``."""
         return self.drawn - np.bincount(self.of, minlength=len(self.drawn))
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnDesign(Design):
-    """The sums of a sample with weights: every unit's columns times its weight.
-
-    Parameters
-    ----------
-    matrix, copies, distinct_of, n_groups, n_columns
-        As in ``Design``; no two clusters are merged, so every ``copies`` is 1.
-    squares : csr_array, [n_groups * n_columns, c]
-        The same with every unit's weighted columns squared: what independent rows would spread.
-    unit_weight : [n_units] float
-        The mean of all is 1.
-    strata : Strata or None
-        None: all clusters were drawn together.
-    unweighted : Design
-        The same units, each counted once.
-    calibration : Calibration, optional
-        Of weights that were brought to a population.
-    """
-
-    squares: csr_array
-    unit_weight: FloatArray
-    strata: Strata | None
-    unweighted: Design
-    calibration: Calibration | None = None
-
-    def varying(self, group: int | IntArray, column: int) -> csr_array:
-        """Return what clusters add to one column of groups, as far as it is left to chance.
-
-        ``[g, c]``; the rows themselves where weights were not brought to a population.
-        """
-        at = np.atleast_1d(group) * self.n_columns + column
-        rows = self.matrix[at]
-        return rows if self.calibration is None else self.calibration.left(rows, at)
-
-    def replicates_of_units(self, rng: np.random.Generator, replicates: int) -> FloatArray:
-        """Draw every unit's weight in replicates, brought to the population: ``[n_units, r]``."""
-        assert self.calibration is not None  # noqa: S101 - else clusters' weights are enough
-        of = self.calibration
-        times = rao_wu(rng, self.n_clusters, self.strata, replicates)
-        drawn = self.unit_weight[:, None] * times[of.cluster_of]
-        totals = [
-            np.bincount(code, weights=self.unit_weight, minlength=size).astype(np.float64)
-            for code, size in zip(of.margins.codes, of.margins.sizes, strict=True)
-        ]
-        return rake_replicates(drawn, of.margins, totals)
-
-    def rows_of_squares(self, group: int | IntArray, column: int) -> csr_array:
-        """Return what clusters add to the squares of one column of groups, ``[g, c]``."""
-        return self.squares[np.atleast_1d(group) * self.n_columns + column]
-
-
-def strata_of(design: Design) -> Strata | None:
-    """Return the strata of a sample that has some."""
-    return design.strata if isinstance(design, DrawnDesign) else None
-
-
-def unweighted(design: Design) -> Design:
-    """Return the design that counts each unit once: for numbers of people and clusters."""
-    return design.unweighted if isinstance(design, DrawnDesign) else design
-
-
-def build_drawn(
-    columns: csr_array,
-    cluster_of: IntArray,
-    entries: tuple[IntArray, IntArray],
-    unweighted: Design,
-    weight: FloatArray,
-    strata: Strata | None,
-    margins: Margins | None = None,
-) -> DrawnDesign:
-    """Sum the weighted columns of each group's units by cluster.
-
-    Parameters
-    ----------
-    columns : csr_array, [n_units, n_columns]
-        What each unit adds to each column.
-    cluster_of : [n_units] int
-    entries : ([m] int, [m] int)
-        Group and unit of every membership.
-    unweighted : Design
-        Of the same entries.
-    weight : [n_units] float
-        Above 0.
-    strata : Strata or None
-    margins : Margins, optional
-        Of weights that were brought to a population.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> from isolux.stats.design import build_design
-    >>> column, ids = csr_array(np.ones((2, 1))), np.arange(2)
-    >>> everyone = np.zeros(2, dtype=np.int64), ids
-    >>> plain = build_design(column, ids, *everyone, 1)
-    >>> build_drawn(column, ids, everyone, plain, np.array([0.5, 1.5]), None).totals().tolist()
-    [[2.0]]
-    """
-    group_of, unit_of = entries
-    n_clusters = int(cluster_of.max(initial=-1)) + 1
-    shape = unweighted.n_groups * unweighted.n_columns, n_clusters
-    spread_out = columns[unit_of].tocoo()
-    unit = unit_of[spread_out.row]
-    at = (
-        group_of[spread_out.row].astype(np.int64) * unweighted.n_columns + spread_out.col,
-        cluster_of[unit],
-    )
-    data = spread_out.data * weight[unit]
-    calibration = None
-    if margins is not None:
-        calibration = calibration_of(margins, weight, cluster_of, (data, at[0], unit, shape[0]))
-        strata = strata or Strata(np.zeros(n_clusters, dtype=np.int64), np.array([n_clusters]))
-    return DrawnDesign(
-        _summed(data, at, shape), np.ones(n_clusters, dtype=np.int64), np.arange(n_clusters),
-        unweighted.n_groups, unweighted.n_columns, _summed(data**2, at, shape), weight, strata,
-        unweighted, calibration,
-    )  # fmt: skip
-
-
-def _summed(data: FloatArray, at: tuple[IntArray, IntArray], shape: tuple[int, int]) -> csr_array:
-    from scipy.sparse import coo_array, csr_array
-
-    matrix = csr_array(coo_array((data, at), shape=shape))
-    matrix.sum_duplicates()
-    matrix.sort_indices()
-    return matrix
 
 
 def products_of(rows: csr_array, strata: Strata | None) -> FloatArray:

@@ -27,8 +27,8 @@ from isolux.groups.uncertainty import (
     statuses,
 )
 from isolux.stats.design import Design, IntArray, build_design
+from isolux.stats.drawn_design import DrawnDesign, unweighted
 from isolux.stats.resampling import replicate_ranks, replicate_sums
-from isolux.stats.sampling import DrawnDesign, unweighted
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.spec import Statistics
@@ -66,6 +66,8 @@ def measure_groups(
     measures = tuple(Measure(*parts) for parts in judged.measures)
     totals = unweighted(design).totals()
     clusters = _clusters_per_row(unweighted(design))
+    if isinstance(design, DrawnDesign) and design.ways is not None:
+        clusters = np.minimum(clusters, _clusters_per_row(design.ways[0].unweighted))
     shape = (len(groups), len(measures))
     value, replicates = _evaluate(design, measures, judged, (group_of, unit_of), shape, spec)
     counts = [judged.count_column[j] for j in range(len(measures))]

@@ -37,7 +37,7 @@ from isolux.report.summary.unknown import unknown_text
 from isolux.report.undetected import undetected_of_audit
 from isolux.report.wording import safe_url
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.drawn import is_drawn, words_of
+from isolux.vocabulary.drawn import is_drawn, is_weighted, words_of
 from isolux.vocabulary.spec import declared
 from isolux.vocabulary.words import target_of
 
@@ -222,7 +222,7 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
         publish_min=int(record.get("publish_min") or 0),
         withheld=bool(record.get("withheld")),
         drawn=words_of(record),
-        n_effective=(record.get("sample") or {}).get("n_effective"),
+        n_effective=record["sample"].get("n_effective") if is_weighted(record) else None,
     )
 
 

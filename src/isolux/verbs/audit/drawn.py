@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from isolux.io.hashing import sha256_file
-from isolux.people.drawn import drawn_by, is_asked
+from isolux.people.drawn import drawn_by, is_asked, ways_of
 from isolux.people.population import calibrated, read_population
 from isolux.stats.sampling import kish
 from isolux.vocabulary.containers import Dataset, Scores
@@ -34,7 +34,9 @@ def columns_of_sample(spec: Mapping[str, object]) -> tuple[str, ...]:
     population = spec.get("population")
     named = [a for key in population for a in crossed(key)] if isinstance(population, dict) else []
     columns = [text for text in found if isinstance(text, str) and not _is_number(text)]
-    return tuple(dict.fromkeys([*columns, *named]))
+    cluster = spec.get("cluster")
+    other_way = ways_of(cluster)[1] if isinstance(cluster, str) else None
+    return tuple(dict.fromkeys([*columns, *named, *([other_way] if other_way else [])]))
 
 
 def _is_number(text: str) -> bool:
@@ -78,7 +80,8 @@ def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dat
     TableError
         Columns that cannot be used: see ``people.drawn``.
     """
-    if not is_asked(spec.sample):
+    other_way = ways_of(spec.people.cluster)[1]
+    if not is_asked(spec.sample) and other_way is None:
         return dataset, scores
     refuse_protocol(spec)
     refuse_counts(
@@ -86,7 +89,7 @@ def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dat
         "counts that are weighted already, without --weight",
     )  # fmt: skip
     if dataset.sample is None:
-        dataset = drawn_by(_with_clusters(dataset, scores), spec.sample)
+        dataset = drawn_by(_with_clusters(dataset, scores), spec.sample, other_way)
     assert dataset.sample is not None  # noqa: S101 - a column was named
     table = _table(dataset.sample, scores)
     gone = table.filter(pl.col("weight") == 0)["unit_id"]
@@ -137,7 +140,7 @@ def _table(sample: pl.DataFrame, scores: Scores) -> pl.DataFrame:
     return held.select(
         pl.lit(model, dtype=pl.String).alias("model"), "unit_id",
         pl.lit(None, dtype=pl.String).alias("cluster_id"), "weight", "stratum", "stratum_clusters",
-        *[name for name in ("stratum_size",) if name in held.columns],
+        *[name for name in ("stratum_size", "other_cluster") if name in held.columns],
     )  # fmt: skip
 
 
@@ -169,6 +172,7 @@ def record_of_sample(spec: AuditSpec, scores: Scores) -> dict[str, Any]:
         "strata": spec.sample.strata,
         "population": [list(names) for names in _names(spec)],
         "population_size": spec.sample.population_size,
+        "other_way": ways_of(spec.people.cluster)[1],
         "n_units": table.height,
         "n_effective": worth,
         "n_strata": int(table["stratum"].n_unique()) if spec.sample.strata else 0,
@@ -192,6 +196,8 @@ def _said(told: Mapping[str, Any]) -> str:
         size = told["population_size"]
         of = f"{float(size.replace(',', '')):,.0f} clusters" if _is_number(size) else repr(size)
         parts.append(f"the population is finite ({of})")
+    if told["other_way"]:
+        parts.append(f"clusters count both ways, the other being {told['other_way']!r}")
     text = "; ".join(parts)
     return f"{text[:1].upper()}{text[1:]}."
 

@@ -25,7 +25,7 @@ from isolux.io.ids import IdFrom
 from isolux.io.paths import as_path
 from isolux.io.record_paths import unrooted
 from isolux.people.withdrawal import read_withdrawn, runs_without
-from isolux.stats.sampling import unweighted
+from isolux.stats.drawn_design import unweighted
 from isolux.verbs._reports import write_with_report
 from isolux.verbs.audit import Audit
 from isolux.verbs.compare.drawn import shared_sample

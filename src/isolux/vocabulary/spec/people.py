@@ -23,8 +23,8 @@ class People(Stage):
     )
     cluster: str | None = setting(
         None,
-        "what was sampled independently, such as subject or household; default: the dataset's "
-        "own, or each row",
+        "what was sampled independently, such as subject or household; two ways as "
+        "subject,photographer; default: the dataset's own, or each row",
         often=True,
     )
     only: tuple[str, ...] = setting(

@@ -1,0 +1,231 @@
+"""A design of weighted sums: a sample's weights, strata, population and clusters both ways."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isolux.stats.design import Design, IntArray
+from isolux.stats.raking import Calibration, Margins, calibration_of, rake_replicates
+from isolux.stats.sampling import Strata, inner, products_of, rao_wu
+from isolux.stats.statistic import FloatArray
+from isolux.stats.two_ways import HALF, together
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["DrawnDesign", "build_drawn", "strata_of", "unweighted", "with_other_way"]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnDesign(Design):
+    """The sums of a sample with weights: every unit's columns times its weight.
+
+    Parameters
+    ----------
+    matrix, copies, distinct_of, n_groups, n_columns
+        As in ``Design``; no two clusters are merged, so every ``copies`` is 1.
+    squares : csr_array, [n_groups * n_columns, c]
+        The same with every unit's weighted columns squared: what independent rows would spread.
+    unit_weight : [n_units] float
+        The mean of all is 1.
+    strata : Strata or None
+        None: all clusters were drawn together.
+    unweighted : Design
+        The same units, each counted once.
+    calibration : Calibration, optional
+        Of weights that were brought to a population.
+    cells : ([c] int, [c] int, [n_units] int), optional
+        Where clusters are the cells of two ways: the cluster of each, one way and the other, and
+        every unit's cell.
+    ways : (DrawnDesign, DrawnDesign), optional
+        Where units are in clusters both ways: the same sums by the other way's clusters, and by the
+        cells in which both agree.
+    """
+
+    squares: csr_array
+    unit_weight: FloatArray
+    strata: Strata | None
+    unweighted: Design
+    calibration: Calibration | None = None
+    cells: tuple[IntArray, IntArray, IntArray] | None = None
+    ways: tuple[DrawnDesign, DrawnDesign] | None = None
+
+    def products(self, groups: IntArray, columns: tuple[int, ...]) -> FloatArray:
+        """Sum the products of columns of groups over clusters: ``[k g, k g]`` of k columns."""
+        from scipy.sparse import csr_array, vstack
+
+        rows = csr_array(vstack([self._left(groups, column) for column in columns]))
+        own = products_of(rows, self.strata)
+        if self.ways is None:
+            return own
+        return together(own, *(way.products(groups, columns) for way in self.ways))
+
+    def inner(self, groups: IntArray, one: int, two: int) -> FloatArray:
+        """Sum the products of two columns of the same group over clusters: ``[g]``."""
+        own = inner(self._left(groups, one), self._left(groups, two), self.strata)
+        if self.ways is None:
+            return own
+        return together(own, *(way.inner(groups, one, two) for way in self.ways))
+
+    def varying(self, group: int | IntArray, column: int) -> csr_array:
+        """Return what clusters add to one column of groups, as far as it is left to chance.
+
+        ``[g, c]``; the rows themselves where weights were not brought to a population. Of clusters
+        both ways those of either, side by side.
+        """
+        from scipy.sparse import csr_array, hstack
+
+        rows = self._left(group, column)
+        if self.ways is None:
+            return rows
+        return csr_array(hstack([rows, self.ways[0].rows(group, column)]))
+
+    def _left(self, group: int | IntArray, column: int) -> csr_array:
+        at = np.atleast_1d(group) * self.n_columns + column
+        rows = self.matrix[at]
+        return rows if self.calibration is None else self.calibration.left(rows, at)
+
+    @property
+    def cell_of_unit(self) -> IntArray:
+        """Every unit's cell, where clusters are both ways."""
+        assert self.ways is not None and self.ways[1].cells is not None  # noqa: S101, PT018
+        return self.ways[1].cells[2]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the sums themselves are what varies: not calibrated, clusters one way."""
+        return self.calibration is None and self.ways is None
+
+    def times(self, rng: np.random.Generator, replicates: int) -> FloatArray:
+        """Draw how often each cluster counts in replicates, ``[c, r]``; of two ways, each cell."""
+        if self.ways is None:
+            return rao_wu(rng, self.n_clusters, self.strata, replicates)
+        one, two = (
+            rao_wu(rng, design.n_clusters, None, replicates) for design in (self, self.ways[0])
+        )
+        first, second, _ = self.ways[1].cells or (np.zeros(0, dtype=np.int64),) * 3
+        return np.asarray(1.0 + HALF * (one[first] - 1.0) + HALF * (two[second] - 1.0))
+
+    def replicates_of_units(self, rng: np.random.Generator, replicates: int) -> FloatArray:
+        """Draw every unit's weight in replicates, brought to the population: ``[n_units, r]``."""
+        assert self.calibration is not None  # noqa: S101 - else clusters' weights are enough
+        of = self.calibration
+        times = rao_wu(rng, self.n_clusters, self.strata, replicates)
+        drawn = self.unit_weight[:, None] * times[of.cluster_of]
+        totals = [
+            np.bincount(code, weights=self.unit_weight, minlength=size).astype(np.float64)
+            for code, size in zip(of.margins.codes, of.margins.sizes, strict=True)
+        ]
+        return rake_replicates(drawn, of.margins, totals)
+
+    def rows_of_squares(self, group: int | IntArray, column: int) -> csr_array:
+        """Return what clusters add to the squares of one column of groups, ``[g, c]``."""
+        return self.squares[np.atleast_1d(group) * self.n_columns + column]
+
+
+def strata_of(design: Design) -> Strata | None:
+    """Return the strata of a sample that has some."""
+    return design.strata if isinstance(design, DrawnDesign) else None
+
+
+def unweighted(design: Design) -> Design:
+    """Return the design that counts each unit once: for numbers of people and clusters."""
+    return design.unweighted if isinstance(design, DrawnDesign) else design
+
+
+def build_drawn(
+    columns: csr_array,
+    cluster_of: IntArray,
+    entries: tuple[IntArray, IntArray],
+    unweighted: Design,
+    weight: FloatArray,
+    strata: Strata | None,
+    margins: Margins | None = None,
+) -> DrawnDesign:
+    """Sum the weighted columns of each group's units by cluster.
+
+    Parameters
+    ----------
+    columns : csr_array, [n_units, n_columns]
+        What each unit adds to each column.
+    cluster_of : [n_units] int
+    entries : ([m] int, [m] int)
+        Group and unit of every membership.
+    unweighted : Design
+        Of the same entries.
+    weight : [n_units] float
+        Above 0.
+    strata : Strata or None
+    margins : Margins, optional
+        Of weights that were brought to a population.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> from isolux.stats.design import build_design
+    >>> column, ids = csr_array(np.ones((2, 1))), np.arange(2)
+    >>> everyone = np.zeros(2, dtype=np.int64), ids
+    >>> plain = build_design(column, ids, *everyone, 1)
+    >>> build_drawn(column, ids, everyone, plain, np.array([0.5, 1.5]), None).totals().tolist()
+    [[2.0]]
+    """
+    group_of, unit_of = entries
+    n_clusters = int(cluster_of.max(initial=-1)) + 1
+    shape = unweighted.n_groups * unweighted.n_columns, n_clusters
+    spread_out = columns[unit_of].tocoo()
+    unit = unit_of[spread_out.row]
+    at = (
+        group_of[spread_out.row].astype(np.int64) * unweighted.n_columns + spread_out.col,
+        cluster_of[unit],
+    )
+    data = spread_out.data * weight[unit]
+    calibration = None
+    if margins is not None:
+        calibration = calibration_of(margins, weight, cluster_of, (data, at[0], unit, shape[0]))
+        strata = strata or Strata(np.zeros(n_clusters, dtype=np.int64), np.array([n_clusters]))
+    return DrawnDesign(
+        _summed(data, at, shape), np.ones(n_clusters, dtype=np.int64), np.arange(n_clusters),
+        unweighted.n_groups, unweighted.n_columns, _summed(data**2, at, shape), weight, strata,
+        unweighted, calibration,
+    )  # fmt: skip
+
+
+def with_other_way(
+    design: DrawnDesign,
+    columns: csr_array,
+    clusters: tuple[IntArray, IntArray],
+    entries: tuple[IntArray, IntArray],
+    plain: Design,
+) -> DrawnDesign:
+    """Add the clusters of another way to a design, and the cells in which both agree.
+
+    Parameters
+    ----------
+    design : DrawnDesign
+        By the clusters of one way, without strata.
+    columns : csr_array, [n_units, n_columns]
+    clusters : ([n_units] int, [n_units] int)
+        Of every unit, one way and the other.
+    entries : ([m] int, [m] int)
+    plain : Design
+        Each unit once, by the other way's clusters.
+    """
+    one, two = clusters
+    pairs, of = np.unique(np.stack([one, two], axis=1), axis=0, return_inverse=True)
+    cell = np.asarray(of).ravel()
+    other = build_drawn(columns, two, entries, plain, design.unit_weight, None)
+    both = build_drawn(columns, cell, entries, plain, design.unit_weight, None)
+    both = replace(both, cells=(pairs[:, 0], pairs[:, 1], cell))
+    return replace(design, ways=(other, both))
+
+
+def _summed(data: FloatArray, at: tuple[IntArray, IntArray], shape: tuple[int, int]) -> csr_array:
+    from scipy.sparse import coo_array, csr_array
+
+    matrix = csr_array(coo_array((data, at), shape=shape))
+    matrix.sum_duplicates()
+    matrix.sort_indices()
+    return matrix

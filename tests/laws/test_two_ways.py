@@ -1,0 +1,37 @@
+"""Clusters both ways: raw p and coverage, beside clusters of subjects alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.laws._figures import FULL, record, scaled
+from tests.laws._two_ways import Cell, judge
+
+pytestmark = pytest.mark.law
+WORLDS = scaled(1000, 100)
+CELLS = [
+    Cell(rate=rate, subjects=one, photographers=two, whose=whose)
+    for whose in ("subject", "photographer", "photo")
+    for one, two in ((0.8, 0.8), (0.0, 1.0), (0.0, 0.0))
+    for rate in (0.7, 0.95)
+]
+
+
+@pytest.mark.parametrize("cell", [CELLS[0], CELLS[8]], ids=lambda cell: cell.whose)
+def test_clusters_both_ways_keep_what_intervals_and_tests_promise(cell):
+    row = judge(cell, WORLDS)
+    assert row["p <= .05, %"] <= (0.07 if FULL else 0.12), row
+    assert row["covered where ok, %"] >= (0.93 if FULL else 0.89), row
+
+
+def test_photographers_who_are_not_counted_make_tests_of_them_claim_too_much():
+    row = judge(CELLS[8], WORLDS)
+    assert row["subjects alone: p <= .05, %"] > 0.3, row
+
+
+@pytest.mark.skipif(not FULL, reason="takes minutes")
+def test_both_ways_over_spreads_and_rates():
+    rows = [judge(cell, WORLDS) for cell in CELLS]
+    record("two-ways", rows, worlds=WORLDS, replicates=1)
+    for row in rows:
+        assert row["p <= .05, %"] <= 0.08, row

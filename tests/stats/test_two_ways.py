@@ -1,0 +1,120 @@
+"""Clusters both ways, held against statsmodels' two-way covariance and a plain numpy one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from isolux.groups.drawn import drawn_means
+from isolux.groups.estimates import Measure
+from isolux.stats.design import build_design
+from isolux.stats.drawn_design import DrawnDesign, build_drawn, with_other_way
+from isolux.stats.two_ways import both_ways, shared_both_ways, together
+from isolux.vocabulary.info import Metric
+from tests._survey import survey
+
+_RATE = Metric(name="rate", title="Rate", definition="d", direction="higher")
+MEASURE = Measure("m", "t", "rate", None, None, _RATE, None, (0, 1))
+TONES = ("dark", "light", "mid")
+
+
+def design(weight: np.ndarray | None = None) -> DrawnDesign:
+    """Lay the survey out by school and photographer: everyone and three tones."""
+    data = survey()
+    n = data.height
+    school = data["school"].str.slice(1).cast(int).to_numpy()
+    photographer = data["photographer"].str.slice(1).cast(int).to_numpy()
+    _, photographer = np.unique(photographer, return_inverse=True)
+    columns = csr_array(np.column_stack([data["right"].to_numpy(), np.ones(n)]))
+    tone = np.array([1 + TONES.index(t) for t in data["tone"]])
+    entries = np.concatenate([np.zeros(n, dtype=np.int64), tone]), np.tile(np.arange(n), 2)
+    plain = build_design(columns, school, *entries, 4)
+    held = data["weight"].to_numpy() if weight is None else weight
+    one = build_drawn(columns, school, entries, plain, held / held.mean(), None)
+    other = build_design(columns, photographer, *entries, 4)
+    return with_other_way(one, columns, (school, photographer), entries, other)
+
+
+def _covariance(of: DrawnDesign) -> np.ndarray:
+    rows = np.arange(1, 4)
+    totals = of.totals()[rows]
+    p = totals[:, 0] / totals[:, 1]
+    load = np.hstack([np.diag(1 / totals[:, 1]), np.diag(-p / totals[:, 1])])
+    return load @ of.products(rows, (0, 1)) @ load.T
+
+
+def test_the_covariance_is_statsmodels_for_two_ways():
+    sm = pytest.importorskip("statsmodels.api")
+    data = survey()
+    tone = np.array([[t == name for name in TONES] for t in data["tone"]], dtype=float)
+    codes = [data[c].str.slice(1).cast(int).to_numpy() for c in ("school", "photographer")]
+    fitted = sm.WLS(data["right"].to_numpy(), tone, weights=data["weight"].to_numpy()).fit(
+        cov_type="cluster", cov_kwds={"groups": np.column_stack(codes), "use_correction": False}
+    )
+    assert _covariance(design()) == pytest.approx(fitted.cov_params())
+
+
+def test_the_covariance_is_that_of_cameron_gelbach_and_miller_in_plain_numpy():
+    data = survey()
+    w, y = data["weight"].to_numpy(), data["right"].to_numpy()
+    light = data["tone"].to_numpy() == "light"
+    p = (w * y)[light].sum() / w[light].sum()
+    u = np.where(light, w * (y - p), 0.0) / w[light].sum()
+    school, photographer = data["school"].to_list(), data["photographer"].to_list()
+
+    def squares(keys: list[object]) -> float:
+        sums: dict[object, float] = {}
+        for key, value in zip(keys, u, strict=True):
+            sums[key] = sums.get(key, 0.0) + value
+        return sum(v * v for v in sums.values())
+
+    cells = list(zip(school, photographer, strict=True))
+    by_hand = squares(school) + squares(photographer) - squares(cells)
+    assert _covariance(design())[1, 1] == pytest.approx(by_hand)
+
+
+def test_the_way_with_fewer_clusters_says_how_sure_a_mean_is():
+    of = design(np.ones(190))
+    found = drawn_means(of, MEASURE, np.arange(4))
+    data = survey()
+    one, two = (data[c].value_counts()["count"].to_numpy() for c in ("school", "photographer"))
+    fewest = min((n.sum() ** 2) / (n**2).sum() for n in (one, two))
+    assert found.effective_clusters[0] == pytest.approx(fewest)
+    alone = [drawn_means(way, MEASURE, np.arange(4)) for way in of.ways]
+    assert (found.variance >= alone[0].variance - 1e-15).all()
+    assert (found.freedom <= alone[0].freedom).all()
+
+
+def test_replicates_vary_at_least_as_much_as_the_formula_says():
+    of = design()
+    drawn = of.times(np.random.default_rng(2), 8000)
+    assert drawn.min() >= 0.0
+    sums = of.ways[1].sums(drawn)
+    rate = 2.0 * sums[1:4, 0] / sums[1:4, 1]
+    both = np.diag(_covariance(replace(of, ways=None))) + np.diag(_covariance(of.ways[0]))
+    assert (rate.var(axis=1) > 0.9 * np.diag(_covariance(of))).all()
+    assert rate.var(axis=1) == pytest.approx(both, rel=0.35)  # a ratio, of 30 people the first
+
+
+def test_ways_add_up_less_the_cells_of_both():
+    one, two, cells = (np.array([x]) for x in (5.0, 3.0, 2.0))
+    assert together(one, two, cells) == pytest.approx([6.0])
+
+
+def test_what_groups_share_is_weighed_by_each_way_s_correlation():
+    one, two = np.array([0.2]), np.array([0.4])
+    assert shared_both_ways(one, two, (0.3, 0.0)) == pytest.approx([0.2])
+    assert shared_both_ways(one, two, (0.0, 0.3)) == pytest.approx([0.4])
+    assert shared_both_ways(one, two, (0.0, 0.0)) == pytest.approx([0.0])
+
+
+def test_a_way_in_which_nothing_is_alike_changes_little():
+    of = design(np.ones(190))
+    rows = np.arange(4)
+    alone = drawn_means(replace(of, ways=None), MEASURE, rows)
+    put = both_ways(alone, alone, alone)
+    assert put.variance == pytest.approx(alone.variance)
+    assert put.size == pytest.approx(alone.size)
