@@ -25,8 +25,8 @@ def run_of(
 ) -> Run:
     """Audit people of light day, night, …; ``photos`` alike ones of each person are a cluster."""
     rows = [
-        {"unit_id": f"{ids}{group}{k}", "light": group, "value": float(k < good),
-         "cluster_id": f"{ids}{group}{k // photos}"}
+        {"unit_id": f"{ids}{group}-{k}", "light": group, "value": float(k < good),
+         "cluster_id": f"{ids}{group}-{k // photos}"}
         for group, (good, of) in right.items()
         for k in range(of)
     ]  # fmt: skip

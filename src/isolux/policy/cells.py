@@ -163,9 +163,11 @@ class Cells:
         found = self.sign * slack + self.offset
         return np.exp(found) if self.log else np.asarray(found)
 
-    def other(self, k: int) -> str | None:
-        """Name whom cell k is held to; None: a limit."""
-        return (self.second.names[k] if not self.rest else self.rest) if self.second else None
+    def others(self) -> list[str | None]:
+        """Name whom each cell is held to; None: a limit."""
+        if self.second is None or self.rest:
+            return [self.rest or None] * len(self.slack)
+        return list(self.second.names)
 
 
 def of_values(side: Side, limit: float, sign: float) -> Cells:

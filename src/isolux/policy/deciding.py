@@ -180,18 +180,19 @@ def _cases(
     estimate = cells.estimate(cells.slack)
     reach = np.maximum(cells.slack - np.asarray(ends.low), _ROUNDING)
     nearness = np.nan_to_num(cells.slack / reach, nan=-np.inf)
+    others, units = cells.others(), cells.first.units
+    second = None if cells.second is None or cells.rest else cells.second.units
     found = []
     for k, group in enumerate(groups):
         undecided = answers[k] == "insufficient"
         found.append(
             (float(nearness[k]), Case(
                 _word(answers[k]), measure.model, measure.metric, measure.label, measure.threshold,
-                group.attribute, group.name, cells.other(k), _number(estimate[k]),
+                group.attribute, group.name, others[k], _number(estimate[k]),
                 _number(low[k]), _number(high[k]), _number(p_fail[k]),
-                int(cells.first.units[k]),
-                int(cells.second.units[k]) if cells.second and not cells.rest else None,
+                int(units[k]), None if second is None else int(second[k]),
                 _whole(more[0][k]) if undecided else None,
-                _whole(more[1][k]) if undecided and not cells.rest and cells.second else None,
+                _whole(more[1][k]) if undecided and second is not None else None,
                 _whole(more[2][k]) if undecided else None,
                 None if np.isfinite(cells.slack[k]) else _undefined(cells),
             ))

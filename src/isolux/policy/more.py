@@ -2,7 +2,8 @@
 
 Groups whose values are least sure get them first: all are brought down to one standard error, and
 the people that takes are told, with the clusters in which they would come, as many to a cluster as
-now. Groups that are sure enough already get none. Cases that pass are left as they are.
+now. Groups that are sure enough already, or of which every case passes, get none. Cases that pass
+now are drawn along: more people of their groups move them too.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from isolux.policy.cells import Cells, Side
 from isolux.stats.assurance import Cases, deciding_error
@@ -23,7 +25,7 @@ __all__ = ["More", "more_people"]
 More = tuple[FloatArray, FloatArray, FloatArray]
 """Units of the first side, units of the second, clusters of the first: ``[h]`` each."""
 _MOST_CASES = 400
-"""Undecided cases of a measure that are drawn together; of more, those farthest from passing."""
+"""Cases of a measure that are drawn together; of more, those farthest from passing."""
 
 
 class _Groups:
@@ -63,37 +65,51 @@ def more_people(
     list of More
         NaN where a case is decided, or nothing can be told; inf: more than a million times as many.
     """
-    groups, parts, at = _Groups(), [], []
+    groups, parts, at, open_ = _Groups(), [], [], []
     for one, places, ends in zip(cells, undecided, reach, strict=True):
-        kept = _nearest(one, places, ends[0])
+        kept = _nearest(one, ends[0])
         parts.append(_part(one, kept, ends, groups))
         at.append(kept)
+        open_.append(np.isin(kept, places))
+    asked, first, second = _joined(parts, open_, groups)
+    aim = deciding_error(asked, power) if np.any(asked.grows) else float("nan")
+    found, start = [], 0
+    for one, places, own in zip(cells, at, open_, strict=True):
+        stop = start + len(places)
+        numbers = first[start:stop][own], second[start:stop][own]
+        found.append(_told(one, places[own], numbers, asked.error, aim))
+        start = stop
+    return found
+
+
+def _joined(
+    parts: Sequence[tuple[FloatArray, ...]],
+    open_: Sequence[npt.NDArray[np.bool_]],
+    groups: _Groups,
+) -> tuple[Cases, IntArray, IntArray]:
+    """Stack cases, and number the first and the second group of each."""
     joined = [np.concatenate([part[k] for part in parts]) if parts else np.zeros(0)
               for k in range(7)]  # fmt: skip
     slack, down, up, scale = joined[:4]
     first, second = (numbers.astype(np.int64) for numbers in joined[4:6])
     falls = (joined[6] < 0) & (second >= 0)  # the slack falls with the first group's value
-    asked = Cases(
-        slack, down, up, np.array(groups.error), np.where(falls, second, first),
-        np.where(falls, first, second), scale,
-    )  # fmt: skip
-    aim = deciding_error(asked, power) if len(slack) else float("nan")
-    found, start = [], 0
-    for one, places in zip(cells, at, strict=True):
-        stop = start + len(places)
-        numbers = first[start:stop], second[start:stop]
-        found.append(_told(one, places, numbers, asked.error, aim))
-        start = stop
-    return found
+    grows = np.zeros(len(groups.error), dtype=np.bool_)
+    asked_of = np.concatenate(open_) if open_ else np.zeros(0, dtype=np.bool_)
+    grows[first[asked_of]] = True
+    grows[second[asked_of & (second >= 0)]] = True
+    rising, falling = np.where(falls, second, first), np.where(falls, first, second)
+    error = np.array(groups.error)
+    return Cases(slack, down, up, error, rising, falling, scale, grows), first, second
 
 
-def _nearest(cells: Cells, places: IntArray, z: float) -> IntArray:
-    """Keep the cases that are farthest from passing, where there are very many."""
+def _nearest(cells: Cells, z: float) -> IntArray:
+    """Keep the cases that can be drawn; where there are very many, those farthest from passing."""
+    slack = cells.slack
+    places = np.flatnonzero(np.isfinite(slack))
     if len(places) <= _MOST_CASES:
         return places
-    slack = cells.slack[places]
-    reach = np.maximum(slack - np.asarray(cells.bounds(z).low)[places], 1e-12)
-    return np.sort(places[np.argsort(slack / reach, kind="stable")[:_MOST_CASES]])
+    reach = np.maximum(slack - np.asarray(cells.bounds(z).low), 1e-12)[places]
+    return np.sort(places[np.argsort(slack[places] / reach, kind="stable")[:_MOST_CASES]])
 
 
 def _part(

@@ -24,6 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
@@ -53,6 +54,8 @@ class Cases:
     scale : [h] float
         The error of each slack over the root of the groups' summed squares: below 1 where both
         rest on the same people, 1 where they do not.
+    grows : [g] bool, optional
+        Which groups may get more people; default: all.
     """
 
     slack: FloatArray
@@ -62,6 +65,12 @@ class Cases:
     first: IntArray
     second: IntArray
     scale: FloatArray
+    grows: npt.NDArray[np.bool_] | None = None
+
+    def at_most(self, most: float) -> FloatArray:
+        """Return the groups' errors once none that grows exceeds a bound: ``[g]``."""
+        lower = np.minimum(self.error, most)
+        return lower if self.grows is None else np.where(self.grows, lower, self.error)
 
     def spread(self, error: FloatArray) -> FloatArray:
         """Return the error of each slack where the groups have these: ``[h]``."""
@@ -99,7 +108,7 @@ def _normals(cases: Cases, seed: int) -> FloatArray:
 
 
 def _chance(cases: Cases, most: float, normals: FloatArray) -> float:
-    error = np.minimum(cases.error, most)
+    error = cases.at_most(most)
     moved = normals * np.sqrt(np.maximum(cases.error**2 - error**2, 0.0))
     other = np.where(cases.second < 0, 0.0, moved[:, np.maximum(cases.second, 0)])
     slack = cases.slack + cases.scale * (moved[:, cases.first] - other)
