@@ -53,7 +53,7 @@ def test_cells_that_are_alike_are_pulled_together_and_stay_between_their_extreme
     rng = np.random.default_rng(1)
     share = rng.binomial(20, 0.8, 12) / 20
     found = _of(np.full(12, 20.0), share)
-    assert np.ptp(found.value) < 0.5 * np.ptp(share)
+    assert np.ptp(found.value) < 0.6 * np.ptp(share)
     assert share.min() < found.value.min()
     assert found.value.max() < share.max()
     assert (found.low <= found.value).all()
@@ -73,7 +73,7 @@ def test_the_order_of_cells_and_of_attributes_and_names_of_values_do_not_matter(
     again = cell_estimates(
         RATES[order], np.diag(1.0 / people[order]), (7 - LEVELS)[order][:, [2, 0, 1]]
     )
-    assert again.value == pytest.approx(found.value[order], abs=1e-9)
+    assert again.value == pytest.approx(found.value[order], abs=1e-6)
 
 
 def test_other_means_keep_their_unit_and_may_be_below_0():
@@ -92,8 +92,8 @@ def test_cells_that_share_their_people_do_not_count_them_twice():
     same = apart.copy()
     for a in range(0, 12, 2):
         same[a, a + 1] = same[a + 1, a] = 0.1
-    held, shared = np.ones(12, dtype=bool), effect_covariances(LEVELS)
-    log_sd = np.log([[1e-4, 1e-4, 1e-4]])  # nothing but everyone's mean is open
+    held, (shared, _) = np.ones(12, dtype=bool), effect_covariances(LEVELS)
+    log_sd = np.log(np.full((1, 7), 1e-4))  # nothing but everyone's mean is open
     widths = []
     for noise in (apart, same):
         cells = Cells.of(RATES, noise, held, shares=True)
@@ -108,8 +108,8 @@ def test_the_likelihood_of_normal_means_is_the_textbooks():
     noise = np.diag(np.linspace(0.1, 0.3, 6))
     value = np.array([0.3, -0.2, 0.5, 0.1, 0.0, 0.4])
     cells = Cells.of(value, noise, np.ones(6, dtype=bool), shares=False)
-    shared = effect_covariances(levels)
-    log_sd = np.log([[0.5, 0.4, 0.3], [0.1, 0.2, 0.05]])
+    shared, _ = effect_covariances(levels)
+    log_sd = np.log([[0.5, 0.4, 0.3, 0.2, 0.3, 0.1, 0.6], [0.1, 0.2, 0.05, 0.1, 0.1, 0.3, 0.2]])
     found = modes(cells, shared, log_sd)
     of_cells = laws(cells, shared, log_sd, found)
     for h in range(2):
@@ -134,3 +134,11 @@ def test_cells_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="cells do not fit one another") as error:
         cell_estimates(RATES, np.eye(3), LEVELS)
     assert "noise (3, 3)" in str(error.value)
+
+
+def test_of_many_attributes_single_ones_pairs_and_whole_cells_have_effects():
+    levels = np.array(list(itertools.product(range(2), repeat=6)))
+    shared, order = effect_covariances(levels)
+    assert np.bincount(order).tolist() == [0, 6, 15, 0, 0, 0, 1]
+    assert shared.shape == (22, 64, 64)
+    assert (shared[-1] == np.eye(64)).all()

@@ -2,12 +2,13 @@
 
 Ten people who are Black, women and over 70 say little of themselves; what all Black people, all
 women and all people over 70 got says more. A cell's value is modelled as a sum of effects: of each
-attribute, of each two attributes together, and so on, to what is the cell's own. How large effects
-of each order are is learned from the cells themselves, and so is how far to trust them.
+attribute, of each two attributes together, and so on, to what is the cell's own. How large the
+effects of each attribute and each combination are is learned from the cells themselves.
 
-- **Model.** On the log-odds of a share (on the value itself for other means) effects of one order
-  are normal with one variance. Variances are not estimated but averaged over: the marginal
-  likelihood (Laplace's approximation, exact for other means) weighs some eighty of them.
+- **Model.** On the log-odds of a share (on the value itself for other means) effects of one set of
+  attributes are normal with one variance. Variances are not taken as known but averaged over: the
+  marginal likelihood (Laplace's approximation, exact for other means) weighs the likeliest and
+  points around them.
 - **Noise.** A cell's own sampling variance is that of its clusters; cells that share clusters have
   the covariance that follows.
 - **Odd cells.** A cell may be unlike its kin. Each cell's own answers are therefore taken up again
@@ -117,6 +118,6 @@ def cell_estimates(
         return CellEstimates(nothing, nothing, nothing)
     scale = 1.0 if shares else float(np.sqrt(unit_variance))
     cells = Cells.of(value / scale, noise, held, shares=shares)
-    found = average_over_variances(cells, effect_covariances(levels))
+    found = average_over_variances(cells, *effect_covariances(levels))
     low, middle, high = cell_marginals(cells, found, level)
     return CellEstimates(middle * scale, low * scale, high * scale)

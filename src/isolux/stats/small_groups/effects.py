@@ -15,6 +15,8 @@ __all__ = ["Cells", "effect_covariances"]
 
 _RIDGE = 1e-3
 """Cells of the very same people have noise of correlation 1; this much keeps it invertible."""
+_ALL_SETS_OF = 4
+"""Attributes up to which all their sets have effects: 15 sets of four."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +68,10 @@ def _is_correlated(noise: FloatArray) -> bool:
     return bool(np.count_nonzero(noise - np.diag(np.diag(noise))))
 
 
-def effect_covariances(levels: IntArray) -> FloatArray:
-    """Count, by order, the sets of attributes of which two cells have the same values.
+def effect_covariances(levels: IntArray) -> tuple[FloatArray, IntArray]:
+    """Tell, for each set of attributes, which cells have the same values of all of it.
 
-    With one variance for each order this is the covariance of the cells' sums of effects.
+    With one variance for each set their sum is the covariance of the cells' sums of effects.
 
     Parameters
     ----------
@@ -77,17 +79,21 @@ def effect_covariances(levels: IntArray) -> FloatArray:
 
     Returns
     -------
-    [k, d, d] float
+    [s, d, d] float
+        1 where two cells agree; s = 2 to the k, less one. Of more than four attributes only single
+        ones, pairs and whole cells: there are too many others to learn anything of them.
+    [s] int
+        How many attributes each set has.
 
     Examples
     --------
-    >>> effect_covariances(np.array([[0, 0], [0, 1]]))[:, 0, 1].tolist()
-    [1.0, 0.0]
+    >>> shared, order = effect_covariances(np.array([[0, 0], [0, 1]]))
+    >>> order.tolist(), shared[:, 0, 1].tolist()
+    ([1, 1, 2], [1.0, 0.0, 0.0])
     """
     alike = levels[:, None, :] == levels[None, :, :]
-    d, k = levels.shape
-    out = np.zeros((k, d, d))
-    for order in range(1, k + 1):
-        for chosen in combinations(range(k), order):
-            out[order - 1] += alike[:, :, chosen].all(axis=2)
-    return out
+    k = levels.shape[1]
+    sizes = range(1, k + 1) if k <= _ALL_SETS_OF else (1, 2, k)
+    sets = [chosen for size in sizes for chosen in combinations(range(k), size)]
+    shared = np.stack([alike[:, :, chosen].all(axis=2) for chosen in sets]).astype(np.float64)
+    return shared, np.array([len(chosen) for chosen in sets], dtype=np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 from isolux.stats.small_groups.effects import Cells
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Laws", "Modes", "laws", "modes"]
+__all__ = ["Laws", "Modes", "laws", "modes", "slope_and_information"]
 
 _STEPS = 20
 _CLOSE = 3e-3  # of a log-odds
@@ -91,6 +91,37 @@ def laws(cells: Cells, shared: FloatArray, log_sd: FloatArray, found: Modes) -> 
         variances.append(np.einsum("hdd->hd", prior) - known)
     variance = np.maximum(np.concatenate(variances), 1e-12)
     return Laws(np.concatenate(means), variance, root**2 * cells.size)
+
+
+def slope_and_information(
+    cells: Cells, shared: FloatArray, log_sd: FloatArray, found: Modes
+) -> tuple[FloatArray, FloatArray]:
+    """Return how the evidence rises with each log standard deviation, and its average information.
+
+    Parameters
+    ----------
+    cells : Cells
+    shared : [s, d, d] float
+    log_sd : [s] float
+    found : Modes
+        Of this one set.
+
+    Returns
+    -------
+    [s] float
+        The slope, with the working weights held: exact for normal means.
+    [s, s] float
+        What stands for minus the second derivatives.
+    """
+    own = shared[:, cells.held][:, :, cells.held]
+    _, root = _working(cells, found.eta)
+    both = root[0][:, None] * _prior(own, log_sd[None])[0] * root[0] + cells.noise
+    weights = root[0][:, None] * np.linalg.inv(both) * root[0]
+    pull, square = found.pull[0], np.exp(2.0 * log_sd)
+    pulled = own @ pull  # [s, o]
+    slope = square * (pulled @ pull - np.einsum("soq,oq->s", own, weights))
+    information = 2.0 * square[:, None] * square * (pulled @ weights @ pulled.T)
+    return slope, information
 
 
 def _stacks(log_sd: FloatArray, shared: FloatArray) -> Iterator[FloatArray]:

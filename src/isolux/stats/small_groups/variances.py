@@ -1,9 +1,17 @@
-"""How large effects are, averaged over instead of estimated.
+"""How large effects are: found where they are likeliest, and then averaged over.
 
-With a few dozen cells the variances themselves are uncertain, and the most likely one is often 0,
-which would say that no cell differs. So the cells' laws are averaged over many sets of standard
-deviations, weighed by how likely the data make them: first spread evenly (Halton's sequence), then
-drawn where the likely ones lie. No random numbers are used: the same cells give the same answer.
+Every set of attributes has a standard deviation of its own: gender with age may matter a great deal
+where race with age does not. With a few dozen cells these are uncertain, and the most likely one is
+often 0, which would say that no cell differs. So the likeliest are found (by the average
+information of the marginal likelihood), and the cells' laws are averaged over them and points
+around them, weighed by how likely the data make each.
+
+References
+----------
+.. [1] Gilmour, A. R., Thompson, R. and Cullis, B. R. (1995). Average information REML: an efficient
+   algorithm for variance parameter estimation in linear mixed models. Biometrics 51, 1440-1450.
+.. [2] Rue, H., Martino, S. and Chopin, N. (2009). Approximate Bayesian inference for latent
+   Gaussian models. Journal of the Royal Statistical Society B 71(2), 319-392.
 """
 
 from __future__ import annotations
@@ -12,22 +20,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from isolux.stats.design import IntArray
 from isolux.stats.small_groups.effects import Cells
-from isolux.stats.small_groups.laplace import Laws, Modes, laws, modes
+from isolux.stats.small_groups.laplace import Laws, laws, modes, slope_and_information
 from isolux.stats.statistic import FloatArray
 
 __all__ = ["Averaged", "average_over_variances"]
 
-_TYPICAL_SHARE = (0.6, 0.4, 0.3, 0.25)
-"""Mean of the prior of effects' standard deviations by order, log-odds: .6 is .8 against .88."""
-_TYPICAL_MEAN = (0.25, 0.16, 0.12, 0.1)
+_TYPICAL_SHARE = (0.3, 0.16, 0.16, 0.16)
+"""Mean of the prior of effects' standard deviations by order, log-odds: .3 is .8 against .84.
+Twice as large, and groups that do not differ are spread farther than SureMap spreads them; half as
+large, and strong effects are shrunk too far."""
+_TYPICAL_MEAN = (0.12, 0.065, 0.06, 0.06)
 """The same of other means, in standard deviations of one score; about as much as of shares."""
-_SMALLEST, _LARGEST = 0.03, 4.0
-"""Standard deviations looked at first, in the prior's means."""
-_FIRST, _NEXT, _ROUNDS = 40, 28, 2
-_WIDER = 1.3  # than what was likely before: what was missed must be reachable
-_FLOOR = 0.03
-_IDLE = 1e-4  # weight below which a set is left out
+_SMALLEST, _LARGEST = 0.02, 20.0
+"""Bounds of the standard deviations, in the prior's means."""
+_STEPS = 12
+_LONGEST = 1.0  # of a step, in logs
+_CLOSE = 0.03
+_OUT = 1.1
+"""Points around the likeliest lie this far out, times the root of their dimensions: with them and
+the middle the normal law there has its mean and covariance (Rue et al. 2009, section 6.5)."""
+_SURPRISE = 1.5
+"""Of a point's likelihood over the normal law's, in logs: one point shall not decide alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,67 +53,52 @@ class Averaged:
     laws: Laws
 
 
-def average_over_variances(cells: Cells, shared: FloatArray) -> Averaged:
+def average_over_variances(cells: Cells, shared: FloatArray, order: IntArray) -> Averaged:
     """Weigh sets of effects' standard deviations by their posterior, and keep cells' laws."""
-    from scipy.special import ndtri
-
-    k = len(shared)
     typical = np.array(_TYPICAL_SHARE if cells.shares else _TYPICAL_MEAN)
-    typical = np.concatenate([typical, np.full(max(k - len(typical), 0), typical[-1])])[:k]
+    typical = typical[np.minimum(order, len(typical)) - 1]
+    middle, precision, start = _likeliest(cells, shared, typical)
+    size, axes = np.linalg.eigh(np.linalg.inv(precision))
+    reach = _OUT * np.sqrt(len(size))
+    out = reach * (axes * np.sqrt(np.maximum(size, 0.0))).T
     low, high = np.log(_SMALLEST * typical), np.log(_LARGEST * typical)
-    log_sd = low + (high - low) * _halton(_FIRST, k)
-    found = modes(cells, shared, log_sd)
-    log_weight = found.evidence + _prior(log_sd, typical)
-    for turn in range(_ROUNDS):
-        weight = _normalised(log_weight)
-        middle = weight @ log_sd
-        apart = log_sd - middle
-        spread = _WIDER * np.einsum("h,hi,hj->ij", weight, apart, apart) + _FLOOR * np.eye(k)
-        normal = ndtri(_halton(_NEXT, k, start=1 + turn * _NEXT))
-        log_sd = np.clip(middle + normal @ np.linalg.cholesky(spread).T, low - 1.0, high + 0.5)
-        found = modes(cells, shared, log_sd, start=weight @ found.eta)
-        log_weight = found.evidence + _prior(log_sd, typical) + 0.5 * (normal**2).sum(axis=1)
-    weight = _normalised(log_weight)
-    kept = weight > _IDLE
-    own = Modes(found.evidence[kept], found.eta[kept], found.pull[kept])
-    return Averaged(weight[kept] / weight[kept].sum(), laws(cells, shared, log_sd[kept], own))
+    log_sd = np.clip(middle + np.concatenate([np.zeros((1, len(size))), out, -out]), low, high)
+    found = modes(cells, shared, log_sd, start)
+    log_law = found.evidence + _prior(log_sd, typical)
+    surprise = log_law - log_law[0] + 0.5 * reach**2
+    surprise[0] = 0.0
+    weight = np.full(len(log_sd), 1.0 / _OUT**2 / (2 * len(size)))
+    weight[0] = 1.0 - 1.0 / _OUT**2
+    weight *= np.exp(np.minimum(surprise, _SURPRISE))
+    weight /= weight.sum()
+    return Averaged(weight, laws(cells, shared, log_sd, found))
+
+
+def _likeliest(
+    cells: Cells, shared: FloatArray, typical: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Find the likeliest log standard deviations ``[s]``, their precision, the effects there."""
+    log_sd = np.log(0.5 * typical)
+    low, high = np.log(_SMALLEST * typical), np.log(_LARGEST * typical)
+    start: FloatArray | None = None
+    precision = np.eye(len(typical))
+    for _ in range(_STEPS):
+        found = modes(cells, shared, log_sd[None], start)
+        start = found.eta[0]
+        slope, information = slope_and_information(cells, shared, log_sd, found)
+        pressed = np.exp(log_sd) / typical
+        slope = slope + 1.0 - pressed
+        # Where the data say next to nothing the prior does: of its logs about one.
+        precision = information + np.diag(np.maximum(pressed, 0.5))
+        step = np.linalg.solve(precision, slope)
+        step *= min(1.0, _LONGEST / max(float(np.abs(step).max()), 1e-12))
+        log_sd = np.clip(log_sd + step, low, high)
+        if np.abs(step).max() < _CLOSE:
+            break
+    assert start is not None  # noqa: S101 - there is at least one step
+    return log_sd, precision, start
 
 
 def _prior(log_sd: FloatArray, typical: FloatArray) -> FloatArray:
     """Log density of exponential laws of the standard deviations, of their logs."""
     return np.asarray((log_sd - np.exp(log_sd) / typical).sum(axis=1))
-
-
-def _normalised(log_weight: FloatArray) -> FloatArray:
-    weight = np.exp(log_weight - log_weight.max())
-    return np.asarray(weight / weight.sum())
-
-
-def _halton(n: int, k: int, *, start: int = 1) -> FloatArray:
-    """Return n points of Halton's sequence, spread evenly over the unit cube ``[n, k]``.
-
-    Examples
-    --------
-    >>> _halton(3, 2).round(3).tolist()
-    [[0.5, 0.333], [0.25, 0.667], [0.75, 0.111]]
-    """
-    out = np.empty((n, k))
-    for j, prime in enumerate(_primes(k)):
-        place = np.arange(start, start + n)
-        share, found = 1.0, np.zeros(n)
-        while place.any():
-            share /= prime
-            found += share * (place % prime)
-            place //= prime
-        out[:, j] = found
-    return out
-
-
-def _primes(k: int) -> list[int]:
-    found: list[int] = []
-    number = 2
-    while len(found) < k:
-        if all(number % p for p in found):
-            found.append(number)
-        number += 1
-    return found
