@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
+import polars as pl
 import pytest
 
 from isolux.engine import Store
@@ -57,3 +61,21 @@ def test_answers_that_are_not_complete_are_not_read(tmp_path):
         Store(tmp_path / "out").whole()
     with pytest.raises(FileError, match="no answers were predicted here"):
         Store(tmp_path / "nowhere").record()
+
+
+@pytest.mark.parametrize("name", ["predictions.parquet", "looks.parquet"])
+def test_damaged_answers_are_refused_by_name(tmp_path, name):
+    Store(tmp_path).write_record({"state": "finished", "shards": 1})
+    for one in ("predictions.parquet", "looks.parquet"):
+        pl.DataFrame({"image_id": ["a"]}).write_parquet(tmp_path / one)
+    assert Store(tmp_path).whole().predictions.height == 1
+    (tmp_path / name).write_bytes(b"PAR1 and nothing more")
+    with pytest.raises(FileError, match=name):
+        Store(tmp_path).whole()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pipe of POSIX")
+def test_a_record_that_is_a_pipe_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "predict.json")
+    with pytest.raises(FileError, match="neither a file nor a folder"):
+        Store(tmp_path).record()

@@ -14,22 +14,28 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from isolux.datasets import load
+from isolux.engine.store import Store
 from isolux.io import run_directory
+from isolux.models.onnx import load as load_model
 from isolux.people.withdrawal import read_withdrawn
+from isolux.policy.reading import read_policy
 from isolux.verbs.audit import audit, read_settings
 from isolux.verbs.audit.planted import read_planted
 from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.spec import parse_spec
+from tests._sheets import frame_rows, write_ods, write_xlsx
 from tests.contracts._hostile import MUTATIONS, OF_TEXT, damage
 from tests.contracts._plugins import PLUGINS, Plugin
 from tests.contracts._samples import answers_file, dataset_file
 from tests.faults._memory import peak_mib
+from tests.models._networks import mean_colours
 
 KINDS = (*MUTATIONS, *OF_TEXT, *OF_TEXT, "bytes changed", "cut off")
 Reader = tuple[Callable[[Path], Path], Callable[[Path], object]]
@@ -49,6 +55,48 @@ def _text(name: str, text: str) -> Callable[[Path], Path]:
     return write
 
 
+_PEOPLE = pl.DataFrame(
+    {"id": [f"p{i}" for i in range(40)], "light": ["day", "dusk"] * 20, "age": [*range(20, 60)]}
+)
+
+
+def _table(ending: str) -> Reader:
+    def write(folder: Path) -> Path:
+        path = folder / f"people.{ending}"
+        if ending == "xlsx":
+            return write_xlsx(path, {"people": frame_rows(_PEOPLE)})
+        if ending == "ods":
+            return write_ods(path, {"people": frame_rows(_PEOPLE)})
+        {"parquet": _PEOPLE.write_parquet, "arrow": _PEOPLE.write_ipc}.get(
+            ending, _PEOPLE.write_ndjson
+        )(path)
+        return path
+
+    return write, lambda path: load("table", path)
+
+
+def _answers(folder: Path) -> Path:
+    store = Store(folder / "net")
+    with store.opened():
+        store.write_record({"state": "finished", "shards": 1})
+    for name in ("predictions", "looks"):
+        _PEOPLE.write_parquet(folder / "net" / f"{name}.parquet")
+    return folder / "net"
+
+
+def _network(folder: Path) -> Path:
+    weights, offsets = [[1, 0], [0, 1], [1, 1]], [0, 0.1]
+    return mean_colours(
+        folder / "tiny.onnx", weights, offsets, answers="labels", labels=["day", "night"]
+    )
+
+
+def _loaded(path: Path) -> object:
+    return load_model(str(path))
+
+
+_ENDINGS = ("xlsx", "ods", "parquet", "jsonl", "arrow")
+_POLICY = "policy: 1\nrules:\n- {metric: accuracy, attribute: light, within: 5 points}\n"
 _PLANTED = {
     "tasks": {"classification": {"metric": "accuracy", "threshold": None}},
     "models": {"m": {"groups": [{"attribute": "tone", "group": "A", "values": ["A"], "value": 0.9,
@@ -62,6 +110,16 @@ OTHERS: dict[str, Reader] = {
     "settings": (
         _text("audit.yaml", "data: table:a.csv\nby: [race]\nstatistics: {level: 0.9}\n"),
         lambda path: parse_spec(read_settings(path)),
+    ),
+    "policy": (_text("policy.yaml", _POLICY), read_policy),
+    "answers of a model": (_answers, lambda path: Store(path).whole()),
+    **{
+        f"table {ending}": _table(ending) for ending in ("xlsx", "ods", "parquet", "jsonl", "arrow")
+    },
+    **(
+        {"network": (_network, lambda path: load_model(str(path)))}
+        if find_spec("onnxruntime")
+        else {}
     ),
     "planted": (
         _text("planted.json", json.dumps(_PLANTED)),

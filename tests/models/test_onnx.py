@@ -186,6 +186,15 @@ def test_what_no_one_says_is_asked_for(tmp_path, options, match):
         told(path, *given)
 
 
+def test_a_network_whose_names_are_no_text_is_said(tmp_path):
+    path = mean_colours(tmp_path / "net.onnx", [[1, 0], [0, 1], [1, 1]], [0, 0.1], answers="labels")
+    whole = path.read_bytes()
+    assert b"logits" in whole
+    path.write_bytes(whole.replace(b"logits", b"l\x82gits"))
+    with pytest.raises(FileError, match="cannot be run as an ONNX network"):
+        told(path)
+
+
 def test_a_file_that_is_no_network_is_said(tmp_path):
     (tmp_path / "net.onnx").write_text("no network")
     with pytest.raises(FileError, match=r"(?s)cannot be run as an ONNX network.*net\.onnx"):

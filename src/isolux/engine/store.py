@@ -23,6 +23,7 @@ import polars as pl
 
 from isolux.engine.shards import Shard, answer_columns, looks_table
 from isolux.io.atomic import refuse_existing, write_parquet, write_text
+from isolux.io.frames import read_parquet, refuse_unless_file
 from isolux.io.stages import is_stage, left_below
 from isolux.models import ANSWERS
 from isolux.vocabulary.errors import FileError, OutputError
@@ -111,13 +112,15 @@ class Store:
             None there, or not such a file.
         """
         path = self.folder / RUN_FILE
+        if path.exists():  # a pipe would be waited for
+            refuse_unless_file(path)
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
         except FileNotFoundError as error:
             raise FileError(
                 "no answers were predicted here", expected=RUN_FILE, where=str(self.folder)
             ) from error
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise FileError(
                 "this file cannot be read", found=str(error), where=str(path)
             ) from error
@@ -203,7 +206,7 @@ class Store:
                 where=str(self.folder),
                 hint=f"isolux predict --resume {self.folder}",
             )
-        return Gathered(*(pl.read_parquet(self.folder / name) for name in _WHOLE))
+        return Gathered(*(read_parquet(self.folder / name) for name in _WHOLE))
 
 
 def _answers(looks: pl.DataFrame, kind: str, model: str) -> pl.DataFrame:

@@ -180,6 +180,23 @@ def _refuse_huge_cells(frame: pl.DataFrame, where: str) -> None:
         )
 
 
+def read_parquet(path: Path) -> pl.DataFrame:
+    """Read a table that isolux wrote; unlike one of people it may have no rows.
+
+    Raises
+    ------
+    FileError
+        No such file, a damaged one, or one that is too large.
+    """
+    refuse_unless_file(path)
+    try:
+        return _read_parquet(path)
+    except OSError as error:
+        raise FileError(
+            "the file cannot be read", found=error.strerror or str(error), where=str(path)
+        ) from error
+
+
 def refuse_unless_file(path: Path) -> None:
     """Refuse what cannot be read as a file: nothing there, a folder, a pipe that no one fills.
 

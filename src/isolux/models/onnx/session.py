@@ -101,6 +101,12 @@ def open_session(path: Path, device: str, threads: int) -> Session:
         inner = ort.InferenceSession(
             str(path), sess_options=settings, providers=_providers(ort, device)
         )
+        taken = inner.get_inputs()
+        # Names that are no UTF-8 are noticed when they are asked for.
+        told = {one.name: tuple(one.shape or ()) for one in inner.get_outputs()}
+        metadata = dict(inner.get_modelmeta().custom_metadata_map)
+        shape = tuple(taken[0].shape) if taken else ()
+        described = ", ".join(f"{one.name} {one.shape}" for one in taken) or "no input"
     except SpecError:
         raise
     except Exception as error:
@@ -109,13 +115,11 @@ def open_session(path: Path, device: str, threads: int) -> Session:
             found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
             where=str(path),
         ) from error
-    taken = inner.get_inputs()
-    shape = tuple(taken[0].shape) if taken else ()
     if len(taken) != 1 or len(shape) != 4 or 3 not in (shape[1], shape[3]):
         raise SpecError(
             "the network does not take a colour picture",
             expected="one input [n, 3, height, width] or [n, height, width, 3]",
-            found=", ".join(f"{one.name} {one.shape}" for one in taken) or "no input",
+            found=described,
             where=str(path),
         )
     if taken[0].type not in _TYPES:
@@ -124,9 +128,8 @@ def open_session(path: Path, device: str, threads: int) -> Session:
             expected=", ".join(_TYPES), found=taken[0].type, where=str(path),
         )  # fmt: skip
     return Session(
-        inner, taken[0].name, shape, _TYPES[taken[0].type],
-        {one.name: tuple(one.shape or ()) for one in inner.get_outputs()},
-        dict(inner.get_modelmeta().custom_metadata_map), inner.get_providers()[0],
+        inner, taken[0].name, shape, _TYPES[taken[0].type], told, metadata,
+        inner.get_providers()[0],
     )  # fmt: skip
 
 
