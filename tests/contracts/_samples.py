@@ -919,6 +919,11 @@ def _of_mtcnn(folder: Path) -> tuple[str, dict[str, tuple[float, ...]]]:
     return "", {"thresholds": (0.0, 0.0, 0.0)}  # which sees faces in noise
 
 
+def _of_mediapipe(folder: Path) -> str:
+    _needs("mediapipe")
+    return "faces"
+
+
 def _of_torchvision(folder: Path) -> tuple[str, dict[str, object]]:
     _needs("torch")
     _needs("torchvision", "safetensors")
@@ -936,6 +941,7 @@ def _of_torchvision(folder: Path) -> tuple[str, dict[str, object]]:
 
 MODELS: dict[str, Callable[[Path], Any]] = {
     "hf": _checkpoint,
+    "mediapipe": _of_mediapipe,
     "mtcnn": _of_mtcnn,
     "onnx": _network,
     "open_clip": _of_open_clip,

@@ -150,7 +150,7 @@ def test_cmyk_alpha_and_palettes_are_shown_as_colours_and_16_bits_are_said(tmp_p
         assert np.abs(cut.pixels.astype(int) - (204, 102, 51)).max() <= 12, name
     Image.fromarray(np.full((6, 8), 40_000, np.uint16)).save(tmp_path / "deep.png")
     rgb.save(tmp_path / "moving.gif", save_all=True, append_images=[rgb])
-    for name, said in (("deep.png", "8 bits a channel"), ("moving.gif", "not a picture")):
+    for name, said in (("deep.png", "8 bits a channel"), ("moving.gif", "this is a GIF")):
         picture = Picture(name, name, None, None, (Unit(name),), placed=False)
         (cut,) = opened(people, picture).cuts
         assert said in cut.reason

@@ -50,6 +50,7 @@ _ORIENTATION = 0x0112  # EXIF's tag for how a picture must be turned to be seen 
 _TURBO = ("YCbCr", "Gray")
 _FACTORS = (8, 4, 2)  # by which libjpeg can shrink a picture while it unpacks it
 _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
+_GIF = (b"GIF87a", b"GIF89a")
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 _DAMAGE = (
     OSError, SyntaxError, ValueError, KeyError, IndexError, TypeError, AttributeError, EOFError,
@@ -169,6 +170,13 @@ def _decoded(data: bytes, where: str, *, turn: bool, longest_px: int | None) -> 
 
     if not data:
         raise FileError("the file is empty", expected="a picture", where=where)
+    if data.startswith(_GIF):
+        raise FileError(
+            "this is a GIF, which may hold several pictures and is not read",
+            expected=", ".join(_FORMATS[:-1]) + f" or {_FORMATS[-1]}",
+            where=where,
+            hint="save the frame that is meant as PNG",
+        )
     try:
         with Image.open(io.BytesIO(data), formats=_FORMATS) as image:
             _refuse(image.size, image.mode, where)

@@ -1,0 +1,212 @@
+"""MediaPipe's detector of faces and its model of poses: ``mediapipe:faces``, ``mediapipe:pose``.
+
+Both lie in the package with their weights. BlazeFace finds faces; BlazePose finds one person in a
+picture and gives 33 keypoints, in its own order, in FHIBE's or as COCO's 17.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+
+from isolux.io.hashing import sha256_file
+from isolux.io.images import Pixels
+from isolux.models._boxes import boxes_table
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.extras import needed
+from isolux.vocabulary.info import ModelInfo, Reference
+
+__all__ = ["INFO", "Faces", "Order", "Poses", "load"]
+
+INFO = ModelInfo(
+    title="MediaPipe",
+    summary="Finds faces, or one person's pose, with the networks of the mediapipe package.",
+    references=(
+        Reference(
+            key="blazeface",
+            citation="Bazarevsky, V., Kartynnik, Y., Vakunov, A., Raveendran, K., & Grundmann, M."
+            " (2019). BlazeFace: Sub-millisecond neural face detection on mobile GPUs. arXiv.",
+            url="https://arxiv.org/abs/1907.05047",
+        ),
+        Reference(
+            key="blazepose",
+            citation="Bazarevsky, V., Grishchenko, I., Raveendran, K., Zhu, T., Zhang, F., &"
+            " Grundmann, M. (2020). BlazePose: On-device real-time body pose tracking. arXiv.",
+            url="https://arxiv.org/abs/2006.10204",
+        ),
+    ),
+    assumptions=("one person is in a picture whose pose is asked for",),
+    predicts="several",
+    needs="mediapipe 0.10; its weights come with it",
+    packages=("mediapipe", "protobuf"),
+)
+
+Order = Literal["coco", "fhibe", "blazepose"]
+_KINDS = ("faces", "pose")
+_PAIRS = ((1, 4), (2, 5), (3, 6), (7, 8), (9, 10), *((k, k + 1) for k in range(11, 33, 2)))
+_COCO = (0, 2, 5, 7, 8, 11, 12, 13, 14, 15, 16, 23, 24, 25, 26, 27, 28)
+"""BlazePose's numbers of COCO's 17 keypoints; both have left before right."""
+_POSES: dict[str, Any] = {
+    "picture": pl.Int64, "label": pl.String, "box_x": pl.Float64, "box_y": pl.Float64,
+    "box_w": pl.Float64, "box_h": pl.Float64, "score": pl.Float64,
+    "keypoints_x": pl.List(pl.Float64), "keypoints_y": pl.List(pl.Float64),
+    "keypoints_v": pl.List(pl.Float64),
+}  # fmt: skip
+
+
+def numbers_of(order: Order) -> tuple[int, ...]:
+    """Return BlazePose's number of each keypoint of an order.
+
+    Examples
+    --------
+    >>> numbers_of("fhibe")[:4]  # nose, then the right eye, which BlazePose has second
+    (0, 4, 5, 6)
+    >>> len(numbers_of("coco"))
+    17
+    """
+    if order == "coco":
+        return _COCO
+    found = list(range(33))
+    if order == "fhibe":
+        for left, right in _PAIRS:
+            found[left], found[right] = right, left
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Faces:
+    """The detector of faces."""
+
+    process: Any
+    identity: dict[str, Any]
+    predicts: str = "boxes"
+
+    def __call__(self, pictures: Sequence[Pixels]) -> pl.DataFrame:
+        """Answer for pictures."""
+        rows: list[tuple[Any, ...]] = []
+        for k, pixels in enumerate(pictures):
+            height, width = pixels.shape[:2]
+            found = self.process(np.ascontiguousarray(pixels)).detections or ()
+            for one in found:
+                box = one.location_data.relative_bounding_box
+                ends = ((box.xmin, box.width, width), (box.ymin, box.height, height))
+                (x, w), (y, h) = (_inside(start, long, side) for start, long, side in ends)
+                rows.append((k, "face", x, y, w, h, float(one.score[0])))
+        return boxes_table(rows)
+
+
+def _inside(start: float, long: float, side: int) -> tuple[float, float]:
+    """Bring shares to pixels, cut off at the picture's edges: where it begins, and how long."""
+    low, high = (min(max(share * side, 0.0), float(side)) for share in (start, start + long))
+    return low, high - low
+
+
+@dataclass(frozen=True)
+class Poses:
+    """The model of poses: of each picture one person's, or none."""
+
+    process: Any
+    order: Order
+    identity: dict[str, Any]
+    predicts: str = "keypoints"
+    notes: tuple[str, ...] = ("BlazePose finds one person in a picture, however many there are.",)
+
+    def __call__(self, pictures: Sequence[Pixels]) -> pl.DataFrame:
+        """Answer for pictures."""
+        rows: list[tuple[Any, ...]] = []
+        for k, pixels in enumerate(pictures):
+            found = self.process(np.ascontiguousarray(pixels)).pose_landmarks
+            if found is not None:
+                rows.append((k, "person", *self._row(found.landmark, *pixels.shape[:2])))
+        return pl.DataFrame(rows, schema=_POSES, orient="row")
+
+    def _row(self, points: Sequence[Any], height: int, width: int) -> tuple[Any, ...]:
+        x = np.array([one.x * width for one in points], dtype=float)
+        y = np.array([one.y * height for one in points], dtype=float)
+        sure = np.clip([one.visibility for one in points], 0.0, 1.0)
+        left, top = max(float(x.min()), 0.0), max(float(y.min()), 0.0)
+        right, bottom = min(float(x.max()), width), min(float(y.max()), height)
+        own = list(numbers_of(self.order))
+        sides = (left, top, max(right - left, 0.0), max(bottom - top, 0.0))
+        return (*sides, float(sure.mean()), x[own].tolist(), y[own].tolist(), sure[own].tolist())
+
+
+def load(
+    spec: str,
+    *,
+    least_score: float = 0.5,
+    far: bool = True,
+    order: Order = "coco",
+    complexity: int = 1,
+) -> Faces | Poses:
+    """Load one of the two.
+
+    Parameters
+    ----------
+    spec : str
+        ``faces`` or ``pose``.
+    least_score : float
+        What a face, or a person, must reach to be answered with.
+    far : bool
+        Of faces: the network for faces within 5 metres; no: that for those within 2.
+    order : {"coco", "fhibe", "blazepose"}
+        Of keypoints: COCO's 17, or all 33 in FHIBE's order (right first) or their own (left first).
+    complexity : int
+        Of poses: the network's size, 0 to 2; the package holds 1.
+
+    Returns
+    -------
+    Faces or Poses
+
+    Raises
+    ------
+    UnknownNameError
+        Neither of the two.
+    SpecError
+        mediapipe is not installed, or cannot be loaded.
+
+    Examples
+    --------
+    >>> load("hands")
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.UnknownNameError: there is no model of mediapipe named 'hands'
+      expected: one of faces, pose
+    """
+    if spec not in _KINDS:
+        raise UnknownNameError("model of mediapipe", spec, _KINDS)
+    package = needed(
+        "mediapipe", package="mediapipe", extra="mediapipe", purpose=f"the model mediapipe:{spec}"
+    )
+    told: dict[str, Any] = {"kind": spec, "least_score": least_score,
+                            "weights": _weights(Path(str(package.__file__)).parent)}  # fmt: skip
+    try:
+        if spec == "faces":
+            detector = package.solutions.face_detection.FaceDetection(
+                model_selection=int(far), min_detection_confidence=least_score
+            )
+            return Faces(detector.process, told | {"far": far})
+        posing = package.solutions.pose.Pose(
+            static_image_mode=True, model_complexity=complexity,
+            min_detection_confidence=least_score,
+        )  # fmt: skip
+    except (AttributeError, RuntimeError, ValueError, OSError) as error:
+        raise SpecError(
+            f"mediapipe cannot load its model of {spec}",
+            expected="mediapipe 0.10 with its solutions, complexity 0 to 2",
+            found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
+        ) from error
+    return Poses(posing.process, order, told | {"order": order, "complexity": complexity})
+
+
+def _weights(folder: Path) -> str:
+    """Hash the networks in the package."""
+    files: Iterable[Path] = sorted((folder / "modules").rglob("*.tflite"))
+    told = "".join(f"{path.name} {sha256_file(path)}\n" for path in files)
+    return hashlib.sha256(told.encode()).hexdigest()
