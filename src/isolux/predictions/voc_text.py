@@ -107,6 +107,8 @@ def _files(root: Path) -> list[Path]:
 
 
 def _text(file: Path) -> str:
+    if not file.is_file():
+        raise FileError("this is neither a file nor a folder", where=str(file))
     try:
         data = file.read_bytes()
     except OSError as error:
