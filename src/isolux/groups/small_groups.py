@@ -14,7 +14,7 @@ import polars as pl
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.uncertainty import means_of
 from isolux.stats.design import Design, IntArray
-from isolux.stats.sampling import unweighted
+from isolux.stats.drawn_design import unweighted
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.small_groups import cell_estimates
 from isolux.stats.statistic import FloatArray
