@@ -32,8 +32,8 @@ __all__ = ["Averaged", "average_over_variances"]
 _TYPICAL_SHARE = (0.2, 0.1, 0.1, 0.1)
 """Scale of the half-Cauchy prior of effects' standard deviations by order, log-odds: .2 is .8
 against .83. Groups that do not differ are then hardly spread, and large effects hardly shrunk."""
-_TYPICAL_MEAN = (0.08, 0.04, 0.04, 0.04)
-"""The same of other means, in standard deviations of one score; about as much as of shares."""
+_TYPICAL_MEAN = (0.2, 0.1, 0.1, 0.1)
+"""The same of other means, in standard deviations of one score."""
 _SMALLEST, _LARGEST = 0.02, 40.0
 """Bounds of the standard deviations, in the prior's scales."""
 _STEPS = 12
