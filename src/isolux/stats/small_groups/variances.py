@@ -12,6 +12,8 @@ References
    algorithm for variance parameter estimation in linear mixed models. Biometrics 51, 1440-1450.
 .. [2] Rue, H., Martino, S. and Chopin, N. (2009). Approximate Bayesian inference for latent
    Gaussian models. Journal of the Royal Statistical Society B 71(2), 319-392.
+.. [3] Gelman, A. (2006). Prior distributions for variance parameters in hierarchical models.
+   Bayesian Analysis 1(3), 515-534.
 """
 
 from __future__ import annotations
@@ -27,14 +29,13 @@ from isolux.stats.statistic import FloatArray
 
 __all__ = ["Averaged", "average_over_variances"]
 
-_TYPICAL_SHARE = (0.3, 0.16, 0.16, 0.16)
-"""Mean of the prior of effects' standard deviations by order, log-odds: .3 is .8 against .84.
-Twice as large, and groups that do not differ are spread farther than SureMap spreads them; half as
-large, and strong effects are shrunk too far."""
-_TYPICAL_MEAN = (0.12, 0.065, 0.06, 0.06)
-"""The same of other means, in standard deviations of one score; about as much as of shares."""
-_SMALLEST, _LARGEST = 0.02, 20.0
-"""Bounds of the standard deviations, in the prior's means."""
+_TYPICAL_SHARE = (0.2, 0.1, 0.1, 0.1)
+"""Scale of the half-Cauchy prior of effects' standard deviations by order, log-odds: .2 is .8
+against .83. Groups that do not differ are then hardly spread, and large effects hardly shrunk."""
+_TYPICAL_MEAN = (0.2, 0.1, 0.1, 0.1)
+"""The same of other means, in standard deviations of one score."""
+_SMALLEST, _LARGEST = 0.02, 40.0
+"""Bounds of the standard deviations, in the prior's scales."""
 _STEPS = 12
 _LONGEST = 1.0  # of a step, in logs
 _CLOSE = 0.03
@@ -78,7 +79,7 @@ def _likeliest(
     cells: Cells, shared: FloatArray, typical: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Find the likeliest log standard deviations ``[s]``, their precision, the effects there."""
-    log_sd = np.log(0.5 * typical)
+    log_sd = np.log(typical)
     low, high = np.log(_SMALLEST * typical), np.log(_LARGEST * typical)
     start: FloatArray | None = None
     precision = np.eye(len(typical))
@@ -86,10 +87,10 @@ def _likeliest(
         found = modes(cells, shared, log_sd[None], start)
         start = found.eta[0]
         slope, information = slope_and_information(cells, shared, log_sd, found)
-        pressed = np.exp(log_sd) / typical
-        slope = slope + 1.0 - pressed
+        square = np.exp(2.0 * log_sd) / typical**2
+        slope = slope + 1.0 - 2.0 * square / (1.0 + square)
         # Where the data say next to nothing the prior does: of its logs about one.
-        precision = information + np.diag(np.maximum(pressed, 0.5))
+        precision = information + np.diag(np.maximum(4.0 * square / (1.0 + square) ** 2, 0.5))
         step = np.linalg.solve(precision, slope)
         step *= min(1.0, _LONGEST / max(float(np.abs(step).max()), 1e-12))
         log_sd = np.clip(log_sd + step, low, high)
@@ -100,5 +101,5 @@ def _likeliest(
 
 
 def _prior(log_sd: FloatArray, typical: FloatArray) -> FloatArray:
-    """Log density of exponential laws of the standard deviations, of their logs."""
-    return np.asarray((log_sd - np.exp(log_sd) / typical).sum(axis=1))
+    """Log density of half-Cauchy laws of the standard deviations, of their logs (Gelman 2006)."""
+    return np.asarray((log_sd - np.log1p(np.exp(2.0 * log_sd) / typical**2)).sum(axis=1))
