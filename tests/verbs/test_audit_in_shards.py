@@ -34,7 +34,11 @@ CASES: tuple[dict[str, Any], ...] = (
 
 
 def _audit(data: str, **settings: Any) -> Run:
-    answers = {"target": "truth", "prediction_column": "answer", "replicates": 200}
+    answers: dict[str, Any] = {
+        "target": "truth",
+        "prediction_column": "answer",
+        "replicates": 200,
+    }
     return isolux.audit(data, **(answers | settings)).run
 
 
