@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import isolux
+from isolux.cli.export import export
 from isolux.people.shards import memory
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -33,7 +34,11 @@ CASES: tuple[dict[str, Any], ...] = (
 
 
 def _audit(data: str, **settings: Any) -> Run:
-    answers = {"target": "truth", "prediction_column": "answer", "replicates": 200}
+    answers: dict[str, Any] = {
+        "target": "truth",
+        "prediction_column": "answer",
+        "replicates": 200,
+    }
     return isolux.audit(data, **(answers | settings)).run
 
 
@@ -141,6 +146,16 @@ def test_counted_people_cannot_be_asked_one_by_one(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="asks of people one by one"):
         isolux.explain(run, analysis=["slices"])
     assert isolux.explain(run, analysis=["power"]).run.record["analyses"]
+
+
+def test_counted_people_are_not_exported_as_people(tmp_path: Path) -> None:
+    folder = cut(people(400), tmp_path / "people", [200, 200])
+    isolux.audit(
+        f"table:{folder}", target="truth", prediction_column="answer", by=["race"], replicates=200
+    ).report(tmp_path / "run")
+    with pytest.raises(SpecError, match="an export asks of people one by one"):
+        export(str(tmp_path / "run"), out=tmp_path / "seen")
+    assert not (tmp_path / "seen").exists()
 
 
 def test_an_analysis_of_single_people_that_is_asked_for_has_them(tmp_path: Path) -> None:

@@ -114,12 +114,14 @@ def _of_run(
 
     from isolux.io import run_directory
     from isolux.people.loading import judged_people
+    from isolux.vocabulary.counts import refuse_counts
     from isolux.vocabulary.errors import SpecError
     from isolux.vocabulary.spec import recorded_spec
 
     if options:
         raise SpecError("a run says how its dataset is loaded", found="--data-option", where=path)
     run = run_directory.load(path)
+    refuse_counts(run.evidence, "an export", "a run of people, named by their ids")
     said = run.record.get("spec") or {}
     if ":" not in str(said.get("data") or ""):
         raise SpecError(
