@@ -17,7 +17,7 @@ import polars as pl
 
 from isolux.analyses._answers import answer_columns
 from isolux.groups import groupings, membership
-from isolux.groups.membership import MOST_NUMBERS
+from isolux.groups.no_groups import MOST_NUMBERS
 from isolux.groups.unknown import mark_unknown
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray

@@ -21,19 +21,22 @@ from isolux.groups.binning import binned, parse_bins
 from isolux.groups.intersections import Crossing, Part, crossing, entries
 from isolux.groups.merging import merged
 from isolux.groups.nesting import leaves, nested
+from isolux.groups.no_groups import (
+    check_continuous,
+    check_join,
+    check_many,
+    check_twins,
+)
 from isolux.groups.ordering import natural_order
 from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN, mark_unknown, words_for_nothing
 from isolux.groups.votes import parse_votes, settled
 from isolux.vocabulary.counts import TIMES, people_at, people_in
-from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.errors import TableError, UnknownNameError, place
 from isolux.vocabulary.places import block_starts, is_unrepeated, places
 from isolux.vocabulary.spec import Grouping, Unknown
 from isolux.vocabulary.tables import ATTRIBUTES, MEMBERSHIP, check
 
-__all__ = ["MOST_NUMBERS", "Membership", "membership"]
-
-MOST_NUMBERS = 30
-"""An attribute with more different numbers than this needs bins."""
+__all__ = ["Membership", "membership"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +254,7 @@ def _place(
     rows = mark_unknown(rows, how.unknown_values)
     given = rows["value"].unique().drop_nulls().to_list()
     theirs = rows.filter(pl.col("unit") >= 0)
-    _check_join(rows, theirs, judged, name)
+    check_join(rows, theirs, judged, name)
     notes: tuple[str, ...] = ()
     times = judged[TIMES] if TIMES in judged.columns else None
     if how.bins is not None:
@@ -259,7 +262,7 @@ def _place(
         bins = binned(theirs.hstack(known), parse_bins(how.bins), name)
         theirs, notes, given = bins.rows, bins.notes, list(bins.labels)
     elif not (how.nested or how.merge):
-        _check_many(given, name, most)
+        check_many(given, name, most)
     values = natural_order(given)
     theirs = theirs.select("unit", "votes", "annotator", code=_codes(theirs["value"], values))
     found = settled(theirs, parse_votes(how.votes), judged.height)
@@ -267,10 +270,10 @@ def _place(
         found, values, said = _renamed(found, values, how, name, times)
         notes += said
     found, values = _ordered(found, values, times)
-    _check_twins(found, values, name)
+    check_twins(found, values, name)
     if how.bins is None:
-        _check_continuous(values, name)
-    _check_many(values, name, most)
+        check_continuous(values, name)
+    check_many(values, name, most)
     notes += _counts(found, values, how, name, judged)
     return _Placed(name, found, tuple(values), how.unknown, notes)
 
@@ -322,61 +325,6 @@ def _ordered(
     place_of = {value: i for i, value in enumerate(ordered)}
     places = pl.Series([place_of.get(value) for value in values], dtype=pl.Int64)
     return found.select("unit", code=places.gather(found["code"])), ordered
-
-
-def _check_join(rows: pl.DataFrame, theirs: pl.DataFrame, judged: pl.DataFrame, name: str) -> None:
-    if rows.is_empty() or judged.is_empty() or not theirs.is_empty():
-        return
-    of, units = rows["unit_id"].head(3).to_list(), judged["unit_id"].head(3).to_list()
-    raise JoinError(
-        f"no judged unit has a value of {name!r}",
-        expected="unit ids such as " + ", ".join(map(repr, units)),
-        found=f"unit ids such as {', '.join(map(repr, of))} ({rows['unit_kind'][0]})",
-        hint="the attribute must be of the units that were scored",
-    )
-
-
-def _check_twins(found: pl.DataFrame, values: Sequence[str], name: str) -> None:
-    """Refuse groups that differ by case or blanks alone: ``Male`` beside ``male``."""
-    alike: dict[str, list[int]] = {}
-    for code, value in enumerate(values):
-        alike.setdefault(" ".join(value.split()).casefold(), []).append(code)
-    twins = next((codes for codes in alike.values() if len(codes) > 1), None)
-    if twins is None:
-        return
-    sizes = {values[code]: int((found["code"] == code).sum()) for code in twins}
-    kept = max(sizes, key=lambda value: sizes[value])
-    raise SpecError(
-        f"groups of {name!r} differ by case or blanks alone",
-        expected="one spelling for each group",
-        found=", ".join(f"{value!r} ({n:,})" for value, n in sizes.items()),
-        hint=f'if they are one group, --group "{name}:{kept}={",".join(sizes)}"',
-    )
-
-
-def _check_many(values: Sequence[str], name: str, most: int | None) -> None:
-    """Refuse more values than groups can be compared: all pairs of thousands are millions."""
-    if most is None or len(values) <= most:
-        return
-    _check_continuous(values, name)
-    raise SpecError(
-        f"{name!r} has {len(values):,} different values, too many to compare their groups",
-        expected=f"at most {most:,}",
-        found=", ".join(repr(value[:40]) for value in sorted(values)[:3]) + ", …",
-        hint=f'--bins "{name}=top:50" keeps the 50 commonest and unites all others;'
-        f' --group "{name}:NAME=VALUE,VALUE" unites some; is it an identifier, for --cluster?',
-    )
-
-
-def _check_continuous(values: Sequence[str], name: str) -> None:
-    numbers = pl.Series(values, dtype=pl.String).cast(pl.Float64, strict=False)
-    different = numbers.drop_nulls().n_unique()
-    if different > MOST_NUMBERS:
-        raise SpecError(
-            f"{name!r} has {different:,} different numbers, too many to be groups",
-            expected=f"at most {MOST_NUMBERS}, or bins",
-            hint=f'give --bins "{name}=quantile:4" or --bins "{name}=edges:A,B,C"',
-        )
 
 
 def _counts(

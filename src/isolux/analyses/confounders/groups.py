@@ -15,7 +15,7 @@ from isolux import derive
 from isolux.groups import groupings, membership
 from isolux.groups.binning import parse_bins
 from isolux.groups.income import income_bins
-from isolux.groups.membership import MOST_NUMBERS
+from isolux.groups.no_groups import MOST_NUMBERS
 from isolux.groups.unknown import UNKNOWN, mark_unknown
 from isolux.stats.design import IntArray
 from isolux.vocabulary.containers import Run

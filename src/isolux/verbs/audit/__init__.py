@@ -23,13 +23,13 @@ from isolux.groups.membership import membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.groups.small_groups import with_small_groups
 from isolux.io.record_paths import unrooted
-from isolux.io.settings_files import read_mapping
 from isolux.people.blotting import blotted_errors, unnamed
 from isolux.people.loading import judged_people
 from isolux.predictions import models_in
 from isolux.tasks import score
 from isolux.verbs._in_memory import FROM_MEMORY, as_dataset, as_scores, columns_of
 from isolux.verbs._reports import write_with_report
+from isolux.verbs.audit.asked import asked_for, names_file, read_settings
 from isolux.verbs.audit.drawn import (
     columns_of_sample,
     drawn_scores,
@@ -50,7 +50,7 @@ from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.counts import with_counts, with_times
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.progress import at
-from isolux.vocabulary.spec import AuditSpec, parse_spec, validated
+from isolux.vocabulary.spec import AuditSpec, parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
 
 __all__ = [
@@ -61,7 +61,6 @@ MOST_GROUPS = 300
 """Values that an attribute may have: 300 groups are 45,000 pairs for every metric."""
 PAIRS = "pairs"
 """Evidence that can hold millions of rows, and that no comparison of models reads."""
-_FILES = (".yaml", ".yml", ".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,39 +202,6 @@ def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
     named = zip(models, folders, strict=True)
     out = Path(spec.report.out or "runs")
     return tuple(spec.updated(model_name=model, out=str(out / folder)) for model, folder in named)
-
-
-def asked_for(data: str | Path, settings: Mapping[str, Any]) -> AuditSpec:
-    """Read what is to be audited, as the command line and Python name it.
-
-    Parameters
-    ----------
-    data : str or Path
-        NAME:PATH (``fairface:labels.csv``), or a YAML file of settings.
-    settings : mapping
-        Settings by their flat names; they win over a file's.
-
-    Raises
-    ------
-    FileError, SpecError
-        No such file, or it is no YAML; no such setting, or a value that it does not take.
-    """
-    text = str(data)
-    if not names_file(text):
-        return parse_spec({"data": text, **settings})
-    written = validated(read_settings(text), where=text).said()
-    return parse_spec({**written, **settings}, where=text)
-
-
-def names_file(data: str) -> bool:
-    """Tell a file of settings from NAME:PATH.
-
-    Examples
-    --------
-    >>> names_file("audit.yaml"), names_file("table:people.json")
-    (True, False)
-    """
-    return Path(data).suffix.lower() in _FILES and ":" not in data and not data.startswith("-")
 
 
 def _planted(spec: AuditSpec) -> list[dict[str, Any]] | None:
@@ -400,14 +366,3 @@ def _audited(
     if spec.report.paths == "relative":
         record = unrooted(record)
     return Audit(replace(run, record=record), spec)
-
-
-def read_settings(path: str | Path) -> dict[str, Any]:
-    """Read a file of settings as it stands, names written with ``_``.
-
-    Raises
-    ------
-    FileError
-        When there is no such file or it is no YAML.
-    """
-    return {key.replace("-", "_"): value for key, value in read_mapping(path).items()}

@@ -17,7 +17,8 @@ import numpy as np
 import polars as pl
 
 from isolux.groups.intersections import parts
-from isolux.groups.membership import MOST_NUMBERS, membership
+from isolux.groups.membership import membership
+from isolux.groups.no_groups import MOST_NUMBERS
 from isolux.groups.ordering import natural_order
 from isolux.stats.proportions import design_effect, wilson
 from isolux.verbs.describe.balance import Target

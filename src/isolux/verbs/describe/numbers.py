@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import polars as pl
 
-from isolux.groups.membership import MOST_NUMBERS
+from isolux.groups.no_groups import MOST_NUMBERS
 from isolux.verbs.describe.tables import DescribedPeople, known_rows, named
 
 __all__ = ["NUMBER_QUANTILES", "continuous", "number_tables"]
