@@ -31,9 +31,11 @@ _PIN = re.compile(
 NOT_PINNED = {
     "hub",
     "lpips",
+    "mediapipe",
     "mtcnn",
     "open_clip",
     "timm",
+    "torchvision",
     "transformers",
     "worlds",  # of this repository
 }  # torch's own index has a build without gigabytes of CUDA; the pins do not

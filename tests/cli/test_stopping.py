@@ -78,11 +78,11 @@ def test_a_signal_while_importing_gives_no_traceback():
         "import os, signal, sys\n"
         "class Interrupt:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == sys.argv.pop():\n"
+        "        if name == WANTED:\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
         "            for _ in range(100_000): pass\n"
-        "        else: sys.argv.append(WANTED)\n"
         "WANTED = sys.argv[1]\n"
+        "sys.argv[1:] = ['describe', 'table:people.csv']\n"
         "sys.meta_path.insert(0, Interrupt())\n"
     ) + ISOLUX
     for module in ("polars", "numpy._core", "typer", "pydantic_core._pydantic_core"):

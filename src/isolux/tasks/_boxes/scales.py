@@ -24,6 +24,7 @@ __all__ = ["on_margins", "refuse_other_scale", "refuse_other_scale_of_points"]
 
 FloatArray = npt.NDArray[np.float64]
 _ROOM, _CLEAR = 0.05, 0.3  # as for other readings
+_POINTS_CLEAR = 0.5  # boxes around points vary more: a few points that are wrong stretch them
 _MORE = 0.02  # by which a harder explanation must be the better one
 _COARSE = 1.7 ** np.linspace(-1, 1, 45)
 _FINE = 1.02 ** np.linspace(-1, 1, 9)
@@ -34,7 +35,7 @@ _MARGIN = 0.1
 _Scaled = Callable[[float], BoxColumns]
 
 
-def refuse_other_scale(look: Look, people: People, plain: float) -> None:
+def refuse_other_scale(look: Look, people: People, plain: float, *, clear: float = _CLEAR) -> None:
     """Refuse boxes that overlap people far better when pictures are taken at another size.
 
     Parameters
@@ -43,6 +44,8 @@ def refuse_other_scale(look: Look, people: People, plain: float) -> None:
     people : People
     plain : float
         The average best overlap of the boxes as they are.
+    clear : float
+        The overlap at another size from which that size is believed.
 
     Raises
     ------
@@ -59,7 +62,7 @@ def refuse_other_scale(look: Look, people: People, plain: float) -> None:
         if overlap > max(best[0], centred) + _MORE and overlap > as_they_are + _ROOM:
             best = (overlap, at, kind)
     overlap, at, kind = best
-    if kind and overlap >= _CLEAR and overlap > plain + _ROOM:
+    if kind and overlap >= clear and overlap > plain + _ROOM:
         raise _other_scale(look, kind, at, (overlap, plain))
 
 
@@ -75,7 +78,7 @@ def refuse_other_scale_of_points(look: Look, people: People) -> None:
     drawn = replace(look.found, rows=_around_points(look.found.rows))
     boxes = replace(look, found=drawn)
     plain = boxes_overlap(boxes, around, columns_of(drawn.rows))
-    refuse_other_scale(boxes, around, plain)
+    refuse_other_scale(boxes, around, plain, clear=_POINTS_CLEAR)
 
 
 def _around_points(rows: pl.DataFrame) -> pl.DataFrame:
