@@ -188,13 +188,13 @@ def rao_wu(
         own = np.flatnonzero(strata.of == h)
         if not len(own):
             continue
-        size = drawn - 1
-        taken = rng.integers(0, drawn, size=(replicates, size))
-        taken += (np.arange(replicates) * drawn)[:, None]
-        counts = np.bincount(taken.ravel(), minlength=replicates * drawn)
-        times = counts.reshape(replicates, drawn)[:, : len(own)].T * (drawn / size)
-        # Of a finite population what was drawn varies by less.
-        out[own] = 1.0 + np.sqrt(strata.unseen[h]) * (times - 1.0)
+        size, less = (
+            drawn - 1,
+            np.sqrt(strata.unseen[h]),
+        )  # of a finite population it varies by less
+        for r in range(replicates):  # all at once would hold every draw, several times as much
+            counts = np.bincount(rng.integers(0, drawn, size=size), minlength=drawn)[: len(own)]
+            out[own, r] = 1.0 + less * (counts * (drawn / size) - 1.0)
     return out
 
 

@@ -57,10 +57,10 @@ def multinomial(
         drawn = rng.multinomial(total, copies / total, size=replicates)
         return np.ascontiguousarray(drawn.T, dtype=np.float64)
     kind_of = np.repeat(np.arange(kinds), copies)
-    drawn = kind_of[rng.integers(0, total, size=(replicates, total))]
-    drawn += (np.arange(replicates) * kinds)[:, None]
-    counts = np.bincount(drawn.ravel(), minlength=replicates * kinds)
-    return np.ascontiguousarray(counts.reshape(replicates, kinds).T, dtype=np.float64)
+    out = np.empty((kinds, replicates))
+    for r in range(replicates):  # all at once would hold every draw, three times as much
+        out[:, r] = np.bincount(kind_of[rng.integers(0, total, size=total)], minlength=kinds)
+    return out
 
 
 def poisson(rng: np.random.Generator, copies: IntArray, replicates: int) -> npt.NDArray[np.float64]:
