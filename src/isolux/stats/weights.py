@@ -19,6 +19,7 @@ __all__ = ["BLOCK", "blocks", "multinomial", "poisson", "signs", "stream"]
 
 BLOCK = 256
 """Replicates drawn at once: fixed, because it decides which random number goes where."""
+_TOGETHER = 16  # of them counted at once: few enough for memory, many enough for whole cache lines
 
 # Numbers in the key of the random stream: changing one changes every draw of that purpose.
 _PURPOSES = {
@@ -58,8 +59,12 @@ def multinomial(
         return np.ascontiguousarray(drawn.T, dtype=np.float64)
     kind_of = np.repeat(np.arange(kinds), copies)
     out = np.empty((kinds, replicates))
-    for r in range(replicates):  # all at once would hold every draw, three times as much
-        out[:, r] = np.bincount(kind_of[rng.integers(0, total, size=total)], minlength=kinds)
+    for at in range(0, replicates, _TOGETHER):  # all would hold every draw, three times as much
+        of = min(_TOGETHER, replicates - at)
+        drawn = kind_of[rng.integers(0, total, size=(of, total))]
+        drawn += (np.arange(of) * kinds)[:, None]
+        counts = np.bincount(drawn.ravel(), minlength=of * kinds)
+        out[:, at : at + of] = counts.reshape(of, kinds).T
     return out
 
 

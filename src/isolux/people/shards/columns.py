@@ -34,10 +34,13 @@ class Needed:
         In the table's order.
     why : str
         What needs every row; empty: rows that are alike can be counted.
+    resampled : bool
+        Whether scores or weights make every row be drawn again in replicates.
     """
 
     columns: tuple[str, ...]
     why: str = ""
+    resampled: bool = False
 
 
 def needed(spec: AuditSpec, schema: Sequence[str], where: str) -> Needed:
@@ -63,10 +66,11 @@ def needed(spec: AuditSpec, schema: Sequence[str], where: str) -> Needed:
             raise UnknownNameError("column", name, schema, where=where)
     if not why:
         return Needed(_in_order(known, schema))
+    drawn = bool(settings.score_column or spec.sample.weight or spec.sample.strata)
     if _reads_all(spec) or computed:
-        return Needed(tuple(schema), why)
+        return Needed(tuple(schema), why, drawn)
     others = [*ID_COLUMNS, "image", "uri", "subject_id", "cluster_id", *_said(spec)]
-    return Needed(_in_order([*known, *others], schema), why)
+    return Needed(_in_order([*known, *others], schema), why, drawn)
 
 
 def _in_order(names: Iterable[str], schema: Sequence[str]) -> tuple[str, ...]:

@@ -48,6 +48,7 @@ def every_row(
         files.height, len(needed.columns), f"every row is needed: {needed.why}", files.said,
         "audit answers alone (--prediction-column without --score-column), whose rows are counted; "
         "or some of the shards",
+        resampled=needed.resampled,
     )  # fmt: skip
     at("reading the shards")
     frame = pl.concat([read_shard(path, needed.columns) for path in files.paths])
