@@ -123,7 +123,7 @@ def test_what_needs_every_row_says_what_it_costs(tmp_path: Path) -> None:
     run = _audit(f"table:{folder}", by=["race"], score_column="score")
     told = [note for note in run.record["notes"] if note.startswith("Read from 2 shard(s)")]
     assert len(told) == 1
-    assert re.search(r"held whole \(400 rows of about [\d,]+ bytes are 0\.\d MB\)", told[0])
+    assert re.search(r"held whole \(400 rows of about [\d,]+ bytes are 2\.7 MB\)", told[0])
     assert "rank every score" in told[0]
 
 

@@ -30,7 +30,8 @@ def borrowed(run: Run, groups: Sequence[Mapping[str, Any]], words: Words) -> str
     Returns
     -------
     str
-        A sentence that begins with a space; empty where there are no such estimates.
+        A sentence that begins with a space; empty where no such estimate stands beside a group
+        that is too small for its own measure.
     """
     if "shrunken" not in run.group_metrics.columns:  # a run of an earlier version
         return ""
@@ -40,6 +41,7 @@ def borrowed(run: Run, groups: Sequence[Mapping[str, Any]], words: Words) -> str
         pl.col("attribute") == first["attribute"],
         pl.col("group").is_in([g["group"] for g in groups]),
         pl.col("shrunken").is_not_null(),
+        pl.col("status") != "ok",  # too few for this measure, not for another alone
     )
     order = [name for name in words.metrics if name in set(rows["metric"])]
     if rows.is_empty() or not order:

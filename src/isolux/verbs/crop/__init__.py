@@ -33,7 +33,7 @@ from isolux.people.held import held_people
 from isolux.verbs.crop import recipes as of_recipes
 from isolux.verbs.crop.kept import Folder, Row, crop_key, read_crops
 from isolux.verbs.crop.people import Person, people_of, subjects_of
-from isolux.verbs.crop.recipes import Cutting, How, Recipe, recipe_of
+from isolux.verbs.crop.recipes import NO_BOX, Cutting, How, Recipe, recipe_of
 from isolux.vocabulary import progress
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import InputError, IsoluxError, SpecError
@@ -130,7 +130,7 @@ def crop(
     UnknownNameError, SpecError
         No such recipe, or a setting that it does not know.
     InputError
-        Nobody could be cut out.
+        No one could be cut out.
     OutputError
         Something else is at ``out``.
 
@@ -321,6 +321,12 @@ class _Run:
         return (*self.dataset.notes, *notes)
 
 
+_BOXLESS = (
+    "a table has no boxes, only attributes: load the dataset by its own name, or write it as COCO "
+    "(coco:people.json)"
+)
+
+
 def _line(error: IsoluxError) -> str:
     return error.problem if error.found is None else f"{error.problem}: {error.found}"
 
@@ -330,7 +336,8 @@ def _refuse_none(rows: Sequence[Row], recipe: Recipe) -> None:
         return
     why = Counter(row.reason for row in rows).most_common(_SHOWN)
     raise InputError(
-        "nobody could be cut out",
+        "no one could be cut out",
         expected=f"what the recipe {recipe.name!r} needs: {recipe.title}",
         found="; ".join(f"{reason} ({n:,})" for reason, n in why) or "no people",
+        hint=_BOXLESS if any(reason == NO_BOX for reason, _ in why) else None,
     )

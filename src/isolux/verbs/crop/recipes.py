@@ -25,10 +25,11 @@ from isolux.geometry.crops import (
 from isolux.verbs.crop.people import Box, Person
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
-__all__ = ["RECIPES", "Cutting", "How", "Recipe", "recipe_of"]
+__all__ = ["NO_BOX", "RECIPES", "Cutting", "How", "Recipe", "recipe_of"]
 
 Cutting = Callable[[Pixels], Pixels]
 
+NO_BOX = "no box to cut out"
 _THROUGH = 4096  # pixels: FHIBE's first size
 _LEAST_PERSON = 100  # pixels: MIAP's smallest side
 _EYES_AND_MOUTH = {
@@ -112,7 +113,7 @@ def _box_of(person: Person, how: How) -> Box:
     """Return the box that is meant; a data set of faces has no other box than the face's."""
     found = person.box if how.box == "person" else person.face_box or person.box
     if found is None:
-        raise SpecError("no box to cut out")
+        raise SpecError(NO_BOX)
     return found
 
 
