@@ -32,11 +32,15 @@ from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN, mark_unknown, words_for
 from isolux.groups.votes import parse_votes, settled
 from isolux.vocabulary.counts import TIMES, people_at, people_in
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.places import block_starts, is_unrepeated, places
 from isolux.vocabulary.spec import Grouping, Unknown
 from isolux.vocabulary.tables import ATTRIBUTES, MEMBERSHIP, check
 
 __all__ = ["Membership", "membership"]
+
+_MANY_UNKNOWN = 0.2
+"""The share of unknown units from which a note is a caution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +345,8 @@ def _counts(
             "drop": "left out",
             "both": f"reported with them and, as {name + KNOWN_SUFFIX!r}, without",
         }[how.unknown]
-        notes.append(f"{name}: {unknown:,} of {n_units:,} unit(s) unknown, {fate}")
+        text = f"{name}: {unknown:,} of {n_units:,} unit(s) unknown, {fate}"
+        notes.append(Caution(text) if unknown >= _MANY_UNKNOWN * n_units else text)
     twice = np.flatnonzero(np.bincount(found["unit"].to_numpy(), minlength=1) > 1)
     several = people_at(pl.Series(twice), times)
     if several:

@@ -22,6 +22,7 @@ from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import check_references, groupings, references
 from isolux.groups.small_groups import with_small_groups
+from isolux.groups.unanswered import cautions, unanswered
 from isolux.io.record_paths import unrooted
 from isolux.people.blotting import blotted_errors, unnamed
 from isolux.people.loading import judged_people
@@ -47,7 +48,7 @@ from isolux.verbs.audit.words import audit_text
 from isolux.verbs.explain import explain_run, first_analyses, role_options
 from isolux.verbs.ledger import audits_share
 from isolux.vocabulary.containers import Dataset, Run, Scores
-from isolux.vocabulary.counts import with_counts, with_times
+from isolux.vocabulary.counts import COUNTS, with_counts, with_times
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec, parse_spec
@@ -340,7 +341,9 @@ def _audited(
     share = audits_share(spec.explain.analyses)
     at("comparing the groups")
     disparities = measure_disparities(estimates, spec.comparing, against, share=share)
-    notes = (*dataset.notes, *scores.notes, *members.notes, *disparities.notes)
+    silent = unanswered(scores.units, members, scores.evidence.get(COUNTS))
+    lacking = cautions(silent, bounds=not record_of_sample(spec, scores))
+    notes = (*lacking, *dataset.notes, *scores.notes, *members.notes, *disparities.notes)
     notes = tuple(unnamed(notes, dataset.withdrawn))
     record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
         "families": {disparities.family.name: disparities.family.size},

@@ -1,0 +1,177 @@
+"""People without a prediction, by group: where they are uneven, every comparison may be wrong.
+
+A model that is silent where it would be wrong looks better the more often it is silent. So whoever
+measures groups counts here who has no answer, before the values of the others are believed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from isolux.groups.membership import Membership
+from isolux.stats.statistic import FloatArray
+from isolux.vocabulary.counts import TIMES
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["NO_PREDICTION", "cautions", "unanswered"]
+
+NO_PREDICTION = "no prediction"
+"""The reason of a score that is null because the model said nothing of the unit."""
+_MANY, _APART, _P, _FEWEST, _SHOWN = 0.05, 0.03, 0.01, 20, 3
+
+
+def unanswered(
+    scores: pl.DataFrame, members: Membership, times: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Count who has no prediction, of everyone and of each group.
+
+    Parameters
+    ----------
+    scores : polars.DataFrame
+        Table ``scores``.
+    members : Membership
+    times : polars.DataFrame, optional
+        ``unit_id, times``: how many people a unit stands for; not given: one each.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model, attribute, group`` (both null: everyone), ``n`` (people with a score or without a
+        prediction), ``missing`` (those of ``n`` without one), ``metric`` and ``right`` (the sum of
+        the scores of the others by the first metric that is a share; null: there is none).
+        No row where everyone has a prediction.
+
+    Examples
+    --------
+    >>> from isolux.groups.membership import membership
+    >>> who = pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "b"], "attribute": "light",
+    ...                     "value": ["day", "night"]})
+    >>> scores = pl.DataFrame({"model": "m", "metric": "accuracy", "label": None, "threshold": None,
+    ...     "unit_id": ["a", "b"], "value": [1.0, None], "reason": [None, "no prediction"]})
+    >>> unanswered(scores, membership(who, ["light"])).select("group", "n", "missing").rows()
+    [(None, 2, 1), ('day', 1, 0), ('night', 1, 1)]
+    """
+    silent = scores.filter(pl.col("reason") == NO_PREDICTION)
+    frames = [_of_model(str(m), scores, members, times)
+              for m in silent["model"].unique().sort()]  # fmt: skip
+    return pl.concat(frames) if frames else pl.DataFrame(schema=_SCHEMA)
+
+
+_SCHEMA = {
+    "model": pl.String(), "attribute": pl.String(), "group": pl.String(), "n": pl.Int64(),
+    "missing": pl.Int64(), "metric": pl.String(), "right": pl.Float64(),
+}  # fmt: skip
+
+
+def _of_model(
+    model: str, scores: pl.DataFrame, members: Membership, times: pl.DataFrame | None
+) -> pl.DataFrame:
+    mine = scores.filter(pl.col("model") == model)
+    asked = mine.filter(pl.col("value").is_not_null() | (pl.col("reason") == NO_PREDICTION))
+    each = asked.group_by("unit_id").agg(silent=pl.col("value").is_null().all())
+    metric = _share(asked)
+    held = asked.filter(
+        (pl.col("metric") == (metric or "")) & pl.col("label").is_null()
+        & pl.col("threshold").is_null()
+    )  # fmt: skip
+    each = each.join(held.select("unit_id", "value"), on="unit_id", how="left")
+    units = pl.DataFrame({"unit_id": members.units}).join(
+        each, on="unit_id", how="left", maintain_order="left"
+    )
+    worth = np.ones(units.height, dtype=np.int64)
+    if times is not None:
+        held = times.select("unit_id", TIMES).unique("unit_id")
+        counted = units.join(held, on="unit_id", how="left", maintain_order="left")
+        worth = counted[TIMES].fill_null(1).to_numpy().astype(np.int64)
+    n = units["silent"].is_not_null().to_numpy() * worth
+    missing = units["silent"].fill_null(value=False).to_numpy() * worth
+    right = units["value"].fill_null(0.0).to_numpy() * worth
+    rows = [(None, None, n.sum(), missing.sum(), right.sum())]
+    for one in members.crossings:
+        names, size = one.listed()["group"].to_list(), len(one.cells)
+        sums = [np.bincount(one.cell, part[one.unit], size) for part in (n, missing, right)]
+        rows += [(one.handle, *row) for row in zip(names, *sums, strict=True)]
+    table = [
+        (model, a, g, int(k), int(m), metric, None if metric is None else float(r))
+        for a, g, k, m, r in rows
+    ]
+    return pl.DataFrame(table, schema=_SCHEMA, orient="row")
+
+
+def _share(asked: pl.DataFrame) -> str | None:
+    """Name the first metric over all classes whose scores are 0 to 1."""
+    whole = asked.filter(pl.col("label").is_null() & pl.col("threshold").is_null())
+    for name in whole["metric"].unique(maintain_order=True):
+        of = whole.filter(pl.col("metric") == name)
+        values = of["value"].drop_nulls()
+        if len(values) and values.is_between(0, 1).all() and values.null_count() < of.height:
+            return str(name)
+    return None
+
+
+def cautions(counted: pl.DataFrame, *, bounds: bool = True) -> list[Caution]:
+    """Caution where a group has many people without a prediction, or clearly more than another.
+
+    Parameters
+    ----------
+    counted : polars.DataFrame
+        As ``unanswered`` returns it.
+    bounds : bool
+        Whether each person counts once, so that counts say how far a value could move.
+
+    Returns
+    -------
+    list of Caution
+        One for each model and attribute. A group of fewer than 20 people is not looked at.
+    """
+    told = []
+    groups = counted.filter(pl.col("attribute").is_not_null() & (pl.col("n") >= _FEWEST))
+    for (model, attribute), own in groups.group_by(["model", "attribute"], maintain_order=True):
+        rows = own.with_columns(share=pl.col("missing") / pl.col("n"))
+        rows = rows.sort("share", descending=True)
+        uneven = _uneven(*(rows[name].cast(pl.Float64).to_numpy() for name in ("missing", "n")))
+        many = rows.filter(pl.col("share") >= _MANY)
+        if not (uneven or many.height):
+            continue
+        shown = (many if many.height else rows).head(_SHOWN)
+        of = [_of_group(row, bounds=bounds) for row in shown.iter_rows(named=True)]
+        more = many.height - len(of)
+        of += [f"and {more:,} more groups"] if more > 0 else []
+        lead = "Missing predictions are uneven" if uneven else "Predictions are missing"
+        told.append(
+            Caution(
+                f"{lead} ({attribute}, model {model!r}): {'; '.join(of)}. They count in no metric, "
+                "so that comparisons of these groups may be wrong: is the file whole?"
+            )
+        )
+    return told
+
+
+def _uneven(missing: FloatArray, n: FloatArray) -> bool:
+    """Tell whether shares differ by 3 points or more, and by more than chance."""
+    from scipy.stats import chi2_contingency, fisher_exact
+
+    share = missing / np.maximum(n, 1)
+    if len(n) < 2 or not missing.any() or share.max() - share.min() < _APART:
+        return False
+    table = np.array([missing, n - missing])
+    if not table[1].any():
+        return False
+    if len(n) == 2:
+        return bool(fisher_exact(table)[1] < _P)
+    return bool(chi2_contingency(table)[1] < _P)
+
+
+def _of_group(row: dict[str, object], *, bounds: bool) -> str:
+    n, missing, right = int(str(row["n"])), int(str(row["missing"])), row["right"]
+    text = f"{row['group']} lacks {missing:,} of {n:,} ({100 * missing / n:.0f} %)"
+    if not bounds or right is None or missing == n:
+        return text
+    right = float(str(right))
+    now, low, high = (100 * x for x in (right / (n - missing), right / n, (right + missing) / n))
+    zero, one = ("wrong", "right") if row["metric"] == "accuracy" else ("0", "1")
+    return (
+        f"{text}, and its {row['metric']} of {now:.1f} % would be {low:.1f} % if all of them were "
+        f"{zero}, {high:.1f} % if all were {one}"
+    )

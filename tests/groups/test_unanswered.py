@@ -1,0 +1,82 @@
+"""People without a prediction are counted by group, and said before any number."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+import isolux
+from isolux.groups.membership import membership
+from isolux.groups.unanswered import cautions, unanswered
+
+
+def rows(light: str, n: int, *, wrong: int = 0, silent: int = 0) -> pl.DataFrame:
+    """So many people, the first of whom are without a prediction and the next ones wrong."""
+    who = pl.DataFrame({"unit_id": [f"{light}{k}" for k in range(n)], "light": light})
+    return who.with_columns(
+        value=pl.Series([None] * silent + [0.0] * wrong + [1.0] * (n - silent - wrong)),
+        reason=pl.Series(["no prediction"] * silent + [None] * (n - silent), dtype=pl.String),
+    )  # fmt: skip
+
+
+def counted(*groups: pl.DataFrame) -> pl.DataFrame:
+    people = pl.concat(groups)
+    scores = people.select(
+        "unit_id", "value", "reason", model=pl.lit("m"), metric=pl.lit("accuracy"),
+        label=pl.lit(None, pl.String), threshold=pl.lit(None, pl.Float64),
+    )  # fmt: skip
+    who = people.select(
+        "unit_id", unit_kind=pl.lit("instance"), attribute=pl.lit("light"), value="light"
+    )
+    return unanswered(scores, membership(who, ["light"]))
+
+
+def test_each_group_is_counted_with_what_its_others_got() -> None:
+    found = counted(rows("day", 100, wrong=10), rows("night", 50, wrong=5, silent=20))
+    kept = found.select("group", "n", "missing", "right").rows()
+    assert kept == [(None, 150, 20, 115.0), ("day", 100, 0, 90.0), ("night", 50, 20, 25.0)]
+
+
+def test_a_group_without_answers_is_named_with_how_far_its_value_could_move() -> None:
+    (told,) = cautions(counted(rows("day", 100, wrong=10), rows("night", 50, wrong=5, silent=20)))
+    assert told.startswith(
+        "Missing predictions are uneven (light, model 'm'): night lacks 20 of 50"
+    )
+    assert "accuracy of 83.3 % would be 50.0 % if all of them were wrong, 90.0 %" in told
+
+
+@pytest.mark.parametrize(
+    ("day", "night", "lead"),
+    [(1, 2, None), (30, 30, "Predictions are missing"), (0, 20, "Missing predictions are uneven"),
+     (12, 12, None)],
+)  # fmt: skip
+def test_it_is_said_from_5_percent_or_a_clear_difference_on(day, night, lead) -> None:
+    told = cautions(counted(rows("day", 500, silent=day), rows("night", 500, silent=night)))
+    assert [one[: len(lead or "")] for one in told] == ([lead] if lead else [])
+
+
+def test_nothing_is_counted_where_everyone_has_a_prediction() -> None:
+    assert counted(rows("day", 50), rows("night", 50)).is_empty()
+
+
+def test_an_audit_says_it_before_any_number_and_as_a_warning() -> None:
+    people = pl.concat([rows("day", 100, wrong=10), rows("night", 100, silent=30)])
+    audit = isolux.audit(people.drop("light"), people.select("unit_id", "light"), by="light",
+                         replicates=100)  # fmt: skip
+    assert audit.run.record["warnings"][0].startswith("Missing predictions are uneven (light")
+
+
+def test_files_without_answers_of_one_group_warn_first(tmp_path) -> None:
+    table = pl.DataFrame({"id": [str(k) for k in range(400)], "light": ["day", "night"] * 200,
+                          "truth": ["cat", "dog", "dog", "cat"] * 100})  # fmt: skip
+    table.write_csv(tmp_path / "p.csv")
+    told = table.filter((pl.col("light") == "day") | (pl.int_range(pl.len()) >= 120))
+    told.select("id", answer="truth").write_csv(tmp_path / "says.csv")
+    audit = isolux.audit(
+        f"table:{tmp_path / 'p.csv'}", id="id", target="truth", by="light", replicates=100,
+        predictions=tmp_path / "says.csv", prediction_column="answer",
+    )  # fmt: skip
+    first = audit.run.record["warnings"][0]
+    assert "night lacks 60 of 200 (30 %)" in first
+    assert "70.0 % if all of them were wrong" in first
+    assert first in " ".join(repr(audit).split())
