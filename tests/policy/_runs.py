@@ -21,17 +21,25 @@ def run_of(
     model: str = "m",
     ids: str = "",
     photos: int = 1,
+    silent: int = 0,
     **settings: Any,
 ) -> Run:
-    """Audit people of light day, night, …; ``photos`` alike ones of each person are a cluster."""
+    """Audit people of light day, night, …; ``photos`` alike ones of each person are a cluster.
+
+    The last ``silent`` of night have no prediction.
+    """
     rows = [
-        {"unit_id": f"{ids}{group}-{k}", "light": group, "value": float(k < good),
+        {"unit_id": f"{ids}{group}-{k}", "light": group,
+         "value": None if group == "night" and k >= of - silent else float(k < good),
          "cluster_id": f"{ids}{group}-{k // photos}"}
         for group, (good, of) in right.items()
         for k in range(of)
     ]  # fmt: skip
     frame = pl.DataFrame(rows).with_columns(
-        model=pl.lit(model), metric=pl.lit(metric), task=pl.lit("classification")
+        reason=pl.when(pl.col("value").is_null()).then(pl.lit("no prediction")),
+        model=pl.lit(model),
+        metric=pl.lit(metric),
+        task=pl.lit("classification"),
     )
     return isolux.audit(
         frame.drop("light"), frame.select("unit_id", "light"), by="light", replicates=100,

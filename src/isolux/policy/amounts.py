@@ -13,7 +13,7 @@ from isolux.vocabulary.errors import SpecError
 
 __all__ = ["Amount", "level_of", "margin_of", "read_amount"]
 
-_WRITTEN = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*([^\d\s].*?)?\s*")
+_WRITTEN = re.compile(r"\s*([-+]?\d+(?:\.\d+)?)\s*([^\d\s,.].*?)?\s*")
 _POINTS = ("point", "points", "percentage points", "pp")
 _SHARE = ("share", "shares", "fraction")
 _PERCENT = ("%", "percent", "per cent")
@@ -74,18 +74,31 @@ def read_amount(value: object, *, what: str, where: str) -> Amount:
             expected=expected,
             found=f"{value:g}",
             where=where,
-            hint=f"write `{what}: {value:g} points` if percentage points are meant, or "
-            f"`{what}: {value:g} share`; of another metric its unit, such as `2 dB`",
+            hint=f"write {_likely(what, float(value))}; of another metric its unit, such as `2 dB`",
         )
     found = _WRITTEN.fullmatch(value) if isinstance(value, str) else None
     if found is None:
-        raise SpecError(f"{what} is no number", expected=expected, found=repr(value), where=where)
+        point = isinstance(value, str) and re.match(r"\s*[-+]?\d+,\d", value)
+        hint = f"with a point: `{what}: {str(value).replace(',', '.').strip()}`" if point else None
+        raise SpecError(
+            f"{what} is no number", expected=expected, found=repr(value), where=where, hint=hint
+        )
     unit = " ".join((found[2] or "").split())
     if not unit:
         return read_amount(float(found[1]), what=what, where=where)
     for names, name in ((_POINTS, "points"), (_SHARE, "share"), (_PERCENT, "%")):
         unit = name if unit.lower() in names else unit
     return Amount(float(found[1]), unit)
+
+
+def _likely(what: str, value: float) -> str:
+    """Name what a bare number of a share may mean, the likeliest first."""
+    unit = "%" if what in ("at_least", "at_most") else "points"
+    if 0 < abs(value) < 1:
+        return f"`{what}: {100 * value:g} {unit}` or, the same, `{what}: {value:g} share`"
+    return f"`{what}: {value:g} {unit}`" + (
+        " if percentage points are meant" if unit == "points" else ""
+    )
 
 
 def margin_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
@@ -155,6 +168,13 @@ def level_of(amount: Amount, unit: str, *, what: str, where: str) -> float:
             found=amount.text,
             where=where,
         )
+    if what == "at_least" and unit == "fraction" and amount.unit != "share" and amount.number < 1:
+        raise SpecError(
+            f"{what} asks for less than 1 %, which nearly any model passes",
+            expected=f"`{100 * amount.number:g} %`, or `{found:g} share` if so little is meant",
+            found=amount.text, where=where,
+            hint=f"did you mean {100 * amount.number:g} %?",
+        )  # fmt: skip
     return found
 
 

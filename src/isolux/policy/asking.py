@@ -29,7 +29,7 @@ from isolux.stats.intervals import logit_reach, student_reach
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
-__all__ = ["Asked", "Baseline", "Measured", "ask", "asked_groups"]
+__all__ = ["Asked", "Baseline", "Measured", "ask", "asked_groups", "plain"]
 
 _HIGHER = ("at_least",)
 
@@ -38,13 +38,14 @@ _HIGHER = ("at_least",)
 class Baseline:
     """The other run: both models on the same people, or other people's own estimates.
 
-    ``problem`` says why there is none of the two.
+    ``problem`` says why there is none of the two; ``people`` are those whom both runs judged.
     """
 
     paired: Estimates | None = None
     models: tuple[str, str] = ("", "")
     other: Estimates | None = None
     problem: str = ""
+    people: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,14 @@ class Measured:
     same: Baseline = field(default_factory=Baseline)
     different: Baseline = field(default_factory=Baseline)
     disparities: pl.DataFrame | None = None
+    shared: Baseline = field(default_factory=Baseline)
+    silent: pl.DataFrame | None = None
+
+    def baseline(self, rule: Rule) -> Baseline:
+        """Return the baseline of the people whom a rule asks about."""
+        return {"same": self.same, "shared": self.shared, "different": self.different}[
+            rule.same_people
+        ]
 
 
 @dataclass(slots=True)
@@ -140,8 +149,8 @@ def _behind(asked: Asked, estimates: Estimates, j: int, rows: IntArray) -> list[
         rest = "everyone else" if measure.mean is not None else "everyone"
         apart = compared.rests(rows) if len(rows) else None
         return [of_differences(side, side, apart, margin, sign, rest)] if apart else []
-    names = {_plain(estimates.groups[g].name): int(g) for g in estimates.members(attribute)}
-    at = names.get(_plain(rule.than))
+    names = {plain(estimates.groups[g].name): int(g) for g in estimates.members(attribute)}
+    at = names.get(plain(rule.than))
     if at is None:
         asked.closed.append(_missing("group", rule.than, names))
         return []
@@ -176,7 +185,7 @@ def _every_gap(asked: Asked, measured: Measured) -> None:
 
 def _since_baseline(asked: Asked, measured: Measured) -> None:
     rule = asked.rule
-    base = measured.same if rule.same_people == "same" else measured.different
+    base = measured.baseline(rule)
     if base.problem:
         asked.closed.append(Closed("the baseline", base.problem))
         return
@@ -310,15 +319,15 @@ def asked_groups(asked: Asked, estimates: Estimates) -> IntArray | None:
             asked.closed.append(one)
         return None
     rows = estimates.members(rule.attribute)
-    names = {_plain(estimates.groups[g].name): int(g) for g in rows}
+    names = {plain(estimates.groups[g].name): int(g) for g in rows}
     if rule.groups:
         for name in rule.groups:
-            if _plain(name) not in names and name not in {c.who for c in asked.closed}:
+            if plain(name) not in names and name not in {c.who for c in asked.closed}:
                 asked.closed.append(
                     _missing("group", name, [estimates.groups[g].name for g in rows])
                 )
         wanted = [*rule.groups, *([rule.than] if rule.than else [])]
-        kept = dict.fromkeys(names[_plain(n)] for n in wanted if _plain(n) in names)
+        kept = dict.fromkeys(names[plain(n)] for n in wanted if plain(n) in names)
         return np.array(list(kept), dtype=np.int64)
     known = [int(g) for g in rows if UNKNOWN not in estimates.groups[g].values]
     asked.unknown = len(rows) - len(known)
@@ -355,7 +364,7 @@ def _key(measure: Measure) -> tuple[str, str, str | None, float | None]:
     return measure.model, measure.metric, measure.label, measure.threshold
 
 
-def _plain(name: object) -> str:
+def plain(name: object) -> str:
     """Let ``darker * dim`` name the group ``darker × dim``."""
     return "*".join(part.strip() for part in str(name).replace("×", "*").split("*"))
 

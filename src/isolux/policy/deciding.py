@@ -36,6 +36,7 @@ from isolux.policy.facts import answer_without_cells, vetoes
 from isolux.policy.more import More, more_people
 from isolux.policy.rules import Policy
 from isolux.policy.sentences import ruled, title
+from isolux.policy.silence import without_answer
 from isolux.stats.multiplicity import weighted_holm
 from isolux.stats.statistic import FloatArray
 
@@ -64,6 +65,9 @@ def decide(policy: Policy, measured: Measured) -> Decision:
         Without the names of files, which the caller knows.
     """
     asked = [None if rule.kind in _FACTS else ask(rule, measured) for rule in policy.rules]
+    for each in asked:
+        if each is not None:
+            each.closed += without_answer(each.rule, measured, policy.unanswered)
     judged = _judged([one for one in asked if one is not None])
     m = sum(len(p) for each in judged.values() for p in each.p_fail)
     answers = [

@@ -15,7 +15,7 @@ from isolux.vocabulary.spec import crossed
 
 __all__ = ["read_policy"]
 
-_KEYS = ("policy", "name", "level", "power", "rules")
+_KEYS = ("policy", "name", "level", "power", "unanswered_at_most", "rules")
 VERSION = 1
 _MOST_RULES = 1000
 
@@ -69,7 +69,21 @@ def read_policy(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
         rules, _share(said, "level", 0.95, (0.8, 0.9999), where),
         _share(said, "power", 0.8, (0.5, 0.99), where),
         "" if name is None else str(name), where if where != "the policy" else "in memory",
+        _unanswered(said, where),
     )  # fmt: skip
+
+
+def _unanswered(said: Mapping[str, Any], where: str) -> float:
+    """Read the share of people who may have no prediction; default: 1 %."""
+    key = "unanswered_at_most"
+    amount = read_amount(said.get(key, "1 %"), what=key, where=where)
+    share = amount.number if amount.unit == "share" else amount.number / 100.0
+    if amount.unit not in ("%", "share") or not 0 <= share < 1:
+        raise SpecError(
+            f"{key} is no share of people", expected="0 % to less than 100 %, such as `1 %`",
+            found=amount.text, where=where,
+        )  # fmt: skip
+    return share
 
 
 def _of_file(path: str | Path) -> dict[str, Any]:
@@ -136,7 +150,23 @@ def _rule(said: object, place: int, file: str) -> Rule:
                 f"a rule `{kind}` lacks {key}", expected=f"`{key}:` with a value",
                 found=", ".join(map(str, said)), where=where,
             )  # fmt: skip
+    _refuse_groups(said, where)
     return _filled(cast("Kind", kind), said, place, where)
+
+
+def _refuse_groups(said: Mapping[Any, Any], where: str) -> None:
+    """Refuse a list of no groups, and a group that is held to itself."""
+    if "groups" in said and not said["groups"]:
+        raise SpecError(
+            "groups lists none", expected="groups by name, or no line `groups:` for every group",
+            found=repr(said["groups"]), where=where,
+        )  # fmt: skip
+    than = said.get("than")
+    if than is not None and than in _texts(said.get("groups", ()), "groups", where):
+        raise SpecError(
+            f"{than} is held to itself", expected="`groups:` without the group of `than:`",
+            found=f"groups: {said['groups']}, than: {than}", where=where,
+        )  # fmt: skip
 
 
 def _kind(said: Mapping[Any, Any], where: str) -> str:
@@ -178,10 +208,11 @@ def _filled(kind: Kind, said: Mapping[str, Any], place: int, where: str) -> Rule
     same = "same"
     if kind == "lost_at_most":
         same = said.get("people", "same")
-        if same not in ("same", "different"):
+        if same not in ("same", "shared", "different"):
             raise SpecError(
-                "the people of a baseline are the same or different",
-                expected="`people: same` or `people: different`", found=repr(same), where=where,
+                "the people of a baseline are the same, shared or different",
+                expected="`people: same`, `people: shared` or `people: different`",
+                found=repr(same), where=where,
             )  # fmt: skip
     return Rule(
         kind, place, amount, _text(said, "metric", where), _text(said, "label", where),

@@ -13,7 +13,7 @@ Kind = Literal[
     "at_least", "at_most", "within", "worse_by_at_most", "lost_at_most", "ratio_at_least",
     "none_above", "covered", "ran",
 ]  # fmt: skip
-SamePeople = Literal["same", "different"]
+SamePeople = Literal["same", "shared", "different"]
 
 _OF_METRIC = ("metric", "label", "threshold", "model", "name")
 KINDS: dict[str, tuple[tuple[str, ...], tuple[str, ...], str]] = {
@@ -71,7 +71,8 @@ class Rule:
     than : str, optional
         The group that others are held to; None: everyone else.
     people : int or str, optional
-        Of ``covered``: the fewest in a group. Of ``lost_at_most``: ``same`` or ``different``.
+        Of ``covered``: the fewest in a group. Of ``lost_at_most``: ``same``, ``shared`` or
+        ``different``.
     clusters : int, optional
         Of ``covered``: the fewest independent clusters in a group.
     analyses : tuple of str
@@ -121,6 +122,8 @@ class Policy:
         1 less the chance of a wrong pass, and of a wrong fail, of the whole policy.
     power : float
         Chance with which the number of people that is told would decide.
+    unanswered : float
+        Share of people, 0 to 1, who may have no prediction, of everyone and of each asked group.
     name : str
     source : str
         The file, or "in memory".
@@ -131,3 +134,4 @@ class Policy:
     power: float = 0.8
     name: str = ""
     source: str = field(default="in memory", compare=False)
+    unanswered: float = 0.01

@@ -84,7 +84,9 @@ def _ruled(rule: Rule, cases: Sequence[Case], measured: Measured, policy: Policy
     told = _once([case for case in cases if case.answer == answer])
     if answer == "pass":
         lead = "It holds" if len(told) == 1 else f"It holds in all {len(told):,} cases; nearest"
-        return f"{lead}: {_measured_ones(rule, told[:1], cases, measured)}."
+        n = measured.baseline(rule).people if rule.asks_baseline else 0
+        both = f" {n:,} people are in both runs." if n else ""
+        return f"{lead}: {_measured_ones(rule, told[:1], cases, measured)}.{both}"
     seen = [case for case in told if not case.reason]
     parts = [_measured_ones(rule, seen, cases, measured)] if seen else []
     parts += _by_reason([case for case in told if case.reason])

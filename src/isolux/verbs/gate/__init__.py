@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from isolux.policy import Decision, Policy, read_policy
 from isolux.policy.asking import Baseline
 from isolux.policy.deciding import decide
+from isolux.policy.rules import SamePeople
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import SpecError
 
@@ -86,15 +87,14 @@ def gate(
             where=f"{asked.source}, rule {needs[0].place}",
         )
     finished = loaded(run)
-    same = different = Baseline(problem="no baseline is given")
+    looked: dict[SamePeople, Baseline] = {}
     notes: tuple[str, ...] = ()
     if needs and baseline is not None:
         before = loaded(baseline, what="the baseline")
         notes = same_scores(finished, before)
         ways = {rule.same_people for rule in needs}
-        same = against(finished, before, "same") if "same" in ways else same
-        different = against(finished, before, "different") if "different" in ways else different
-    found = decide(asked, measured_run(finished, same, different))
+        looked = {way: against(finished, before, way, asked.unanswered) for way in ways}
+    found = decide(asked, measured_run(finished, looked))
     found = replace(found, notes=(*notes, *found.notes))
     return _named(found, asked, run, baseline if needs else None)
 

@@ -12,8 +12,9 @@ import polars as pl
 
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
-from isolux.groups.membership import membership
+from isolux.groups.membership import Membership, membership
 from isolux.groups.settings import groupings
+from isolux.groups.unanswered import unanswered
 from isolux.io import run_directory
 from isolux.policy.asking import Baseline, Measured
 from isolux.policy.rules import SamePeople
@@ -22,6 +23,7 @@ from isolux.verbs.compare import paired
 from isolux.verbs.compare.joining import judged_units
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
+from isolux.vocabulary.counts import COUNTS
 from isolux.vocabulary.drawn import is_drawn
 from isolux.vocabulary.errors import IsoluxError, RunError
 from isolux.vocabulary.info import TaskInfo
@@ -106,9 +108,7 @@ def _refuse_others(run: Run, what: str, where: str | None) -> None:
         )  # fmt: skip
 
 
-def measured_run(
-    run: Run, same: Baseline | None = None, different: Baseline | None = None
-) -> Measured:
+def measured_run(run: Run, looked: Mapping[SamePeople, Baseline] | None = None) -> Measured:
     """Measure a run again from its scores, and hold the result to the run's own table.
 
     Raises
@@ -125,11 +125,13 @@ def measured_run(
     except IsoluxError as error:
         raise _as_broken(error, "the run") from error
     _refuse_other_numbers(run, estimates)
-    none = Baseline(problem="no baseline is given")
+    none, looked = Baseline(problem="no baseline is given"), looked or {}
+    members = _members(run, spec)
     least = (spec.statistics.min_units, spec.statistics.min_clusters)
     return Measured(
-        estimates, run.record, run.findings, least, absent, same or none, different or none,
-        run.disparities,
+        estimates, run.record, run.findings, least, absent, looked.get("same", none),
+        looked.get("different", none), run.disparities, looked.get("shared", none),
+        unanswered(run.scores, members, run.evidence.get(COUNTS)),
     )  # fmt: skip
 
 
@@ -137,9 +139,14 @@ def _estimates(run: Run, spec: AuditSpec) -> tuple[Estimates, dict[str, str]]:
     """Measure again; and name the metrics whose evidence the run does not keep."""
     info, absent = _kept_metrics(run)
     scores = Scores(run.scores, info, run.evidence, task=str(run.record.get("task") or ""))
-    by = groupings(spec.groups, run.attributes)
-    members = membership(run.attributes, spec.groups.by, by, units=scores.judged_units())
+    members = _members(run, spec)
     return measure_groups(scores, members, spec.statistics), absent
+
+
+def _members(run: Run, spec: AuditSpec) -> Membership:
+    scores = Scores(run.scores, _kept_metrics(run)[0], run.evidence)
+    by = groupings(spec.groups, run.attributes)
+    return membership(run.attributes, spec.groups.by, by, units=scores.judged_units())
 
 
 def _kept_metrics(run: Run) -> tuple[TaskInfo, dict[str, str]]:
@@ -184,14 +191,15 @@ def _refuse_other_numbers(run: Run, estimates: Estimates) -> None:
     )
 
 
-def against(run: Run, before: Run, people: SamePeople) -> Baseline:
+def against(run: Run, before: Run, people: SamePeople, most: float = 0.01) -> Baseline:
     """Prepare the baseline: both models on the same people, or other people's own estimates.
 
-    What does not fit is said in ``problem``, by which every rule that looks back fails.
+    What does not fit is said in ``problem``, by which every rule that looks back fails;
+    so does a baseline of which a larger share than ``most`` has no prediction.
     """
     at("measuring the baseline")
     met = _met(run, before)
-    problem = _unfit(run, before, people, met)
+    problem = _unfit(run, before, people, met) or _silent(before, most)
     if problem:
         return Baseline(problem=problem)
     try:
@@ -200,31 +208,50 @@ def against(run: Run, before: Run, people: SamePeople) -> Baseline:
         both = paired(run, before)
     except IsoluxError as error:
         return Baseline(problem=_clause(error))
-    return Baseline(paired=both.estimates, models=(both.models[1], both.models[0]))
+    return Baseline(paired=both.estimates, models=(both.models[1], both.models[0]), people=met)
 
 
 def same_scores(run: Run, before: Run) -> tuple[str, ...]:
     """Warn where a baseline's scores are the run's own: it may be the run itself by mistake."""
     columns = [name for name in run.scores.columns if name != "model"]
     now, then = (one.scores.select(columns).sort(columns) for one in (run, before))
-    if now.is_empty() or not now.equals(then):
+    if now.is_empty() or now.height != then.height:
         return ()
+    if not now.equals(then):
+        return _other_ids(run, before)
     told = (
         "WARNING: the baseline has the scores of the run, person by person, so that nothing is lost"
     )
     return (f"{told}. Is it another run?",)
 
 
+def _other_ids(run: Run, before: Run) -> tuple[str, ...]:
+    """Warn where scores are alike row by row, and only the ids differ."""
+    named = ("model", "unit_id", "cluster_id")
+    now, then = (one.scores.drop(*named) for one in (run, before))
+    if now["value"].drop_nulls().n_unique() < 2 or not now.equals(then):
+        return ()
+    told = "WARNING: the baseline has the scores of the run, row by row, under other ids"
+    return (f"{told}. Are they the same people?",)
+
+
 def _unfit(run: Run, before: Run, people: SamePeople, met: int) -> str:
     """Say why a baseline is not what the rule says of its people; empty: it is."""
-    if people == "same":
+    if people != "different" and not met:
         return (
-            ""
-            if met
-            else (
-                "it has none of this run's people; if they are others on purpose, write "
-                "`people: different`"
-            )
+            "it has none of this run's people; if they are others on purpose, write "
+            "`people: different`"
+        )
+    if people == "shared":
+        return ""
+    if people == "same":
+        n_ours, n_theirs = len(judged_units(run)), len(judged_units(before))
+        if n_ours == n_theirs == met:
+            return ""
+        return (
+            f"{n_theirs - met:,} of its {n_theirs:,} people are not in this run, and "
+            f"{n_ours - met:,} of this run's {n_ours:,} are not in it; to compare the {met:,} in both, write "
+            "`people: shared`"
         )
     if met:
         return (
@@ -234,6 +261,20 @@ def _unfit(run: Run, before: Run, people: SamePeople, met: int) -> str:
     ours, theirs = recorded_spec(run.record), recorded_spec(before.record)
     differ = _unlike(ours, theirs, run.record, before.record)
     return f"it differs in the setting {differ}: another number is measured" if differ else ""
+
+
+def _silent(before: Run, most: float) -> str:
+    """Say of whom a baseline lacks predictions: its errors may be among them."""
+    counted = unanswered(
+        before.scores, _members(before, recorded_spec(before.record)), before.evidence.get(COUNTS)
+    )
+    for row in counted.filter(pl.col("missing") > most * pl.col("n")).iter_rows(named=True):
+        whom = row["group"] or "everyone"
+        return (
+            f"of {whom}, {row['missing']:,} of its {row['n']:,} people have no prediction, and the "
+            f"policy allows {100 * most:g} % (unanswered_at_most)"
+        )
+    return ""
 
 
 def _met(run: Run, before: Run) -> int:
@@ -263,5 +304,6 @@ def _unlike(
 
 
 def _clause(error: IsoluxError) -> str:
-    parts = [error.problem, *([f"({error.hint})"] if error.hint else [])]
+    hint = error.hint and "--allow-" not in error.hint  # flags that a gate does not have
+    parts = [error.problem, *([f"({error.hint})"] if hint else [])]
     return " ".join(parts)
