@@ -51,7 +51,7 @@ def test_weights_may_stand_in_a_second_table(tmp_path):
 @pytest.mark.parametrize(
     ("cell", "said"),
     [
-        ("-1", "1 weights are negative"),
+        ("-1", "1 weight is negative"),
         ("", "1 of 4 people have no weight that can be used"),
         ("nan", "1 of 4 people have no weight that can be used"),
         ("inf", "1 of 4 people have no weight that can be used"),

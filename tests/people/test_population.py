@@ -74,11 +74,30 @@ def test_unknown_is_a_cell_of_its_own():
         ("tone,count\nlight,0\ndark,0\n", "the counts are all 0"),
         ("tone,size\nlight,1\ndark,2\n", "this is no table of a population"),
         ("share\n1\n", "this is no table of a population"),
+        ("tone,count\nlight,60.000\ndark,950\n", "(?s)thousands or fractions.*write 60000 if"),
     ],
 )
 def test_tables_that_cannot_be_read_are_named(tmp_path, text, said):
     with pytest.raises(TableError, match=said):
         read_population([_file(tmp_path, text)])
+
+
+def test_counts_with_decimals_are_read_as_they_are(tmp_path):
+    (table,) = read_population([_file(tmp_path, "tone,count\nlight,60.125\ndark,20.5\n")])
+    assert table.share[("light",)] == pytest.approx(60.125 / 80.625)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tone,count\nLight,6\ndark ,4\n", "'light' in the data, 'Light' in the table"),
+        ("tone,count\nlight,6\nDARK,4\n", "'dark' in the data, 'DARK' in the table"),
+        ("tone,count\nlight,6\ndark,4\nTotal,10\n", "(?s)is a total, not a cell.*'Total'"),
+    ],
+)
+def test_another_spelling_and_a_total_are_named(tmp_path, text, said):
+    with pytest.raises(TableError, match=said):
+        calibrated(UNITS, TONES, read_population([_file(tmp_path, text)]))
 
 
 def test_an_attribute_in_two_tables_is_refused(tmp_path):

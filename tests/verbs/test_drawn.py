@@ -11,6 +11,7 @@ from isolux.io import run_directory
 from isolux.verbs.audit import Audit, audit
 from isolux.verbs.compare import compare
 from isolux.verbs.explain import explain
+from isolux.verbs.gate import gate
 from isolux.verbs.monitor import monitor
 from isolux.verbs.publish import publish
 from isolux.vocabulary.errors import JoinError, SpecError, TableError
@@ -225,3 +226,42 @@ def test_both_ways_take_weights_and_no_strata_yet():
 def test_clusters_that_cannot_be_read_are_named(cluster):
     with pytest.raises(SpecError, match="clusters cannot be read"):
         _audited(_rows(), weight=None, strata=None, cluster=cluster)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_census_says_of_every_difference_that_it_is_there():
+    rows = _rows()
+    drawn = rows["cluster_id"].n_unique()
+    settings = {"weight": None, "strata": None, "population_size": str(drawn)}
+    found = _audited(rows, **settings)
+    pairs = found.disparities.filter(pl.col("p_value").is_not_null() & (pl.col("value") != 0))
+    assert pairs.height
+    assert pairs["p_value"].max() < 0.01
+    groups = found.group_metrics.filter(status="ok")
+    assert (groups["high"] - groups["low"]).max() < 0.001
+    assert "nothing is left to chance" in found.run.record["sample"]["said"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_census_of_equal_groups_finds_no_difference():
+    rows = _rows(
+        value=pl.Series([1.0, 0.0] * (survey().height // 2) + [1.0] * (survey().height % 2))
+    )
+    half = pl.concat(
+        [rows.with_columns(tone=pl.lit(t), unit_id=pl.col("unit_id") + t) for t in "ab"]
+    )
+    size = str(half["cluster_id"].n_unique())
+    found = _audited(half, weight=None, strata=None, population_size=size)
+    assert found.disparities["p_value"].drop_nulls().min() > 0.9
+
+
+def test_a_gate_asks_for_people_by_what_weighted_people_are_worth():
+    first = pl.int_range(pl.len()).over("tone") == 0
+    rows = _rows().with_columns(weight=pl.when(first).then(300.0).otherwise(1.0))
+    found = _audited(rows, strata=None)
+    rules = [{"metric": "score", "attribute": "tone", "at_least": "10 %"}, {"covered": "tone"}]
+    held, covered = gate(found, policy={"policy": 1, "rules": rules}).rules
+    short = [case for case in held.cases if "are worth" in str(case.reason)]
+    assert short
+    assert all((case.more or 0) > 20 for case in short)
+    assert "of one weight" in covered.text

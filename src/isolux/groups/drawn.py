@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Worth", "correlation_of", "drawn", "drawn_means", "rows_effect", "worth_of"]
 
+_CENSUS = 1e-6
+
 
 @dataclass(frozen=True, slots=True)
 class Worth:
@@ -137,12 +139,16 @@ def _strata(held: pl.DataFrame, cluster_of: IntArray) -> Strata | None:
 
 
 def _left(held: pl.DataFrame, code: IntArray, drawn: IntArray) -> FloatArray | None:
-    """Return the share of each stratum's clusters that were not drawn; None: not stated."""
+    """Return the share of each stratum's clusters that were not drawn; None: not stated.
+
+    Of a stratum that was drawn whole almost nothing rather than nothing: a test has no answer where
+    a difference is divided by 0, and a thousandth of a standard error shows nowhere.
+    """
     if "stratum_size" not in held.columns or held["stratum_size"].is_null().all():
         return None
     size = np.ones(len(drawn))
     size[code] = held["stratum_size"].to_numpy()
-    return np.maximum(1.0 - drawn / size, 0.0)
+    return np.maximum(1.0 - drawn / size, _CENSUS)
 
 
 def drawn_means(design: DrawnDesign, measure: Measure, rows: IntArray) -> ClusterMeans:

@@ -215,8 +215,9 @@ def _weights(dataset: Dataset, name: str) -> pl.Series:
         )
     if (number < 0).any():
         row = int((number < 0).arg_true()[0])
+        n = int((number < 0).sum())
         raise TableError(
-            f"{int((number < 0).sum()):,} weights are negative",
+            f"{n:,} weights are negative" if n > 1 else "1 weight is negative",
             expected="0 or more: for how many people a person stands",
             found=f"{number[row]:g} for {cells['instance_id'][row]!r}",
             where=where,

@@ -26,6 +26,8 @@ _TOGETHER = 0.005
 """By how much shares may miss 1: those of a printed table are rounded."""
 _APART = 1e-6
 _FEW = 5
+_THOUSANDS = r"^[1-9]\d{0,2}(\.\d{3})+$"
+_TOTALS = frozenset({"total", "totals", "sum", "all", "overall", "grand total"})
 
 Population = Sequence[str] | Mapping[str, Mapping[str, float]]
 
@@ -80,9 +82,29 @@ def _of_file(path: str) -> Cells:
             found="columns " + ", ".join(map(repr, frame.columns)),
             where=path,
         )
+    if sizes[0] == "count":
+        _refuse_dots(frame["count"], path)
     number = frame[sizes[0]].cast(pl.Float64, strict=False)
     values = frame.select(pl.col(attributes).cast(pl.String).fill_null(_UNKNOWN)).rows()
     return _cells(tuple(attributes), list(zip(values, number, strict=True)), sizes[0], path)
+
+
+def _refuse_dots(counts: pl.Series, where: str) -> None:
+    """Refuse counts whose dots may part thousands: 60.000 is sixty or sixty thousand."""
+    if counts.dtype != pl.String:
+        return
+    cells = counts.drop_nulls().str.strip_chars()
+    dotted = cells.filter(cells.str.contains(".", literal=True))
+    # A decimal has other lengths too, and begins with 0 where it is below 1.
+    if len(dotted) and dotted.str.contains(_THOUSANDS).all():
+        text = dotted[0]
+        raise TableError(
+            f"{len(dotted):,} of {len(counts):,} counts may be thousands or fractions",
+            expected="counts without dots",
+            found=repr(text),
+            where=where,
+            hint=f"write {text.replace('.', '')} if dots part thousands, {text}0 if they do not",
+        )
 
 
 def _of_mapping(name: str, cells: Mapping[str, float]) -> Cells:
@@ -216,14 +238,26 @@ def _refuse_cells(there: set[tuple[str, ...]], cells: Cells) -> None:
 
     strangers = sorted(key for key in there if not cells.share.get(key))
     if strangers:
+        alike = _spelled_otherwise(strangers, cells)
         raise TableError(
             "people are in no cell of the population",
             expected="a share above 0 for every value that occurs (unknown is one)",
-            found=said(strangers),
+            found="; ".join(alike) if alike else said(strangers),
             where=cells.where,
-            hint="add them to the table, or leave these people out with --only",
+            hint="write these as the data do"
+            if alike
+            else "add them to the table, or leave these people out with --only",
         )
     empty = sorted(key for key, share in cells.share.items() if share > 0 and key not in there)
+    totals = [key for key in empty if any(_plain(part) in _TOTALS for part in key)]
+    if totals:
+        raise TableError(
+            "a row of the population is a total, not a cell",
+            expected="a row for each cell, and none for their sum",
+            found=repr(" × ".join(totals[0])),
+            where=cells.where,
+            hint="leave this row out of the table",
+        )
     if empty:
         raise TableError(
             "the population has cells without anyone in the sample",
@@ -232,3 +266,19 @@ def _refuse_cells(there: set[tuple[str, ...]], cells: Cells) -> None:
             where=cells.where,
             hint="join such a cell with its neighbour, in the table and in the data",
         )
+
+
+def _spelled_otherwise(strangers: Sequence[tuple[str, ...]], cells: Cells) -> list[str]:
+    """Put side by side what differs from a cell by blanks or letter case alone."""
+    known = {tuple(map(_plain, key)): key for key, share in cells.share.items() if share}
+    pairs = [(key, known.get(tuple(map(_plain, key)))) for key in strangers]
+    told = [
+        f"{' × '.join(key)!r} in the data, {' × '.join(other)!r} in the table"
+        for key, other in pairs
+        if other is not None
+    ]
+    return [*told[:_FEW], *([f"{len(told) - _FEW:,} more"] if len(told) > _FEW else [])]
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()

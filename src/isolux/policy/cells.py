@@ -233,10 +233,7 @@ def too_small(
     for g in rows:
         word, why = str(estimates.status[g, j]), str(estimates.reason[g, j] or "")
         name = estimates.groups[g].name
-        lacks = np.maximum(
-            np.array(least) - [estimates.n_units[g, j], estimates.n_clusters[g, j]], 0
-        )
-        units, clusters = int(lacks[0]), int(lacks[1])
+        units, clusters = _lacks(estimates, (int(g), j), least)
         if word == Status.OK.value:
             kept.append(g)
         elif word == Status.BOUNDARY.value:
@@ -249,6 +246,34 @@ def too_small(
         else:
             closed.append(Closed(name, f"{word}: {why}" if why else word))
     return np.array(kept, dtype=np.int64), closed
+
+
+def _lacks(estimates: Estimates, at: tuple[int, int], least: tuple[int, int]) -> tuple[int, int]:
+    """Count the units and clusters that a group lacks, by what they are worth where they weigh."""
+    there = int(estimates.n_units[at]), int(estimates.n_clusters[at])
+    worth = estimates.worth
+    if worth is None:
+        return max(least[0] - there[0], 0), max(least[1] - there[1], 0)
+    lacks = []
+    for n, own, asked in zip(there, (worth.units[at], worth.clusters[at]), least, strict=True):
+        # More of such weights: as many times as many as they are worth too little.
+        times = asked / own if own > 0 else max(asked / max(n, 1), 1.0)
+        lacks.append(_two_digits(max(times - 1.0, 0.0) * max(n, 1) - 1e-6))
+    # Where each unit is a cluster of its own, people are all that is asked for.
+    return lacks[0], 0 if there[0] == there[1] else lacks[1]
+
+
+def _two_digits(number: float) -> int:
+    """Round up to two digits: more is not known of weights that are yet to be drawn.
+
+    Examples
+    --------
+    >>> _two_digits(29_350.2), _two_digits(7.0), _two_digits(-1e-6)
+    (30000, 7, 0)
+    """
+    whole = int(np.ceil(number))
+    step = int(10 ** max(len(str(whole)) - 2, 0))
+    return -(-whole // step) * step
 
 
 def _worth(estimates: Estimates, j: int) -> FloatArray:

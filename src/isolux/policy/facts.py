@@ -54,10 +54,20 @@ def _covered(rule: Rule, measured: Measured) -> list[Case]:
             Case(
                 answer, attribute=rule.attribute, group=measured.estimates.groups[g].name,
                 n=int(units[g]), more=lacks[0] or None, more_clusters=lacks[1] or None,
-                reason=f"{units[g]:,} people in {clusters[g]:,} clusters",
+                reason=f"{units[g]:,} people{_worth(measured.estimates, int(g))}"
+                f" in {clusters[g]:,} clusters",
             )
         )  # fmt: skip
     return cases or [Case("fail", attribute=rule.attribute, reason="it has no group")]
+
+
+def _worth(estimates: Estimates, g: int) -> str:
+    """Say what a group's people are worth, where they weigh differently."""
+    if estimates.worth is None:
+        return ""
+    worth = round(float(estimates.worth.units[g].max()))
+    alike = worth == int(estimates.n_units[g].max())
+    return "" if alike else f" (worth {worth:,} of one weight)"
 
 
 def _counts(estimates: Estimates) -> tuple[np.ndarray, np.ndarray]:

@@ -11,6 +11,7 @@ import polars as pl
 
 from isolux.io.hashing import sha256_file
 from isolux.people.drawn import drawn_by, is_asked, ways_of
+from isolux.people.odd_weights import cautions_on_ids, cautions_on_worth
 from isolux.people.population import calibrated, read_population
 from isolux.stats.sampling import kish
 from isolux.vocabulary.containers import Dataset, Scores
@@ -105,10 +106,13 @@ def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dat
         table = table.filter(pl.col("weight") > 0)
         note = f"{len(gone):,} units weigh 0: they stand for no one and are left out."
         scores = replace(scores, notes=(note, *scores.notes))
+    told = cautions_on_ids(dataset.sample["weight"], spec.sample.weight)
     if spec.sample.population:
         tables = read_population(spec.sample.population)
         table = calibrated(table, dataset.instance_attributes(), tables)
-    return dataset, replace(scores, evidence={**scores.evidence, SAMPLE: table})
+    told += cautions_on_worth(table["weight"])
+    evidence = {**scores.evidence, SAMPLE: table}
+    return dataset, replace(scores, evidence=evidence, notes=(*told, *scores.notes))
 
 
 def _with_clusters(dataset: Dataset, scores: Scores) -> Dataset:
@@ -172,12 +176,20 @@ def record_of_sample(spec: AuditSpec, scores: Scores) -> dict[str, Any]:
         "strata": spec.sample.strata,
         "population": [list(names) for names in _names(spec)],
         "population_size": spec.sample.population_size,
+        "census": _is_census(table),
         "other_way": ways_of(spec.people.cluster)[1],
         "n_units": table.height,
         "n_effective": worth,
         "n_strata": int(table["stratum"].n_unique()) if spec.sample.strata else 0,
     }
     return {"sample": {**told, "said": _said(told)}}
+
+
+def _is_census(table: pl.DataFrame) -> bool:
+    """Whether every cluster of a finite population was drawn."""
+    if "stratum_size" not in table.columns:
+        return False
+    return bool((table["stratum_size"] <= table["stratum_clusters"]).all())
 
 
 def _said(told: Mapping[str, Any]) -> str:
@@ -196,6 +208,11 @@ def _said(told: Mapping[str, Any]) -> str:
         size = told["population_size"]
         of = f"{float(size.replace(',', '')):,.0f} clusters" if _is_number(size) else repr(size)
         parts.append(f"the population is finite ({of})")
+        if told["census"]:
+            parts.append(
+                "all of it was drawn, so nothing is left to chance: the groups' values are the "
+                "population's, and any difference between them is there"
+            )
     if told["other_way"]:
         parts.append(f"clusters count both ways, the other being {told['other_way']!r}")
     text = "; ".join(parts)

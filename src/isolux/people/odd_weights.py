@@ -1,0 +1,88 @@
+"""Weights that may be none: a row's number, an id, or one that outweighs all others."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.stats.sampling import kish
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["cautions_on_ids", "cautions_on_worth"]
+
+_MANY = 20
+"""From so many different whole numbers in order it is no accident that they are."""
+_FEW_UNITS = 10.0
+_FEW_SHARE = 0.05
+
+
+def cautions_on_ids(weight: pl.Series, name: str | None) -> list[str]:
+    """Caution where weights look like numbers of rows or ids.
+
+    Parameters
+    ----------
+    weight : polars.Series
+        Everyone's, in the order of the file.
+    name : str or None
+        The column. None: there is none, and nothing is said.
+
+    Returns
+    -------
+    list of str
+        A caution where all are different whole numbers, and they rise from row to row or follow
+        one another without a gap.
+
+    Examples
+    --------
+    >>> cautions_on_ids(pl.Series(range(1, 31)), "row")[0][:52]
+    "'row' looks like row numbers or ids: 30 weights that"
+    >>> cautions_on_ids(pl.Series([1.0, 2.5] * 20), "w")
+    []
+    """
+    if name is None or len(weight) < _MANY or weight.n_unique() < len(weight):
+        return []
+    if not (weight == weight.round()).all():
+        return []
+    rises = bool((weight.diff().drop_nulls() > 0).all())
+    smallest, largest = weight.sort()[0], weight.sort()[-1]
+    if not rises and largest - smallest != len(weight) - 1:
+        return []
+    return [
+        Caution(
+            f"{name!r} looks like row numbers or ids: {len(weight):,} weights that are all"
+            f" different whole numbers, {smallest:g} to {largest:g}. A weight says for how many"
+            " people one person stands. Is --weight the right column?"
+        )
+    ]
+
+
+def cautions_on_worth(weight: pl.Series) -> list[str]:
+    """Caution where a few weights make a sample worth next to nothing.
+
+    Parameters
+    ----------
+    weight : polars.Series
+        Of everyone who is judged, above 0; brought to the population, where there is one.
+
+    Returns
+    -------
+    list of str
+        A caution below 5 % of the units, or below 10 where there are at least twice as many.
+
+    Examples
+    --------
+    >>> cautions_on_worth(pl.Series([1.0] * 99 + [1e6]))[0]
+    '100 units are worth 1 of one weight: the largest weight alone is 99.99 % of the sum. Check it.'
+    >>> cautions_on_worth(pl.Series([1.0, 2.0] * 50))
+    []
+    """
+    values = weight.to_numpy().astype("float64")
+    n, worth = len(values), kish(values)
+    if worth >= _FEW_SHARE * n and (worth >= _FEW_UNITS or n < 2.0 * _FEW_UNITS):
+        return []
+    share = min(100.0 * float(values.max()) / float(values.sum()), 99.99)
+    return [
+        Caution(
+            f"{n:,} units are worth {worth:,.0f} of one weight: the largest weight alone is"
+            f" {share:.4g} % of the sum. Check it."
+        )
+    ]
