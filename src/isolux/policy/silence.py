@@ -23,7 +23,6 @@ def without_answer(rule: Rule, measured: Measured, most: float) -> list[Closed]:
             found[who] = Closed(
                 who,
                 f"{missing:,} of {n:,} people ({100 * missing / n:.1f} %) have no prediction, and "
-                f"the policy allows {100 * most:g} % (unanswered_at_most): those who are missing "
-                "could be the errors",
+                f"the policy allows {100 * most:g} % (unanswered_at_most)",
             )
     return list(found.values())

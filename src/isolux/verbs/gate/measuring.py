@@ -250,8 +250,8 @@ def _unfit(run: Run, before: Run, people: SamePeople, met: int) -> str:
             return ""
         return (
             f"{n_theirs - met:,} of its {n_theirs:,} people are not in this run, and "
-            f"{n_ours - met:,} of this run's {n_ours:,} are not in it; to compare the {met:,} in both, write "
-            "`people: shared`"
+            f"{n_ours - met:,} of this run's {n_ours:,} are not in it; to compare the {met:,} "
+            "in both, write `people: shared`"
         )
     if met:
         return (
