@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from isolux.analyses._words import Words, level_of, lowered, number, size
-from isolux.analyses.group_gaps.sentences import ANY_SEEN, NONE_SEEN
+from isolux.analyses.group_gaps.sentences import NONE_SEEN
 
 __all__ = ["by_class", "classes_claim"]
 
@@ -120,8 +120,6 @@ def _could_see(rows: Sequence[Mapping[str, Any]], words: Words) -> str:
     unit = words.unit(rows[0])
     best = min(known, key=lambda row: row["detectable_best"])
     worst = max(known, key=lambda row: row["detectable_best"])
-    if size(worst["detectable_best"], unit) == size(0.0, unit):
-        return ANY_SEEN
     told = (
         f"This audit could have seen (power 0.8) a difference of "
         f"{size(best['detectable_best'], unit)} in {words.label(best)}"

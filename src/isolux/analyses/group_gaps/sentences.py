@@ -14,7 +14,6 @@ from isolux.analyses._words import Words, level_of, lowered, number, size
 
 __all__ = ["NONE_SEEN", "differs", "no_difference", "only_overall", "without_value"]
 
-ANY_SEEN = "This audit would have seen a difference of any size."
 NONE_SEEN = "How small a difference this audit could have seen cannot be said from these data."
 _LISTED = 10
 _NEARLY = 0.9
@@ -216,8 +215,6 @@ def _could_see(row: Mapping[str, Any], words: Words) -> str:
     if best is None:
         return NONE_SEEN
     unit = words.unit(row)
-    if size(worst, unit) == size(0.0, unit):
-        return ANY_SEEN
     told = (
         f"This audit could have seen (power 0.8) a difference of {size(best, unit)} between "
         f"{row['group_a_best']} and {row['group_b_best']}"

@@ -255,8 +255,6 @@ def detectable_text(verdict: Verdict) -> str:
     low, high, unit = verdict.detectable_low, verdict.detectable_high, verdict.line.unit
     if low is None or high is None:
         return ""
-    if points(high, unit) == points(0.0, unit):
-        return "This audit would have seen a difference of any size."
     if points(low, unit) == points(high, unit):
         return f"This audit could have seen a difference of {points(high, unit)} (power 0.8)."
     return (
