@@ -139,7 +139,7 @@ def _strata(held: pl.DataFrame, cluster_of: IntArray) -> Strata | None:
 
 
 def _left(held: pl.DataFrame, code: IntArray, drawn: IntArray) -> FloatArray | None:
-    """Return the share of each stratum's clusters that were not drawn; None: not stated.
+    """Return the share of each stratum's clusters that were not drawn; None if no size is known.
 
     Of a stratum that was drawn whole almost nothing rather than nothing: a test has no answer where
     a difference is divided by 0, and a thousandth of a standard error shows nowhere.

@@ -1,7 +1,7 @@
 """People without a prediction, by group: where they are uneven, every comparison may be wrong.
 
-A model that is silent where it would be wrong looks better the more often it is silent. So whoever
-measures groups counts here who has no answer, before the values of the others are believed.
+A model that gives no answer where it would be wrong looks better than it is. So people without an
+answer are counted by group before any value is believed.
 """
 
 from __future__ import annotations

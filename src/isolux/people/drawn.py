@@ -1,7 +1,7 @@
 """How people were drawn: the columns of ``--weight`` and ``--strata``, checked and attached.
 
 They are read before ``--only`` leaves people out: a stratum has as many clusters as were drawn from
-it, whoever of them is asked about later.
+it, even if only some of them are audited.
 """
 
 from __future__ import annotations

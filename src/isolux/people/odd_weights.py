@@ -1,4 +1,4 @@
-"""Weights that may be none: a row's number, an id, or one that outweighs all others."""
+"""Columns that may not be weights: row numbers, ids, or one weight that outweighs all others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from isolux.vocabulary.notes import Caution
 __all__ = ["cautions_on_ids", "cautions_on_worth"]
 
 _MANY = 20
-"""From so many different whole numbers in order it is no accident that they are."""
+"""How many different whole numbers in order cannot be an accident."""
 _FEW_UNITS = 10.0
 _FEW_SHARE = 0.05
 
@@ -23,7 +23,7 @@ def cautions_on_ids(weight: pl.Series, name: str | None) -> list[str]:
     weight : polars.Series
         Everyone's, in the order of the file.
     name : str or None
-        The column. None: there is none, and nothing is said.
+        The column; None: no weights were given, and there is no caution.
 
     Returns
     -------

@@ -69,7 +69,7 @@ def cell_estimates(
     Parameters
     ----------
     value : [d] float
-        Each cell's mean; NaN: nobody is in it. Shares are 0 to 1.
+        Each cell's mean; NaN: it is empty. Shares are 0 to 1.
     noise : [d, d] float
         Covariance of the means over the variance of one person's score: 1/n on the diagonal where
         rows are independent, more where they come in clusters; 0 beside it where cells share no

@@ -278,7 +278,7 @@ def _silent(before: Run, most: float) -> str:
 
 
 def _met(run: Run, before: Run) -> int:
-    """Count ids that both runs judged; row numbers name nobody."""
+    """Count ids that both runs judged; row numbers are not ids."""
     if "row numbers" in {one.record.get("ids") for one in (run, before)}:
         files = [dict(one.record.get("inputs") or {}) for one in (run, before)]
         if not set(files[0].values()) & set(files[1].values()):
