@@ -113,6 +113,33 @@ def test_the_screen_names_the_worst_and_says_what_it_is(found):
     assert f"{100 * small['shrunken_from']:.1f} % as measured). No claim rests on them." in claim
 
 
+def test_no_estimate_is_told_for_a_measure_that_a_group_has(tmp_path):
+    # b x x has 54 people: enough for accuracy, of which it is the worst, too few for each recall.
+    sizes = {"a x": (300, 0.9), "a y": (300, 0.9), "b x": (54, 0.5), "b y": (30, 0.9)}
+    rows = [
+        {
+            "race": who[0],
+            "sex": who[2],
+            "truth": "uv"[i % 2],
+            "answer": "uv"[(i + (i >= r * n)) % 2],
+        }
+        for who, (n, r) in sizes.items()
+        for i in range(n)
+    ]
+    pl.DataFrame(rows).with_row_index("id").write_csv(tmp_path / "people.csv")
+    found = isolux.audit(
+        f"table:{tmp_path / 'people.csv'}", id="id", target="truth", prediction_column="answer",
+        by="race*sex", replicates=200,
+    )  # fmt: skip
+    accuracy = of_groups(found).filter(metric="accuracy")
+    assert accuracy.sort("shrunken")["group"][0] == "b × x"
+    claims = [c for c in found.findings["claim"] if c.startswith("Too few data")]
+    (some,) = (c for c in claims if "on some measures: b × x" in c)
+    (every,) = (c for c in claims if c is not some)
+    assert "Estimates" not in some
+    assert "for b × y (" in every.partition("Estimates that borrow strength")[2]
+
+
 def test_the_report_has_a_column_of_its_own_with_the_raw_value_beside(found):
     html = render(summarise(found.run))
     assert ">Borrowing strength (%)<" in html

@@ -41,7 +41,7 @@ def borrowed(run: Run, groups: Sequence[Mapping[str, Any]], words: Words) -> str
         pl.col("attribute") == first["attribute"],
         pl.col("group").is_in([g["group"] for g in groups]),
         pl.col("shrunken").is_not_null(),
-        pl.col("status") != "ok",  # too few for this measure, not for another alone
+        pl.col("value").is_null(),  # too few for this measure, not for another alone
     )
     order = [name for name in words.metrics if name in set(rows["metric"])]
     if rows.is_empty() or not order:
