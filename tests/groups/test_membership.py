@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from isolux.groups import membership
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import Grouping
 from isolux.vocabulary.tables import MEMBERSHIP, check
 
@@ -138,6 +139,14 @@ def test_units_without_ids_are_refused():
 def test_a_table_that_is_no_attributes_table_is_refused():
     with pytest.raises(UnknownNameError, match="there is no column named 'attribute'"):
         membership(pl.DataFrame({"unit_id": ["a"], "unit_kind": ["instance"]}), ["race"])
+
+
+@pytest.mark.parametrize(("unknown", "warned"), [(19, False), (20, True), (80, True)])
+def test_many_unknown_units_are_a_caution_and_few_a_note(unknown, warned):
+    rows = [(f"u{i}", "race", "unknown" if i < unknown else "ab"[i % 2]) for i in range(100)]
+    (said,) = membership(attributes_of(rows), ["race"]).notes
+    assert said.startswith(f"race: {unknown} of 100 unit(s) unknown")
+    assert isinstance(said, Caution) == warned
 
 
 TABLES = st.lists(
