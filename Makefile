@@ -17,7 +17,7 @@ PINS := requirements/dev.txt
 export OMP_NUM_THREADS ?= 1
 export OMP_WAIT_POLICY ?= PASSIVE
 
-.PHONY: help demo test laws check lint types imports pages bench docs pins clean fuzz faults model
+.PHONY: help demo test site laws check lint types imports pages bench docs pins clean fuzz faults model viewer
 
 help: ## say what each target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,14 @@ pages: $(READY)
 
 bench: $(READY) ## each benchmark beside its peer, into benchmarks/RESULTS.md (BENCH=--quick: a try)
 	$(BIN)/python -m benchmarks $(BENCH)
+
+viewer: ## build the page of `isolux view` from viewer/ (needs npm); commit what changes
+	cd viewer && npm ci --ignore-scripts --no-audit --no-fund && npm run build
+
+site: $(READY) ## the documentation as a site, into site/: built, then its links, search and axe-core asked
+	rm -rf site
+	$(BIN)/python -m scripts.site site
+	ISOLUX_SITE=$(CURDIR)/site $(BIN)/python -m pytest tests/site
 
 docs: $(READY) ## the pages' links and words, and every example in them and in docstrings
 	$(BIN)/python -m pytest tests/docs src worlds/src

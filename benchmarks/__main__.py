@@ -1,11 +1,12 @@
 """Run benchmarks and write RESULTS.md: machine, date, command, what was printed, and a summary.
 
 ``python -m benchmarks`` runs them all; with names, those, and the others' sections stay.
-``--quick`` tries them at a small size and writes nothing.
+``--quick`` tries them at a small size and writes nothing; nor does ``--help``.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -35,6 +36,7 @@ TARGETS = {
     "confounders": "0.05 × (20 passes)",
     "synthesize": "1 × (of the 60 s allowed)",
     "vendi": "100 ×",
+    "consensus": "20 ×",
     "inference": "0.95 × (of the bound)",
 }
 _HEAD = """# Benchmarks
@@ -112,10 +114,26 @@ def write(found: dict[str, str]) -> None:
     waiting.replace(RESULTS)
 
 
+def read(arguments: list[str]) -> tuple[list[str], list[str]]:
+    """Read which benchmarks are asked for, and the flags that each of them gets.
+
+    A name or flag that is not known ends here, before anything ran.
+    """
+    known = sorted(p.stem for p in HERE.glob("[!_]*.py"))
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks", description="Run benchmarks and write RESULTS.md."
+    )
+    parser.add_argument("names", nargs="*", help=f"default: all, which are {', '.join(known)}")
+    parser.add_argument("--quick", action="store_true", help="small, and write nothing")
+    asked = parser.parse_args(arguments)
+    for name in asked.names:
+        if name not in known:
+            parser.error(f"no benchmark is called {name!r}: there are {', '.join(known)}")
+    return asked.names or known, ["--quick"] if asked.quick else []
+
+
 def main() -> None:
-    quick = [a for a in sys.argv[1:] if a.startswith("-")]
-    asked = [a for a in sys.argv[1:] if not a.startswith("-")]
-    names = asked or sorted(p.stem for p in HERE.glob("[!_]*.py"))
+    names, quick = read(sys.argv[1:])
     found, failed = sections(), []
     for name in names:
         for flags in ((), *MORE.get(name, ())):

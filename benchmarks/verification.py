@@ -17,7 +17,8 @@ import numpy.typing as npt
 import polars as pl
 
 from benchmarks._timing import cpu_seconds, last_line, quick
-from isolux.groups.measure.pairs import group_rates, pair_rows
+from isolux.groups.measure.pair_rows import pair_rows
+from isolux.groups.measure.pairs import group_rates
 from isolux.stats.verification import tar_at_far
 from isolux.tasks.face_verification import score
 from isolux.vocabulary.containers import Dataset

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 import polars as pl
@@ -17,10 +17,17 @@ _HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
 Rows = Sequence[Sequence[Any]]
 
 
+class Cell(NamedTuple):
+    """A cell of an xlsx as a program would write it: its attributes, and what is inside."""
+
+    given: str
+    inside: str
+
+
 def write_xlsx(
     path: Path, sheets: dict[str, Rows], merged: dict[str, Sequence[str]] | None = None
 ) -> Path:
-    """Write text as inline strings, numbers as numbers, nothing for None.
+    """Write text as inline strings, numbers as numbers, nothing for None, ``Cell`` as it says.
 
     ``merged``: of a sheet, the ranges of cells that are one (``B2:B3``).
     """
@@ -65,6 +72,8 @@ def _cell(cell: Any, row: int, column: int) -> str:
     at = f'r="{chr(65 + column)}{row}"'
     if cell is None:
         return ""
+    if isinstance(cell, Cell):
+        return f"<c {at} {cell.given}>{cell.inside}</c>"
     if isinstance(cell, bool):
         return f'<c {at} t="b"><v>{int(cell)}</v></c>'
     if isinstance(cell, int | float):

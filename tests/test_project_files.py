@@ -36,6 +36,7 @@ NOT_PINNED = {
     "open_clip",
     "timm",
     "torchvision",
+    "train",
     "transformers",
     "worlds",  # of this repository
 }  # torch's own index has a build without gigabytes of CUDA; the pins do not

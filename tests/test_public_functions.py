@@ -93,6 +93,16 @@ def test_explaining_leaves_the_run_as_it_was(people, tmp_path):
     assert told.report(tmp_path / "again").exists()
 
 
+def test_a_text_is_one_name(people):
+    frame = pl.read_csv(people, schema_overrides={"id": pl.String})
+    who = frame.select("light", unit_id="id")
+    value = (frame["said"] == frame["truth"]).cast(pl.Float64)
+    done = isolux.audit(who.select("unit_id", value=value), who, by="light", replicates=200)
+    told = isolux.explain(done, analysis="power")
+    assert "power" in [a["name"] for a in told.run.record["analyses"]]
+    assert isolux.describe(isolux.load("table", people), by="light").tables["By light"].height
+
+
 def test_a_world_is_written_with_the_truth_beside_it(tmp_path):
     made = isolux.synthesize("fair", out=tmp_path / "w", pixels=False, households=20)
     assert made.world.people.height > 0

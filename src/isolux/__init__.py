@@ -2,10 +2,12 @@
 
 ``load`` people, ``check`` and ``describe`` them, ``sample`` a test set, ``crop`` their faces;
 ``predict`` with a model or ``read_predictions``, ``score`` each person, ``audit`` groups and
-intersections with honest uncertainty, ``explain`` why groups differ, ``compare`` two models;
-``metric_frame`` for those who come from fairlearn; ``synthesize`` a world whose truth is known.
-First comes what a function is about, then settings under the flags' names. Everything is imported
-when it is first used, so ``import isolux`` costs little.
+intersections with honest uncertainty, ``explain`` why groups differ, ``compare`` two models, or any
+number ``side_by_side``; ``view`` runs in a page, ``plot`` one in a notebook; ``metric_frame`` for
+those who come from fairlearn, ``audit_estimator`` for those who come from scikit-learn;
+``synthesize`` a world whose truth is known. First comes what a function is about, then settings
+under the flags' names. Everything is imported when it is first used, so ``import isolux`` costs
+little.
 """
 
 from __future__ import annotations
@@ -14,28 +16,43 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from isolux.cards import Card
     from isolux.datasets import load
     from isolux.policy import Decision
     from isolux.predictions import read_predictions
     from isolux.tasks import score
+    from isolux.verbs.across import Across, across
+    from isolux.verbs.anonymise import anonymise
     from isolux.verbs.audit import Audit, audit
+    from isolux.verbs.audit_estimator import answers_of, audit_estimator
+    from isolux.verbs.card import card
     from isolux.verbs.check import check
     from isolux.verbs.compare import Comparison, compare
+    from isolux.verbs.consensus import consensus
+    from isolux.verbs.consensus_shapes import consensus_shapes
     from isolux.verbs.crop import crop
     from isolux.verbs.describe import describe
     from isolux.verbs.explain import explain
     from isolux.verbs.gate import gate
     from isolux.verbs.metric_frame import MetricFrame, metric_frame
     from isolux.verbs.monitor import Monitoring, monitor
+    from isolux.verbs.plot import plot
     from isolux.verbs.predict import Predicted, predict
     from isolux.verbs.sample import sample
+    from isolux.verbs.side_by_side import SideBySide, side_by_side
     from isolux.verbs.synthesize import synthesize
+    from isolux.verbs.train_fairface import train_fairface
+    from isolux.verbs.train_finetune import train_finetune
+    from isolux.verbs.train_probe import train_probe
+    from isolux.verbs.view import view
     from isolux.vocabulary.containers import Dataset, Run, Scores
     from isolux.vocabulary.spec import AuditSpec
 
 __all__ = [
+    "Across",
     "Audit",
     "AuditSpec",
+    "Card",
     "Comparison",
     "Dataset",
     "Decision",
@@ -44,10 +61,18 @@ __all__ = [
     "Predicted",
     "Run",
     "Scores",
+    "SideBySide",
     "__version__",
+    "across",
+    "anonymise",
+    "answers_of",
     "audit",
+    "audit_estimator",
+    "card",
     "check",
     "compare",
+    "consensus",
+    "consensus_shapes",
     "crop",
     "describe",
     "explain",
@@ -55,16 +80,24 @@ __all__ = [
     "load",
     "metric_frame",
     "monitor",
+    "plot",
     "predict",
     "read_predictions",
     "sample",
     "score",
+    "side_by_side",
     "synthesize",
+    "train_fairface",
+    "train_finetune",
+    "train_probe",
+    "view",
 ]
 
 _HOME = {
+    "Across": "verbs.across",
     "Audit": "verbs.audit",
     "AuditSpec": "vocabulary.spec",
+    "Card": "cards",
     "Comparison": "verbs.compare",
     "Dataset": "vocabulary.containers",
     "Decision": "policy.decision",
@@ -73,9 +106,17 @@ _HOME = {
     "Predicted": "verbs.predict",
     "Run": "vocabulary.containers",
     "Scores": "vocabulary.containers",
+    "SideBySide": "verbs.side_by_side",
+    "across": "verbs.across",
+    "anonymise": "verbs.anonymise",
+    "answers_of": "verbs.audit_estimator",
     "audit": "verbs.audit",
+    "audit_estimator": "verbs.audit_estimator",
+    "card": "verbs.card",
     "check": "verbs.check",
     "compare": "verbs.compare",
+    "consensus": "verbs.consensus",
+    "consensus_shapes": "verbs.consensus_shapes",
     "crop": "verbs.crop",
     "describe": "verbs.describe",
     "explain": "verbs.explain",
@@ -83,11 +124,17 @@ _HOME = {
     "load": "datasets",
     "metric_frame": "verbs.metric_frame",
     "monitor": "verbs.monitor",
+    "plot": "verbs.plot",
     "predict": "verbs.predict",
     "read_predictions": "predictions",
     "sample": "verbs.sample",
     "score": "tasks",
+    "side_by_side": "verbs.side_by_side",
     "synthesize": "verbs.synthesize",
+    "train_fairface": "verbs.train_fairface",
+    "train_finetune": "verbs.train_finetune",
+    "train_probe": "verbs.train_probe",
+    "view": "verbs.view",
 }
 
 

@@ -323,6 +323,17 @@ def test_what_was_not_found_is_no_evidence_of_absence():
         "audit could have seen (power 0.8) a difference of 5.1 points between A and B, and one of "
         "12.3 points between A and C; smaller ones could be there."
     )
+    # What could be seen is asked before looking, the bound after it: they are no contradiction.
+    (bound,) = claims(*rows, whole("within", None, "race", high=0.08))
+    assert bound == told.removesuffix(".") + (
+        ", though by the values seen no two groups judged are more than 8.0 points apart (95 % "
+        "upper bound, of this comparison alone)."
+    )
+    (wide,) = claims(*rows, whole("within", None, "race", high=0.13))
+    assert wide == told + (
+        " No two groups judged are more than 13.0 points apart (95 % upper bound, of this "
+        "comparison alone)."
+    )
     found = explain(run_of(rows)).row(0, named=True)
     assert (found["effect"], found["low"], found["high"]) == (-0.02, -0.07, 0.0)
     assert (found["n"], found["p_adjusted"]) == (1500, 0.8)
@@ -632,3 +643,26 @@ def test_a_gap_beyond_doubt_is_told_as_it_is():
     found = isolux.audit(frame.select("unit_id", "value"), frame.drop("value"), by="tone",
                          replicates=300).findings  # fmt: skip
     assert "Chosen from" not in found["claim"][0]
+
+
+def test_a_group_that_is_large_enough_but_for_one_class_is_told_so():
+    """87 people are not fewer than 50; the 41 of one class are."""
+    auc = {"metric": "roc_auc"}
+    why = "fewer than 50 units of one class: 41"
+    groups = [
+        EVERYONE,
+        EVERYONE | auc,
+        group("race", "A", n=87),
+        small("A", 87) | auc | {"reason": why},
+    ]
+    told = claims(groups=groups)[0]
+    assert "A (1 of 2 measures; at most n = 87, but fewer than 50 units of one class: 41)" in told
+
+
+def test_a_name_of_500_letters_does_not_drown_a_claim():
+    long = "L" * 500
+    rows = [pair(a=long), whole("any_difference", p_adjusted=0.002)]
+    found = explain(run_of(rows, [EVERYONE, group(name=long), group(name="Male", value=0.9)]))
+    assert found.height
+    assert all(len(claim) < 500 for claim in found["claim"])
+    assert found["group_a"].drop_nulls().to_list()[0] == long

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -120,6 +122,36 @@ def test_groups_below_the_minimum_are_counted():
     tables = power.explain(run_of(0.05, 100, 0.05, 100, 0.2)).tables
     (small,) = (t for name, t in tables.items() if name.startswith("Groups below"))
     assert small.rows() == [("tone", "pale", 12, 12, 38, 0)]
+
+
+def test_groups_without_an_error_are_as_uncertain_as_their_intervals():
+    # Nobody differed, so no standard error; intervals of .1 and .3: the second group's is three
+    # times the first's, as are the numbers that are to be added: n_a : n_b = error_a : error_b.
+    run = run_of(0.0, 100, 0.0, 100, 0.2)
+    low = pl.Series("low", [0.7, 0.9, None])
+    flawless = run.group_metrics.with_columns(low, high=pl.Series([1.0, 1.0, None]))
+    row = needs(replace(run, group_metrics=flawless), 0.1)
+    assert (row["group"], row["units"], row["other units"]) == ("dark", 100, 100)
+    added = 100 + row["units to add"], 100 + row["other units to add"]
+    # Variances .3^2 + .1^2 have to fall to a quarter: s_a (s_a + s_b) / (.1 / 4) x 100 and so on.
+    assert added == pytest.approx((480, 160), abs=1)
+
+
+def test_an_audit_in_which_a_class_is_always_recalled_is_explained():
+    rng = np.random.default_rng(3)
+    truth = rng.choice(["cat", "dog"], 900)
+    scores = pl.DataFrame({
+        "unit_id": [f"p{i}" for i in range(900)],
+        "metric": "recall",
+        "label": truth,
+        "value": (truth == "dog") | (rng.random(900) > 0.2),  # a dog is never missed
+    }).with_columns(pl.col("value").cast(float), cluster_id="unit_id")  # fmt: skip
+    who = scores.select("unit_id", tone=pl.Series(rng.choice(["dark", "light"], 900)))
+    run = isolux.audit(scores, who, by="tone").run
+    found = power.explain(run, targets=[0.01])
+    (table,) = (t for name, t in found.tables.items() if name.startswith("Whom"))
+    assert {"recall of cat", "recall of dog"} == {m.lower() for m in table["metric"]}
+    assert (table["units to add"] > 0).all()
 
 
 @pytest.mark.parametrize("detectable", [None, float("inf"), 0.0])

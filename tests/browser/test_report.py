@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+from pathlib import Path
+
 import pytest
 
+from tests.browser._viewing import CUT, violations
+from tests.browser.conftest import watched
 from tests.report import _runs as runs
 
 pytestmark = pytest.mark.browser
@@ -22,14 +27,57 @@ def unfold(page):
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
 
 
+def resized(page, width, height=900):
+    page.set_viewport_size({"width": width, "height": height})
+
+
+OVERLAP = """() => {
+  const box = e => { if (e instanceof SVGElement) return e.getBoundingClientRect();
+                     const r = document.createRange(); r.selectNodeContents(e);
+                     return r.getBoundingClientRect(); };
+  const met = [];
+  const compare = (all) => { for (let i = 0; i < all.length; i++)
+    for (let j = i + 1; j < all.length; j++) {
+      if (all[i].contains(all[j])) continue;  // a heading of what its own line folds
+      const a = box(all[i]), b = box(all[j]);
+      if (!a.width || !b.width) continue;
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (wide > 1.5 && high > 1.5)
+        met.push(all[i].textContent.trim().slice(0, 40) + ' | '
+                 + all[j].textContent.trim().slice(0, 40));
+    } };
+  document.querySelectorAll('thead').forEach(t => compare([...t.querySelectorAll('th')]));
+  document.querySelectorAll('figure svg').forEach(s => compare([...s.querySelectorAll('text')]));
+  compare([...document.querySelectorAll('h1,h2,h3,summary,caption,dt')]
+    .filter(e => !e.classList.contains('unseen') && !e.querySelector('.unseen')));
+  return met; }"""
+
+SMALLEST = """() => Math.min(99, ...[...document.querySelectorAll('figure text')]
+  .filter(t => t.getBoundingClientRect().width)
+  .map(t => [parseFloat(t.getAttribute('font-size')), t.getScreenCTM()])
+  .map(([size, turned]) => size * Math.hypot(turned.a, turned.b)))"""
+
+
+def fits(page, width):
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    assert wide <= width, f"the page is {wide} px wide on a screen of {width}"
+
+
 @pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("width", [DESK, PHONE])
-def test_it_is_silent_and_fits(open_report, name, width):
-    page, watch = open_report(name, width)
-    for _ in ("folded", "unfolded"):
-        wide = page.evaluate("document.documentElement.scrollWidth")
-        assert wide <= width, f"the page is {wide} px wide"
-        unfold(page)
+def test_it_is_silent_and_fits_every_screen(open_report, name):
+    page, watch = open_report(name, DESK)
+    fits(page, DESK)
+    resized(page, PHONE)
+    fits(page, PHONE)
+    unfold(page)
+    for width in (PHONE, DESK):
+        resized(page, width)
+        fits(page, width)
+        assert page.evaluate(OVERLAP) == []
+        assert page.evaluate(CUT) == []
+        if width == PHONE:
+            assert page.evaluate(SMALLEST) >= 8  # px of a figure's text
     assert watch.quiet(page), watch
 
 
@@ -148,36 +196,6 @@ def test_of_many_attributes_those_that_differ_are_open_and_a_link_opens_the_othe
     assert page.locator(".verdicts").first.locator("tbody tr").count() == 8
 
 
-OVERLAP = """() => {
-  const box = e => { const r = document.createRange(); r.selectNodeContents(e);
-                     return r.getBoundingClientRect(); };
-  const met = [];
-  const compare = (all) => { for (let i = 0; i < all.length; i++)
-    for (let j = i + 1; j < all.length; j++) {
-      if (all[i].contains(all[j])) continue;  // a heading of what its own line folds
-      const a = box(all[i]), b = box(all[j]);
-      if (!a.width || !b.width) continue;
-      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-      if (wide > 1.5 && high > 1.5)
-        met.push(all[i].textContent.trim().slice(0, 40) + ' | '
-                 + all[j].textContent.trim().slice(0, 40));
-    } };
-  document.querySelectorAll('thead').forEach(t => compare([...t.querySelectorAll('th')]));
-  document.querySelectorAll('figure svg').forEach(s => compare([...s.querySelectorAll('text')]));
-  compare([...document.querySelectorAll('h1,h2,h3,summary,caption,dt')]
-    .filter(e => !e.classList.contains('unseen') && !e.querySelector('.unseen')));
-  return met; }"""
-
-
-@pytest.mark.parametrize("name", ["full", "classes", "detector", "comparison", "facet", "fhibe"])
-@pytest.mark.parametrize("width", [DESK, PHONE])
-def test_no_heading_lies_over_another(open_report, name, width):
-    page, _ = open_report(name, width)
-    unfold(page)
-    assert page.evaluate(OVERLAP) == []
-
-
 def test_on_a_phone_the_first_heading_stays_with_its_column(open_report):
     page, _ = open_report("full", PHONE)
     table = page.locator(GROUPS).first
@@ -215,11 +233,14 @@ def test_on_paper_nothing_is_cut_off_at_the_right(open_report):
     assert cut == []
 
 
-def test_it_reads_without_scripts(open_report):
-    page, watch = open_report("full", java_script_enabled=False)
+def test_it_reads_without_scripts(chromium, report_of):
+    page = chromium.new_page(java_script_enabled=False)
+    watch = watched(page)
+    page.goto(report_of("full").as_uri())
     assert page.locator("h2").first.is_visible()
     assert page.locator("figure svg").first.is_visible()
     assert watch.quiet(page)
+    page.context.close()
 
 
 def test_a_screen_reader_meets_names_for_figures_and_tables(open_report):
@@ -246,30 +267,94 @@ def test_a_link_into_a_fold_opens_it(open_report):
     page.wait_for_function("document.getElementById('deep').closest('details').open")
 
 
+def test_a_long_table_is_filtered_by_words_in_any_order(open_report):
+    page, watch = open_report("full")
+    unfold(page)
+    table = page.locator("#attribute-4 table.groups").first
+    box = table.locator(".tools input")
+    box.fill("female bl")
+    shown = table.locator("tbody tr:not([hidden]) > :first-child").all_inner_texts()
+    assert shown == ["Black × Female"]
+    assert page.locator("#announce").inner_text() == "1 of 14 rows"
+    assert table.locator("tfoot tr").is_visible()
+    box.fill("")
+    assert table.locator("tbody tr:not([hidden])").count() == 14
+    assert watch.quiet(page)
+
+
+def saved(page, table):
+    with page.expect_download() as download:
+        table.get_by_role("button", name="Download CSV").click()
+    with Path(download.value.path()).open(encoding="utf-8-sig", newline="") as file:
+        return download.value.suggested_filename, list(csv.reader(file))
+
+
+def test_a_table_is_saved_as_it_is_shown(open_report):
+    page, watch = open_report("full")
+    unfold(page)
+    table = page.locator("#attribute-4 table.groups").first
+    table.locator(".tools input").fill("black")
+    name, (head, *rows) = saved(page, table)
+    assert name.startswith("accuracy")
+    assert name.endswith(".csv")
+    assert [cell.rstrip(" ↕") for cell in head[:3]] == ["Group", "Units", "Clusters"]
+    assert [row[0] for row in rows] == ["Black × Female", "Black × Male", "everyone"]
+    value = runs.full_run().group_metrics.filter(metric="accuracy", group="Black × Female")["value"]
+    assert float(rows[0][3]) == pytest.approx(100 * value[0], abs=0.05)
+    assert any(
+        cell.startswith("-") and float(cell) < 0 for cell in rows[0] if " " not in cell
+    )  # a sign is no formula
+    ranges = [cell for row in rows for cell in row if " to " in cell]
+    assert any(cell.startswith("\u2212") for cell in ranges)  # a true minus: no formula either
+    assert not any(cell.startswith("'") for cell in ranges)
+    assert watch.quiet(page)
+
+
+def test_what_a_spreadsheet_would_run_is_saved_as_text(open_report):
+    page, _ = open_report("hostile")
+    table = page.locator(GROUPS).first
+    table.locator("tbody th bdi").first.evaluate(
+        "e => { e.textContent = '=1+cmd|\\'/c calc\\'!A1'; }"
+    )
+    table.locator("tbody th bdi").nth(1).evaluate("e => { e.textContent = '@SUM(A1), \"x\"'; }")
+    _, (_, first, second, *_) = saved(page, table)
+    assert first[0] == "'=1+cmd|'/c calc'!A1"
+    assert second[0] == '\'@SUM(A1), "x"'
+
+
+def test_each_finding_leads_to_the_place_that_shows_it(open_report):
+    page, _ = open_report("found")
+    links = page.locator("ol.findings li a.to")
+    assert links.count() > 3
+    for href in links.evaluate_all("all => all.map(a => a.getAttribute('href'))"):
+        assert page.locator(href).count() == 1, href
+    links.first.click()
+    target = page.url.partition("#")[2]
+    assert page.locator(f"#{target} h2").first.is_visible()
+
+
+TRIMMED = """() => { const seen = new Set();
+  for (const row of document.querySelectorAll('tbody tr:not(:first-child)')) {
+    const like = [...row.querySelectorAll('*')].map(e => e.tagName + '.' + e.className).join();
+    if (seen.has(like)) row.remove(); else seen.add(like);
+  } }"""
+"""Of rows that differ in nothing but their texts and numbers, one is asked about."""
+
+
 @pytest.mark.parametrize("name", ["full", "detector", "comparison"])
-def test_text_in_figures_stays_readable_on_a_phone(open_report, name):
-    page, _ = open_report(name, PHONE, 844)
+def test_axe_finds_nothing(open_report, name):
+    page, _ = open_report(name, DESK)
     unfold(page)
-    smallest = page.evaluate(
-        """() => Math.min(...[...document.querySelectorAll('figure text')]
-          .filter(t => t.getBoundingClientRect().width)
-          .map(t => [parseFloat(t.getAttribute('font-size')), t.getScreenCTM()])
-          .map(([size, turned]) => size * Math.hypot(turned.a, turned.b)))"""
-    )
-    assert smallest >= 8
+    page.evaluate(TRIMMED)
+    for width, scheme in ((DESK, "light"), (DESK, "dark"), (PHONE, "dark")):
+        resized(page, width)
+        page.emulate_media(color_scheme=scheme)
+        assert violations(page) == [], (width, scheme)
 
 
-@pytest.mark.parametrize("name", ["full", "detector"])
-def test_figures_are_not_cut(open_report, name):
-    page, _ = open_report(name)
-    unfold(page)
-    cut = page.evaluate(
-        """() => [...document.querySelectorAll('figure svg')].flatMap(svg => {
-          const box = svg.getBoundingClientRect();
-          return [...svg.querySelectorAll('text')].filter(t => {
-            const r = t.getBoundingClientRect();
-            return r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1;
-          }).map(t => t.textContent);
-        })"""
-    )
-    assert cut == []
+def test_in_the_dark_the_page_is_dark_and_paper_stays_white(open_report):
+    page, _ = open_report("full", dark=True)
+    paper = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(paper) == "rgb(20, 24, 27)"
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate(paper) == "rgb(255, 255, 255)"

@@ -210,10 +210,22 @@ def test_an_existing_directory_is_refused_and_kept(ask):
 
 def test_overwrite_replaces_a_run(ask):
     assert ask().code == 0
-    Path("run/mark").write_text("old")
+    Path("run/report.html").write_text("old")
     assert ask().code == 2
     assert ask(None, "--overwrite").code == 0
-    assert not Path("run/mark").exists()
+    assert Path("run/report.html").read_text() != "old"
+
+
+def test_overwrite_deletes_no_file_that_was_not_written_with_the_run(ask):
+    assert ask().code == 0
+    Path("run/notes.md").write_text("mine")
+    before = Path("run/audit.json").read_bytes()
+    ran = ask(None, "--overwrite")
+    assert ran.code == 2
+    assert "notes.md" in ran.plain
+    assert "move them away first" in ran.plain
+    assert Path("run/notes.md").read_text() == "mine"
+    assert Path("run/audit.json").read_bytes() == before
 
 
 def test_an_unwritable_place_is_named(ask, monkeypatch):

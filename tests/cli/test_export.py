@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import polars as pl
 import pytest
 
 from isolux.datasets import fiftyone
+from isolux.io import run_directory
 from tests.cli._run import isolux as run
 from tests.datasets._coco_files import SMALL, written
 
@@ -51,12 +53,10 @@ def test_a_runs_people_come_with_their_scores_and_computed_groups(
 
 
 def test_who_is_in_no_table_of_the_run_is_not_shown(monkeypatch, capsys, tmp_path, audited):
-    file = audited / "scores.parquet"
-    pl.read_parquet(file).filter(pl.col("unit_id") != "3").write_parquet(file)
-    for evidence in (audited / "evidence").glob("*.parquet"):
-        evidence.unlink()
-    record = audited / "audit.json"
-    record.write_text(json.dumps(json.loads(record.read_text()) | {"evidence": []}))
+    whole = run_directory.load(audited)
+    scores = whole.scores.filter(pl.col("unit_id") != "3")
+    left = replace(whole, scores=scores, evidence={}, record={**whole.record, "evidence": []})
+    run_directory.save(left, audited, overwrite=True)
     ran = run(monkeypatch, capsys, "export", audited, "--out", tmp_path / "seen")
     assert ran.code == 0, ran.err
     assert fiftyone.load(tmp_path / "seen").instances["instance_id"].to_list() == ["1"]
@@ -87,7 +87,7 @@ def test_what_cannot_be_exported(monkeypatch, capsys, tmp_path, audited):
     assert "exists already" in ask(audited, "--out", tmp_path)
     assert "the data are not named" in ask("nothing", *out)
     assert "no such folder of pictures" in ask(audited, *out, "--images", tmp_path / "absent")
-    record = audited / "audit.json"
-    record.write_text(json.dumps(json.loads(record.read_text()) | {"spec": {}}))
+    whole = run_directory.load(audited)
+    run_directory.save(replace(whole, record={**whole.record, "spec": {}}), audited, overwrite=True)
     assert "does not say which dataset it is about" in ask(audited, *out)
     assert not (tmp_path / "seen").exists()

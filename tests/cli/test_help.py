@@ -17,7 +17,7 @@ def flags(text: str) -> set[str]:
 
 def test_help_shows_what_is_needed_often_and_an_example(monkeypatch, capsys):
     shown = run(monkeypatch, capsys, "audit", "--help").out
-    assert 10 <= len(flags(shown)) <= 18
+    assert 10 <= len(flags(shown)) <= 19
     assert {"--target", "--predictions", "--by", "--cluster", "--out"} <= flags(shown)
     assert "Groups:" in shown
     assert "isolux audit table:people.csv" in shown
@@ -42,7 +42,10 @@ def test_every_flag_of_every_command_is_explained(monkeypatch, capsys, command):
 def test_a_flag_of_another_task_says_whose_it_is(monkeypatch, capsys):
     ran = run(monkeypatch, capsys, "audit", "table:x.csv", "--score-threshold", "0.5")
     assert ran.code == 2
-    assert "belongs to the task detection or face_detection or segmentation" in ran.plain
+    assert (
+        "belongs to the task detection or face_detection or label_association or segmentation"
+        in ran.plain
+    )
 
 
 def test_a_misspelt_flag_names_the_nearest(monkeypatch, capsys):

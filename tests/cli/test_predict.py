@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -64,6 +65,19 @@ def test_a_directory_alone_says_how_far_it_is_and_goes_on(monkeypatch, capsys, t
     assert "16 answered before" in ran.out
 
 
+def test_processes_of_their_own_write_the_same_files(monkeypatch, capsys, tmp_path):
+    line = ("predict", "table:people.csv", "--model", MODEL, "--shard-size", 8, "--out")
+    isolux(monkeypatch, capsys, *line, "here")
+    ran = isolux(monkeypatch, capsys, *line, "there", "--workers", 2)
+    assert (ran.code, ran.err) == (0, "")
+    here, there = (
+        {p.relative_to(tmp_path / out): p.read_bytes()
+         for p in (tmp_path / out).rglob("*") if p.is_file()}
+        for out in ("here", "there")
+    )  # fmt: skip
+    assert here == there
+
+
 def test_an_audit_predicts_into_a_directory_beside_the_run(monkeypatch, capsys, tmp_path):
     line = ("audit", "table:people.csv", "--model", MODEL, "--target", "truth", "--by", "light",
             "--out", "run", "--min-units", 5)  # fmt: skip
@@ -87,6 +101,10 @@ def test_an_audit_predicts_into_a_directory_beside_the_run(monkeypatch, capsys, 
         (("--status", "nowhere"), "no answers were predicted here"),
         (("--resume", "nowhere"), "no answers were predicted here"),
         (("table:people.csv", "--out", "o", "--model", MODEL, "--batch", "0"), "--batch|'batch'"),
+        (
+            ("table:people.csv", "--out", "o", "--model", MODEL, "--gpus", "1"),
+            "--gpus is of --engine ray",
+        ),
     ],
 )
 def test_what_is_missing_is_named(monkeypatch, capsys, args, match):
@@ -94,6 +112,7 @@ def test_what_is_missing_is_named(monkeypatch, capsys, args, match):
 
     ran = isolux(monkeypatch, capsys, "predict", *args)
     assert ran.code == 2
+    assert not Path("o").exists()
     assert re.search(match, ran.plain), ran.err
 
 

@@ -43,6 +43,28 @@ def test_a_class_that_says_nothing_is_called_by_its_target(
     assert f"rate of {positive}" not in page
 
 
+def test_that_nothing_could_be_compared_is_said_with_the_reason(monkeypatch, capsys, tmp_path):
+    """A database of women alone: men find nothing there, and no chance is above 1."""
+    who = ["w", "m"] * 60
+    vectors = np.random.default_rng(0).normal(size=(120, 4)).tolist()
+    for name, values in (("queries", who), ("entries", ["w"] * 120)):
+        ids = [f"{name}{k}" for k in range(120)]
+        pl.DataFrame({"id": ids, "gender": values}).write_csv(tmp_path / f"{name}.csv")
+        pl.DataFrame({"instance_id": ids, "embedding": vectors}).write_parquet(
+            tmp_path / f"{name}.parquet"
+        )
+    done = run(monkeypatch, capsys, "audit", f"table:{tmp_path / 'queries.csv'}", "--task",
+               "retrieval", "--target", "gender", "--by", "gender", "--predictions",
+               tmp_path / "queries.parquet", "--database", f"table:{tmp_path / 'entries.csv'}",
+               "--database-predictions", tmp_path / "entries.parquet", "--replicates", 100,
+               "--out", tmp_path / "run")  # fmt: skip
+    assert done.code == 0, done.err
+    said = " ".join(done.out.split())
+    assert "holds nobody of their value ('m' 60)" in said
+    assert "no more often than anyone" not in said
+    assert "nothing could be compared. Of 2 of 4 numbers of groups: no one in this group" in said
+
+
 def test_a_rate_at_a_rate_is_said_in_english():
     from isolux.vocabulary import registry
 

@@ -77,6 +77,24 @@ def classification(draw: np.random.Generator) -> Case:
     return Case(_dataset(people), given.with_columns(score=pl.lit(0.9)), {"target": "truth"})
 
 
+def harmful(draw: np.random.Generator) -> Case:
+    """Labels of which one is harmful; nothing is true of anyone that could tell whose they are."""
+    case = classification(draw)
+    file = _folder() / "taxonomy.yaml"
+    file.write_text("human: [drummer, nurse]\nnon_human: [guard]\n")
+    return Case(case.dataset, case.predictions, {"taxonomy": str(file), "top_k": 1})
+
+
+def at_home(draw: np.random.Generator) -> Case:
+    """Photos of three things, each its own; the homes are the subjects."""
+    case = classification(draw)
+    apart = case.dataset.instances.with_columns(
+        image_id="instance_id", household_id="subject_id", cluster_id="subject_id"
+    )
+    return Case(replace(case.dataset, instances=apart), case.predictions,
+                {"top_k": 1, "metrics": ("household_hit_rate", "hit_rate")})  # fmt: skip
+
+
 def _drawn(people: pl.DataFrame, draw: np.random.Generator) -> pl.DataFrame:
     noise = [pl.col(name) + pl.Series(draw.normal(0, 4, N)) for name in BOX]
     boxes = people.select("image_id", *noise, model=pl.lit("m"))
@@ -145,9 +163,66 @@ def retrieval(draw: np.random.Generator) -> Case:
     )
 
 
+def searched(draw: np.random.Generator) -> Case:
+    """Queries with a number for each of 160 images, of which half are of either tone."""
+    people = _people(draw)
+    pictures = _people(draw).with_columns(
+        instance_id=pl.format("j{}", pl.int_range(N)), tone=pl.Series(["A", "B"] * (N // 2))
+    )
+    both = people.select("instance_id").join(pictures.select(other_id="instance_id"), how="cross")
+    given = both.with_columns(score=pl.Series(draw.normal(0, 1, both.height)), model=pl.lit("m"))
+    return Case(_dataset(people), given, {"database": _dataset(pictures), "target": "tone"})
+
+
+def described(draw: np.random.Generator) -> Case:
+    """A caption of each, with words for the tone that is true of nine in ten."""
+    people = _people(draw)
+    right = draw.random(N) < 0.9
+    said = ["a man and his hat" if (tone == "A") == ok else "a woman and her hat"
+            for tone, ok in zip(people["tone"], right, strict=True)]  # fmt: skip
+    given = people.select("instance_id", model=pl.lit("m"), label=pl.Series(said), rank=pl.lit(1))
+    tones = {"masculine": ("A",), "feminine": ("B",)}
+    return Case(_dataset(people), given, {"target": "tone", "label_map": tones})
+
+
+def drawn_pictures(draw: np.random.Generator) -> Case:
+    """What people saw in each of some pictures; no one knows who is in them."""
+    people = _people(draw)
+    given = people.select("instance_id", model=pl.lit("m"), label=pl.col("tone"), rank=pl.lit(1))
+    return Case(_dataset(people), given, {"by_people": True})
+
+
+def changed_scenes(draw: np.random.Generator) -> Case:
+    """Scenes of two pictures of either tone, with a number each."""
+    people = _people(draw).with_columns(
+        tone=pl.Series(["A", "B"] * (N // 2)),
+        cluster_id=pl.Series([f"scene {i // 2}" for i in range(N)]),
+    )
+    given = people.select("instance_id", model=pl.lit("m"))
+    given = given.with_columns(value=pl.Series(draw.normal(0, 1, N)))
+    return Case(_dataset(people), given, {"changed": "tone"})
+
+
+def said_of(draw: np.random.Generator) -> Case:
+    """Work that a model says people do; no one says whether it is theirs."""
+    people = _people(draw)
+    given = people.select("instance_id", model=pl.lit("m"), label=pl.col("truth"), rank=pl.lit(1))
+    return Case(_dataset(people), given, {"read": ("occupation",)})
+
+
 def verification(draw: np.random.Generator) -> Case:
     people = _people(draw)
     return Case(_dataset(people), _vectors(people, "subject_id", draw), {"far": 0.01})
+
+
+def identification(draw: np.random.Generator) -> Case:
+    people = _people(draw)
+    return Case(_dataset(people), _vectors(people, "subject_id", draw), {"candidates": 20})
+
+
+def found_lists(draw: np.random.Generator) -> Case:
+    case = pairs(draw)
+    return replace(case, options={"top_k": (1, 3)})
 
 
 def pairs(draw: np.random.Generator) -> Case:
@@ -178,6 +253,19 @@ def counts(draw: np.random.Generator) -> Case:
     return Case(_dataset(people), given)
 
 
+def agreement(draw: np.random.Generator) -> Case:
+    people = _people(draw)
+    said = [
+        people.select(
+            "instance_id",
+            annotator=pl.lit(who),
+            label=pl.Series(np.where(draw.random(N) < 0.2, "chef", people["truth"])),
+        )
+        for who in "abc"
+    ]
+    return Case(_dataset(people), pl.concat(said))
+
+
 def any_number(draw: np.random.Generator) -> Case:
     people = _people(draw)
     given = people.select("instance_id", model=pl.lit("m"))
@@ -194,6 +282,10 @@ def regression(draw: np.random.Generator) -> Case:
     given = people.select("instance_id", model=pl.lit("m"))
     given = given.with_columns(value=pl.Series(age + draw.normal(0, 5, N)))
     return Case(dataset, given, {"target": "age"})
+
+
+def ages(draw: np.random.Generator) -> Case:
+    return replace(regression(draw), options={"age_mix": ("1-89=1",)})
 
 
 def scores_alone(draw: np.random.Generator) -> Case:
@@ -245,7 +337,11 @@ CASES: dict[str, tuple[str, Callable[[np.random.Generator], Case]]] = {
     "classification, scores alone": ("classification", scores_alone),
     "number": ("number", any_number),
     "counts": ("counts", counts),
+    "agreement": ("agreement", agreement),
+    "label_association": ("label_association", harmful),
+    "geodiversity": ("geodiversity", at_home),
     "regression": ("regression", regression),
+    "age_estimation": ("age_estimation", ages),
     "detection": ("detection", boxes),
     "face_detection": ("face_detection", boxes),
     "segmentation": ("segmentation", segmentation),
@@ -254,8 +350,16 @@ CASES: dict[str, tuple[str, Callable[[np.random.Generator], Case]]] = {
     "grounding": ("grounding", one_box),
     "face_parsing": ("face_parsing", parsing),
     "retrieval": ("retrieval", retrieval),
+    "text_to_image_retrieval": ("text_to_image_retrieval", searched),
+    "generated_images": ("generated_images", drawn_pictures),
+    "counterfactual_pairs": ("counterfactual_pairs", changed_scenes),
+    "answers": ("answers", said_of),
+    "pronoun_resolution": ("pronoun_resolution", described),
+    "caption_gender": ("caption_gender", described),
     "face_verification": ("face_verification", verification),
     "face_verification, pairs": ("face_verification", pairs),
+    "identification": ("identification", identification),
+    "identification, lists": ("identification", found_lists),
     "reconstruction": ("reconstruction", values),
     "super_resolution": ("super_resolution", values),
 }
@@ -413,7 +517,13 @@ def fits(name: str, way: str) -> bool:
     """Tell whether a way can be told from a sound file at all, and makes sense of a task."""
     # A number measured elsewhere says nothing of whose it is, and any number nothing of its scale.
     untold = ("others", "off_by_one") if name in _VALUES else ()
-    told_of_nothing = name in ("number", "counts")
+    # Nor does a score of an image for a text.
+    told_of_nothing = name in (
+        "number", "counts", "text_to_image_retrieval", "agreement", "label_association",
+        "generated_images", "counterfactual_pairs", "answers",
+    )  # fmt: skip
+    if name == "identification, lists" and way == "off_by_one":
+        return False  # most of a person's candidates are next to others of theirs
     if way in (("others", "off_by_one", "other_scale") if told_of_nothing else untold):
         return False
     if way == "other_words":
@@ -433,5 +543,8 @@ def fits(name: str, way: str) -> bool:
     if way in of_tasks:
         return name in of_tasks[way]
     if way == "other_scale":  # a cosine does not change with the length of vectors
-        return name not in ("retrieval", "face_verification", "segmentation", "face_parsing")
+        return name not in (
+            "retrieval", "face_verification", "identification", "segmentation", "face_parsing",
+            "pronoun_resolution", "caption_gender", "generated_images",
+        )  # fmt: skip
     return True

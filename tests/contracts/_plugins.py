@@ -21,7 +21,7 @@ class Room:
 
 
 ROOMS = {
-    room: Room(info, function, {"tasks": 2, "papers": 0}.get(room, 1))
+    room: Room(info, function, {"tasks": 2, "papers": 0, "cards": 2}.get(room, 1))
     for room, (info, function) in registry.CONTRACTS.items()
 }
 

@@ -6,6 +6,7 @@ in bright light errors do not depend on tone. A detector misses people in dim li
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -116,3 +117,57 @@ def boxes() -> Run:
     )  # fmt: skip
     scores = isolux.score("detection", people(), BOX_PREDICTIONS.conform(found))
     return isolux.audit(scores, people(), by=["light"], replicates=200, seed=3).run
+
+
+@cache
+def associations() -> Run:
+    """Give the audit of a classifier that gives harmful labels in dim light."""
+    drawn = _drawn()
+    dim = drawn["light"] == "dim"
+    label = np.where(drawn["wrong"] & dim, "ape", np.where(drawn["found"], "face", "wall"))
+    sure = (0.4 + drawn["sure"]).clip(0.01, 0.99)
+    said = pl.DataFrame({"instance_id": drawn["id"], "label": label.tolist(), "score": sure,
+                         "rank": 1, "model": "net"})  # fmt: skip
+    scores = isolux.score("label_association", people(), LABEL_PREDICTIONS.conform(said),
+                          taxonomy="miap", top_k=1)  # fmt: skip
+    return isolux.audit(scores, people(), by=["light"], replicates=200, seed=3).run
+
+
+@cache
+def answers() -> Run:
+    """Give the audit of a model that calls people a guard more often in dim light."""
+    drawn = _drawn()
+    dim = drawn["light"] == "dim"
+    label = np.where(
+        drawn["wrong"] & dim, "a guard", np.where(drawn["better"], "a nurse", "a chef")
+    )
+    said = pl.DataFrame({"instance_id": drawn["id"], "label": label.tolist(), "rank": 1,
+                         "model": "net"})  # fmt: skip
+    scores = isolux.score("answers", people(), LABEL_PREDICTIONS.conform(said), read=["occupation"])
+    return isolux.audit(scores, people(), by=["light"], replicates=200, seed=3).run
+
+
+@cache
+def searches() -> Run:
+    """Give the audit of a search engine that often finds the wrong person in dim light."""
+    drawn, whole = _drawn(), people()
+    gallery = [i % 4 == 0 for i in range(N)]  # of every other subject, one of the two photographs
+    role = pl.DataFrame({"unit_kind": "instance", "unit_id": drawn["id"], "attribute": "role",
+                         "value": ["gallery" if g else "probe" for g in gallery]})  # fmt: skip
+    known = pl.concat([whole.attributes, ATTRIBUTES.conform(role)])
+    rows = []
+    for i, wrong in enumerate(drawn["wrong"]):
+        if gallery[i]:
+            continue
+        own = 4 * (i // 4)
+        entry = (own + 4 * (1 + i % 7)) % N if wrong or i % 4 > 1 else own
+        alike = 0.6 + drawn["sure"][i] + (0.2 if entry == own else 0.2 * wrong)
+        rows.append((drawn["id"][i], drawn["id"][entry], alike))
+    lists = pl.DataFrame(rows, schema=["instance_id", "other_id", "score"], orient="row")
+    scores = isolux.score(
+        "identification", replace(whole, attributes=known), lists.with_columns(model=pl.lit("net")),
+        enrolled="role=gallery", threshold=0.7, identity="cluster_id",
+    )  # fmt: skip
+    return isolux.audit(
+        scores, replace(whole, attributes=known), by=["light"], replicates=200, seed=3
+    ).run

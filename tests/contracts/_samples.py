@@ -26,6 +26,7 @@ import pytest
 from PIL import Image
 
 from isolux.io.image_tables import IMAGE_FILES, UNIT_VALUES
+from isolux.models.fairface import Heads, heads_text, resnet34
 from isolux.predictions._outputs import reads_labels
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -158,6 +159,20 @@ def embeddings() -> pl.DataFrame:
     )
 
 
+def in_a_gallery() -> Dataset:
+    """The same people: the first photo of each of eight subjects is enrolled, the rest is not."""
+    whole = people()
+    roles = pl.DataFrame(
+        {
+            "unit_kind": "instance",
+            "unit_id": [f"p{i:02}" for i in range(N)],
+            "attribute": "role",
+            "value": ["gallery" if i < 16 and i % 2 == 0 else "probe" for i in range(N)],
+        }
+    )
+    return replace(whole, attributes=pl.concat([whole.attributes, ATTRIBUTES.conform(roles)]))
+
+
 def pairs() -> pl.DataFrame:
     """Each two of them but the last, one comparison failed; no two are equally alike."""
     both = [(i, j) for i in range(N - 1) for j in range(i + 1, N - 1)]
@@ -199,6 +214,27 @@ def in_pictures() -> Dataset:
 
 def _points(i: int) -> list[float]:
     return [float(50 * (i % 2) + 3 * k) for k in range(17)]
+
+
+def texts() -> pl.DataFrame:
+    """A caption for each of them but the last, every fourth with the other tone's words."""
+    said = ["a woman and her drum" if (i + (i % 4 == 0)) % 2 else "a man and his drum"
+            for i in range(N - 1)]  # fmt: skip
+    return LABEL_PREDICTIONS.conform(
+        pl.DataFrame(
+            {
+                "model": "made up",
+                "instance_id": [f"p{i:02}" for i in range(N - 1)],
+                "label": said,
+                "score": None,
+                "rank": 1,
+            },
+            schema_overrides={"score": pl.Float64},
+        )
+    )
+
+
+_TONES = {"target": "tone", "label_map": {"masculine": ("A",), "feminine": ("B",)}}
 
 
 def drawn() -> pl.DataFrame:
@@ -279,6 +315,24 @@ def measured_elsewhere() -> pl.DataFrame:
     return pl.DataFrame(rows)
 
 
+def taxonomy() -> str:
+    """Which of these classes are harmful to be taken for."""
+    file = _folder() / "taxonomy.yaml"
+    file.write_text("human: [drummer]\nnon_human: [guard]\n")
+    return str(file)
+
+
+def ratings() -> pl.DataFrame:
+    """Three annotators' answers; one item was judged by one of them alone."""
+    rows = [
+        {"instance_id": f"p{i:02}", "annotator": who, "label": CLASSES[(i + (i % 5 == k)) % 3]}
+        for i in range(N)
+        for k, who in enumerate("abc")
+        if (i, who) not in ((7, "b"), (7, "c"))
+    ]
+    return pl.DataFrame(rows)
+
+
 _SURE = {"score_threshold": 0.5}
 
 TASKS: dict[str, Callable[[], TaskSample]] = {
@@ -297,11 +351,43 @@ TASKS: dict[str, Callable[[], TaskSample]] = {
     "open_vocabulary": lambda: TaskSample(in_pictures(), prompted(), {"max_detections": 2}),
     "grounding": lambda: TaskSample(in_pictures(), prompted(), {"prompt": "a person who is a {}"}),
     "classification": lambda: TaskSample(people(), labels()),
+    "label_association": lambda: TaskSample(
+        people(), labels().head(2 * N - 2), {"taxonomy": taxonomy(), "top_k": 1}
+    ),
+    "agreement": lambda: TaskSample(people(), ratings()),
+    "geodiversity": lambda: TaskSample(
+        people(), labels(), {"top_k": 1, "metrics": ("household_hit_rate", "hit_rate")}
+    ),
     "counts": lambda: TaskSample(people().clustered_by("instance_id"), cells()[:-1]),
     "number": lambda: TaskSample(people(), numbers()),
     "regression": lambda: TaskSample(aged(), numbers(), {"target": "age", "within": (1.5,)}),
+    "age_estimation": lambda: TaskSample(
+        aged(),
+        numbers(),
+        {"legal_age": 30, "challenge_age": (33.0,), "age_mix": ("20-31=1", "32-43=2")},
+    ),
     "retrieval": lambda: TaskSample(people(), embeddings(), {"top_k": (1, 3)}),
+    "text_to_image_retrieval": lambda: TaskSample(
+        people(),
+        embeddings()[:-1],
+        {
+            "database": people(),
+            "database_predictions": embeddings(),
+            "target": "tone",
+            "top_k": (3,),
+        },
+    ),
+    "pronoun_resolution": lambda: TaskSample(people(), texts(), {**_TONES, "occupation": "class"}),
+    "caption_gender": lambda: TaskSample(people(), texts(), {**_TONES, "objects": "class"}),
+    "generated_images": lambda: TaskSample(people(), labels()[:-2], {"by_people": True}),
+    "counterfactual_pairs": lambda: TaskSample(people(), numbers(), {"changed": "tone"}),
+    "answers": lambda: TaskSample(
+        people(), texts(), {"read": ("pronoun", "toxicity", "occupation"), "least_answers": 1}
+    ),
     "face_verification": lambda: TaskSample(people(), pairs(), {"far": 0.1}),
+    "identification": lambda: TaskSample(
+        in_a_gallery(), embeddings(), {"enrolled": "role=gallery", "threshold": 0.9}
+    ),
     "reconstruction": lambda: TaskSample(people(), measured_elsewhere()),
     "super_resolution": lambda: TaskSample(people(), measured_elsewhere()),
 }
@@ -321,6 +407,15 @@ def counts(folder: Path) -> Path:
     rows = [f"{tone},{sex},{3 + 7 * i + 2 * k},{90 + 11 * i}" for i, tone in enumerate("abc")
             for k, sex in enumerate("fm")]  # fmt: skip
     path.write_text("\n".join(["tone,sex,errors,n", *rows, ""]))
+    return path
+
+
+def rating_table(folder: Path) -> Path:
+    """Three annotators' answers about twelve photos, an answer a row; one cell is empty."""
+    path = folder / "ratings.csv"
+    said = {(i, k): CLASSES[(i + k // 2) % 3] for i in range(12) for k in range(3)} | {(3, 1): ""}
+    rows = [f"f{i},s{i // 2},{'ab'[i % 2]},r{k},{label}" for (i, k), label in said.items()]
+    path.write_text("\n".join(["photo,subject,tone,rater,label", *rows, ""]))
     return path
 
 
@@ -346,6 +441,22 @@ def fairface(folder: Path) -> Path:
     ]
     path.write_text("\n".join(["file,age,gender,race,service_test", *rows]) + "\n")
     return path
+
+
+def visogender(folder: Path) -> Path:
+    """A table of people alone and one of two people, as VisoGender publishes them."""
+    start = "IDX\tSector\tSpecialisation\tOccupation\t"
+    rest = "\tURL type (Type NA if can't find)\tLicence\tOccupation_perceived_gender"
+    genders = ("masculine", "feminine")
+    for kind, beside, more in (("OO", "Object", ""), ("OP", "Participant", "\tmasculine")):
+        head = start + beside + rest + ("\tParticipant_perceived_gender" if more else "")
+        rows = [
+            f"{kind}_{i}\toffice\tlegal\tjudge\tdesk\thttps://a.org/{kind}{i}.jpg\tYes\t"
+            f"{genders[i % 2]}{more}"
+            for i in range(1, N // 2 + 1)
+        ]
+        (folder / f"{kind}_Visogender_02102023.tsv").write_text("\n".join([head, *rows, ""]))
+    return folder
 
 
 def coco(folder: Path) -> Path:
@@ -607,6 +718,18 @@ def voc(folder: Path) -> Path:
     return path
 
 
+def curated(folder: Path) -> Path:
+    """Write a dataset as ``isolux curate publish`` does."""
+    terms = {"format": "isolux curated dataset", "version": 1, "training": False,
+             "name": "Made-up faces"}  # fmt: skip
+    (folder / "dataset.json").write_text(json.dumps(terms))
+    rows = "".join(f"i{k},p{k},s{k // 2},test,photos/p{k}.jpg,64,48,{k % 9},2,20,30.5,{k % 10}\n"
+                   for k in range(1, N))  # fmt: skip
+    head = "instance_id,image_id,subject_id,split,file,width,height,box_x,box_y,box_w,box_h,tone\n"
+    (folder / "people.csv").write_text(head + rows)
+    return folder
+
+
 def cvat(folder: Path) -> Path:
     """Pictures of one box each in CVAT's XML."""
     images = "".join(
@@ -645,6 +768,7 @@ DATASETS: dict[str, Callable[[Path], Path]] = {
     "celebamask_hq": celebamask_hq,
     "coco": coco,
     "coco_caption_bias": coco_caption_bias,
+    "curated": curated,
     "cvat": cvat,
     "dollarstreet": dollarstreet,
     "facet": facet,
@@ -659,8 +783,10 @@ DATASETS: dict[str, Callable[[Path], Path]] = {
     "open_images": open_images,
     "pairs": pair_table,
     "counts": counts,
+    "ratings": rating_table,
     "table": table,
     "utkface": utkface,
+    "visogender": visogender,
     "voc": voc,
     "widerface": widerface,
     "yolo": yolo,
@@ -694,6 +820,13 @@ def _coco_results(folder: Path) -> Path:
     path = folder / "net.json"
     row = '{"image_id": %d, "category_id": 1, "bbox": [4, 5, 20, 30.5], "score": 0.%d}'
     path.write_text("[" + ", ".join(row % (i, i + 1) for i in range(N)) + "]")
+    return path
+
+
+def _coco_captions(folder: Path) -> Path:
+    path = folder / "net.json"
+    rows = (f'{{"image_id": {i}, "caption": "a man on skis"}}' for i in range(N))
+    path.write_text("[" + ", ".join(rows) + "]")
     return path
 
 
@@ -778,6 +911,7 @@ def _open_images(folder: Path) -> Path:
 
 
 OUTPUTS: dict[str, tuple[Table, Callable[[Path], Path]]] = {
+    "coco_captions": (LABEL_PREDICTIONS, _coco_captions),
     "coco_results": (BOX_PREDICTIONS, _coco_results),
     "embeddings": (EMBEDDINGS, _embeddings),
     "fhibe_api": (BOX_PREDICTIONS, _fhibe_api),
@@ -806,7 +940,12 @@ _EXPLAINED = "confounders.sensitive=tone", "confounders.explanatory=light,settin
 
 ANALYSES: dict[str, AnalysisSample] = {
     "along": AnalysisSample(_runs.labels, ("size", "Accuracy")),
+    "answer_associations": AnalysisSample(_runs.answers, ("dim", "bright", "guard")),
+    "biometrics": AnalysisSample(
+        _runs.searches, ("dim", "failure to acquire", "false positive identification rate")
+    ),
     "breakdown": AnalysisSample(_runs.boxes, ("dim", "street"), ("breakdown.by=setting",)),
+    "confidence_curves": AnalysisSample(_runs.associations, ("dim", "bright")),
     "confounders": AnalysisSample(_runs.labels, ("tone", "dark", "light"), _EXPLAINED),
     "error_model": AnalysisSample(_runs.labels, ("light", "setting")),
     "group_gaps": AnalysisSample(_runs.labels, ("dim", "bright", "points lower")),
@@ -939,7 +1078,35 @@ def _of_torchvision(folder: Path) -> tuple[str, dict[str, object]]:
     return "ssdlite320_mobilenet_v3_large", told | {"least_score": 0.0}
 
 
+def _of_fairface(folder: Path) -> tuple[str, dict[str, str]]:
+    torch = pytest.importorskip("torch", reason="PYTORCH IS ABSENT: FairFace's net was NOT run")
+    file = pytest.importorskip("safetensors.torch", reason="SAFETENSORS IS ABSENT: no weights")
+    heads = heads_text(Heads({"light": ("day", "night")}, 32))
+    net = resnet34(torch, 2)
+    file.save_file(net.state_dict(), folder / "fairface.safetensors", metadata=heads)
+    return str(folder), {"answers": "light"}
+
+
+def _of_finetuned(folder: Path) -> str:
+    """Give FairFace's network as an extractor a head, as a training would have left them."""
+    spec, _ = _of_fairface(folder)
+    import torch
+    from safetensors.torch import load_file, save_file
+
+    state = load_file(Path(spec) / "fairface.safetensors")
+    held = {f"extractor.{name}": one for name, one in state.items()}
+    head = torch.nn.Linear(512, 3)
+    held |= {"head.weight": head.weight.detach(), "head.bias": head.bias.detach()}
+    save_file(held, folder / "finetuned.safetensors")
+    told = {"model": f"fairface:{spec}", "model_option": ["answers=embeddings"],
+            "classes": ["dawn", "day", "night"]}  # fmt: skip
+    (folder / "finetune.json").write_text(json.dumps(told))
+    return str(folder)
+
+
 MODELS: dict[str, Callable[[Path], Any]] = {
+    "fairface": _of_fairface,
+    "finetuned": _of_finetuned,
     "hf": _checkpoint,
     "mediapipe": _of_mediapipe,
     "mtcnn": _of_mtcnn,

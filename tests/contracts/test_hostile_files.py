@@ -34,6 +34,7 @@ from isolux.io.images import LARGEST_PIXELS, read_image
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, InputError, IsoluxError
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
+from tests._left_open import open_below
 from tests.cli._run import isolux
 from tests.contracts import _hostile as hostile
 from tests.contracts._plugins import PLUGINS, Plugin
@@ -42,7 +43,7 @@ from tests.contracts._samples import answers_file, dataset_file
 READERS = [p for p in PLUGINS if p.room in {"datasets", "predictions"}]
 KINDS = sorted(hostile.MUTATIONS | hostile.OF_TEXT)
 SECONDS = 120  # a kernel is compiled the first time
-EXAMPLES = 20
+EXAMPLES = 8
 
 
 class HangingError(BaseException):
@@ -91,6 +92,7 @@ def look(plugin: Plugin, path: Path, damaged: Path, root: Path) -> str:
         said = str(error)
         if not any(name in said for name in (damaged.name, path.name, root.name)):
             pytest.fail(f"which file? {said}")
+        assert not open_below(root.resolve()), said
         return "refused"
     if isinstance(found, Dataset):
         check(found.instances, INSTANCES)

@@ -8,9 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import polars as pl
+import pytest
 from polars.testing import assert_frame_equal
 
+from isolux.tasks import score
 from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import IsoluxError
 from isolux.vocabulary.tables import SCORES, check
 from tests.contracts._plugins import Plugin, of_room
 from tests.contracts._samples import task_sample
@@ -127,3 +130,16 @@ def test_no_predictions_do_not_everyone_was_missed(plugin: Plugin) -> None:
     scores = _score(plugin, sample.dataset, sample.predictions.clear())
     missed = scores.units.filter(pl.col("unit_id").is_not_null())["unit_id"].unique()
     assert set(missed) == set(sample.dataset.instances["instance_id"])
+
+
+@every_task
+def test_rows_without_a_single_answer_are_refused(plugin: Plugin) -> None:
+    """Equal noughts in all groups would read as no difference: an empty column is no answer."""
+    sample = task_sample(plugin)
+    table = sample.predictions
+    named = [c for c in table.columns if c.endswith("_id") or c in ("model", "rank", "annotator")]
+    emptied = table.with_columns(pl.lit(None, table.schema[c]).alias(c)
+                                 for c in table.columns if c not in named)  # fmt: skip
+    assert emptied.height
+    with pytest.raises(IsoluxError, match=r"no one has an answer of|cannot be used"):
+        score(plugin.name, sample.dataset, emptied, **sample.options)

@@ -156,6 +156,8 @@ def test_coco_and_the_column_of_ids_can_be_named(folder):
          "(?s)not a whole number.*row 2"),
         ("images_val2014.csv", IMAGES.replace("73,", "0042,"), TableError,
          "(?s)an id occurs twice.*row 2"),
+        ("images_val2014.csv", IMAGES.replace("73,", "١٢٣,"), TableError,
+         "(?s)not a whole number.*row 2"),
         ("images_val2014.csv", IMAGES.replace("42,", "1,").replace("73,", "2,")
          .replace("00074", "00003"), JoinError, "not one labelled image is COCO's"),
         ("instances_2014all.csv", PEOPLE.replace("0,11,", "0,,"), TableError,

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from isolux.datasets import by_cluster
 from isolux.datasets.dollarstreet import BUCKETS, INFO, load
+from isolux.datasets.dollarstreet.releases import region_of_country
 from isolux.groups.binning import parse_bins
 from isolux.groups.income import income_bins
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.notes import Caution
 from tests._shared import shared_data
 from tests.cli._run import isolux
 
@@ -330,3 +332,43 @@ def test_the_real_homes_by_place():
     dataset = load(path, household="place", classes="imagenet21k")
     assert dataset.instances["cluster_id"].n_unique() == 290
     assert dataset.instances["classes"].null_count() == 0
+
+
+EXTRACT = (
+    "id,country.name,country.id,topics,income,CLIP score\n"
+    'a,Peru,pe,"Armchair,Couch, sofa",81.0,0.2\n'
+    "b,Togo,tg,Beds,1900.0,0.3\n"
+    "c,Atlantis,xx,Beds,300.0,0.3\n"
+)
+
+
+def test_a_table_made_of_mlcommons_has_regions_by_country(tmp_path):
+    (tmp_path / "scores.csv").write_text(EXTRACT)
+    dataset = load(tmp_path / "scores.csv")
+    region = dict(dataset.values_of("region").select("unit_id", "value").rows())
+    assert region == {"a": "The Americas", "b": "Africa", "c": None}
+    # A comma with a blank behind it is a part of a topic's name.
+    assert dataset.instances["classes"].to_list() == [
+        ["Armchair", "Couch, sofa"],
+        ["Beds"],
+        ["Beds"],
+    ]
+    assert dataset.values_of("income_bucket")["value"].to_list() == ["low", "high", "medium"]
+    (caution,) = [note for note in dataset.notes if isinstance(note, Caution)]
+    assert "1 of 3 photos are of countries of which no region is known: 'Atlantis'" in caution
+
+
+@pytest.mark.parametrize("income", ["0", "", "-5", "n/a"])
+def test_an_income_that_is_none_is_refused_with_its_row(tmp_path, income):
+    (tmp_path / "scores.csv").write_text(EXTRACT.replace("1900.0", income))
+    with pytest.raises(IsoluxError, match="income"):
+        load(tmp_path / "scores.csv")
+
+
+def test_regions_of_countries_are_those_of_the_release_with_addresses():
+    known = region_of_country()
+    real = pl.read_csv(shared_data("dollarstreet/dollarstreet_factors_metadata.csv"))
+    assert set(real.select("country", "region").unique().rows()) <= set(known.items())
+    clip = pl.read_csv(shared_data("dollarstreet/CLIP_results_df.csv"))
+    assert set(clip["country.name"]) <= set(known)
+    assert len(known) == 66

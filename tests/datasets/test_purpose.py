@@ -16,8 +16,8 @@ FORBIDDEN = [
 ]
 
 
-def test_the_three_that_forbid_training_are_known():
-    assert FORBIDDEN == ["casual_conversations", "facet", "fhibe"]
+def test_those_that_forbid_training_are_known():
+    assert FORBIDDEN == ["casual_conversations", "facet", "fhibe", "visogender"]
 
 
 @pytest.mark.parametrize("name", FORBIDDEN)

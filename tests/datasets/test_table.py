@@ -253,6 +253,15 @@ def test_vectors_structures_and_bytes_are_left_out_and_said(tmp_path):
         load(tmp_path / "a.parquet", columns=["box"])
 
 
+def test_lengths_of_time_are_numbers_of_seconds_and_said(tmp_path):
+    pl.DataFrame(
+        {"id": ["a", "b"], "wait": [dt.timedelta(minutes=1), dt.timedelta(seconds=1.5)]}
+    ).write_ipc(tmp_path / "a.arrow")
+    dataset = load(tmp_path / "a.arrow")
+    assert dataset.attributes["number"].to_list() == [60.0, 1.5]
+    assert dataset.notes == ("Lengths of time are read as seconds: 'wait'.",)
+
+
 def test_image_paths_stay_inside_the_root(tmp_path):
     path = written(tmp_path, f"id,file\n1,{tmp_path.resolve()}/faces/1.jpg\n2,b.jpg\n")
     assert load(path, root=tmp_path / "faces", image=None).images.height == 2

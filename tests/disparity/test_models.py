@@ -8,7 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.disparity.models import class_rankings, compare_models
+from isolux.disparity.class_rankings import class_rankings
+from isolux.disparity.models import compare_models
 from isolux.groups.measure import measure_groups
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import COMPARISONS, check

@@ -9,7 +9,7 @@ import pytest
 from isolux.disparity.detectable import least_detectable
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
-from isolux.stats.intervals import Interval, difference_interval, log_ratio_interval
+from isolux.stats.intervals import Interval, difference_interval
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import DISPARITIES, check
 from tests._scored import ACCURACY, ERROR, SELECTION, members, scored
@@ -61,20 +61,45 @@ def test_ratios_and_their_logs_by_hand():
     assert {k: r["p_value"] for k, r in ratios.items()} == same, "the same null hypothesis"
 
 
-def test_intervals_are_movers_of_the_groups_own():
-    estimates, measured = _measured()
+def test_intervals_are_those_that_the_test_asks():
+    _, measured = _measured()
     row = _pairs(measured.table)["b", "a"]
     apart = measured.family.tested["g", 0].compared.pairs(np.array([2]), np.array([1]))
-    rho = apart.correlation(1.959964)
-    a, b = (
-        Interval(estimates.interval.low[[g], 0], estimates.interval.high[[g], 0]) for g in (1, 2)
-    )
-    ends = difference_interval(np.array([0.5]), b, np.array([0.75]), a, rho)
+    ends = apart.interval(1.959964)
     assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
-    logs = log_ratio_interval(np.array([0.5]), b, np.array([0.75]), a, rho)
+    logs = apart.interval(1.959964, log=True)
     ratio = _pairs(measured.table, "ratio")["b", "a"]
     assert ratio["low"] == pytest.approx(np.exp(logs.low.item()))
-    assert row["method"] == "score, MOVER"
+    assert row["method"] == "score, of the pair"
+
+
+@pytest.mark.parametrize("named", [{"interval": "wilson"}, {"groups": [["a"], ["a", "b"]] * 60}])
+def test_other_intervals_and_people_in_two_groups_are_joined(named):
+    estimates, measured = _measured(**named)
+    row = next(iter(_pairs(measured.table).values()))
+    at = {g.name: k for k, g in enumerate(estimates.groups)}
+    first, second = (np.array([at[row[side]]]) for side in ("group_a", "group_b"))
+    apart = measured.family.tested["g", 0].compared.pairs(first, second)
+    a, b = (
+        Interval(estimates.interval.low[g, 0], estimates.interval.high[g, 0])
+        for g in (first, second)
+    )
+    rho = apart.correlation(1.959964)
+    ends = difference_interval(estimates.value[first, 0], a, estimates.value[second, 0], b, rho)
+    assert (row["low"], row["high"]) == pytest.approx((ends.low.item(), ends.high.item()))
+    assert row["method"].endswith(", MOVER")
+
+
+@pytest.mark.parametrize("right", [(30, 20, 36), (40, 33, 39), (3, 9, 1), (21, 22, 35)])
+def test_p_interval_and_ratio_of_a_pair_are_one_statement(right):
+    values = [v for k in right for v in [1.0] * k + [0.0] * (SIZE - k)]
+    table = _measured(values=values)[1].table
+    found, ratios = _pairs(table), _pairs(table, "ratio")
+    for pair, row in found.items():
+        apart = row["low"] > 0 or row["high"] < 0
+        assert (row["p_value"] <= 0.05) == apart, row
+        times = ratios[pair]
+        assert (times["low"] > 1 or times["high"] < 1) == apart, times
 
 
 def test_percentile_when_asked_for():

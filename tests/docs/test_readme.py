@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,14 +20,15 @@ NOT_HERE = ("make", "cat")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory: pytest.TempPathFactory, demo: Path) -> Path:
     """Run every command of a block that can run, in order, in the folder where `demo/` lies."""
     folder = tmp_path_factory.mktemp("readme")
+    shutil.copytree(demo, folder, dirs_exist_ok=True)
     known = [words for words in commands(README) if words[0] not in NOT_HERE]
     assert len(known) >= 12
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        for words in [["isolux", "demo"], *known]:
+        for words in known:
             if "synthesize" in words and "--out" in words:
                 continue  # a minute; tests/worlds and the tutorial's test run it
             patch.setattr("sys.argv", words)

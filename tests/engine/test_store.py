@@ -42,6 +42,10 @@ def test_a_shard_that_lost_its_bytes_is_done_again(tmp_path):
     _, ran, _ = run(people, tmp_path / "out", net)
     assert (ran.computed, net.shown) == (1, 4)
     assert shard.read_bytes() == whole
+    shard.write_bytes(whole.replace(b"\x28\xb5\x2f\xfd", bytes(4)))  # no frame of zstd is one
+    _, ran, _ = run(people, tmp_path / "out", net)
+    assert ran.computed == 1
+    assert shard.read_bytes() == whole
 
 
 def test_what_a_killed_command_was_writing_goes(tmp_path):

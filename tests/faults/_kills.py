@@ -161,21 +161,18 @@ def whole(target: Path, command: Command) -> bool:
     return True
 
 
-def kill_many(folder: Path, kills: int, seed: int = 0) -> Tally:
+def kill_many(server: Server, folder: Path, kills: int, seed: int = 0) -> Tally:
     """Kill the four commands in turn, by the four signals in turn: half at points of the swap."""
     random_ = np.random.default_rng(seed)
-    server, tally = Server(), Tally()
-    try:
-        prepare(folder, server)
-        every = commands(folder)
-        seconds = {c.name: server.run(*c.argv)["seconds"] for c in every}
-        for n in range(kills):
-            command, number = every[n % 4], SIGNALS[(n // 4) % 4]
-            if n % 2 == (n // 16) % 2:
-                when: dict[str, Any] = {"at": POINTS[(n // 16) % len(POINTS)]}
-            else:
-                when = {"after": random_.uniform(0.0, seconds[command.name] * 1.05)}
-            kill_once(server, folder, command, number, tally, **when)
-    finally:
-        server.close()
+    tally = Tally()
+    every = commands(folder)
+    seconds = {c.name: server.run(*c.argv)["seconds"] for c in every}
+    for n in range(kills):
+        command, number = every[n % 4], SIGNALS[(n // 4) % 4]
+        # Of each command by each signal every second time; point after point.
+        if (n + n // 4 + n // 16) % 2 == 0:
+            when: dict[str, Any] = {"at": POINTS[(n // 2 + n // 32) % len(POINTS)]}
+        else:
+            when = {"after": random_.uniform(0.0, seconds[command.name] * 1.05)}
+        kill_once(server, folder, command, number, tally, **when)
     return tally

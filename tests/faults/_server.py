@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import pkgutil
 import signal
 import sys
 import tempfile
@@ -18,12 +19,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import isolux.cli.app  # noqa: F401
+import isolux.cli.app
 from isolux.io import atomic, run_directory, stages  # noqa: F401
 from isolux.report import html  # noqa: F401
 from isolux.verbs import audit, compare  # noqa: F401
 
-COMMANDS = ("isolux_worlds.synthesis", "isolux.datasets.table", "isolux.datasets.fiftyone")
+# What the commands that are killed would import one by one, each in a process of its own.
+MODULES = (
+    *(f"isolux.cli.{one.name}" for one in pkgutil.iter_modules(isolux.cli.__path__)),
+    "isolux_worlds.synthesis", "isolux_worlds.commands.synthesize", "isolux.datasets.table",
+    "isolux.datasets.facet", "isolux.datasets.fiftyone", "isolux.predictions.csv",
+    "isolux.tasks.classification", "isolux.stats.roc", "isolux.stats.references",
+    "isolux.stats.calibration", "isolux.stats.shrinkage", "isolux.analyses.group_gaps",
+    "isolux.analyses.model_changes", "isolux.disparity.measures", "isolux.verbs.publish",
+    "isolux.report.byte_code", "jinja2", "rich.console", "scipy.special", "vl_convert",
+)  # fmt: skip
 
 
 def strike(point: str, number: int) -> None:
@@ -77,7 +87,7 @@ def child(told: dict[str, Any], err: Path) -> None:
 
 def serve() -> None:
     """Run commands until there are no more."""
-    for name in COMMANDS:
+    for name in MODULES:
         __import__(name)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # `nohup` and `&` ignore some
         signal.signal(number, signal.SIG_DFL)

@@ -75,7 +75,7 @@ def test_our_thresholds_are_pycocotools_to_the_last_bit():
     assert np.array_equal(run.params.iouThrs, IOU_THRESHOLDS)
 
 
-@settings(max_examples=350)
+@settings(max_examples=70)
 @given(box_cases())
 def test_boxes_match_as_in_evalimgs_and_sum_up_to_the_same_summary(case):
     run = evaluated(case)
@@ -84,7 +84,7 @@ def test_boxes_match_as_in_evalimgs_and_sum_up_to_the_same_summary(case):
     np.testing.assert_allclose(summary(case, pairs), run.stats, atol=1e-12, rtol=0)
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(box_cases(), st.integers(1, 4), st.booleans())
 def test_only_the_best_detections_of_an_image_take_part(case, limit, by_label):
     if not by_label:  # pycocotools without classes still lists people class by class
@@ -108,7 +108,7 @@ def mask_cases(draw):
     return case
 
 
-@settings(max_examples=100)
+@settings(max_examples=30)
 @given(mask_cases())
 def test_masks_match_as_in_evalimgs(case):
     run = evaluated(case, "segm")
@@ -158,7 +158,7 @@ def pairs_of_poses(case):
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=50)
 @given(pose_cases())
 def test_poses_match_as_in_evalimgs(case):
     run = evaluated(case, "keypoints")

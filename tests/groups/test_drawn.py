@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import polars as pl
 import pytest
 
+from isolux.groups.drawn import drawn
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.stats.roc import auc, roc_auc
-from isolux.stats.statistic import PairStatistic
 from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.drawn import SAMPLE
@@ -136,20 +138,12 @@ def test_metrics_that_are_no_means_take_weights_as_if_people_were_there_as_often
     assert (found.standard_error[0, 1:] > 0).all()
 
 
-def test_pairs_take_no_weights_and_say_what_can_be_had():
-    metric = Metric(
-        name="tar", title="T", definition="d", direction="higher", evidence="pairs",
-        statistic=PairStatistic(lambda pairs, weights: weights[0]),
-    )  # fmt: skip
-    pairs = pl.DataFrame(
-        {"model": ["m"], "unit_id": ["u0"], "cluster_id": pl.Series([None], dtype=pl.String),
-         "other_id": ["u1"], "similarity": [0.5], "genuine": [True],
-         "far": pl.Series([None], dtype=pl.Float64),
-         "threshold": pl.Series([None], dtype=pl.Float64)}
-    )  # fmt: skip
-    scores = _sampled([1.0] * 20, evidence={"pairs": pairs}, others=[metric])
-    with pytest.raises(SpecError, match=r"(?s)tar takes no weights.*--metric accuracy"):
-        _measured(scores, ["a"] * 20)
+def test_detections_take_no_weights_and_say_what_can_be_had():
+    measures = [("m", "t", name) for name in ("accuracy", "average_precision")]
+    judged = SimpleNamespace(measures=measures, detected={1: None})
+    none = np.zeros(0, dtype=np.int64)
+    with pytest.raises(SpecError, match=r"(?s)average_precision takes no weights.*--metric acc"):
+        drawn(None, judged, (none, none), {"sample": pl.DataFrame()}, Statistics())
 
 
 @pytest.mark.parametrize("more", [{"interval": "bca"}, {"weights": "poisson"}])

@@ -214,11 +214,14 @@ RANKED = Metric(
     name="ranked", title="r", definition="d", direction="none", low=None, high=None, evidence="e",
     statistic=RankStatistic(
         lambda e: e.select("value").to_numpy(),
-        lambda rows, weights: MEAN.finish(
-            np.column_stack([rows[:, 0] @ weights, weights.sum(axis=0)])
-        ),
+        lambda rows: lambda weights, at: MEAN.finish(_sums_of(rows[:, 0], weights, at)),
     ),
 )  # fmt: skip
+
+
+def _sums_of(values, weights, at):
+    own = weights if at is None else weights[at]
+    return np.column_stack([values @ own, own.sum(axis=0)])
 
 
 def test_statistics_of_evidence_are_measured_beside_means():

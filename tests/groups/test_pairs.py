@@ -6,7 +6,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.groups.measure.pairs import group_rates, needed, pair_rows
+from isolux.groups.measure.pair_rows import pair_rows
+from isolux.groups.measure.pairs import group_rates, needed
 from isolux.stats.verification import (
     area,
     false_match_rate,

@@ -79,3 +79,49 @@ def test_files_without_answers_of_one_group_warn_first(tmp_path) -> None:
     first = audit.run.record["warnings"][0]
     assert "night lacks 60 of 200 (30 %)" in first
     assert "70.0 % if all of them were wrong" in first
+
+
+def test_how_far_a_value_could_move_counts_those_whom_the_metric_is_about() -> None:
+    people = pl.concat([rows("day", 100, wrong=10, silent=20), rows("night", 100)])
+    scores = people.select(
+        "unit_id", "value", "reason", model=pl.lit("m"), metric=pl.lit("accuracy"),
+        label=pl.lit(None, pl.String), threshold=pl.lit(None, pl.Float64),
+    )  # fmt: skip
+    # Of the first 10 without a prediction the first metric says nothing; a second one asks of all.
+    first = scores.with_columns(
+        reason=pl.when(pl.int_range(pl.len()) < 10).then(pl.lit("no truth")).otherwise("reason")
+    )
+    who = people.select(
+        "unit_id", unit_kind=pl.lit("instance"), attribute=pl.lit("light"), value="light"
+    )
+    both = pl.concat([first, scores.with_columns(metric=pl.lit("agreement"))])
+    (told,) = cautions(unanswered(both, membership(who, ["light"])))
+    assert "day lacks 20 of 100 (20 %)" in told
+    assert (
+        "accuracy of 87.5 % would be 77.8 % if the 10 of them whom it is about were wrong, 88.9 %"
+        in told
+    )
+
+
+def test_no_bound_is_named_where_a_score_hangs_on_the_predictions_of_others(tmp_path) -> None:
+    """A template more moves the gallery and the threshold, so no count bounds an error rate."""
+    n = 60
+    table = pl.DataFrame(
+        {"instance_id": [f"{k}-{part}" for part in "gp" for k in range(n)],
+         "person": [str(k) for _ in "gp" for k in range(n)],
+         "role": ["gallery"] * n + ["probe"] * n, "light": ["day", "night"] * n}
+    )  # fmt: skip
+    table.write_csv(tmp_path / "p.csv")
+    angle = pl.col("person").cast(pl.Float64) / 10.0
+    seen = table.slice(0, 2 * n - 30).select(
+        "instance_id", embedding=pl.concat_list(angle.cos(), angle.sin())
+    )
+    seen.write_parquet(tmp_path / "net.parquet")
+    audit = isolux.audit(
+        f"table:{tmp_path / 'p.csv'}", task="identification", enrolled="role=gallery",
+        identity="person", by="light", replicates=100, threshold=0.999,
+        predictions=tmp_path / "net.parquet",
+    )  # fmt: skip
+    (told,) = [w for w in audit.run.record["warnings"] if w.startswith("Predictions are missing")]
+    assert "day lacks 15 of 60 (25 %)" in told
+    assert "would be" not in told

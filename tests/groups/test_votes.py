@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isolux.groups import membership
-from isolux.groups.votes import VoteRule, parse_votes
+from isolux.groups.votes import VoteRule, distinct, parse_votes
 from isolux.vocabulary.errors import SpecError, TableError
 from isolux.vocabulary.spec import Grouping
 
@@ -211,3 +211,9 @@ def test_every_rule_agrees_with_plain_python(rows, rule):
     expected = {u: by_hand([r[1:] for r in rows if r[0] == u], rule) for u in units}
     assert {u: set(g) for u, g in found.items()} == expected
     assert all(len(g) == len(set(g)) for g in found.values())
+
+
+@pytest.mark.parametrize("units", [[0, 1, 2], [2, 0, 1], [0, 0, 1], [0, 1, 0]])
+def test_a_pair_stands_once_whether_or_not_units_come_in_order(units):
+    pairs = pl.DataFrame({"unit": units, "code": [1, 1, 1]}, schema_overrides={"unit": pl.UInt32})
+    assert sorted(distinct(pairs).rows()) == sorted({(unit, 1) for unit in units})

@@ -141,7 +141,8 @@ def test_an_existing_directory_is_refused_before_any_work(tmp_path):
 
 def test_overwriting_replaces_a_run_and_leaves_no_old_file(tmp_path):
     make_run(tmp_path / "run", "old")
-    (tmp_path / "run" / "left-over.txt").write_text("x")
+    (tmp_path / "run" / "gallery.html").write_text("of the old run")
+    (tmp_path / "run" / ".DS_Store").write_text("of a file manager")
     make_run(tmp_path / "run", "new")
     assert listing(tmp_path) == ["run", "run/audit.json"]
     assert (tmp_path / "run" / "audit.json").read_text() == "new"
@@ -201,6 +202,50 @@ def test_a_directory_that_is_no_run_is_never_overwritten(tmp_path):
     with pytest.raises(OutputError, match=r"(?s)no run of isolux and is left as it is"):
         make_run(tmp_path / "thesis", "new")
     assert listing(tmp_path) == ["thesis", "thesis/chapter.txt"]
+
+
+def test_a_run_with_files_of_others_is_never_overwritten(tmp_path):
+    make_run(tmp_path / "run", "old")
+    (tmp_path / "run" / "evidence").mkdir()
+    for name in (
+        "notes.md",
+        "a.csv",
+        "evidence/own.csv",
+        "figures.html",
+        "b.csv",
+        "c.csv",
+        "d.csv",
+    ):
+        (tmp_path / "run" / name).write_text("years of work")
+    before = listing(tmp_path)
+    told = r"(?s)a\.csv, b\.csv, c\.csv, d\.csv, evidence/own\.csv and 2 more.*move them away first"
+    with pytest.raises(OutputError, match=told):
+        make_run(tmp_path / "run", "new")
+    assert listing(tmp_path) == before
+    with staged_directory(tmp_path / "run", overwrite=True, carried=True) as stage:
+        write_text(stage / "audit.json", "new")  # whoever says so has brought them over
+    assert listing(tmp_path) == ["run", "run/audit.json"]
+
+
+def test_a_link_in_a_run_is_not_ours(tmp_path):
+    make_run(tmp_path / "run", "old")
+    (tmp_path / "run" / "report.html").symlink_to(tmp_path / "elsewhere.html")
+    with pytest.raises(OutputError, match=r"(?s)not written with it.*report\.html"):
+        make_run(tmp_path / "run", "new")
+
+
+def test_files_of_others_that_appear_during_the_work_are_kept(tmp_path):
+    make_run(tmp_path / "run", "old")
+
+    def work() -> None:
+        with staged_directory(tmp_path / "run", overwrite=True) as stage:
+            write_text(stage / "audit.json", "new")
+            (tmp_path / "run" / "chapter.txt").write_text("years of work")
+
+    with pytest.raises(OutputError, match=r"chapter\.txt"):
+        work()
+    assert listing(tmp_path) == ["run", "run/audit.json", "run/chapter.txt"]
+    assert (tmp_path / "run" / "audit.json").read_text() == "old"
 
 
 def test_files_that_appear_during_the_work_are_not_overwritten(tmp_path):

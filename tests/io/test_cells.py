@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import timedelta
+
 import polars as pl
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from isolux.io.cells import (
     as_text,
     filled,
     first_of,
+    is_duration,
     is_plain,
     numbers_if_all,
 )
@@ -41,6 +44,23 @@ def test_cells_of_every_type_come_out_as_the_same_text(cells, text):
         assert as_text(cells)[1] == "1.0"
     else:
         assert as_text(cells).to_list() == text
+
+
+SECONDS = [timedelta(seconds=90), timedelta(milliseconds=-1500), None]
+
+
+@pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+def test_lengths_of_time_are_seconds(unit):
+    cells = pl.Series("wait", SECONDS, dtype=pl.Duration(unit))
+    assert as_text(cells).to_list() == ["90.0", "-1.5", None]
+    assert as_numbers(cells, where="p", column="wait").to_list() == [90.0, -1.5, None]
+    assert as_text(cells.head(1)).to_list() == ["90"]  # as any whole numbers
+    lists = pl.Series([SECONDS[:2], [], None], dtype=pl.List(pl.Duration(unit)))
+    assert as_text(lists).to_list() == [["90.0", "-1.5"], [], None]
+    pairs = pl.Series([SECONDS[:2]], dtype=pl.Array(pl.Duration(unit), 2))
+    assert as_text(pairs).to_list() == [["90.0", "-1.5"]]
+    assert [is_duration(one.dtype) for one in (cells, lists, pairs)] == [True] * 3
+    assert not is_duration(pl.Int64())
 
 
 @pytest.mark.parametrize(
@@ -136,3 +156,23 @@ def test_characters_without_a_width_are_no_part_of_a_label():
     found = as_labels(cells)
     assert found.to_list() == ["A", "A", "B", None, "x\u200by", None]
     assert found.name == "race"
+
+
+@given(
+    st.lists(
+        st.sampled_from([" x ", "x", "", " ", None, "1.0", "2", "02", "\u200b", "unknown", "nan"]),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_a_long_column_is_read_as_its_cells_are(some):
+    # Long columns of few texts are read text by text, short ones cell by cell.
+    short = pl.Series("c", some, dtype=pl.String)
+    long = pl.Series("c", (some * 1_200)[:1_200], dtype=pl.String)
+    for read in (as_text, as_labels, lambda cells: numbers_if_all(cells, ["unknown"])):
+        of_short, of_long = read(short), read(long)
+        if of_short is None:
+            assert of_long is None
+        else:
+            assert of_long.to_list() == (of_short.to_list() * 1_200)[:1_200]
+            assert (of_long.name, of_long.dtype) == (of_short.name, of_short.dtype)

@@ -207,9 +207,19 @@ def test_two_columns_of_one_name_are_refused(tmp_path):
         read_table(written(tmp_path, "a.csv", "a,,\n1,2,3\n"))
 
 
+def test_a_table_that_semicolons_part_is_read(tmp_path):
+    found = read_table(written(tmp_path, "a.csv", '\n"id";tone\r\n1;"x;y"\r\n2;3,5\r\n'))
+    assert found.rows() == [("1", "x;y"), ("2", "3,5")]
+    assert found.columns == ["id", "tone"]
+    # A comma among the names, or a semicolon within one: commas part the columns, as ever.
+    assert read_table(written(tmp_path, "a.csv", "a;b,c\n1,2\n")).columns == ["a;b", "c"]
+    with pytest.raises(FileError, match=r"(?s)more cells.*expected: 2 cells.*found: 3 in row 1"):
+        read_table(written(tmp_path, "a.csv", "id;tone\n1;2;3\n"))
+
+
 def test_another_separator_is_recognised(tmp_path):
-    with pytest.raises(FileError, match=r"(?s)looks like several.*parted by ';'"):
-        read_table(written(tmp_path, "a.csv", "id;race\n1;x\n"))
+    with pytest.raises(FileError, match=r"(?s)looks like several.*parted by '\|'"):
+        read_table(written(tmp_path, "a.csv", "id|race\n1|x\n"))
     with pytest.raises(FileError, match=r"(?s)looks like several.*end its name in \.tsv"):
         read_table(written(tmp_path, "a.csv", "id\trace\n1\tx\n"))
 

@@ -188,7 +188,9 @@ def test_a_table_of_another_kind_is_refused(tmp_path, run):
         load(path)
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", "", "\xff", "[" * 100_000])
+@pytest.mark.parametrize(
+    "text", ["{", "[1]", "", "\xff", "[" * 100_000, '{"a": NaN}', '{"a": 1e999}']
+)
 def test_a_damaged_record_is_said(tmp_path, run, text):
     path = save(run, tmp_path / "run")
     (path / "audit.json").write_bytes(text.encode("latin-1"))
@@ -228,3 +230,11 @@ def test_a_page_that_another_process_still_writes_is_not_carried_over(tmp_path, 
     carry_over(tmp_path / "run", tmp_path / "stage")
     assert listing(tmp_path / "stage") == ["notes.txt"]
     writing.discard()
+
+
+def test_a_folder_of_models_side_by_side_is_told_as_what_it_is(tmp_path):
+    for name in ("side_by_side.json", "report.html"):
+        (tmp_path / name).write_text("{}", encoding="utf-8")
+    said = r"(?s)not a run.*found: several models side by side.*open its report.html.*the runs that"
+    with pytest.raises(FileError, match=said):
+        load(tmp_path)

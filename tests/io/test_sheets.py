@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+
 import polars as pl
 import pytest
 
@@ -9,7 +11,7 @@ from isolux import load
 from isolux.io.frames import read_table
 from isolux.predictions import read_predictions
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError
-from tests._sheets import write_ods, write_xlsx
+from tests._sheets import Cell, write_ods, write_xlsx
 from tests.cli._run import isolux
 
 pytest.importorskip("python_calamine")
@@ -113,3 +115,71 @@ def test_an_audit_of_workbooks_from_end_to_end(tmp_path, monkeypatch, capsys):
     assert mine["value"].item() == pytest.approx(right)
     found = read_predictions(tmp_path / "net.ods", sheet="Answers")
     assert found["instance_id"][:2].to_list() == ["p0", "p1"]
+
+
+NO_ANSWER = Cell('t="e"', "<v>#N/A</v>")
+
+
+def test_errors_of_a_spreadsheet_are_named_by_sheet_and_cell(tmp_path):
+    rows = [["id", "answer"], *([k, NO_ANSWER if k % 2 else "x"] for k in range(1, 15))]
+    path = write_xlsx(tmp_path / "e.xlsx", {"Notes": [], "R & D": rows})
+    said = r"(?s)hold an error.*B2 #N/A, B4 #N/A, B6 #N/A, B8 #N/A, B10 #N/A and 2 more.*'R & D'"
+    with pytest.raises(FileError, match=said):
+        read_table(path)
+
+
+def test_errors_above_the_names_and_on_other_sheets_are_no_matter(tmp_path):
+    sheets = {"Data": [[NO_ANSWER], ["id", "answer"], [1, "x"]], "Other": [["id"], [NO_ANSWER]]}
+    path = write_xlsx(tmp_path / "e.xlsx", sheets)
+    assert read_table(path, sheet="Data", header_row=2).rows() == [("1", "x")]
+
+
+@pytest.mark.parametrize("unsaved", [
+    Cell("", "<f>A2</f>"), Cell("", "<f>A2</f><v/>"), Cell("", "<f>A2</f><v></v>"),
+    Cell('t="b"', "<f>A2</f>"), Cell("", '<f t="shared" si="0"/>'), Cell('t="str"', "<f>A2</f>"),
+])  # fmt: skip
+def test_formulas_whose_values_were_not_saved_are_refused(tmp_path, unsaved):
+    path = write_xlsx(tmp_path / "f.xlsx", {"S": [["id", "answer"], [1, "x"], [2, unsaved]]})
+    with pytest.raises(FileError, match=r"(?s)no saved values.*found: B3\n.*sheet 'S'.*save it"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(("saved", "text"), [
+    (Cell("", "<f>A2</f><v>7</v>"), "7"), (Cell('t="str"', "<f>A2</f><v>y</v>"), "y"),
+    (Cell('t="b"', "<f>A2</f><v>0</v>"), "false"), (Cell('t="str"', "<f>A2</f><v></v>"), None),
+])  # fmt: skip
+def test_formulas_whose_values_were_saved_are_those_values(tmp_path, saved, text):
+    path = write_xlsx(tmp_path / "f.xlsx", {"S": [["id", "answer"], [1, "x"], [2, saved]]})
+    assert read_table(path).rows() == [("1", "x"), ("2", text)]
+
+
+def test_errors_in_ods_are_counted(tmp_path):
+    path = write_ods(tmp_path / "e.ods", {"S": [["id", "answer"], [1, "x"], [2, "#N/A"]]})
+    with zipfile.ZipFile(path) as parts:
+        held = {name: parts.read(name) for name in parts.namelist()}
+    wrong = b'office:value-type="string" calcext:value-type="error"><text:p>#N/A'
+    held["content.xml"] = held["content.xml"].replace(
+        b'office:value-type="string"><text:p>#N/A', wrong
+    )
+    with zipfile.ZipFile(path, "w") as parts:
+        for name, data in held.items():
+            parts.writestr(name, data)
+    with pytest.raises(FileError, match=r"(?s)hold an error.*found: 1 cell\n.*sheet 'S'"):
+        read_table(path)
+
+
+def test_no_audit_of_empty_answers_says_that_no_difference_was_found(monkeypatch, capsys, tmp_path):
+    """Of a workbook, a CSV file and words for unknown: an answer of no one is refused."""
+    rows = [["id", "sex", "truth", "answer", "words"]]
+    rows += [[f"p{k}", "fm"[k % 2], "ab"[k % 3 > 0], None, "N/A"] for k in range(200)]
+    write_xlsx(tmp_path / "p.xlsx", {"S": rows})
+    text = "\n".join(",".join("" if c is None else c for c in row) for row in rows)
+    (tmp_path / "p.csv").write_text(text + "\n", encoding="utf-8")
+    for file, column in (("p.xlsx", "words"), ("p.csv", "answer"), ("p.csv", "words")):
+        ran = isolux(
+            monkeypatch, capsys, "audit", f"table:{tmp_path / file}", "--id", "id", "--target",
+            "truth", "--prediction-column", column, "--by", "sex", "--out", tmp_path / "run",
+        )  # fmt: skip
+        assert ran.code == 2
+        assert f"no one has an answer of '{column}'" in ran.plain
+        assert not (tmp_path / "run").exists()

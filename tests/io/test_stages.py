@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -139,3 +140,16 @@ def test_two_threads_of_one_process_do_not_sweep_each_other(tmp_path):
         assert second.is_dir()
     first.discard()
     assert names(tmp_path) == ["run"]
+
+
+def test_many_threads_write_into_one_stage(tmp_path):
+    """Each file of a stage has a stage of its own for a moment, while others look at them all."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with staged_directory(tmp_path / "run") as stage, ThreadPoolExecutor(16) as pool:
+            for _ in pool.map(lambda k: write_text(stage / f"{k}.txt", "x"), range(2000)):
+                pass
+    finally:
+        sys.setswitchinterval(before)
+    assert len(names(tmp_path / "run")) == 2000

@@ -64,19 +64,24 @@ def run_of(world, seed, *, subjects=120, photos=10, replicates=199):
     return isolux.audit(scores, people, by=("tone",), replicates=replicates, seed=seed).run
 
 
-def claimed(world, role, *, worlds, replicates, **settings):
-    """Count worlds in which a gap at an equal mix of light is found, by the role of light."""
-    found = named = 0
-    sizes = []
+def claimed(world, roles, *, worlds, replicates, **settings):
+    """Count worlds in which a gap at an equal mix of light is found: a row a role of light."""
+    gaps = {role: [] for role in roles}
     for seed in range(worlds):
         run = run_of(world, 50_000 + seed, replicates=replicates, **settings)
-        roles = {} if role == "unknown" else {"light": role}
-        told = confounders.explain(run, explanatory=("light",), roles=roles, regression=False)
-        (gap,) = told.findings.filter(reference="keiding-clayton-2014").to_dicts()
-        found += gap["p_adjusted"] is not None and gap["p_adjusted"] <= 0.05
-        named += "no finding of a gap" in gap["claim"].lower()
-        sizes.append(gap["effect"] if gap["group_a"] == "b" else -gap["effect"])
+        for role in roles:
+            said = {} if role == "unknown" else {"light": role}
+            told = confounders.explain(run, explanatory=("light",), roles=said, regression=False)
+            (gap,) = told.findings.filter(reference="keiding-clayton-2014").to_dicts()
+            gaps[role].append(gap)
+    return [_counted(world, role, rows) for role, rows in gaps.items()]
+
+
+def _counted(world, role, gaps):
+    found = [gap["p_adjusted"] is not None and gap["p_adjusted"] <= 0.05 for gap in gaps]
+    named = ["no finding of a gap" in gap["claim"].lower() for gap in gaps]
+    sizes = [gap["effect"] if gap["group_a"] == "b" else -gap["effect"] for gap in gaps]
     return {
         "world": world, "role of light": role, "gap at an equal mix": float(np.mean(sizes)),
-        "a gap is found, %": found / worlds, "said to be none, %": named / worlds,
+        "a gap is found, %": float(np.mean(found)), "said to be none, %": float(np.mean(named)),
     }  # fmt: skip

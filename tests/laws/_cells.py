@@ -25,8 +25,7 @@ Z, FAR = 1.9599639845, 2.8070337683
 def worlds_of(cell: Cell, worlds: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Draw worlds; those whose groups are too small to be judged are left out: ``[w, 2, c]``."""
     rng = np.random.default_rng([seed, int(1000 * cell.rate), int(1000 * cell.icc), cell.clusters])
-    drawn = [draw(rng, cell) for _ in range(worlds)]
-    photos, right = (np.stack([world[k] for world in drawn]) for k in (0, 1))
+    photos, right = draw(rng, cell, worlds)
     judged = (photos.sum(axis=2) >= _LEAST[0]) & ((photos > 0).sum(axis=2) >= _LEAST[1])
     kept = judged.all(axis=1)
     return photos[kept], right[kept]
@@ -109,9 +108,10 @@ def summary(rows: list[dict[str, object]]) -> list[dict[str, object]]:
         found.append(
             {"attribute": where, "cluster sizes": sizes, "cells": len(own),
              "p <= .05, mean %": float(p.mean()), "largest cell, %": float(p.max()),
-             "cells above 6.5 %": int((p > 0.065).sum()), "p <= .005, largest %": float(far.max()),
+             "cells above 6.5 of 100": int((p > 0.065).sum()),
+             "p <= .005, largest %": float(far.max()),
              "covered where ok, smallest %": float(min(held)) if held else None,
-             "cells below 93 %": int(sum(float(h) < 0.93 for h in held))}  # type: ignore[arg-type]
+             "cells below 93 of 100": int(sum(float(h) < 0.93 for h in held))}  # type: ignore[arg-type]
         )  # fmt: skip
     return found
 

@@ -122,18 +122,20 @@ def left_within_bins(bins, *, worlds, replicates):
     scene, detector = confounded_scene("size", clusters=400, images=2, people=(2, 5))
     truth = planted_detection(replace(scene, by=("tone",)), detector)
     recall = truth.filter(metric="recall_at_iou", attribute="tone")["value"].to_list()
-    covered, left = 0, 0.0
+    covered, left = dict.fromkeys(bins, 0), dict.fromkeys(bins, 0.0)
     for seed in range(worlds):
         run = run_of(scene, detector, seed, ("recall_at_iou",), replicates)
-        settings = {"explanatory": ["area"], "bins": {"area": bins}, "regression": False}
-        found = confounders.explain(run, metric=["recall_at_iou"], **settings)
-        row = table(found, "Gaps").row(0, named=True)
-        covered += row["gap_low"] <= 0 <= row["gap_high"]
-        left += row["gap"] if row["group"] == "b" else -row["gap"]
-    return {
-        "bins": bins, "as it stands": recall[1] - recall[0], "left": left / worlds,
-        "covers 0": covered / worlds,
-    }  # fmt: skip
+        for cut in bins:
+            settings = {"explanatory": ["area"], "bins": {"area": cut}, "regression": False}
+            found = confounders.explain(run, metric=["recall_at_iou"], **settings)
+            row = table(found, "Gaps").row(0, named=True)
+            covered[cut] += row["gap_low"] <= 0 <= row["gap_high"]
+            left[cut] += row["gap"] if row["group"] == "b" else -row["gap"]
+    return [
+        {"bins": cut, "as it stands": recall[1] - recall[0], "left": left[cut] / worlds,
+         "covers 0": covered[cut] / worlds}
+        for cut in bins
+    ]  # fmt: skip
 
 
 def false_findings(
@@ -157,23 +159,31 @@ def false_findings(
     }  # fmt: skip
 
 
-def small_cells(least, *, worlds, replicates, clusters):
-    """Measure the gap at an equal mix of three attributes crossed, of which size alone matters."""
+def small_cells(sizes, *, worlds, replicates, clusters):
+    """Measure the gap at an equal mix of three attributes crossed, of which size alone matters.
+
+    A row for each of ``sizes``, the people whom a cell must have.
+    """
     scene, detector = scene_of("size", clusters=clusters, people=(2, 5))
-    held, width, compared = [], [], []
+    gaps = {least: [] for least in sizes}
     for seed in range(worlds):
         run = run_of(scene, detector, 40_000 + seed, ("recall_at_iou",), replicates)
-        found = confounders.explain(run, explanatory=EXPLANATORY, min_cell=least,
-                                    regression=False)  # fmt: skip
-        row = table(found, "Gaps").row(-1, named=True)
-        compared.append(row["people_compared"])
-        if row["gap_low"] is not None:
-            held.append(row["gap_low"] <= 0 <= row["gap_high"])
-            width.append(row["gap_high"] - row["gap_low"])
+        for least in sizes:
+            found = confounders.explain(run, explanatory=EXPLANATORY, min_cell=least,
+                                        regression=False)  # fmt: skip
+            gaps[least].append(table(found, "Gaps").row(-1, named=True))
+    return [_of_cells(clusters, least, rows) for least, rows in gaps.items()]
+
+
+def _of_cells(clusters, least, gaps):
+    ends = [(g["gap_low"], g["gap_high"]) for g in gaps if g["gap_low"] is not None]
+    judged = max(len(ends), 1)
     return {
-        "clusters": clusters, "people a cell": least, "compared": sum(compared) / worlds,
-        "judged": len(held) / worlds, "covers 0": sum(held) / max(len(held), 1),
-        "width": sum(width) / max(len(width), 1),
+        "clusters": clusters, "people a cell": least,
+        "compared": sum(g["people_compared"] for g in gaps) / len(gaps),
+        "judged": len(ends) / len(gaps),
+        "covers 0": sum(low <= 0 <= high for low, high in ends) / judged,
+        "width": sum(high - low for low, high in ends) / judged,
     }  # fmt: skip
 
 
@@ -196,24 +206,30 @@ def audited_too(varies, *, worlds, replicates, clusters=100):
     }  # fmt: skip
 
 
-def unequal_groups(*, worlds, replicates, published):
-    """Count worlds in which nothing matters, a tenth is of tone b, and a gap is claimed."""
+def unequal_groups(*, worlds, replicates):
+    """Count worlds in which nothing matters, a tenth is of tone b, and a gap is claimed.
+
+    A row for each reading: the published one, and the default.
+    """
     scene, detector = scene_of("nothing", varies="image", clusters=400, people=2)
     shares = {"a": 0.9, "b": 0.1}
     attributes = tuple(
         replace(a, shares=shares) if a.name == "tone" else a for a in scene.attributes
     )
     scene = replace(scene, attributes=attributes)
-    claims, gap = 0, 0.0
+    readings = {"published": PUBLISHED, "default": {}}
+    claims, gap = dict.fromkeys(readings, 0), dict.fromkeys(readings, 0.0)
     for seed in range(worlds):
         run = run_of(scene, replace(detector, false_alarms=4.0), 20_000 + seed,
                      ("normalised_average_precision",), replicates)  # fmt: skip
-        found = confounders.explain(run, explanatory=("light",), roles={"light": "before"},
-                                    **(PUBLISHED if published else {}))  # fmt: skip
-        claims += bool((found.findings["p_adjusted"] <= 0.05).any())
-        values = dict(table(found, "Values by group").select("group", "value").iter_rows())
-        gap += values["b"] - values["a"]
-    return {
-        "reading": "published" if published else "default", "share of tone b": 0.1,
-        "b less a": gap / worlds, "any finding": claims / worlds,
-    }  # fmt: skip
+        for name, settings in readings.items():
+            found = confounders.explain(run, explanatory=("light",), roles={"light": "before"},
+                                        **settings)  # fmt: skip
+            claims[name] += bool((found.findings["p_adjusted"] <= 0.05).any())
+            values = dict(table(found, "Values by group").select("group", "value").iter_rows())
+            gap[name] += values["b"] - values["a"]
+    return [
+        {"reading": name, "share of tone b": 0.1, "b less a": gap[name] / worlds,
+         "any finding": claims[name] / worlds}
+        for name in readings
+    ]  # fmt: skip

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import binom
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "methods" / "figures"
 FULL = os.environ.get("ISOLUX_LAWS") == "full"
@@ -19,6 +20,19 @@ COMMAND = "ISOLUX_LAWS=full python -m pytest tests/laws"
 def scaled(full: int, small: int) -> int:
     """Return how many worlds (or replicates) to draw: the page's number, or the default run's."""
     return full if FULL else small
+
+
+def at_most(chance: float, worlds: int, *, full: float) -> float:
+    """Bound the share of worlds with what happens in ``chance`` of them: ``full`` in a whole run.
+
+    In a small run more have a chance below 1 in 5,000, so that other random numbers break nothing.
+    """
+    return full if FULL else float(binom.isf(1 / 5000, worlds, chance)) / worlds
+
+
+def at_least(chance: float, worlds: int, *, full: float) -> float:
+    """Bound from below the share of worlds with what happens in ``chance`` of them."""
+    return full if FULL else float(binom.ppf(1 / 5000, worlds, chance)) / worlds
 
 
 def record(name: str, rows: list[dict[str, Any]], *, worlds: int, replicates: int) -> None:

@@ -43,23 +43,26 @@ class Cell:
         return ", ".join(said)
 
 
-def draw(rng: np.random.Generator, cell: Cell) -> tuple[np.ndarray, np.ndarray]:
-    """Draw one world: photos and right ones ``[2, clusters]`` of both groups."""
-    c = cell.clusters
-    first = rng.random(c) < cell.prevalence if cell.first is None else np.arange(c) < cell.first
-    n = _sizes(rng, cell.sizes, c, cell.photos)
+def draw(rng: np.random.Generator, cell: Cell, worlds: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw worlds: photos and right ones ``[w, 2, clusters]`` of both groups."""
+    shape = worlds, cell.clusters
+    by_chance = cell.first is None
+    first = rng.random(shape) < cell.prevalence
+    if not by_chance:
+        first = np.broadcast_to(np.arange(cell.clusters) < cell.first, shape)
+    n = _sizes(rng, cell.sizes, shape, cell.photos)
     if cell.other_photos is not None:
         n = np.where(first, n, cell.other_photos)
-    icc = np.full(c, cell.icc)
+    icc = np.full(shape, cell.icc)
     if cell.other_icc is not None:
         icc = np.where(first, icc, cell.other_icc)
     p = _rates(rng, cell.rate, icc)
     if cell.lumpy:
-        p = np.where(rng.random(c) < cell.lumpy, rng.random(c) < cell.rate, p)
+        p = np.where(rng.random(shape) < cell.lumpy, rng.random(shape) < cell.rate, p)
     in_a = _members(rng, cell, n, first)
-    photos = np.stack([in_a, n - in_a])
+    photos = np.stack([in_a, n - in_a], axis=1)
     worse = p * (1.0 - cell.delta / cell.rate)
-    return photos, rng.binomial(photos, np.stack([worse, p]))
+    return photos, rng.binomial(photos, np.stack([worse, p], axis=1))
 
 
 def _members(rng: np.random.Generator, cell: Cell, n: np.ndarray, first: np.ndarray) -> np.ndarray:
@@ -69,25 +72,25 @@ def _members(rng: np.random.Generator, cell: Cell, n: np.ndarray, first: np.ndar
     if cell.where == "within":
         return rng.binomial(n, cell.prevalence)
     if cell.where == "mixed":  # a tenth of clusters are in both groups
-        varies = rng.random(len(n)) < 0.1
+        varies = rng.random(n.shape) < 0.1
         return np.where(varies, rng.binomial(n, cell.prevalence), whole)
     if cell.where == "one cell":  # one photo of one cluster is labelled otherwise
-        whole[0] = n[0] - 1 if first[0] else 1
+        whole[:, 0] = np.where(first[:, 0], n[:, 0] - 1, 1)
         return whole
-    own = rng.beta(2.0 * cell.prevalence, 2.0 * (1.0 - cell.prevalence), len(n))
+    own = rng.beta(2.0 * cell.prevalence, 2.0 * (1.0 - cell.prevalence), n.shape)
     return rng.binomial(n, own)
 
 
-def _sizes(rng: np.random.Generator, kind: str, clusters: int, mean: int) -> np.ndarray:
+def _sizes(rng: np.random.Generator, kind: str, shape: tuple[int, int], mean: int) -> np.ndarray:
     if kind == "equal":
-        return np.full(clusters, mean)
+        return np.full(shape, mean)
     if kind == "geometric":
-        return rng.geometric(1.0 / mean, clusters)
+        return rng.geometric(1.0 / mean, shape)
     if kind == "lognormal":
-        drawn = rng.lognormal(np.log(mean) - 0.68, 1.6, clusters)
+        drawn = rng.lognormal(np.log(mean) - 0.68, 1.6, shape)
         return np.maximum(1, np.rint(drawn)).astype(int)
-    n = np.full(clusters, 4)
-    n[rng.integers(clusters)] = 200
+    n = np.full(shape, 4)
+    n[np.arange(shape[0]), rng.integers(shape[1], size=shape[0])] = 200
     return n
 
 

@@ -5,7 +5,26 @@ By record name: heading of each key that is printed, and the keys that hold frac
 
 from __future__ import annotations
 
+_AGAINST = {
+    "metric": "metric", "largest group, % of people": "largest group, % of people",
+    "groups": "groups", "rate": "rate", "of": "of", "attribute": "attribute varies",
+    "weights": "weights",
+}  # fmt: skip
+_ANSWERS = {
+    "p <= .05, %": "p <= .05, %", "of the two groups, %": "of the two groups, %",
+    "both intervals joined, %": "both intervals joined, %",
+    "covered where ok, %": "covered where ok, %",
+}  # fmt: skip
+
 LAYOUTS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
+    "against-everyone-null-*": (
+        {**_AGAINST, "positive": "positive, shares", **_ANSWERS},
+        ("p <= .05, %", "of the two groups, %", "both intervals joined, %", "covered where ok, %"),
+    ),
+    "against-everyone-gap-*": (
+        {**_AGAINST, "apart": "apart", **_ANSWERS},
+        ("p <= .05, %", "of the two groups, %", "both intervals joined, %", "covered where ok, %"),
+    ),
     "confounders-first-*": (
         {"metric": "metric", "boxes": "boxes", "size first": "size ranks first, %",
          "probable explanation": "and control lowers the dispersion, %"},

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from isolux.analyses.label_errors.gaps import by_annotators, by_matrix, gap_of
-from isolux.analyses.label_errors.matrix import Matrix
 from isolux.analyses.label_errors.people import People
+from isolux.stats.confusion import Matrix
 
 LEVEL = 0.95
 ROW = {"model": "m", "metric": "accuracy", "label": None, "threshold": None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isolux.stats.sequences import differences, e_values, watched
+from isolux.stats.sequences import differences, e_values, thinned, watched
 
 ALPHA = 0.05
 
@@ -48,6 +48,72 @@ def false_alarms(rate, sizes, *, worlds, looks=1000, clusters=6):
         "rate": rate, "sizes": sizes, "looks": looks, "clusters a group and look": clusters,
         "any alarm, %": alarms / worlds, "any daily test below .05, %": naive / worlds,
     }  # fmt: skip
+
+
+def weighted_series(rng, rate, *, looks, clusters, gap=0.0, begins=0):
+    """Draw a gap of 0 in the population that the sample shows where weights are not read.
+
+    Three strata of 76, 19 and 5 % of the people, drawn alike. The first group's rate falls from one
+    to the next by 1.2 logits, the second's is the first's mean in all. From look ``begins`` on the
+    first is worse by ``gap``. Returns differences and looks of clusters kept by weight, and of all.
+    """
+    shares = np.array([16.0, 4.0, 1.0]) / 21.0
+    lean = np.log(rate / (1.0 - rate)) + np.array([0.5, -0.7, -1.9])
+    of_first = 1.0 / (1.0 + np.exp(-lean))
+    rates = np.stack([of_first, np.full(3, shares @ of_first)])
+    found = {"kept": ([], []), "all": ([], [])}
+    for t in range(looks):
+        means, weights = [], []
+        for side in (0, 1):
+            stratum = rng.integers(0, 3, clusters)
+            p = np.maximum(rates[side, stratum] - gap * (side == 0 and t >= begins), 0.0)
+            means.append(rng.binomial(4, rng.beta(p * 7 / 3 + 1e-9, (1 - p) * 7 / 3)) / 4)
+            weights.append(shares[stratum])
+        for name, (values, look) in found.items():
+            sides = means
+            if name == "kept":
+                kept = [thinned(rng, w, shares[0]) for w in weights]
+                sides = [m[k] for m, k in zip(means, kept, strict=True)]
+            values.append(differences(*sides))
+            look.append(np.full(len(values[-1]), t))
+    return {name: (np.concatenate(v), np.concatenate(k)) for name, (v, k) in found.items()}
+
+
+def weighted_alarms(rate, *, worlds, looks, clusters=12, gap=0.1, begins=100):
+    """Count false alarms by weight and without, and how late a gap is found beside equal weights.
+
+    The last column is the delay of so many clusters of one weight as Kish counts.
+    """
+    alarms = {"kept": 0, "all": 0}
+    late, alike = [], []
+    for seed in range(worlds):
+        rng = np.random.default_rng([seed, 13, int(1000 * rate)])
+        for name, (x, look) in weighted_series(rng, rate, looks=looks, clusters=clusters).items():
+            alarms[name] += bool((e_values(x, look, looks) >= 1 / ALPHA).any())
+    for seed in range(max(worlds // 10, 8)):
+        rng = np.random.default_rng([seed, 17, int(1000 * rate)])
+        x, look = weighted_series(rng, rate, looks=begins + 200, clusters=clusters, gap=gap,
+                                  begins=begins)["kept"]  # fmt: skip
+        late.append(_found(x, look, begins, begins + 200))
+        x, look = series(rng, rate, looks=begins + 200, clusters=_WORTH * clusters // 100, gap=gap,
+                         begins=begins)  # fmt: skip
+        alike.append(_found(x, look, begins, begins + 200))
+    return {
+        "rate": rate, "looks": looks, "clusters a group and look": clusters,
+        "any alarm, %": alarms["kept"] / worlds,
+        "weights ignored: any alarm, %": alarms["all"] / worlds,
+        "gap of 10 points: looks to the alarm, median": float(np.median(late)),
+        "as many clusters of one weight as these are worth": float(np.median(alike)),
+    }  # fmt: skip
+
+
+_WORTH = 54
+"""Kish's number of clusters of weights 16, 4 and 1 in equal parts, of 100: 21² / (3 · 273)."""
+
+
+def _found(x, look, begins, looks):
+    reached = e_values(x, look, looks) >= 1 / ALPHA
+    return (int(reached.argmax()) if reached.any() else looks) - begins + 1
 
 
 def covers(rate, gap, *, worlds, looks=200, clusters=10):

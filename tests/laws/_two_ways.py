@@ -11,10 +11,14 @@ from isolux.disparity.drawn import DrawnComparisons
 from isolux.groups.uncertainty import KEPT_EFFECTIVE
 from isolux.stats.design import build_design
 from isolux.stats.differences import deviates
-from isolux.stats.drawn_design import build_drawn, with_other_way
+from isolux.stats.drawn_design import DrawnDesign, build_drawn, with_other_way
+from isolux.stats.raking import Margins
+from isolux.stats.sampling import Strata
 from tests.laws._samples import MEASURE, Z
 
 _MANY = 200_000
+_SHARES = np.array([16.0, 4.0, 1.0]) / 21.0
+_KINDS = np.array([0.3, 0.7])
 
 
 @dataclass(frozen=True)
@@ -26,10 +30,16 @@ class Cell:
     photographers: float = 0.8
     whose: str = "subject"
     sizes: tuple[int, int, int] = (100, 40, 600)
+    weights: str = "none"
+    """errors: drawn three times as often as other photos; strata: subjects of three, a logit apart
+    in steps, of 76, 19 and 5 % of the people, drawn alike; population: two kinds of photos, 1.4
+    logits apart, 30 and 70 % of the population and 75 and 25 % of the sample."""
 
     def row(self) -> dict[str, object]:
         """Return what names the cell in a table."""
+        named = {} if self.weights == "none" else {"weights go with": self.weights}
         return {
+            **named,
             "rate": self.rate,
             "subjects' spread": self.subjects,
             "photographers' spread": self.photographers,
@@ -37,20 +47,47 @@ class Cell:
         }
 
 
-def draw(rng: np.random.Generator, cell: Cell) -> tuple[np.ndarray, ...]:
-    """Draw a world: subject, photographer, right or wrong, and group of each photo."""
+@dataclass(frozen=True)
+class World:
+    """Photos: subject, photographer, right or wrong, group, weight, stratum of subject, kind."""
+
+    subject: np.ndarray
+    photographer: np.ndarray
+    right: np.ndarray
+    group: np.ndarray
+    weight: np.ndarray
+    stratum: np.ndarray
+    kind: np.ndarray
+
+
+def draw(rng: np.random.Generator, cell: Cell) -> World:
+    """Draw a world in which the groups do not differ in the population."""
     one, two, n = cell.sizes
-    lean = np.log(cell.rate / (1.0 - cell.rate))
+    if cell.weights == "errors":
+        n *= 2
     a, b = rng.normal(0.0, cell.subjects, one), rng.normal(0.0, cell.photographers, two)
     subject, photographer = rng.integers(0, one, n), rng.integers(0, two, n)
-    p = 1.0 / (1.0 + np.exp(-(lean + a[subject] + b[photographer])))
-    right = (rng.random(n) < p).astype(float)
+    stratum, kind = np.arange(one) % 3, (rng.random(n) < 0.25).astype(np.int64)
+    lean = np.log(cell.rate / (1.0 - cell.rate)) + a[subject] + b[photographer]
+    if cell.weights == "strata":
+        lean += np.array([-1.0, 0.0, 1.0])[stratum[subject]]
+    if cell.weights == "population":
+        lean += np.array([0.7, -0.7])[kind]
+    right = (rng.random(n) < 1.0 / (1.0 + np.exp(-lean))).astype(float)
     own = {"subject": (one, subject), "photographer": (two, photographer), "photo": (n, None)}
     size, at = own[cell.whose]
     drawn = rng.random(size) < 0.4
     group = (drawn if at is None else drawn[at]).astype(np.int64)
-    codes = (np.unique(x, return_inverse=True)[1] for x in (subject, photographer))
-    return (*codes, right, group)
+    chance = np.where(right > 0, 0.3, 0.9) if cell.weights == "errors" else np.ones(n)
+    weight = 1.0 / chance
+    if cell.weights == "strata":
+        weight = (3.0 * _SHARES)[stratum[subject]]
+    if cell.weights == "population":
+        weight = (_KINDS / np.bincount(kind, minlength=2))[kind]
+    kept = rng.random(n) < chance
+    codes = [np.unique(x[kept], return_inverse=True)[1] for x in (subject, photographer)]
+    of_subject = stratum[np.unique(subject[kept])]
+    return World(*codes, right[kept], group[kept], weight[kept], of_subject, kind[kept])
 
 
 def truth(cell: Cell) -> float:
@@ -58,7 +95,30 @@ def truth(cell: Cell) -> float:
     rng = np.random.default_rng(9)
     lean = np.log(cell.rate / (1.0 - cell.rate)) + rng.normal(0.0, cell.subjects, _MANY)
     lean += rng.normal(0.0, cell.photographers, _MANY)
+    if cell.weights == "strata":
+        lean += rng.choice([-1.0, 0.0, 1.0], _MANY, p=_SHARES)
+    if cell.weights == "population":
+        lean += rng.choice([0.7, -0.7], _MANY, p=_KINDS)
     return float((1.0 / (1.0 + np.exp(-lean))).mean())
+
+
+def designs(world: World, cell: Cell) -> tuple[DrawnDesign, DrawnDesign]:
+    """Lay a world out: clusters both ways, and those of subjects alone."""
+    n = len(world.right)
+    columns = csr_array(np.column_stack([world.right, np.ones(n)]))
+    own = np.concatenate([np.zeros(n, dtype=np.int64), world.group + 1])
+    entries = own, np.tile(np.arange(n), 2)
+    strata = margins = None
+    weight = world.weight / world.weight.mean()
+    if cell.weights == "strata":
+        strata = Strata(world.stratum, np.bincount(world.stratum, minlength=3))
+    if cell.weights == "population":
+        margins = Margins((world.kind,), (2,), np.ones(n))
+    plain = build_design(columns, world.subject, *entries, 3)
+    one = build_drawn(columns, world.subject, entries, plain, weight, strata, margins)
+    other = build_design(columns, world.photographer, *entries, 3)
+    clusters = world.subject, world.photographer
+    return with_other_way(one, columns, clusters, entries, other, margins), one
 
 
 def judge(cell: Cell, worlds: int, seed: int = 0) -> dict[str, object]:
@@ -67,15 +127,7 @@ def judge(cell: Cell, worlds: int, seed: int = 0) -> dict[str, object]:
     p: dict[str, list[bool]] = {"both": [], "one": []}
     held: dict[str, list[bool]] = {"both": [], "one": []}
     for _ in range(worlds):
-        subject, photographer, right, group = draw(rng, cell)
-        n = len(right)
-        columns = csr_array(np.column_stack([right, np.ones(n)]))
-        entries = np.concatenate([np.zeros(n, dtype=np.int64), group + 1]), np.tile(np.arange(n), 2)
-        plain = build_design(columns, subject, *entries, 3)
-        one = build_drawn(columns, subject, entries, plain, np.ones(n), None)
-        other = build_design(columns, photographer, *entries, 3)
-        both = with_other_way(one, columns, (subject, photographer), entries, other)
-        for name, design in (("both", both), ("one", one)):
+        for name, design in zip(("both", "one"), designs(draw(rng, cell), cell), strict=True):
             found = DrawnComparisons.of(design, MEASURE, np.arange(3))
             apart = found.pairs(np.array([1]), np.array([2]))
             p[name].append(bool(abs(deviates(apart, (Z,))[0]) >= Z))

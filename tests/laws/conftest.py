@@ -1,13 +1,69 @@
-"""Write the page anew when a full run of the laws has ended."""
+"""Write the pages anew when a full run of the laws has ended; go on with one that was stopped.
+
+Every test writes its figures as it ends, and its name into ``.laws``, a file that names the sources
+by their hash. A full run leaves out what is named there, so one that was killed goes on where it
+stopped; where any source has changed since, all is measured again.
+"""
 
 from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
 
 import pytest
 
 from tests.laws import _page as pages
 from tests.laws._figures import FULL
 
+ROOT = Path(__file__).resolve().parents[2]
+DONE = ROOT / ".laws"
 
-def pytest_sessionfinish(session: pytest.Session) -> None:
+
+def sources() -> str:
+    """Hash what a law's figures rest on: isolux's own files, its worlds' and the laws'."""
+    digest = hashlib.sha256()
+    for folder in ("src", "worlds/src", "tests/laws"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0")
+            digest.update(path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def measured(done: Path, of: str) -> set[str]:
+    """Name the tests that have been measured from these sources."""
+    lines = done.read_text(encoding="utf-8").splitlines() if done.exists() else []
+    return set(lines[1:]) if lines[:1] == [of] else set()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out of a full run what an earlier one has measured."""
+    if not FULL:
+        return
+    known = measured(DONE, sources())
+    left = [item for item in items if item.nodeid not in known]
+    if len(left) < len(items):
+        config.hook.pytest_deselected(items=[i for i in items if i.nodeid in known])
+        items[:] = left
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note a law of a full run that held; its figures are written."""
+    # The run's own process hears of its workers' tests, and alone writes.
+    if FULL and "PYTEST_XDIST_WORKER" not in os.environ and report.when == "call" and report.passed:
+        note(DONE, sources(), report.nodeid)
+
+
+def note(done: Path, of: str, name: str) -> None:
+    """Add a test to those that have been measured from these sources."""
+    known = measured(done, of)
+    waiting = done.with_name(f"{done.name}.tmp")
+    waiting.write_text("\n".join([of, *sorted(known | {name})]) + "\n", encoding="utf-8")
+    waiting.replace(done)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if FULL and not hasattr(session.config, "workerinput"):  # the workers' figures are all there
         pages.write()
+        if exitstatus == 0:  # all held: the next run begins anew
+            DONE.unlink(missing_ok=True)

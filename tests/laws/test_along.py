@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from isolux.analyses.along import explain
 from tests.laws._discovery import PHOTOS, a_run
-from tests.laws._figures import record, scaled
+from tests.laws._figures import FULL, at_least, at_most, record, scaled
 
 pytestmark = pytest.mark.law
 
@@ -34,7 +34,7 @@ def a_world(rng, subjects, *, slope, replicates):
 
 
 def test_a_false_finding_is_rare_over_the_family():
-    worlds, replicates = scaled(2000, 100), scaled(999, 199)
+    worlds, replicates = scaled(2000, 40), scaled(999, 199)
     false = 0
     for number in range(worlds):
         run, _, _ = a_world(np.random.default_rng([81, number]), 100, slope=0.0,
@@ -43,11 +43,11 @@ def test_a_false_finding_is_rare_over_the_family():
         false += bool((found["p_adjusted"].fill_null(1.0) <= 0.05).any())
     row = {"attributes": 3, "subjects": 100, "a difference found, %": false / worlds}
     record("along-null", [row], worlds=worlds, replicates=replicates)
-    assert row["a difference found, %"] <= scaled(65, 120) / 1000, row
+    assert row["a difference found, %"] <= at_most(0.05, worlds, full=0.065), row
 
 
 def test_the_interval_holds_the_planted_difference():
-    worlds, replicates = scaled(2000, 60), scaled(999, 199)
+    worlds, replicates = scaled(2000, 24), scaled(999, 199)
     edges = "edges:-1,0,1"
     rng = np.random.default_rng(82)
     _, light, rate = a_world(rng, 100_000, slope=SLOPE, replicates=replicates)
@@ -66,7 +66,7 @@ def test_the_interval_holds_the_planted_difference():
         "interval holds it, %": covered / worlds, "difference found, %": found_it / worlds,
     }  # fmt: skip
     record("along-planted", [said], worlds=worlds, replicates=replicates)
-    assert said["mean found"] == pytest.approx(planted, abs=0.02), said
+    assert said["mean found"] == pytest.approx(planted, abs=0.02 if FULL else 0.04), said
     share = said["interval holds it, %"]
-    assert scaled(930, 850) / 1000 <= share <= scaled(970, 1000) / 1000, said
-    assert said["difference found, %"] > 0.95, said
+    assert at_least(0.95, worlds, full=0.93) <= share <= (0.97 if FULL else 1.0), said
+    assert said["difference found, %"] > (0.95 if FULL else 0.9), said

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
+from scipy.stats import binom
 
 import isolux
 from isolux.policy.proposal import reach_of
+from isolux.stats.share_gaps import ShareGaps
 from tests.laws._figures import FULL, record, scaled
 from tests.laws._gates import (
+    LEVEL,
     World,
+    Z,
     answers,
     asked_for,
     draw,
@@ -49,6 +55,90 @@ def three_rules(photos, right):
 def all_at_limits(photos, right):
     return [within_cells(photos, right, 0.05), value_cells(photos, right, 0.85),
             ratio_cells(photos, right, 0.85 / 0.9), within_cells(photos, right, 0.05)]  # fmt: skip
+
+
+EXACT_SIZES = (
+    (50, 70), (150, 150), (50, 200), (200, 1000), (50, 1000),
+    *(((50, 50), (50, 60), (50, 100), (50, 150), (50, 500), (60, 600), (80, 80), (80, 1000),
+       (100, 100), (100, 150), (100, 1000), (400, 400), (700, 1000)) if FULL else ()),
+)  # fmt: skip
+EXACT_SHARES = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99)
+EXACT_MARGINS = (0.01, 0.02, 0.03, 0.05, 0.1, 0.2)
+EXACT = (
+    "one direction passes, %", "within passes, %", "one direction fails, %", "within fails, %",
+    "by the plain bound passes, %", "by the plain bound fails, %", "alike: passes, %",
+    "alike, by the plain bound: passes, %",
+)  # fmt: skip
+PLAIN = EXACT[4:6]
+
+
+def exact(p, q, n, m):
+    """Chances of wrong answers, of all answers that two groups of independent people can give.
+
+    The first's rate lies exactly at the margin from the second's. One direction passes where the
+    bound of the gap at 1.645 lies inside, and fails where it lies outside; ``within`` asks both
+    directions, and fails at 1.96: of two directions each has half of 5 %. Then what one direction
+    answers by the plain bound, and how often it passes by either where groups do not differ.
+    """
+    first, second = (binom.pmf(np.arange(k + 1), k, share) for k, share in ((n, p), (m, q)))
+    x, y = np.arange(n + 1), np.flatnonzero(second > 1e-7)
+    if n > 200:  # of large groups those counts that come about at either rate
+        x = np.flatnonzero((first > 1e-7) | (binom.pmf(x, n, q) > 1e-7))
+        x = np.arange(x[0], x[-1] + 1)
+    i, j = (part.ravel() for part in np.meshgrid(x, y, indexing="ij"))
+    one = np.ones(len(i))
+    parts = one / n, one / m, 0.0 * one
+    far = np.inf * one
+    apart = ShareGaps(i / n, j / m, (n * one, m * one), parts, parts, far, far)
+    off, inside, plain = [], [], []
+    for side in (1.0, -1.0):
+        gap = side * (p - q)
+        off.append((apart.a - apart.b - gap) * np.sign(gap))
+        inside.append(off[-1] < -apart.reach(Z, gap, careful=True))
+        plain.append(off[-1] < -apart.reach(Z, gap))
+    over, plainly = (off[0] > apart.reach(Z, p - q, careful=careful) for careful in (True, False))
+    both = off[0] > apart.reach(float(ndtri(1 - (1 - LEVEL) / 2)), p - q, careful=True)
+    chance = first[i] * second[j]
+    alike = binom.pmf(x, n, q)[i - x[0]] * second[j]
+    asked = inside[0], inside[0] & inside[1], over, both, plain[0], plainly
+    found = [float(chance[of].sum()) for of in asked]
+    return (*found, *(float(alike[of].sum()) for of in (inside[0], plain[0])))
+
+
+def test_wrong_answers_of_a_margin_are_counted_exactly():
+    """Every answer of two groups counted, no simulation: the shapes in which 5 % are exceeded."""
+    rows = []
+    for n, m in EXACT_SIZES:
+        for share, margin in itertools.product(EXACT_SHARES, EXACT_MARGINS):
+            if share + margin >= 1.0 - 1e-9:
+                continue
+            low, high = share, round(share + margin, 4)
+            for p, q in ((high, low), (low, high)) if n != m else ((high, low),):
+                rows.append({"people": f"{n:,} and {m:,}", "rates": f"{p:g} and {q:g}",
+                             "margin, points": 100 * margin,
+                             **dict(zip(EXACT, exact(p, q, n, m), strict=True))})  # fmt: skip
+    found = {name: np.array([row[name] for row in rows]) for name in EXACT}
+    told = [{"what": name.removesuffix(", %"), "shapes": len(rows), "mean, %": own.mean(),
+             "shapes above 5, %": float((own > 0.05).mean()), "largest, %": own.max()}
+            for name, own in found.items() if not name.startswith("alike")]  # fmt: skip
+    alike, plainly = (found[name] for name in EXACT[-2:])
+    fair = (plainly > 0.1) & (plainly < 0.97)
+    cost = {"shapes": int(fair.sum()), "groups alike: passes, mean %": alike[fair].mean(),
+            "by the plain bound, mean %": plainly[fair].mean(),
+            "largest loss, points": 100 * (plainly - alike)[fair].max()}  # fmt: skip
+    worst = {name: sorted(rows, key=lambda row: -row[name])[:6] for name in PLAIN}
+    shown = list({id(row): row for name in PLAIN for row in worst[name]}.values())
+    record("gate-exact", told, worlds=len(rows), replicates=1)
+    record("gate-exact-cost", [cost], worlds=len(rows), replicates=1)
+    near = [{k: row[k] for k in row if not k.startswith("alike")} for row in shown]
+    record("gate-exact-near", near, worlds=len(rows), replicates=1)
+    for name in EXACT[:4]:
+        at_limit = max(rows, key=lambda row: row[name])
+        # One shape of 1,147: 100 and 150 people, rates .975 and .995, fails in 5.5 of 100.
+        assert at_limit[name] <= (0.056 if name == EXACT[2] else 0.05), at_limit
+    for name in PLAIN:
+        assert found[name].max() > 0.06, "the law must see a bound that does not hold"
+    assert alike[fair].mean() > plainly[fair].mean() - 0.05, cost
 
 
 def lost(margin, before):

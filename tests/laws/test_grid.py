@@ -46,7 +46,8 @@ def test_worlds_that_broke_the_first_promises(cell):
            worlds=WORLDS, replicates=1)  # fmt: skip
     assert row["p <= .05, %"] <= (0.065 if FULL else 0.1), row
     if row["covered where ok, %"] is not None:
-        assert row["covered where ok, %"] >= (0.93 if FULL else 0.87), row
+        # 2,000 worlds in which .93 is held have a standard error of .006.
+        assert row["covered where ok, %"] >= (0.92 if FULL else 0.87), row
 
 
 @pytest.mark.skipif(not FULL, reason="the whole grid takes an hour")

@@ -12,11 +12,11 @@ from isolux.stats.dispersion import noise_corrected_sd
 from isolux.stats.nulls import NullTest
 from isolux.vocabulary.spec import Comparing
 from isolux_worlds.populations.rates import simulate_rates
-from tests.laws._figures import FULL, record, scaled
+from tests.laws._figures import FULL, at_least, record, scaled
 from tests.laws._worlds import one_attribute, with_bootstrap
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(2000, 100), scaled(500, 200)
+WORLDS, REPLICATES = scaled(2000, 40), scaled(500, 200)
 CELLS = [
     (7, 30, 0.8, 0.0, False),
     (7, 30, 0.95, 0.0, False),
@@ -76,9 +76,9 @@ def test_tau_is_covered(cell):
     *plain, shared = cell
     found = _cell(*plain, shared=shared)
     record("tau-" + "-".join(str(x) for x in cell), [found], worlds=WORLDS, replicates=REPLICATES)
-    assert found["covered"] >= (0.93 if FULL else 0.84), found
+    assert found["covered"] >= at_least(0.95, WORLDS, full=0.93), found
     if found["planted"] == 0.1:
-        assert found["holds 0"] < (0.2 if FULL else 0.35)
-        assert abs(found["mean tau"] - 0.1) < 0.02
+        assert found["holds 0"] < (0.2 if FULL else 0.4)
+        assert abs(found["mean tau"] - 0.1) < (0.02 if FULL else 0.03)
     if found["groups"] == 20:
         assert found["apart"] < (0.85 if FULL else 0.95), "why variances are pooled"

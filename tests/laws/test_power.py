@@ -14,7 +14,7 @@ from tests.laws._figures import FULL, record, scaled
 from tests.laws._worlds import one_attribute
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(2000, 150), scaled(599, 299)
+WORLDS, REPLICATES = scaled(2000, 60), scaled(599, 199)
 CELLS = [
     *[(3, 100, False, rate) for rate in (0.5, 0.8, 0.9, 0.95, 0.98)],
     *[(3, 100, True, rate) for rate in (0.5, 0.8, 0.9, 0.95, 0.98)],
@@ -62,7 +62,8 @@ def test_a_detectable_difference_is_found_with_power_eighty_percent(cell):
     found = _power(groups, sizes, rate, shared=shared)
     name = f"power-{groups}-{found['subjects']}-{shared}-{rate}".replace("/", "-")
     record(name, [found], worlds=WORLDS, replicates=REPLICATES)
-    slack = 0.05 if FULL else 0.18
+    # 4 points are promised, one is the law's own error; 60 worlds have a standard error of .05.
+    slack = 0.045 if FULL else 0.22
     assert abs(found["power"] - 0.8) <= slack, found
 
 
@@ -84,7 +85,7 @@ def test_what_is_called_detectable_is_found_at_every_rate(rate, shared, critical
     slug = f"detectable-{'within' if shared else 'between'}-{critical:g}-{rate:g}"
     record(slug, [row], worlds=worlds, replicates=1)
     # Small: 400 worlds at .8 have a standard error of .02.
-    assert abs(row["found, %"] - 0.8) <= (0.045 if FULL else 0.1), row
+    assert abs(row["found, %"] - 0.8) <= (0.04 if FULL else 0.1), row
 
 
 def _two(rng, rates, worlds, *, shared):

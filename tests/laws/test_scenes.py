@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.laws._figures import FULL, record, scaled
+from tests.laws._figures import FULL, at_most, record, scaled
 from tests.laws._scenes import cover_scenes, false_findings
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(2000, 60), scaled(600, 200)
-# A small run has 360 rates a metric and 240 differences of 60 worlds, alike within a world: a
-# standard error of about .015, and bounds of more than four of them.
-LOWEST, HIGHEST = (0.93, 0.97) if FULL else (0.86, 1.0)
+WORLDS, REPLICATES = scaled(2000, 12), scaled(600, 200)
+# A small run has 60 rates a metric and 48 differences of 12 worlds, alike within a world: a
+# standard error of about .034, and a bound of four of them.
+LOWEST, HIGHEST = (0.93, 0.97) if FULL else (0.81, 1.0)
 
 
 @pytest.mark.parametrize("varies", ["person", "cluster"])
@@ -30,14 +30,13 @@ def test_intervals_hold_the_planted_recalls(matters, varies):
 
 @pytest.mark.parametrize("varies", ["person", "cluster"])
 def test_where_nothing_matters_little_is_claimed(varies):
-    worlds, replicates = scaled(2000, 40), scaled(599, 199)
+    worlds, replicates = scaled(2000, 12), scaled(599, 199)
     found = false_findings(varies, worlds=worlds, replicates=replicates)
     record(f"scenes-null-{varies}", [found], worlds=worlds, replicates=replicates)
     assert found["tests"] > 20, found
-    # 40 worlds at .05: more than 8 claims have a chance below 1 in 5,000.
-    assert found["any claim"] <= (0.065 if FULL else 0.2), found
+    assert found["any claim"] <= at_most(0.05, worlds, full=0.065), found
 
 
 def test_the_law_can_see_what_differs():
-    found = false_findings("person", worlds=20, replicates=199, matters="both")
-    assert found["any claim"] > 0.9, found
+    found = false_findings("person", worlds=5, replicates=199, matters="both")
+    assert found["any claim"] >= 0.6, found  # five worlds

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.laws._figures import FULL, record, scaled
-from tests.laws._sequences import covers, delay, false_alarms
+from tests.laws._sequences import covers, delay, false_alarms, weighted_alarms
 
 pytestmark = pytest.mark.law
 
@@ -23,6 +23,16 @@ def test_a_thousand_looks_raise_few_alarms(sizes):
         assert row["any alarm, %"] <= (0.05 if FULL else 0.2), row
         # What the promise is held against: a test a day is wrong most of the time.
         assert row["any daily test below .05, %"] > (0.3 if FULL else 0.15), row
+
+
+def test_clusters_kept_by_weight_raise_few_alarms():
+    worlds, looks = scaled(1000, 40), scaled(500, 120)
+    rates = (0.5, 0.9, 0.95) if FULL else (0.9,)
+    rows = [weighted_alarms(rate, worlds=worlds, looks=looks) for rate in rates]
+    record("sequences-weighted", rows, worlds=worlds, replicates=1)
+    for row in rows:
+        assert row["any alarm, %"] <= (0.05 if FULL else 0.2), row
+        assert row["weights ignored: any alarm, %"] > 0.5, row
 
 
 def test_a_constant_gap_is_held_at_every_look():

@@ -9,7 +9,7 @@ from isolux.analyses.slices import CAPTION, explain
 from isolux.stats.slices import rows_of, worst_slices
 from isolux_worlds._draw import subject_rate
 from tests.laws._discovery import a_run
-from tests.laws._figures import FULL, record, scaled
+from tests.laws._figures import FULL, at_least, at_most, record, scaled
 
 pytestmark = pytest.mark.law
 
@@ -60,7 +60,7 @@ def printed(who, value, subject):
     ("rate", "icc"), [(0.8, 0.3), (0.8, 0.0), (0.95, 0.3)] if FULL else [(0.8, 0.3)]
 )
 def test_where_nothing_matters_a_slice_is_rarely_confirmed(rate, icc):
-    worlds, replicates = scaled(2000, 60), scaled(999, 199)
+    worlds, replicates = scaled(2000, 24), scaled(999, 199)
     false = listed = naive = asked = 0
     for number in range(worlds):
         rng = np.random.default_rng([67, int(100 * rate), int(100 * icc), number])
@@ -77,14 +77,15 @@ def test_where_nothing_matters_a_slice_is_rarely_confirmed(rate, icc):
         "and a test by photos believes its worst, %": naive / worlds,
     }  # fmt: skip
     record(f"slices-null-{rate}-{icc}", [row], worlds=worlds, replicates=replicates)
-    assert row["a slice confirmed, %"] <= (0.065 if FULL else 0.1), row
+    # Only slices that held-out people confirm are tested: 2,000 worlds find .0175, not .05.
+    assert row["a slice confirmed, %"] <= at_most(0.02, worlds, full=0.065), row
     assert row["slices suggested, %"] > 0.5, "the law must be able to see a false finding"
     if icc:
         assert row["and a test by photos believes its worst, %"] > 0.3, row
 
 
 def test_a_planted_slice_of_three_is_found_first_and_its_interval_holds_the_truth():
-    worlds, replicates = scaled(1000, 25), scaled(999, 199)
+    worlds, replicates = scaled(1000, 12), scaled(999, 199)
     first = confirmed = covered = 0
     for number in range(worlds):
         rng = np.random.default_rng([68, number])
@@ -102,9 +103,7 @@ def test_a_planted_slice_of_three_is_found_first_and_its_interval_holds_the_trut
         "its interval holds the truth, %": covered / max(first, 1),
     }  # fmt: skip
     record("slices-planted", [row], worlds=worlds, replicates=replicates)
-    assert row["planted slice suggested first, %"] >= (0.95 if FULL else 0.88), row
-    assert row["and confirmed first, %"] >= (0.95 if FULL else 0.88), row
-    if FULL:
-        assert 0.93 <= row["its interval holds the truth, %"] <= 0.97, row
-    else:
-        assert row["its interval holds the truth, %"] >= 0.8, row
+    assert row["planted slice suggested first, %"] >= at_least(0.95, worlds, full=0.95), row
+    assert row["and confirmed first, %"] >= at_least(0.95, worlds, full=0.95), row
+    lowest, highest = at_least(0.95, first, full=0.93), (0.97 if FULL else 1.0)
+    assert lowest <= row["its interval holds the truth, %"] <= highest, row

@@ -11,7 +11,7 @@ from scipy.special import ndtr, ndtri
 
 from isolux.analyses.tradeoffs import explain, meets_at
 from tests.laws._discovery import a_run
-from tests.laws._figures import record, scaled
+from tests.laws._figures import FULL, at_least, at_most, record, scaled
 
 pytestmark = pytest.mark.law
 
@@ -59,7 +59,7 @@ def dark_scores_lower(rng, subjects, *, replicates):
 
 
 def test_abstaining_rarely_moves_a_gap_that_is_not_there():
-    worlds, replicates = scaled(2000, 100), scaled(999, 199)
+    worlds, replicates = scaled(2000, 40), scaled(999, 199)
     false = 0
     for number in range(worlds):
         rng = np.random.default_rng([71, number])
@@ -67,11 +67,11 @@ def test_abstaining_rarely_moves_a_gap_that_is_not_there():
         false += bool((found["p_adjusted"].fill_null(1.0) <= 0.05).any())
     row = {"attributes": 3, "groups": 8, "a change found, %": false / worlds}
     record("tradeoffs-null", [row], worlds=worlds, replicates=replicates)
-    assert row["a change found, %"] <= scaled(65, 110) / 1000, row
+    assert row["a change found, %"] <= at_most(0.05, worlds, full=0.065), row
 
 
 def test_a_groups_threshold_lies_in_its_interval():
-    worlds, replicates = scaled(2000, 60), scaled(999, 199)
+    worlds, replicates = scaled(2000, 30), scaled(999, 199)
     target = (ndtr(MEAN) + ndtr(MEAN - SHIFT)) / 2
     planted = MEAN - SHIFT - ndtri(target)
     covered, met = 0, []
@@ -86,6 +86,6 @@ def test_a_groups_threshold_lies_in_its_interval():
         "interval holds it, %": covered / worlds,
     }  # fmt: skip
     record("tradeoffs-threshold", [said], worlds=worlds, replicates=replicates)
-    assert said["mean found"] == pytest.approx(planted, abs=0.03), said
+    assert said["mean found"] == pytest.approx(planted, abs=0.03 if FULL else 0.05), said
     share = said["interval holds it, %"]
-    assert scaled(925, 850) / 1000 <= share <= scaled(975, 1000) / 1000, said
+    assert at_least(0.95, worlds, full=0.925) <= share <= (0.975 if FULL else 1.0), said

@@ -15,6 +15,13 @@ CELLS = [
     for one, two in ((0.8, 0.8), (0.0, 1.0), (0.0, 0.0))
     for rate in (0.7, 0.95)
 ]
+WEIGHTED = [
+    Cell(rate=rate, subjects=one, photographers=two, whose=whose, weights=weights)
+    for weights in ("errors", "strata", "population")
+    for one, two, whose in ((0.8, 0.8, "subject"), (0.8, 0.8, "photographer"), (0.0, 1.0, "photo"),
+                            (0.8, 0.0, "photo"))
+    for rate in (0.7, 0.95)
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("cell", [CELLS[0], CELLS[8]], ids=lambda cell: cell.whose)
@@ -35,3 +42,19 @@ def test_both_ways_over_spreads_and_rates():
     record("two-ways", rows, worlds=WORLDS, replicates=1)
     for row in rows:
         assert row["p <= .05, %"] <= 0.08, row
+
+
+@pytest.mark.parametrize("cell", WEIGHTED[::8], ids=lambda cell: cell.weights)
+def test_both_ways_with_weights_keep_what_intervals_and_tests_promise(cell):
+    row = judge(cell, WORLDS)
+    assert row["p <= .05, %"] <= (0.07 if FULL else 0.12), row
+    assert row["covered where ok, %"] >= (0.93 if FULL else 0.89), row
+
+
+@pytest.mark.skipif(not FULL, reason="takes minutes")
+def test_both_ways_with_weights_over_spreads_and_rates():
+    rows = [judge(cell, WORLDS) for cell in WEIGHTED]
+    record("two-ways-weighted", rows, worlds=WORLDS, replicates=1)
+    for row in rows:
+        assert row["p <= .05, %"] <= 0.08, row
+        assert row["covered where ok, %"] is None or row["covered where ok, %"] >= 0.92, row

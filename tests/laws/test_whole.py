@@ -11,11 +11,11 @@ from isolux.disparity.measured import measure_disparities
 from isolux.stats.intervals import percentile
 from isolux.vocabulary.spec import Comparing
 from isolux_worlds.populations.rates import simulate_rates
-from tests.laws._figures import FULL, record, scaled
+from tests.laws._figures import FULL, at_least, at_most, record, scaled
 from tests.laws._worlds import one_attribute, with_bootstrap
 
 pytestmark = pytest.mark.law
-WORLDS, REPLICATES = scaled(2000, 60), scaled(800, 300)
+WORLDS, REPLICATES = scaled(2000, 30), scaled(800, 300)
 ALIKE = [0.8] * 7
 APART = [0.6, 0.75, 0.8, 0.8, 0.8, 0.85, 0.9]
 CELLS = {
@@ -48,7 +48,8 @@ def _one(rates: list[float], photos, successes, *, shared: bool, seed: int) -> d
         ends = percentile(function(drawn), 0.95)
         found[f"{kind} by percentile covered"] = ends.low <= truth[kind] <= ends.high
         found[f"{kind} by percentile holds 0"] = ends.low <= 0.0
-    found["test finds a difference"] = by_kind["any_difference"]["p_value"] <= 0.05
+    p = by_kind["any_difference"]["p_value"]  # null: nothing varies within groups that are apart
+    found["test finds a difference"] = p is not None and p <= 0.05
     worst = by_kind["worst_group"]
     found["worst group is g0"] = worst["group_a"] == "g0"
     found["its share of replicates"] = worst["value"]
@@ -83,20 +84,20 @@ def test_what_each_measure_does(name):
     found = _figures(name)
     slug = name.replace(",", "").replace(" ", "-").replace(".", "")
     record(f"whole-{slug}", [{"worlds": name, **found}], worlds=WORLDS, replicates=REPLICATES)
-    slack = 0.0 if FULL else 0.11
-    assert found["range covered"] >= 0.94 - slack
-    assert found["epsilon covered"] >= 0.94 - slack
-    assert found["noise_corrected_sd covered"] >= 0.93 - slack
+    lowest = at_least(0.95, WORLDS, full=0.94)
+    assert found["range covered"] >= lowest, found
+    assert found["epsilon covered"] >= lowest, found
+    assert found["noise_corrected_sd covered"] >= at_least(0.94, WORLDS, full=0.93), found
     if name.startswith("nothing"):
         # Never negative, so never 0: the percentile interval calls noise a disparity every time.
         assert found["range by percentile holds 0"] == 0.0
         assert found["epsilon by percentile covered"] == 0.0
         assert found["standard_deviation covered"] == 0.0
-        assert found["test finds a difference"] <= (0.065 if FULL else 0.16)
+        assert found["test finds a difference"] <= at_most(0.05, WORLDS, full=0.065), found
         assert found["noise_corrected_sd"] < 0.4 * found["standard_deviation"]
         assert found["its share of replicates"] < 0.75
     else:
         assert found["test finds a difference"] > 0.9
         assert found["worst group is g0"] > 0.9
-        assert abs(found["noise_corrected_sd"] - np.std(APART, ddof=1)) < 0.01
+        assert abs(found["noise_corrected_sd"] - np.std(APART, ddof=1)) < (0.01 if FULL else 0.03)
         assert found["standard_deviation"] > found["noise_corrected_sd"]

@@ -49,6 +49,22 @@ def test_a_person_left_out_or_answered_for_twice_ends_the_run(kind, given, match
         asked(kind, given)
 
 
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ([[1.0, 2.0], [1.0], [1.0, 2.0], [1.0, 2.0]], r"vectors of one length\n.*\n.*1, 2"),
+        ([[]] * 4, r"vectors of one length\n.*\n.*0"),
+        ([[1.0, 2.0], [1.0, float("nan")], [1.0, 2.0], [1.0, 2.0]], r"finite numbers\n.*nan"),
+        ([[1.0, 2.0], [1.0, float("inf")], [1.0, 2.0], [1.0, 2.0]], r"finite numbers\n.*inf"),
+        ([[1.0, 2.0], [1.0, None], [1.0, 2.0], [1.0, 2.0]], r"finite numbers\n.*None"),
+    ],
+)
+def test_vectors_that_nothing_can_be_compared_with_end_the_run(given, match):
+    column = pl.Series(given, dtype=pl.List(pl.Float64))
+    with pytest.raises(TableError, match=match):
+        asked("embeddings", pl.DataFrame({"picture": range(4), "embedding": column}))
+
+
 def test_several_labels_that_differ_and_a_row_without_one_are_taken():
     found = asked("labels", labels([0, 0, 1, 2, 3], ["f", "m", None, "f", "m"]))
     assert found.select("instance_id", "label").rows() == [

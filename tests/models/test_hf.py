@@ -25,6 +25,8 @@ MODELS = {
     "detr": ("boxes", ("least_score=0",)), "owl": ("boxes", ("prompts", "least_score=0")),
     "mask2former": ("masks", ("least_score=0",)),
     "deformable_detr": ("boxes", ("least_score=0",)), "rt_detr": ("boxes", ("least_score=0",)),
+    "owl_vit": ("boxes", ("prompts", "least_score=0")),
+    "maskformer": ("masks", ("least_score=0",)),
     "grounding_dino": ("boxes", ("prompts", "least_score=0")),
 }  # fmt: skip
 
@@ -122,6 +124,18 @@ def test_classes_of_a_dataset_are_the_highest_of_the_models_labels(checkpoints, 
 def test_what_cannot_be_done_is_said(checkpoints, name, options, match):
     with pytest.raises(SpecError, match=match):
         open_model(f"hf:{checkpoints / name}" if name != "nowhere" else "hf:org/nowhere", options)
+
+
+def test_a_torchvision_that_does_not_fit_is_named(checkpoints, monkeypatch):
+    from isolux.models.hf import loading
+
+    def broken(*_, **__):
+        first = RuntimeError("operator torchvision::nms does not exist")
+        raise ModuleNotFoundError("Could not import module 'ViTForImage…'") from first
+
+    monkeypatch.setattr(loading, "_class_of", broken)
+    with pytest.raises(SpecError, match=r"(?s)does not fit this PyTorch.*nms.*pip uninstall"):
+        open_model(f"hf:{checkpoints / 'classifier'}")
 
 
 def test_a_pickle_is_not_opened_unasked(checkpoints, tmp_path):

@@ -17,6 +17,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import parse_spec
 from isolux.vocabulary.tables import check
 from tests.models import _checkpoints as tiny
+from tests.models import _worded_checkpoints as worded
 from tests.models._vision_ops import with_torchvision
 
 pytest.importorskip("torch", reason="PYTORCH IS ABSENT: no transformers model was run")
@@ -28,6 +29,7 @@ ASKED = ("question=a photo of a person", "words=6")
 MODELS = {
     "blip": ("captioning", ("words=6",)), "blip2": ("captioning", ("words=6",)),
     "florence2": ("captioning", ("words=6",)), "kosmos2": ("captioning", ("words=6",)),
+    "llava": ("captioning", ("words=6",)),
     "blip_vqa": ("question", ASKED), "vilt": ("question", ASKED[:1]),
 }  # fmt: skip
 WRITES_BOXES = ("florence2", "kosmos2")
@@ -37,8 +39,9 @@ WRITES_BOXES = ("florence2", "kosmos2")
 def checkpoints(tmp_path_factory):
     folder = tmp_path_factory.mktemp("checkpoints")
     (folder / "prompts.yaml").write_text("nurse: a nurse\nchef: [a chef, chef]\n")
-    for name in (*MODELS, "vit_pose"):
-        getattr(tiny, name)(folder / name)
+    for name in MODELS:
+        getattr(worded, name)(folder / name)
+    tiny.vit_pose(folder / "vit_pose")
     return folder
 
 
@@ -67,6 +70,55 @@ def test_words_are_labels_and_the_size_of_a_batch_changes_none(checkpoints, name
         for k, one in enumerate(pictures())
     )
     assert_frame_equal(whole, single, abs_tol=1e-4)
+
+
+def test_questions_are_each_asked_of_every_picture(checkpoints):
+    """The answers to a question are those that the model gives where it is the only one."""
+    file = checkpoints / "questions.yaml"
+    file.write_text("prompts: {kind: {ask: [a photo, a person]}, work: {ask: a car}}")
+    options = ["task=question", "words=6"]
+    model = open_model(f"hf:{checkpoints / 'llava'}", [*options, f"prompts={file}"])
+    found = answers(model.predictor, model.info, pictures(), list("abc"), model="m")
+    assert found.select("instance_id", "question", "rank").row(4) == ("b", "a person", 2)
+    for question in ("a photo", "a person", "a car"):
+        alone = open_model(f"hf:{checkpoints / 'llava'}", [*options, f"question={question}"])
+        mine = found.filter(question=question)["label"].to_list()
+        assert asked(alone, pictures())["label"].to_list() == mine
+    told = model.identity["own"]["prompts"]
+    assert told == [["kind", ["a photo", "a person"]], ["work", ["a car"]]]
+
+
+def test_two_sources_of_questions_are_refused(checkpoints):
+    with pytest.raises(SpecError, match="there are two sources of questions"):
+        open_model(
+            f"hf:{checkpoints / 'llava'}",
+            ["task=question", "question=a car", "prompts=fhibe_questions"],
+        )
+
+
+def test_drawn_words_depend_on_the_seed_and_not_on_the_batch(checkpoints):
+    options = ["words=6", "top_p=.9"]
+    model = open_model(f"hf:{checkpoints / 'llava'}", options)
+    whole = asked(model, pictures())["label"].to_list()
+    assert [asked(model, [one])["label"].item() for one in pictures()] == whole
+    other = open_model(f"hf:{checkpoints / 'llava'}", [*options, "seed=1"])
+    assert asked(other, pictures())["label"].to_list() != whole
+    with pytest.raises(SpecError, match="top_p above 0"):
+        open_model(f"hf:{checkpoints / 'llava'}", ["top_p=1.5"])
+
+
+def test_boxes_are_read_of_words_for_places(checkpoints, monkeypatch):
+    """Bins 0, 250, 499 and 999 of 1,000: shares 0, .25025, .4995 and 1 of the picture's sides."""
+    options = ["task=grounding", f"prompts={checkpoints / 'prompts.yaml'}", "places=<loc_{}>"]
+    model = open_model(f"hf:{checkpoints / 'florence2'}", options)
+    line = "<loc_0><loc_250> <loc_499><loc_999></s>"
+    monkeypatch.setattr(type(model.predictor), "_written", lambda *_, **__: [line])
+    (shown,) = pictures()[:1]  # 40 high, 60 wide
+    box = model.predictor([shown]).filter(label="nurse")
+    sides = box.select("box_x", "box_y", "box_w", "box_h").row(0)
+    assert sides == pytest.approx((0, 40 * 250 / 999, 60 * 499 / 999, 40 * 749 / 999))
+    with pytest.raises(SpecError, match="places are words with a number in them"):
+        open_model(f"hf:{checkpoints / 'florence2'}", [*options[:2], "places=<loc>"])
 
 
 @pytest.mark.parametrize("name", ["blip", "blip2", "kosmos2"])
@@ -125,9 +177,10 @@ def test_boxes_that_are_written_are_brought_to_the_pictures_pixels(checkpoints, 
 
     monkeypatch.setattr(model.predictor.loaded.model, "generate", generate)
     found = asked(model, given)
-    assert found["label"].to_list() == ["nurse", "chef", "chef"] * 3
+    # Both of the chef's prompts are answered with the same box: it was found once.
+    assert found["label"].to_list() == ["nurse", "chef"] * 3
     boxes = found.select("box_x", "box_y", "box_w", "box_h").to_numpy()
-    sizes = np.array([[w, h, w, h] for h, w in [one.shape[:2] for one in given]]).repeat(3, axis=0)
+    sizes = np.array([[w, h, w, h] for h, w in [one.shape[:2] for one in given]]).repeat(2, axis=0)
     np.testing.assert_allclose(boxes, expected * sizes, atol=1.01)  # Florence-2's are whole pixels
     assert "without a confidence" in " ".join(model.notes)
 

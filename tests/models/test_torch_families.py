@@ -102,6 +102,24 @@ def test_timm_names_imagenets_classes_by_synset(resnet, tmp_path):
     assert model.notes == ("997 of the model's 1,000 classes map to none of the dataset's.",)
 
 
+def test_timm_has_as_many_classes_as_the_weights(tmp_path):
+    timm = imported("timm")
+    from safetensors.torch import save_file
+
+    torch.manual_seed(0)
+    for classes in (2, 5):
+        inner = timm.create_model(TIMM, pretrained=False, num_classes=classes).eval()
+        save_file(inner.state_dict(), tmp_path / f"{classes}.safetensors")
+    (tmp_path / "two.txt").write_text("nurse\nchef\n")
+    two = f"labels={tmp_path / 'two.txt'}"
+    model = open_model(f"timm:{TIMM}", [f"weights={tmp_path / '2.safetensors'}", two])
+    assert set(hold(model, "labels")["label"]) == {"nurse", "chef"}
+    with pytest.raises(SpecError, match=r"(?s)names do not fit.*5 names.*2"):
+        open_model(f"timm:{TIMM}", [f"weights={tmp_path / '5.safetensors'}", two])
+    with pytest.raises(SpecError, match=r"(?s)classes have no names.*labels=FILE.*2 classes"):
+        open_model(f"timm:{TIMM}", [f"weights={tmp_path / '2.safetensors'}"])
+
+
 def test_timm_says_what_is_wrong(folder, resnet, tmp_path):
     with pytest.raises(UnknownNameError, match="resnet50"):
         open_model("timm:resnet5O")

@@ -48,6 +48,14 @@ def test_the_column_says_what_its_ids_are_of(tmp_path, text, expected):
     assert told(with_attributes(THREE, table(tmp_path, text)), "light") == expected
 
 
+def test_rows_of_totals_and_names_of_columns_are_of_no_one(tmp_path):
+    text = "instance_id,light,tone\na,day,1\ninstance_id,light,tone\nb,night,2\nTotal,,\n"
+    found = with_attributes(THREE, table(tmp_path, text))
+    assert told(found, "light") == {"a": "day", "b": "night"}
+    assert any("repeat the names of the columns" in note for note in found.notes)
+    assert any("hold totals" in note for note in found.notes)
+
+
 def test_another_column_is_named_and_looked_up_among_all_ids(tmp_path):
     file = table(tmp_path, "who,light\ns1,day\ns2,night\n")
     with pytest.raises(SpecError, match=r"(?s)whom a row is about.*'who', 'light'.*attributes-id"):

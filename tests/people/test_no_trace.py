@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import io
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -37,6 +41,18 @@ def data(tmp_path) -> Path:
     return tmp_path
 
 
+def unpacked(path: Path) -> bytes:
+    """Read what a Parquet file holds: its pages are packed, so its bytes alone would hide ids."""
+    return pl.read_parquet(path).write_json().encode()
+
+
+def unpacked_page(path: Path) -> bytes:
+    """Read what a page holds in packed tables: letters, which are gzip, which is Parquet."""
+    packed = re.findall(r'base64" id="[^"]*">([^<]*)<', path.read_text(encoding="utf-8"))
+    held = [gzip.decompress(base64.b64decode(text)) for text in packed]
+    return b"".join(pl.read_parquet(io.BytesIO(one)).write_json().encode() for one in held)
+
+
 def traces(content: bytes) -> list[str]:
     """Find the ids in bytes, as UTF-8 has them or as JSON escapes them."""
     forms = {i: {i.encode(), json.dumps(i)[1:-1].encode()} for i in (LONG, SHORT)}
@@ -67,7 +83,9 @@ def test_nothing_that_is_written_names_them(data, monkeypatch, capsys):
         )  # fmt: skip
 
     audit("old", data / "before")  # made before they withdrew: it holds them
-    assert traces((data / "before" / "attributes.parquet").read_bytes()) != []
+    assert traces(unpacked(data / "before" / "attributes.parquet")) == [LONG, SHORT]
+    run("view", data / "before", "--bundle", data / "before.html", "--people")
+    assert traces(unpacked_page(data / "before.html")) == [LONG, SHORT]
     seen.mkdir()
     monkeypatch.setattr(atomic, "_swap", keep_stage)
     audit("new", out / "new", *gone)
@@ -81,6 +99,9 @@ def test_nothing_that_is_written_names_them(data, monkeypatch, capsys):
     run("export", out / "new", "--out", out / "seen", "--images", data / "photos")
     run("export", data / "before", *gone, "--out", out / "seen-before")
     run("export", people, "--data-option", "id=file", *gone, "--out", out / "seen-data")
+    run("view", data / "before", *gone, "--bundle", out / "view-before.html")
+    run("view", out / "new", "--bundle", out / "view.html", "--people")
+    run("view", out / "new", out / "old", "--bundle", out / "two.html", "--publish-min", "2")
     run("describe", people, *gone, "--out", out / "people.html")
     run("check", people, *gone, "--no-images", "--out", out / "problems.csv")
     draw = ("sample", people, "--id", "file", "--balance", "race", "--per-cell", "500")
@@ -90,5 +111,8 @@ def test_nothing_that_is_written_names_them(data, monkeypatch, capsys):
     assert len({path.parts[-2] for path in seen.rglob("audit.json")}) == 5
     for path in written:
         assert traces(path.read_bytes() + str(path).encode()) == [], path
-        if path.suffix == ".parquet":  # packed, so that bytes alone would hide them
-            assert traces(pl.read_parquet(path).write_json().encode()) == [], path
+        if path.suffix == ".parquet":
+            assert traces(unpacked(path)) == [], path
+        if path.name.startswith(("view", "two")):
+            assert len(unpacked_page(path)) > 1000, path  # else nothing was searched
+            assert traces(unpacked_page(path)) == [], path

@@ -9,8 +9,13 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+import isolux as library
+from isolux.curation.consent import append
+from isolux.datasets import load
 from isolux.people.blotting import unnamed
-from isolux.people.withdrawal import WithdrawnList, read_withdrawn, without_withdrawn
+from isolux.people.held import held_people
+from isolux.people.withdrawal import runs_without, without_withdrawn
+from isolux.people.withdrawn_lists import WithdrawnList, read_withdrawn
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, SpecError, TableError
 from isolux.vocabulary.info import DatasetInfo
@@ -69,11 +74,14 @@ def test_a_subject_goes_with_every_photo_and_who_else_is_in_it():
         ("subject_id", "carl0", ["face-1", "face-2", "face-3"]),
         ("instance_id", "face-3", ["face-1", "face-2", "face-4", "face-5"]),
         ("image_id", "photo-1", ["face-3", "face-4", "face-5"]),
-        ("badge", "b77", ["face-1", "face-2", "face-3"]),
+        ("pass_id", "b77", ["face-1", "face-2", "face-3"]),
     ],
 )
 def test_any_id_can_be_listed(column, who, stays):
-    left = without_withdrawn(five(), WithdrawnList(frozenset({who}), column))
+    people = five()
+    named = pl.col("attribute").replace("badge", "pass_id")
+    people = replace(people, attributes=people.attributes.with_columns(attribute=named))
+    left = without_withdrawn(people, WithdrawnList(frozenset({who}), column))
     assert left.instances["instance_id"].to_list() == stays
 
 
@@ -159,8 +167,99 @@ def test_a_person_without_a_subject_is_not_taken_for_one():
 
 
 def test_a_column_that_is_not_there_is_refused():
-    with pytest.raises(SpecError, match="goes by 'household_id', which this dataset has not"):
-        without_withdrawn(five(), WithdrawnList(frozenset({"h"}), "household_id"))
+    listed = WithdrawnList(frozenset({"h"}), "household_id", where="gone.csv")
+    with pytest.raises(TableError, match=r"(?s)no.* column of ids.*'household_id'.*gone.csv") as no:
+        without_withdrawn(five(), listed)
+    # What is expected is what would be taken: each of these names ids that the data hold.
+    assert no.value.expected == (
+        "one column of image_id, instance_id, subject_id; or id, of whatever kind"
+    )
+
+
+OWN = "person,subject,race,since\n"
+
+
+@pytest.fixture
+def faces(tmp_path):
+    """Sixty subjects, two photos each; of a list's columns, person and subject are ids."""
+    rows = [f"p{k},s{k // 2},{'AB'[k // 2 % 2]},2025" for k in range(120)]
+    (tmp_path / "faces.csv").write_text(OWN + "\n".join(rows) + "\n", encoding="utf-8")
+    return tmp_path / "faces.csv"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "gone"),
+    [
+        ("g.csv", "person,since\np3,2026\n", {"p3"}),  # named by --id
+        ("g.csv", "since,subject\n2026,s3\n", {"p6", "p7"}),  # named by --cluster
+        ("g.csv", "subject\ns3\n", {"p6", "p7"}),
+        ("g.jsonl", '{"person": "p3", "race": "B"}\n', {"p3"}),
+        ("g.csv", "cluster_id,race\ns3,B\n", {"p6", "p7"}),
+        ("g.csv", "instance_id,race\np3,B\n", {"p3"}),
+        ("g.csv", "id,since\ns3,2026\n", {"p6", "p7"}),
+    ],
+)
+def test_a_list_may_go_by_what_the_table_calls_its_ids(faces, name, text, gone):
+    (faces.parent / name).write_text(text, encoding="utf-8")
+    where = str(faces.parent / name)
+    of_file = held_people(f"table:{faces}", id="person", cluster="subject", withdrawn=where)
+    held = load("table", faces, id="person")
+    in_memory = held_people(replace(held, clusters=None), cluster="subject", withdrawn=where)
+    for left in (of_file, in_memory):
+        stay = set(left.instances["instance_id"])
+        assert stay == {f"p{k}" for k in range(120)} - gone
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "race\nA\n",  # an attribute is no id, also where it stands alone
+        "race,since\nA,2025\n",
+        "subject_id\ns3\n",  # these data have subjects, and call them otherwise
+        "s3\ns4\n",  # no row of names
+        "person,subject\np3,s3\n",  # two, which may name different people
+    ],
+)
+def test_no_other_column_of_a_list_is_taken_for_ids(monkeypatch, capsys, faces, text):
+    gone = faces.parent / "gone.csv"
+    gone.write_text(text, encoding="utf-8")
+    ran = isolux(
+        monkeypatch, capsys, "describe", f"table:{faces}", "--id", "person", "--cluster",
+        "subject", "--by", "race", "--withdrawn", gone,
+    )  # fmt: skip
+    assert ran.code == 2
+    assert "has not one column of ids that these data know" in ran.plain
+    assert f"where: {gone}" in ran.plain
+    assert "cluster_id, image_id, instance_id, person, subject; or id" in ran.plain
+    assert "s3" not in ran.err
+
+
+def test_a_list_for_runs_goes_by_what_they_call_their_ids(faces):
+    ask = {"id": "person", "cluster": "subject", "by": ["race"], "replicates": 100}
+    people = pl.read_csv(faces)
+    said = people.select(id="person", label=pl.Series(["x", "y"] * 60))
+    said.write_csv(faces.parent / "answers.csv")
+    people.with_columns(truth=pl.lit("x")).write_csv(faces)
+    run = library.audit(
+        f"table:{faces}", predictions=f"{faces.parent}/answers.csv", target="truth", **ask
+    ).run
+    gone = faces.parent / "gone.csv"
+    for text, n in (("person,since\np3,1\n", 119), ("subject,since\ns3,1\n", 118)):
+        gone.write_text(text, encoding="utf-8")
+        (left,) = runs_without([run], read_withdrawn(gone))
+        assert left.scores["unit_id"].n_unique() == n
+    gone.write_text("subject_id,race\ns3,B\n", encoding="utf-8")  # its clusters are subjects
+    (left,) = runs_without([run], read_withdrawn(gone))
+    assert left.scores["unit_id"].n_unique() == 118
+    # An attribute, and an id that the run's people do not have though one of their own is alike.
+    for text in ("race\nA\n", "household_id\np3\n", "subject_id\ns3\n"):
+        gone.write_text(text, encoding="utf-8")
+        alone = replace(run, record={**run.record, "clusters": {}})
+        alone = replace(alone, attributes=alone.attributes.filter(attribute="race"))
+        with pytest.raises(TableError, match=r"(?s)column of ids that these data know.*gone\.csv"):
+            runs_without([alone], read_withdrawn(gone))
+    with pytest.raises(TableError, match="column of ids that these data know"):
+        runs_without([run, alone], read_withdrawn(gone))  # the second would keep the person
 
 
 def test_nobody_left_is_refused():
@@ -180,7 +279,7 @@ def test_the_input_stays_as_it_was():
     [
         ("a.txt", "\ufeff s1 \n\n# gone in May\ns2\ns1\n", {"s1", "s2"}, None),
         ("a.csv", "since,subject_id\n2025,s1\n2026,s2\n", {"s1", "s2"}, "subject_id"),
-        ("a.csv", "subject\ns1\n", {"s1"}, "subject"),
+        ("a.csv", "subject\ns1\n", {"s1"}, None),  # whether these are ids, the data say
         ("a.jsonl", '{"image_id": "7"}\n', {"7"}, "image_id"),
     ],
 )
@@ -195,7 +294,6 @@ def test_lists_are_read(tmp_path, name, text, ids, column):
     [
         ("a.txt", b"# nobody\n\n", FileError, "is empty"),
         ("a.txt", b"\xff\xfe\x00", FileError, "is not text"),
-        ("a.csv", b"a,b\n1,2\n", TableError, "found: none of them"),
         ("a.csv", b"subject_id,image_id\n1,2\n", TableError, "found: 2 of them"),
         ("a.csv", b'subject_id\n""\n', TableError, "have no id"),
     ],
@@ -319,3 +417,33 @@ def test_a_sample_never_draws_them(tmp_path, monkeypatch, capsys):
     drawn = pl.read_csv(tmp_path / "ids.csv")["instance_id"].to_list()
     assert "p399-0" in drawn or len(drawn) == 1000
     assert not {f"p{i:03}-0" for i in range(399)} & set(drawn)
+
+
+@pytest.mark.parametrize("text", ["id\nface-4\n", "id,date\nface-4,2026-05-01\n", "ids\nphoto-3\n"])
+def test_a_column_called_id_says_no_more_than_a_plain_list(tmp_path, text):
+    path = tmp_path / "gone.csv"
+    path.write_text(text, encoding="utf-8")
+    listed = read_withdrawn(path)
+    assert listed.column is None
+    left = without_withdrawn(five(), listed)
+    assert set(left.instances["instance_id"]) == {"face-1", "face-2", "face-3"}
+
+
+def test_training_asks_a_ledger_about_training(tmp_path):
+    """One revoked training, one evaluation, one never agreed to training, one is not in it."""
+    ledger = tmp_path / "consent.jsonl"
+    append(ledger, "grant", "subject", ["s1", "s2", "s4"], ["evaluation", "training"])
+    append(ledger, "grant", "subject", ["s3", "other"], ["evaluation"])
+    append(ledger, "revoke", "subject", ["s1"], ["training"])
+    append(ledger, "revoke", "subject", ["s2"], ["evaluation"])
+    people = tmp_path / "people.csv"
+    people.write_text("id,subject_id,light\n" + "".join(f"{k},s{k},{k % 2}\n" for k in range(1, 7)))
+    drawn = {}
+    for purpose in ("evaluation", "training"):
+        dataset = held_people(f"table:{people}", withdrawn=str(ledger), purpose=purpose)
+        drawn[purpose] = dataset.instances["subject_id"].to_list()
+    assert drawn["evaluation"] == ["s1", "s3", "s4", "s5", "s6"]
+    assert drawn["training"] == ["s4", "s5", "s6"]
+    assert "1 id of the ledger never agreed to training and went like those who withdrew." in (
+        dataset.notes
+    )

@@ -12,6 +12,7 @@ import isolux
 from isolux.predictions import embeddings
 from isolux.vocabulary.errors import FileError, IsoluxError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.tables import EMBEDDINGS, check
+from tests._left_open import nothing_left_open
 
 VECTORS = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]])
 
@@ -65,6 +66,20 @@ def test_objects_are_never_unpickled(tmp_path):
     assert "Python objects in dtype" in str(caught.value)
 
 
+@pytest.mark.parametrize("data", [b"PK\x03\x04" + b"\0" * 30, b"\x93NUMPY\x09\0", b"\x80\x04N."])
+def test_what_is_no_array_is_closed(tmp_path, data):
+    (tmp_path / "net.npy").write_bytes(data)
+    with nothing_left_open(), pytest.raises(FileError, match="this is not an array of numbers"):
+        embeddings.read(tmp_path / "net.npy")
+
+
+def test_several_arrays_in_one_file_are_refused(tmp_path):
+    with (tmp_path / "net.npy").open("wb") as stream:
+        np.savez(stream, a=VECTORS)
+    with pytest.raises(FileError, match="it does not begin as a NumPy array does"):
+        embeddings.read(tmp_path / "net.npy")
+
+
 @pytest.mark.parametrize(
     ("array", "ids", "told"),
     [
@@ -75,7 +90,7 @@ def test_objects_are_never_unpickled(tmp_path):
         (VECTORS, "a\na\n", "two rows have the same model"),
         (VECTORS, "a\n\n", "an id is empty"),
         (VECTORS, None, "nothing says whom the vectors are of"),
-        (VECTORS * [[1], [np.nan]], "a\nb\n", "hold a number that is not finite"),
+        (VECTORS * [[1, 1, 1], [1, 1, np.nan]], "a\nb\n", "hold a number that is not finite"),
         (VECTORS * 1e300, "a\nb\n", "hold a number that is not finite"),
     ],
 )
@@ -90,7 +105,11 @@ def test_arrays_that_cannot_be_used(tmp_path, array, ids, told):
         ({"id": ["a", "b"], "x": [1, 2]}, "no column holds vectors"),
         ({"x": [1, 2], "y": [1, 2], "vector": [[1], [2]]}, "no column says whom a vector is of"),
         ({"id": ["a", "b"], "vector": [[1.0], [1.0, 2.0]]}, "vectors are of unequal length"),
-        ({"id": ["a", "b"], "vector": [[1.0], None]}, "vectors are of unequal length"),
+        ({"id": ["a", "b"], "vector": [[1.0], []]}, "vectors are of unequal length"),
+        (
+            {"id": ["a", "b", "c"], "vector": [None, [1.0], []]},
+            "vectors are of unequal length, or empty",
+        ),
         ({"id": ["a", "b"], "vector": [[1.0], [None]]}, "a number that is not finite"),
         ({"id": ["a", "b"], "vector": [["x"], ["y"]]}, "a vector is not made of numbers"),
     ],
@@ -134,3 +153,13 @@ def test_a_column_of_vectors_by_any_name_is_read_as_embeddings(tmp_path, form):
     assert isolux.read_predictions(tmp_path / "both.parquet")["label"].to_list() == ["x", "y"]
     named = isolux.read_predictions(tmp_path / "both.parquet", column="v")
     assert named.columns == ["model", "instance_id", "embedding"]
+
+
+def test_no_template_is_an_empty_cell_or_an_arrays_row_of_nan(tmp_path):
+    table = pl.DataFrame({"id": ["a", "b"], "vector": [None, [1.0, 2.0]]})
+    table.write_parquet(tmp_path / "net.parquet")
+    np.save(tmp_path / "net.npy", np.array([[np.nan, np.nan], [1.0, 2.0]]))
+    (tmp_path / "net.ids.txt").write_text("a\nb\n")
+    for name in ("net.parquet", "net.npy"):
+        found = embeddings.read(tmp_path / name)
+        assert found["embedding"].to_list() == [None, [1.0, 2.0]]

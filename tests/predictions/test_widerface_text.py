@@ -17,6 +17,7 @@ from isolux.predictions.widerface_text.pieces import pieces
 from isolux.predictions.widerface_text.text import read_texts
 from isolux.vocabulary.errors import FileError, IsoluxError, TableError
 from isolux.vocabulary.tables import BOX_PREDICTIONS, check
+from tests._left_open import open_below
 from tests._shared import shared_data
 
 FILES = {
@@ -59,6 +60,21 @@ def test_a_folder(tmp_path):
 def test_an_archive(tmp_path, ending, mode):
     path = packed(tmp_path / f"net.{ending}", FILES, mode)
     assert widerface_text.read(path).rows() == ROWS
+
+
+@pytest.mark.parametrize("ending", ["", ".tar", ".tar.gz"])
+def test_damage_in_the_middle_leaves_nothing_open(tmp_path, ending):
+    path = tmp_path / f"net{ending}"
+    files = FILES | {"0--Parade/0_Parade_b.txt": "0_Parade_b\n1\nnone\n"}
+    if ending:
+        packed(path, files, "w:gz" if ending.endswith("gz") else "w")
+    for name, text in files.items() if not ending else ():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(text)
+    with pytest.raises(TableError, match="0_Parade_b") as caught:
+        widerface_text.read(path)
+    # `caught` holds the error, and so all frames that it came through.
+    assert not open_below(tmp_path.resolve()), caught
 
 
 def test_one_file_of_many_images(tmp_path):

@@ -33,6 +33,17 @@ def test_a_chart_that_cannot_be_drawn_says_why():
         apart.draw_apart({"mark": "no such mark"}, {})
 
 
+def test_a_renderer_that_ended_by_itself_is_replaced_and_its_pipes_are_closed():
+    drawn = apart.draw_apart(CHART, {})
+    (ended,) = apart._renderers
+    ended.kill()
+    ended.wait()
+    assert apart.draw_apart(CHART, {}) == drawn
+    assert ended.stdin is not None
+    assert ended.stdout is not None
+    assert (ended.stdin.closed, ended.stdout.closed) == (True, True)
+
+
 @pytest.mark.parametrize(("end", "says"), [("os.abort()", "SIGABRT"), ("os._exit(3)", "code 3")])
 def test_the_end_of_the_renderer_is_an_error_by_name(tmp_path, monkeypatch, end, says):
     (tmp_path / "renderer.py").write_text(f"import os\n{end}\n")

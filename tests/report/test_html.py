@@ -298,12 +298,16 @@ def test_pairs_of_a_class_and_a_group_that_hold_nobody_are_counted_not_listed():
     assert "6 pairs of a class and a group have no people" in parse(render(summary)).text
 
 
-@pytest.mark.parametrize(("ink", "paper"), [("ink", None), ("muted", None), ("accent", None)])
-def test_text_has_the_contrast_of_wcag_aa(ink, paper):
+@pytest.mark.parametrize("ink", ["ink", "muted", "accent", "arrow"])
+@pytest.mark.parametrize("dark", [False, True])
+def test_text_has_the_contrast_of_wcag_aa(ink, dark):
     style = (page_room.TEMPLATES / "report.css").read_text()
-    (colour,) = re.findall(rf"--{ink}: #([0-9a-f]{{6}});", style)
-    rgb = tuple(int(colour[i : i + 2], 16) for i in (0, 2, 4))
-    assert contrast(rgb, (255, 255, 255)) >= 4.5
+
+    def rgb(name):
+        colour = re.findall(rf"--{name}: #([0-9a-f]{{6}});", style)[int(dark)]
+        return tuple(int(colour[i : i + 2], 16) for i in (0, 2, 4))
+
+    assert contrast(rgb(ink), rgb("paper")) >= 4.5
 
 
 def test_fifteen_groupings_make_a_page_below_one_and_a_half_megabytes():

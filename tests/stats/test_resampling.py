@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from isolux.stats.design import build_design
 from isolux.stats.resampling import (
     Columns,
+    Ranked,
     jackknife_acceleration,
     replicate_ranks,
     replicate_sums,
@@ -104,8 +105,12 @@ def test_counting_alike_clusters_changes_nothing_in_distribution():
 
 WEIGHTED_MEAN = RankStatistic(
     columns=lambda evidence: evidence.to_numpy(),
-    evaluate=lambda rows, weights: (rows[:, 0] @ weights) / weights.sum(axis=0),
+    of=lambda rows: lambda weights, at: _mean(rows[:, 0], weights if at is None else weights[at]),
 )
+
+
+def _mean(values, weights):
+    return (values @ weights) / weights.sum(axis=0)
 
 
 @pytest.mark.parametrize("weights", ["multinomial", "poisson"])
@@ -115,15 +120,17 @@ def test_ranks_are_resampled_by_cluster_too(weights):
     rows = np.repeat(rng.random(30), 4)[:, None]
     cluster = np.repeat(np.arange(30), 4)
     members = [np.arange(120), np.arange(60), np.zeros(0, dtype=np.int64)]
-    value, drawn = replicate_ranks(
-        WEIGHTED_MEAN, rows, cluster, members, 30, _spec(8000, weights=weights)
-    )
+    asked = Ranked(WEIGHTED_MEAN, rows, cluster, members)
+    (found,) = replicate_ranks([asked], 30, _spec(8000, weights=weights))
+    value, drawn = found.value, found.drawn
     assert value[0] == pytest.approx(rows.mean())
     assert value[1] == pytest.approx(rows[:60].mean())
     exact = rows[::4].var() / 30
     assert drawn[0].var() == pytest.approx(exact, rel=0.12)
     assert np.isnan(value[2])
     assert np.isnan(drawn[2]).all()
+    assert found.units[:, 0].tolist() == [120, 60, 0]
+    assert (found.units[2] == 0).all()
 
 
 def test_acceleration_is_the_cluster_jackknifes():

@@ -15,7 +15,15 @@ from scipy.sparse import csr_array, vstack
 from isolux.stats.design import build_design
 from isolux.stats.drawn_design import DrawnDesign, build_drawn
 from isolux.stats.raking import Margins, rake, rake_replicates
-from isolux.stats.sampling import Strata, kish, products_of, rao_wu, spread, variance_of_sums
+from isolux.stats.sampling import (
+    Strata,
+    kish,
+    products_of,
+    rao_wu,
+    rao_wu_in_parts,
+    spread,
+    variance_of_sums,
+)
 from isolux.stats.shares import cluster_means
 from isolux.stats.weighted_means import RowsEffect, weighted_means
 from tests._survey import survey
@@ -237,13 +245,29 @@ def test_a_finite_population_is_that_of_r():
 
 def test_replicates_of_a_calibrated_sample_keep_the_population_and_its_variance():
     design = _design(_margins("tone"), (np.array([0.5, 0.3, 0.2]),))
-    drawn = design.replicates_of_units(np.random.default_rng(5), 4000)
+    drawn = np.hstack([*design.replicates_of_units(np.random.default_rng(5), 4000)])
     tone = design.calibration.margins.codes[0]
     held = np.stack([drawn[tone == k].sum(axis=0) for k in range(3)])
     assert held / held.sum(axis=0) == pytest.approx(np.tile([[0.5], [0.3], [0.2]], 4000))
     right = survey()["right"].to_numpy()
     rate = (right @ drawn) / drawn.sum(axis=0)
     assert rate.std() == pytest.approx(0.03697713725, rel=0.1)
+
+
+@pytest.mark.parametrize("replicates", [3, 64, 95, 96, 256, 300])
+@pytest.mark.parametrize("strata", [None, Strata(np.array([0, 1, 1, 0, 1]), np.array([2, 4]))])
+def test_parts_of_a_rescaled_bootstrap_are_what_was_drawn_at_once(strata, replicates):
+    # Rao and Wu (1988): n - 1 draws of n clusters of each stratum, each counted n / (n - 1) times.
+    rng, of = np.random.default_rng(3), np.zeros(5, int) if strata is None else strata.of
+    expected = np.zeros((5, replicates))
+    for h, n in enumerate([5] if strata is None else strata.drawn.tolist()):
+        rows = np.flatnonzero(of == h)
+        for r in range(replicates):
+            times = np.bincount(rng.integers(0, n, size=n - 1), minlength=n)[: len(rows)]
+            expected[rows, r] = 1.0 + 1.0 * (times * (n / (n - 1)) - 1.0)
+    parts = [*rao_wu_in_parts(np.random.default_rng(3), 5, strata, replicates)]
+    assert np.hstack(parts).tolist() == expected.tolist()
+    assert max(part.shape[1] for part in parts) < 64
 
 
 def test_replicates_of_a_finite_population_vary_by_less():

@@ -11,7 +11,14 @@ from scipy.sparse import csr_array
 from isolux.groups.drawn import drawn_means
 from isolux.groups.estimates import Measure
 from isolux.stats.design import build_design
-from isolux.stats.drawn_design import DrawnDesign, build_drawn, with_other_way
+from isolux.stats.drawn_design import (
+    DrawnDesign,
+    build_drawn,
+    strata_of_varying,
+    with_other_way,
+)
+from isolux.stats.raking import Margins
+from isolux.stats.sampling import Strata
 from isolux.stats.two_ways import both_ways, shared_both_ways, together
 from isolux.vocabulary.info import Metric
 from tests._survey import survey
@@ -21,7 +28,12 @@ MEASURE = Measure("m", "t", "rate", None, None, _RATE, None, (0, 1))
 TONES = ("dark", "light", "mid")
 
 
-def design(weight: np.ndarray | None = None) -> DrawnDesign:
+STRATA = Strata(np.arange(24) % 3, np.full(3, 8))
+
+
+def design(
+    weight: np.ndarray | None = None, strata: Strata | None = None, margins: Margins | None = None
+) -> DrawnDesign:
     """Lay the survey out by school and photographer: everyone and three tones."""
     data = survey()
     n = data.height
@@ -33,9 +45,9 @@ def design(weight: np.ndarray | None = None) -> DrawnDesign:
     entries = np.concatenate([np.zeros(n, dtype=np.int64), tone]), np.tile(np.arange(n), 2)
     plain = build_design(columns, school, *entries, 4)
     held = data["weight"].to_numpy() if weight is None else weight
-    one = build_drawn(columns, school, entries, plain, held / held.mean(), None)
+    one = build_drawn(columns, school, entries, plain, held / held.mean(), strata, margins)
     other = build_design(columns, photographer, *entries, 4)
-    return with_other_way(one, columns, (school, photographer), entries, other)
+    return with_other_way(one, columns, (school, photographer), entries, other, margins)
 
 
 def _covariance(of: DrawnDesign) -> np.ndarray:
@@ -76,6 +88,83 @@ def test_the_covariance_is_that_of_cameron_gelbach_and_miller_in_plain_numpy():
     assert _covariance(design())[1, 1] == pytest.approx(by_hand)
 
 
+def _linearised(tone: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return every pupil's part of a tone's rate, and the school and photographer, in numpy."""
+    data = survey()
+    w, y = data["weight"].to_numpy(), data["right"].to_numpy()
+    inside = data["tone"].to_numpy() == tone
+    p = (w * y)[inside].sum() / w[inside].sum()
+    u = np.where(inside, w * (y - p), 0.0) / w[inside].sum()
+    return u, data["school"].to_numpy(), data["photographer"].to_numpy()
+
+
+def _squares(u: np.ndarray, keys: np.ndarray, *, centred: bool = False) -> float:
+    sums = np.array([u[keys == key].sum() for key in np.unique(keys)])
+    lift = len(sums) / (len(sums) - 1) if centred else 1.0
+    return float(lift * ((sums - sums.mean() * centred) ** 2).sum())
+
+
+def test_strata_are_those_of_the_way_that_was_drawn_within_them():
+    u, school, photographer = _linearised("light")
+    stratum = np.array([int(s[1:]) % 3 for s in school])
+    within = sum(
+        _squares(u[stratum == h], school[stratum == h], centred=True)
+        for h in range(3)
+    )  # fmt: skip
+    cells = np.char.add(school.astype(str), photographer.astype(str))
+    by_hand = within + _squares(u, photographer) - _squares(u, cells)
+    # 8 schools of each stratum have light pupils, so that none is missing from a sum above.
+    assert _covariance(design(strata=STRATA))[1, 1] == pytest.approx(by_hand)
+    found = drawn_means(design(strata=STRATA), MEASURE, np.arange(4))
+    flat = drawn_means(design(), MEASURE, np.arange(4))
+    assert found.value == pytest.approx(flat.value)
+    assert (found.freedom <= flat.freedom + 1e-9).all()
+
+
+def test_weights_brought_to_a_population_leave_both_ways_their_residuals():
+    data = survey()
+    stratum = np.array([int(s[1:]) % 3 for s in data["school"]])
+    u, school, photographer = _linearised("light")
+    w = data["weight"].to_numpy()
+    # Post-stratification: each cell's mean of u / w, by weight, is explained.
+    for h in range(3):
+        cell = stratum == h
+        u[cell] -= w[cell] * u[cell].sum() / w[cell].sum()
+    cells = np.char.add(school.astype(str), photographer.astype(str))
+    by_hand = sum(
+        sign * _squares(u, keys, centred=True)
+        for sign, keys in ((1, school), (1, photographer), (-1, cells))
+    )
+    of = design(margins=Margins((stratum,), (3,), w / w.mean()))
+    assert _covariance(of)[1, 1] == pytest.approx(by_hand)
+
+
+def test_what_varies_both_ways_stands_side_by_side_with_its_strata():
+    of = design(strata=STRATA)
+    strata = strata_of_varying(of)
+    schools, photographers = of.n_clusters, of.ways[0].n_clusters
+    assert of.varying(1, 0).shape == (1, schools + photographers)
+    assert strata.drawn.tolist() == [8, 8, 8, photographers]
+    assert strata.of.tolist() == [*(np.arange(24) % 3).tolist(), *[3] * photographers]
+    assert strata_of_varying(design()) is None
+    assert strata_of_varying(replace(of, ways=None)) is STRATA
+
+
+def test_replicates_of_a_population_move_by_both_ways_and_meet_it_each_time():
+    stratum = np.array([int(s[1:]) % 3 for s in survey()["school"]])
+    w = survey()["weight"].to_numpy()
+    of = design(margins=Margins((stratum,), (3,), w / w.mean()))
+    drawn = np.hstack([*of.replicates_of_units(np.random.default_rng(3), 40)])
+    totals = np.array([drawn[stratum == h].sum(axis=0) for h in range(3)])
+    told = np.array([(w / w.mean())[stratum == h].sum() for h in range(3)])
+    assert totals == pytest.approx(np.repeat(told[:, None], 40, axis=1))
+    ratio = drawn / (w / w.mean())[:, None]
+    school, cell = survey()["school"].to_numpy(), of.cell_of_unit
+    apart = [np.ptp(ratio[school == s], axis=0).max() for s in np.unique(school)]
+    assert max(apart) > 0.1  # photographers move the pupils of one school apart
+    assert max(np.ptp(ratio[cell == c], axis=0).max() for c in np.unique(cell)) < 1e-9
+
+
 def test_the_way_with_fewer_clusters_says_how_sure_a_mean_is():
     of = design(np.ones(190))
     found = drawn_means(of, MEASURE, np.arange(4))
@@ -90,7 +179,7 @@ def test_the_way_with_fewer_clusters_says_how_sure_a_mean_is():
 
 def test_replicates_vary_at_least_as_much_as_the_formula_says():
     of = design()
-    drawn = of.times(np.random.default_rng(2), 8000)
+    drawn = np.hstack([*of.times(np.random.default_rng(2), 8000)])
     assert drawn.min() >= 0.0
     sums = of.ways[1].sums(drawn)
     rate = 2.0 * sums[1:4, 0] / sums[1:4, 1]

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isolux.stats.weights import BLOCK, blocks, multinomial, poisson, signs, stream
+from isolux.stats.weights import (
+    BLOCK,
+    blocks,
+    in_parts,
+    multinomial,
+    part_sizes,
+    poisson,
+    signs,
+    stream,
+)
 
 MANY = 40_000
 FEW_KINDS = np.array([60, 30, 10])  # drawn kind by kind
@@ -56,3 +65,22 @@ def test_blocks_add_up_and_do_not_depend_on_how_many_are_asked_for():
 def test_an_unknown_purpose_is_refused():
     with pytest.raises(KeyError, match="lottery"):
         stream(0, "lottery")
+
+
+@pytest.mark.parametrize("law", ["multinomial", "poisson"])
+@pytest.mark.parametrize("copies", [[1] * 50, [2000, 70], [3, 1, 1]])
+@pytest.mark.parametrize("replicates", [1, 40, 63, 64, 95, 96, 200, BLOCK])
+def test_parts_side_by_side_are_what_the_law_draws_at_once(law, copies, replicates):
+    at_once = {"multinomial": multinomial, "poisson": poisson}[law]
+    expected = at_once(stream(1, "bootstrap"), np.array(copies), replicates)
+    parts = [*in_parts(law, stream(1, "bootstrap"), np.array(copies), replicates)]
+    assert [part.shape[1] for part in parts] == part_sizes(replicates)
+    assert np.hstack(parts).tolist() == expected.tolist()
+
+
+def test_no_part_is_too_small_for_what_is_compiled():
+    for replicates in range(1, 600):
+        sizes = part_sizes(replicates)
+        assert sum(sizes) == replicates
+        assert len(sizes) == 1 or min(sizes) >= 32
+        assert max(sizes) < 64

@@ -413,11 +413,64 @@ def _unstable(scores, groups):
     return ["has " + text for text in rows["reason"]]
 
 
-def test_who_has_no_embedding_fails_and_is_compared_with_nobody():
-    given_vectors = vectors([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])
+def test_no_template_is_a_failure_and_no_row_in_the_file_is_none():
+    given_vectors = vectors([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]])  # and nothing of the fourth
     found = score(FOUR, given_vectors, far=0.5)
-    assert found.units["value"].to_list() == [0.0, 1.0, 0.0, 1.0]
-    assert listed(found).select("unit_id", "other_id").rows() == [("f0", "f2")]
+    assert found.units["value"].to_list() == [0.0, 1.0, 0.0, None]
+    assert found.units["reason"].to_list() == [None, None, None, "no prediction"]
+    held = listed(found).select("unit_id", "other_id", "similarity").rows()
+    assert held == [("f0", "f1", None), ("f0", "f2", 0.0), ("f1", "f2", None)]
+    assert any("could be made of 1 of 3 images" in note for note in found.notes)
+
+
+# Ann's second picture gives no template; Cy's is like Ann's first; Bo's two are alike.
+FAILING = pl.DataFrame(
+    {"model": "m", "instance_id": ["a1", "a2", "b1", "b2", "c1"],
+     "embedding": [[1.0, 0.0], None, [0.0, 1.0], [0.0, 1.0], [1.0, 0.0]]}
+)  # fmt: skip
+
+
+def failing(role=("reference", "probe", "reference", "probe", "probe")):
+    ids = FAILING["instance_id"].to_list()
+    people = pl.DataFrame({"instance_id": ids, "image_id": ids, "subject_id": [i[0] for i in ids]})
+    roles = pl.DataFrame(
+        {"unit_kind": "instance", "unit_id": ids, "attribute": "role", "value": list(role)}
+    )
+    return Dataset("made up", INFO, INSTANCES.conform(people), ATTRIBUTES.conform(roles))
+
+
+def test_generalised_rates_count_comparisons_that_failed():
+    generalised = ("generalised_false_accept_rate", "generalised_false_reject_rate")
+    rates = ("false_match_rate", "false_non_match_rate", *generalised)
+    found = score(failing(), FAILING, threshold=0.5, metrics=rates)
+    value = dict(
+        measured(found, members())
+        .filter(pl.col("attribute").is_null()).select("metric", "value").rows()
+    )  # fmt: skip
+    # Ten pairs: a1a2 (failed) and b1b2 (accepted) are genuine. Of eight impostor pairs the three of
+    # a2 failed; of the other five a1c1 is accepted.
+    assert value["false_non_match_rate"] == 0.0
+    assert value["generalised_false_reject_rate"] == 1 / 2
+    assert value["false_match_rate"] == 1 / 5
+    assert value["generalised_false_accept_rate"] == pytest.approx(1 / 8)
+    # ISO/IEC 19795-1's product: the rate, times the share of comparisons that did not fail.
+    assert value["generalised_false_accept_rate"] == pytest.approx(1 / 5 * 5 / 8)
+
+
+def test_failures_to_enrol_and_to_acquire_are_told_apart():
+    found = score(failing(), FAILING, threshold=0.5, enrolled="role=reference").units
+    rows = {
+        (m, u): r if v is None else v
+        for m, u, v, r in found.select("metric", "unit_id", "value", "reason").rows()
+    }
+    assert rows["failure_to_acquire_rate", "a2"] == 1.0
+    assert rows["failure_to_acquire_rate", "a1"] == "enrolled"
+    assert rows["failure_to_enrol_rate", "a1"] == 0.0
+    assert rows["failure_to_enrol_rate", "a2"] == "not enrolled"
+    with pytest.raises(SpecError, match="pairs do not say of which image"):
+        score(FOUR, compared(SIX), enrolled="role=reference")
+    with pytest.raises(SpecError, match="nothing says which images are enrolled"):
+        score(failing(), FAILING, threshold=0.5, metrics=["failure_to_enrol_rate"])
 
 
 def test_models_have_thresholds_of_their_own():

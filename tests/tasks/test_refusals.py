@@ -60,7 +60,8 @@ def test_a_positive_class_that_is_never_true_is_refused():
 def test_no_truth_is_refused():
     with pytest.raises(SpecError, match="nothing says what the true class is") as caught:
         score(people({"a": "x"}), answers({"a": "x"}))
-    assert caught.value.hint == "name the attribute, as in target='gender'"
+    assert str(caught.value.found).endswith("but attributes 'job'")
+    assert "--target NAME" in str(caught.value.hint)
 
 
 def test_a_target_that_is_not_there():

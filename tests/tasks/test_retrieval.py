@@ -14,11 +14,13 @@ from sklearn.neighbors import NearestNeighbors
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
 from isolux.groups.settings import groupings
+from isolux.tasks._embeddings.search import nearest
 from isolux.tasks.retrieval import score
-from isolux.tasks.retrieval.search import nearest
+from isolux.tasks.retrieval.sharing import entries_alike
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import Groups, Statistics
 from isolux.vocabulary.tables import INSTANCES
 from tests.cli._run import isolux as run
@@ -62,21 +64,22 @@ def values(scores, k):
 
 
 # Angles 0 (w), 10 (m), 25 (w), 60 (w): by nearness
-#   p0: 10 m, 25 w, 60 w  -> P@1 0, P@2 1/2      p1: 0 w, 25 w, 60 w -> 0, 0
+#   p0: 10 m, 25 w, 60 w  -> P@1 0, P@2 1/2      p1: no other m: not scored
 #   p2: 10 m, 0 w, 60 w   -> 0, 1/2              p3: 25 w, 10 m, 0 w -> 1, 1/2
 FOUR = people(["w", "m", "w", "w"])
+ALONE = "no entry to compare with has its value"
 AT = at_angles(0, 10, 25, 60)
 
 
 def test_precision_by_hand():
     scores = score(FOUR, vectors(AT), top_k=(2, 1))
-    assert values(scores, 1) == [0.0, 0.0, 0.0, 1.0]
-    assert values(scores, 2) == [0.5, 0.0, 0.5, 0.5]
+    assert values(scores, 1) == [0.0, ALONE, 0.0, 1.0]
+    assert values(scores, 2) == [0.5, ALONE, 0.5, 0.5]
 
 
 def test_length_does_not_matter():
     longer = [[x * n for x in row] for n, row in zip([3.0, 0.1, 1e6, 7.0], AT, strict=True)]
-    assert values(score(FOUR, vectors(longer), top_k=(2,)), 2) == [0.5, 0.0, 0.5, 0.5]
+    assert values(score(FOUR, vectors(longer), top_k=(2,)), 2) == [0.5, ALONE, 0.5, 0.5]
 
 
 def test_a_query_searches_another_dataset():
@@ -92,7 +95,47 @@ def test_a_query_searches_another_dataset():
     assert values(found, 2) == [1.0]
     assert values(found, 3) == pytest.approx([2 / 3])
     assert found.units["model"].to_list() == ["m", "m"]
-    assert found.notes[0] == "The database has 4 entries (m 50.0%, w 50.0%)."
+    assert "The database has 4 entries (m 50.0%, w 50.0%)." in found.notes
+
+
+def test_a_query_whose_value_the_database_lacks_has_a_reason_and_no_zero():
+    entries = people(["m", "w"], prefix="e")
+    found = score(
+        people(["w", "nb", ["nb", "m"]]),
+        vectors(at_angles(20, 30, 1)),
+        top_k=(1,),
+        database=entries,
+        database_predictions=vectors(at_angles(0, 20), prefix="e"),
+    )
+    assert values(found, 1) == [1.0, ALONE, 1.0]
+    (caution,) = [n for n in found.notes if isinstance(n, Caution)]
+    assert "For 1 of 3 queries of 'm' the database holds nobody of their value ('nb' 1)" in caution
+
+
+def test_a_k_larger_than_a_class_is_cautioned_about():
+    """Of w two others each, of m one other: at K = 2 the two m reach 1/2 at most."""
+    found = score(
+        people(["w", "w", "w", "m", "m"]), vectors(at_angles(0, 2, 4, 90, 92)), top_k=(1, 2)
+    )
+    assert values(found, 1) == [1.0] * 5
+    assert values(found, 2) == [1.0, 1.0, 1.0, 0.5, 0.5]
+    (caution,) = [n for n in found.notes if isinstance(n, Caution)]
+    assert (
+        "For 2 of 5 queries of 'm' the database holds fewer than 2 entries of their value ('m' 1)"
+        in caution
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_entries_alike_are_counted_as_by_looking_at_every_pair(seed):
+    rng = np.random.default_rng(seed)
+    bits = [rng.integers(0, 4, (n, 2)).astype(np.uint64) for n in (25, 40)]
+    keys = rng.integers(0, 9, 25), rng.integers(0, 9, 40)
+    wanted = [
+        sum(bool((bits[0][q] & bits[1][e]).any()) and keys[0][q] != keys[1][e] for e in range(40))
+        for q in range(25)
+    ]
+    assert entries_alike(*bits, *keys).tolist() == wanted
 
 
 def test_the_same_image_and_the_same_person_can_be_left_out():
@@ -109,7 +152,7 @@ def test_the_same_image_and_the_same_person_can_be_left_out():
 
 def test_any_value_in_common_counts():
     both = people([["w", "nb"], ["nb"], ["m"]])
-    assert values(score(both, vectors(at_angles(0, 10, 15)), top_k=(1,)), 1) == [1.0, 0.0, 0.0]
+    assert values(score(both, vectors(at_angles(0, 10, 15)), top_k=(1,)), 1) == [1.0, 0.0, ALONE]
 
 
 def test_more_values_than_bits_in_a_word():
@@ -153,6 +196,17 @@ def test_ties_are_broken_by_the_order_of_the_database_wherever_they_stand():
         asked = (query / np.linalg.norm(query, axis=1, keepdims=True)).astype(precision)
         found = nearest(asked, unit, 5, query_key=np.full(3, -1), entry_key=np.arange(301))
         assert found.tolist() == [[0, 1, 2, 3, 4]] * 3
+
+
+def test_equal_embeddings_are_told_to_be_chosen_by_the_order_of_the_file():
+    """All are equally near: of a file with w first, w is found and m never is."""
+    sorted_people = people(["w"] * 20 + ["m"] * 20)
+    found = score(sorted_people, vectors([[1.0, 0.0]] * 40), top_k=(5,))
+    assert values(found, 5) == [1.0] * 20 + [0.0] * 20
+    told = [n for n in found.notes if isinstance(n, Caution) and "the order of the file" in n]
+    assert told[0].startswith("For 40 of 40 queries of 'm' most of the first 5 are no nearer than")
+    apart = score(sorted_people, vectors(at_angles(*range(40))), top_k=(5,))
+    assert not any("the order of the file" in note for note in apart.notes)
 
 
 @pytest.mark.parametrize("dtype", [pl.Float64, pl.Float32])
@@ -245,7 +299,7 @@ def test_models_are_searched_apart():
     both = pl.concat([vectors(AT, model="b"), vectors(at_angles(0, 180, 5, 170), model="a")])
     found = score(FOUR, both, top_k=(1,)).units
     assert found["model"].to_list() == ["a"] * 4 + ["b"] * 4
-    assert found["value"].to_list() == [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0]
+    assert found["value"].to_list() == [1.0, None, 1.0, 0.0, 0.0, None, 0.0, 1.0]
 
 
 REFUSED = [
@@ -299,8 +353,9 @@ def test_a_database_that_does_not_correspond():
 
 def test_strangers_are_left_out_and_counted():
     found = score(FOUR, pl.concat([vectors(AT), vectors(AT[:2], prefix="q")]), top_k=(1,))
-    assert values(found, 1) == [0.0, 0.0, 0.0, 1.0]
-    assert found.notes[0].startswith("2 embeddings are of units that the dataset has not")
+    assert values(found, 1) == [0.0, ALONE, 0.0, 1.0]
+    told = "2 embeddings are of units that the dataset has not"
+    assert [note for note in found.notes if note.startswith(told)]
 
 
 def test_pandas_and_arrays_are_read_alike():

@@ -240,6 +240,38 @@ def test_the_same_scores_on_both_sides_of_the_split_are_counted_first():
     assert not warned(audit(coarse, halved(), **ON_VAL))
 
 
+@pytest.mark.parametrize(("times", "told"), [(1.0, False), (1.2, False), (0.02, True), (3.0, True)])
+def test_scores_of_another_scale_than_those_the_threshold_was_set_by_are_told(times, told):
+    """Rows of test have the scores of val times a number; a threshold passes 10 % of val's noes."""
+    rng = np.random.default_rng(4)
+    given = {
+        f"p{i:03d}": (rng.random() + (i % 3 > 0)) * (times if i % 2 else 1.0) for i in range(600)
+    }
+    found = audit(given, halved(600), threshold="fpr=0.1", threshold_on="split=val", positive="yes")
+    said = [n for n in found.notes if "on one scale" in n]
+    assert [isinstance(n, Caution) for n in said] == [True] * told
+    assert all(" by which the threshold of 'm' was set (split=val) " in n for n in said)
+
+
+def test_a_threshold_that_no_tied_score_reaches_is_told():
+    given = {f"p{i:03d}": float(i % 3 > 0 or i % 4 == 0) for i in range(240)}
+    found = audit(given, halved(240), threshold="fpr=0.1", threshold_on="split=val", positive="yes")
+    (told,) = [n for n in found.notes if "reaches the threshold" in n]
+    assert isinstance(told, Caution)
+    assert told.endswith(
+        "so no answer is 'yes'. Do scores tie, or does none tell the classes apart?"
+    )
+    assert "the threshold of 1.0000000000000002: scores run from 0 to 1" in told
+
+
+def test_people_of_both_parts_of_a_split_are_refused():
+    crowd = halved()
+    more = crowd.attributes.filter(pl.col("attribute") == "split", pl.col("value") == "val").head(4)
+    both = pl.concat([crowd.attributes, more.with_columns(value=pl.lit("test"))])
+    with pytest.raises(SpecError, match="4 people have other values of 'split' beside 'val'"):
+        audit(RISING, replace(crowd, attributes=both), **ON_VAL)
+
+
 def test_a_share_is_drawn_by_clusters():
     draw = np.random.default_rng(1)
     ids = [str(i) for i in range(400)]

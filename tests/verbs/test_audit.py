@@ -55,19 +55,12 @@ def test_a_literal_table_is_compared_worse_group_first():
     assert spread["mean_absolute_gap"] == pytest.approx(0.15)
 
 
-def test_the_p_is_where_newcombes_interval_touches_zero():
+def test_the_p_is_that_of_the_pairs_variance():
     row = literal().disparities.filter(kind="difference")
-
-    def wilson(p, z, side):
-        n = 10
-        half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-        return (p + z * z / (2 * n) + side * half) / (1 + z * z / n)
-
-    def reach(z):
-        return math.hypot(0.8 - wilson(0.8, z, -1), wilson(0.5, z, 1) - 0.5)
-
-    z = next(k / 1e4 for k in range(1, 50_000) if reach(k / 1e4) >= 0.3)
-    assert row["p_value"][0] == pytest.approx(math.erfc(z / math.sqrt(2)), abs=0.001)
+    # 8 and 5 of 10, 13 of 20 together: 3.5 of the rarer answer in each group's 10.
+    shares = [(3.5 * own + 40 * 0.65) / 43.5 for own in (0.8, 0.5)]
+    error = math.sqrt(sum(p * (1 - p) / 10 for p in shares))
+    assert row["p_value"][0] == pytest.approx(math.erfc(0.3 / error / math.sqrt(2)), abs=1e-6)
     assert row["test"][0] == "score interval"
 
 

@@ -247,3 +247,29 @@ def test_the_truth_given_as_the_answers_is_warned_about_first(files, monkeypatch
     )  # fmt: skip
     assert ran.code == 0, ran.err
     assert ran.out.startswith("WARNING: 'gender' is named as the truth and as the answers")
+
+
+@pytest.mark.parametrize("place", ["file", "own table"])
+def test_a_prompt_that_differs_from_row_to_row_need_not_be_what_was_asked(
+    files, monkeypatch, capsys, place
+):
+    """By which prompt a picture was drawn, say: the answers were taken apart by it, in silence."""
+    monkeypatch.chdir(files)
+    people = pl.DataFrame({"id": IDS, "race": RACE})
+    drawn = ["a kitchen", "a kitchen", "a street", "a street"] * (N // 4)
+    said = pl.DataFrame({"id": IDS, "answer": ["a nurse", "a pilot"] * (N // 2), "prompt": drawn})
+    people.write_csv("who.csv")
+    said.write_csv("said.csv")
+    people.join(said, on="id").write_csv("all.csv")
+    where = (
+        ("table:who.csv", "--predictions", "said.csv") if place == "file" else ("table:all.csv",)
+    )
+    call = ("audit", *where, "--task", "answers", "--prediction-column", "answer", "--by", "race",
+            "--replicates", "100", "--out", "run")  # fmt: skip
+    ran = isolux(monkeypatch, capsys, *call)
+    assert ran.code == 2
+    assert "whether the column 'prompt' is what the model was asked" in ran.plain
+    assert "--question-column prompt; if not, give the column another name" in ran.plain
+    assert isolux(monkeypatch, capsys, *call, "--question-column", "prompt").code == 0
+    found = pl.read_parquet("run/group_metrics.parquet")["label"].drop_nulls().unique().to_list()
+    assert any("kitchen" in one for one in found)

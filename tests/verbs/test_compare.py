@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.disparity.models import class_rankings
+from isolux.disparity.class_rankings import class_rankings
 from isolux.verbs.audit import run_audit
 from isolux.vocabulary.errors import JoinError, SpecError
 from isolux.vocabulary.spec import parse_spec

@@ -8,12 +8,11 @@ import polars as pl
 import pytest
 
 from isolux.io import run_directory
+from isolux.report.summary import summarise
 from isolux.verbs.audit import Audit, audit
 from isolux.verbs.compare import compare
 from isolux.verbs.explain import explain
 from isolux.verbs.gate import gate
-from isolux.verbs.monitor import monitor
-from isolux.verbs.publish import publish
 from isolux.vocabulary.errors import JoinError, SpecError, TableError
 from tests._survey import survey
 
@@ -84,15 +83,7 @@ def test_analyses_that_would_ignore_weights_refuse():
     with pytest.raises(SpecError, match="the analysis patterns takes no weights"):
         explain(found, analysis=["patterns"])
     refused = explain(found).refused
-    assert "takes no weights" in refused["rank_tests"]
-
-
-def test_what_publishes_or_watches_refuses():
-    run = _audited(_rows()).run
-    with pytest.raises(SpecError, match="--publish-min takes no weights"):
-        publish(run, 5)
-    with pytest.raises(SpecError, match="watching takes no weights"):
-        monitor([run, run])
+    assert "takes no weights" in refused["patterns"]
 
 
 def test_a_paper_s_protocol_takes_no_weights(tmp_path):
@@ -215,11 +206,31 @@ def test_photos_may_be_alike_both_ways(tmp_path):
     )
 
 
-def test_both_ways_take_weights_and_no_strata_yet():
-    found = _audited(_rows(), strata=None, cluster="school,photographer")
-    assert found.group_metrics["value"][0] == pytest.approx(0.7799700300)
-    with pytest.raises(SpecError, match="clusters both ways take no --strata yet"):
-        _audited(_rows(), cluster="school,photographer")
+def test_both_ways_take_weights_strata_and_a_population():
+    found = _audited(_rows(), strata=None, cluster="school,photographer").group_metrics
+    assert found["value"][0] == pytest.approx(0.7799700300)
+    strata = _audited(_rows(), cluster="school,photographer").group_metrics
+    assert strata["value"].to_list() == pytest.approx(found["value"].to_list())
+    alone = _audited(_rows()).group_metrics
+    assert (strata["standard_error"] >= alone["standard_error"] - 1e-12).all()
+    shares = {"tone": {"light": 0.5, "mid": 0.3, "dark": 0.2}}
+    brought = _audited(_rows(), cluster="school,photographer", population=shares).group_metrics
+    assert brought["value"][0] == pytest.approx(0.7840940931)  # R's, as with clusters one way
+    assert brought["standard_error"].null_count() == 0
+
+
+@pytest.mark.parametrize("strata", [None, "stratum"])
+def test_replicates_move_by_both_ways_and_meet_the_population(strata):
+    shares = {"tone": {"light": 0.5, "mid": 0.3, "dark": 0.2}}
+    found = _audited(_rows(), strata=strata, cluster="school,photographer", population=shares,
+                     interval="percentile").group_metrics  # fmt: skip
+    assert (found["low"] < found["value"]).all()
+    assert (found["high"] > found["value"]).all()
+
+
+def test_both_ways_take_no_finite_population():
+    with pytest.raises(SpecError, match="no method says what that leaves of the other's variance"):
+        _audited(_rows(), cluster="school,photographer", population_size="100")
 
 
 @pytest.mark.parametrize("cluster", ["a,b,c", "a,", "a,a"])
@@ -253,6 +264,15 @@ def test_a_census_of_equal_groups_finds_no_difference():
     size = str(half["cluster_id"].n_unique())
     found = _audited(half, weight=None, strata=None, population_size=size)
     assert found.disparities["p_value"].drop_nulls().min() > 0.9
+    assert found.disparities["detectable"].null_count() == found.disparities.height
+    (told,) = [c for c in found.findings["claim"] if c.startswith("No difference")]
+    assert told.endswith(
+        "All of the population was drawn: there is no difference but what its values show."
+    )
+    answer = summarise(found.run).answer
+    assert "not evidence" not in answer
+    assert "could have seen" not in answer
+    assert "; in this population there is none but what the values show." in answer
 
 
 def test_a_gate_asks_for_people_by_what_weighted_people_are_worth():
@@ -265,3 +285,23 @@ def test_a_gate_asks_for_people_by_what_weighted_people_are_worth():
     assert short
     assert all((case.more or 0) > 20 for case in short)
     assert "of one weight" in covered.text
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_change_between_models_in_a_census_is_there():
+    """Three of 190 people are judged otherwise: chance in a sample, and in a census none."""
+    rows = _rows(model=pl.lit("old"))
+    first = (pl.col("value") == 1.0) & (pl.col("value").cum_sum() <= 3)
+    new = rows.with_columns(
+        value=pl.when(first).then(0.0).otherwise("value"), model=pl.lit("new")
+    )  # fmt: skip
+    size = str(rows["cluster_id"].n_unique())
+    found = {}
+    for drawn in (size, "100000"):
+        settings = {"weight": None, "strata": None, "population_size": drawn}
+        both = compare(_audited(rows, **settings), _audited(new, **settings)).disparities
+        found[drawn] = both.filter(kind="model_difference", group_a="everyone").row(0, named=True)
+    assert found["100000"]["p_value"] > 0.05
+    assert found[size]["p_value"] < 0.001
+    assert found[size]["low"] <= found[size]["value"] <= found[size]["high"] < 0
+    assert found[size]["detectable"] is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,13 @@ def before(case: Case):
     return None if case.baseline is None else run(case.baseline)
 
 
+@cache
+def answer_of(case_name: str):
+    """Ask the function; command and pytest must say the same."""
+    (case,) = (case for case in CASES if case.name == case_name)
+    return isolux.gate(run(case.run), asked(case), baseline=before(case))
+
+
 def test_there_are_cases_of_each_answer_and_code() -> None:
     assert len(CASES) >= 40
     assert len({case.name for case in CASES}) == len(CASES)
@@ -56,7 +64,7 @@ def test_the_function_answers(case: Case) -> None:
             isolux.gate(run(case.run), asked(case), baseline=before(case))
         assert case.says in str(caught.value)
         return
-    found = isolux.gate(run(case.run), asked(case), baseline=before(case))
+    found = answer_of(case.name)
     assert tuple(rule.answer for rule in found.rules) == case.answers, found.text()
     assert found.exit_code == case.code
     assert case.says in found.text().replace("\N{NO-BREAK SPACE}", " ")
@@ -74,7 +82,7 @@ def test_the_command_answers_the_same(case: Case, folder, tmp_path, monkeypatch,
         assert " ".join(case.says.split()) in ran.plain
         return
     told = json.loads((tmp_path / "gate.json").read_text(encoding="utf-8"))
-    same = isolux.gate(run(case.run), asked(case), baseline=before(case))
+    same = answer_of(case.name)
     assert told["rules"] == same.record["rules"]
     assert told["exit_code"] == case.code
     assert ran.out == same.text() + "\n"
@@ -91,7 +99,7 @@ def test_pytest_answers_the_same(case: Case, folder, tmp_path) -> None:
         assert seen.code == pytest.ExitCode.USAGE_ERROR
         assert not seen.outcomes
         return
-    told = isolux.gate(run(case.run), asked(case), baseline=before(case))
+    told = answer_of(case.name)
     words = {"pass": "passed", "fail": "failed", "insufficient": "failed"}
     assert seen.outcomes == [(f"{r.place}. {r.title}", words[r.answer]) for r in told.rules]
     assert seen.said == [

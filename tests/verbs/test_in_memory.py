@@ -17,7 +17,7 @@ ARRAYS = {"y_true": [0, 1] * 40, "y_pred": [0, 1, 1, 1] * 20, "sensitive_feature
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: isolux.load("table", FRAME), "not the path of a dataset's file"),
+        (lambda: isolux.load("widerface", FRAME), "not the path of a dataset's file"),
         (lambda: isolux.load("facet", None), "not the path of a dataset's file"),
         (lambda: isolux.read_predictions(FRAME), "not the path of a file of answers"),
         (lambda: isolux.compare(FRAME, FRAME), "not the path of a run"),

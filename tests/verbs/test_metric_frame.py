@@ -12,6 +12,7 @@ from sklearn.metrics import accuracy_score, balanced_accuracy_score, precision_s
 
 import isolux
 from isolux.vocabulary.errors import SpecError, TableError
+from tests.vocabulary.given._others import Tensor
 
 PEERS = {
     "accuracy": accuracy_score,
@@ -39,7 +40,7 @@ def tables(draw):
 
 @pytest.mark.filterwarnings("ignore:.*answer.* of 'model'")  # some agree by chance alone
 @given(tables())
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_numbers_are_fairlearns(drawn):
     (true, pred, group, level), levels = drawn
     control = {"control_features": pd.Series(level, name="level")} if levels > 1 else {}
@@ -204,3 +205,21 @@ def test_answers_of_another_vocabulary_are_refused():
             metrics="accuracy", y_true=["M", "F"] * 50, y_pred=["m", "f"] * 50,
             sensitive_features=["a", "b"] * 50,
         )  # fmt: skip
+
+
+def test_tensors_and_indices_of_pandas():
+    groups = ["day", "night"] * 40
+    plain = {"y_true": [0, 1] * 40, "y_pred": [0, 1, 1, 1] * 20}
+    tensors = {"y_true": Tensor(plain["y_true"], device="cuda:0"),
+             "y_pred": [Tensor(one, grad=True) for one in plain["y_pred"]]}  # fmt: skip
+    asked = {"metrics": "accuracy", "sensitive_features": groups, "replicates": 100}
+    expected = isolux.metric_frame(**asked, **plain).by_group
+    assert isolux.metric_frame(**asked, **tensors).by_group.equals(expected)
+    shuffled = {name: pd.Series(one, index=range(9, 89)) for name, one in plain.items()}
+    shuffled["y_pred"] = shuffled["y_pred"].iloc[::-1]
+    with pytest.raises(ValueError, match="y_true and y_pred hold the same rows in another order"):
+        isolux.metric_frame(**asked, **shuffled)
+    with pytest.warns(UserWarning, match="y_true holds text and y_pred numbers"):
+        text = isolux.metric_frame(**asked, y_true=[str(one) for one in plain["y_true"]],
+                            y_pred=plain["y_pred"])  # fmt: skip
+    assert text.by_group.equals(expected)

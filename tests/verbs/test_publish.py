@@ -9,13 +9,14 @@ import numpy as np
 import polars as pl
 import pytest
 
-from isolux.io.run_directory import load
+from isolux.io.run_directory import load, save
 from isolux.report.html import render
 from isolux.report.summary import summarise
 from isolux.tasks import score
 from isolux.verbs.audit import audit
 from isolux.verbs.compare import compare
 from isolux.verbs.publish import publish, without_small_groups, without_telling_scores
+from isolux.verbs.publish.hiding import hiding
 from isolux.vocabulary.containers import Dataset, Run
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import DatasetInfo
@@ -302,6 +303,46 @@ def test_an_export_counts_people_and_not_their_photos():
     assert set(without_small_groups(photos, 5).attributes["value"]) == {"A"}
 
 
+def nameless(cells):
+    """Lay out 120 photos of A, 90 of B and 24 each of C and D, who are not told apart."""
+    race = ["A"] * 120 + ["B"] * 90 + ["C"] * 24 + ["D"] * 24
+    ids = [f"photo{i}" for i in range(len(race))]
+    subjects = [f"s{i // 2}" if r in "AB" else cells[i % 2] for i, r in enumerate(race)]
+    return ids, race, subjects
+
+
+@pytest.mark.parametrize("cells", [(None, None), (None, "t1")])
+def test_photos_of_nobody_known_are_no_people(cells):
+    """Where subjects are known, those of whom they are not may be one person, photo for photo."""
+    ids, race, subjects = nameless(cells)
+    scored = pl.DataFrame({"unit_id": ids, "value": [float(i % 4 > 0) for i in range(len(ids))]})
+    who = pl.DataFrame({"unit_id": ids, "race": race, "subject": subjects})
+    found = audit(scored, who, by="race", replicates=100, min_units=1, min_clusters=1)
+    shown = set(publish(found.run, 10).group_metrics["group"])
+    # Where C and D hold nobody who is known, B goes too: what is hidden comes to ten people.
+    assert shown == ({"everyone", "A"} if cells[1] is None else {"everyone", "A", "B"})
+    unsaid = who.with_columns(subject=pl.lit(None, pl.String))  # a column that says of no one
+    found = audit(scored, unsaid, by="race", replicates=100, min_units=1, min_clusters=1)
+    assert set(publish(found.run, 10).group_metrics["group"]) == {"everyone", *"ABCD"}
+
+
+@pytest.mark.parametrize("cells", [(None, None), (None, "t1")])
+def test_nor_are_they_in_an_export(cells):
+    _, race, subjects = nameless(cells)
+    people = _people(["x"] * len(race), race)
+    held = people.instances.with_columns(subject_id=pl.Series(subjects))
+    photos = Dataset(people.name, people.info, held, people.attributes)
+    assert set(without_small_groups(photos, 10).attributes["value"]) == {"A", "B"}
+    named = people.instances.select(
+        unit_kind=pl.lit("instance"), unit_id="instance_id", attribute=pl.lit("person_id"),
+        value=pl.Series(subjects),
+    )  # fmt: skip
+    told = pl.concat([people.attributes, named], how="diagonal_relaxed")
+    left = without_small_groups(Dataset(people.name, people.info, people.instances, told), 2)
+    assert {"A", "B"} <= set(left.attributes["value"])
+    assert not {"C", "D"} & set(left.attributes["value"])
+
+
 def test_many_photos_of_a_few_people_are_too_few():
     ids = [f"photo{i}" for i in range(100)]
     subjects = [f"s{i % 4}" for i in range(100)]
@@ -334,3 +375,60 @@ def test_one_group_alone_makes_no_finding():
     assert run.findings.height > 0
     assert cut.findings.is_empty()
     assert summarise(cut).answer == "Too few groups can be shown here to compare people by race."
+
+
+def test_a_second_published_page_in_a_folder_is_warned_of(found, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    found.report("run")
+
+    def made(out: str, *more: str) -> str:
+        done = isolux(monkeypatch, capsys, "report", "run", "--out", out, *more)
+        assert done.code == 0, done.err
+        return " ".join(done.out.split())
+
+    hidden = "--publish-min", "10"
+    assert "WARNING" not in made("plain.html")  # a page for those who audit
+    assert "WARNING" not in made("one.html", *hidden)
+    assert "WARNING" not in made("one.html", *hidden)  # the same page made again
+    assert made("two.html", "--publish-min", "5").startswith(
+        "WARNING: one.html in this folder is made to be published too. Each page protects itself"
+    )
+    told = made("three.html", *hidden)
+    assert "one.html, two.html in this folder are" in told
+    assert "plain.html" not in told
+    assert "WARNING" not in made("four.html")  # nothing is published
+    (tmp_path / "elsewhere").mkdir()
+    assert "WARNING" not in made("elsewhere/five.html", *hidden)
+
+
+def test_who_publishes_is_told_which_attributes_cost_most(monkeypatch, capsys, tmp_path):
+    """A badge that one person has, and another that one has, hide the badge of all others too."""
+    scored, who = people()
+    rare = who.with_columns(badge=pl.Series(["one", "two", *["many"] * 298]))
+    made = audit(scored, rare, by=["badge", "light"], replicates=100, min_units=1, min_clusters=1)
+    save(made.run, tmp_path / "run")
+    for command, flag in (("report", "--out"), ("view", "--bundle")):
+        page = tmp_path / f"{command}.html"
+        ran = isolux(monkeypatch, capsys, command, tmp_path / "run", "--publish-min", "10",
+                     flag, page)  # fmt: skip
+        assert "hides 3 of 6 groups. No group of badge is shown." in ran.out
+        assert "Groups or classes of fewer people are in badge: an audit whose --by" in ran.out
+        assert "No group of badge" not in page.read_text(encoding="utf-8")
+    light = audit(scored, who, by=["light"], replicates=100).run
+    assert hiding(light, publish(light, 10), 10) == ""
+
+
+def test_what_was_found_with_a_hidden_group_does_not_become_nothing_found():
+    """Twelve people are all wrong, and hidden: the page may not say that no one differs."""
+    who = ["few"] * 12 + ["some"] * 150 + ["most"] * 300
+    right = [0.0] * 12 + [1.0] * 140 + [0.0] * 10 + [1.0] * 280 + [0.0] * 20
+    ids = [f"p{i}" for i in range(len(who))]
+    scored = pl.DataFrame({"unit_id": ids, "value": right})
+    table = pl.DataFrame({"unit_id": ids, "tone": who, "light": ["day", "night"] * 231})
+    run = audit(scored, table, by=["tone", "light"], replicates=200, min_units=10).run
+    assert "differ" in render(summarise(run))
+    page = re.sub(r"<[^>]+>", " ", render(summarise(publish(run, 15))))
+    assert "(not tested)" not in page
+    assert "too little data to judge tone" not in page
+    assert "No difference in score was found across tone" not in page
+    assert "Not told: what was tested is hidden" in page

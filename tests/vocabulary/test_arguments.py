@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import isolux
-from isolux.vocabulary.arguments import told_of_arguments
+from isolux.vocabulary.arguments import fitting, told_of_arguments
 from isolux.vocabulary.errors import IsoluxError, SpecError
 
 FUNCTIONS = [n for n in isolux.__all__ if inspect.isfunction(getattr(isolux, n))]
@@ -73,6 +73,28 @@ def test_other_things_than_names_are_refused(people, wrong):
         isolux.describe(people, by=wrong)
     with pytest.raises(SpecError, match="audit cannot take this for 'by'"):
         isolux.audit(people, by=wrong)
+
+
+def _several(name):
+    return [
+        p for p in inspect.signature(getattr(isolux, name)).parameters.values()
+        if str(p.annotation) in ("Sequence[str]", "Sequence[str] | None")
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [n for n in FUNCTIONS if _several(n)])
+def test_a_text_is_one_name_where_several_are_taken(name):
+    for parameter in _several(name):
+        assert fitting(name, parameter, "light") == ("light",), parameter.name
+        assert fitting(name, parameter, ["light"]) == ["light"]
+
+
+def test_a_text_is_itself_where_one_is_taken():
+    by, place = (inspect.Parameter("x", inspect.Parameter.KEYWORD_ONLY, annotation=a)
+                 for a in ("str | Sequence[str]", "str | None"))  # fmt: skip
+    assert fitting("look", by, "light") == fitting("look", place, "light") == "light"
+    runs = by.replace(annotation="Sequence[Run | str | Path]")
+    assert fitting("look", runs, "run1") == ("run1",)
 
 
 def test_nothing_else_of_a_function_changes():

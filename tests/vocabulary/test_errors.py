@@ -65,3 +65,11 @@ def test_of_many_columns_the_first_are_shown_and_the_others_counted():
     shown = columns_shown(f"c{i}" for i in range(25))
     assert shown.startswith("columns 'c0', 'c1', ")
     assert shown.endswith("'c19' and 5 more")
+
+
+def test_of_many_names_a_message_shows_some_and_says_how_many() -> None:
+    ids = [f"{k:024x}" for k in range(4000)]
+    told = str(UnknownNameError("task", "nope", ids))
+    assert "… (4,000 in all)" in told
+    assert len(told) < 300
+    assert "n29" in str(UnknownNameError("column", "z", [f"n{k:02}" for k in range(30)]))

@@ -129,7 +129,7 @@ def test_any_frame_becomes_a_polars_one():
 
 
 def test_what_is_no_frame_is_refused():
-    with pytest.raises(TableError, match="a polars, pandas or pyarrow frame"):
+    with pytest.raises(TableError, match="a frame of polars, pandas, pyarrow or datasets"):
         to_polars([1, 2])
 
 
@@ -143,3 +143,34 @@ def test_what_is_not_finite_is_told_with_its_row(bad):
     votes = pl.Series(bad)
     with pytest.raises(TableError, match=r"a finite number(?s:.*)row 1, column 'votes'"):
         check(GOOD.with_columns(votes=votes), ATTRIBUTES)
+
+
+def _part(**columns):
+    given = {"unit_kind": "instance", "unit_id": ["a", "b"], "attribute": "x", "value": ["3", "4"]}
+    return pl.DataFrame(given | columns)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [_part()],
+        [_part(), _part(attribute="y", value=None)],
+        [_part(value=None), _part(value=None, attribute="y")],
+        [_part().clear(), _part(unit_kind="image")],
+        [_part().clear(), _part().clear()],
+        [_part().head(1)],
+        [_part(number=pl.Series([None, 1.0])), _part(number=pl.Series([1.0, 1.0]))],
+    ],
+)
+def test_parts_under_one_another_are_the_rows_of_all(parts):
+    same = {name: dtype for name, dtype in ATTRIBUTES.schema.items() if name in parts[0].columns}
+    parts = [part.cast(same) for part in parts]
+    assert ATTRIBUTES.stacked(parts).equals(ATTRIBUTES.conform(pl.concat(parts)))
+
+
+def test_a_key_that_differs_in_one_column_alone_is_told_by_it():
+    row = {"model": "m", "instance_id": ["a", "a"], "label": "x", "score": None}
+    twice = pl.DataFrame({**row, "rank": [1, 2]})
+    assert check(twice, LABEL_PREDICTIONS).height == 2
+    with pytest.raises(TableError, match="two rows have the same model"):
+        check(pl.DataFrame({**row, "rank": [1, 1]}), LABEL_PREDICTIONS)

@@ -48,8 +48,11 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
         differs, and ``known_a``, ``known_b``, ``known_gap`` are the known groups farthest apart
         (null: there are no two). ``strength`` (0 or
         more, the metric's unit): how far the interval keeps from 0. ``n_pairs``, ``n_differ``,
-        ``found``; ``shrunken`` (the pair's gap, shrunken by what the ``n_gaps`` gaps of the metric
-        look like over all attributes and classes: empirical Bayes);
+        ``n_untested`` (apart, and nothing varies within either group: no test can be made; the
+        first is ``untested_a``, ``untested_b``, ``untested_gap``, ``untested_low``,
+        ``untested_high``), ``found``;
+        ``shrunken`` (the pair's gap, shrunken by what the ``n_gaps`` gaps of the metric look like
+        over all attributes and classes: empirical Bayes);
         ``any_p`` (do the groups differ at all), ``any_found``;
         ``detectable_best``, ``detectable_worst`` (smallest detectable difference of the pair
         where it is smallest and largest, with ``group_a_best``, …); ``with_unknown`` (people of
@@ -72,7 +75,7 @@ def blocks_of(run: Run, alpha: float) -> pl.DataFrame:
     # The range may lie between other groups: those whose value is unknown, or that no pair joins.
     widest = (pl.col("range_value") - pl.col("value").abs()).abs() < _TIE
     found = found.with_columns(
-        pl.col("n_pairs", "n_differ").fill_null(0),
+        pl.col("n_pairs", "n_differ", "n_untested").fill_null(0),
         pl.col("with_unknown").fill_null(value=False),
         *(pl.when(widest).then(name).alias(name) for name in ("range_low", "range_high")),
         found="differs",
@@ -204,12 +207,22 @@ def _known(pairs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+# A pair without a p, and why: nothing varies within either group (``disparity.family``).
+_UNTESTED = pl.col("p_value").is_null() & pl.col("reason").is_not_null()
+
+
 def _counts(pairs: pl.DataFrame) -> pl.DataFrame:
     """Count the pairs of known groups, and those that differ; of all pairs where none is known."""
     counted = pl.col("named") | pl.col("named").any().not_()
     return pairs.group_by(KEY).agg(
         n_pairs=counted.sum(),
         n_differ=(pl.col("differs") & counted).sum(),
+        n_untested=(_UNTESTED & counted).sum(),
+        untested_a=pl.col("group_a").filter(_UNTESTED & counted).first(),
+        untested_b=pl.col("group_b").filter(_UNTESTED & counted).first(),
+        untested_gap=pl.col("value").filter(_UNTESTED & counted).first(),
+        untested_low=pl.col("low").filter(_UNTESTED & counted).first(),
+        untested_high=pl.col("high").filter(_UNTESTED & counted).first(),
         with_unknown=pl.col("named").all().not_(),
     )
 

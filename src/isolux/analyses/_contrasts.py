@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from isolux.stats.design import IntArray
 from isolux.stats.differences import Difference, deviates, of_means, two_sided
-from isolux.stats.intervals import log_ratio_interval
 from isolux.stats.joint_law import joint_draws
 from isolux.stats.multiplicity import max_t
 from isolux.stats.shares import are_shares, cluster_means, pooled_correlation
@@ -110,9 +109,7 @@ class Contrasts:
         With w the share of units that are of a, lift is r / (w r + 1 - w), which rises with the
         ratio r of a by b: its ends are those of r.
         """
-        apart, z = self.apart(), _reach(level)
-        logs = log_ratio_interval(apart.a, apart.ends(z)[0], apart.b, apart.ends(z)[1],
-                                  apart.correlation(z))  # fmt: skip
+        logs = self.apart().interval(_reach(level), log=True)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = self.n / (self.n + self.n_other)
             low, high = (r / (share * r + 1.0 - share) for r in np.exp((logs.low, logs.high)))

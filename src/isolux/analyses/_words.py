@@ -13,11 +13,18 @@ from typing import Any
 from isolux.groups.unknown import KNOWN_SUFFIX
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.drawn import is_weighted
+from isolux.vocabulary.drawn import is_census, is_weighted
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import Metric
 from isolux.vocabulary.spec import crossed
-from isolux.vocabulary.words import chosen_words, class_name, target_of, tiny_points
+from isolux.vocabulary.words import (
+    chosen_words,
+    class_name,
+    fixed,
+    significant,
+    target_of,
+    tiny_points,
+)
 
 __all__ = ["Words", "declared_metrics", "level_of", "lowered", "number", "size", "words_of"]
 
@@ -55,6 +62,8 @@ class Words:
         Attributes whose groups are compared with one of them only, and that group.
     weighted : bool
         Whether people count by their weights.
+    census : bool
+        Whether all of the population was drawn.
     """
 
     terms: Mapping[str, str] = field(default_factory=dict)
@@ -69,6 +78,7 @@ class Words:
     margin: float | None = None
     references: Mapping[str, str] = field(default_factory=dict)
     weighted: bool = False
+    census: bool = False
 
     def label(self, row: Mapping[str, Any]) -> str:
         """Call a row's class; by the target too where the label alone says nothing.
@@ -161,6 +171,7 @@ def words_of(run: Run) -> Words:
         margin=spec.get("margin"),
         references=dict(str(r).partition("=")[::2] for r in spec.get("reference") or ()),
         weighted=is_weighted(run.record),
+        census=is_census(run.record),
     )
 
 
@@ -198,7 +209,7 @@ def _metrics(tasks: list[str], record: Mapping[str, Any]) -> dict[str, Metric]:
 def size(value: float, unit: str) -> str:
     """Print the size of a difference with its unit; points of a hundred for fractions."""
     if unit != "fraction":
-        return f"{abs(value):.3g} {unit}".strip()
+        return f"{significant(abs(value))} {unit}".strip()
     said = number(abs(value), unit)
     return f"{said} {'point' if said == '1.0' else 'points'}"
 
@@ -206,11 +217,10 @@ def size(value: float, unit: str) -> str:
 def number(value: float, unit: str) -> str:
     """Print a number of a metric's unit; fractions as points of a hundred."""
     if unit != "fraction":
-        return f"{value:.3g}".replace("-", _MINUS)
+        return significant(value).replace("-", _MINUS)
     if (tiny := tiny_points(value)) is not None:
         return f"{_MINUS if value < 0 else ''}{tiny}"
-    said = f"{100 * value:.1f}"
-    return said.lstrip("-") if float(said) == 0 else said.replace("-", _MINUS)
+    return fixed(100 * value).replace("-", _MINUS)
 
 
 def level_of(words: Words) -> str:

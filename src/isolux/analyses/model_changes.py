@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.analyses._words import Words
+from isolux.analyses._words import Words, number, size
 from isolux.vocabulary import registry, works
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.drawn import is_weighted
@@ -90,7 +90,7 @@ def _findings(run: Run) -> pl.DataFrame:
     rows += [_finding(row, _gap(row, words)) for row in gaps.iter_rows(named=True)]
     unsure = changes.filter(pl.col("attribute").is_not_null() & ~sure)
     if unsure.height:
-        rows.append(_rest(unsure, changes))
+        rows.append(_rest(unsure, changes, words))
     rows += [
         _finding(row, _change(row, words)) for row in told.filter(~first).iter_rows(named=True)
     ]
@@ -121,20 +121,12 @@ def _words(run: Run) -> Words:
     )
 
 
-def _points(value: float, words: Words, row: Mapping[str, Any]) -> str:
-    if words.unit(row) != "fraction":
-        return f"{abs(value):.3g} {words.unit(row)}".strip()
-    number = f"{100 * abs(value):.1f}"
-    return f"{number} point{'' if number == '1.0' else 's'}"
-
-
 def _ends(row: Mapping[str, Any], words: Words) -> str:
     if row["low"] is None or row["high"] is None:
         return "no interval"
     flip = row["value"] < 0
     ends = (-row["high"], -row["low"]) if flip else (row["low"], row["high"])
-    scale = 100.0 if words.unit(row) == "fraction" else 1.0
-    low, high = (f"{scale * e + 0.0:.1f}".replace("-", "\N{MINUS SIGN}") for e in ends)
+    low, high = (number(end, words.unit(row)) for end in ends)
     return f"{100 * words.level:g} % interval {low} to {high}"
 
 
@@ -143,15 +135,15 @@ def _change(row: Mapping[str, Any], words: Words) -> str:
     of = "" if row["attribute"] is None else f" ({words.title(row['attribute'])})"
     way = "lower" if row["value"] < 0 else "higher"
     if row["value"] == 0:
-        size = "the same"
+        far = "the same"
         against = f"with {row['model_b']} as with {row['model_a']}"
     else:
-        size = f"{_points(row['value'], words, row)} {way} ({_ends(row, words)})"
+        far = f"{size(row['value'], words.unit(row))} {way} ({_ends(row, words)})"
         against = f"with {row['model_b']} than with {row['model_a']}"
     better = words.better(row, row["value"])
     note = f" ({better})" if better and row["value"] != 0 else ""
     told = (
-        f"{words.measure(row)} for {who}{of} is {size} {against}{note}; "
+        f"{words.measure(row)} for {who}{of} is {far} {against}{note}; "
         f"n = {row['n_units_a']:,}; {words.p(row['p_adjusted'])}."
     )
     if row["status"] == Status.BOUNDARY:
@@ -166,18 +158,25 @@ def _gap(row: Mapping[str, Any], words: Words) -> str:
         return f"{told} is the same with both models."
     way = "narrower" if row["value"] < 0 else "wider"
     return (
-        f"{told} is {_points(row['value'], words, row)} {way} with {row['model_b']} than with "
+        f"{told} is {size(row['value'], words.unit(row))} {way} with {row['model_b']} than with "
         f"{row['model_a']} ({_ends(row, words)}; not adjusted for the other gaps)."
     )
 
 
-def _rest(unsure: pl.DataFrame, changes: pl.DataFrame) -> dict[str, Any]:
+def _is_fraction(metric: str, words: Words) -> bool:
+    return words.unit({"metric": metric}) == "fraction"
+
+
+def _rest(unsure: pl.DataFrame, changes: pl.DataFrame, words: Words) -> dict[str, Any]:
     of_groups = changes.filter(pl.col("attribute").is_not_null()).height
-    least = unsure["detectable"].drop_nulls()
+    fractions = unsure.filter(
+        pl.col("metric").is_in([n for n in unsure["metric"].unique() if _is_fraction(n, words)])
+    )
+    least = [float(x) for x in fractions["detectable"].drop_nulls()]
     seen = ""
-    if least.len():
-        low, high = 100 * float(least.min() or 0.0), 100 * float(least.max() or 0.0)  # type: ignore[arg-type]
-        seen = f" Changes of {low:.1f} points (the best case) to {high:.1f} could have been seen."
+    if least:
+        ends = [number(end, "fraction") for end in (min(least), max(least))]
+        seen = f" Changes of {ends[0]} points (the best case) to {ends[1]} could have been seen."
     told = f"{unsure.height:,} of {of_groups:,} changes of single groups were not confirmed.{seen}"
     return {"analysis": _NAME, "claim": told, "status": Status.OK.value, "n": None}
 

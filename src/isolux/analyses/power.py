@@ -15,6 +15,7 @@ is often no way at all: the error of the other one stays.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import NormalDist
 
 import polars as pl
 
@@ -30,6 +31,7 @@ __all__ = ["INFO", "explain"]
 
 INFO = AnalysisInfo(
     tests=False,
+    samples=True,  # of the audit's tables alone, whose standard errors are the sample's
     title="What could be seen, and whom to add",
     summary="The smallest difference that this audit could have seen, and how many more people of "
     "which group a smaller one needs.",
@@ -119,7 +121,7 @@ def _worst_pairs(run: Run) -> pl.DataFrame:
     """Find the pair of named groups whose detectable difference is largest, per attribute."""
     named = run.group_metrics.filter(
         pl.col("attribute").is_not_null() & ~pl.col("values").list.contains(UNKNOWN)
-    ).select(*MEASURE, "attribute", "group", "standard_error")
+    ).select(*MEASURE, "attribute", "group", standard_error=_error(run))
     keys = [*MEASURE, "attribute"]
     pairs = run.disparities.filter(
         (pl.col("kind") == "difference")
@@ -132,12 +134,23 @@ def _worst_pairs(run: Run) -> pl.DataFrame:
     for side in ("a", "b"):
         own = named.rename({"group": f"group_{side}", "standard_error": f"se_{side}"})
         pairs = pairs.join(own, on=[*keys, f"group_{side}"], how="inner", nulls_equal=True)
+    known = (pl.col("se_a") + pl.col("se_b")).is_finite()
     return (
-        pairs.sort("detectable", "group_a", "group_b", descending=[True, False, False])
+        pairs.filter(known)
+        .sort("detectable", "group_a", "group_b", descending=[True, False, False])
         .group_by(keys, maintain_order=True)
         .first()
         .pipe(_larger_error_first)
     )
+
+
+def _error(run: Run) -> pl.Expr:
+    """Take a group's standard error; of one without an error, what its interval amounts to."""
+    level = float((run.record.get("spec") or {}).get("level", 0.95))
+    deviate = NormalDist().inv_cdf((1.0 + level) / 2.0)
+    half = (pl.col("high") - pl.col("low")) / 2.0
+    own = pl.col("standard_error")
+    return pl.when(own > 0).then(own).otherwise(half / deviate)
 
 
 def _larger_error_first(pairs: pl.DataFrame) -> pl.DataFrame:

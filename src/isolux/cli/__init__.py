@@ -30,7 +30,7 @@ def main() -> None:
             os.environ.setdefault("OMP_NUM_THREADS", "1")
             collect_seldom()
             refused = too_few_addresses()
-            code = _say(refused, REFUSED) if refused else _run()
+            code = _say(refused, REFUSED) if refused else _answered()
     except Stopped:  # at the first or the last moment, outside of what _run catches
         number = stopped_by()
         code = INTERRUPTED if number is None else _say(stopped_text(number), 128 + number)
@@ -49,6 +49,16 @@ def collect_seldom() -> None:
     gc.set_threshold(_MANY, 50, 50)
     atexit.unregister(gc.freeze)  # once, however often a program calls this
     atexit.register(gc.freeze)
+
+
+def _answered() -> int:
+    """Run the command; with ``--json`` what it says is one JSON document."""
+    from isolux.cli import document
+    from isolux.cli.app import GROUPS, WITH_JSON
+
+    code = document.answered(sys.argv[1:], _run, own=WITH_JSON, groups=GROUPS)
+    fault = write_fault() if document.asked(sys.argv[1:]) else None
+    return _say(_unprinted(fault), REFUSED) if fault is not None and code == 0 else code
 
 
 def _run() -> int:
@@ -70,17 +80,21 @@ def _run() -> int:
     _tell_of_kernels()
     fault = write_fault()
     if fault is not None and code == 0:
-        return _say(f"isolux: the output cannot be printed\n  found: {fault}", REFUSED)
+        return _say(_unprinted(fault), REFUSED)
     return code
+
+
+def _unprinted(fault: OSError) -> str:
+    return f"isolux: the output cannot be printed\n  found: {fault}"
 
 
 def _program() -> object:
     """Read the arguments and run the command that they name."""
     from isolux.cli._help import ALL
-    from isolux.cli.app import program
+    from isolux.cli.app import program, without_json
     from isolux.cli.progress import working
 
-    args = ["--help" if text == ALL else text for text in sys.argv[1:]]
+    args = ["--help" if text == ALL else text for text in without_json(sys.argv[1:])]
     app = program(args, everything=ALL in sys.argv[1:])
     with working():
         return app(args, prog_name="isolux", standalone_mode=False)
@@ -106,8 +120,11 @@ def _tell_of_kernels() -> None:
 
 def _code_of(error: BaseException) -> int:
     """Print an error as what it is: bad input, a usage error, too little memory, or our bug."""
+    from isolux.cli.document import fail
     from isolux.vocabulary.errors import IsoluxError
 
+    if isinstance(error, IsoluxError) or callable(getattr(error, "format_message", None)):
+        fail(error)  # in its parts; the others in the words that the screen says
     if isinstance(error, IsoluxError):
         return _say(f"isolux: {error}", REFUSED)
     if isinstance(error, (KeyboardInterrupt, EOFError)) or type(error).__name__ == "Abort":
@@ -154,5 +171,8 @@ def _bug(error: BaseException) -> int:
 
 
 def _say(text: str, code: int) -> int:
+    from isolux.cli.document import fail
+
+    fail(text)
     print_error(text)
     return code

@@ -16,6 +16,7 @@ _EXAMPLES = {
       --by race --by "race*gender" --cluster subject --out runs/first""",
     "compare": "isolux compare runs/first runs/second --out runs/change",
     "gate": "isolux gate runs/first --policy policy.yaml --markdown summary.md",
+    "consensus": "isolux curate consensus ratings:ratings.csv --out labels",
     "check": "isolux check coco:instances.json --images photos",
     "describe": 'isolux describe table:people.csv --by "race*gender" --out people.html',
     "sample": "isolux sample table:people.csv --balance race,gender --per-cell 50 --out ids.csv",

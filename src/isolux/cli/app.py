@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from importlib.metadata import entry_points
 from types import ModuleType
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
 from typer.core import TyperGroup
@@ -15,16 +15,25 @@ from typer.main import get_command
 
 from isolux.cli._help import Command
 from isolux.cli.audit import audit, audit_command
+from isolux.cli.document import FLAG as JSON
+from isolux.cli.document import asked as asks_json
 from isolux.cli.listing import listing
 
-__all__ = ["program"]
+__all__ = ["GROUPS", "WITH_JSON", "program", "without_json"]
 
 _COMMANDS = (
-    "predict", "crop", "compare", "gate", "monitor", "convert", "explain", "report", "export",
-    "describe", "sample", "check", "clean",
+    "predict", "crop", "curate", "compare", "across", "gate", "card", "monitor", "convert",
+    "explain", "report", "view", "export", "describe", "sample", "check", "train", "withdraw",
+    "clean",
+    "completion",
 )  # fmt: skip
 """Files of this room, each with a command of its own name and ``made``."""
+GROUPS = ("curate", "train")
+"""Those that have commands of their own."""
+WITH_JSON = ("gate",)
+"""Commands whose ``--json`` prints a document of their own, by a schema of its own."""
 _OF_WORLDS = ("demo", "synthesize")
+_JSON_HELP = "print one JSON document, for scripts (docs/schemas/command-1.json)"
 _ANYTHING = {"allow_extra_args": True, "ignore_unknown_options": True}
 
 
@@ -55,6 +64,8 @@ def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
         app.command(asked, cls=Command)(command)
     elif asked == "list":
         app.command(asked, cls=Command)(listing)
+    elif asked in GROUPS:
+        app.add_typer(_module(asked).group(), name=asked)
     elif asked in _COMMANDS:
         app.command(asked, cls=Command)(_module(asked).made())
     else:  # our own need nothing of other packages
@@ -63,7 +74,39 @@ def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
     ours = {"audit": audit, **{name: getattr(_module(name), name) for name in _COMMANDS}}
     named = {name: _name_only(name, one) for name, one in {**ours, "list": listing}.items()}
     group.commands = {**named, **group.commands}
+    _add_json(group, _json_flag())
     return group
+
+
+def without_json(args: Sequence[str]) -> list[str]:
+    """Take ``--json`` out of a command line; one with a document of its own has it at its end."""
+    if not asks_json(args):
+        return list(args)
+    end = args.index("--") if "--" in args else len(args)
+    kept = [text for text in args[:end] if text != JSON]
+    own = next((text for text in kept if not text.startswith("-")), "") in WITH_JSON
+    return [*kept, *([JSON] if own else []), *args[end:]]
+
+
+def _json_flag() -> Any:
+    """Make the flag as typer makes flags; what it asks for is read before any command runs."""
+    app = typer.Typer(add_completion=False)
+
+    @app.command()
+    def shown(
+        *, json: Annotated[bool, typer.Option(JSON, help=_JSON_HELP, expose_value=False)] = False
+    ) -> None:
+        del json
+
+    return next(one for one in get_command(app).params if JSON in one.opts)
+
+
+def _add_json(command: Any, flag: Any) -> None:
+    """Give a command, and those below it, the flag in its help, whoever wrote the command."""
+    if not any(JSON in parameter.opts for parameter in command.params):
+        command.params.append(flag)
+    for one in getattr(command, "commands", {}).values():
+        _add_json(one, flag)
 
 
 def _module(name: str) -> ModuleType:

@@ -87,9 +87,14 @@ def named_task(args: Sequence[str]) -> str:
 def unknown_flag(args: Sequence[str], flag: str) -> IsoluxError:
     """Say of a flag that the command does not have whose it is, or which is nearest."""
     from isolux.vocabulary import registry
-    from isolux.vocabulary.errors import UnknownNameError
+    from isolux.vocabulary.errors import SpecError, UnknownNameError
     from isolux.vocabulary.spec import FLAT, refusal_of
 
+    if flag == "--analysis":
+        return SpecError(
+            "an audit runs analyses by --explain", expected="--explain NAME", found=flag,
+            hint="--analysis is of `isolux explain RUN`, which runs them on a finished audit",
+        )  # fmt: skip
     name, task = flag.lstrip("-").replace("-", "_").removeprefix("no_"), named_task(args)
     known = registry.names("tasks")
     if task not in known:

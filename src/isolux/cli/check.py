@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from isolux.cli import document
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -38,11 +40,12 @@ def check(data: str, *, strict: bool = False, out: Path | None = None, **setting
 
     _refuse_out(out)
     found = checked(data, **settings)
+    document.give("problems", found.problems)
     _show(found, strict=strict)
     if out is not None:
         from isolux.io.atomic import write_text
 
-        typer.echo(f"problems: {write_text(out, _written(found.problems, out))}")
+        document.wrote("problems", write_text(out, _written(found.problems, out)))
     if found.failed(strict=strict):
         raise typer.Exit(_PROBLEMS)
 
@@ -77,7 +80,7 @@ def _show(found: Checked, *, strict: bool) -> None:
             typer.echo(f"  what to do: {hint}")
         typer.echo("")
     for note in found.notes:
-        typer.echo(f"note: {note}")
+        document.note(note)
     errors = found.problems.filter(severity="error").height
     warnings = found.problems.height - errors
     typer.echo(

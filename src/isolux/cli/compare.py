@@ -1,53 +1,143 @@
-"""``isolux compare``: two models on the same people, paired."""
+"""``isolux compare``: two models on the same people, paired, or any number side by side."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from isolux.cli import document
+
 if TYPE_CHECKING:
     import polars as pl
 
+    from isolux.verbs.side_by_side import SideBySide
+
 __all__ = ["compare", "made"]
 
-_CLASSES = 10
+_CLASSES, _PAIR, _ROWS = 10, 2, 30
+_OF_MANY = ("id_from", "allow_disagreement", "models", "withdrawn", "allow_unmatched")
 
 
 def compare(
-    first: str,
-    second: str,
+    runs: Sequence[str],
     *,
     out: str | None = None,
     overwrite: bool = False,
+    models: str | None = None,
     **settings: Any,
 ) -> None:
-    """Say which groups gained and which lost from the first model to the second.
+    """Say which groups gained and which lost from one model to another, on the same people.
 
-    Only people who are in both runs are compared: who withdrew in either is in neither.
+    Of two runs the changes are told on the screen. More, or runs of one model with several seeds
+    (NAME=RUN,RUN), are laid out side by side: models as columns, which gaps grew and which shrank,
+    classes by disparity, as a page and as Parquet, CSV and LaTeX.
+
+    Only people who are in all runs are compared: who withdrew in one is in none.
 
     Parameters
     ----------
-    first : str
-        Run directory of the first model.
-    second : str
-        Run directory of the second model.
+    runs : sequence of str
+        Run directories in order, or NAME=RUN, or NAME=RUN,RUN for one model with several seeds.
     out : str, optional
         Directory to write; default: print only.
     overwrite : bool
         Replace that directory.
+    models : str, optional
+        How each was trained: a YAML or CSV file of paradigm, data, images and parameters.
     """
-    from isolux.cli.screen import show_audit
     from isolux.io.atomic import refuse_existing
     from isolux.verbs.compare import compare as compare_runs
 
+    named = [_named(text) for text in runs]
+    if models is not None or len(named) != _PAIR or any(name is not None for name, _ in named):
+        _many(named, out, overwrite=overwrite, settings={**settings, "models": models})
+        return
+    from isolux.cli.screen import show_audit
+
     if out is not None:
         refuse_existing(out, overwrite=overwrite)
-    found = compare_runs(first, second, **settings)
+    found = compare_runs(runs[0], runs[1], **settings)
     report = found.report(out, overwrite=overwrite) if out is not None else None
     show_audit(found.run, report)
+    if document.giving():
+        document.give("rankings", found.rankings, of=out)
+        return
+    _show_relative(found.disparities)
     _show_rankings(found.rankings, found.run.record["models"])
+
+
+def _named(text: str) -> tuple[str | None, list[str]]:
+    """Part NAME=RUN,RUN; a path that is there is no name, whatever it holds."""
+    name, equals, paths = text.partition("=")
+    if not equals or not name.strip() or Path(text).expanduser().exists():
+        return None, [text]
+    return name.strip(), [path.strip() for path in paths.split(",") if path.strip()]
+
+
+def _many(
+    named: Sequence[tuple[str | None, list[str]]],
+    out: str | None,
+    *,
+    overwrite: bool,
+    settings: dict[str, Any],
+) -> None:
+    """Lay any number of models out side by side."""
+    from isolux.verbs.side_by_side import side_by_side
+    from isolux.vocabulary.errors import SpecError
+
+    kept = {k: v for k, v in settings.items() if k in _OF_MANY}
+    if all(name is None for name, _ in named):
+        found = side_by_side([paths[0] for _, paths in named], **kept)
+    else:
+        runs: dict[str, list[str]] = {}
+        for name, paths in named:
+            label = name or Path(paths[0]).name
+            if label in runs:
+                raise SpecError(
+                    f"two models are called {label!r}",
+                    expected="each name once; runs of one model with several seeds are "
+                    "NAME=RUN,RUN",
+                    found=label,
+                )
+            runs[label] = paths
+        found = side_by_side(runs, **kept)
+    _show_side_by_side(found)
+    if out is not None:
+        typer.echo("")
+        document.wrote("report", found.report(out, overwrite=overwrite))
+
+
+def _show_side_by_side(found: SideBySide) -> None:
+    """Print warnings, each step's gaps, and a table with models as columns."""
+    from isolux.cli.screen import show_table
+    from isolux.report.side_by_side import steps, wide
+
+    for text in found.record["warnings"]:
+        document.warn(text)
+    for text in steps(found.changes, found.values):
+        typer.echo(f"• {text}")
+    document.give("values", found.values)
+    document.give("changes", found.changes)
+    if found.models is not None:
+        from isolux.cli.screen import show_wide
+
+        show_wide("models and their training", found.models)
+    models = list(found.record["models"])
+    table = wide(found.values, models)
+    first = table.row(0, named=True)
+    line = ("metric", "label", "threshold")
+    main = [row for row in table.iter_rows(named=True) if all(row[k] == first[k] for k in line)]
+    rows = [
+        [row["attribute"] or "", row["group"], str(row["n"]), *(row[m] for m in models)]
+        for row in main[:_ROWS]
+    ]
+    typer.echo("")
+    show_table(str(first["metric"]), ["attribute", "group", "n", *models], rows)
+    for text in found.record["notes"]:
+        document.note(text)
 
 
 def made() -> Callable[..., None]:
@@ -56,6 +146,31 @@ def made() -> Callable[..., None]:
     from isolux.verbs.compare import compare as compare_runs
 
     return generated(compare, compare_runs)
+
+
+def _show_relative(disparities: pl.DataFrame) -> None:
+    """Print each group's change as a share of the first model's value, where that was asked for."""
+    from isolux.cli.screen import show_table
+
+    rows = disparities.filter(disparities["kind"] == "relative_change")
+    for (metric, threshold), part in rows.group_by(["metric", "threshold"], maintain_order=True):
+        cells = [
+            [row["group_a"] or "everyone", *_shares(row), str(row["n_units_a"])]
+            for row in part.iter_rows(named=True)
+            if row["label"] is None
+        ]
+        at = "" if threshold is None else f" at {threshold:g}"
+        typer.echo("")
+        heading = f"{metric}{at}: change as a share of the first model's value, with its interval"
+        show_table(heading, ["group", "change", "interval", "n"], cells)
+
+
+def _shares(row: dict[str, Any]) -> list[str]:
+    value, low, high = (
+        "–" if row[name] is None else f"{100 * row[name]:+.1f} %"
+        for name in ("value", "low", "high")
+    )
+    return [value, "–" if "–" in (low, high) else f"{low} to {high}"]
 
 
 def _show_rankings(rankings: pl.DataFrame, models: list[str]) -> None:

@@ -8,6 +8,8 @@ from typing import Literal
 
 import typer
 
+from isolux.cli import document
+
 __all__ = ["convert", "made"]
 
 
@@ -80,7 +82,7 @@ def convert(
         f"{frame.height:,} rows of {frame[units].n_unique():,} {what}"
         + (f", {models}" if models else "")
     )
-    typer.echo(f"predictions: {target}")
+    document.wrote("predictions", target)
 
 
 def made() -> Callable[..., None]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import typer
 
+from isolux.cli import document
+
 __all__ = ["crop", "made"]
 
 
@@ -31,12 +33,12 @@ def crop(data: str, *, out: Path, **settings: Any) -> None:
     done = cropped(data, out=out, **settings)
     cautions, notes = by_severity(done.notes)
     for caution in cautions:
-        typer.echo(f"WARNING: {caution}")
+        document.warn(caution)
     for note in notes:
-        typer.echo(f"note: {note}")
+        document.note(note)
     there = done.crops["file"].count()
     typer.echo(f"{there:,} crops of {done.crops.height:,} people: {done.made:,} cut out now")
-    typer.echo(f"crops: {done.folder}")
+    document.wrote("crops", done.folder)
     typer.echo(f"a model's answers: isolux predict {data} --crops {done.folder} --model … --out …")
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import typer
 
+from isolux.cli import document
+
 __all__ = ["describe", "made"]
 
 
@@ -32,9 +34,9 @@ def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> No
         show_wide(caption, table)
     typer.echo("")
     for note in found.notes:
-        typer.echo(f"note: {note}")
+        document.note(note)
     if out is not None:
-        typer.echo(f"page: {found.report(out)}")
+        document.wrote("page", found.report(out))
         say_figures()
 
 

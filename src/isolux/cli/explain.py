@@ -40,7 +40,7 @@ def explain(run: str, *, out: str | None = None, overwrite: bool = False, **sett
         write_report(found.run, folder / "report.html")
 
     where = run_directory.save(
-        found.run, out or run, overwrite=overwrite or out is None, extra=fill
+        found.run, out or run, overwrite=overwrite or out is None, carried=out is None, extra=fill
     )
     show_audit(found.run, Path(where) / "report.html", first=tuple(settings.get("analysis") or ()))
     for name, why in found.refused.items():

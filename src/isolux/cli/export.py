@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from isolux.cli import document
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -85,7 +87,7 @@ def export(
         n = scores.select("model", "metric", "label", "threshold").n_unique()
         made += f", {n:,} score(s) each"
     typer.echo(made)
-    typer.echo(f"{to}: {folder}")
+    document.wrote(to, folder)
     if to == "fiftyone":
         typer.echo(_LOOK.format(folder=folder))
 

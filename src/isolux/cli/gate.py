@@ -52,6 +52,7 @@ def gate(
     from isolux.vocabulary.errors import RunError
 
     _refuse_flags(policy, init=init, others=(baseline, junit, markdown, json_file, json or None))
+    _refuse_lost_policy(policy, (junit, markdown, json_file))
     try:
         if init:
             from isolux.verbs.gate import proposed_policy
@@ -89,6 +90,22 @@ def _refuse_flags(policy: Path | None, *, init: bool, others: tuple[object, ...]
             "no policy is given", expected="--policy policy.yaml", found="none",
             hint="isolux gate --init RUN > policy.yaml proposes one",
         )  # fmt: skip
+
+
+def _refuse_lost_policy(policy: Path | None, written: tuple[Path | None, ...]) -> None:
+    """Refuse to write an answer over the policy or a file of a run, or two into one file."""
+    from isolux.io.ours import is_file_of_run
+    from isolux.vocabulary.errors import OutputError
+
+    places = [path.expanduser().resolve() for path in written if path is not None]
+    taken = [] if policy is None else [policy.expanduser().resolve()]
+    for place in places:
+        if place in taken or is_file_of_run(place):
+            raise OutputError(
+                "this file is needed for something else", expected="a path of its own",
+                where=str(place),
+            )  # fmt: skip
+        taken.append(place)
 
 
 def _write(texts: Mapping[Path | None, Callable[[], str]]) -> None:

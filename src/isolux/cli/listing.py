@@ -10,23 +10,24 @@ import typer
 if TYPE_CHECKING:
     from isolux.vocabulary.info import Info
 
-__all__ = ["listing"]
+__all__ = ["FUNCTIONS", "KINDS", "listing", "room_of"]
 
 
 KINDS = (
     "attributes", "datasets", "formats", "tasks", "measures", "models", "analyses", "checks",
-    "papers",
+    "papers", "cards", "rules",
 )  # fmt: skip
 """What can be listed."""
 
 _ROOM = {"attributes": "derive", "formats": "predictions", "analyses": "analyses"}
-_FUNCTION = {
+FUNCTIONS = {
     "datasets": ("load", "--data-option"),
     "predictions": ("read", "--prediction-option"),
     "tasks": ("score", "--option"),
     "analyses": ("explain", "--analysis-option"),
     "checks": ("check", "--check-option"),
     "models": ("load", "--model-option"),
+    "rules": ("refuse", "in project.yaml, rules:"),
 }
 _SHARED = ("model", "metrics", "pictures")  # have flags of their own
 
@@ -37,9 +38,9 @@ def listing(
         str | None, typer.Argument(help="one of them: its settings, metrics or protocols")
     ] = None,
 ) -> None:
-    """List the datasets, formats, tasks, measures, models, analyses, checks, papers or attributes.
+    """List datasets, formats, tasks, measures, models, analyses, checks, papers, cards, rules.
 
-    With NAME, say of one of them which settings, metrics, protocols or attributes it has.
+    With NAME, say of one of them which settings, metrics, protocols, attributes or facts it has.
     """
     from isolux.cli.screen import show_table
     from isolux.vocabulary import registry
@@ -47,7 +48,7 @@ def listing(
 
     if kind not in KINDS:
         raise UnknownNameError("list", kind, KINDS, where="isolux list")
-    room = _ROOM.get(kind, kind)
+    room = room_of(kind)
     if name is not None:
         _show_one(room, name)
         return
@@ -67,6 +68,11 @@ def listing(
             _show_parts(room, one)
     else:
         typer.echo(f"\n`isolux list {kind} NAME` shows the settings of one of them.")
+
+
+def room_of(kind: str) -> str:
+    """Name the room of a kind that can be listed."""
+    return _ROOM.get(kind, kind)
 
 
 def _show_models(infos: Mapping[str, Info]) -> None:
@@ -97,8 +103,8 @@ def _show_one(room: str, name: str) -> None:
         typer.echo(f"  assumes: {assumption}")
     typer.echo("")
     _show_parts(room, name)
-    if room in _FUNCTION:
-        function, flag = _FUNCTION[room]
+    if room in FUNCTIONS:
+        function, flag = FUNCTIONS[room]
         found = named_options(getattr(registry.load(room, name), function))
         rows = [[key, _shown(value)] for key, value in found.items() if key not in _SHARED]
         if rows:
@@ -114,10 +120,10 @@ def _shown(value: object) -> str:
 
 
 def _show_parts(room: str, name: str) -> None:
-    """Print the metrics of a task, the protocols of a paper, the attributes of a family."""
+    """Print a task's metrics, a paper's protocols, a family's attributes, a card's facts."""
     from isolux.cli.screen import show_table
     from isolux.vocabulary import registry
-    from isolux.vocabulary.info import DerivedInfo, TaskInfo
+    from isolux.vocabulary.info import CardInfo, DerivedInfo, TaskInfo
 
     info = registry.info(room, name)
     if isinstance(info, TaskInfo):
@@ -127,6 +133,9 @@ def _show_parts(room: str, name: str) -> None:
     if isinstance(info, DerivedInfo):
         rows = [list(row) for row in info.attributes]
         show_table(f"attributes of {name}", ["attribute", "what it is"], rows)
+    if isinstance(info, CardInfo):
+        facts = [[ask.key, ask.question] for ask in info.asks]
+        show_table(f"facts of {name}: --facts FILE", ["key", "what it is"], facts)
     for protocol, settings in getattr(registry.load(room, name), "PROTOCOLS", {}).items():
         rows = [[key.replace("_", "-"), _shown(value)] for key, value in settings.items()]
         show_table(f"--protocol {name}:{protocol}", ["setting", "value"], rows)

@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from isolux.cli import document
+
 __all__ = ["made", "monitor"]
 
 
@@ -37,14 +39,21 @@ def monitor(
     for text in found.findings:
         typer.echo(f"• {text}")
     for note in found.notes:
-        typer.echo(f"note: {note}")
+        document.note(note)
     typer.echo("")
     shown = found.shown()
-    rows = [["–" if x is None else str(x) for x in row] for row in shown.rows()]
-    show_table("", shown.columns, rows)
+    rows = [[_cell(x) for x in row] for row in shown.rows()]
+    show_table("", [name.replace("_", "-") for name in shown.columns], rows)
     if out is not None:
-        typer.echo(f"\npage: {found.report(out, overwrite=overwrite)}")
+        typer.echo("")
+        document.wrote("page", found.report(out, overwrite=overwrite))
         say_figures()
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def made() -> Callable[..., None]:

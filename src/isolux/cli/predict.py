@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isolux.cli import document
+
 if TYPE_CHECKING:
     from isolux.verbs.predict import Predicted
 
 __all__ = ["made", "predict"]
 
-_STAGES = ("people", "model")
+_STAGES = ("people", "engine", "model")
+_ELSEWHERE = ("data", "answers", "sums")  # an argument, --out; a folder of counts
 _OTHERS = ("model_name", "overwrite")
 
 
@@ -51,9 +54,16 @@ def predict(
         try:
             done = run_predict(spec, tell=tell, stop=stop)
         except KeyboardInterrupt:
-            typer.echo(f"go on: isolux predict --resume {spec.model.answers}", err=True)
+            typer.echo(f"go on: {_go_on(spec)}", err=True)
             raise
     _show(done, time.monotonic() - began)
+
+
+def _go_on(spec: Any) -> str:
+    """Say what goes on with a run; where it is computed is no part of what its directory holds."""
+    said = {k: v for k, v in spec.engine.model_dump().items() if k in spec.engine.model_fields_set}
+    where = "".join(f" --{'engine' if k == 'name' else k} {v}" for k, v in said.items())
+    return f"isolux predict --resume {spec.model.answers}{where}"
 
 
 def _asked(data: str | None, out: str | None, said: dict[str, Any]) -> Any:
@@ -79,7 +89,7 @@ def _asked(data: str | None, out: str | None, said: dict[str, Any]) -> Any:
 
 
 def made() -> Callable[..., None]:
-    """Make the command: its flags are the settings of the stages people and model."""
+    """Make the command: its flags are the settings of the stages people, engine and model."""
     from isolux.cli._flags import Flag, of_stages, with_flags
     from isolux.vocabulary.spec import FLAT
 
@@ -100,7 +110,7 @@ def made() -> Callable[..., None]:
     mine = [
         flag
         for flag in of_stages()
-        if flag.name not in ("data", "answers")
+        if flag.name not in _ELSEWHERE
         and (flag.name in _OTHERS or FLAT.get(flag.name, ("",))[0] in _STAGES)
     ]
     return with_flags(predict, [data], [*own, *mine], everything=True)
@@ -111,7 +121,7 @@ def _show(done: Predicted, seconds: float) -> None:
 
     cautions, notes = by_severity(done.notes)
     for caution in cautions:
-        typer.echo(f"WARNING: {caution}")
+        document.warn(caution)
     pictures = done.record["pictures"]
     earlier = pictures - done.computed
     rate = f", {done.computed / seconds:.1f} a second" if done.computed and seconds else ""
@@ -120,8 +130,8 @@ def _show(done: Predicted, seconds: float) -> None:
         + (f", {earlier:,} answered before" if earlier else "")
     )
     for note in notes:
-        typer.echo(f"note: {note}")
-    typer.echo(f"answers: {done.folder}")
+        document.note(note)
+    document.wrote("answers", done.folder)
     typer.echo(f"audit them: isolux audit {done.record['spec'].get('data', 'DATA')}"
                f" --predictions {done.folder} --by …")  # fmt: skip
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
+from isolux.cli import document
 
 if TYPE_CHECKING:
     from isolux.vocabulary.containers import Run
@@ -44,8 +44,9 @@ def report(
     i_may_show_these_images : bool
         You state that these pictures may be shown, where the licence does not say so.
     """
-    from isolux.cli.screen import say_figures
+    from isolux.cli.screen import say_figures, say_hidden
     from isolux.io import run_directory
+    from isolux.io.ours import refuse_no_page
     from isolux.report.html import write_report
     from isolux.verbs.publish import publish
     from isolux.vocabulary.errors import SpecError
@@ -62,10 +63,16 @@ def report(
             expected="--gallery N together with --images FOLDER",
             found="--images alone" if gallery is None else "--gallery alone",
         )
-    loaded = run_directory.load(run)
     path = Path(out) if out is not None else Path(run) / "report.html"
-    write_report(publish(loaded, publish_min) if publish_min else loaded, path)
-    typer.echo(f"report: {path}")
+    refuse_no_page(path)
+    loaded = run_directory.load(run)
+    shown = publish(loaded, publish_min) if publish_min else loaded
+    write_report(shown, path)
+    if publish_min:
+        _warn_of_others(path)
+    document.wrote("report", path)
+    if publish_min:
+        say_hidden(loaded, shown, publish_min)
     say_figures(f"isolux report {run}" + (f" --out {out}" if out is not None else ""))
     if gallery is not None and images is not None:
         _write_gallery(loaded, path, images, gallery, may_show=i_may_show_these_images)
@@ -76,6 +83,22 @@ def made() -> Callable[..., None]:
     from isolux.cli._flags import generated
 
     return generated(report)
+
+
+def _warn_of_others(path: Path) -> None:
+    """Warn where the folder holds another published page: each protects itself alone."""
+    from isolux.cli.screen import say_warning
+    from isolux.report.html import published_beside
+
+    others = [page.name for page in published_beside(path)]
+    if others:
+        shown = ", ".join(others[:3]) + (f" and {len(others) - 3:,} more" if others[3:] else "")
+        say_warning(
+            f"{shown} in this folder {'is' if len(others) == 1 else 'are'} made to be published"
+            " too. Each page protects itself alone: of the same people, one page can be"
+            " subtracted from another, and small counts follow. Publish one page with all that is"
+            " to be told."
+        )
 
 
 def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: bool) -> None:
@@ -92,5 +115,6 @@ def _write_gallery(run: Run, report: Path, images: str, n: int, *, may_show: boo
         may_show=may_show,
     )
     for note in made.notes:
-        typer.echo(f"note: {note}")
-    typer.echo(f"gallery: {made.path} ({made.shown} people; delete it when a person withdraws)")
+        document.note(note)
+    told = f" ({made.shown} people; delete it when a person withdraws)"
+    document.wrote("gallery", made.path, told)

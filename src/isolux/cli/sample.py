@@ -8,6 +8,8 @@ from typing import Any
 
 import typer
 
+from isolux.cli import document
+
 __all__ = ["made", "sample"]
 
 
@@ -32,15 +34,16 @@ def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) ->
 
     _refuse_out(out, data, overwrite=overwrite)
     drawn = drawn_of(data, **settings)
+    document.give("cells", drawn.cells)
     short = drawn.cells.filter(drawn.cells["short"] > 0)
     if short.height:
         show_wide(f"Short of {settings['per_cell']:,} people", short)
         typer.echo("")
     for note in drawn.notes:
-        typer.echo(f"note: {note}")
+        document.note(note)
     few = f", {short.height:,} of them short" if short.height else ""
     typer.echo(f"{drawn.people.height:,} people of {drawn.cells.height:,} cells{few}")
-    typer.echo(f"ids: {write_text(out, csv_text(drawn.people))}")
+    document.wrote("ids", write_text(out, csv_text(drawn.people)))
 
 
 def made() -> Callable[..., None]:

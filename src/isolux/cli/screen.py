@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isolux.cli import document
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.drawn import words_of
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import Console
 
-__all__ = ["say_figures", "show_audit", "show_table", "show_wide"]
+__all__ = ["say_figures", "say_hidden", "show_audit", "show_table", "show_wide"]
 
 _FIRST = 6
 _ROWS = 20
@@ -33,6 +34,9 @@ def show_audit(
     from rich.console import Console
     from rich.markup import escape
 
+    if document.giving():
+        _give_audit(run, report)
+        return
     screen = Console(highlight=False)
     _show_first(screen, run)
     claims = _claims(run, first)
@@ -42,7 +46,7 @@ def show_audit(
     if more:
         screen.print(f"… and {more:,} more finding{'s' if more > 1 else ''} in the report.")
     if not run.findings.height:
-        screen.print("No finding: nothing could be compared.")
+        screen.print(escape(_nothing(run)))
     for name in first:
         if not run.findings.filter(analysis=name).height:
             screen.print(f"{name}: no finding.")
@@ -58,14 +62,71 @@ def show_audit(
         screen.print(escape(told), soft_wrap=True)
 
 
+def _nothing(run: Run) -> str:
+    """Say that nothing could be compared, and what stood in the way of most groups."""
+    import polars as pl
+
+    text = "No finding: nothing could be compared."
+    reasons = run.group_metrics.filter(pl.col("attribute").is_not_null())["reason"].drop_nulls()
+    if reasons.is_empty():
+        return text
+    count = pl.DataFrame({"why": reasons}).group_by("why", maintain_order=True).len()
+    why, n = count.sort("len", descending=True, maintain_order=True).row(0)
+    of = run.group_metrics.filter(pl.col("attribute").is_not_null()).height
+    return f"{text} Of {n:,} of {of:,} numbers of groups: {why}."
+
+
+def _give_audit(run: Run, report: Path | None) -> None:
+    """Hand everything to a script: what a screen shows the first of, and the numbers behind it."""
+    where = None if report is None else report.parent
+    for warning in run.record.get("warnings") or ():
+        document.warn(warning)
+    for note in (words_of(run.record), *run.record.get("notes", ())):
+        if note:
+            document.note(note)
+    document.give("findings", run.findings.sort("rank", maintain_order=True), of=where)
+    document.give("group_metrics", run.group_metrics, of=where)
+    document.give("disparities", run.disparities, of=where)
+    _show_paper(run)
+    if report is not None:
+        document.wrote("run", report.parent)
+        document.wrote("report", report)
+
+
 def _show_first(screen: Console, run: Run) -> None:
     """Print what must be read before the numbers: warnings, and for whom they stand."""
     from rich.markup import escape
 
     for warning in run.record.get("warnings") or ():
-        screen.print(escape(f"WARNING: {warning}"), style="bold")
+        _print_warning(screen, warning)
     if drawn := words_of(run.record):
         screen.print(escape(drawn))
+
+
+def say_warning(text: str) -> None:
+    """Print what must be read before anything else."""
+    from rich.console import Console
+
+    if document.giving():
+        document.warn(text)
+    else:
+        _print_warning(Console(highlight=False), text)
+
+
+def say_on_stderr(text: str) -> None:
+    """Print a warning that must be seen where standard output is read by a program."""
+    from isolux.cli.streams import print_error
+
+    if document.giving():
+        document.warn(text)
+    else:
+        print_error(f"WARNING: {text}")
+
+
+def _print_warning(screen: Console, text: str) -> None:
+    from rich.markup import escape
+
+    screen.print(escape(f"WARNING: {text}"), style="bold")
 
 
 def say_figures(again: str | None = None) -> None:
@@ -83,6 +144,15 @@ def say_figures(again: str | None = None) -> None:
     print("It has no figures, only tables: the package that draws them is not installed.")  # noqa: T201
     print("  to add them: pip install 'isolux[figures]'")  # noqa: T201
     print(f"  then: {again or 'the same command again'}")  # noqa: T201
+
+
+def say_hidden(run: Run, cut: Run, minimum: int) -> None:
+    """Tell who publishes what ``--publish-min`` costs, where it costs much."""
+    from isolux.verbs.publish.hiding import hiding
+
+    said = hiding(run, cut, minimum)
+    if said:
+        document.note(said)
 
 
 def _claims(run: Run, first: Sequence[str]) -> list[str]:
@@ -104,8 +174,11 @@ def _show_paper(run: Run) -> None:
     for caption, why in (run.record.get("protocol") or {}).get("absent", {}).items():
         print(f"\n{caption}\n  is not printed: {why}")  # noqa: T201
     for caption, table in (run.record.get("protocol") or {}).get("tables", {}).items():
-        print(f"\n{caption}")  # noqa: T201 - a table's own title would wrap at its width
         rows = [[cell_text(cell) for cell in row] for row in table["rows"]]
+        if document.giving():
+            document.give_words(caption, table["columns"], rows)
+            continue
+        print(f"\n{caption}")  # noqa: T201 - a table's own title would wrap at its width
         columns = [column.replace("_", " ") for column in table["columns"]]
         if len(columns) > max(_COLUMNS, len(rows)):  # a screen is higher than it is wide
             columns, *rows = [list(row) for row in zip(columns, *rows, strict=True)]
@@ -122,6 +195,9 @@ def show_table(title: str, columns: list[str], rows: list[list[str]]) -> None:
     """
     from rich.console import Console
 
+    if document.giving():
+        document.give_words(title, columns, rows)
+        return
     if title:
         print(title)  # noqa: T201 - rich would center or wrap it at the table's width
     width = Console().width
@@ -187,19 +263,26 @@ def _longest_word(cell: str) -> int:
     return max((cell_len(word) for word in cell.split()), default=0)
 
 
+_PS = ("p_value", "p_adjusted")
+
+
 def show_wide(caption: str, table: pl.DataFrame) -> None:
     """Print a table in as many blocks of columns as the screen needs, each with the row's name."""
     from rich.console import Console
 
-    from isolux.report.wording import cell_text, decimals
+    from isolux.report.wording import cell_text, decimals, p_text
 
+    if document.giving():
+        document.give(caption, table)
+        return
     print(f"\n{caption}")  # noqa: T201 - as the paper's tables
     head = table.head(_WIDE_ROWS)
     cells = []
     for name in head.columns:
         values = head[name].to_list()
         places = 1 if "%" in name else decimals(values)
-        cells.append([name, *(cell_text(value, places) for value in values)])
+        told = map(p_text, values) if name in _PS else (cell_text(v, places) for v in values)
+        cells.append([name, *told])
     named = [name in {"dataset", "attribute"} for name in head.columns]
     keys = min(len(head.columns), (named.index(False) if False in named else 0) + 1)
     for block in _blocks(cells, keys, Console().width):

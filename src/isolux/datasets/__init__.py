@@ -14,21 +14,24 @@ from typing import Any, Literal, cast
 from isolux.datasets._clusters import by_cluster
 from isolux.datasets._picture_root import picture_root
 from isolux.datasets._purpose import refuse_training
+from isolux.datasets._terms import FORMAT, TERMS, with_terms_beside
 from isolux.io.paths import as_path
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.given import is_frame
 from isolux.vocabulary.info import DatasetInfo
 
-__all__ = ["Purpose", "by_cluster", "load", "options", "refuse_training"]
+__all__ = ["FORMAT", "TERMS", "Purpose", "by_cluster", "load", "options", "refuse_training"]
 
+_TABLE = "table"  # the one dataset that may be in memory
 Purpose = Literal["evaluation", "training"]
 """What a dataset is loaded for."""
 
 
 def load(
     name: str,
-    path: str | Path,
+    path: str | Path | object,
     *,
     cluster: str | None = None,
     purpose: Purpose = "evaluation",
@@ -41,8 +44,9 @@ def load(
     ----------
     name : str
         One of ``isolux list datasets``, such as ``"table"`` or ``"fairface"``.
-    path : str or Path
-        The dataset's file or folder, as its loader says.
+    path : str, Path or table
+        The dataset's file or folder, as its loader says. ``"table"`` takes a table in memory too:
+        a frame of polars, pandas, pyarrow or ``datasets``, or a mapping of names to columns.
     cluster : str, optional
         What was sampled independently: a word that the loader knows (``subject``, ``image``), a
         column of its instances or table, or an attribute. Not given: the loader's own choice.
@@ -80,10 +84,11 @@ def load(
     ...     load("table", file).instances["instance_id"].to_list()
     ['1', '2']
     """
-    as_path(
-        path, "a dataset's file or folder",
-        instead="tables in memory go to isolux.audit(scores, people, by=…) or isolux.metric_frame",
-    )  # fmt: skip
+    if name != _TABLE or not is_frame(path):
+        as_path(
+            path, "a dataset's file or folder", instead='isolux.load("table", frame) takes a table'
+            " in memory; isolux.audit(frame, by=…, target=…, prediction_column=…) audits one",
+        )  # fmt: skip
     if purpose == "training":
         refuse_training(cast("DatasetInfo", registry.info("datasets", name)))
     given = {key: value for key, value in settings.items() if value is not None}
@@ -98,6 +103,9 @@ def load(
                 hint=f"did you mean {near[0]!r}?" if near else None,
             )
     loaded = cast("Dataset", registry.load("datasets", name).load(path, **given))
+    loaded = replace(loaded, info=with_terms_beside(loaded.info, loaded.inputs))
+    if purpose == "training":
+        refuse_training(loaded.info)
     dataset = by_cluster(loaded, cluster)
     told = given.get("root")  # a table's, to whom it need not exist
     asked = told if images is None and told is not None and Path(told).is_dir() else images

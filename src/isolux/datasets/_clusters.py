@@ -59,6 +59,8 @@ def by_cluster(dataset: Dataset, cluster: str | None) -> Dataset:
     if cluster is not None:
         of_table = dataset.clusters is not None and dataset.clusters.columns is not None
         dataset = (_by_column if of_table else _by_word)(dataset, cluster)
+        named = {cluster: "cluster_id", **dataset.id_columns}
+        dataset = replace(dataset, id_columns=named)
     return replace(dataset, clusters=None)
 
 

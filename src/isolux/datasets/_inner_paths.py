@@ -91,7 +91,7 @@ def listed_pictures(root: Path, what: str) -> Listed:
         return Listed(listed_files(root), sha256_listing(root))
     file = file_in(root, (), what)
     data = read_file(file)
-    lines = pl.Series("file", decodable(data, str(file)).decode("utf-8").splitlines())
+    lines = pl.Series("file", decodable(data, str(file)).decode("utf-8").splitlines(), pl.String)
     refuse_outside(lines, str(file), "file")
     names = lines.str.strip_chars().str.strip_prefix("./")
     repeated = names.is_duplicated() & (names != "")

@@ -26,6 +26,7 @@ from isolux.io.cells import (
 from isolux.io.ids import ID_COLUMNS, ids_of
 from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.places import is_unrepeated
 from isolux.vocabulary.spec import UNKNOWN_VALUES
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
@@ -71,9 +72,9 @@ def identify(frame: pl.DataFrame, column: str | None, where: str) -> Identity:
 
 
 def _refuse_repeats(ids: pl.Series, column: str, where: str) -> None:
-    repeated = ids.is_duplicated()
-    if not repeated.any():
+    if is_unrepeated(ids):
         return
+    repeated = ids.is_duplicated()
     first = row_of(repeated)
     second = int((ids == ids[first]).arg_true()[1])
     raise TableError(
@@ -120,7 +121,9 @@ def images_of(
     instances: pl.DataFrame, *, are_paths: bool, root: str | Path | None, where: str
 ) -> pl.DataFrame:
     """Make the table images; ``uri`` is filled where image ids are paths, below ``root``."""
-    table = instances.select("image_id").unique(maintain_order=True)
+    table = instances.select("image_id")
+    if not is_unrepeated(table["image_id"]):
+        table = table.unique(maintain_order=True)
     if are_paths:
         table = table.with_columns(uri=pl.col("image_id"))
         if root is not None:
@@ -162,7 +165,9 @@ def attributes_of(
         _attribute(cells, ids, must_be_number=cells.name in numeric, separator=separator, at=where)
         for cells in frame.get_columns()
     ]
-    return check(pl.concat(parts) if parts else ATTRIBUTES.empty(), ATTRIBUTES, where=where)
+    return check(
+        ATTRIBUTES.stacked(parts) if parts else ATTRIBUTES.empty(), ATTRIBUTES, where=where
+    )
 
 
 def _attribute(

@@ -23,12 +23,13 @@ from isolux.datasets._wide import (
     instances_of,
     with_columns_to_choose,
 )
-from isolux.io.cells import is_plain
+from isolux.io.cells import is_duration, is_plain
 from isolux.io.frames import read_table
-from isolux.io.hashing import sha256_file
+from isolux.io.hashing import sha256_file, sha256_frame
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
+from isolux.vocabulary.given import IN_MEMORY, to_polars
 from isolux.vocabulary.info import DatasetInfo
 
 INFO = DatasetInfo(
@@ -52,7 +53,7 @@ _FIRST = 50
 
 
 def load(
-    path: str | Path,
+    path: str | Path | object,
     *,
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     image: str | None = None,
@@ -72,8 +73,9 @@ def load(
 
     Parameters
     ----------
-    path : str or Path
-        The file.
+    path : str, Path or table
+        The file; or a table in memory, of any library that ``to_polars`` of
+        ``isolux.vocabulary.given`` knows.
     id : str, optional
         The column that identifies a row. Not given: the first of ``id``, ``instance_id``,
         ``image_id``, ``file``, ``filename``, ``path`` whose cells are unique; else the row's
@@ -127,17 +129,37 @@ def load(
     ...     load(file, separator=";").attributes.select("unit_id", "value", "number").rows()
     [('a', '3', 3.0), ('a', '4', 4.0), ('b', None, None)]
     """
-    where = str(path)
-    frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
+    if isinstance(path, str | Path):
+        where = str(path)
+        frame = read_table(path, format=format, sheet=sheet, header_row=header_row)
+        digest = sha256_file(path)
+    else:
+        where = IN_MEMORY
+        frame = _held(path, {"format": format, "sheet": sheet, "header_row": header_row})
+        digest = sha256_frame(frame)
     frame, told = rows_of_people(frame, id)
     dataset = of_frame(
-        frame, where, {where: sha256_file(path)}, id=id, image=image, columns=columns,
+        frame, where, {where: digest}, id=id, image=image, columns=columns,
         numeric=numeric, separator=separator, root=root, repair_ages=repair_ages,
         first_and=first_and,
     )  # fmt: skip
     read = list(columns) if columns is not None else frame.columns
     told += [*on_blocks(frame, read), *on_dots(frame, read)]
     return replace(dataset, notes=(*dataset.notes, *told))
+
+
+def _held(table: object, of_files: Mapping[str, object]) -> pl.DataFrame:
+    """Take a table that is in memory; what says how to read a file has no meaning then."""
+    given = [name for name, value in of_files.items() if value is not None]
+    if given:
+        raise SpecError("this setting is about reading a file", expected="a table alone",
+                        found=", ".join(given))  # fmt: skip
+    frame = to_polars(table)
+    if frame.is_empty():
+        found = "no row" if frame.width else "no column"
+        raise TableError("the table holds nobody", expected="one row a person", found=found,
+                         where=IN_MEMORY)  # fmt: skip
+    return frame
 
 
 def of_frame(
@@ -189,7 +211,7 @@ def of_frame(
         chosen, said = _first_and(chosen, first_and)
         notes += said
     frame, repaired = with_ranges(frame, chosen, repair=repair_ages, where=where)
-    notes += [*repaired, *left_out]
+    notes += [*repaired, *left_out, *_in_seconds(frame, [*chosen, *(numeric or ())])]
     dataset = Dataset(
         name="table",
         info=INFO,
@@ -206,9 +228,20 @@ def of_frame(
         ),
         inputs=inputs,
         ids_are_rows=identity.column is None,
+        id_columns={
+            **({} if pictured is None else {pictured: "image_id"}),
+            **({} if identity.column is None else {identity.column: "instance_id"}),
+        },
         notes=tuple(notes),
     )
     return with_columns_to_choose(dataset, frame, where)
+
+
+def _in_seconds(frame: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    lengths = [
+        repr(name) for name in frame.columns if name in names and is_duration(frame[name].dtype)
+    ]
+    return [f"Lengths of time are read as seconds: {', '.join(lengths)}."] if lengths else []
 
 
 def _attribute_columns(

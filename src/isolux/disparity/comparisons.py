@@ -5,8 +5,9 @@ been detected are all read from it, so they cannot contradict one another.
 
 "Everyone else" is everyone in the attribute's other groups: people whose value is not known are in
 no claim. A group's difference to all of them is its difference to everyone else, times the share of
-the others, to the last digit; so is its interval. Metrics that are not means have no such identity
-and are held to everyone.
+the others, to the last digit; so is its interval. Metrics that are no means have that identity to
+first order only: their value is held to everyone's, and the interval to everyone else's
+(``replicated``).
 """
 
 from __future__ import annotations
@@ -17,19 +18,17 @@ from typing import Protocol
 import numpy as np
 
 from isolux.disparity.drawn import DrawnComparisons
+from isolux.disparity.replicated import ReplicateComparisons
 from isolux.groups.estimates import Estimates, Measure
 from isolux.groups.uncertainty import means_of
-from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import Design, IntArray
-from isolux.stats.differences import Difference, of_means, of_replicates, paired_means
-from isolux.stats.drawn_design import DrawnDesign, strata_of
-from isolux.stats.intervals import logit_reach, student_reach
+from isolux.stats.differences import Difference, of_means, paired_means
+from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.joint_law import products
-from isolux.stats.sampling import stratum_totals
 from isolux.stats.shares import ClusterMeans, cluster_means, joined
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Comparisons", "MeanComparisons", "compare_groups", "effective_clusters"]
+__all__ = ["Comparisons", "MeanComparisons", "compare_groups"]
 
 _MOST = 4_000_000
 """Entries of "everyone else" laid out at once."""
@@ -52,7 +51,7 @@ def compare_groups(estimates: Estimates, attribute: str, j: int) -> Comparisons:
     """Return the comparisons of one attribute's groups on measure ``j``."""
     rows = np.append(0, estimates.members(attribute))
     if estimates.measures[j].mean is None:
-        return _ReplicateComparisons(estimates, rows, j)
+        return ReplicateComparisons(estimates, j)
     rows[0] = estimates.domain_of[attribute]
     if isinstance(estimates.design, DrawnDesign):
         return DrawnComparisons.of(estimates.design, estimates.measures[j], rows)
@@ -103,8 +102,11 @@ class MeanComparisons:
         moments = self.square[i, k], self.cross[i, k], self.cross[k, i], self.count[i, k]
         covariance = _covariance(a, b, *moments)
         if self.overlap:  # how many rows are in both, only their residuals tell
-            return paired_means(a, b, covariance)
-        return of_means(a, b, covariance, moments[3] / (a.units * b.units))
+            found = paired_means(a, b, covariance, fraction=self.measure.fraction)
+        else:
+            shared = moments[3] / (a.units * b.units)
+            found = of_means(a, b, covariance, shared, fraction=self.measure.fraction)
+        return replace(found, span=self.measure.span)
 
     def rests(self, first: IntArray) -> Difference:
         """Compare groups with everyone else."""
@@ -118,7 +120,9 @@ class MeanComparisons:
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             shared = moments[3] / (a.units * b.units)
-        return of_means(a, b, _covariance(a, b, *moments), shared)
+        covariance = _covariance(a, b, *moments)
+        found = of_means(a, b, covariance, shared, fraction=self.measure.fraction)
+        return replace(found, span=self.measure.span)
 
     def share_of_others(self, first: IntArray) -> FloatArray:
         """Return how much of everyone is not in each group."""
@@ -158,51 +162,3 @@ def _covariance(
     with np.errstate(divide="ignore", invalid="ignore"):
         products = square - b.value * cross - a.value * turned + a.value * b.value * count
         return np.asarray(products / (a.units * b.units))
-
-
-@dataclass(frozen=True, slots=True)
-class _ReplicateComparisons:
-    """Statistics that are not means: standard errors and correlations of replicates."""
-
-    estimates: Estimates
-    rows: IntArray
-    j: int
-
-    def pairs(self, first: IntArray, second: IntArray) -> Difference:
-        """Compare groups with groups."""
-        e, j = self.estimates, self.j
-        used, where = np.unique(np.concatenate([first, second]), return_inverse=True)
-        table = correlation_matrix(e.replicates[used, j])
-        rho = table[where[: len(first)], where[len(first) :]]
-        freedom = np.maximum(effective_clusters(e) - 1.0, 1.0)
-        one, two = ((e.value[g, j], e.standard_error[g, j], freedom[g]) for g in (first, second))
-        ends = logit_reach if e.measures[j].fraction else student_reach
-        return of_replicates(one, two, rho, ends)
-
-    def rests(self, first: IntArray) -> Difference:
-        """Compare groups with everyone."""
-        return self.pairs(first, np.zeros_like(first))
-
-    def share_of_others(self, first: IntArray) -> FloatArray:
-        """Return 1: they are held to everyone as it is."""
-        return np.ones(len(first))
-
-
-def effective_clusters(estimates: Estimates) -> FloatArray:
-    """Kish's number of clusters of one size, for everyone and every group, by units: ``[g]``."""
-    return _effective(estimates.design, len(estimates.groups))
-
-
-def _effective(design: Design, groups: int) -> FloatArray:
-    if isinstance(design, DrawnDesign) and design.ways is not None:
-        alone = replace(design, ways=None)
-        return np.minimum(_effective(alone, groups), _effective(design.ways[0], groups))
-    held = design.rows(np.arange(groups), 0)
-    copies = design.copies.astype(np.float64)
-    total, square = held @ copies, held.power(2) @ copies
-    found = np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)
-    strata = strata_of(design)
-    if strata is not None:  # each stratum's mean takes one
-        in_strata = (stratum_totals(held, strata) > 0).sum(axis=1)
-        found = found - np.maximum(in_strata - 1, 0)
-    return np.asarray(found)

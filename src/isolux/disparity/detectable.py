@@ -9,10 +9,14 @@ error at the observed values says.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from isolux.stats.detectable import smallest_detectable
 from isolux.stats.differences import Difference, quantile
+from isolux.stats.roots import passing_zero
+from isolux.stats.share_gaps import ShareGaps
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 
@@ -20,7 +24,6 @@ __all__ = ["least_detectable"]
 
 _POWER = 0.8
 """Cohen's convention, and that of most trials: one miss in five."""
-_HALVINGS = 40  # a share is then found to 1e-12
 
 
 def least_detectable(
@@ -51,29 +54,65 @@ def least_detectable(
         freedom = apart.freedom
         found = smallest_detectable(apart.standard_error, quantile(critical, freedom), power)
         return np.where(found <= most, found, np.nan)
-    from scipy.special import ndtri
-
     a, b = apart.groups
     pooled = (a.value * a.units + b.value * b.units) / (a.units + b.units)
     if not worse_is_lower:  # the mirror image: shares of the other answer
         pooled = 1.0 - pooled
+    # A variance is as sure as the clusters are many in which the rarer answer occurs at all.
+    rare = np.maximum(a.rare + b.rare, 2.0)
+    needed = (
+        _asked(apart.gaps, rare, critical, power) if apart.gaps else _mover(apart, critical, power)
+    )
+
+    def excess(planted: FloatArray) -> FloatArray:
+        return planted - needed(pooled - planted, pooled)
+
+    found = passing_zero(excess, np.zeros_like(pooled), pooled)
+    # Never enough, down to a share of 0 in the lower group: no difference could have been seen.
+    none = found >= pooled * (1.0 - 1e-6)
+    return np.where(none | np.isnan(pooled), np.nan, found)
+
+
+_Needed = Callable[[FloatArray, FloatArray], FloatArray]
+"""How far apart two shares, the lower first, must be to be found so often."""
+
+
+def _asked(gaps: ShareGaps, rare: FloatArray, critical: float, power: float) -> _Needed:
+    """Ask the variance that test and interval share."""
+    from scipy.special import ndtri
+
+    z, free = float(ndtri(power)), gaps.freedom
+
+    def needed(lower: FloatArray, upper: FloatArray) -> FloatArray:
+        there = gaps.at(lower, upper)
+        own, least = there.variances(lower - upper)  # at the shares themselves
+        reach = there.reach(critical)
+        # What few clusters say of their own variance varies, and the reach with it.
+        unsure = np.where(np.isinf(free), 0.0, reach**2 / (2.0 * np.minimum(free, rare)))
+        return np.asarray(reach + z * np.sqrt(np.maximum(own, least) + unsure))
+
+    return needed
+
+
+def _mover(apart: Difference, critical: float, power: float) -> _Needed:
+    """Ask MOVER, of people who are in several groups."""
+    assert apart.groups is not None  # noqa: S101 - shares are means
+    a, b = apart.groups
+    from scipy.special import ndtri
+
     rho = apart.correlation(critical)
     effects = [g.design_effect(critical) for g in (a, b)]
     plain = [g.measured_effect(critical) / g.growth(critical) for g in (a, b)]
     unsure = _unsure(a, b, rho)
     z = float(ndtri(power))
-    low, high = np.zeros_like(pooled), pooled.copy()
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2.0
-        lower = pooled - middle
-        up, down = _ends((a, b), (lower, pooled), effects, critical)
+
+    def needed(lower: FloatArray, upper: FloatArray) -> FloatArray:
+        up, down = _ends((a, b), (lower, upper), effects, critical)
         reach = _reach(up, down, rho)
-        spread = np.hypot(_spread((a, b), (lower, pooled), plain, rho), unsure * up * down / reach)
-        enough = middle >= reach + z * spread
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    # Never enough, down to a share of 0 in the lower group: no difference could have been seen.
-    none = high >= pooled * (1.0 - 1e-6)
-    return np.where(none, np.nan, high)
+        spread = np.hypot(_spread((a, b), (lower, upper), plain, rho), unsure * up * down / reach)
+        return np.asarray(reach + z * spread)
+
+    return needed
 
 
 def _unsure(a: ClusterMeans, b: ClusterMeans, rho: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ and within strata from all clusters: one drawn for a group is one less for anoth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -81,8 +81,11 @@ class DrawnComparisons:
         moments = self.square[i, k], self.cross[i, k], self.cross[k, i], self.count[i, k]
         covariance = _covariance(a, b, moments, weight)
         if self.overlap:
-            return paired_means(a, b, covariance)
-        return of_means(a, b, covariance, self.shared[i, k] / weight)
+            found = paired_means(a, b, covariance, fraction=self.measure.fraction)
+        else:
+            shared = self.shared[i, k] / weight
+            found = of_means(a, b, covariance, shared, fraction=self.measure.fraction)
+        return replace(found, span=self.measure.span)
 
     def rests(self, first: IntArray) -> Difference:
         """Compare groups with everyone else."""
@@ -98,7 +101,9 @@ class DrawnComparisons:
         with np.errstate(divide="ignore", invalid="ignore"):
             shared = self.shared[i, 0] - self.shared[i, i]
             shared = np.where(shared > _FULL * self.shared[i, i], shared / weight, 0.0)
-        return of_means(a, b, _covariance(a, b, moments, weight), shared)
+        covariance = _covariance(a, b, moments, weight)
+        found = of_means(a, b, covariance, shared, fraction=self.measure.fraction)
+        return replace(found, span=self.measure.span)
 
     def share_of_others(self, first: IntArray) -> FloatArray:
         """Return how much of everyone's weight is not in each group."""
@@ -113,10 +118,10 @@ def others_of(
     design: DrawnDesign, measure: Measure, everyone: int, first: IntArray
 ) -> ClusterMeans:
     """Reduce a row of the design less each group; of clusters both ways, either and the cells."""
-    found = _others(design, measure, everyone, first)
     if design.ways is None:
-        return found
-    return both_ways(found, *(_others(way, measure, everyone, first) for way in design.ways))
+        return _others(design, measure, everyone, first)
+    one, two, cells = (_others(way, measure, everyone, first) for way in design.each_way)
+    return both_ways(one, two, cells)
 
 
 def _others(of: DrawnDesign, measure: Measure, all_groups: int, first: IntArray) -> ClusterMeans:
@@ -204,7 +209,8 @@ def paired_drawn(
     weight = np.ones(len(groups))
     for _, count in (one.mean, two.mean):
         weight = weight * np.asarray(design.rows(groups, count).sum(axis=1)).ravel()
-    return paired_means(a, b, _covariance(a, b, moments, weight))
+    fraction = one.fraction and two.fraction
+    return paired_means(a, b, _covariance(a, b, moments, weight), fraction=fraction)
 
 
 def _covariance(

@@ -21,13 +21,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from isolux.disparity.comparisons import Comparisons, compare_groups
 from isolux.groups.estimates import Estimates
 from isolux.stats.correlation import correlation_matrix
 from isolux.stats.design import IntArray
 from isolux.stats.differences import deviates, two_sided
-from isolux.stats.drawn_design import DrawnDesign, strata_of
+from isolux.stats.drawn_design import DrawnDesign, strata_of_varying
 from isolux.stats.joint_law import correlated_normals, joint_draws
 from isolux.stats.multiplicity import (
     benjamini_hochberg,
@@ -43,9 +44,19 @@ from isolux.vocabulary.spec import Comparing
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["Family", "Tested", "adjust", "standard_error_of_difference", "test_family"]
+__all__ = [
+    "UNTESTED",
+    "Family",
+    "Tested",
+    "adjust",
+    "standard_error_of_difference",
+    "test_family",
+    "untested",
+]
 
 SCORE, STUDENT, BOOTSTRAP = "score interval", "t interval", "bootstrap t interval"
+
+UNTESTED = "nothing varies within the groups, so that they differ cannot be tested"
 
 _ROUNDING = 1e-12
 """A standard error below this is rounding: nothing varies, and nothing is divided by it."""
@@ -157,7 +168,8 @@ def _plan(estimates: Estimates, references: dict[str, str]) -> Plans:
                 pairs = np.column_stack([others, np.full(len(others), at[0])])
             else:
                 pairs = np.column_stack(np.triu_indices(len(members), 1))
-            rest = np.column_stack([np.arange(len(members)), np.full(len(members), REST)])
+            held = len(members) if estimates.measures[j].info.pooled else 0
+            rest = np.column_stack([np.arange(held), np.full(held, REST)])
             plans[attribute, j] = members, np.concatenate([pairs, rest]).astype(np.int64)
     return plans
 
@@ -199,7 +211,7 @@ def _of_means(estimates: Estimates, plans: Plans, spec: Comparing) -> dict[tuple
             of_sum, of_count = estimates.measures[j].mean or (0, 0)
             chance[attribute, j] = design.varying(rows, of_sum), design.varying(rows, of_count)
         used += chance.get((attribute, j), (sums, counts))
-    strata = strata_of(design)
+    strata = strata_of_varying(design)
     rows = csr_array(vstack(used))
     copies = design.copies if not chance else np.ones(rows.shape[1], dtype=np.int64)
     drawn = joint_draws(rows, copies, spec.replicates, spec.seed, strata)
@@ -266,6 +278,19 @@ def correlation(estimates: Estimates, j: int, first: IntArray, second: IntArray)
     rows, where = np.unique(np.concatenate([first, second]), return_inverse=True)
     table = correlation_matrix(estimates.replicates[rows, j])
     return table[where[: len(first)], where[len(first) :]]
+
+
+def untested(
+    estimates: Estimates, j: int, first: IntArray, second: IntArray
+) -> npt.NDArray[np.bool_]:
+    """Tell which groups are apart though neither varies: there is no law to test by.
+
+    All of one group's clusters are alike, and all of the other's: hits in no home of one region and
+    in every home of another. Their interval says how far apart they are, and no p-value can.
+    """
+    a, b = estimates.value[first, j], estimates.value[second, j]
+    error = np.maximum(estimates.standard_error[first, j], estimates.standard_error[second, j])
+    return np.asarray((error <= _ROUNDING) & (np.abs(a - b) > _ROUNDING))
 
 
 def _adjust(

@@ -87,6 +87,10 @@ _OTHERS: dict[str, MeasureInfo] = {
     "model_difference": _words(
         "change", "The second model's value less the first model's.", direction="none", low=None
     ),
+    "relative_change": _words(
+        "relative change", "The second model's value over the first model's, less 1.",
+        direction="none", low=-1.0, unit="",
+    ),
     "gap_difference": _words(
         "change of the range", "The second model's range over groups less the first model's.",
         direction="none", low=None,

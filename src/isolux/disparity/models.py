@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from isolux.disparity.comparisons import effective_clusters
 from isolux.disparity.drawn import paired_drawn
-from isolux.disparity.family import BOOTSTRAP, Tested, adjust, test_family
+from isolux.disparity.family import BOOTSTRAP, SCORE, Tested, adjust, test_family
 from isolux.disparity.formulas import value_range
+from isolux.disparity.replicated import effective_clusters
 from isolux.disparity.rows import Rows, rows_of, table_of
 from isolux.disparity.whole import among, both_ways, range_interval
+from isolux.groups.drawn import is_census
 from isolux.groups.estimates import Estimates
 from isolux.groups.uncertainty import means_of
 from isolux.stats.correlation import correlation_matrix, paired_correlation
@@ -48,14 +49,13 @@ from isolux.stats.nulls import NullTest, null_test, sign_flip
 from isolux.stats.shares import quantile
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, signs
-from isolux.vocabulary import registry
 from isolux.vocabulary.spec import Comparing
-from isolux.vocabulary.tables import COMPARISONS, GROUP_METRICS, Status
+from isolux.vocabulary.tables import COMPARISONS, Status
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["ModelComparison", "class_rankings", "compare_models", "paired_difference"]
+__all__ = ["ModelComparison", "compare_models", "paired_difference"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +130,8 @@ def _change(estimates: Estimates, spec: Comparing, a: int, b: int) -> _Change:
         return _Change(a, b, groups, _centred(estimates, spec, groups, a, b), BOOTSTRAP)
     null = _flipped(estimates, spec, groups, (mean_a, mean_b))
     z = deviates(_apart(estimates, groups, a, b), (_z(spec),))
+    if is_census(estimates.design):  # flips would ask about clusters that were never drawn
+        return _Change(a, b, groups, replace(null, t=z, p_value=two_sided(z)), SCORE)
     # The larger p of the two; t of the flips keeps its own scale, on which max-T is taken.
     t = np.sign(null.t) * np.minimum(np.abs(null.t), np.abs(z))
     p = np.maximum(null.p_value, two_sided(z))
@@ -185,7 +187,8 @@ def _apart(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference
     products = products + first.value * second.value * along(n, m)
     with np.errstate(divide="ignore", invalid="ignore"):
         covariance = products / (first.units * second.units)
-    return paired_means(first, second, covariance)
+    fraction = one.fraction and two.fraction
+    return paired_means(first, second, covariance, fraction=fraction)
 
 
 def _by_replicates(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:
@@ -251,9 +254,10 @@ def _rows(
 
 
 def _possible(estimates: Estimates, j: int, least: FloatArray) -> FloatArray:
-    """Leave out what no two shares can differ by."""
-    most = 1.0 if estimates.measures[j].fraction else np.inf
-    return np.where(least <= most, least, np.nan)
+    """Leave out what no two values can differ by; in a census nothing is to be detected."""
+    if is_census(estimates.design):
+        return np.full_like(least, np.nan)
+    return np.where(least <= estimates.measures[j].span, least, np.nan)
 
 
 def _ends(
@@ -330,69 +334,6 @@ def _covariance(errors: FloatArray, apart: FloatArray, members: IntArray) -> Flo
     full = (own[:, None] + own[None, :] - square) / 2.0
     np.fill_diagonal(full, own)
     return np.asarray((full + full.T) / 2.0)
-
-
-def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.DataFrame:
-    """Rank classes by their largest gap, both models side by side (FACET, Tables 11 and 12).
-
-    Parameters
-    ----------
-    group_metrics : polars.DataFrame
-        Of both models; groups too small to judge are null there and take no part.
-    models : (str, str)
-
-    Returns
-    -------
-    polars.DataFrame
-        ``metric, threshold, attribute, label, rank_a, gap_a, worst_a, best_a, rank_b, gap_b,
-        worst_b, best_b``; rank 1 is the largest gap (max − min over the groups judged) of a metric
-        at one threshold; ``worst`` goes by the metric's direction (lowest value where neither way
-        is better); a class with fewer than two groups is left out. Sorted by attribute, then by
-        the better of the two ranks.
-    """
-    labelled = GROUP_METRICS.conform(group_metrics).filter(
-        pl.col("label").is_not_null()
-        & pl.col("attribute").is_not_null()
-        & pl.col("value").is_not_null()
-        & (pl.col("status") != Status.INSUFFICIENT_CLUSTERS.value).fill_null(value=True)
-    )
-    keys = ["metric", "threshold", "attribute", "label"]
-    falling = pl.col("metric").is_in(_lower_is_better(labelled["task"].unique().to_list()))
-    labelled = labelled.with_columns(
-        _good=pl.when(falling).then(-pl.col("value")).otherwise(pl.col("value"))
-    )
-    sides = []
-    for side, model in zip("ab", models, strict=True):
-        gaps = (
-            labelled.filter(pl.col("model") == model)
-            .group_by(keys, maintain_order=True)
-            .agg(
-                n=pl.len(),
-                gap=pl.col("value").max() - pl.col("value").min(),
-                worst=pl.col("group").sort_by("_good").first(),
-                best=pl.col("group").sort_by("_good").last(),
-            )
-            .filter(pl.col("n") > 1)
-            .with_columns(
-                rank=pl.col("gap")
-                .rank("min", descending=True)
-                .over("metric", "threshold", "attribute")
-            )
-        )
-        sides.append(
-            gaps.select(
-                *keys, *(pl.col(c).alias(f"{c}_{side}") for c in ("rank", "gap", "worst", "best"))
-            )
-        )
-    both = sides[0].join(sides[1], on=keys, how="full", coalesce=True, nulls_equal=True)
-    order = pl.min_horizontal("rank_a", "rank_b")
-    return both.sort("metric", "threshold", "attribute", order, "label", nulls_last=True)
-
-
-def _lower_is_better(tasks: list[str]) -> list[str]:
-    """Name the metrics of these tasks of which less is better."""
-    known = [registry.task_info(task) for task in tasks if task in registry.names("tasks")]
-    return [m.name for info in known for m in info.metrics if m.direction == "lower"]
 
 
 def paired_difference(estimates: Estimates, groups: IntArray, a: int, b: int) -> Difference:

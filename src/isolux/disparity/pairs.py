@@ -6,16 +6,21 @@ where no direction is better); with a reference group, ``group_b`` is the refere
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
+import numpy.typing as npt
 
 from isolux.disparity.detectable import least_detectable
-from isolux.disparity.family import Family, Tested
+from isolux.disparity.family import UNTESTED, Family, Tested, untested
 from isolux.disparity.formulas import difference, log_ratio, ratio
 from isolux.disparity.rows import Rows, rows_of
+from isolux.groups.drawn import is_census
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
 from isolux.stats.differences import Difference
-from isolux.stats.intervals import Interval, difference_interval, log_ratio_interval, percentile
+from isolux.stats.intervals import Interval, percentile
 from isolux.stats.nulls import REST
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Comparing
@@ -23,7 +28,7 @@ from isolux.vocabulary.tables import Status
 
 __all__ = ["pair_rows", "unjudged_rows"]
 
-_MOVER = "MOVER"
+_MOVER, _PAIR = "MOVER", "of the pair"
 
 
 def pair_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Rows]:
@@ -36,19 +41,27 @@ def pair_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[Row
         second = tested.members[tested.contrasts[at, 1]]
         if not tested.referenced:
             first, second = _worse_first(estimates, j, first, second)
-        bounded = estimates.measures[j].info.low is not None
+        key = attribute, j
         frames += [
-            _rows(estimates, family, spec, (attribute, j), kind, first, second, at)
-            for kind in (("difference", "ratio", "log_ratio") if bounded else ("difference",))
+            _rows(estimates, family, key, numbers, first, second, at)
+            for numbers in _of_pairs(estimates, family, spec, key, first, second)
         ]
         at = np.flatnonzero(is_rest)
         first = tested.members[tested.contrasts[at, 0]]
-        everyone = np.zeros_like(first)
-        frames.append(
-            _rows(estimates, family, spec, (attribute, j), "difference_to_overall", first,
-                  everyone, at)
-        )  # fmt: skip
+        numbers = _of_rests(estimates, family, spec, key, first)
+        frames.append(_rows(estimates, family, key, numbers, first, np.zeros_like(first), at))
     return frames
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """One kind of comparison of some pairs: value, interval and smallest detectable value."""
+
+    kind: str
+    method: str
+    value: FloatArray
+    ends: Interval
+    detectable: FloatArray
 
 
 def _worse_first(
@@ -62,65 +75,92 @@ def _worse_first(
 def _rows(
     estimates: Estimates,
     family: Family,
-    spec: Comparing,
     key: tuple[str, int],
-    kind: str,
+    numbers: _Numbers,
     first: IntArray,
     second: IntArray,
     at: IntArray,
 ) -> Rows:
     attribute, j = key
     tested: Tested = family.tested[key]
-    value, ends, detectable = _numbers(estimates, family, spec, key, kind, first, second)
-    status = _status(estimates, j, first, second, value)
+    status = _status(estimates, j, first, second, numbers.value)
     return rows_of(
-        estimates, j, attribute, kind,
-        groups=(first, second), value=value, low=ends.low, high=ends.high,
-        method=_method_name(estimates, j, spec),
+        estimates, j, attribute, numbers.kind,
+        groups=(first, second), value=numbers.value, low=numbers.ends.low, high=numbers.ends.high,
+        method=numbers.method,
         p_value=tested.null.p_value[at], p_adjusted=tested.adjusted[at],
-        test=tested.test, family=family.name, detectable=detectable,
+        test=tested.test, family=family.name, detectable=numbers.detectable,
         status=status,
-        reason=["a value of 0 has no ratio" if s == Status.UNDEFINED else None for s in status],
+        reason=_reasons(
+            status, np.isnan(tested.null.p_value[at]) & untested(estimates, j, first, second)
+        ),
     )  # fmt: skip
 
 
-def _numbers(
+def _reasons(status: list[str], untestable: npt.NDArray[np.bool_]) -> list[str | None]:
+    """Say why a row has no value; or, of groups that are apart, why it has no test."""
+    return [
+        "a value of 0 has no ratio" if word == Status.UNDEFINED else UNTESTED if bare else None
+        for word, bare in zip(status, untestable.tolist(), strict=True)
+    ]
+
+
+def _of_pairs(
     estimates: Estimates,
     family: Family,
     spec: Comparing,
     key: tuple[str, int],
-    kind: str,
     first: IntArray,
     second: IntArray,
-) -> tuple[FloatArray, Interval, FloatArray]:
-    """Value, interval and smallest detectable value of one kind."""
+) -> Iterator[_Numbers]:
+    """Give pairs' difference and, of measures that cannot be negative, ratio and log ratio.
+
+    What is detectable and how the groups go together is the same for all three: reckoned once.
+    """
     j, compared = key[1], family.tested[key].compared
     a, b = estimates.value[first, j], estimates.value[second, j]
-    worse_is_lower = estimates.measures[j].sign > 0
-    most = 1.0 if estimates.measures[j].fraction else np.inf
-    if kind == "difference_to_overall":
-        others = compared.share_of_others(first)
-        apart = compared.rests(first)
-        ends = _to_everyone(estimates, spec, j, first, apart, others)
-        least = least_detectable(apart, family.critical, worse_is_lower=worse_is_lower, most=most)
-        # Of the people whose value is known: means have them in closed form.
-        known = others * (apart.a - apart.b)
-        return known, ends, others * least
     apart = compared.pairs(first, second)
-    least = least_detectable(apart, family.critical, worse_is_lower=worse_is_lower, most=most)
-    if kind == "difference":
-        return difference(a, b), _ends(estimates, spec, j, first, second, apart), least
+    least = _least(estimates, family, j, apart)
+    method = _method_name(estimates, j, spec, apart)
+    ends = _ends(estimates, spec, j, first, second, apart)
+    yield _Numbers("difference", method, difference(a, b), ends, least)
+    if estimates.measures[j].info.low is None:
+        return
     logs = _log_ends(estimates, spec, j, first, second, apart)
+    base = float(np.log(spec.log_base))
     with np.errstate(divide="ignore", invalid="ignore"):
         # What is detectable concerns the group that is served worse, beside the pair's mean.
         pooled = (a + b) / 2.0
+        worse_is_lower = estimates.measures[j].sign > 0
         times = np.where(worse_is_lower, 1.0 - least / pooled, 1.0 + least / pooled)
         times = np.where(times > 0, times, np.nan)
-        if kind == "ratio":
-            return ratio(a, b), Interval(np.exp(logs.low), np.exp(logs.high)), times
-        base = float(np.log(spec.log_base))
         size = np.abs(np.log(times)) / base
-    return log_ratio(a, b, spec.log_base), Interval(logs.low / base, logs.high / base), size
+        ends = Interval(np.exp(logs.low), np.exp(logs.high))
+    yield _Numbers("ratio", method, ratio(a, b), ends, times)
+    ends = Interval(logs.low / base, logs.high / base)
+    yield _Numbers("log_ratio", method, log_ratio(a, b, spec.log_base), ends, size)
+
+
+def _of_rests(
+    estimates: Estimates, family: Family, spec: Comparing, key: tuple[str, int], first: IntArray
+) -> _Numbers:
+    """Give the difference of groups to everyone."""
+    j, compared = key[1], family.tested[key].compared
+    others = compared.share_of_others(first)
+    apart = compared.rests(first)
+    ends = _to_everyone(estimates, spec, j, first, apart, others)
+    least = _least(estimates, family, j, apart)
+    # Of the people whose value is known: means have them in closed form.
+    known = others * (apart.a - apart.b)
+    method = _method_name(estimates, j, spec, apart)
+    return _Numbers("difference_to_overall", method, known, ends, others * least)
+
+
+def _least(estimates: Estimates, family: Family, j: int, apart: Difference) -> FloatArray:
+    if is_census(estimates.design):  # what is not in a whole population's values is not there
+        return np.full(len(apart.a), np.nan)
+    worse_is_lower, most = estimates.measures[j].sign > 0, estimates.measures[j].span
+    return least_detectable(apart, family.critical, worse_is_lower=worse_is_lower, most=most)
 
 
 def _z(spec: Comparing) -> float:
@@ -146,9 +186,7 @@ def _ends(
     if spec.interval == "percentile":
         drawn = estimates.replicates[:, j]
         return percentile(drawn[first] - drawn[second], spec.level)
-    z = _z(spec)
-    one, two = _given(estimates, j, first), _given(estimates, j, second)
-    return difference_interval(apart.a, one, apart.b, two, apart.correlation(z))
+    return _of_pair(estimates, spec, j, first, second, apart)
 
 
 def _log_ends(
@@ -163,8 +201,26 @@ def _log_ends(
         drawn = estimates.replicates[:, j]
         with np.errstate(divide="ignore", invalid="ignore"):
             return percentile(np.log(drawn[first] / drawn[second]), spec.level)
+    return _of_pair(estimates, spec, j, first, second, apart, log=True)
+
+
+def _of_pair(
+    estimates: Estimates,
+    spec: Comparing,
+    j: int,
+    first: IntArray,
+    second: IntArray,
+    apart: Difference,
+    *,
+    log: bool = False,
+) -> Interval:
+    """Return the interval that the test asks too; MOVER of other intervals that were asked for."""
     one, two = _given(estimates, j, first), _given(estimates, j, second)
-    return log_ratio_interval(apart.a, one, apart.b, two, apart.correlation(_z(spec)))
+    if spec.interval != "score":
+        return apart.of_ends(one, two, _z(spec), log=log)
+    ends = apart.interval(_z(spec), log=log)
+    shown = np.isfinite(one.low) & np.isfinite(two.low)
+    return Interval(np.where(shown, ends.low, np.nan), np.where(shown, ends.high, np.nan))
 
 
 def _to_everyone(
@@ -186,10 +242,11 @@ def _to_everyone(
     )
 
 
-def _method_name(estimates: Estimates, j: int, spec: Comparing) -> str:
+def _method_name(estimates: Estimates, j: int, spec: Comparing, apart: Difference) -> str:
     if spec.interval == "percentile":
         return "percentile"
-    return f"{estimates.method[0, j].split(',')[0]}, {_MOVER}"
+    asked = spec.interval == "score" and apart.gaps is not None
+    return f"{estimates.method[0, j].split(',')[0]}, {_PAIR if asked else _MOVER}"
 
 
 def _status(

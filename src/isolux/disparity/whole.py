@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from isolux.disparity import formulas as formula
-from isolux.disparity.family import Family, Tested
+from isolux.disparity.family import UNTESTED, Family, Tested, untested
 from isolux.disparity.kinds import PlainMeasure, measures
 from isolux.disparity.rows import Rows, rows_of
 from isolux.groups.estimates import Estimates
@@ -28,8 +28,6 @@ from isolux.stats.detectable import two_sided_critical
 from isolux.stats.dispersion import noise_corrected_sd, pooled_covariance
 from isolux.stats.drawn_design import unweighted
 from isolux.stats.intervals import (
-    difference_interval,
-    log_ratio_interval,
     percentile,
 )
 from isolux.stats.multiplicity import critical_value, reached
@@ -86,7 +84,11 @@ class _Whole:
 
     def frames(self, plain: Sequence[PlainMeasure]) -> list[Rows]:
         of = self.estimates.measures[self.j]
-        wanted = [one for one in plain if one.fits(of.metric, of.info.low)]
+        centred = of.info.pooled or self.tested.referenced
+        wanted = [
+            one for one in plain
+            if one.fits(of.metric, of.info.low) and (centred or not one.of_centre)
+        ]  # fmt: skip
         found = [self._any_difference(), self._noise_corrected()]
         return [*found, *map(self._plain, wanted), self._worst_group()]
 
@@ -99,6 +101,7 @@ class _Whole:
         method: str | None = None,
         p: tuple[float, float] = (math.nan, math.nan),
         groups: tuple[int | None, int | None] | None = None,
+        why: str = "the formula divides by nothing here",
     ) -> Rows:
         a, b = (self.worst, self.best) if groups is None else groups
         test = self.tested.test if not math.isnan(p[0]) else None
@@ -110,13 +113,16 @@ class _Whole:
             method=method, p_value=np.array([p[0]]), p_adjusted=np.array([p[1]]), test=test,
             family=self.family.name if test else None,
             status=[Status.UNDEFINED.value if undefined else self.status],
-            reason=["the formula divides by nothing here" if undefined else None],
+            reason=[why if undefined else None],
         )  # fmt: skip
 
     def _any_difference(self) -> Rows:
         pair = self.tested.contrasts[:, 1] != REST
         t = np.where(pair, np.abs(self.tested.null.t), np.nan)
         if np.isnan(t).all():
+            members = self.members[self.tested.contrasts[pair]]
+            if untested(self.estimates, self.j, *members.T).any():
+                return self._row("any_difference", math.nan, why=UNTESTED)
             return self._row("any_difference", 0.0, p=(1.0, 1.0))
         at = int(np.nanargmax(t))
         largest = self.tested.null.largest_pair
@@ -186,8 +192,10 @@ class _Whole:
             return self._row(measure.name, value, ends, method="simultaneous pairs")
         drawn = measure.value(self.drawn.T, {"overall": overall_drawn, **chosen})
         of = percentile(drawn, self.spec.level)
+        # Noise moves groups apart: all replicates may lie above a spread that is next to 0.
         return self._row(
-            measure.name, value, (float(of.low), float(of.high)),
+            measure.name, value,
+            (float(np.minimum(of.low, value)), float(np.maximum(of.high, value))),
             method="percentile (cannot hold 0)", groups=(None, g if measure.of_centre else None),
         )  # fmt: skip
 
@@ -252,14 +260,14 @@ def range_interval(
         n_pairs = len(members) * (len(members) - 1) // 2
         critical = max(critical, float(two_sided_critical(1.0 - spec.level, n_pairs)))
     z = max(critical, float(two_sided_critical(1.0 - spec.level)))
-    apart = tested.compared.pairs(*both_ways(members))
-    one, two = apart.ends(z)
-    join = log_ratio_interval if log else difference_interval
-    found = join(apart.a, one, apart.b, two, apart.correlation(z))
+    first, second = np.triu_indices(len(members), 1)
+    found = tested.compared.pairs(members[first], members[second]).interval(z, log=log)
     if not np.isfinite(found.low).any():
         return math.nan, math.nan
-    low = max(float(np.nanmax(found.low)), 0.0) if found_any else 0.0
-    return low, float(np.nanmax(found.high))
+    # The other way round a pair's interval is the mirror image.
+    low = float(np.nanmax(np.fmax(found.low, -found.high)))
+    high = float(np.nanmax(np.fmax(found.high, -found.low)))
+    return max(low, 0.0) if found_any else 0.0, high
 
 
 def both_ways(members: IntArray) -> tuple[IntArray, IntArray]:

@@ -17,10 +17,9 @@ from isolux.disparity.rows import Rows, rows_of
 from isolux.disparity.whole import of_known
 from isolux.groups.estimates import Estimates
 from isolux.stats.design import IntArray
-from isolux.stats.differences import Difference
 from isolux.stats.multiplicity import holm
 from isolux.stats.nulls import REST
-from isolux.stats.sameness import farthest, largest_bound, sameness_p
+from isolux.stats.sameness import farthest, sameness_p
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import Status
 
@@ -70,18 +69,21 @@ def within_rows(estimates: Estimates, family: Family, spec: Comparing) -> list[R
 
 
 def _claim(estimates: Estimates, spec: Comparing, attribute: str, j: int, tested: Tested) -> _Claim:
+    from scipy.special import ndtri
+
     first, second = _pairs(tested)
     apart = tested.compared.pairs(first, second)
     bounds = farthest(apart, 0.0)
     fraction = estimates.measures[j].fraction
     shown = _all_have_intervals(estimates, j, tested.members)
     asked = spec.margin is not None and fraction and shown
-    worst = int(np.argmax(_bounds(apart, spec))) if len(first) else 0
+    upper = farthest(apart, float(ndtri(spec.level)))  # as largest_bound has it, pair by pair
+    worst = int(np.argmax(np.nan_to_num(upper, nan=np.inf))) if len(first) else 0
     edge = (estimates.status[tested.members, j] == Status.BOUNDARY.value).any()
     reasons = [r for r in estimates.reason[tested.members, j] if r]
     return _Claim(
         attribute, j, (int(first[worst]), int(second[worst])), float(np.max(bounds)),
-        largest_bound(apart, spec.level) if shown else float("nan"),
+        float(upper.max()) if shown and np.isfinite(upper).all() else float("nan"),
         sameness_p(apart, (spec.margin or 0.0) / _POINTS) if asked else float("nan"),
         (Status.BOUNDARY if edge else Status.OK).value,
         str(reasons[0]) if edge and reasons else None,
@@ -91,12 +93,6 @@ def _claim(estimates: Estimates, spec: Comparing, attribute: str, j: int, tested
 def _pairs(tested: Tested) -> tuple[IntArray, IntArray]:
     kept = tested.contrasts[tested.contrasts[:, 1] != REST]
     return tested.members[kept[:, 0]], tested.members[kept[:, 1]]
-
-
-def _bounds(apart: Difference, spec: Comparing) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    from scipy.special import ndtri
-
-    return np.nan_to_num(farthest(apart, float(ndtri(spec.level))), nan=np.inf)
 
 
 def _all_have_intervals(estimates: Estimates, j: int, members: IntArray) -> bool:

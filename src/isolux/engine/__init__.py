@@ -7,14 +7,16 @@ under a temporary name and renamed: the rename is the commit. Its key is content
 bytes, everything that moves the model's answers, settings, code), so nothing that changed meets an
 earlier answer, and what did not change is not done again.
 
-An executor decides where shards are computed and nothing else: it takes shards and a ``Store``,
-and whatever it is, the files are the same.
+An executor decides where shards are computed and nothing else: ``run_local`` in this process,
+``run_apart`` in others, of this machine or on Ray. Whatever it is, the files are the same.
 """
 
 from __future__ import annotations
 
-from isolux.engine.local import Progress, Settings, run_local
+from isolux.engine.apart import run_apart
+from isolux.engine.local import run_local
 from isolux.engine.pictures import PictureOf, list_pictures
+from isolux.engine.settings import Progress, Ran, Settings
 from isolux.engine.shards import Shard, shards_of
 from isolux.engine.store import RUN_FILE, Gathered, Store
 
@@ -23,10 +25,12 @@ __all__ = [
     "Gathered",
     "PictureOf",
     "Progress",
+    "Ran",
     "Settings",
     "Shard",
     "Store",
     "list_pictures",
+    "run_apart",
     "run_local",
     "shards_of",
 ]

@@ -11,11 +11,13 @@ from typing import Any
 
 import polars as pl
 
-from isolux.engine.shards import answer_columns
+from isolux.engine.shards import ASKED, answer_columns
 from isolux.models import Model, answers
 from isolux.vocabulary.errors import IsoluxError
 
-__all__ = ["Answerer", "Said"]
+__all__ = ["LATE", "Answerer", "Said"]
+
+LATE = "not answered within the time limit of its shard"
 
 _NO_ROOM = ("out of memory", "failed to allocate", "bad_alloc", "can't allocate memory")
 
@@ -154,13 +156,16 @@ def _said(frame: pl.DataFrame, kind: str, n: int) -> list[Said]:
     whose = "instance_id" if "instance_id" in frame.columns else "image_id"
     columns = list(answer_columns(kind))
     found: list[list[dict[str, Any]]] = [[] for _ in range(n)]
-    for who, row in zip(frame[whose].to_list(), frame.select(columns).iter_rows(), strict=True):
+    whole = frame.with_columns(
+        pl.lit(None, dtype=pl.String).alias(name) for name in ASKED if name not in frame.columns
+    )
+    for who, row in zip(frame[whose].to_list(), whole.select(columns).iter_rows(), strict=True):
         found[int(who)].append(dict(zip(columns, row, strict=True)))
     return [Said(rows) for rows in found]
 
 
 def _late() -> Said:
-    return Said(None, "not answered within the time limit of its shard", "time")
+    return Said(None, LATE, "time")
 
 
 def _line(error: BaseException) -> str:

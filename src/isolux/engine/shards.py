@@ -14,11 +14,14 @@ from isolux.engine.pictures import Picture
 from isolux.models import ANSWERS
 from isolux.vocabulary.schema import Column, Table
 
-__all__ = ["FAULTS", "Shard", "answer_columns", "looks_table", "shard_key", "shards_of"]
+__all__ = ["ASKED", "FAULTS", "Shard", "answer_columns", "looks_table", "shard_key", "shards_of"]
 
 FAULTS = ("picture", "model", "time")
 """Who is at fault where there is no answer: the picture, the model, or its time limit. A picture's
 fault stays as long as the picture does; the others may be gone the next time."""
+
+ASKED = ("question", "prompt")
+"""What labels may say beside the label: what was asked, and which prompt decided."""
 
 _NAMED = ("model", "instance_id", "image_id")
 _S = pl.String()
@@ -67,8 +70,12 @@ def shard_key(run_key: str, shard: Shard, hashes: Sequence[str | None]) -> str:
 
 
 def answer_columns(kind: str) -> dict[str, Any]:
-    """Return the columns of one answer of a kind: its table's, without the model and ids."""
-    return {name: dtype for name, dtype in ANSWERS[kind].schema.items() if name not in _NAMED}
+    """Return the columns of one answer of a kind: its table's, without the model and ids.
+
+    Labels may say to which question they are, and which prompt decided.
+    """
+    own = {name: dtype for name, dtype in ANSWERS[kind].schema.items() if name not in _NAMED}
+    return own | (dict.fromkeys(ASKED, _S) if kind == "labels" else {})
 
 
 def looks_table(kind: str) -> Table:

@@ -21,15 +21,16 @@ from typing import Any
 
 import polars as pl
 
-from isolux.engine.shards import Shard, answer_columns, looks_table
+from isolux.engine.shards import ASKED, Shard, answer_columns, looks_table
 from isolux.io.atomic import refuse_existing, write_parquet, write_text
 from isolux.io.frames import read_parquet, refuse_unless_file
+from isolux.io.shard_files import read_shard
 from isolux.io.stages import is_stage, left_below
 from isolux.models import ANSWERS
-from isolux.vocabulary.errors import FileError, OutputError
+from isolux.vocabulary.errors import FileError, IsoluxError, OutputError
 from isolux.vocabulary.schema import check
 
-__all__ = ["RUN_FILE", "Gathered", "Store"]
+__all__ = ["RUN_FILE", "Gathered", "Store", "short"]
 
 RUN_FILE = "predict.json"
 """The file that makes a directory one of answers."""
@@ -37,6 +38,17 @@ RUN_FILE = "predict.json"
 _WHOLE = ("predictions.parquet", "looks.parquet")
 _SHARD = re.compile(r"(?P<index>\d{6,})-(?P<key>[0-9a-f]{32})\.parquet")
 _KEY = 32  # hex digits of a key in a file's name: 128 bits
+
+
+def short(key: str) -> str:
+    """Return the part of a key that a shard's file is named by.
+
+    Examples
+    --------
+    >>> len(short("0" * 64))
+    32
+    """
+    return key[:_KEY]
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +154,29 @@ class Store:
         return found
 
     def _path(self, shard: Shard, key: str) -> Path:
-        return self._shards / f"{shard.index:06d}-{key[:_KEY]}.parquet"
+        return self._shards / f"{shard.index:06d}-{short(key)}.parquet"
+
+    def settled(self, shard: Shard, keys: Sequence[str]) -> dict[str, int]:
+        """Keep those of a shard's committed keys whose answers stand, whoever is asked again.
+
+        Parameters
+        ----------
+        shard : Shard
+        keys : sequence of str
+            As ``committed`` lists them.
+
+        Returns
+        -------
+        dict of str to int
+            The keys of shards in which nothing hung or raised: that would be tried once more. With
+            each, how many looks have no answer because of their picture.
+        """
+        found = {key: self.faults(shard, key) for key in keys}
+        return {
+            key: len(faults)
+            for key, faults in found.items()
+            if faults is not None and not (faults != "picture").any()
+        }
 
     def faults(self, shard: Shard, key: str) -> pl.Series | None:
         """Return whose fault it is that looks of a committed shard have no answer; None: no shard.
@@ -150,8 +184,8 @@ class Store:
         A file that is no Parquet (a disk that lost power) is as good as none, and is done again.
         """
         try:
-            return pl.read_parquet(self._path(shard, key), columns=["fault"])["fault"].drop_nulls()
-        except (OSError, pl.exceptions.PolarsError):
+            return read_shard(self._path(shard, key), ["fault"])["fault"].drop_nulls()
+        except (OSError, IsoluxError):
             return None
 
     def commit(self, shard: Shard, key: str, looks: pl.DataFrame) -> None:
@@ -178,7 +212,7 @@ class Store:
         model : str
             What the answers are called by.
         """
-        looks = pl.concat([pl.read_parquet(self._path(shard, key)) for shard, key in keys])
+        looks = pl.concat([read_parquet(self._path(shard, key)) for shard, key in keys])
         looks = check(looks, looks_table(kind), where=str(self.folder))
         gathered = Gathered(_answers(looks, kind, model), looks.drop("answers"))
         for name, table in zip(_WHOLE, (gathered.predictions, gathered.looks), strict=True):
@@ -215,7 +249,9 @@ def _answers(looks: pl.DataFrame, kind: str, model: str) -> pl.DataFrame:
     answered = looks.filter(pl.col("answers").list.len() > 0)
     rows = answered.select(pl.col("unit_id").alias(whose), "answers").explode("answers")
     columns = [pl.col("answers").struct.field(name) for name in answer_columns(kind)]
-    return table.conform(rows.select(whose, *columns, model=pl.lit(model)))
+    whole = table.conform(rows.select(whose, *columns, model=pl.lit(model)))
+    bare = [name for name in ASKED if name in whole.columns and whole[name].is_null().all()]
+    return whole.drop(bare)  # one question, not several
 
 
 def _refuse_other(folder: Path) -> None:

@@ -21,6 +21,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,6 +45,7 @@ from isolux.vocabulary.errors import SpecError, TableError, place
 __all__ = [
     "BoxColumns",
     "box_diagonal_xywh",
+    "box_pairing_xywh",
     "box_pairs_xywh",
     "check_boxes_xywh",
     "pairs_iou_xywh",
@@ -145,6 +147,28 @@ def box_pairs_xywh(
     )
 
 
+def box_pairing_xywh(
+    detections: Detections,
+    truths: Truths,
+    truth_boxes: FloatArray | BoxColumns,
+    *,
+    lowest_iou: float = 0.5,
+) -> Callable[[FloatArray | BoxColumns], Pairs]:
+    """Give what finds the pairs of ``box_pairs_xywh`` for the detections' boxes as they are given.
+
+    For one set of detections whose boxes may be read in many ways: rows are grouped by image once.
+
+    Examples
+    --------
+    >>> found, people = Detections(np.array([0]), np.array([0.9])), Truths(np.array([0]))
+    >>> pairs_of = box_pairing_xywh(found, people, np.array([[0.0, 0, 10, 8]]))
+    >>> [pairs_of(np.array([[0.0, 0, 10, height]])).iou.tolist() for height in (10, 8)]
+    [[0.8], [1.0]]
+    """
+    find, own = _pairing((detections, truths), lowest_iou), _columns(truth_boxes, len(truths))
+    return lambda boxes: find((_columns(boxes, len(detections)), own))
+
+
 def check_boxes_xywh(
     boxes: FloatArray,
     *,
@@ -209,6 +233,11 @@ def _candidate_pairs(
     n_threads: int = 1,
 ) -> Pairs:
     """Pairs by box overlap, or, with ``areas``, by the most that masks in these boxes can share."""
+    return _pairing(sides, lowest_iou)(boxes, extra=extra, areas=areas, n_threads=n_threads)
+
+
+def _pairing(sides: tuple[Detections, Truths], lowest_iou: float) -> Callable[..., Pairs]:
+    """Group rows by image, and give what finds their pairs whatever the boxes are."""
     from isolux.geometry._match_kernels import overlapping_pairs
 
     if not 0 < lowest_iou <= 1:
@@ -222,19 +251,29 @@ def _candidate_pairs(
     none = np.empty(0)
     labels = [_labels(sides[0].label), _labels(sides[1].label)]
     grouped = [rows_by_image(s.image, n_images) for s in sides]
-    d_side, t_side = (
-        (g.starts, g.order, g.in_order, b.x, b.y, b.width, b.height, area, label)
-        for g, b, area, label in zip(grouped, boxes, areas or (none, none), labels, strict=True)
-    )
-    crowd, lowest, is_bound = sides[1].is_crowd, min(lowest_iou, CERTAIN), areas is not None
-    image, detection, truth, overlap = found_in_chunks(
-        lambda first, last: overlapping_pairs(
-            first, last, d_side, t_side, crowd, lowest, extra, by_label, is_bound
-        ),
-        grouped[0].starts,
-        n_threads,
-    )
-    return Pairs(image, detection, truth, overlap, lowest_iou, len(sides[0]), len(sides[1]))
+    crowd, lowest = sides[1].is_crowd, min(lowest_iou, CERTAIN)
+
+    def find(
+        boxes: tuple[BoxColumns, BoxColumns],
+        *,
+        extra: float = 0.0,
+        areas: tuple[FloatArray, FloatArray] | None = None,
+        n_threads: int = 1,
+    ) -> Pairs:
+        d_side, t_side = (
+            (g.starts, g.order, g.in_order, b.x, b.y, b.width, b.height, area, label)
+            for g, b, area, label in zip(grouped, boxes, areas or (none, none), labels, strict=True)
+        )
+        image, detection, truth, overlap = found_in_chunks(
+            lambda first, last: overlapping_pairs(
+                first, last, d_side, t_side, crowd, lowest, extra, by_label, areas is not None
+            ),
+            grouped[0].starts,
+            n_threads,
+        )
+        return Pairs(image, detection, truth, overlap, lowest_iou, len(sides[0]), len(sides[1]))
+
+    return find
 
 
 def _labels(label: IntArray | None) -> npt.NDArray[np.int64]:

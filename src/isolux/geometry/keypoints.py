@@ -37,6 +37,7 @@ from isolux.vocabulary.errors import SpecError
 __all__ = [
     "COCO_KEYPOINTS",
     "COCO_SIGMAS",
+    "boxes_around",
     "correct_keypoints",
     "head_length_xywh",
     "keypoint_pairs",
@@ -311,3 +312,29 @@ def _check_rows(
             expected=f"{len(detections)} detected and {len(truths)} annotated",
             found=f"{len(detected)} and {len(truth)}",
         )
+
+
+def boxes_around(points: FloatArray) -> FloatArray:
+    """Find the boxes around labelled keypoints.
+
+    Parameters
+    ----------
+    points : [n, k, 3] float
+        x and y in pixels, and visibility: above 0 where labelled.
+
+    Returns
+    -------
+    [n, 4] float
+        x, y, width and height in pixels; zeros where no keypoint is labelled.
+
+    Examples
+    --------
+    >>> boxes_around(np.array([[[2.0, 3, 2], [7.0, 5, 1], [90.0, 90, 0]]])).tolist()
+    [[2.0, 3.0, 5.0, 2.0]]
+    """
+    seen = points[..., 2:] > 0
+    low = np.where(seen, points[..., :2], np.inf).min(axis=1)
+    high = np.where(seen, points[..., :2], -np.inf).max(axis=1)
+    none = ~seen.any(axis=(1, 2))
+    low[none], high[none] = 0.0, 0.0
+    return np.concatenate([low, high - low], axis=1)

@@ -7,7 +7,7 @@ without it nothing here does anything.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +29,15 @@ from isolux.vocabulary.spec import Statistics
 if TYPE_CHECKING:
     from isolux.groups.measure.columns import Judged
 
-__all__ = ["Worth", "correlation_of", "drawn", "drawn_means", "rows_effect", "worth_of"]
+__all__ = [
+    "Worth",
+    "correlation_of",
+    "drawn",
+    "drawn_means",
+    "rows_effect",
+    "strata_of_clusters",
+    "worth_of",
+]
 
 _CENSUS = 1e-6
 
@@ -80,15 +88,16 @@ def drawn(
     )
     weight = held["weight"].to_numpy().astype(np.float64)
     scaled = weight / weight.mean() if len(weight) else weight
-    strata = _strata(held, judged.cluster_of)
+    strata = strata_of_clusters(held, judged.cluster_of)
     rows = judged.columns[judged.row_of]
-    found = build_drawn(rows, judged.cluster_of, entries, design, scaled, strata, _margins(held))
+    margins = _margins(held)
+    found = build_drawn(rows, judged.cluster_of, entries, design, scaled, strata, margins)
     if "other_cluster" not in held.columns or held["other_cluster"].is_null().all():
         return found
     other = (held["other_cluster"].rank("dense") - 1).to_numpy().astype(np.int64)
     groups = design.n_groups
     plain = build_design(judged.columns, other, *entries, groups, judged.row_of)
-    return with_other_way(found, rows, (judged.cluster_of, other), entries, plain)
+    return with_other_way(found, rows, (judged.cluster_of, other), entries, plain, margins)
 
 
 def _margins(held: pl.DataFrame) -> Margins | None:
@@ -106,12 +115,12 @@ def _is_margin(name: str) -> bool:
 
 def _refuse(judged: Judged, spec: Statistics) -> None:
     """Refuse what cannot take weights, by name."""
-    names = [str(judged.measures[j][2]) for j in (*judged.paired, *judged.detected)]
+    names = [str(judged.measures[j][2]) for j in judged.detected]
     if names:
         others = [str(parts[2]) for parts in judged.measures if str(parts[2]) not in names]
         raise SpecError(
-            f"{', '.join(dict.fromkeys(names))} takes no weights and no strata yet: pairs and "
-            "false alarms stand for no single person",
+            f"{', '.join(dict.fromkeys(names))} takes no weights and no strata: a false alarm "
+            "stands for no person, so no weight says for how many it does",
             expected="metrics that are of people: --metric "
             + (" --metric ".join(dict.fromkeys(others)) or "with another task"),
             found="--weight or --strata",
@@ -125,8 +134,16 @@ def _refuse(judged: Judged, spec: Statistics) -> None:
         )
 
 
-def _strata(held: pl.DataFrame, cluster_of: IntArray) -> Strata | None:
-    """Give strata numbers, and say in which each cluster is; None: the sample has none."""
+def strata_of_clusters(held: pl.DataFrame, cluster_of: IntArray) -> Strata | None:
+    """Give strata numbers, and say in which each cluster is; None: the sample has none.
+
+    Parameters
+    ----------
+    held : polars.DataFrame
+        The sample's row of each unit.
+    cluster_of : [n] int
+        Each unit's cluster, from 0.
+    """
     finite = "stratum_size" in held.columns and held["stratum_size"].is_not_null().any()
     if held["stratum"].is_null().all() and not finite:
         return None
@@ -151,12 +168,20 @@ def _left(held: pl.DataFrame, code: IntArray, drawn: IntArray) -> FloatArray | N
     return np.maximum(1.0 - drawn / size, _CENSUS)
 
 
+def is_census(design: Design) -> bool:
+    """Tell whether all of a finite population was drawn, so that nothing is left to chance."""
+    if not isinstance(design, DrawnDesign) or design.strata is None:
+        return False
+    left = design.strata.left
+    return left is not None and bool((left <= _CENSUS).all())
+
+
 def drawn_means(design: DrawnDesign, measure: Measure, rows: IntArray) -> ClusterMeans:
     """Reduce one mean's clusters in a sample with weights, for some rows of the design."""
-    found = _means_one_way(design, measure, rows)
     if design.ways is None:
-        return found
-    return both_ways(found, *(_means_one_way(way, measure, rows) for way in design.ways))
+        return _means_one_way(design, measure, rows)
+    one, two, cells = (_means_one_way(way, measure, rows) for way in design.each_way)
+    return both_ways(one, two, cells)
 
 
 def correlation_of(design: DrawnDesign, measure: Measure) -> tuple[float, bool]:
@@ -209,9 +234,7 @@ def worth_of(design: Design, counts: list[int], groups: int) -> Worth | None:
     if not isinstance(design, DrawnDesign):
         return None
     if design.ways is not None:
-        one, two = (
-            worth_of(way, counts, groups) for way in (replace(design, ways=None), design.ways[0])
-        )
+        one, two = (worth_of(way, counts, groups) for way in design.each_way[:2])
         assert one is not None and two is not None  # noqa: S101, PT018 - both are drawn
         return Worth(one.units, np.minimum(one.clusters, two.clusters))
     units, clusters = np.zeros((groups, len(counts))), np.zeros((groups, len(counts)))

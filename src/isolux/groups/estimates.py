@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,7 +20,7 @@ from isolux.vocabulary.tables import GROUP_METRICS, Status
 if TYPE_CHECKING:
     from isolux.groups.drawn import Worth
 
-__all__ = ["EVERYONE", "Estimates", "Group", "Measure"]
+__all__ = ["EVERYONE", "Estimates", "Group", "Measure", "Others"]
 
 EVERYONE = "everyone"
 
@@ -52,8 +53,14 @@ class Measure:
 
     @property
     def fraction(self) -> bool:
-        """Whether the value lies between 0 and 1."""
-        return self.info.low == 0.0 and self.info.high == 1.0
+        """Whether the value is a share: between 0 and 1, and everyone's among the groups'."""
+        return self.info.low == 0.0 and self.info.high == 1.0 and self.info.pooled
+
+    @property
+    def span(self) -> float:
+        """Return how far apart two values can be at most; infinity: there is no such limit."""
+        low, high = self.info.low, self.info.high
+        return float("inf") if low is None or high is None else high - low
 
     @property
     def sign(self) -> float:
@@ -62,12 +69,32 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
+class Others:
+    """What a metric that is no mean has for everyone else, of each group.
+
+    Parameters
+    ----------
+    share : [g] float
+        How much of everyone is in the group.
+    value : [g] float
+        Everyone else's value.
+    everyone : [g, r] float
+        Replicates of everyone in which the share is what it is.
+    """
+
+    share: FloatArray
+    value: FloatArray
+    everyone: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
 class Estimates:
     """What every group got: ``[g, m]`` arrays, g = 0 being everyone.
 
     ``replicates`` is ``[g, m, r]``. ``domain_of`` gives, per attribute, the row of the design that
     unites its groups; ``status`` and ``reason`` hold one word and one sentence per cell; ``worth``
-    says what units and clusters are worth where they weigh differently.
+    says what units and clusters are worth where they weigh differently; ``others`` is by measure,
+    of those that are no means.
     """
 
     groups: tuple[Group, ...]
@@ -84,6 +111,7 @@ class Estimates:
     status: npt.NDArray[np.object_]
     reason: npt.NDArray[np.object_]
     worth: Worth | None = None
+    others: Mapping[int, Others] = field(default_factory=dict)
 
     def judged(self) -> npt.NDArray[np.bool_]:
         """Tell which cells hold a value that may be compared, ``[g, m]``."""

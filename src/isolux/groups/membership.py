@@ -208,9 +208,9 @@ def _parted(attributes: pl.DataFrame, used: Sequence[str]) -> dict[str, pl.DataF
 
 
 def _check_votes(attributes: pl.DataFrame, used: Sequence[str]) -> None:
-    votes = attributes["votes"]
-    if votes.null_count() == len(votes):
+    if attributes.select(pl.col("votes").is_null().all()).item():
         return
+    votes = attributes["votes"]
     wrong = ((votes < 0) & attributes["attribute"].is_in(list(used))).arg_true()
     if len(wrong):
         row = int(wrong[0])

@@ -38,9 +38,10 @@ def unanswered(
     -------
     polars.DataFrame
         ``model, attribute, group`` (both null: everyone), ``n`` (people with a score or without a
-        prediction), ``missing`` (those of ``n`` without one), ``metric`` and ``right`` (the sum of
-        the scores of the others by the first metric that is a share; null: there is none).
-        No row where everyone has a prediction.
+        prediction), ``missing`` (those of ``n`` without one), ``metric`` (the first that is a share
+        over all classes; null: there is none), and of the people whom that metric is about
+        ``right`` (the sum of their scores), ``scored`` and ``lacking`` (how many have a score, or
+        no prediction). No row where everyone has a prediction.
 
     Examples
     --------
@@ -61,6 +62,7 @@ def unanswered(
 _SCHEMA = {
     "model": pl.String(), "attribute": pl.String(), "group": pl.String(), "n": pl.Int64(),
     "missing": pl.Int64(), "metric": pl.String(), "right": pl.Float64(),
+    "scored": pl.Int64(), "lacking": pl.Int64(),
 }  # fmt: skip
 
 
@@ -75,7 +77,8 @@ def _of_model(
         (pl.col("metric") == (metric or "")) & pl.col("label").is_null()
         & pl.col("threshold").is_null()
     )  # fmt: skip
-    each = each.join(held.select("unit_id", "value"), on="unit_id", how="left")
+    of_it = held.select("unit_id", "value", about=pl.lit(1))
+    each = each.join(of_it, on="unit_id", how="left")
     units = pl.DataFrame({"unit_id": members.units}).join(
         each, on="unit_id", how="left", maintain_order="left"
     )
@@ -87,14 +90,17 @@ def _of_model(
     n = units["silent"].is_not_null().to_numpy() * worth
     missing = units["silent"].fill_null(value=False).to_numpy() * worth
     right = units["value"].fill_null(0.0).to_numpy() * worth
-    rows = [(None, None, n.sum(), missing.sum(), right.sum())]
+    scored = units["value"].is_not_null().to_numpy() * worth
+    lacking = units["about"].fill_null(0).to_numpy() * worth - scored
+    parts = (n, missing, right, scored, lacking)
+    rows = [(None, None, *(part.sum() for part in parts))]
     for one in members.crossings:
         names, size = one.listed()["group"].to_list(), len(one.cells)
-        sums = [np.bincount(one.cell, part[one.unit], size) for part in (n, missing, right)]
+        sums = [np.bincount(one.cell, part[one.unit], size) for part in parts]
         rows += [(one.handle, *row) for row in zip(names, *sums, strict=True)]
     table = [
-        (model, a, g, int(k), int(m), metric, None if metric is None else float(r))
-        for a, g, k, m, r in rows
+        (model, a, g, int(k), int(m), metric, None if metric is None else float(r), int(s), int(x))
+        for a, g, k, m, r, s, x in rows
     ]
     return pl.DataFrame(table, schema=_SCHEMA, orient="row")
 
@@ -118,7 +124,8 @@ def cautions(counted: pl.DataFrame, *, bounds: bool = True) -> list[Caution]:
     counted : polars.DataFrame
         As ``unanswered`` returns it.
     bounds : bool
-        Whether each person counts once, so that counts say how far a value could move.
+        Whether counts say how far a value could move: each person counts once, and a person's
+        score depends on the prediction of no one else.
 
     Returns
     -------
@@ -166,12 +173,14 @@ def _uneven(missing: FloatArray, n: FloatArray) -> bool:
 def _of_group(row: dict[str, object], *, bounds: bool) -> str:
     n, missing, right = int(str(row["n"])), int(str(row["missing"])), row["right"]
     text = f"{row['group']} lacks {missing:,} of {n:,} ({100 * missing / n:.0f} %)"
-    if not bounds or right is None or missing == n:
+    scored, lacking = int(str(row["scored"])), int(str(row["lacking"]))
+    if not (bounds and right is not None and scored and lacking):
         return text
-    right = float(str(right))
-    now, low, high = (100 * x for x in (right / (n - missing), right / n, (right + missing) / n))
+    right, about = float(str(right)), scored + lacking
+    now, low, high = (100 * x for x in (right / scored, right / about, (right + lacking) / about))
     zero, one = ("wrong", "right") if row["metric"] == "accuracy" else ("0", "1")
+    whom = "all of them" if lacking == missing else f"the {lacking:,} of them whom it is about"
     return (
-        f"{text}, and its {row['metric']} of {now:.1f} % would be {low:.1f} % if all of them were "
+        f"{text}, and its {row['metric']} of {now:.1f} % would be {low:.1f} % if {whom} were "
         f"{zero}, {high:.1f} % if all were {one}"
     )

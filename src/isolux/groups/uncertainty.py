@@ -226,11 +226,17 @@ def statuses(
             mark(
                 own, Status.BOUNDARY, "too near 0 or 1 for its size: the interval may be too narrow"
             )
+            inside = (value[:, j] > 0.0) & (value[:, j] < 1.0)
+            own[:, j] = inside & no_spread(value[:, j], se[:, j])
+            mark(own, Status.BOUNDARY, "nothing varies in it: the interval may be too narrow")
         own[:, j] = held < least
         mark(own, Status.BOUNDARY, _few(least))
     bare = np.isnan(interval.low) & (n_clusters < _NO_INTERVAL_BELOW)
     mark(bare, Status.BOUNDARY, f"fewer than {_NO_INTERVAL_BELOW} clusters: no interval is honest")
-    mark(np.isnan(value), Status.UNDEFINED, "the formula divides by nothing here")
+    for j, measure in enumerate(measures):
+        own = np.zeros(value.shape, dtype=np.bool_)
+        own[:, j] = np.isnan(value[:, j])
+        mark(own, Status.UNDEFINED, measure.info.undefined)
     small = n_clusters < spec.min_clusters
     mark(small, Status.INSUFFICIENT_CLUSTERS, f"fewer than {spec.min_clusters} clusters")
     thin = n_units < spec.min_units

@@ -14,10 +14,13 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
+from isolux.io.disk_errors import in_plain_words
+from isolux.io.ours import foreign_files
 from isolux.io.stages import Stage, held, sibling, sweep
 from isolux.vocabulary.errors import OutputError
 
@@ -33,24 +36,7 @@ __all__ = [
 RUN_MARK = "audit.json"
 """The file that makes a directory a run; a directory without it is never overwritten."""
 _RUN = (RUN_MARK,)
-
-_ROOM = 1 << 16  # bytes; a page of a table, which is written at once
-
-_PLAIN_WORDS = {
-    errno.ENOENT: ("the folder to write to does not exist", "make it first"),
-    errno.ENOSPC: ("the disk is full", "free some space, or write to another disk"),
-    errno.EDQUOT: ("the disk quota is used up", "free some space, or write to another disk"),
-    errno.EFBIG: ("a file would be larger than this system allows", "write to another disk"),
-    errno.EIO: ("the disk reports an error", "look after the disk, or write to another"),
-    errno.EROFS: ("the disk is read-only", "write to another folder"),
-    errno.EACCES: ("this folder may not be written to", "write to a folder of your own"),
-    errno.EPERM: ("this folder may not be written to", "write to a folder of your own"),
-    errno.ENOTDIR: ("a part of this path is a file, not a folder", "choose another path"),
-    errno.ENAMETOOLONG: ("this path is too long", "choose a shorter one"),
-    errno.EBUSY: ("this folder is in use or is where a disk is mounted", "write to one inside it"),
-    errno.ENOTEMPTY: ("something else wrote to this folder meanwhile", "choose another path"),
-    errno.EEXIST: ("something else wrote to this folder meanwhile", "choose another path"),
-}
+_SHOWN = 5
 
 
 def write_text(path: str | Path, text: str) -> Path:
@@ -90,7 +76,11 @@ def write_bytes(path: str | Path, data: bytes) -> Path:
 
 
 def write_parquet(
-    path: str | Path, frame: pl.DataFrame, *, row_group_size: int | None = None
+    path: str | Path,
+    frame: pl.DataFrame,
+    *,
+    row_group_size: int | None = None,
+    bounds: bool = True,
 ) -> Path:
     """Write a frame as Parquet, whole or not at all; an existing file is replaced.
 
@@ -100,6 +90,9 @@ def write_parquet(
     frame : polars.DataFrame
     row_group_size : int, optional
         Rows that can be read without the others; default: polars' own.
+    bounds : bool
+        Whether each group of rows says between which values its cells lie, so that a reader who
+        asks for a few can pass over it.
 
     Raises
     ------
@@ -116,13 +109,20 @@ def write_parquet(
     """
     return _write(
         path,
-        lambda stage: frame.write_parquet(stage, mkdir=False, row_group_size=row_group_size),
+        lambda stage: frame.write_parquet(
+            stage, mkdir=False, row_group_size=row_group_size, statistics=bounds
+        ),
     )
 
 
 @contextmanager
 def staged_directory(
-    path: str | Path, *, overwrite: bool = False, marks: Sequence[str] = _RUN, what: str = "run"
+    path: str | Path,
+    *,
+    overwrite: bool = False,
+    marks: Sequence[str] = _RUN,
+    what: str = "run",
+    carried: bool = False,
 ) -> Iterator[Path]:
     """Give a new, empty directory to fill; when the block ends it becomes ``path``.
 
@@ -133,10 +133,13 @@ def staged_directory(
     path : str or Path
         The directory to make. Missing parents are made, and removed again on failure.
     overwrite : bool
-        Replace an existing directory, if it is empty or holds a run (an ``audit.json``). The old
-        one is moved aside and removed only when the new one stands in its place.
+        Replace an existing directory, if it is empty or holds a run (an ``audit.json``) and no
+        file that isolux did not write. The old one is moved aside and removed only when the new
+        one stands in its place.
     marks, what : sequence of str, str
         The files that make a directory one that may be replaced, and what such a one is called.
+    carried : bool
+        Files of others may lie in the old directory: whoever fills the new one brings them over.
 
     Yields
     ------
@@ -158,17 +161,18 @@ def staged_directory(
     ['run']
     """
     target = Path(path).expanduser().resolve()
-    refuse_existing(target, overwrite=overwrite, marks=marks, what=what)
+    kind = _Kind(tuple(marks), what, carried)
+    kind.refuse(target, overwrite=overwrite)
     stage: Stage | None = None
     made: list[Path] = []
     try:
-        with _in_plain_words(target):
+        with in_plain_words(target):
             # Innermost first: the order in which they are removed again.
             made += [parent for parent in target.parents if not parent.exists()]
             target.parent.mkdir(parents=True, exist_ok=True)
             stage = Stage(target, folder=True)
             yield stage.path
-            _swap(stage.path, target, overwrite=overwrite, marks=marks, what=what)
+            _swap(stage.path, target, kind=kind, overwrite=overwrite)
     except BaseException:
         if stage is not None:
             stage.discard()
@@ -180,11 +184,16 @@ def staged_directory(
 
 
 def refuse_existing(
-    path: str | Path, *, overwrite: bool, marks: Sequence[str] = _RUN, what: str = "run"
+    path: str | Path,
+    *,
+    overwrite: bool,
+    marks: Sequence[str] = _RUN,
+    what: str = "run",
+    carried: bool = False,
 ) -> None:
     """Refuse, before any work is done, a directory that could not be written at the end.
 
-    ``marks`` and ``what`` are those of ``staged_directory``.
+    ``marks``, ``what`` and ``carried`` are those of ``staged_directory``.
 
     Raises
     ------
@@ -197,7 +206,7 @@ def refuse_existing(
     """
     target = Path(path).expanduser().resolve()
     sweep(target)
-    with _in_plain_words(target):
+    with in_plain_words(target):
         nearest = next(parent for parent in target.parents if os.path.lexists(parent))
         if not nearest.is_dir():
             raise OutputError(
@@ -228,16 +237,49 @@ def refuse_existing(
                 where=str(target),
                 hint=f"choose another path; --overwrite replaces {what}s only",
             )
+        if not carried:
+            _refuse_foreign(target, what)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What makes a directory one that may be replaced."""
+
+    marks: tuple[str, ...]
+    what: str
+    carried: bool
+
+    def refuse(self, target: Path, *, overwrite: bool) -> None:
+        refuse_existing(target, overwrite=overwrite, marks=self.marks, what=self.what,
+                        carried=self.carried)  # fmt: skip
+
+    def holds(self, folder: Path) -> bool:
+        foreign = [] if self.carried else foreign_files(folder, self.what)
+        return _replaceable(folder, self.marks) and not foreign
 
 
 def _replaceable(folder: Path, marks: Sequence[str]) -> bool:
     return all((folder / mark).is_file() for mark in marks) or not any(folder.iterdir())
 
 
-def _swap(stage: Path, target: Path, *, overwrite: bool, marks: Sequence[str], what: str) -> None:
+def _refuse_foreign(target: Path, what: str) -> None:
+    """Refuse to delete what somebody else laid into a directory of ours."""
+    foreign = foreign_files(target, what)
+    if foreign:
+        more = f" and {len(foreign) - _SHOWN:,} more" if len(foreign) > _SHOWN else ""
+        raise OutputError(
+            f"this {what} holds files that were not written with it, and is left as it is",
+            expected="nothing but what is written anew",
+            found=", ".join(foreign[:_SHOWN]) + more,
+            where=str(target),
+            hint="move them away first, or choose another path",
+        )
+
+
+def _swap(stage: Path, target: Path, *, kind: _Kind, overwrite: bool) -> None:
     """Put the stage in the target's place; what stood there is then the stage, to be removed."""
     # Looked at again: an audit takes minutes, and files may have been put there meanwhile.
-    refuse_existing(target, overwrite=overwrite, marks=marks, what=what)
+    kind.refuse(target, overwrite=overwrite)
     if not target.exists():
         try:
             stage.rename(target)
@@ -245,14 +287,14 @@ def _swap(stage: Path, target: Path, *, overwrite: bool, marks: Sequence[str], w
             # Another command on this path was faster: what it wrote is a result like any other.
             if not overwrite or error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-            refuse_existing(target, overwrite=True, marks=marks, what=what)
+            kind.refuse(target, overwrite=True)
         else:
             return
     if not _exchange(stage, target):
         _move_aside(stage, target)
-    elif not _replaceable(stage, marks):
+    elif not kind.holds(stage):
         _exchange(stage, target)  # files came between the look and the exchange
-        refuse_existing(target, overwrite=overwrite, marks=marks, what=what)
+        kind.refuse(target, overwrite=overwrite)
 
 
 def _exchange(one: Path, other: Path) -> bool:
@@ -305,7 +347,7 @@ def _write(path: str | Path, fill: Callable[[Path], object]) -> Path:
     sweep(target)
     stage: Stage | None = None
     try:
-        with _in_plain_words(target):
+        with in_plain_words(target):
             stage = Stage(target, folder=False)
             fill(stage.path)
             stage.path.replace(target)
@@ -322,47 +364,3 @@ def _dump(path: Path, data: bytes) -> None:
         stream.write(data)
         stream.flush()
         os.fsync(stream.fileno())
-
-
-@contextmanager
-def _in_plain_words(target: Path) -> Iterator[None]:
-    """Say what the system's error means for the user who chose ``target``.
-
-    An error about a file elsewhere is not about writing here and goes on as it is.
-    """
-    try:
-        yield
-    except (OSError, pl.exceptions.ComputeError) as error:
-        code = _errno(error)
-        if code is None and getattr(error, "errno", None) is None:
-            code = _full_disk(target)
-        about = getattr(error, "filename", None)
-        ours = (
-            not isinstance(about, str)
-            or Path(about).is_relative_to(target.parent)
-            or target.is_relative_to(about)
-        )
-        if code is None or not ours:
-            raise
-        words, hint = _PLAIN_WORDS[code]
-        raise OutputError(words, found=str(error), where=str(target), hint=hint) from error
-
-
-def _full_disk(target: Path) -> int | None:
-    """Look whether the disk is full: polars and numpy keep the reason of some failures back.
-
-    What was written so far is still there: a disk that filled up has no room now.
-    """
-    try:
-        room = os.statvfs(target.parent)
-    except (OSError, AttributeError):  # Windows has no such call
-        return None
-    return errno.ENOSPC if room.f_bavail * room.f_frsize < _ROOM else None
-
-
-def _errno(error: Exception) -> int | None:
-    """Find the system's error number if it is a known one; polars gives it in words only."""
-    if isinstance(error, OSError) and error.errno is not None:
-        return error.errno if error.errno in _PLAIN_WORDS else None
-    said = str(error)
-    return next((code for code in _PLAIN_WORDS if f"(os error {code})" in said), None)

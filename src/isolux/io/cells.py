@@ -21,6 +21,7 @@ __all__ = [
     "as_text",
     "filled",
     "first_of",
+    "is_duration",
     "is_plain",
     "numbers_if_all",
     "row_of",
@@ -30,6 +31,8 @@ __all__ = [
 _WHOLE_NUMBER = r"^[+-]?[0-9]+(\.0*)?$"
 _ZERO_DECIMALS = r"\.0*$"
 _INVISIBLE = "\u200b\u2060\ufeff"  # zero-width space, word joiner, byte-order mark
+_MANY_ROWS, _FEW_KINDS = 1_000, 100  # a column of many rows is read by its different texts
+_A_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _AROUND = _INVISIBLE + " \t\r\n\u00a0"
 
 
@@ -39,21 +42,30 @@ def is_plain(dtype: pl.DataType) -> bool:
     return not (cell.is_nested() or cell in (pl.Binary, pl.Object))
 
 
+def is_duration(dtype: pl.DataType) -> bool:
+    """Tell whether cells of this type are lengths of time, or lists of them."""
+    return isinstance(dtype.inner if isinstance(dtype, pl.List | pl.Array) else dtype, pl.Duration)
+
+
 def as_text(values: pl.Series) -> pl.Series:
     """Write cells as text; null where there is nothing but spaces.
 
-    Whole numbers are written without a decimal point, NaN (pandas' missing value) is null.
-    Lists give lists of text.
+    Whole numbers are written without a decimal point, NaN (pandas' missing value) is null, lengths
+    of time are seconds. Lists give lists of text.
 
     Examples
     --------
     >>> as_text(pl.Series([3.0, None, float("nan")])).to_list()
     ['3', None, None]
     """
+    if (kinds := _kinds(values)) is not None:
+        return _spread(kinds, as_text(kinds), values)
     if isinstance(values.dtype, pl.Array):
         values = values.arr.to_list()
     listed = isinstance(values.dtype, pl.List)
     _refuse_structures(values)
+    if is_duration(values.dtype):
+        values = _in_seconds(values)
     if listed:
         values = _without_nan_in_lists(values)
     elif values.dtype.is_float():
@@ -78,6 +90,8 @@ def as_labels(values: pl.Series) -> pl.Series:
     >>> as_labels(pl.Series(["1.0", "0.0", ""])).to_list()
     ['1', '0', None]
     """
+    if (kinds := _kinds(values)) is not None:
+        return _spread(kinds, as_labels(kinds), values)
     text = _without_invisible(as_text(values))
     if isinstance(text.dtype, pl.List):
         trimmed = text.list.eval(pl.element().str.strip_chars())
@@ -211,6 +225,9 @@ def numbers_if_all(values: pl.Series, unknown: Iterable[str]) -> pl.Series | Non
     >>> numbers_if_all(pl.Series(["1", "unknown"]), ["unknown"]).to_list()
     [1.0, None]
     """
+    if (kinds := _kinds(values)) is not None:
+        read = numbers_if_all(kinds, unknown)
+        return None if read is None else _spread(kinds, read, values)
     text = as_text(values)
     numbers = _parsed(text)
     finite = numbers.is_finite().fill_null(value=False)
@@ -223,6 +240,29 @@ def numbers_if_all(values: pl.Series, unknown: Iterable[str]) -> pl.Series | Non
 def row_of(mask: pl.Series) -> int:
     """Return the index of the first true value."""
     return int(mask.arg_true()[0])
+
+
+def _kinds(values: pl.Series) -> pl.Series | None:
+    """Return each text of a long column once, where many rows share few; else None.
+
+    What holds for every row holds for every text, and a million cells are often four words.
+    """
+    if values.dtype != pl.String or len(values) < _MANY_ROWS:
+        return None
+    if values.head(_MANY_ROWS).n_unique() > _FEW_KINDS:
+        return None
+    kinds = values.unique(maintain_order=True)
+    return kinds if len(kinds) <= _FEW_KINDS else None
+
+
+def _spread(kinds: pl.Series, read: pl.Series, values: pl.Series) -> pl.Series:
+    """Give each row of ``values`` what was read of its text."""
+    if read.dtype == pl.String and read.equals(kinds):
+        return values
+    known = kinds.is_not_null()
+    return values.replace_strict(
+        kinds.filter(known), read.filter(known), default=None, return_dtype=read.dtype
+    )
 
 
 def _parsed(text: pl.Series) -> pl.Series:
@@ -246,6 +286,15 @@ def _refuse_structures(values: pl.Series) -> None:
             found=str(values.dtype),
             where=place(column=values.name),
         )
+
+
+def _in_seconds(values: pl.Series) -> pl.Series:
+    """Turn lengths of time, or lists of them, into numbers: no format has another word for them."""
+    length = values.dtype.inner if isinstance(values.dtype, pl.List) else values.dtype
+    unit = _A_SECOND[getattr(length, "time_unit", "us")]
+    if isinstance(values.dtype, pl.List):
+        return values.list.eval(pl.element().cast(pl.Int64) / unit)
+    return values.cast(pl.Int64) / unit
 
 
 def _without_nan_in_lists(values: pl.Series) -> pl.Series:

@@ -19,6 +19,7 @@ import polars as pl
 from isolux.io.text import decodable
 from isolux.vocabulary.errors import FileError, TableError, place
 
+_LONGEST_HEADER = 1 << 17  # bytes: csv's own limit of a cell
 _BLOCK = 1 << 24  # bytes looked at together: bounds the memory of the masks
 _NEWLINE, _RETURN, _QUOTE = b'\n\r"'
 
@@ -37,7 +38,10 @@ class _Records:
 def read_delimited(data: bytes, separator: str, where: str) -> pl.DataFrame:
     """Parse delimited text; all columns are text, an empty cell is null.
 
-    Blank lines are left out and not counted as rows.
+    Blank lines are left out and not counted as rows. Where a comma is asked for and the line of
+    names has none but semicolons, as spreadsheets write where the comma parts decimals, the table
+    is read by these; every row must then have as many cells. Its numbers with a decimal comma
+    are no numbers to isolux: whoever asks for numbers refuses them.
 
     Raises
     ------
@@ -51,6 +55,7 @@ def read_delimited(data: bytes, separator: str, where: str) -> pl.DataFrame:
         raise FileError(
             "the file is empty", expected="a line of column names, then rows", where=where
         )
+    separator = _parting(data, separator)
     records = _records(np.frombuffer(data, dtype=np.uint8), ord(separator))
     header = int(np.argmin(records.blank))
     names = _names(data[records.starts[header] : records.ends[header]], separator, where)
@@ -62,6 +67,23 @@ def read_delimited(data: bytes, separator: str, where: str) -> pl.DataFrame:
     if frame.height != len(rows):
         raise _unpaired(where, f"{frame.height} rows where {len(rows)} lines of text stand")
     return frame
+
+
+def _parting(data: bytes, separator: str) -> str:
+    """Take a semicolon for the comma where the line of names has several columns only so."""
+    if separator != ",":
+        return separator
+    line = data.lstrip(b"\r\n").partition(b"\n")[0]
+    if b";" not in line or len(line) > _LONGEST_HEADER:
+        return separator
+    text = line.decode("utf-8", errors="replace").removesuffix("\r")
+    try:
+        by_comma, by_semicolon = (
+            len(next(csv.reader([text], delimiter=mark), ())) for mark in ",;"
+        )
+    except csv.Error:
+        return separator
+    return ";" if by_comma == 1 < by_semicolon else separator
 
 
 def _records(buffer: npt.NDArray[np.uint8], separator: int) -> _Records:

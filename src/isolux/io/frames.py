@@ -17,6 +17,7 @@ from pathlib import Path
 
 import polars as pl
 
+from isolux.io.binary_tables import first_line, read_arrow_file, read_parquet_file
 from isolux.io.delimited import read_delimited
 from isolux.io.panics import panics_unprinted
 from isolux.io.sheets import SHEETS, read_sheet
@@ -31,7 +32,6 @@ _RATIO, _ALWAYS = 200, 64 << 20  # text packs to a tenth; up to 64 MiB do no har
 LONGEST_CELL = 1 << 20
 """Bytes of text in one cell; more is a damaged file, or data that no group and no label can be."""
 _TEXT = (pl.String(), pl.List(pl.String()))
-_CELLS = 1_000_000_000  # rows times columns: a larger table would not fit most memories
 
 FORMATS: dict[str, tuple[str, ...]] = {
     "csv": (".csv", ".csv.gz"),
@@ -190,7 +190,7 @@ def read_parquet(path: Path) -> pl.DataFrame:
     """
     refuse_unless_file(path)
     try:
-        return _read_parquet(path)
+        return read_parquet_file(path)
     except OSError as error:
         raise FileError(
             "the file cannot be read", found=error.strerror or str(error), where=str(path)
@@ -279,44 +279,6 @@ def _read_tsv(path: Path) -> pl.DataFrame:
     return read_delimited(_bytes_of(path), "\t", str(path))
 
 
-def _read_parquet(path: Path) -> pl.DataFrame:
-    def read() -> pl.DataFrame:
-        lazy = pl.scan_parquet(path, glob=False)
-        rows, columns = lazy.select(pl.len()).collect().item(), len(lazy.collect_schema())
-        if rows * columns > _CELLS:  # a column of one value packs to nothing
-            raise FileError(
-                "this table is too large to be read whole",
-                expected=f"at most {_CELLS:,} cells",
-                found=f"{rows:,} rows of {columns:,} columns",
-                where=str(path),
-            )
-        return pl.read_parquet(path, use_pyarrow=False, glob=False)
-
-    return _binary(path, "Parquet", read)
-
-
-def _read_arrow(path: Path) -> pl.DataFrame:
-    data = path.read_bytes()
-    # Feather and IPC files begin with this; what a stream writer makes (Hugging Face) does not.
-    whole = data.startswith(b"ARROW1")
-    reader = pl.read_ipc if whole else pl.read_ipc_stream
-    return _binary(path, "Arrow", lambda: reader(data))
-
-
-def _binary(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-    if path.stat().st_size == 0:
-        raise FileError("the file is empty", expected=f"a {name} table", where=str(path))
-    try:
-        with panics_unprinted():
-            return read()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise FileError(
-            f"this is no {name} file, or it is damaged",
-            found=_first_line(error),
-            where=str(path),
-        ) from error
-
-
 def _read_jsonlines(path: Path) -> pl.DataFrame:
     data = decodable(_bytes_of(path), str(path))
     if not data or data.isspace():
@@ -329,7 +291,7 @@ def _read_jsonlines(path: Path) -> pl.DataFrame:
         raise FileError(
             "the JSON lines do not make one table",
             expected="the same kind of value (text, number, list) under a name in every line",
-            found=_first_line(error),
+            found=first_line(error),
             where=str(path),
         ) from error
     _refuse_mixed_lists(frame, data, str(path))
@@ -377,14 +339,10 @@ def _refuse_mixed_lists(frame: pl.DataFrame, data: bytes, where: str) -> None:
             )
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
-
-
 _READERS: dict[str, Callable[[Path], pl.DataFrame]] = {
     "csv": _read_csv,
     "tsv": _read_tsv,
-    "parquet": _read_parquet,
+    "parquet": read_parquet_file,
     "jsonlines": _read_jsonlines,
-    "arrow": _read_arrow,
+    "arrow": read_arrow_file,
 }

@@ -9,9 +9,12 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import polars as pl
+import polars.selectors as cs
+
 from isolux.vocabulary.errors import FileError
 
-__all__ = ["sha256_file", "sha256_listing"]
+__all__ = ["sha256_file", "sha256_frame", "sha256_listing"]
 
 
 def sha256_file(path: str | Path) -> str:
@@ -35,6 +38,23 @@ def sha256_file(path: str | Path) -> str:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise FileError("the file cannot be read", found=error.strerror, where=str(path)) from error
+
+
+def sha256_frame(frame: pl.DataFrame) -> str:
+    """Return the SHA-256 of a frame's names, types and cells, as lines of JSON; 64 hex digits.
+
+    Cells of bytes and objects, which JSON lacks, are left out; their columns' names are not.
+
+    Examples
+    --------
+    >>> a, b = pl.DataFrame({"light": ["day"]}), pl.DataFrame({"light": ["night"]})
+    >>> sha256_frame(a) == sha256_frame(a.clone()), sha256_frame(a) == sha256_frame(b)
+    (True, False)
+    """
+    digest = hashlib.sha256(repr(list(frame.schema.items())).encode())
+    cells = frame.select(~cs.binary() & ~cs.by_dtype(pl.Object) & ~cs.by_dtype(pl.Struct))
+    digest.update(cells.write_ndjson().encode())
+    return digest.hexdigest()
 
 
 def sha256_listing(path: str | Path) -> str:

@@ -15,6 +15,7 @@ import struct
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -149,7 +150,10 @@ def decode_image(data: bytes, where: str, *, exif_orientation: bool = True) -> P
 
 def _bytes(path: Path) -> bytes:
     try:
-        size = path.stat().st_size
+        seen = path.stat()
+        if not (S_ISREG(seen.st_mode) or S_ISDIR(seen.st_mode)):  # a pipe would be waited for
+            raise FileError("this is neither a file nor a folder", where=str(path))
+        size = seen.st_size
         if size > LARGEST_BYTES:
             raise FileError(
                 "this picture's file is too large",

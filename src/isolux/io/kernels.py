@@ -28,6 +28,7 @@ from typing import Any, TypeVar, cast
 import numba
 import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
+from numba.core.runtime.nrt import rtsys
 from numba.misc.appdirs import AppDirs
 
 from isolux.vocabulary.progress import at
@@ -166,9 +167,9 @@ class _Kept(FunctionCache):
     def load_overload(self, sig: object, target_context: object) -> object:
         """Read the kernel, from the user's cache or from what the installation brought."""
         try:
-            found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+            found = self._read(sig, target_context)
             if found is None and self._copied():
-                found = super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+                found = self._read(sig, target_context)
         except (OSError, EOFError, UnpicklingError):  # unreadable, or cut short
             found = None
             with suppress(OSError):
@@ -176,6 +177,15 @@ class _Kept(FunctionCache):
         if found is None:
             at("compiling, the first time only")
         return found
+
+    def _read(self, sig: object, target_context: object) -> object:
+        """Read the kernel without all that numba loads to compile one, a quarter of a second.
+
+        Machine code needs numba's memory manager alone. What compiles loads the rest by itself.
+        """
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
     def _copied(self) -> bool:
         """Copy the installation's code into the user's cache, where new code can join it."""

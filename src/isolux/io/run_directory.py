@@ -6,46 +6,28 @@ run was made; the tables hold everything from which its report can be made again
 
 from __future__ import annotations
 
-import hashlib
-import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import polars as pl
 
 from isolux.io.atomic import RUN_MARK, staged_directory, write_parquet, write_text
-from isolux.io.frames import FORMATS
-from isolux.io.hashing import sha256_file
+from isolux.io.binary_tables import first_line
 from isolux.io.panics import panics_unprinted
+from isolux.io.parquet_pages import refuse_damaged_pages
 from isolux.io.paths import plain_name
+from isolux.io.run_changes import UNHASHED, refuse_changed
+from isolux.io.run_record import FILES, TABLES, hashes_of, read_record, record_text
 from isolux.io.stages import is_stage, sweep
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import DrawingError, FileError
-from isolux.vocabulary.tables import (
-    ATTRIBUTES,
-    COMPARISONS,
-    DISPARITIES,
-    FINDINGS,
-    GROUP_METRICS,
-    SCORES,
-    Table,
-    check,
-)
+from isolux.vocabulary.tables import COMPARISONS, DISPARITIES, Table, check
 
-__all__ = ["carry_over", "changed_files", "load", "save"]
+__all__ = ["carry_over", "load", "save", "tell"]
 
 _PAGES = ("report.html", "gallery.html")
-_FILES = "files"
-"""Of the record on disk: the SHA-256 of each file of the run, and of the record itself."""
-_TABLES: dict[str, Table] = {
-    "scores": SCORES,
-    "attributes": ATTRIBUTES,
-    "group_metrics": GROUP_METRICS,
-    "disparities": DISPARITIES,
-    "findings": FINDINGS,
-}
 
 
 def save(
@@ -53,6 +35,7 @@ def save(
     path: str | Path,
     *,
     overwrite: bool = False,
+    carried: bool = False,
     extra: Callable[[Path], object] | None = None,
 ) -> Path:
     """Write a run as a directory, whole or not at all.
@@ -66,7 +49,9 @@ def save(
         ``group_metrics.parquet``, ``disparities.parquet``, ``findings.parquet`` and
         ``evidence/NAME.parquet``.
     overwrite : bool
-        Replace a run that is there already.
+        Replace a run that is there already, if it holds no files of others.
+    carried : bool
+        It may hold such files: ``extra`` brings them over.
     extra : callable, optional
         Called with the directory before it gets its name; what it writes there (``report.html``)
         belongs to the run, and if it fails there is no run. Figures alone may fail: then the run
@@ -87,14 +72,16 @@ def save(
         When a table of the run is not as ``isolux.vocabulary.tables`` declares it.
     """
     undrawn: DrawingError | None = None
-    with staged_directory(path, overwrite=overwrite) as stage:
-        for name, table in _TABLES.items():
+    with staged_directory(path, overwrite=overwrite, carried=carried) as stage:
+        for name, table in TABLES.items():
             frame = getattr(run, name)
-            write_parquet(stage / f"{name}.parquet", check(frame, _kind(table, frame), where=name))
+            checked = check(frame, _kind(table, frame), where=name)
+            write_parquet(stage / f"{name}.parquet", checked, bounds=False)  # it is read whole
         (stage / "evidence").mkdir()
         for name, frame in run.evidence.items():
-            write_parquet(stage / "evidence" / f"{plain_name(name)}.parquet", frame)
-        write_text(stage / RUN_MARK, _json({**run.record, _FILES: _hashes(stage, run.record)}))
+            write_parquet(stage / "evidence" / f"{plain_name(name)}.parquet", frame, bounds=False)
+        hashes = hashes_of(stage, run.record)
+        write_text(stage / RUN_MARK, record_text({**run.record, FILES: hashes}))
         try:
             if extra is not None:
                 extra(stage)
@@ -112,49 +99,13 @@ def save(
     return Path(path)
 
 
-def changed_files(path: str | Path) -> list[str] | None:
-    """Name the files of a run that are not as they were written: changed, gone or added.
-
-    Parameters
-    ----------
-    path : str or Path
-        A run's directory. Its pages (``report.html``) may be made again and are not looked at.
-
-    Returns
-    -------
-    list of str or None
-        Relative names, in order; empty: all are as they were. None: the run was written by a
-        version that kept no hashes.
-
-    Raises
-    ------
-    FileError
-        When there is no run, or a file cannot be read.
-    """
-    root = Path(path).expanduser()
-    record = _read_record(root)
-    kept = record.pop(_FILES, None)
-    if not isinstance(kept, Mapping):
-        return None
-    now = _hashes(root, record)
-    return sorted(name for name in kept.keys() | now.keys() if kept.get(name) != now.get(name))
-
-
-def _hashes(root: Path, record: Mapping[str, Any]) -> dict[str, str]:
-    own = [root / f"{name}.parquet" for name in _TABLES]
-    files = [file for file in (*own, *sorted((root / "evidence").glob("*"))) if file.is_file()]
-    found = {file.relative_to(root).as_posix(): sha256_file(file) for file in files}
-    plain = _json({key: value for key, value in record.items() if key != _FILES})
-    return {**found, RUN_MARK: hashlib.sha256(plain.encode()).hexdigest()}
-
-
 def carry_over(run: str | Path, stage: Path) -> None:
     """Copy what a user, or ``isolux demo``, laid among a run's own files into its successor.
 
     Links are left, and so is ``gallery.html``: a picture of a person who has withdrawn must not
     live on because a run was written anew.
     """
-    own = {f"{name}.parquet" for name in _TABLES} | {"evidence", RUN_MARK, *_PAGES}
+    own = {f"{name}.parquet" for name in TABLES} | {"evidence", RUN_MARK, *_PAGES}
     for found in sorted(Path(run).iterdir()):
         if found.name in own or found.is_symlink() or is_stage(found.name):
             continue
@@ -164,13 +115,20 @@ def carry_over(run: str | Path, stage: Path) -> None:
             shutil.copy2(found, stage / found.name)
 
 
-def load(path: str | Path) -> Run:
-    """Read a run directory back.
+def load(path: str | Path, *, changed: Literal["refuse", "told"] = "refuse") -> Run:
+    """Read a run directory back; refuse one whose files are not as they were written.
 
     Parameters
     ----------
     path : str or Path
         A directory that ``save`` wrote.
+    changed : {"refuse", "told"}
+        ``told``: the caller has looked at the hashes, or says first of all what was changed.
+
+    Returns
+    -------
+    Run
+        One without hashes, of an earlier version, has a warning that comes first.
 
     Raises
     ------
@@ -178,13 +136,15 @@ def load(path: str | Path) -> Run:
         When there is no such directory, it is not a run, or a table is missing or damaged.
     TableError
         When a table is not as ``isolux.vocabulary.tables`` declares it.
+    RunError
+        When files were changed, added or lost.
     """
     root = Path(path).expanduser()
     sweep(root, inside=(root / RUN_MARK).is_file())
-    record = _read_record(root)
-    record.pop(_FILES, None)  # of the files as they were written: the next run's are others
+    record = read_record(root)
+    hashed = isinstance(record.pop(FILES, None), Mapping)  # the next run's files are others
     tables = {}
-    for name, table in _TABLES.items():
+    for name, table in TABLES.items():
         file = root / f"{name}.parquet"
         if not file.is_file():
             raise FileError(
@@ -203,7 +163,14 @@ def load(path: str | Path) -> Run:
             where=str(root),
             hint="run the audit again",
         )
-    return Run(record=record, evidence={file.stem: _read(file) for file in files}, **tables)
+    evidence = {file.stem: _read(file) for file in files}
+    if changed == "refuse":  # last: a file that cannot be read at all is said as such
+        refuse_changed(root, unhashed=True)
+    if not hashed:
+        said = record.get("warnings")
+        said = said if isinstance(said, list) else []
+        record["warnings"] = [UNHASHED, *(text for text in said if text != UNHASHED)]
+    return Run(record=record, evidence=evidence, **tables)
 
 
 def _kind(table: Table, frame: pl.DataFrame) -> Table:
@@ -213,66 +180,35 @@ def _kind(table: Table, frame: pl.DataFrame) -> Table:
 
 def _read(file: Path) -> pl.DataFrame:
     try:
+        refuse_damaged_pages(file)
         with panics_unprinted():
             return pl.read_parquet(file, glob=False)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         raise FileError(
             "a table of this run is damaged",
-            found=str(error).splitlines()[0][:200],
+            found=first_line(error),
             where=str(file),
             hint="make the run again",
         ) from error
 
 
-def _read_record(root: Path) -> dict[str, Any]:
-    if not root.is_dir():
-        seems_table = root.name.lower().endswith(tuple(s for f in FORMATS.values() for s in f))
-        raise FileError(
-            "there is no run directory here",
-            expected="a directory that `isolux audit --out` wrote",
-            found="a file" if root.is_file() else "nothing",
-            where=str(root),
-            hint="audit the table first" if root.is_file() and seems_table else None,
-        )
-    file = root / RUN_MARK
-    if not file.is_file():
-        runs = sorted(p.parent.name for p in root.glob(f"*/{RUN_MARK}"))
-        raise FileError(
-            "this directory is not a run of isolux",
-            expected=f"{RUN_MARK} in it",
-            where=str(root),
-            hint=f"there are runs inside it: {', '.join(runs[:5])}" if runs else None,
-        )
-    try:
-        record = json.loads(file.read_bytes())
-    except (OSError, ValueError, RecursionError) as error:
-        raise FileError(
-            "the record of this run is damaged",
-            found=str(error),
-            where=str(file),
-            hint="make the run again",
-        ) from error
-    if not isinstance(record, dict):
-        raise FileError(
-            "the record of this run is damaged",
-            expected="a JSON object",
-            found=type(record).__name__,
-            where=str(file),
-        )
-    return record
+def tell(path: str | Path, warning: str) -> None:
+    """Write a warning into a run's record, first of all, with the hashes of its files as they are.
 
+    Parameters
+    ----------
+    path : str or Path
+        A run whose tables lost rows on purpose. Told twice, it stands there once.
+    warning : str
 
-def _json(record: Mapping[str, Any]) -> str:
-    # NaN is not JSON: a record that holds one could not be read elsewhere, so it fails here.
-    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False, default=_plain) + "\n"
-
-
-def _plain(value: object) -> object:
-    """Turn what records hold besides JSON's own types into it: numpy numbers, paths, mappings."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Path):
-        return str(value)
-    if hasattr(value, "item"):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} cannot stand in {RUN_MARK}: {value!r}")
+    Raises
+    ------
+    FileError
+        No run, or a damaged one.
+    """
+    root = Path(path).expanduser()
+    record = read_record(root)
+    record.pop(FILES, None)
+    kept = [one for one in record.get("warnings") or () if one != warning]
+    record["warnings"] = [warning, *kept]
+    write_text(root / RUN_MARK, record_text({**record, FILES: hashes_of(root, record)}))

@@ -10,7 +10,7 @@ from typing import Any
 from isolux.io.frames import read_table, refuse_unless_file
 from isolux.vocabulary.errors import FileError, SpecError, place
 
-__all__ = ["read_label_map_file", "read_mapping"]
+__all__ = ["read_label_map_file", "read_mapping", "refuse_repeated_keys"]
 
 
 def read_mapping(path: str | Path) -> dict[str, Any]:
@@ -45,6 +45,34 @@ def read_mapping(path: str | Path) -> dict[str, Any]:
             where=str(path),
         )
     return {str(k): v for k, v in found.items()}
+
+
+def refuse_repeated_keys(path: str | Path) -> None:
+    """Refuse a YAML file in which a key stands twice: YAML would take the last one without a word.
+
+    Raises
+    ------
+    SpecError
+        With the key and its line.
+    """
+    import yaml
+
+    waiting = [yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, yaml.SequenceNode):
+            waiting += node.value
+        elif isinstance(node, yaml.MappingNode):
+            seen: set[str] = set()
+            for key, value in node.value:
+                if str(key.value) in seen:
+                    raise SpecError(
+                        f"the key {str(key.value)!r} stands twice",
+                        expected="it once",
+                        where=f"{path}, line {key.start_mark.line + 1}",
+                    )
+                seen.add(str(key.value))
+                waiting.append(value)
 
 
 def read_label_map_file(path: str | Path) -> dict[str, str]:

@@ -15,8 +15,10 @@ from typing import Any
 
 import polars as pl
 
+from isolux.io.binary_tables import first_line, unread_column
 from isolux.io.frames import LONGEST_CELL, refuse_unless_file
 from isolux.io.panics import panics_unprinted
+from isolux.io.parquet_pages import refuse_damaged_pages
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError
 
 __all__ = ["ShardFiles", "is_in_shards", "read_shard", "shard_files"]
@@ -146,6 +148,7 @@ def _described(path: Path) -> tuple[dict[str, Any], int, dict[str, str]]:
     refuse_unless_file(path)
 
     def read() -> tuple[dict[str, Any], int, dict[str, str]]:
+        refuse_damaged_pages(path, ())
         lazy = pl.scan_parquet(path, glob=False)
         schema = {name: _plain(dtype) for name, dtype in lazy.collect_schema().items()}
         rows = int(lazy.select(pl.len()).collect().item())
@@ -172,9 +175,10 @@ def _opened(path: Path, read: Callable[[], Any]) -> Any:
         with panics_unprinted():
             return read()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
-        raise FileError(
+        raise unread_column(error, path) or FileError(
             "a shard is no Parquet file, or it is damaged",
-            found=(str(error).splitlines() or [type(error).__name__])[0][:200],
+            expected="a Parquet file as its writer left it",
+            found=first_line(error),
             where=str(path),
             hint="write it again; shards that were counted before are kept where --sums names a "
             "folder",
@@ -233,12 +237,19 @@ def read_shard(path: str | Path, columns: Sequence[str]) -> pl.DataFrame:
         It has no such column.
     """
     place = Path(path)
-    schema = _opened(place, lambda: pl.read_parquet_schema(place))
+
+    def look() -> dict[str, Any]:
+        refuse_damaged_pages(place, columns)
+        return dict(pl.read_parquet_schema(place))
+
+    schema = _opened(place, look)
     for name in columns:
         if name not in schema:
             raise UnknownNameError("column", name, schema, where=str(path))
+
     frame: pl.DataFrame = _opened(
-        place, lambda: pl.read_parquet(place, columns=list(columns), use_pyarrow=False, glob=False)
+        place,
+        lambda: pl.read_parquet(place, columns=list(columns), use_pyarrow=False, glob=False),
     )
     words = [name for name, dtype in frame.schema.items() if _plain(dtype) != dtype]
     frame = frame.select(columns).with_columns(pl.col(words).cast(pl.String))

@@ -1,7 +1,8 @@
 """Tables in workbooks of a spreadsheet (xlsx, xlsm, xlsb, xls, ods), read by calamine.
 
 Cells become text as they would in CSV: whole numbers without a point, dates as ``2026-03-09``,
-``true`` and ``false``, nothing where a cell is empty. Formulas give the values that were saved;
+``true`` and ``false``, nothing where a cell is empty. Formulas give the values that were saved,
+and are refused where there are none, as are errors (``#N/A``: ``sheet_cells``);
 cells merged over rows give each row their value (not in ods, whose merged cells cannot be told).
 """
 
@@ -18,6 +19,7 @@ from typing import Any
 import polars as pl
 
 from isolux.io.panics import panics_unprinted
+from isolux.io.sheet_cells import refuse_without_value
 from isolux.vocabulary.errors import FileError, SpecError, UnknownNameError, place
 
 __all__ = ["SHEETS", "read_sheet"]
@@ -52,7 +54,8 @@ def read_sheet(
     ------
     FileError
         No workbook, or a damaged or locked one; several sheets and none named; a row of names
-        with gaps or repeats, which most likely is a title.
+        with gaps or repeats, which most likely is a title; cells with an error of the spreadsheet,
+        or formulas without saved values.
     UnknownNameError
         No sheet of that name.
     SpecError
@@ -64,7 +67,7 @@ def read_sheet(
             "header_row counts rows as a spreadsheet does", expected="1 or more",
             found=str(header_row), where="--header-row",
         )  # fmt: skip
-    cells, merged = _cells(path, sheet, where)
+    name, cells, merged = _cells(path, sheet, where)
     filled = [k for k, row in enumerate(cells) if any(_text(cell) is not None for cell in row)]
     at = filled[0] if header_row is None and filled else (header_row or 1) - 1
     if at not in filled:
@@ -75,6 +78,7 @@ def read_sheet(
             where=place(where, at + 1),
             hint="name it with --header-row" if filled else None,
         )
+    refuse_without_value(path.read_bytes(), name, header=at + 1, where=where)
     _fill_down(cells, merged, at)
     held = set(filled)
     body = [row for k, row in enumerate(cells) if k > at and k in held]
@@ -93,8 +97,8 @@ def _fill_down(cells: list[list[Any]], merged: Sequence[_Range], header: int) ->
                     row[column] = cells[first][column]
 
 
-def _cells(path: Path, sheet: str | None, where: str) -> tuple[list[list[Any]], list[_Range]]:
-    """Give all rows of the sheet, from its first, and the ranges of merged cells (xlsx alone)."""
+def _cells(path: Path, sheet: str | None, where: str) -> tuple[str, list[list[Any]], list[_Range]]:
+    """Give the sheet's name, all its rows, and the ranges of merged cells (xlsx alone)."""
     data = path.read_bytes()
     if not data:
         raise FileError("the file is empty", expected="a workbook", where=where)
@@ -106,7 +110,7 @@ def _cells(path: Path, sheet: str | None, where: str) -> tuple[list[list[Any]], 
             name = _sheet(book, sheet, where)
             found = book.get_sheet_by_name(name)
             rows: list[list[Any]] = found.to_python(skip_empty_area=False)
-            return rows, found.merged_cell_ranges or []
+            return name, rows, found.merged_cell_ranges or []
     except (FileError, UnknownNameError):
         raise
     except BaseException as error:  # a panic of calamine is no Exception

@@ -199,7 +199,7 @@ def sweep(target: str | Path, *, inside: bool = False) -> list[Left]:
     ['.run.new-0a1b2c3d']
     """
     target = Path(target)
-    if target.parent in {stage.path for stage in _OURS if hasattr(stage, "path")}:
+    if target.parent in {stage.path for stage in list(_OURS) if hasattr(stage, "path")}:
         return []  # a file of a stage of ours: nothing can be left beside it
     name = target.name[:_LONGEST]
     found = [left for left in _stages_in(target.parent) if _target_name(left) == name]

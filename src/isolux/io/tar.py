@@ -11,7 +11,7 @@ import gzip
 import lzma
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO, Any
 
@@ -66,8 +66,11 @@ def is_tar(path: str | Path) -> bool:
     return Path(path).name.lower().endswith(SUFFIXES)
 
 
-def tar_files(path: str | Path, suffix: str = "") -> Iterator[tuple[str, bytes]]:
+def tar_files(path: str | Path, suffix: str = "") -> Generator[tuple[str, bytes]]:
     r"""Give each file of an archive whose name ends in ``suffix``: its name and its bytes.
+
+    The archive is open until the last one was given: whoever may stop before that, be it by an
+    error, closes what this returns (``contextlib.closing``).
 
     Parameters
     ----------

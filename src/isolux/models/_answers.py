@@ -65,7 +65,8 @@ class Predictor(Protocol):
             ``picture`` (int: the position in the list) and the columns of the kind's table of
             predictions, without ``model`` and ids. A picture has any number of boxes, masks and
             poses, one embedding, and one label or several that differ; a row whose label is null
-            says that there is no answer.
+            says that there is no answer. Labels with a column ``question`` are answers to several
+            questions, each of which is asked of every picture.
         """
         ...
 
@@ -122,7 +123,7 @@ def answers(
     TableError
         No table, columns that are not there, cells that cannot be used (NaN, a confidence beyond
         0 to 1), an answer for a picture that was not given; of labels and embeddings, a picture
-        without a row or with the same answer twice.
+        without a row or with the same answer twice; vectors of several lengths.
 
     Examples
     --------
@@ -146,11 +147,15 @@ def answers(
     named = pl.Series(list(ids), dtype=pl.String).gather(found["picture"].cast(pl.Int64))
     whole = found.drop("picture").with_columns(named.alias(whose), model=pl.lit(model))
     checked = check(whole, table, where=f"the answers of {model!r}")
+    if kind == "embeddings":
+        _refuse_vectors(checked, model)
     if kind != "labels":
         return checked
     bounded = _bounded(checked, model)
-    said = pl.DataFrame([found["picture"], checked["label"]])
-    refuse_unanswered(said, len(pictures), kind, model)
+    names = ["question"] if "question" in found.columns else []
+    said = found.select("picture", *names).with_columns(checked["label"])
+    for own in said.partition_by(names) if names else [said]:
+        refuse_unanswered(own.select("picture", "label"), len(pictures), kind, model)
     return bounded
 
 
@@ -206,6 +211,27 @@ def _refuse_strange(found: pl.DataFrame, table: Table, kind: str, n: int, model:
             f"the model {model!r} answers for a picture that it was not given",
             expected=f"picture from 0 to {n - 1}",
             found=str(strange["picture"][0]),
+        )
+
+
+def _refuse_vectors(found: pl.DataFrame, model: str) -> None:
+    """Refuse vectors that nothing can be compared with: hours later an audit would."""
+    vectors = found["embedding"].drop_nulls()
+    sizes = vectors.list.len().unique().sort().to_list()
+    if len(sizes) > 1 or 0 in sizes:
+        raise TableError(
+            f"the model {model!r} does not give vectors of one length",
+            expected="as many numbers for each picture",
+            found=", ".join(map(str, sizes)),
+        )
+    numbers = vectors.explode()
+    strange = numbers.filter(~numbers.is_finite().fill_null(value=False))
+    if len(strange):
+        raise TableError(
+            f"the model {model!r} gives an embedding that cannot be used",
+            expected="finite numbers",
+            found=str(strange[0]),
+            hint="a network in half precision may overflow: another precision, or another input",
         )
 
 

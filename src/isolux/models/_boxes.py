@@ -11,7 +11,7 @@ import polars as pl
 
 from isolux.models._preprocessing import Prepared
 
-__all__ = ["BOX_SCHEMA", "BoxFormat", "BoxUnits", "box_rows", "boxes_table"]
+__all__ = ["BOX_SCHEMA", "BoxFormat", "BoxUnits", "box_rows", "boxes_table", "once"]
 
 BoxFormat = Literal["xyxy", "xywh", "cxcywh"]
 BoxUnits = Literal["pixels", "shares"]
@@ -65,6 +65,26 @@ def box_rows(
         (picture, label, float(x), float(y), float(w), float(h), float(score))
         for label, (x, y, w, h), score in zip(labels, sides, scores, strict=True)
     ]
+
+
+def once(rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """Keep one row of each box of one label, that of the highest score, in the rows' order.
+
+    A class that is asked for by several prompts gets the same box for each of them, and a model
+    that writes boxes may write one again and again. It was found once.
+
+    Examples
+    --------
+    >>> rows = [(0, "a", 1.0, 1.0, 2.0, 2.0, 0.2), (0, "a", 1.0, 1.0, 2.0, 2.0, 0.7)]
+    >>> once(rows)
+    [(0, 'a', 1.0, 1.0, 2.0, 2.0, 0.7)]
+    """
+    best: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+    for row in rows:
+        known = best.get(row[:-1])
+        if known is None or row[-1] > known[-1]:
+            best[row[:-1]] = row
+    return list(best.values())
 
 
 def boxes_table(rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.io.frames import refuse_unless_file
 from isolux.io.settings_files import read_label_map_file
 from isolux.vocabulary.errors import FileError, SpecError
 
@@ -72,6 +73,7 @@ def read_names(path: str | Path) -> tuple[str, ...]:
         Not there, empty, or not of this form.
     """
     path = Path(path).expanduser()
+    refuse_unless_file(path)
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -89,7 +91,7 @@ def read_names(path: str | Path) -> tuple[str, ...]:
 def _names_in(text: str, path: Path) -> list[str]:
     try:
         found: Any = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise FileError("the file is no JSON", found=str(error), where=str(path)) from error
     if isinstance(found, Mapping):
         found = found.get("id2label", found)

@@ -1,22 +1,31 @@
-"""Prompts of models that are asked in words: which class each stands for."""
+"""Prompts of models that are asked in words: which class each stands for, and which counts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from isolux.io.settings_files import read_mapping
-from isolux.vocabulary.errors import SpecError
+import numpy as np
+import numpy.typing as npt
+import polars as pl
 
-__all__ = ["read_prompts"]
+from isolux.io.prompts import read_prompt_file
+from isolux.models._classes import label_rows, probabilities
+
+__all__ = ["Several", "described_rows", "read_prompts"]
+
+Several = Literal["mean", "nearest"]
+"""Of a class's prompts, the mean direction counts (CLIP) or the nearest one (FHIBE)."""
 
 
 def read_prompts(path: str | Path) -> Mapping[str, tuple[str, ...]]:
-    r"""Read a YAML or JSON file of ``class: prompt`` or ``class: [prompt, prompt]``.
+    r"""Read a file of prompts: ``class: prompt``, ``class: [prompt, prompt]``, or a built-in one.
 
     Raises
     ------
-    FileError, SpecError
+    FileError, SpecError, UnknownNameError
         It cannot be read, or a class has no prompt.
 
     Examples
@@ -28,15 +37,66 @@ def read_prompts(path: str | Path) -> Mapping[str, tuple[str, ...]]:
     ...     read_prompts(file)
     {'nurse': ('a photo of a nurse',), 'chef': ('a chef', 'a cook')}
     """
-    found = {}
-    for name, value in read_mapping(path).items():
-        texts = value if isinstance(value, list) else [value]
-        if not texts or not all(isinstance(one, str) and one.strip() for one in texts):
-            raise SpecError(
-                f"the class {name!r} has no prompt",
-                expected="class: prompt, or class: [prompt, prompt]",
-                found=repr(value),
-                where=str(path),
-            )
-        found[name] = tuple(one.strip() for one in texts)
-    return found
+    return dict(read_prompt_file(path).prompts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Flat:
+    """Prompts one after another, and the class of each."""
+
+    texts: tuple[str, ...]
+    owner: npt.NDArray[np.int64]
+
+
+def _flat(prompts: Mapping[str, Sequence[str]]) -> _Flat:
+    owner = [k for k, texts in enumerate(prompts.values()) for _ in texts]
+    return _Flat(tuple(text for texts in prompts.values() for text in texts), np.array(owner))
+
+
+def described_rows(
+    logits: npt.NDArray[np.float64],
+    prompts: Mapping[str, Sequence[str]],
+    *,
+    several: Several,
+    sigmoid: bool,
+    top: int,
+) -> pl.DataFrame:
+    """Make labels of how near each picture is to each class, or to each of its prompts.
+
+    Parameters
+    ----------
+    logits : ndarray [n, classes], or [n, prompts] of ``several="nearest"``
+        In the order of the file.
+    prompts : mapping of str to sequence of str
+    several : {"mean", "nearest"}
+        What the columns are.
+    sigmoid : bool
+        Whether classes do not share their probability (SigLIP).
+    top : int
+
+    Returns
+    -------
+    polars.DataFrame
+        ``picture, label, score, rank`` and, of the nearest, ``prompt``: the one that decided.
+
+    Examples
+    --------
+    >>> told = {"indoor": ("a room", "a hall"), "outdoor": ("a street",)}
+    >>> near = np.array([[0.0, 2.0, 1.0]])
+    >>> found = described_rows(near, told, several="nearest", sigmoid=False, top=1)
+    >>> found.select("label", "prompt").rows()
+    [('indoor', 'a hall')]
+    """
+    kind = "sigmoid" if sigmoid else "softmax"
+    names = tuple(prompts)
+    if several == "mean":
+        return label_rows(probabilities(logits, kind), names, top)
+    flat = _flat(prompts)
+    own = [np.flatnonzero(flat.owner == k) for k in range(len(names))]
+    highest = np.stack([logits[:, places].max(axis=1, initial=-np.inf) for places in own], axis=1)
+    which = np.stack([places[logits[:, places].argmax(axis=1)] for places in own], axis=1)
+    rows = label_rows(probabilities(highest, kind), names, top)
+    place = {name: k for k, name in enumerate(names)}
+    column = np.array([place[name] for name in rows["label"].to_list()], dtype=np.int64)
+    decided = which[rows["picture"].to_numpy(), column] if rows.height else np.zeros(0, np.int64)
+    return rows.with_columns(prompt=pl.Series([flat.texts[k] for k in decided], dtype=pl.String))

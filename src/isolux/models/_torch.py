@@ -13,7 +13,15 @@ from isolux.io.hashing import sha256_file
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 
-__all__ = ["of_one_shape", "on_device", "put_weights", "read_weights", "state_hash", "torch_for"]
+__all__ = [
+    "fit_weights",
+    "of_one_shape",
+    "on_device",
+    "put_weights",
+    "read_weights",
+    "state_hash",
+    "torch_for",
+]
 
 
 class _Shown(Protocol):
@@ -41,7 +49,10 @@ def on_device(model: Any, device: str) -> Any:
         return model.to(device).eval()
     except (RuntimeError, AssertionError) as error:
         found = (str(error).splitlines() or [""])[0]
-        raise SpecError("there is no such device", found=found, where=device) from error
+        raise SpecError(
+            "there is no such device", expected="cpu, or a GPU that PyTorch sees (cuda, cuda:1)",
+            found=found, where=device,
+        ) from error  # fmt: skip
 
 
 def put_weights(model: Any, path: str | Path) -> dict[str, str]:
@@ -55,6 +66,18 @@ def put_weights(model: Any, path: str | Path) -> dict[str, str]:
         Weights of another network.
     """
     state, held = read_weights(path)
+    fit_weights(model, state, path)
+    return held
+
+
+def fit_weights(model: Any, state: Mapping[str, Any], path: str | Path) -> None:
+    """Put weights that were read into a model.
+
+    Raises
+    ------
+    SpecError
+        Weights of another network.
+    """
     try:
         model.load_state_dict(state)
     except RuntimeError as error:
@@ -63,7 +86,6 @@ def put_weights(model: Any, path: str | Path) -> dict[str, str]:
             found=" ".join(str(error).split())[:300],
             where=str(path),
         ) from error
-    return held
 
 
 def read_weights(path: str | Path) -> tuple[Mapping[str, Any], dict[str, str]]:

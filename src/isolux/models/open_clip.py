@@ -13,9 +13,8 @@ from typing import Any, Literal
 import numpy as np
 import polars as pl
 
-from isolux.models._classes import label_rows, probabilities
 from isolux.models._preprocessing import Prepared, Preprocessing, stacked
-from isolux.models._prompts import read_prompts
+from isolux.models._prompts import Several, described_rows, read_prompts
 from isolux.models._torch import on_device, put_weights, state_hash, torch_for
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import needed
@@ -51,24 +50,37 @@ class OpenClip:
     inner: Any
     prepare: Preprocessing
     predicts: str
-    names: tuple[str, ...]
+    prompts: dict[str, tuple[str, ...]]
     words: Any
     top: int
+    several: Several
     device: str
     identity: dict[str, Any]
 
     def __call__(self, pictures: Sequence[Prepared]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         with self.torch.inference_mode():
-            found = self._run(pictures) if pictures else np.zeros((0, max(len(self.names), 1)))
+            found = (
+                self._run(pictures)
+                if pictures
+                else np.zeros((0, len(self.words) if self.prompts else 1))
+            )
         if self.predicts == "embeddings":
             rows = pl.Series(found.astype(np.float32).tolist(), dtype=pl.List(pl.Float32))
             return pl.DataFrame(
                 {"picture": pl.int_range(len(found), eager=True), "embedding": rows}
             )
         own = getattr(self.inner, "logit_bias", None) is not None
-        scores = probabilities(found, "sigmoid" if own else "softmax")
-        return label_rows(scores, self.names, self.top)
+        return described_rows(found, self.prompts, several=self.several, sigmoid=own, top=self.top)
+
+    @property
+    def extractor(self) -> Any:
+        """What makes a picture's vector, without what reads texts."""
+        return self.inner.visual
+
+    def features(self, values: Any) -> Any:
+        """Give the vectors of pictures as a tensor, as long as they are: to be fine-tuned."""
+        return self.inner.encode_image(values, normalize=False)
 
     def _run(self, pictures: Sequence[Prepared]) -> np.ndarray[Any, Any]:
         values = self.torch.from_numpy(stacked(pictures)).to(self.device)
@@ -86,6 +98,7 @@ def load(
     *,
     answers: Literal["labels", "embeddings"] = "labels",
     prompts: str | None = None,
+    several: Several = "mean",
     weights: str | None = None,
     top: int = 5,
     device: str = "cpu",
@@ -100,7 +113,11 @@ def load(
     answers : {"labels", "embeddings"}
         Which class's prompts a picture is nearest to, or its direction.
     prompts : str, optional
-        File of ``class: prompt`` or ``class: [prompt, prompt]``; labels need it.
+        File of ``class: prompt`` or ``class: [prompt, prompt]``, or one that comes with isolux
+        (facet_clip, fhibe_scene); labels need it.
+    several : {"mean", "nearest"}
+        Of a class's prompts the mean direction counts (CLIP), or the prompt that the picture is
+        nearest to (FHIBE), which is then kept beside the label.
     weights : str, optional
         A safetensors file. Default: the hub's cache.
     top : int
@@ -151,13 +168,13 @@ def load(
     inner = on_device(inner, device)
     prepare = _preprocessing(inner)
     told = {} if prompts is None else dict(read_prompts(prompts))
-    words = _directions(torch, inner, library.get_tokenizer(arch), told, device)
+    words = _directions(torch, inner, library.get_tokenizer(arch), told, device, several)
     identity = {
         "arch": arch, "weights": held, "preprocessing": prepare.said(), "answers": answers,
         "prompts": [[name, list(texts)] for name, texts in told.items()], "top": top,
-        "device": device,
+        "several": several, "device": device,
     }  # fmt: skip
-    return OpenClip(torch, inner, prepare, answers, tuple(told), words, top, device, identity)
+    return OpenClip(torch, inner, prepare, answers, told, words, top, several, device, identity)
 
 
 def _created(library: Any, arch: str, tag: str, weights: str | None) -> Any:
@@ -192,12 +209,16 @@ def _preprocessing(inner: Any) -> Preprocessing:
 
 
 def _directions(
-    torch: Any, inner: Any, tokenizer: Any, prompts: dict[str, tuple[str, ...]], device: str
-) -> Any:
-    means = []
+    torch: Any, inner: Any, tokenizer: Any, prompts: dict[str, tuple[str, ...]], device: str,
+    several: Several,
+) -> Any:  # fmt: skip
+    rows = []
     with torch.inference_mode():
         for texts in prompts.values():
             units = inner.encode_text(tokenizer(list(texts)).to(device), normalize=True)
+            if several == "nearest":
+                rows.append(units)
+                continue
             mean = units.mean(dim=0)
-            means.append(mean / mean.norm())
-    return torch.stack(means) if means else None
+            rows.append((mean / mean.norm())[None])
+    return torch.cat(rows) if rows else None

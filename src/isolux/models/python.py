@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, get_type_hints
@@ -219,12 +220,13 @@ def _sources(module: ModuleType) -> dict[str, str]:
     top = module.__name__.partition(".")[0]
     folder = Path(own).resolve().parent
     alone = folder.name in ("site-packages", "dist-packages")
+    resolved = cache(Path.resolve)  # thousands of modules lie in few folders
     found = {}
     for name, one in list(sys.modules.items()):
         file = getattr(one, "__file__", None)
         if not file or not file.endswith(".py"):
             continue
-        path = Path(file).resolve()
+        path = resolved(Path(file).parent) / Path(file).name
         beside = path.is_relative_to(folder) and not alone
         if (beside or name.partition(".")[0] == top) and path.is_file():
             found[name] = sha256_file(path)

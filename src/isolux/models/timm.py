@@ -18,7 +18,7 @@ import polars as pl
 
 from isolux.models._classes import ClassMap, class_map, label_rows, probabilities, read_names
 from isolux.models._preprocessing import Prepared, Preprocessing, stacked
-from isolux.models._torch import on_device, put_weights, state_hash, torch_for
+from isolux.models._torch import fit_weights, on_device, read_weights, state_hash, torch_for
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.extras import needed
 from isolux.vocabulary.info import ModelInfo, Reference
@@ -73,8 +73,11 @@ class TimmModel:
         values = self.torch.from_numpy(stacked(pictures)).to(self.device)
         if self.predicts == "labels":
             return np.asarray(self.inner(values).float().cpu().numpy())
-        features = self.inner.forward_features(values)
-        return np.asarray(self.inner.forward_head(features, pre_logits=True).float().cpu().numpy())
+        return np.asarray(self.features(values).float().cpu().numpy())
+
+    def features(self, values: Any) -> Any:
+        """Give what the last layer is given, of pictures as a tensor: to be fine-tuned."""
+        return self.inner.forward_head(self.inner.forward_features(values), pre_logits=True)
 
 
 def load(
@@ -97,7 +100,7 @@ def load(
     answers : {"labels", "embeddings"}
         The classes' probabilities, or what the last layer is given.
     weights : str, optional
-        A safetensors file. Default: the hub's cache.
+        A safetensors file, of as many classes as its last layer has. Default: the hub's cache.
     labels : str, optional
         File with the names of its classes. Default: ImageNet's, where timm knows that they are.
     classes : str, optional
@@ -138,7 +141,7 @@ def load(
     library = needed("timm", package="timm", extra="timm", purpose=purpose)
     _refuse_unknown(library, spec)
     inner = _created(library, spec, pretrained=weights is None)
-    held = {"state": state_hash(inner)} if weights is None else put_weights(inner, weights)
+    held = {"state": state_hash(inner)} if weights is None else _filled(inner, weights)
     prepare = _preprocessing(library, inner)
     known = ClassMap(())
     if answers == "labels":
@@ -173,6 +176,17 @@ def _created(library: Any, spec: str, *, pretrained: bool) -> Any:
             found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
             hint="--model-option online=yes lets the hub be asked",
         ) from error
+
+
+def _filled(inner: Any, weights: str) -> dict[str, str]:
+    """Put a file's weights into a network, with as many classes as they are of."""
+    state, held = read_weights(weights)
+    last = inner.default_cfg.get("classifier")
+    rows = state.get(f"{last}.weight") if isinstance(last, str) else None
+    if rows is not None and len(rows) != inner.num_classes:
+        inner.reset_classifier(len(rows))
+    fit_weights(inner, state, weights)
+    return held
 
 
 def _preprocessing(library: Any, inner: Any) -> Preprocessing:

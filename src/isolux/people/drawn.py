@@ -88,14 +88,13 @@ def drawn_by(dataset: Dataset, sample: Sample, other_way: str | None = None) -> 
 
 def _refuse_beside(sample: Sample, other_way: str) -> None:
     """Refuse what clusters both ways cannot be combined with."""
-    asked = [n for n in ("strata", "population", "population_size") if getattr(sample, n)]
-    if asked:
-        flag = "--" + asked[0].replace("_", "-")
+    if sample.population_size:
         raise SpecError(
-            f"clusters both ways take no {flag} yet",
-            expected=f"{flag} with clusters one way, or both ways without it; --weight goes with "
-            "either",
-            found=f"--cluster …,{other_way} {flag}",
+            "clusters both ways take no --population-size: it says how many clusters of one way "
+            "were not drawn, and no method says what that leaves of the other's variance",
+            expected="--population-size with clusters one way, or both ways without it; --weight, "
+            "--strata and --population go with either",
+            found=f"--cluster …,{other_way} --population-size",
         )
 
 

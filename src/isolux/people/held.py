@@ -14,12 +14,13 @@ from typing import Any
 import polars as pl
 
 from isolux import derive
-from isolux.datasets import by_cluster
+from isolux.datasets import Purpose, by_cluster
 from isolux.derive import with_captions
 from isolux.groups.settings import groupings
 from isolux.people.loading import computed_attributes, load_people
 from isolux.people.only import keep_only, only_judged, parse_conditions
-from isolux.people.withdrawal import read_withdrawn, without_withdrawn
+from isolux.people.withdrawal import without_withdrawn
+from isolux.people.withdrawn_lists import read_withdrawn
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.errors import SpecError, UnknownNameError
@@ -38,6 +39,7 @@ def held_people(
     *,
     captions: str | Path | None = None,
     first_and: Sequence[str] | None = None,
+    purpose: Purpose = "evaluation",
     **settings: Any,
 ) -> Dataset:
     """Return the people, with the attributes asked for, less those whom the settings leave out.
@@ -52,6 +54,8 @@ def held_people(
         Captions of the images, which give attributes too.
     first_and : sequence of str, optional
         Of a wide table, look at its first columns, at ``attributes`` and at these; default: at all.
+    purpose : {"evaluation", "training"}
+        What the people are for: a ledger of consent that is given as ``withdrawn`` is asked of it.
     **settings
         ``derive``, ``only``, ``withdrawn``, ``allow_unmatched``, ``cluster``, and of files ``id``,
         ``separator``, ``data_option``, ``images``: as ``isolux.vocabulary.spec.People``.
@@ -69,13 +73,13 @@ def held_people(
     wanted = [*own, *computed]
     if isinstance(data, Dataset):
         refuse_counts([data.name], "this", "isolux.score and isolux.audit of counts")
-        dataset = _of_memory(data, given)
+        dataset = _of_memory(data, given, purpose)
     else:
         # What captions tell can be computed once they are there: attributes wait until then.
         at_once = [] if captions is not None else wanted
         people = parse_spec({"data": str(data), **given}).people
         few = None if computed or first_and is None else (*own, *asked, *first_and)
-        dataset = load_people(people, at_once, first_and=few)
+        dataset = load_people(people, at_once, first_and=few, purpose=purpose)
     if captions is not None:
         dataset = with_captions(dataset, captions)
         wanted = [*_PLACES, *wanted]
@@ -83,7 +87,7 @@ def held_people(
     return keep_only(only_judged(dataset), only, whole_images=False)
 
 
-def _of_memory(dataset: Dataset, given: Mapping[str, Any]) -> Dataset:
+def _of_memory(dataset: Dataset, given: Mapping[str, Any], purpose: Purpose) -> Dataset:
     for name in _OF_FILES:
         if name in given:
             raise SpecError(
@@ -91,14 +95,14 @@ def _of_memory(dataset: Dataset, given: Mapping[str, Any]) -> Dataset:
                 expected="NAME:PATH with this setting, or a dataset without it",
                 found=repr(given[name]),
             )
+    if "cluster" in given:  # first: a list of who withdrew may go by it
+        dataset = by_cluster(dataset, given["cluster"])
     if "withdrawn" in given:
         dataset = without_withdrawn(
             dataset,
-            read_withdrawn(given["withdrawn"]),
+            read_withdrawn(given["withdrawn"], purpose=purpose),
             allow_unmatched=bool(given.get("allow_unmatched")),
         )
-    if "cluster" in given:
-        dataset = by_cluster(dataset, given["cluster"])
     return dataset
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import polars as pl
 
 from isolux.datasets import load
+from isolux.io.cells import as_text
 from isolux.io.frames import read_table
 from isolux.io.id_spellings import (
     Sides,
@@ -121,7 +122,9 @@ def with_attributes(
             where=where,
         )
     met = _met(dataset, table, column, id_from, where)
-    beside = frame.with_columns(row=table.instances["instance_id"])
+    # The loader leaves out rows that are no people: totals, the names of the columns once more.
+    people = table.instances["instance_id"].implode()
+    beside = frame.with_columns(row=as_text(frame[column])).filter(pl.col("row").is_in(people))
     named = met.pairs.join(beside, on="row", maintain_order="left").drop("row")
     key = Key(column, "--attributes-id", id is not None, where)
     disagreeing = agreement_of_ids(dataset, named, key)

@@ -14,7 +14,7 @@ from isolux.io.ids import IdFrom, reduced
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.tables import IMAGES, INSTANCES
 
-__all__ = ["known_ids", "matched"]
+__all__ = ["id_like", "ids_by_name", "known_ids", "matched"]
 
 _ID_LIKE = re.compile(
     r"(?i:(?:.*[_ ])?(?:ids?|uuid|guid)|subject|person|participant|identity|name|household|family|"
@@ -61,10 +61,57 @@ def known_ids(dataset: Dataset) -> pl.DataFrame:
         )
         parts.append(files.select("who", kind=pl.lit("uri"), id="uri"))
     rows = dataset.instance_attributes()
-    named = [a for a in rows["attribute"].unique(maintain_order=True) if _ID_LIKE.fullmatch(a)]
-    of_them = rows.filter(pl.col("attribute").is_in(named))
+    of_them = rows.filter(pl.col("attribute").is_in(id_like(rows["attribute"])))
     parts.append(of_them.select(who="unit_id", kind="attribute", id="value"))
     return pl.concat(parts, how="vertical_relaxed").drop_nulls()
+
+
+def id_like(attributes: pl.Series) -> list[str]:
+    """Name the attributes that are ids by their names: ``subject``, ``person_id``, never ``race``.
+
+    Examples
+    --------
+    >>> id_like(pl.Series(["race", "person_id", "subject"]))
+    ['person_id', 'subject']
+    """
+    return [a for a in attributes.unique(maintain_order=True) if _ID_LIKE.fullmatch(a)]
+
+
+def ids_by_name(dataset: Dataset) -> dict[str, pl.DataFrame]:
+    """Give each column of ids that the data know, by the names that a list may call it.
+
+    Parameters
+    ----------
+    dataset : Dataset
+
+    Returns
+    -------
+    dict of str to polars.DataFrame
+        ``who, kind, id`` by name: a column of ids of instances that is filled, what the data's file
+        calls such a column, or an attribute whose name is that of an id.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> two = Dataset(
+    ...     name="two people",
+    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["1.jpg", "1.jpg"]}),
+    ...     id_columns={"person": "instance_id"},
+    ... )
+    >>> sorted(ids_by_name(two))
+    ['image_id', 'instance_id', 'person']
+    """
+    known = known_ids(dataset)
+    kinds = [kind for kind in known["kind"].unique(maintain_order=True) if kind.endswith("_id")]
+    found = {kind: known.filter(kind=kind) for kind in kinds}
+    rows = dataset.instance_attributes().drop_nulls("value")
+    for name in id_like(rows["attribute"]):
+        if name not in found:
+            own = rows.filter(attribute=name)
+            found[name] = own.select(who="unit_id", kind=pl.lit("attribute"), id="value")
+    named = {name: found[kind] for name, kind in dataset.id_columns.items() if kind in found}
+    return {**named, **found}
 
 
 def matched(known: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from isolux import derive
-from isolux.datasets import load
+from isolux.datasets import Purpose, load
 from isolux.io.frames import FORMATS
 from isolux.people.blotting import blotted_errors
 from isolux.people.drawn import drawn_by, ways_of
 from isolux.people.joined import with_attributes
 from isolux.people.only import keep_only, only_judged, parse_conditions
 from isolux.people.shards import InShards, in_shards
-from isolux.people.withdrawal import read_withdrawn, without_withdrawn
+from isolux.people.withdrawal import without_withdrawn
+from isolux.people.withdrawn_lists import read_withdrawn
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import refuse_counts
@@ -26,15 +28,22 @@ from isolux.vocabulary.spec import AuditSpec, People, Sample
 __all__ = ["computed_attributes", "judged_people", "load_people", "name_and_path"]
 
 
-def judged_people(spec: AuditSpec) -> Dataset:
-    """Load the people that an audit judges, with the attributes that it groups them by."""
+def judged_people(spec: AuditSpec, held: object = None) -> Dataset:
+    """Load the people that an audit judges, with the attributes that it groups them by.
+
+    Parameters
+    ----------
+    spec : AuditSpec
+    held : table, optional
+        A table in memory that holds them, in the place of ``spec.people.data``.
+    """
     whole = registry.task_info(spec.task.name).whole_images
     answers = spec.predictions
     said = {"score": answers.score_column, "model": answers.model_name}
     return load_people(
         spec.people, spec.groups.attributes, whole_images=whole,
-        outputs=said if answers.file is None else {}, shards=in_shards(spec),
-        sample=spec.sample,
+        outputs=said if answers.file is None else {},
+        shards=in_shards(spec) if held is None else None, sample=spec.sample, held=held,
     )  # fmt: skip
 
 
@@ -47,6 +56,8 @@ def load_people(
     first_and: Sequence[str] | None = None,
     shards: InShards | None = None,
     sample: Sample | None = None,
+    held: object = None,
+    purpose: Purpose = "evaluation",
 ) -> Dataset:
     """Load a dataset, compute the attributes that it lacks, and keep who is to be judged.
 
@@ -67,8 +78,12 @@ def load_people(
         How a table in shards is read; an audit alone does that.
     sample : Sample, optional
         The columns that say how people were drawn; default: none does.
+    held : table, optional
+        A table in memory; default: what ``people.data`` names.
+    purpose : {"evaluation", "training"}
+        What a ledger of consent is asked about.
     """
-    name, path = name_and_path(people.data)
+    name, path = name_and_path(people.data) if held is None else ("table", people.data)
     if outputs is None:  # no audit, which alone reads what is not about single people
         refuse_counts([name], "this", f"isolux audit {name}:FILE --task counts --by GROUP")
     said, items = _cluster_of(people)
@@ -78,6 +93,44 @@ def load_people(
             "clusters both ways are for an audit", expected="one column", found=repr(said),
             where="--cluster",
         )  # fmt: skip
+    asked = [condition.attribute for condition in parse_conditions(people.only)]
+    columns = None if first_and is None else (*attributes, *asked, *first_and)
+    options = _options(name, people, items, outputs or {}, columns)
+    wanted = [*attributes, *computed_attributes(people.derive), *asked]
+    computed = cluster in derive.names()
+    own = None if computed else cluster
+    listed = None if people.withdrawn is None else read_withdrawn(people.withdrawn, purpose=purpose)
+    # Before they are taken out it is not known which other ids are theirs: none is quoted.
+    with _told_of_tables(name, path), blotted_errors(listed.ids if listed else frozenset(), set):
+        dataset = (
+            load(name, path if held is None else held, cluster=own, images=people.images, **options)
+            if shards is None
+            else shards.load(own, options)
+        )
+        if people.id is not None:
+            named = {people.id: "instance_id", **dataset.id_columns}
+            dataset = replace(dataset, id_columns=named)
+        dataset = _with_attributes(dataset, people)
+    if listed is not None:
+        dataset = without_withdrawn(dataset, listed, allow_unmatched=people.allow_unmatched)
+    dataset = derive.add(dataset, [*wanted, str(cluster)] if computed else wanted)
+    if computed:
+        dataset = dataset.clustered_by(cluster)
+    if sample is not None:
+        dataset = drawn_by(dataset, sample, other_way)
+    if not whole_images:
+        dataset = only_judged(dataset)
+    return keep_only(dataset, people.only, whole_images=whole_images)
+
+
+def _options(
+    name: str,
+    people: People,
+    items: Sequence[str],
+    outputs: Mapping[str, str | None],
+    columns: Sequence[str] | None,
+) -> dict[str, Any]:
+    """Collect the settings of a dataset's loader: those of the spec that it has, and its own."""
     named = {
         "id": people.id,
         "separator": people.separator,
@@ -88,43 +141,14 @@ def load_people(
     options: dict[str, Any] = {k: value for k, value in named.items() if value is not None}
     loader = registry.load("datasets", name).load
     taken = inspect.signature(loader).parameters
-    own_outputs = {k: v for k, v in (outputs or {}).items() if v is not None and k in taken}
-    options |= own_outputs
+    options |= {k: v for k, v in outputs.items() if v is not None and k in taken}
     options |= read_options(
         loader, items, owner=f"the dataset {name}", flag="--data-option",
         hidden=(*options, "first_and"),
     )  # fmt: skip
-    if first_and is not None and "first_and" in taken:
-        asked = [condition.attribute for condition in parse_conditions(people.only)]
-        options["first_and"] = (*attributes, *asked, *first_and)
-    wanted = [
-        *attributes,
-        *computed_attributes(people.derive),
-        *(condition.attribute for condition in parse_conditions(people.only)),
-    ]
-    computed = cluster in derive.names()
-    if computed:
-        wanted.append(str(cluster))
-    own = None if computed else cluster
-    listed = None if people.withdrawn is None else read_withdrawn(people.withdrawn)
-    # Before they are taken out it is not known which other ids are theirs: none is quoted.
-    with _told_of_tables(name, path), blotted_errors(listed.ids if listed else frozenset(), set):
-        dataset = (
-            load(name, path, cluster=own, images=people.images, **options)
-            if shards is None
-            else shards.load(own, options)
-        )
-        dataset = _with_attributes(dataset, people)
-    if listed is not None:
-        dataset = without_withdrawn(dataset, listed, allow_unmatched=people.allow_unmatched)
-    dataset = derive.add(dataset, wanted)
-    if computed:
-        dataset = dataset.clustered_by(cluster)
-    if sample is not None:
-        dataset = drawn_by(dataset, sample, other_way)
-    if not whole_images:
-        dataset = only_judged(dataset)
-    return keep_only(dataset, people.only, whole_images=whole_images)
+    if columns is not None and "first_and" in taken:
+        options["first_and"] = columns
+    return options
 
 
 def _with_attributes(dataset: Dataset, people: People) -> Dataset:

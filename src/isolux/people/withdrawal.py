@@ -9,87 +9,21 @@ and no hash of the list, as the hash of a short list of ids tells the list.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import polars as pl
 
-from isolux.io.frames import read_table, refuse_unless_file
-from isolux.io.ids import ids_of, reduced
+from isolux.io.ids import reduced
 from isolux.people.blotting import unnamed
-from isolux.people.known_ids import known_ids, matched
+from isolux.people.known_ids import id_like, ids_by_name, known_ids, matched
+from isolux.people.withdrawn_lists import WithdrawnList, many
 from isolux.vocabulary.containers import Dataset, Run
-from isolux.vocabulary.errors import FileError, SpecError, TableError
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES
 
-__all__ = ["WithdrawnList", "read_withdrawn", "runs_without", "without_withdrawn"]
-
-_COLUMNS = ("subject_id", "instance_id", "image_id", "household_id")
-_PLAIN = (".txt", ".lst")
-
-
-@dataclass(frozen=True, slots=True)
-class WithdrawnList:
-    """Ids of who withdrew, and the column they stand in; None: ids of whatever kind."""
-
-    ids: frozenset[str]
-    column: str | None = None
-
-
-def read_withdrawn(path: str | Path) -> WithdrawnList:
-    r"""Read a list of who withdrew.
-
-    Parameters
-    ----------
-    path : str or Path
-        Text (.txt, .lst) with an id in each line (empty lines and lines that begin with ``#`` are
-        passed over); or a table (CSV, TSV, JSON lines, Parquet, Arrow) with one of the columns
-        ``subject_id``, ``instance_id``, ``image_id``, ``household_id``; or with one column alone,
-        named as an attribute of the dataset is (``subject``).
-
-    Raises
-    ------
-    FileError
-        No such file, or it names nobody: an empty list would withdraw nobody in silence.
-    TableError
-        None of these columns among several, or more than one of them.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = Path(folder) / "withdrawn.txt"
-    ...     _ = file.write_text("# since May\ns7\n\ns9\n")
-    ...     sorted(read_withdrawn(file).ids)
-    ['s7', 's9']
-    """
-    path = Path(path).expanduser()
-    if path.suffix.lower() in _PLAIN:
-        found = WithdrawnList(frozenset(_lines(path)))
-    else:
-        table = read_table(path)
-        named = [name for name in _COLUMNS if name in table.columns]
-        named = named or table.columns[: len(table.columns) == 1]
-        if len(named) != 1:
-            raise TableError(
-                "this list of withdrawn people cannot be read",
-                expected="one of the columns " + ", ".join(_COLUMNS),
-                found=f"{len(named)} of them" if named else "none of them",
-                where=str(path),
-                hint="a plain list of ids is a text file, .txt",
-            )
-        ids = ids_of(table, named[0], str(path))
-        found = WithdrawnList(frozenset(ids.to_list()), named[0])
-    if not found.ids:
-        raise FileError(
-            "this list of withdrawn people is empty",
-            expected="an id in each line",
-            where=str(path),
-            hint="leave --withdrawn out if nobody withdrew",
-        )
-    return found
+__all__ = ["runs_without", "without_withdrawn"]
 
 
 def without_withdrawn(
@@ -116,8 +50,9 @@ def without_withdrawn(
     Raises
     ------
     SpecError
-        The list names a column that the dataset lacks, or everyone withdrew; an id names no one
-        and ``allow_unmatched`` is not set.
+        Everyone withdrew, or an id names no one and ``allow_unmatched`` is not set.
+    TableError
+        No column of the list is of ids that the dataset knows.
 
     Examples
     --------
@@ -132,12 +67,14 @@ def without_withdrawn(
     (['c'], ('1 person withdrew; with them went 1 photo and 1 other person in it.',))
     """
     instances = INSTANCES.conform(dataset.instances)
-    ids = pl.Series(sorted(listed.ids), dtype=pl.String)
+    by_name = ids_by_name(dataset)
+    listed = listed.going_by(by_name)
     if listed.column is None:
         known = known_ids(dataset)
+        listed = listed.among(known["id"])
     else:
-        own = _named_so(dataset, instances, listed.column)
-        known = own.with_columns(kind=pl.lit(listed.column)).select("who", "kind", "id")
+        known = by_name[listed.column].with_columns(kind=pl.lit(listed.column))
+    ids = pl.Series(sorted(listed.ids), dtype=pl.String)
     found = matched(known, ids)
     unknown = len(ids) - found["asked"].n_unique()
     if unknown and not allow_unmatched:
@@ -163,7 +100,7 @@ def without_withdrawn(
         images=images,
         attributes=_without(dataset.attributes, units),
         inputs={k: v for k, v in dataset.inputs.items() if unnamed([k], hidden) == [k]},
-        notes=(*unnamed(dataset.notes, hidden), note, *_several(found)),
+        notes=(*unnamed(dataset.notes, hidden), *listed.notes, note, *_several(found)),
         withdrawn=hidden,
     )
 
@@ -186,9 +123,14 @@ def runs_without(
     ------
     SpecError
         An id names no one, and ``allow_unmatched`` is not set.
+    TableError
+        No column of the list is of ids that the runs know.
     """
+    named = [_names_in(run) for run in runs]
+    listed = listed.going_by(set.intersection(*(set(own) for own in named)))  # or one keeps them
+    known = [_known_in(run, listed.column, own) for run, own in zip(runs, named, strict=True)]
+    listed = listed.among(pl.concat([of_run["id"] for of_run in known]))
     ids = pl.Series(sorted(listed.ids), dtype=pl.String)
-    known = [_known_in(run, listed.column) for run in runs]
     found = [matched(of_run, ids) for of_run in known]
     unknown = len(ids) - pl.concat(found)["asked"].n_unique()
     if unknown and not allow_unmatched:
@@ -198,17 +140,36 @@ def runs_without(
     ]
 
 
-def _known_in(run: Run, column: str | None) -> pl.DataFrame:
-    """List the ids of a run's units: ``who``, ``kind``, ``id``."""
+def _names_in(run: Run) -> dict[str, str]:
+    """Say what a run calls its ids, and which of its columns holds them.
+
+    Units may be photos, and then are named as these; who a subject or a household is, only clusters
+    of these tell, and attributes that are ids by their names.
+    """
+    spec = dict(run.record.get("spec") or {})
+    word = str(dict(run.record.get("clusters") or {}).get("column") or "cluster_id")
+    word = word.split(",", maxsplit=1)[0].strip()  # of clusters both ways the first are the units'
+    found = dict.fromkeys(id_like(run.attributes["attribute"].drop_nulls()), "attribute")
+    if run.record.get("ids") != "row numbers":
+        found |= {"instance_id": "unit_id", "image_id": "unit_id"}
+        found |= {str(spec["id"]): "unit_id"} if spec.get("id") else {}
+    return {**found, **dict.fromkeys((word, f"{word}_id", "cluster_id"), "cluster_id")}
+
+
+def _known_in(run: Run, column: str | None, named: Mapping[str, str]) -> pl.DataFrame:
+    """List the ids of a run's units: ``who``, ``kind``, ``id``; of whatever kind, or of one."""
+    every = {*named.values(), "unit_id"} if column is None else {named.get(column)}
     tables = [run.scores, *run.evidence.values()]
     kinds = [
         table.select(who="unit_id", kind=pl.lit(kind), id=pl.col(kind).cast(pl.String))
         for table in tables
         for kind in ("unit_id", "cluster_id")
-        if {"unit_id", kind} <= set(table.columns)
+        if kind in every and {"unit_id", kind} <= set(table.columns)
     ]
-    named = run.attributes.filter(pl.col("attribute") == (column or ""))
-    kinds.append(named.select(who="unit_id", kind="attribute", id="value"))
+    names = [name for name, kind in named.items() if kind == "attribute"]
+    asked = names if column is None else [name for name in names if name == column]
+    held = run.attributes.filter(pl.col("attribute").is_in(asked))
+    kinds.append(held.select(who="unit_id", kind=pl.lit("attribute"), id="value"))
     return pl.concat(kinds).drop_nulls().unique(maintain_order=True)
 
 
@@ -237,42 +198,6 @@ def _names_no_one(unknown: int, n: int, known: pl.DataFrame, where: str) -> Spec
         hint="look whether the list's ids are written as the data's are; if those people are not "
         "in these data, say so with --allow-unmatched (allow_unmatched=True)",
     )
-
-
-def _lines(path: Path) -> list[str]:
-    refuse_unless_file(path)
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError as error:
-        raise FileError("there is no such file", where=str(path)) from error
-    except UnicodeDecodeError as error:
-        raise FileError(
-            "this list is not text", expected="UTF-8", found=error.reason, where=str(path)
-        ) from error
-    except (OSError, ValueError) as error:
-        found = getattr(error, "strerror", None) or str(error)
-        raise FileError("the file cannot be read", found=found, where=str(path)) from error
-    lines = (line.strip() for line in text.splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
-
-
-def _named_so(dataset: Dataset, instances: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Give each person's id in that column: ``who``, ``id``; an attribute can hold it too."""
-    if column in _COLUMNS and column in instances.columns:
-        own = instances.select(who="instance_id", id=pl.col(column).cast(pl.String)).drop_nulls()
-        if own.height or instances.is_empty():
-            return own
-    rows = dataset.instance_attributes().filter(pl.col("attribute") == column)
-    if rows.is_empty():
-        raise SpecError(
-            f"the list of withdrawn people goes by {column!r}, which this dataset has not",
-            expected="one of "
-            + ", ".join(c for c in _COLUMNS if c in instances.columns)
-            + ", or an attribute's name",
-            found=column,
-            where=dataset.name,
-        )
-    return rows.select(who="unit_id", id="value").drop_nulls()
 
 
 def _units_gone(gone: pl.DataFrame, kept: pl.DataFrame, photos: pl.Series) -> dict[str, pl.Series]:
@@ -311,14 +236,14 @@ def _note(withdrew: pl.DataFrame, gone: pl.DataFrame, photos: pl.Series, unknown
     """Say how many went, in people where the dataset tells them apart."""
     subjects = withdrew["subject_id"].drop_nulls().n_unique()
     others = gone.height - withdrew.height
-    said = f"{_many(subjects or withdrew.height, 'person', 'people')} withdrew"
+    said = f"{many(subjects or withdrew.height, 'person', 'people')} withdrew"
     if len(photos):
-        said += f"; with them went {_many(len(photos), 'photo', 'photos')}"
+        said += f"; with them went {many(len(photos), 'photo', 'photos')}"
     if others:
         where = "it" if len(photos) == 1 else "them"
-        said += f" and {_many(others, 'other person', 'other people')} in {where}"
+        said += f" and {many(others, 'other person', 'other people')} in {where}"
     if unknown:
-        said += f". {_many(unknown, 'id', 'ids')} of the list"
+        said += f". {many(unknown, 'id', 'ids')} of the list"
         said += " names nobody here" if unknown == 1 else " name nobody here"
     return f"{said}."
 
@@ -334,12 +259,8 @@ def _several(found: pl.DataFrame) -> list[str]:
     n = several.height
     return [
         Caution(
-            f"{_many(n, 'id', 'ids')} of the list of withdrawn people "
+            f"{many(n, 'id', 'ids')} of the list of withdrawn people "
             f"{'names' if n == 1 else 'name'} different people as {' and as '.join(kinds)}: all of "
             "them went. A table with one of these columns says which."
         )
     ]
-
-
-def _many(n: int, one: str, several: str) -> str:
-    return f"{n:,} {one if n == 1 else several}"

@@ -6,6 +6,7 @@ the value, and the three decide differently.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 
@@ -68,6 +69,11 @@ def read_amount(value: object, *, what: str, where: str) -> Amount:
     Amount(number=5.0, unit='points')
     """
     expected = "a number with its unit: `5 points`, `0.05 share`; a level also `80 %`"
+    if isinstance(value, float) and not math.isfinite(value):
+        raise SpecError(
+            f"{what} is no number", expected=expected, found=str(value), where=where,
+            hint="without a limit there is nothing to pass: give one, or leave the rule out",
+        )  # fmt: skip
     if isinstance(value, int | float) and not isinstance(value, bool):
         raise SpecError(
             f"{what} has no unit",

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from isolux.disparity.comparisons import effective_clusters
+from isolux.disparity.replicated import effective_clusters
 from isolux.groups.estimates import Estimates
 from isolux.groups.uncertainty import KEPT_EFFECTIVE, means_of
 from isolux.stats.design import IntArray
 from isolux.stats.differences import Difference
-from isolux.stats.intervals import Interval, log_ratio_interval, logit_reach, student_reach
+from isolux.stats.intervals import Interval, logit_reach, student_reach
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.tables import Status
@@ -185,10 +185,13 @@ def of_values(side: Side, limit: float, sign: float) -> Cells:
 def of_differences(
     first: Side, second: Side, apart: Difference, margin: float, sign: float, rest: str = ""
 ) -> Cells:
-    """Ask that ``sign × (first − second)`` lies above −margin."""
+    """Ask that ``sign × (first − second)`` lies above −margin.
+
+    The ends are careful ones: a margin is asked on one side alone.
+    """
 
     def bounds(z: float) -> Interval:
-        ends = apart.interval(z)
+        ends = apart.interval(z, careful=True)
         low, high = (ends.low, ends.high) if sign > 0 else (-ends.high, -ends.low)
         return Interval(margin + low, margin + high)
 
@@ -201,9 +204,7 @@ def of_ratios(first: Side, second: Side, apart: Difference, least: float) -> Cel
     log = float(np.log(least))
 
     def bounds(z: float) -> Interval:
-        one, two = apart.ends(z)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ends = log_ratio_interval(apart.a, one, apart.b, two, apart.correlation(z))
+        ends = apart.interval(z, log=True)
         return Interval(ends.low - log, ends.high - log)
 
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -37,6 +37,7 @@ from isolux.policy.more import More, more_people
 from isolux.policy.rules import Policy
 from isolux.policy.sentences import ruled, title
 from isolux.policy.silence import without_answer
+from isolux.policy.unasked import unasked
 from isolux.stats.multiplicity import weighted_holm
 from isolux.stats.statistic import FloatArray
 
@@ -80,7 +81,10 @@ def decide(policy: Policy, measured: Measured) -> Decision:
         "model": measured.record.get("model") or "", "task": measured.record.get("task") or "",
         "level": policy.level, "power": policy.power, "cases": m,
     }  # fmt: skip
-    return Decision(overall, tuple(answers), notes=_notes(measured, asked), about=about)
+    return Decision(
+        overall, tuple(answers), notes=_notes(measured, asked), unasked=unasked(policy, measured),
+        about=about,
+    )  # fmt: skip
 
 
 def p_beyond(cells: Cells) -> FloatArray:

@@ -107,6 +107,9 @@ class Decision:
         Names of files or folders; empty: in memory, or none.
     notes : tuple of str
         What must be read beside the answer, first of all the run's own warnings.
+    unasked : str
+        Attributes of the run that no rule asks about, and of which a difference was found; empty:
+        none. JSON has it as the last of the notes.
     about : mapping
         Model, task, level, power and number of cases.
     """
@@ -117,6 +120,7 @@ class Decision:
     run: str = ""
     baseline: str = ""
     notes: tuple[str, ...] = ()
+    unasked: str = ""
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -140,7 +144,7 @@ class Decision:
             "run": self.run,
             "baseline": self.baseline,
             **dict(self.about),
-            "notes": list(self.notes),
+            "notes": [*self.notes, *([self.unasked] if self.unasked else [])],
             "rules": [
                 {
                     "rule": one.place, "kind": one.kind, "title": one.title, "answer": one.answer,

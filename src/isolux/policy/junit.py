@@ -29,6 +29,7 @@ def decision_junit(decision: Decision) -> str:
     )
     listed = ET.SubElement(suite, "properties")
     for name, value in (("run", decision.run), ("baseline", decision.baseline),
+                        *([("unasked", decision.unasked)] if decision.unasked else []),
                         *((k, str(v)) for k, v in decision.about.items())):  # fmt: skip
         ET.SubElement(listed, "property", {"name": name, "value": _text(value)})
     for one in decision.rules:

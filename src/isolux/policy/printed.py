@@ -23,7 +23,8 @@ def decision_text(decision: Decision) -> str:
         lines.append(f"{_WORD[one.answer]}  {one.place}. {_one_line(one.title)}")
         lines.append(f"      {_one_line(one.text)}")
     means = f"{_MEANS[decision.answer]} ({_counts(decision)})"
-    lines += ["", f"{_WORD[decision.answer]}: {means}.", _error(decision)]
+    left = [f"{_first_upper(_one_line(decision.unasked))}."] if decision.unasked else []
+    lines += ["", *left, f"{_WORD[decision.answer]}: {means}.", _error(decision)]
     return "\n".join(lines)
 
 
@@ -31,7 +32,7 @@ def decision_markdown(decision: Decision) -> str:
     """Write a summary: the answer, a table of rules, notes."""
     lines = [f"## {_MARK[decision.answer]}: {_cell(_subject(decision))}", "",
              f"{_MEANS[decision.answer].capitalize()} ({_counts(decision)}).", "",
-             "| | rule | why |", "|---|---|---|"]  # fmt: skip
+             *_left(decision), "| | rule | why |", "|---|---|---|"]  # fmt: skip
     lines += [
         f"| {_MARK[one.answer]} | {one.place}. {_cell(one.title)} | {_cell(one.text)} |"
         for one in decision.rules
@@ -40,6 +41,11 @@ def decision_markdown(decision: Decision) -> str:
     if decision.notes:
         lines += ["", *(f"- {_cell(note)}" for note in decision.notes)]
     return "\n".join([*lines, ""])
+
+
+def _left(decision: Decision) -> list[str]:
+    said = _cell(_first_upper(decision.unasked))
+    return [f"**{said}.**", ""] if said else []
 
 
 def _subject(decision: Decision) -> str:
@@ -68,6 +74,10 @@ def _error(decision: Decision) -> str:
         f"not hold lets it pass in at most {wrong} of audits, and one that holds in all of its "
         f"rules fails in at most {wrong}" + (f" ({over})." if cases > 1 else ".")
     )
+
+
+def _first_upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _one_line(text: str) -> str:

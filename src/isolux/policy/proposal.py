@@ -21,8 +21,10 @@ from isolux.groups.estimates import Estimates
 from isolux.groups.unknown import UNKNOWN
 from isolux.policy.asking import Measured
 from isolux.policy.cells import Side, too_small
+from isolux.policy.unasked import found_differences
 from isolux.report.wording import NBSP, plain, points, with_unit
 from isolux.stats.design import IntArray
+from isolux.vocabulary.words import brief
 
 __all__ = ["proposal", "reach_of"]
 
@@ -31,6 +33,8 @@ _METRICS = 3
 _COLUMN = 46
 _WIDEST = 30
 """Points from which a margin says so little that it is only mentioned."""
+_FOUND_WITHIN = 0.1
+"""The widest margin that is proposed of shares that were found to differ."""
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _WORDS = frozenset(("yes", "no", "true", "false", "on", "off", "null", "y", "n"))
 
@@ -56,11 +60,12 @@ def proposal(measured: Measured, run: str = "") -> str:
         ]),
     ]  # fmt: skip
     estimates = measured.estimates
-    names = _metrics(estimates)
+    names, found = _metrics(estimates), found_differences(measured)
     for name in names:
         lines += ["", *_everyone(measured, name)]
         for attribute in estimates.domain_of:
-            lines += _apart(measured, name, attribute)
+            lines += _apart(measured, name, attribute, found=(attribute, name) in found)
+    lines += _other_differences(measured, found, names)
     for attribute in estimates.domain_of:
         lines += ["", *_covered(measured, attribute)]
     ran = [str(one["name"]) for one in measured.record.get("analyses") or ()]
@@ -130,12 +135,15 @@ def reach_of(cases: int, spread: float = 1.0) -> float:
     return float(ndtri(_LEVEL) + spread * ndtri(1.0 - (1.0 - _POWER) / max(cases, 1)))
 
 
-def _apart(measured: Measured, name: str, attribute: str) -> Iterator[str]:
-    found = _margin(measured, name, attribute)
-    if found is None:
+def _apart(measured: Measured, name: str, attribute: str, *, found: bool = False) -> Iterator[str]:
+    kept = _margin(measured, name, attribute, among_large=found)
+    if kept is None:
         yield f"  # {plain(attribute)}: not asked, as a group is too small for an honest interval"
         return
-    margin, widest, pair, unit = found
+    margin, widest, pair, unit = kept
+    if found:
+        yield from _differs(name, attribute, kept)
+        return
     seen = _detectable(measured, name, attribute, unit)
     told = f"; a gap of {seen} could have been detected" if seen else ""
     limit = _written(margin, unit, up=True)
@@ -153,10 +161,50 @@ def _apart(measured: Measured, name: str, attribute: str) -> Iterator[str]:
     ])  # fmt: skip
 
 
+def _differs(
+    name: str, attribute: str, kept: tuple[float, float, tuple[str, str], str]
+) -> list[str]:
+    """Ask about a difference that was found, with a margin below it: the run does not pass now."""
+    margin, widest, pair, unit = kept
+    top = min(margin, _FOUND_WITHIN) if unit == "fraction" else margin
+    least = _written(top, unit, up=True) if top < widest else _below(widest, unit)
+    return _lines([
+        (f"  - metric: {_quoted(name)}", "DOES NOT HOLD NOW: the audit found a difference here"),
+        (f"    attribute: {_quoted(attribute)}",
+         f"widest gap now: {points(widest, unit)}, {pair[0]} and {pair[1]}"),
+        (f"    within: {least}", "which difference you accept is for you to say"),
+    ])  # fmt: skip
+
+
+def _below(widest: float, unit: str) -> str:
+    """Write a margin that is below the widest gap; a share's is 1 point or more, else tenths."""
+    if unit == "fraction":
+        whole = math.floor(100 * widest - 1e-9)
+        return f"{whole} point{'s' if whole != 1 else ''}" if whole else f"{90 * widest:.2g} points"
+    return f"{0.9 * widest:.2g} {unit or 'units'}"
+
+
+def _other_differences(
+    measured: Measured, found: Sequence[tuple[str, str]], names: Sequence[str]
+) -> list[str]:
+    """Ask about differences of attributes that were found on no metric that is asked about."""
+    lines: list[str] = []
+    seen = {attribute for attribute, metric in found if metric in names}
+    for attribute, metric in found:
+        if attribute in seen or attribute not in measured.estimates.domain_of:
+            continue
+        seen.add(attribute)
+        lines += ["", *_apart(measured, metric, attribute, found=True)]
+    return lines
+
+
 def _margin(
-    measured: Measured, name: str, attribute: str
+    measured: Measured, name: str, attribute: str, *, among_large: bool = False
 ) -> tuple[float, float, tuple[str, str], str] | None:
-    """Reckon the margin that alike groups would keep; the widest gap now, of whom, its unit."""
+    """Reckon the margin that alike groups would keep; the widest gap now, of whom, its unit.
+
+    None: a group is too small. ``among_large`` leaves such groups out instead.
+    """
     estimates, unit = measured.estimates, ""
     cases: list[tuple[IntArray, IntArray, int]] = []
     for j, measure in enumerate(estimates.measures):
@@ -165,8 +213,10 @@ def _margin(
         rows = np.array([g for g in estimates.members(attribute)
                          if UNKNOWN not in estimates.groups[g].values], dtype=np.int64)  # fmt: skip
         kept, small = too_small(estimates, j, rows, measured.least)
-        if small or len(kept) < 2:
+        if (small or len(kept) < 2) and not among_large:
             return None
+        if len(kept) < 2:
+            continue
         cases.append((*both_ways(kept), j))
         unit = measure.info.unit
     pairs = sum(len(first) for first, _, _ in cases)
@@ -180,7 +230,8 @@ def _margin(
         k = int(np.nanargmax(gap))
         if gap[k] > widest:
             widest = float(gap[k])
-            who = (estimates.groups[int(first[k])].name, estimates.groups[int(second[k])].name)
+            named = [brief(estimates.groups[int(side[k])].name) for side in (first, second)]
+            who = (named[0], named[1])
     return margin, widest, who, unit
 
 
@@ -213,7 +264,7 @@ def _covered(measured: Measured, attribute: str) -> Iterator[str]:
     listed = ", ".join(_quoted(estimates.groups[g].name) for g in large)
     small = len(rows) - len(large)
     left = f"; {small} smaller left out" if small else ""
-    least = f"{estimates.groups[smallest].name}, {int(units[smallest]):,}"
+    least = f"{brief(estimates.groups[smallest].name)}, {int(units[smallest]):,}"
     now = f"in each of them; the smallest now: {least}"
     yield from _lines([
         (f"  - covered: {_quoted(attribute)}", "who must be in the data"),

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from isolux.io.settings_files import read_mapping
+from isolux.io.settings_files import read_mapping, refuse_repeated_keys
 from isolux.policy.amounts import read_amount
 from isolux.policy.rules import KINDS, Kind, Policy, Rule, takes
+from isolux.policy.summaries import refuse_summary_alone
 from isolux.vocabulary import registry
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.spec import crossed
@@ -63,7 +64,7 @@ def read_policy(source: Policy | Mapping[str, Any] | str | Path) -> Policy:
             "the policy holds too many rules", expected=f"at most {_MOST_RULES:,}",
             found=f"{len(listed):,}", where=where,
         )  # fmt: skip
-    _refuse_summary_alone(rules, where)
+    refuse_summary_alone(rules, where)
     name = said.get("name")
     return Policy(
         rules, _share(said, "level", 0.95, (0.8, 0.9999), where),
@@ -87,25 +88,8 @@ def _unanswered(said: Mapping[str, Any], where: str) -> float:
 
 
 def _of_file(path: str | Path) -> dict[str, Any]:
-    """Read a file in which no key stands twice: YAML would take the last one without a word."""
-    import yaml
-
     found = read_mapping(path)
-    waiting = [yaml.compose(Path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, yaml.SequenceNode):
-            waiting += node.value
-        elif isinstance(node, yaml.MappingNode):
-            seen: set[str] = set()
-            for key, value in node.value:
-                if str(key.value) in seen:
-                    raise SpecError(
-                        f"the key {str(key.value)!r} stands twice", expected="it once",
-                        where=f"{path}, line {key.start_mark.line + 1}",
-                    )  # fmt: skip
-                seen.add(str(key.value))
-                waiting.append(value)
+    refuse_repeated_keys(path)
     return found
 
 
@@ -285,25 +269,3 @@ def _ratio(value: object, where: str) -> float:
         "ratio_at_least is no ratio", expected="a number between 0 and 1, such as 0.8",
         found=repr(value), where=where,
     )  # fmt: skip
-
-
-def _refuse_summary_alone(rules: Sequence[Rule], where: str) -> None:
-    """Refuse a ratio of groups without a limit of the metric itself.
-
-    Of published face verifiers, three with a mean false non-match rate of .67, 1.00 and .86 rank
-    first by such ratios: a model that fails everyone fails them alike.
-    """
-    held = {
-        rule.metric for rule in rules
-        if rule.kind in ("at_least", "at_most") and rule.attribute is None
-    }  # fmt: skip
-    for rule in rules:
-        if rule.kind == "ratio_at_least" and rule.metric not in held:
-            raise SpecError(
-                "a ratio of groups alone says nothing of how large the errors are",
-                expected=f"beside it a rule for everyone: `metric: {rule.metric}` with at_least or "
-                "at_most and no attribute",
-                found=f"ratio_at_least of {rule.metric} alone",
-                where=f"{where}, rule {rule.place}",
-                hint="a model that fails everyone fails all groups alike, and would pass",
-            )

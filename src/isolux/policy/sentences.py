@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from isolux.policy.amounts import level_of, margin_of
 from isolux.policy.decision import Case
 from isolux.policy.rules import Policy, Rule
-from isolux.report.wording import MINUS, NBSP, brief, p_equals, points, value_text, with_unit
+from isolux.report.wording import MINUS, NBSP, p_equals, points, value_text, with_unit
 from isolux.stats.statistic import PairStatistic
+from isolux.vocabulary.words import brief
 
 if TYPE_CHECKING:
     from isolux.policy.asking import Measured
@@ -147,13 +149,34 @@ def _case(rule: Rule, case: Case, units: dict[str, str], *, several: bool, model
     of = ", ".join(part for part in parts if part)
     who = brief(case.group or "everyone")
     who = f"{who} ({of})" if of else who
-    return f"{who} {_measured(rule, case, units.get(str(case.metric), ''))}{_p(case)}"
+    unit = units.get(str(case.metric), "")
+    return f"{who} {_measured(rule, case, unit)}{_p(rule, case, unit)}"
 
 
-def _p(case: Case) -> str:
-    if case.answer != "fail":
+def _p(rule: Rule, case: Case, unit: str) -> str:
+    """Tell the adjusted p of what fails, and of what would fail if it were the only case."""
+    if case.answer == "fail":
+        return f", adjusted {p_equals(case.p_fail)}"
+    if not _beyond(rule, case, unit):
         return ""
-    return f", adjusted {p_equals(case.p_fail)}"
+    return (
+        ", beyond the limit alone, but not once all cases are counted "
+        f"(adjusted {p_equals(case.p_fail)})"
+    )
+
+
+def _beyond(rule: Rule, case: Case, unit: str) -> bool:
+    """Whether both bounds of an undecided case lie on the wrong side of its limit."""
+    low, high = case.low, case.high
+    if case.answer != "insufficient" or case.reason or low is None or high is None:
+        return False
+    if rule.amount is None:
+        return rule.ratio is not None and high < rule.ratio
+    if rule.kind in _OF_DIFFERENCE:
+        margin = margin_of(rule.amount, unit, what=rule.kind, where=rule.where)
+        return low > margin or high < -margin
+    limit = level_of(rule.amount, unit, what=rule.kind, where=rule.where)
+    return high < limit if rule.kind == "at_least" else low > limit
 
 
 def _measured(rule: Rule, case: Case, unit: str) -> str:

@@ -25,10 +25,11 @@ from isolux.predictions._detected import (
     found_or_missed,
     read_detected,
 )
-from isolux.predictions._image_ids import image_sizes, with_own_image_ids
+from isolux.predictions._image_ids import image_sizes, of_everyone_shown, with_own_image_ids
 from isolux.predictions._join import join
+from isolux.predictions._labels.reading import QUESTION_COLUMNS, refuse_no_question
 from isolux.predictions._models import models_in, of_model
-from isolux.predictions._outputs import read_outputs, reads_labels
+from isolux.predictions._outputs import labels_of_images, read_outputs, reads_labels
 from isolux.predictions._recognise import output_format
 from isolux.predictions._scores import (
     holds_scores_alone,
@@ -42,6 +43,7 @@ from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, check
 
 __all__ = [
+    "QUESTION_COLUMNS",
     "Seen",
     "detected_from_attributes",
     "found_or_missed",
@@ -49,8 +51,10 @@ __all__ = [
     "holds_scores_alone",
     "image_sizes",
     "join",
+    "labels_of_images",
     "look_at_table",
     "models_in",
+    "of_everyone_shown",
     "of_model",
     "output_format",
     "read_detected",
@@ -58,6 +62,7 @@ __all__ = [
     "read_outputs",
     "read_predictions",
     "read_scores",
+    "refuse_no_question",
     "scores_from_attributes",
     "table_format",
     "with_own_image_ids",
@@ -132,6 +137,8 @@ def read_labels(
     model_column: str | None = None,
     sheet: str | None = None,
     format: str | None = None,  # noqa: A002  (as in read_table)
+    question: str | None = None,
+    questions: bool = False,
 ) -> pl.DataFrame:
     r"""Read a model's answers, labels with or without a confidence, from a file.
 
@@ -168,12 +175,18 @@ def read_labels(
         Of a workbook (xlsx, ods): the sheet; default: the only one that holds anything.
     format : str, optional
         One of ``isolux list formats``; by the name and what the file holds where not given.
+    question : str, optional
+        The column with what was asked: a person then has a row for each question, and for each
+        time that it was asked.
+    questions : bool
+        Whether that column is looked for where it is not named: ``question``, ``prompt``.
 
     Returns
     -------
     polars.DataFrame
         Table ``LABEL_PREDICTIONS``: model, instance_id, label (null: no answer), score (0 to 1,
-        null: none), rank (from 1), detected (null: not said).
+        null: none), rank (from 1), detected (null: not said); with questions also ``question``,
+        and ranks are those of the rows.
 
     Raises
     ------
@@ -196,6 +209,13 @@ def read_labels(
     """
     chosen = format or table_format(Path(path)) or output_format(path)
     plugin = registry.load("predictions", chosen)
+    rarer = {"model_column": model_column, "sheet": sheet, "question": question,
+             "questions": questions or None}  # fmt: skip
+    if plugin.INFO.of_images:
+        columns = {"id": id, "column": column, "score": score, "detected": detected,
+                   "separator": separator, **rarer, "questions": None}  # fmt: skip
+        _refuse_columns(columns, chosen, path)
+        return check(plugin.read(path, model=model), LABEL_PREDICTIONS, where=path)
     if not reads_labels(plugin):
         raise SpecError(
             "this format holds no labels of people",
@@ -204,7 +224,6 @@ def read_labels(
             where=str(path),
             hint="boxes, masks, keypoints and embeddings are for the tasks that judge those",
         )
-    rarer = {"model_column": model_column, "sheet": sheet}
     frame = plugin.read(
         path,
         **{name: value for name, value in rarer.items() if value is not None},
@@ -218,3 +237,14 @@ def read_labels(
         model=model,
     )
     return check(cast("pl.DataFrame", frame), LABEL_PREDICTIONS, where=path)
+
+
+def _refuse_columns(given: dict[str, Any], form: str, path: str | Path) -> None:
+    named = [name for name, value in given.items() if value is not None]
+    if named:
+        raise SpecError(
+            f"the format {form} is no table, and has no {named[0]} to be named",
+            expected="its own fields, as `isolux list formats` says them",
+            found=f"{named[0]}={given[named[0]]!r}",
+            where=str(path),
+        )

@@ -18,6 +18,7 @@ def from_attributes(
     detected: str | None = None,
     separator: str | None = None,
     model: str | None = None,
+    question: str | None = None,
 ) -> pl.DataFrame:
     """Take a model's answers from an attribute of the dataset.
 
@@ -34,6 +35,8 @@ def from_attributes(
         As in ``read_predictions``.
     model : str, optional
         The model's name; not given: the attribute's.
+    question : str, optional
+        The attribute with what was asked, of a table with a row for each answer.
 
     Returns
     -------
@@ -58,7 +61,7 @@ def from_attributes(
     [('said', 'Male', 1)]
     """
     wide = dataset.instances.select("instance_id")
-    for name in dict.fromkeys(n for n in (column, score, detected) if n is not None):
+    for name in dict.fromkeys(n for n in (column, score, detected, question) if n is not None):
         rows = dataset.values_of(name)
         if rows["unit_id"].equals(wide["instance_id"]):  # one a person, in their order
             wide = wide.with_columns(rows["value"].alias(f"of {name}"))
@@ -81,6 +84,7 @@ def from_attributes(
         detected=detected,
         separator=separator,
         model=model or column,
+        question=question,
     )
     rows = label_rows(frame, wide["instance_id"], answers, where)
     return check(rows, LABEL_PREDICTIONS, where=where)

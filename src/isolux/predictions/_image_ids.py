@@ -8,9 +8,11 @@ import polars as pl
 
 from isolux.io.ids import IdFrom, reduced
 from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import JoinError
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.tables import IMAGES
 
-__all__ = ["NamedImages", "image_sizes", "with_own_image_ids"]
+__all__ = ["NamedImages", "image_sizes", "of_everyone_shown", "with_own_image_ids"]
 
 _NUMBER = "coco_image_id"
 _WAYS: dict[IdFrom, str] = {
@@ -26,6 +28,80 @@ class NamedImages:
 
     frame: pl.DataFrame
     notes: tuple[str, ...] = ()
+
+
+def of_everyone_shown(dataset: Dataset, labels: pl.DataFrame) -> NamedImages:
+    """Give the labels of images to the people whom the images show.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    labels : polars.DataFrame
+        Table ``LABEL_PREDICTIONS`` whose ``instance_id`` is an image.
+
+    Returns
+    -------
+    NamedImages
+        The same table, a row for each person and label: everyone in an image has all of its.
+
+    Raises
+    ------
+    JoinError
+        Labels of no image of the dataset.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> two = Dataset(
+    ...     name="two people",
+    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["7", "7"]}),
+    ... )
+    >>> said = pl.DataFrame({"model": "m", "instance_id": ["7"], "label": ["a man and a dog"]})
+    >>> of_everyone_shown(two, said).frame.select("instance_id", "label").rows()
+    [('a', 'a man and a dog'), ('b', 'a man and a dog')]
+    """
+    columns = labels.columns
+    named = with_own_image_ids(dataset, labels.rename({"instance_id": "image_id"}))
+    people = dataset.instances.select(pl.col("instance_id", "image_id").cast(pl.String))
+    met = named.frame.join(people, on="image_id", how="inner", maintain_order="left")
+    if labels.height and people.height and not met.height:
+        shown = [] if dataset.withdrawn else people["image_id"].head(3).to_list()
+        raise JoinError(
+            "these labels are of images, and not one is of the dataset",
+            expected="ids of images" + (": " if shown else "") + ", ".join(map(repr, shown)),
+            found=", ".join(map(repr, named.frame["image_id"].head(3))),
+            where="the predictions",
+        )
+    return NamedImages(met.select(columns), (*named.notes, *_on_images(named.frame, people)))
+
+
+def _on_images(labels: pl.DataFrame, people: pl.DataFrame) -> list[str]:
+    """Say how many images show several people, have several labels, or are of no one."""
+    of_images = labels.group_by("model", "image_id").len()
+    shown = people.filter(pl.col("image_id").is_in(labels["image_id"].unique().implode()))
+    n = shown["image_id"].n_unique()
+    crowds = shown.group_by("image_id").len().filter(pl.col("len") > 1).height
+    several = of_images.filter(pl.col("len") > 1).height
+    strange = labels["image_id"].n_unique() - n
+    notes: list[str] = [f"Labels of {n:,} images were given to the {shown.height:,} people there."]
+    if crowds:
+        notes.append(
+            Caution(
+                f"{crowds:,} of {n:,} images show several people, and each of them has the label of"
+                " the whole image: what it says of one of them counts for all."
+            )
+        )
+    if several:
+        notes.append(
+            Caution(
+                f"{several:,} of {of_images.height:,} images have several labels, such as the"
+                " captions of several people: where a task reads one, it is the first of the file."
+            )
+        )
+    if strange:
+        notes.append(f"{strange:,} images with labels are of no one in the dataset.")
+    return notes
 
 
 def with_own_image_ids(dataset: Dataset, predictions: pl.DataFrame) -> NamedImages:

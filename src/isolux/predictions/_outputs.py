@@ -116,6 +116,19 @@ def reads_labels(plugin: ModuleType) -> bool:
     return "detected" in known or any(p.kind is p.VAR_KEYWORD for p in known.values())
 
 
+def labels_of_images(path: str | Path, form: str | None = None) -> bool:
+    """Tell whether a file's labels are about images, whoever they show (captions).
+
+    Examples
+    --------
+    >>> labels_of_images("net.csv"), labels_of_images("net.json", "coco_captions")
+    (False, True)
+    """
+    where = Path(path).expanduser()
+    chosen = form or table_format(where) or output_format(where)
+    return bool(registry.load("predictions", chosen).INFO.of_images)
+
+
 def _parameters(plugin: ModuleType) -> Mapping[str, inspect.Parameter]:
     return inspect.signature(plugin.read).parameters
 

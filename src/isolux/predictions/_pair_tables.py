@@ -1,4 +1,4 @@
-"""Tables of pairs: how alike a model found two units, one row a pair."""
+"""Tables of pairs: how alike a model found two units, one row a pair; or whom a search found."""
 
 from __future__ import annotations
 
@@ -7,34 +7,42 @@ from pathlib import Path
 
 import polars as pl
 
-from isolux.io.cells import row_of
+from isolux.io.cells import as_text, row_of
 from isolux.io.frames import read_table
+from isolux.predictions._labels.confidences import whether_detected
 from isolux.vocabulary.errors import TableError, place
 
 __all__ = ["PAIR", "holds_pairs", "read_pairs"]
 
 PAIR = ("instance_id", "other_id", "score")
+_LISTED = (("instance_id", "probe", "probe_id"), ("other_id", "candidate", "candidate_id"))
+"""What lists of candidates call their two sides, the table's own names first."""
+_ALIKE = ("score", "rank")
 
 
 def holds_pairs(columns: Sequence[str]) -> bool:
-    """Tell by its columns whether a table is of pairs.
+    """Tell by its columns whether a table is of pairs, or of candidates of searches.
 
     Examples
     --------
     >>> holds_pairs(["instance_id", "other_id", "score"]), holds_pairs(["instance_id", "score"])
     (True, False)
+    >>> holds_pairs(["probe", "candidate", "rank"])
+    True
     """
-    return set(PAIR) <= set(columns)
+    named = all(any(name in columns for name in names) for names in _LISTED)
+    return named and any(name in columns for name in _ALIKE)
 
 
 def read_pairs(path: str | Path, form: str, *, model: str | None = None) -> pl.DataFrame:
-    """Read pairs and their similarity.
+    """Read pairs and their similarity, or the candidates that searches returned.
 
     Parameters
     ----------
     path : str or Path
-        A table with ``instance_id``, ``other_id``, ``score`` (higher is more alike) and, if it
-        has one, ``model``.
+        A table with ``instance_id``, ``other_id`` (or ``probe``, ``candidate``), ``score`` (higher
+        is more alike) or ``rank``, and, if it has one, ``model``; ``failed`` (yes or no) says of
+        whom no template could be made. An empty candidate: the search returned no one.
     form : str
         Its format, as ``read_table`` takes it.
     model : str, optional
@@ -43,30 +51,45 @@ def read_pairs(path: str | Path, form: str, *, model: str | None = None) -> pl.D
     Returns
     -------
     polars.DataFrame
-        ``model, instance_id, other_id, score``; a score that is missing is null.
+        ``model, instance_id, other_id, score``, and ``rank`` and ``failed`` where the table has
+        them; a score that is missing is null.
 
     Raises
     ------
     TableError
-        A score that is not a number, with its row.
+        A score or a rank that is not a number, with its row.
     """
     table = read_table(path, format=form)
-    score = table["score"].cast(pl.Float64, strict=False)
-    bad = score.is_null() & table["score"].is_not_null() | score.is_nan()
-    bad |= score.is_infinite()
-    if bad.fill_null(value=False).any():
-        row = row_of(bad.fill_null(value=False))
-        raise TableError(
-            "a pair's score is not a finite number",
-            expected="how alike the two are; higher is more alike",
-            found=repr(table["score"][row]),
-            where=place(str(path), row + 1, "score"),
-        )
+    where = str(path)
     name = pl.lit(model or Path(path).name.partition(".")[0])
     own = pl.col("model").cast(pl.String) if "model" in table.columns and model is None else name
-    return table.select(
+    one, other = (next(n for n in names if n in table.columns) for names in _LISTED)
+    read = table.select(
         model=own,
-        instance_id=pl.col("instance_id").cast(pl.String),
-        other_id=pl.col("other_id").cast(pl.String),
-        score=score,
+        instance_id=pl.col(one).cast(pl.String),
+        other_id=as_text(table[other]),
+        score=pl.lit(None, dtype=pl.Float64),
     )
+    numbers = {n: _numbers(table[n], where, n) for n in _ALIKE if n in table.columns}
+    read = read.with_columns(pl.Series(n, column) for n, column in numbers.items())
+    if "failed" not in table.columns:
+        return read
+    failed = whether_detected(table["failed"], where)
+    return read.with_columns(failed.alias("failed"))
+
+
+def _numbers(values: pl.Series, where: str, name: str) -> pl.Series:
+    number = values.cast(pl.Float64, strict=False)
+    bad = number.is_null() & values.is_not_null() | number.is_nan()
+    bad |= number.is_infinite()
+    if bad.fill_null(value=False).any():
+        row = row_of(bad.fill_null(value=False))
+        of = "pair's score" if name == "score" else "candidate's rank"
+        raise TableError(
+            f"a {of} is not a finite number",
+            expected="how alike the two are; higher is more alike"
+            if name == "score" else "1 for the first candidate, 2 for the next, …",
+            found=repr(values[row]),
+            where=place(where, row + 1, name),
+        )  # fmt: skip
+    return number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -11,9 +12,9 @@ from typing import Literal
 
 import polars as pl
 
-from isolux.io.frames import FORMATS
+from isolux.io.binary_tables import schema_of
+from isolux.io.frames import FORMATS, refuse_unless_file
 from isolux.io.images import IMAGE_SUFFIXES
-from isolux.io.panics import panics_unprinted
 from isolux.io.sheets import SHEETS, read_sheet
 from isolux.io.tar import is_tar, tar_files
 from isolux.predictions._scan.window import open_bytes
@@ -95,20 +96,18 @@ def look(path: str | Path) -> Seen:
 
 def look_at_table(path: Path, form: str) -> Seen:
     """Look at a table of a format of tables, whatever its suffix."""
+    if path.exists() and not (path.is_file() or path.is_dir()):  # a pipe would be waited for
+        refuse_unless_file(path)
     return Seen(path, "table", columns=_columns_of(path, form))
 
 
 def vector_columns(path: Path, form: str) -> tuple[str, ...]:
     """Name a table's columns of vectors: lists of numbers with fractions. Text has none."""
     try:
-        with panics_unprinted():
-            if form == "parquet":
-                schema = dict(pl.read_parquet_schema(path))
-            elif form == "arrow":
-                schema = dict(pl.read_ipc_schema(path))
-            else:
-                return _vectors_of_line(path) if form == "jsonlines" else ()
-    except (OSError, *_ENGINE):
+        if form not in ("parquet", "arrow"):
+            return _vectors_of_line(path) if form == "jsonlines" else ()
+        schema = schema_of(path, form)
+    except (OSError, ValueError, *_ENGINE):
         return ()
     lists = {n: t.inner for n, t in schema.items() if isinstance(t, pl.List | pl.Array)}
     return tuple(name for name, inner in lists.items() if inner.is_float())
@@ -145,21 +144,19 @@ def _folder(path: Path) -> Seen:
 
 def _archive(path: Path) -> Seen:
     names, head = [], b""
-    for name, data in islice(tar_files(path), _MEMBERS):
-        names.append(name.lower())
-        if not head.strip() and name.lower().endswith(".txt"):
-            head = data[:_HEAD]
+    with closing(tar_files(path)) as files:
+        for name, data in islice(files, _MEMBERS):
+            names.append(name.lower())
+            if not head.strip() and name.lower().endswith(".txt"):
+                head = data[:_HEAD]
     return Seen(path, "archive", head, tuple(names))
 
 
 def _columns_of(path: Path, form: str) -> tuple[str, ...]:
     """Name the columns of a table by its head; none where that fails, for the reader to say why."""
     try:
-        with panics_unprinted():
-            if form == "parquet":
-                return tuple(pl.read_parquet_schema(path))
-            if form == "arrow":
-                return tuple(pl.read_ipc_schema(path))
+        if form in ("parquet", "arrow"):
+            return tuple(schema_of(path, form))
         if form in SHEETS:
             return tuple(read_sheet(path).columns)
         with open_bytes(path) as stream:

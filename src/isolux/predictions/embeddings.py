@@ -19,6 +19,7 @@ from isolux.predictions._detections import model_name
 from isolux.predictions._seen import Seen
 from isolux.vocabulary.errors import (
     FileError,
+    InputError,
     SpecError,
     TableError,
     UnknownNameError,
@@ -83,7 +84,8 @@ def read(
     Returns
     -------
     polars.DataFrame
-        Table ``EMBEDDINGS``: model, instance_id, embedding (single precision, not normalised).
+        Table ``EMBEDDINGS``: model, instance_id, embedding (single precision, not normalised;
+        null where the cell is empty, or an array's row NaN throughout: no template could be made).
 
     Raises
     ------
@@ -117,29 +119,54 @@ def read(
 
 
 def _of_array(path: Path, ids: str | Path | None, column: str | None, where: str) -> pl.DataFrame:
-    array = _array(path, where)
+    array = vectors = None
+    try:
+        array = _array(path, where)
+        vectors = _vectors(array, where)
+        return _with_ids(vectors, path, ids, column, where)
+    except InputError:
+        del array, vectors  # the error's traceback would keep the mapped file open
+        raise
+
+
+def _vectors(array: npt.NDArray[np.generic], where: str) -> npt.NDArray[np.float32]:
     if array.ndim != 2 or array.dtype.kind not in "fiu" or not array.shape[1]:
+        said = f"{array.dtype} of shape {list(array.shape)}"
+        del array
         raise FileError(
-            "the array does not hold a vector in each row",
-            expected="numbers of shape [n, d]",
-            found=f"{array.dtype} of shape {list(array.shape)}",
-            where=where,
-        )
+            "the array does not hold a vector in each row", expected="numbers of shape [n, d]",
+            found=said, where=where,
+        )  # fmt: skip
     with np.errstate(over="ignore"):  # what does not fit is then infinite, and refused
-        vectors = np.ascontiguousarray(array, dtype=np.float32)
-    _refuse_infinite(np.asarray(np.isfinite(vectors).all(axis=1)), where)
-    file = Path(ids).expanduser() if ids is not None else _beside(path, where)
-    names = _ids(file, column)
-    if len(names) != len(vectors):
-        raise TableError(
-            "there are not as many ids as vectors",
-            expected=f"{len(vectors):,} ids, one for each row of {path.name}",
-            found=f"{len(names):,}",
-            where=str(file),
-        )
+        return np.ascontiguousarray(array, dtype=np.float32)
+
+
+def _with_ids(
+    vectors: npt.NDArray[np.float32],
+    path: Path,
+    ids: str | Path | None,
+    column: str | None,
+    where: str,
+) -> pl.DataFrame:
+    try:
+        none = np.asarray(np.isnan(vectors).all(axis=1))
+        _refuse_infinite(np.asarray(np.isfinite(vectors).all(axis=1)) | none, where)
+        file = Path(ids).expanduser() if ids is not None else _beside(path, where)
+        names = _ids(file, column)
+        if len(names) != len(vectors):
+            raise TableError(
+                "there are not as many ids as vectors",
+                expected=f"{len(vectors):,} ids, one for each row of {path.name}",
+                found=f"{len(names):,}", where=str(file),
+            )  # fmt: skip
+    except InputError:
+        del vectors
+        raise
     embedding = EMBEDDINGS.empty()["embedding"]
     if len(vectors):
         embedding = pl.Series("embedding", vectors).cast(pl.List(pl.Float32))
+        if none.any():
+            embedding = pl.select(pl.when(pl.Series(~none)).then(embedding)).to_series()
     return pl.DataFrame([names.alias("instance_id"), embedding])
 
 
@@ -152,7 +179,7 @@ def _array(path: Path, where: str) -> npt.NDArray[np.generic]:
     if path.is_file() and path.stat().st_size == 0:
         raise FileError("the file is empty", expected="a NumPy array", where=where)
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        return _mapped(path)
     except Exception as error:  # a damaged header raises whatever tokenize, ast and mmap do
         raise FileError(
             "this is not an array of numbers",
@@ -160,9 +187,14 @@ def _array(path: Path, where: str) -> npt.NDArray[np.generic]:
             found=(str(error).splitlines() or [type(error).__name__])[0][:120],
             where=where,
         ) from error
-    if not isinstance(array, np.ndarray):
-        raise FileError("this is not a single array", found=type(array).__name__, where=where)
-    return array
+
+
+def _mapped(path: Path) -> npt.NDArray[np.generic]:
+    # Not np.load: it takes other files for archives or pickles, and leaves a damaged archive open.
+    with path.open("rb") as stream:
+        if stream.read(len(_MAGIC)) != _MAGIC:
+            raise ValueError("it does not begin as a NumPy array does")
+    return np.lib.format.open_memmap(path, mode="r")
 
 
 def _beside(path: Path, where: str) -> Path:
@@ -232,7 +264,7 @@ def _of_table(path: Path, id: str | None, column: str | None, where: str) -> pl.
     vectors = lists.cast(pl.List(pl.Float32))
     _refuse_unequal(vectors, where, named)
     finite = vectors.list.eval(pl.element().is_finite().fill_null(value=False)).list.all()
-    _refuse_infinite(finite.to_numpy(), where)
+    _refuse_infinite(finite.fill_null(value=True).to_numpy(), where)
     names = ids_of(frame, _id_column(frame, id, where), where)
     found = pl.DataFrame([names.alias("instance_id"), vectors.alias("embedding")])
     return found.hstack([frame["model"]]) if "model" in frame.columns else found
@@ -254,13 +286,15 @@ def _id_column(frame: pl.DataFrame, column: str | None, where: str) -> str:
 
 
 def _refuse_unequal(vectors: pl.Series, where: str, column: str) -> None:
-    lengths = vectors.list.len().fill_null(0)
-    wrong = (lengths != lengths[0]) | (lengths == 0)
+    lengths = vectors.list.len()  # null: no template could be made
+    known = lengths.drop_nulls()
+    first = known[0] if len(known) else 0
+    wrong = ((lengths != first) | (lengths == 0)).fill_null(value=False)
     if wrong.any():
         row = row_of(wrong)
         raise TableError(
             "vectors are of unequal length, or empty",
-            expected=f"{lengths[0] or 'one or more'} numbers in each row",
+            expected=f"{first or 'one or more'} numbers in each row",
             found=f"{lengths[row]}",
             where=place(where, row + 1, column),
         )
@@ -273,7 +307,8 @@ def _refuse_infinite(finite: npt.NDArray[np.bool_], where: str) -> None:
             f"{int((~finite).sum()):,} vector(s) hold a number that is not finite",
             expected="finite numbers in single precision",
             where=place(where, row + 1),
-            hint="leave out those whom the model gave no vector: they count as not answered",
+            hint="where no template could be made, leave the cell empty, or every number of an"
+            " array's row NaN",
         )
 
 

@@ -12,7 +12,7 @@ from isolux.report.document import Line
 from isolux.vocabulary import registry
 from isolux.vocabulary.drawn import weighted_title
 from isolux.vocabulary.errors import IsoluxError
-from isolux.vocabulary.info import Metric, TaskInfo
+from isolux.vocabulary.info import SERVED_WORSE, Metric, TaskInfo
 from isolux.vocabulary.words import chosen_words, class_name, target_of
 
 __all__ = ["LINE", "LineKey", "key_of", "lines_of", "lowered", "metric_of"]
@@ -28,19 +28,29 @@ def key_of(row: Mapping[str, Any]) -> LineKey:
     return tuple(row[name] for name in LINE)
 
 
-def lines_of(group_metrics: pl.DataFrame, record: Mapping[str, Any]) -> dict[LineKey, Line]:
+def lines_of(
+    group_metrics: pl.DataFrame,
+    record: Mapping[str, Any],
+    disparities: pl.DataFrame | None = None,
+) -> dict[LineKey, Line]:
     """Return every line by its key, in the order of reading: the main metric first.
 
     The order of metrics is that of the spec, else the task's defaults, else the table's; a metric
-    of everyone comes before its classes.
+    of everyone comes before its classes. Of a main metric of classes alone in which no way is
+    better (what a model says of whom) the class that differs most surely is first, where
+    ``disparities`` are given: p-values are corrected for all classes.
     """
     rows = group_metrics.select(LINE).unique(maintain_order=True).to_dicts()
     several = len({row["model"] for row in rows}) > 1
     asked = _asked(record, rows)
 
-    def order(row: Mapping[str, Any]) -> tuple[bool, int, bool]:
+    sure = _sureness(disparities)
+
+    def order(row: Mapping[str, Any]) -> tuple[bool, int, bool, float]:
         place = asked.index(row["metric"]) if row["metric"] in asked else len(asked)
-        return (row["model"] != record.get("model"), place, row["label"] is not None)
+        neither = place == 0 and metric_of(row["task"], row["metric"]).direction == "none"
+        first = sure.get(key_of(row), 1.0) if neither and row["label"] is not None else 0.0
+        return (row["model"] != record.get("model"), place, row["label"] is not None, first)
 
     target, words = target_of(record), chosen_words(record)
     said = record.get("measures") or {}
@@ -51,6 +61,15 @@ def lines_of(group_metrics: pl.DataFrame, record: Mapping[str, Any]) -> dict[Lin
         )
         for row in sorted(rows, key=order)
     }  # fmt: skip
+
+
+def _sureness(disparities: pl.DataFrame | None) -> dict[LineKey, float]:
+    """Give the smallest adjusted p of each line's attributes."""
+    if disparities is None or "model" not in disparities.columns:
+        return {}
+    rows = disparities.filter(kind="any_difference").drop_nulls("p_adjusted")
+    found = rows.group_by(LINE).agg(pl.col("p_adjusted").min())
+    return {key_of(row): row["p_adjusted"] for row in found.iter_rows(named=True)}
 
 
 def _asked(record: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -89,6 +108,7 @@ def _line(
         definition=metric.definition,
         unit=metric.unit,
         direction=metric.direction,
+        worse=info.worse if (info := _task(row["task"])) else SERVED_WORSE,
     )
 
 

@@ -1,7 +1,7 @@
-"""What is shown with each disparity of a detector: curves over overlaps, people by size.
+"""What is shown with each disparity: curves over overlaps or confidences, people by size.
 
-Read from the tables of two analyses (``overlap_curves``, ``breakdown``) in a run's record, and
-arranged by attribute. Nothing is measured here.
+Read from the tables of the analyses ``BESIDE`` in a run's record, and arranged by attribute.
+Nothing is measured here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = [
     "curves_of",
 ]
 
-BESIDE = ("overlap_curves", "breakdown")
+BESIDE = ("overlap_curves", "breakdown", "confidence_curves")
 """Analyses whose tables are shown with the attributes, in no section of their own."""
 
 _Row = Mapping[str, Any]
@@ -29,9 +29,9 @@ _Row = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The share of a group that is found at one overlap, with a pointwise interval."""
+    """The share of a group at one overlap or confidence, with a pointwise interval."""
 
-    overlap: float
+    at: float
     value: float
     low: float | None
     high: float | None
@@ -39,12 +39,13 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A group's recall at each overlap."""
+    """A group's recall at each overlap, or its rate of a kind of labels at each confidence."""
 
     group: str
     people: int
     points: tuple[CurvePoint, ...]
     measure: str = "overlap"
+    share: str = "found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +81,16 @@ class Breakdown:
 
 def curves_of(record: Mapping[str, Any], model: str) -> dict[str, tuple[Curve, ...]]:
     """Take the curves of one model by attribute, everyone's first in each."""
-    rows = [row for row in _rows(record, "overlap_curves") if row.get("model") == model]
+    every = [*_rows(record, "overlap_curves"), *_rows(record, "confidence_curves")]
+    rows = [row for row in every if row.get("model") == model]
     by_attribute = _keyed(rows, lambda row: row.get("attribute"))
-    everyone = [_curve("everyone", own) for own in (by_attribute.pop(None, []),) if own]
-    return {
-        str(attribute): (
-            *everyone,
-            *(
-                _curve(str(group), part)
-                for group, part in _keyed(own, lambda row: row.get("group")).items()
-            ),
-        )
-        for attribute, own in by_attribute.items()
-    }
+    everyone = _curves(by_attribute.pop(None, []))
+    return {str(attribute): (*everyone, *_curves(own)) for attribute, own in by_attribute.items()}
+
+
+def _curves(rows: Sequence[_Row]) -> tuple[Curve, ...]:
+    parts = _keyed(rows, lambda row: (row.get("labels"), row.get("group")))
+    return tuple(_curve(str(group), part) for (_, group), part in parts.items())
 
 
 def breakdowns_of(record: Mapping[str, Any], model: str) -> dict[str, tuple[Breakdown, ...]]:
@@ -133,13 +131,17 @@ def _keyed(rows: Sequence[_Row], key: Callable[[_Row], Any]) -> dict[Any, list[_
 
 
 def _curve(group: str, rows: Sequence[_Row]) -> Curve:
+    labels = rows[0].get("labels")
+    at, value = ("overlap", "recall") if labels is None else ("confidence", "rate")
     points = [
-        CurvePoint(row["overlap"], row["recall"], row["low"], row["high"])
-        for row in sorted(rows, key=lambda row: row["overlap"])
-        if row["recall"] is not None
+        CurvePoint(row[at], row[value], row["low"], row["high"])
+        for row in sorted(rows, key=lambda row: row[at])
+        if row[value] is not None
     ]
     people = max(int(row["people"]) for row in rows)
-    return Curve(group, people, tuple(points), str(rows[0].get("measure") or "overlap"))
+    if labels is None:
+        return Curve(group, people, tuple(points), str(rows[0].get("measure") or at))
+    return Curve(group, people, tuple(points), at, f"given {labels} labels")
 
 
 def _breakdown_row(group: str, rows: Sequence[_Row], strata: Sequence[str]) -> BreakdownRow:

@@ -53,7 +53,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class FindingRow:
-    """One claim, in the order in which to read them."""
+    """One claim, in the order in which to read them; ``attribute``: that it is about, if one."""
 
     rank: int
     claim: str
@@ -61,6 +61,7 @@ class FindingRow:
     status: str
     analysis: str
     reference: str | None
+    attribute: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,7 @@ class Audited:
     ``publish_min`` is the fewest people of whom the page tells, 0 where it hides nothing;
     ``withheld``: whether it hides groups. ``drawn`` says how a sample with weights or strata was
     drawn, ``n_effective`` what its people are worth; empty and None where each stands for one.
+    ``census``: whether all of the population was drawn.
     """
 
     model: str
@@ -96,6 +98,7 @@ class Audited:
     withheld: bool = False
     drawn: str = ""
     n_effective: float | None = None
+    census: bool = False
 
     @property
     def alpha(self) -> float:

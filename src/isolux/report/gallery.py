@@ -36,7 +36,7 @@ from isolux.vocabulary.tables import INSTANCES
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["Gallery", "Picture", "write_gallery"]
+__all__ = ["Gallery", "Picture", "refuse_unless_permitted", "write_gallery"]
 
 THUMBNAIL_PX = 240
 """The longer side of a picture in the gallery."""
@@ -119,7 +119,7 @@ def write_gallery(
         raise SpecError(
             "a gallery without people", expected="1 or more a group", found=str(per_group)
         )
-    _refuse_unless_permitted(dataset.info, may_show=may_show)
+    refuse_unless_permitted(dataset.info, may_show=may_show)
     root = Path(images).expanduser()
     if not root.is_dir():
         raise FileError("there is no such folder of images", where=str(root))
@@ -153,7 +153,8 @@ def write_gallery(
     return Gallery(write_text(path, text), len(drawn.known) - len(drawn.missing), notes)
 
 
-def _refuse_unless_permitted(info: DatasetInfo, *, may_show: bool) -> None:
+def refuse_unless_permitted(info: DatasetInfo, *, may_show: bool) -> None:
+    """Refuse to show pictures, unless the licence or the user says that they may be shown."""
     if may_show or _OPEN.match(info.licence):
         return
     said = f"{info.title}: {info.licence}"

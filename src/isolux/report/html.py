@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isolux.io import write_text
+from isolux.io.ours import refuse_no_page
 from isolux.report import figures, wording
 from isolux.report._lines import lowered
 from isolux.report.comparison import is_comparison, summarise_comparison
@@ -24,12 +26,16 @@ from isolux.report.summary import FINDINGS_LEAD, SECTIONS_LEAD, summarise
 from isolux.report.summary import answer as _answer
 from isolux.report.summary.limits import independence_text
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.words import brief
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["page", "render", "render_comparison", "write_comparison", "write_report"]
+__all__ = [
+    "bare_page", "page", "published_beside", "render", "render_comparison", "write_comparison",
+    "write_report",
+]  # fmt: skip
 
 ROWS_SHOWN = 200
 """Rows printed of one table; all of them are in group_metrics.parquet."""
@@ -45,6 +51,8 @@ NOTES_LEAD = 5
 """Notes in sight; the others are folded."""
 PLANTED_LEAD = 5
 """Planted truths in sight; the others are folded."""
+_PUBLISHED, _HEAD = b'<meta name="isolux-published"', 4096
+"""What a page that was made to be published has within its first bytes."""
 TEMPLATES = Path(__file__).parent / "templates"
 
 
@@ -62,7 +70,7 @@ def render(summary: Summary) -> str:
     (False, True)
     """
     drawn = {
-        s.anchor: (figures.figure_of(s), figures.more_figures_of(s), figures.curves_figure_of(s))
+        s.anchor: (figures.figure_of(s), figures.more_figures_of(s), figures.curves_figures_of(s))
         for s in summary.sections
     }
     return page(
@@ -100,15 +108,17 @@ def write_report(run: Run, path: str | Path) -> Path:
     Raises
     ------
     OutputError
-        When the file cannot be written.
+        When the file cannot be written, or is there and no page of isolux.
     """
     if is_comparison(run):
         return write_comparison(run, path)
+    refuse_no_page(path)
     return write_text(path, render(summarise(run)))
 
 
 def write_comparison(run: Run, path: str | Path) -> Path:
     """Write a comparison's report to ``path``, whole or not at all."""
+    refuse_no_page(path)
     return write_text(path, render_comparison(run))
 
 
@@ -136,6 +146,55 @@ def page(template: str, *, summary: Summary, **values: Any) -> str:
     )
 
 
+def published_beside(path: str | Path) -> tuple[Path, ...]:
+    """List other pages of a page's folder that were made to be published, by name.
+
+    Parameters
+    ----------
+    path : str or Path
+        The page; it is not among them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     made = Path(folder, "a.html")
+    ...     _ = made.write_text('<meta name="isolux-published" content="10">')
+    ...     [page.name for page in published_beside(made.with_name("b.html"))]
+    ['a.html']
+    """
+    page = Path(path).absolute()
+    found = []
+    for other in sorted(page.parent.glob("*.html")):
+        with suppress(OSError):
+            if other.is_file() and not (page.exists() and other.samefile(page)):
+                with other.open("rb") as file:
+                    if _PUBLISHED in file.read(_HEAD):
+                        found.append(other)
+    return tuple(found)
+
+
+def bare_page(template: str, **values: Any) -> str:
+    """Fill a template that is no audit's report, with the same style, script and policy."""
+    from markupsafe import Markup
+
+    style, script = (_own(name) for name in ("report.css", "report.js"))
+    policy = (
+        "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
+        f"style-src {_hash(style)}; script-src {_hash(script)}"
+    )
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            **values,
+            style=Markup(style),  # noqa: S704 - our own file
+            script=Markup(script),  # noqa: S704 - our own file
+            policy=Markup(policy),  # noqa: S704 - made of our own words and hashes
+        )
+    )
+
+
 @cache
 def _own(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
@@ -149,8 +208,11 @@ def _hash(text: str) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+    from isolux.report.byte_code import KeptTemplates
+
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
+        bytecode_cache=KeptTemplates(TEMPLATES, Path(__file__)),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_printable,
@@ -158,7 +220,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     spoken = (
-        "brief",
         "cell_text",
         "count",
         "decimals",
@@ -173,6 +234,7 @@ def _environment() -> Environment:
         "with_unit",
     )
     environment.filters |= {name: getattr(wording, name) for name in spoken} | {
+        "brief": brief,
         "independence": independence_text,
         "lowered": lowered,
         "lines_shown": lines_shown,

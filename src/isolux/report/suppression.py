@@ -17,7 +17,7 @@ import polars as pl
 from isolux.report.ranges import Ranges, determined
 from isolux.vocabulary.spec import crossed
 
-__all__ = ["Cell", "hidden_cells"]
+__all__ = ["Cell", "cell_of", "hidden_cells", "published"]
 
 Cell = tuple[tuple[str, ...], tuple[str, ...], str | None]
 """Attributes in alphabetical order, a value of each, and a class; of no attribute: everyone."""
@@ -63,7 +63,10 @@ class _Table:
 
 
 def hidden_cells(
-    group_metrics: pl.DataFrame, minimum: int, classes: pl.DataFrame | None = None
+    group_metrics: pl.DataFrame,
+    minimum: int,
+    classes: pl.DataFrame | None = None,
+    telling: Collection[Cell] = (),
 ) -> set[Cell]:
     """Choose what must not be published.
 
@@ -77,6 +80,8 @@ def hidden_cells(
     classes : polars.DataFrame, optional
         ``model, attribute, values, label, n_units, n_people``: counts of classes on which shown
         numbers rest, though none prints them.
+    telling : collection of Cell
+        Cells that must not be shown for another reason: they are hidden as small ones are.
 
     Returns
     -------
@@ -101,6 +106,7 @@ def hidden_cells(
     """
     tables = _tables(group_metrics, classes)
     hidden = {c for t in tables for c, n in t.counts.items() if 0 <= n < minimum}
+    hidden |= {c for t in tables for c in t.counts if c in telling}
     for table in tables:
         table.small, table.ranges = hidden & table.counts.keys(), Ranges(minimum)
     while True:
@@ -241,7 +247,7 @@ def _add_totals(table: _Table, part: pl.DataFrame, plain: pl.DataFrame) -> None:
 
 def _totals(rows: pl.DataFrame) -> dict[Cell, float]:
     told = rows.drop_nulls("value").select("attribute", "values", "label", "n_units", "value")
-    return {_cell(a, v, c): float(n or 0) * mean for a, v, c, n, mean in told.iter_rows()}
+    return {cell_of(a, v, c): float(n or 0) * mean for a, v, c, n, mean in told.iter_rows()}
 
 
 def _adds_up(totals: Mapping[Cell, float], table: _Table) -> bool:
@@ -272,12 +278,19 @@ def _counts(rows: pl.DataFrame, count: str) -> dict[Cell, int]:
     counts: dict[Cell, int] = {}
     named = rows.select("attribute", "values", "label", count).iter_rows()
     for attribute, values, label, n in named:
-        cell = _cell(attribute, values, label)
+        cell = cell_of(attribute, values, label)
         counts[cell] = max(counts.get(cell, 0), int(n or 0))
     return counts
 
 
-def _cell(attribute: str | None, values: Iterable[str | None], label: str | None) -> Cell:
+def cell_of(attribute: str | None, values: Iterable[str | None], label: str | None) -> Cell:
+    """Name the cell of a row of ``group_metrics``.
+
+    Examples
+    --------
+    >>> cell_of("tone*sex", ["a", "f"], None)
+    (('sex', 'tone'), ('f', 'a'), None)
+    """
     if attribute is None:
         return (), (), label
     names = crossed(attribute)
@@ -303,8 +316,13 @@ def _with_sums(table: _Table) -> _Table:
     by_group: dict[Cell, list[Cell]] = {}
     for cell in [c for c in table.counts if c[2] is not None and not _is_rest(c)]:
         by_group.setdefault((cell[0], cell[1], None), []).append(cell)
+    # Where some are of another class, no one knows of a group that none is: 0 is a count too.
+    others = any(
+        sum(table.counts[child] for child in children) < table.counts.get(parent, 0)
+        for parent, children in by_group.items()
+    )
     for parent, children in by_group.items():
-        _add_sum(table, parent, children)
+        _add_sum(table, parent, children, others=others)
         for child in children:  # who is of another class: some metrics count those
             _add_sum(table, parent, [child], others=True)
     return table
@@ -365,7 +383,7 @@ def published(
     if classes is not None:
         labels = classes["label"].unique().to_list()
         told = classes.select("attribute", "values", "label").iter_rows()
-        known = {_cell(*row) for row in told}
+        known = {cell_of(*row) for row in told}
 
     def may_be(metric: str, cell: Cell) -> bool:
         parts: list[Cell] = []
@@ -374,4 +392,4 @@ def published(
         return cell not in hidden and all(p in known and p not in hidden for p in parts)
 
     named = rows.select("metric", "attribute", "values", "label").iter_rows()
-    return pl.Series([may_be(row[0], _cell(*row[1:])) for row in named], dtype=pl.Boolean)
+    return pl.Series([may_be(row[0], cell_of(*row[1:])) for row in named], dtype=pl.Boolean)

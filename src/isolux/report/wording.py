@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from urllib.parse import urlsplit
 
 from isolux.vocabulary.tables import Status
-from isolux.vocabulary.words import tiny_points
+from isolux.vocabulary.words import fixed, tiny_points
 
 __all__ = [
     "SHAPE",
     "STATUS_WORDS",
-    "brief",
     "cell_text",
     "count",
     "decimals",
@@ -62,10 +61,9 @@ STATUS_WORDS: dict[str, str] = {
 
 
 def _fixed(value: float, places: int, *, sign: bool = False) -> str:
-    text = f"{value:+.{places}f}" if sign else f"{value:.{places}f}"
-    if float(text) == 0:
-        text = text.lstrip("+-")  # a rounded −0.0 would claim a direction
-    return text.replace("-", MINUS)
+    text = fixed(value, places)  # a rounded −0.0 would claim a direction
+    plus = "+" if sign and value > 0 and float(text) != 0 else ""
+    return plus + text.replace("-", MINUS)
 
 
 def value_text(
@@ -311,17 +309,6 @@ def plain(text: str) -> str:
     'a�b'
     """
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text).replace("\n", " ").replace("\r", " ")
-
-
-def brief(name: str, width: int = 60) -> str:
-    """Cut a name that would drown its sentence; tables have it whole.
-
-    Examples
-    --------
-    >>> brief("Black"), brief("a" * 100, 5)
-    ('Black', 'aaaa…')
-    """
-    return name if len(name) <= width else name[: width - 1] + "…"
 
 
 def safe_url(url: str) -> str:

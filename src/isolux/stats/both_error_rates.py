@@ -10,7 +10,7 @@ import numpy as np
 
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["fairness_discrepancy_rate", "garbe", "inequity_rate", "skewed_error_ratio"]
+__all__ = ["fairness_discrepancy_rate", "garbe", "gini", "inequity_rate", "skewed_error_ratio"]
 
 
 def fairness_discrepancy_rate(
@@ -137,7 +137,7 @@ def garbe(fmr: FloatArray, fnmr: FloatArray, *, alpha: float = 0.5) -> FloatArra
     >>> float(garbe(np.array([0.0, 0.0, 0.3]), np.array([0.1, 0.1, 0.1])))
     0.5
     """
-    return np.asarray(alpha * _gini(fmr) + (1.0 - alpha) * _gini(fnmr))
+    return np.asarray(alpha * gini(fmr) + (1.0 - alpha) * gini(fnmr))
 
 
 def _several(rates: FloatArray) -> FloatArray:
@@ -150,7 +150,26 @@ def _width(rates: FloatArray) -> FloatArray:
     return np.asarray(rates.max(axis=-1) - rates.min(axis=-1))
 
 
-def _gini(rates: FloatArray) -> FloatArray:
+def gini(rates: FloatArray) -> FloatArray:
+    """Gini coefficient of groups' rates, times n / (n − 1): 0 (alike) to 1, lower is better.
+
+    1 where one group has all of it, however many groups there are (Howard et al. 2022).
+
+    Parameters
+    ----------
+    rates : [..., g] float
+        Not negative.
+
+    Returns
+    -------
+    [...] float
+        NaN with fewer than two groups or where a group has no rate; 0 where all rates are 0.
+
+    Examples
+    --------
+    >>> float(gini(np.array([0.0, 0.0, 0.3]))), float(gini(np.array([0.2, 0.2])))
+    (1.0, 0.0)
+    """
     rates = _several(rates)
     n = rates.shape[-1]
     rising = np.sort(rates, axis=-1)

@@ -13,7 +13,7 @@ groupings are about 500 distinct columns.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,6 +74,11 @@ class Design:
     def rows(self, group: int | IntArray, column: int) -> csr_array:
         """Return what distinct clusters add to one column of groups, ``[g, n_distinct]``."""
         return self.matrix[np.atleast_1d(group) * self.n_columns + column]
+
+
+def by_columns(design: Design) -> Design:
+    """Lay a design's matrix out by columns, for many products with many weights."""
+    return replace(design, matrix=design.matrix.tocsc())
 
 
 def build_design(

@@ -25,6 +25,9 @@ from isolux.vocabulary.errors import SpecError
 
 __all__ = ["smallest_detectable", "two_sided_critical"]
 
+_ROUNDING = 1e-12
+"""A standard error below this is what is left of equal numbers: nothing varies."""
+
 
 def two_sided_critical(
     alpha: float = 0.05, tests: int = 1, *, degrees_of_freedom: npt.ArrayLike | None = None
@@ -132,7 +135,7 @@ def smallest_detectable(
             expected="both at least 0",
             found=f"{np.nanmin(error):g} and {np.nanmin(bar):g}",
         )
-    known = np.where(error > 0.0, error, np.nan)
+    known = np.where(error > _ROUNDING, error, np.nan)
     return np.asarray(_shift(bar, power, degrees_of_freedom) * known, dtype=np.float64)
 
 

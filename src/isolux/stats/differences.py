@@ -1,8 +1,9 @@
 """Differences of two groups: one interval, and the test that agrees with it.
 
-The interval of a - b is put together from the two groups' own (MOVER, ``stats/intervals.py``) at
-any reach z, and the test asks at which z it would just touch 0. So a p-value of .05 or less and a
-95 % interval without 0 are one and the same statement.
+Two shares have one variance that test and intervals both ask (``stats/share_gaps.py``). Of all
+others the interval of a - b is put together from the two groups' own (MOVER,
+``stats/intervals.py``) at any reach z, and the test asks at which z it would just touch 0. Either
+way a p-value of .05 or less and a 95 % interval without 0 are one and the same statement.
 
 Groups that share clusters are correlated. The correlation that MOVER takes is the one that gives
 the difference the larger of two variances: that of the clusters' own residuals, and that of
@@ -15,8 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
-from isolux.stats.intervals import Interval, difference_interval
+from isolux.stats.intervals import (
+    Interval,
+    difference_interval,
+    log_ratio_interval,
+    wilson_at_edge,
+)
+from isolux.stats.share_gaps import FURTHEST, ShareGaps, welch_freedom
 from isolux.stats.shares import ClusterMeans, quantile
 from isolux.stats.statistic import FloatArray
 
@@ -27,13 +35,14 @@ __all__ = [
     "of_replicates",
     "paired_means",
     "quantile",
+    "times_the_others",
     "two_sided",
 ]
 
-_FURTHEST = 8.0
-"""Beyond 8 standard errors (p = 1e-15) it makes no difference how far."""
 _STEPS = 0.1
 """Steps of the deviate, between which a gap is placed by interpolation: reaches bend little."""
+_ROUNDING = 1e-12
+"""A standard error below this share of its mean is rounding: nothing varies."""
 _FLAT = 1e-14
 """A variance of shares below this is rounding: nothing varies."""
 
@@ -56,6 +65,10 @@ class Difference:
         Of the difference, and on how many degrees of freedom it rests.
     groups : (ClusterMeans, ClusterMeans), optional
         Where both are means.
+    gaps : ShareGaps, optional
+        Where both are shares of people who are in one of the groups only: asked instead of MOVER.
+    span : float
+        How far apart two values can be at most: no interval of a difference goes beyond it.
     """
 
     a: FloatArray
@@ -65,11 +78,28 @@ class Difference:
     standard_error: FloatArray
     freedom: FloatArray
     groups: tuple[ClusterMeans, ClusterMeans] | None = None
+    gaps: ShareGaps | None = None
+    span: float = np.inf
 
-    def interval(self, z: float) -> Interval:
-        """Return the interval of a - b that reaches z standard errors."""
-        one, two = self.ends(z)
-        return difference_interval(self.a, one, self.b, two, self.correlation(z))
+    def interval(self, z: float, *, log: bool = False, careful: bool = False) -> Interval:
+        """Return the interval of a - b, or of ln(a / b), that reaches z standard errors.
+
+        ``careful``: ends of a - b of two shares that are asked alone (``ShareGaps.interval``).
+        """
+        if self.gaps is not None:
+            if log:
+                return self.gaps.log_ratio_interval(z)
+            return self.gaps.interval(z, careful=careful)
+        return self.of_ends(*self.ends(z), z, log=log)
+
+    def of_ends(self, one: Interval, two: Interval, z: float, *, log: bool = False) -> Interval:
+        """Put the interval together from the two groups' own (MOVER)."""
+        join = log_ratio_interval if log else difference_interval
+        found = join(self.a, one, self.b, two, self.correlation(z))
+        if log or np.isinf(self.span):
+            return found
+        # A cut end is further from 0 than any difference: the test that asks the reach is the same.
+        return Interval(np.maximum(found.low, -self.span), np.minimum(found.high, self.span))
 
 
 def deviates(difference: Difference, exact: tuple[float, ...] = ()) -> FloatArray:
@@ -96,13 +126,15 @@ def deviates(difference: Difference, exact: tuple[float, ...] = ()) -> FloatArra
     >>> deviates(apart).round(4).item()
     2.1213
     """
+    if difference.gaps is not None:
+        return difference.gaps.deviates()
     gap = difference.a - difference.b
     size = np.abs(gap)
-    found = np.where(np.isnan(gap), np.nan, _FURTHEST)
+    found = np.where(np.isnan(gap), np.nan, FURTHEST)
     open_ = np.isfinite(gap) & (size > 0)
     found[size == 0] = 0.0
     before, reached = 0.0, np.zeros(len(gap))
-    for z in sorted({*np.arange(1, round(_FURTHEST / _STEPS) + 1) * _STEPS, *exact}):
+    for z in sorted({*np.arange(1, round(FURTHEST / _STEPS) + 1) * _STEPS, *exact}):
         if not open_.any():
             break
         ends = difference.interval(float(z))
@@ -113,6 +145,7 @@ def deviates(difference: Difference, exact: tuple[float, ...] = ()) -> FloatArra
         found[now] = (before + part * (z - before))[now]
         open_ &= ~now
         before, reached = float(z), reach
+    found[open_ & np.isnan(reached)] = np.nan  # no interval, no test
     return np.sign(gap) * found
 
 
@@ -130,7 +163,12 @@ def two_sided(z: FloatArray) -> FloatArray:
 
 
 def of_means(
-    a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, shared: FloatArray
+    a: ClusterMeans,
+    b: ClusterMeans,
+    covariance: FloatArray,
+    shared: FloatArray,
+    *,
+    fraction: bool = False,
 ) -> Difference:
     """Compare means of clustered rows.
 
@@ -143,30 +181,49 @@ def of_means(
     shared : [h] float
         Sum over clusters of the products of both groups' shares of their rows; 0: no cluster is in
         both.
+    fraction : bool
+        Whether means lie between 0 and 1. Then a group whose rows are all alike has Wilson's
+        interval with each cluster one observation, as its value has; of anything else nothing can
+        be said where neither group varies.
     """
+    if not a.shares:
+        return _of_numbers(a, b, covariance, fraction=fraction)
     variance = np.maximum(a.variance + b.variance - 2.0 * covariance, 0.0)
 
-    if a.shares:
+    def ends(z: float) -> tuple[Interval, Interval]:
+        return a.score_interval(z), b.score_interval(z)
 
-        def ends(z: float) -> tuple[Interval, Interval]:
-            return a.score_interval(z), b.score_interval(z)
+    def correlation(z: float) -> FloatArray:
+        return _of_shares(a, b, covariance, shared, z)
 
-        def correlation(_: float) -> FloatArray:
-            return _of_shares(a, b, covariance, shared, _)
-    else:
-        fixed = _ratio(covariance, np.sqrt(a.variance * b.variance))
-
-        def ends(z: float) -> tuple[Interval, Interval]:
-            return _student(a, z), _student(b, z)
-
-        def correlation(_: float) -> FloatArray:
-            return fixed
-
-    freedom = _welch(a.variance, a.freedom, b.variance, b.freedom)
-    return Difference(a.value, b.value, ends, correlation, np.sqrt(variance), freedom, (a, b))
+    freedom = welch_freedom(a.variance, a.freedom, b.variance, b.freedom)
+    gaps = ShareGaps.of(a, b, covariance, shared) if b.shares else None
+    error = np.sqrt(variance)
+    return Difference(a.value, b.value, ends, correlation, error, freedom, (a, b), gaps)
 
 
-def paired_means(a: ClusterMeans, b: ClusterMeans, covariance: FloatArray) -> Difference:
+def _of_numbers(
+    a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, *, fraction: bool
+) -> Difference:
+    """Compare means of rows that are not 0 or 1."""
+    flat = _is_flat(a) | _is_flat(b)
+    tied = np.where(flat, 0.0, covariance)  # what is left of nothing is rounding
+    one, two = (np.where(_is_flat(g), 0.0, g.variance) for g in (a, b))
+    fixed = _ratio(tied, np.sqrt(one * two))
+    nothing = np.where(_is_flat(a) & _is_flat(b) & (not fraction), np.nan, 0.0)
+
+    def ends(z: float) -> tuple[Interval, Interval]:
+        own = _student(a, z, fraction=fraction), _student(b, z, fraction=fraction)
+        return own[0], Interval(own[1].low + nothing, own[1].high + nothing)
+
+    freedom = welch_freedom(one, a.freedom, two, b.freedom)
+    error = np.sqrt(np.maximum(one + two - 2.0 * tied, 0.0))
+    return Difference(a.value, b.value, ends, lambda _: fixed, error, freedom, (a, b))
+
+
+def paired_means(
+    a: ClusterMeans, b: ClusterMeans, covariance: FloatArray, *, fraction: bool = False
+) -> Difference:
     """Compare two means of the same rows, two models' on the same people, say.
 
     Nothing but their own clusters tells how two models' mistakes hang together, so everyone's
@@ -178,8 +235,10 @@ def paired_means(a: ClusterMeans, b: ClusterMeans, covariance: FloatArray) -> Di
         Of h groups each, row by row the same people.
     covariance : [h] float
         Of the two values, by the clusters' residuals.
+    fraction : bool
+        As in ``of_means``.
     """
-    found = of_means(a, b, covariance, np.zeros_like(covariance))
+    found = of_means(a, b, covariance, np.zeros_like(covariance), fraction=fraction)
     if not a.shares:
         return found
 
@@ -190,12 +249,24 @@ def paired_means(a: ClusterMeans, b: ClusterMeans, covariance: FloatArray) -> Di
         flat = (a.variance <= _FLAT) | (b.variance <= _FLAT)
         return np.asarray(np.where(flat, 0.0, _ratio(tied, np.sqrt(one * two))))
 
-    return replace(found, correlation=correlation)
+    return replace(found, correlation=correlation, gaps=None)
 
 
-def _student(group: ClusterMeans, z: float) -> Interval:
+def _student(group: ClusterMeans, z: float, *, fraction: bool) -> Interval:
+    from scipy.special import ndtr
+
     half = quantile(z, group.freedom) * np.sqrt(group.variance)
-    return Interval(group.value - half, group.value + half)
+    own = Interval(group.value - half, group.value + half)
+    flat = _is_flat(group)
+    if not (fraction and flat.any()):
+        return own
+    edge = wilson_at_edge(group.value, group.freedom + 1.0, float(2.0 * ndtr(z) - 1.0))
+    return Interval(np.where(flat, edge.low, own.low), np.where(flat, edge.high, own.high))
+
+
+def _is_flat(group: ClusterMeans) -> npt.NDArray[np.bool_]:
+    """Tell where all rows are alike, but for rounding."""
+    return np.asarray(np.sqrt(group.variance) <= _ROUNDING * np.abs(group.value))
 
 
 def _of_shares(
@@ -239,18 +310,45 @@ def of_replicates(
     def both(z: float) -> tuple[Interval, Interval]:
         return ends(*a, z), ends(*b, z)
 
-    freedom = _welch(a[1] ** 2, a[2], b[1] ** 2, b[2])
+    freedom = welch_freedom(a[1] ** 2, a[2], b[1] ** 2, b[2])
     error = np.sqrt(np.maximum(variance, 0.0))
     return Difference(a[0], b[0], both, lambda _: correlation, error, freedom)
 
 
-def _welch(
-    one: FloatArray, free_one: FloatArray, two: FloatArray, free_two: FloatArray
-) -> FloatArray:
-    """Degrees of freedom of a sum of two variances (Welch and Satterthwaite)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = (one + two) ** 2 / (one**2 / free_one + two**2 / free_two)
-    return np.asarray(np.nan_to_num(found, nan=1.0))
+def times_the_others(
+    a: FloatArray, everyone: FloatArray, apart: Difference, share: FloatArray
+) -> Difference:
+    """Compare groups with everyone, of whom they are part, by how they compare with the others.
+
+    Parameters
+    ----------
+    a, everyone : [h] float
+        The groups' values, and everyone's.
+    apart : Difference
+        Of the groups and everyone else. The interval of a - everyone reaches as far as this one's,
+        times the share.
+    share : [h] float
+        How much of everyone is not in the group, 0 to 1.
+
+    Examples
+    --------
+    A group of three quarters; the others are served .4 worse, give or take .2.
+
+    >>> one = np.ones(1)
+    >>> apart = Difference(0.9 * one, 0.5 * one, lambda z: (Interval(0.9 - 0.1 * z * one,
+    ...     0.9 + 0.1 * z * one), Interval(0.5 * one, 0.5 * one)), lambda z: 0 * one, one, one)
+    >>> found = times_the_others(0.9 * one, 0.8 * one, apart, 0.25 * one).interval(2.0)
+    >>> found.low.round(3).item(), found.high.round(3).item()
+    (0.05, 0.15)
+    """
+
+    def ends(z: float) -> tuple[Interval, Interval]:
+        found, gap = apart.interval(z), apart.a - apart.b
+        own = Interval(a - share * (gap - found.low), a + share * (found.high - gap))
+        return own, Interval(everyone, everyone)
+
+    error = share * apart.standard_error
+    return Difference(a, everyone, ends, lambda _: np.zeros_like(a), error, apart.freedom)
 
 
 def _ratio(x: FloatArray, y: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,14 +10,21 @@ import numpy as np
 
 from isolux.stats.design import Design, IntArray
 from isolux.stats.raking import Calibration, Margins, calibration_of, rake_replicates
-from isolux.stats.sampling import Strata, inner, products_of, rao_wu
+from isolux.stats.sampling import Strata, inner, products_of, rao_wu, rao_wu_in_parts
 from isolux.stats.statistic import FloatArray
 from isolux.stats.two_ways import HALF, together
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["DrawnDesign", "build_drawn", "strata_of", "unweighted", "with_other_way"]
+__all__ = [
+    "DrawnDesign",
+    "build_drawn",
+    "strata_of",
+    "strata_of_varying",
+    "unweighted",
+    "with_other_way",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +89,17 @@ class DrawnDesign(Design):
         rows = self._left(group, column)
         if self.ways is None:
             return rows
-        return csr_array(hstack([rows, self.ways[0].rows(group, column)]))
+        return csr_array(hstack([rows, self.ways[0].varying(group, column)]))
 
     def _left(self, group: int | IntArray, column: int) -> csr_array:
         at = np.atleast_1d(group) * self.n_columns + column
         rows = self.matrix[at]
         return rows if self.calibration is None else self.calibration.left(rows, at)
+
+    @property
+    def each_way(self) -> tuple[DrawnDesign, ...]:
+        """The designs of one way's clusters, of the other's and of the cells of both."""
+        return (replace(self, ways=None), *(self.ways or ()))
 
     @property
     def cell_of_unit(self) -> IntArray:
@@ -99,27 +112,34 @@ class DrawnDesign(Design):
         """Whether the sums themselves are what varies: not calibrated, clusters one way."""
         return self.calibration is None and self.ways is None
 
-    def times(self, rng: np.random.Generator, replicates: int) -> FloatArray:
-        """Draw how often each cluster counts in replicates, ``[c, r]``; of two ways, each cell."""
+    def times(self, rng: np.random.Generator, replicates: int) -> Iterator[FloatArray]:
+        """Draw how often each cluster, or cell of two ways, counts in replicates: ``[c, part]``."""
         if self.ways is None:
-            return rao_wu(rng, self.n_clusters, self.strata, replicates)
-        one, two = (
-            rao_wu(rng, design.n_clusters, None, replicates) for design in (self, self.ways[0])
-        )
+            yield from rao_wu_in_parts(rng, self.n_clusters, self.strata, replicates)
+            return
+        # One way is drawn in all replicates, within its strata, then the other.
+        one = rao_wu(rng, self.n_clusters, self.strata, replicates)
         first, second, _ = self.ways[1].cells or (np.zeros(0, dtype=np.int64),) * 3
-        return np.asarray(1.0 + HALF * (one[first] - 1.0) + HALF * (two[second] - 1.0))
+        at = 0
+        for two in rao_wu_in_parts(rng, self.ways[0].n_clusters, None, replicates):
+            own = one[:, at : at + two.shape[1]]
+            at += two.shape[1]
+            yield np.asarray(1.0 + HALF * (own[first] - 1.0) + HALF * (two[second] - 1.0))
 
-    def replicates_of_units(self, rng: np.random.Generator, replicates: int) -> FloatArray:
-        """Draw every unit's weight in replicates, brought to the population: ``[n_units, r]``."""
+    def replicates_of_units(
+        self, rng: np.random.Generator, replicates: int
+    ) -> Iterator[FloatArray]:
+        """Draw units' weights in replicates, brought to the population: ``[n_units, part]``."""
         assert self.calibration is not None  # noqa: S101 - else clusters' weights are enough
         of = self.calibration
-        times = rao_wu(rng, self.n_clusters, self.strata, replicates)
-        drawn = self.unit_weight[:, None] * times[of.cluster_of]
         totals = [
             np.bincount(code, weights=self.unit_weight, minlength=size).astype(np.float64)
             for code, size in zip(of.margins.codes, of.margins.sizes, strict=True)
         ]
-        return rake_replicates(drawn, of.margins, totals)
+        cluster_of = of.cluster_of if self.ways is None else self.cell_of_unit
+        for times in self.times(rng, replicates):
+            drawn = self.unit_weight[:, None] * times[cluster_of]
+            yield rake_replicates(drawn, of.margins, totals)
 
     def rows_of_squares(self, group: int | IntArray, column: int) -> csr_array:
         """Return what clusters add to the squares of one column of groups, ``[g, c]``."""
@@ -129,6 +149,22 @@ class DrawnDesign(Design):
 def strata_of(design: Design) -> Strata | None:
     """Return the strata of a sample that has some."""
     return design.strata if isinstance(design, DrawnDesign) else None
+
+
+def strata_of_varying(design: Design) -> Strata | None:
+    """Return the strata of what ``varying`` returns: of both ways' clusters, side by side."""
+    if not isinstance(design, DrawnDesign) or design.ways is None:
+        return strata_of(design)
+    ways = (design, design.ways[0])
+    if all(way.strata is None for way in ways):
+        return None
+    together = [way.strata or _one_stratum(way.n_clusters) for way in ways]
+    of = np.concatenate([together[0].of, together[1].of + len(together[0].drawn)])
+    return Strata(of, np.concatenate([strata.drawn for strata in together]))
+
+
+def _one_stratum(clusters: int) -> Strata:
+    return Strata(np.zeros(clusters, dtype=np.int64), np.array([clusters]))
 
 
 def unweighted(design: Design) -> Design:
@@ -185,7 +221,7 @@ def build_drawn(
     calibration = None
     if margins is not None:
         calibration = calibration_of(margins, weight, cluster_of, (data, at[0], unit, shape[0]))
-        strata = strata or Strata(np.zeros(n_clusters, dtype=np.int64), np.array([n_clusters]))
+        strata = strata or _one_stratum(n_clusters)
     return DrawnDesign(
         _summed(data, at, shape), np.ones(n_clusters, dtype=np.int64), np.arange(n_clusters),
         unweighted.n_groups, unweighted.n_columns, _summed(data**2, at, shape), weight, strata,
@@ -199,25 +235,29 @@ def with_other_way(
     clusters: tuple[IntArray, IntArray],
     entries: tuple[IntArray, IntArray],
     plain: Design,
+    margins: Margins | None = None,
 ) -> DrawnDesign:
     """Add the clusters of another way to a design, and the cells in which both agree.
 
     Parameters
     ----------
     design : DrawnDesign
-        By the clusters of one way, without strata.
+        By the clusters of one way; its strata are of these alone.
     columns : csr_array, [n_units, n_columns]
     clusters : ([n_units] int, [n_units] int)
         Of every unit, one way and the other.
     entries : ([m] int, [m] int)
     plain : Design
         Each unit once, by the other way's clusters.
+    margins : Margins, optional
+        Those that the weights of the design were brought to.
     """
     one, two = clusters
     pairs, of = np.unique(np.stack([one, two], axis=1), axis=0, return_inverse=True)
     cell = np.asarray(of).ravel()
-    other = build_drawn(columns, two, entries, plain, design.unit_weight, None)
-    both = build_drawn(columns, cell, entries, plain, design.unit_weight, None)
+    weight = design.unit_weight
+    other = build_drawn(columns, two, entries, plain, weight, None, margins)
+    both = build_drawn(columns, cell, entries, plain, weight, None, margins)
     both = replace(both, cells=(pairs[:, 0], pairs[:, 1], cell))
     return replace(design, ways=(other, both))
 

@@ -197,7 +197,7 @@ def keeps_promise(value: FloatArray, se: FloatArray, clusters: FloatArray) -> np
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = value * (1.0 - value) / se**2
-        rarer = np.where(se > 0, np.minimum(value, 1.0 - value) * effective, 0.0)
+        rarer = np.where(se > _FLAT, np.minimum(value, 1.0 - value) * effective, 0.0)
     return (clusters >= KEPT_CLUSTERS) & (rarer >= KEPT_RARER)
 
 

@@ -13,6 +13,12 @@ _MOVER = Reference(
     "general approach. Statistics in Medicine, 27(10), 1693–1702.",
     "sections 2 and 3",
 )
+_MEE = Reference(
+    "mee-1984",
+    "Mee, R. W. (1984). Confidence bounds for the difference between two probabilities. "
+    "Biometrics, 40(4), 1175–1176.",
+    "variance at shares that the gap in question gives",
+)
 _PAULE_MANDEL = Reference(
     "paule-mandel-1982",
     "Paule, R. C., & Mandel, J. (1982). Consensus values and weighting factors. Journal of "
@@ -87,7 +93,7 @@ def of_methods(interval: str, correction: str, *, drawn: bool = False) -> tuple[
     >>> [r.key for r in of_methods("score", "holm")][-1]
     'holm-1979'
     """
-    chosen = [_MOVER, _PAULE_MANDEL, _Q_PROFILE, _BELL_MCCAFFREY]
+    chosen = [_MEE, _MOVER, _PAULE_MANDEL, _Q_PROFILE, _BELL_MCCAFFREY]
     chosen += [] if interval == "clopper-pearson" else [_DESIGN_EFFECT]
     chosen += [_INTERVALS[interval]] if interval in _INTERVALS else [_INTERVALS["wilson"]]
     chosen += [_CORRECTIONS[correction]] if correction in _CORRECTIONS else []

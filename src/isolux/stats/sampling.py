@@ -26,6 +26,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ import numpy.typing as npt
 
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
+from isolux.stats.weights import columns_of, part_sizes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -44,6 +46,7 @@ __all__ = [
     "kish",
     "products_of",
     "rao_wu",
+    "rao_wu_in_parts",
     "spread",
     "stratum_totals",
     "variance_of_sums",
@@ -181,21 +184,49 @@ def rao_wu(
     >>> drawn.sum(axis=0).round(12).tolist()
     [4.0, 4.0, 4.0]
     """
+    return np.hstack([np.zeros((clusters, 0)), *rao_wu_in_parts(rng, clusters, strata, replicates)])
+
+
+def rao_wu_in_parts(
+    rng: np.random.Generator, clusters: int, strata: Strata | None, replicates: int
+) -> Iterator[FloatArray]:
+    """Draw what ``rao_wu`` draws, some replicates at a time: ``[c, part]``.
+
+    Strata are drawn one after the other, each in all replicates, so their counts are kept: two
+    bytes each, for a cluster is drawn once in the mean.
+
+    Examples
+    --------
+    >>> [part.shape for part in rao_wu_in_parts(np.random.default_rng(0), 4, None, 128)]
+    [(4, 32), (4, 32), (4, 32), (4, 32)]
+    """
     if strata is None:
         strata = Strata(np.zeros(clusters, dtype=np.int64), np.array([max(clusters, 2)]))
-    out = np.zeros((clusters, replicates))
-    for h, drawn in enumerate(strata.drawn.tolist()):
-        own = np.flatnonzero(strata.of == h)
-        if not len(own):
-            continue
-        size, less = (
-            drawn - 1,
-            np.sqrt(strata.unseen[h]),
-        )  # of a finite population it varies by less
-        for r in range(replicates):  # all at once would hold every draw, several times as much
-            counts = np.bincount(rng.integers(0, drawn, size=size), minlength=drawn)[: len(own)]
-            out[own, r] = 1.0 + less * (counts * (drawn / size) - 1.0)
-    return out
+    own = [np.flatnonzero(strata.of == h) for h in range(len(strata.drawn))]
+    drawn = strata.drawn[strata.of]
+    # Of a finite population it varies by less.
+    size, less = drawn - 1.0, np.sqrt(strata.unseen)[strata.of]
+    sizes = part_sizes(replicates)
+    for part in sizes if len(own) == 1 else [replicates]:
+        counts = np.zeros((clusters, part), dtype=np.uint16)
+        for h, rows in enumerate(own):
+            if not len(rows):
+                continue
+            n = int(strata.drawn[h])
+            for r in range(part):  # all at once would hold every draw, several times as much
+                counted = np.bincount(rng.integers(0, n, size=n - 1), minlength=n)
+                counts[rows, r] = counted[: len(rows)]
+        for some in columns_of(counts) if len(own) > 1 else [counts.astype(np.float64)]:
+            yield _rescaled(some, drawn / size, less)
+
+
+def _rescaled(counts: FloatArray, factor: FloatArray, less: FloatArray) -> FloatArray:
+    """Return ``1 + less (factor counts - 1)``, in the memory of the counts."""
+    counts *= factor[:, None]
+    counts -= 1.0
+    counts *= less[:, None]
+    counts += 1.0
+    return counts
 
 
 def kish(weights: npt.NDArray[np.float64]) -> float:

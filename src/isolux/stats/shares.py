@@ -111,14 +111,15 @@ class ClusterMeans:
 
     def growth(self, z: FloatArray | float) -> FloatArray:
         """Square of Student's t over what independent rows would take, at a normal quantile."""
-        plain = self._plain()
+        plain = self.plain
         if plain.all():  # independent rows: nothing to look up
             return np.ones(np.broadcast_shapes(self.size.shape, np.shape(z)))
         own = quantile(z, self.freedom) / quantile(z, np.maximum(self.units - 1.0, 1.0))
         return np.asarray(np.where(plain, 1.0, own**2))
 
-    def _plain(self) -> npt.NDArray[np.bool_]:
-        """Tell which groups are independent rows of one weight."""
+    @property
+    def plain(self) -> npt.NDArray[np.bool_]:
+        """Which groups are independent rows of one weight."""
         return np.asarray((self.size <= 1.0) & (self.row_effect is None))
 
     def pooled_effect(self) -> FloatArray:
@@ -126,23 +127,37 @@ class ClusterMeans:
         clusters = 1.0 + self.correlation * (self.size - 1.0)
         return np.asarray(clusters if self.row_effect is None else self.row_effect * clusters)
 
-    def measured_effect(self, z: FloatArray | float) -> FloatArray:
-        """Design effect that own clusters and everyone's speak for; at least 1 without weights."""
+    def own_effect(self) -> FloatArray:
+        """Design effect that own clusters alone speak for; 1 where rows are independent."""
         flat = self.variance <= _FLAT
         with np.errstate(divide="ignore", invalid="ignore"):
             base = self.value * (1.0 - self.value) / np.maximum(self.units - 1.0, 1.0)
             least = self.size if self.row_effect is None else self.size * self.row_effect
-            own = np.where(flat, least, self.variance / base * self.growth(z))
+            own = np.where(flat, least, self.variance / base)
+        return np.asarray(np.where(self.plain, 1.0, own))
+
+    def measured_effect(self, z: FloatArray | float) -> FloatArray:
+        """Design effect that own clusters and everyone's speak for; at least 1 without weights."""
+        flat = self.variance <= _FLAT
+        own = self.own_effect() * np.where(flat, 1.0, self.growth(z))
         pooled = self.pooled_effect()
         if self.row_effect is not None:
             return np.asarray(np.maximum(own, pooled))
-        return np.asarray(np.where(self._plain(), 1.0, np.maximum(np.maximum(own, pooled), 1.0)))
+        return np.asarray(np.where(self.plain, 1.0, np.maximum(np.maximum(own, pooled), 1.0)))
+
+    def rare_effect(self) -> FloatArray:
+        """Design effect that is not ruled out where the rarer answer is in few clusters."""
+        rare = 1.0 + (self.size - 1.0) / (1.0 + self.rare**2)
+        return np.asarray(rare if self.row_effect is None else rare * self.row_effect)
+
+    def least_effect(self) -> FloatArray:
+        """Design effect below which none is believed: that of rare answers; 1 without weights."""
+        rare = self.rare_effect()
+        return rare if self.row_effect is not None else np.maximum(rare, 1.0)
 
     def design_effect(self, z: FloatArray | float) -> FloatArray:
         """Design effect of the interval that reaches z standard errors."""
-        rare = 1.0 + (self.size - 1.0) / (1.0 + self.rare**2)
-        rare = rare if self.row_effect is None else rare * self.row_effect
-        return np.asarray(np.maximum(self.measured_effect(z), rare))
+        return np.asarray(np.maximum(self.measured_effect(z), self.rare_effect()))
 
     def score_interval(self, z: FloatArray | float) -> Interval:
         """Wilson's interval of each share, z standard errors wide; NaN where there are no rows.

@@ -33,9 +33,15 @@ __all__ = [
     "Ranking",
     "Statistic",
     "SumStatistic",
+    "Weighted",
 ]
 
 FloatArray = npt.NDArray[np.float64]
+Weighted = Callable[[FloatArray, npt.NDArray[np.int64] | None], FloatArray]
+"""``(weights [c, r], at [m]) -> [r]``: a value on each of r replicates of rows' weights.
+
+``at`` is the row of ``weights`` that each row has; None: they are the rows', in their order.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +59,16 @@ class SumStatistic:
         ``sums [..., k] -> count [...]``: the units of the rarest class that the value averages
         over. A group needs as many of each as it needs units: a mean of recalls rests on that
         class as much as on any other.
+    drawn : callable, optional
+        ``(sums [g, r, k], first) -> value [g, r]``, in place of ``finish`` on resampled clusters,
+        where the value rests on an estimate that is not of these units, such as a confusion
+        matrix: replicate ``first + i`` takes the same draw of it in every group and metric.
     """
 
     columns: Callable[[pl.DataFrame], FloatArray]
     finish: Callable[[FloatArray], FloatArray]
     rarest: Callable[[FloatArray], FloatArray] | None = None
+    drawn: Callable[[FloatArray, int], FloatArray] | None = None
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""
@@ -74,22 +85,22 @@ class RankStatistic:
     ----------
     columns : callable
         ``evidence -> [n, k]`` of float64: what the function needs of each row, computed once.
-    evaluate : callable
-        ``(rows [m, k], weights [m, r]) -> [r]``; ``rows`` are the group's rows, ``weights``
-        their weights on each of r replicates. NaN where undefined.
+    of : callable
+        ``rows [m, k] -> value``: what depends on a group's rows alone (their order) is done once,
+        and ``value`` is a ``Weighted`` of their weights. NaN where undefined.
     two_classes : int, optional
         The column that is positive or not where the value compares rows of two classes: a group
         needs as many of either class as it needs units, for a value rests on the rarer one.
     """
 
     columns: Callable[[pl.DataFrame], FloatArray]
-    evaluate: Callable[[FloatArray, FloatArray], FloatArray]
+    of: Callable[[FloatArray], Weighted]
     two_classes: int | None = None
 
     def __call__(self, evidence: pl.DataFrame, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n]`` or ``[n, r]``, giving a scalar array or ``[r]``."""
         matrix = weights if weights.ndim == 2 else weights[:, None]
-        value = self.evaluate(self.columns(evidence), np.asarray(matrix, dtype=np.float64))
+        value = self.of(self.columns(evidence))(np.asarray(matrix, dtype=np.float64), None)
         return value if weights.ndim == 2 else value[0]
 
 
@@ -141,6 +152,8 @@ class PairStatistic:
         impostor (False).
     over : tuple of bool
         The kinds that the value is a share of, whose number is its n.
+    failed : bool
+        Whether a comparison that failed counts, as one that is refused.
     """
 
     evaluate: Callable[[Pairs, FloatArray], FloatArray]
@@ -148,6 +161,7 @@ class PairStatistic:
     resolves_far: bool = False
     rests_on: tuple[bool, ...] = (True, False)
     over: tuple[bool, ...] = (True, False)
+    failed: bool = False
 
     def __call__(self, pairs: Pairs, weights: FloatArray) -> FloatArray:
         """Evaluate at ``weights [n_clusters]`` or ``[n_clusters, r]``: a scalar array or ``[r]``.

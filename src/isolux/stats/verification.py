@@ -9,6 +9,7 @@ rates at one common threshold differ is in ``both_error_rates``.
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,8 @@ __all__ = [
     "falling_order",
     "false_match_rate",
     "false_non_match_rate",
+    "generalised_false_accept_rate",
+    "generalised_false_reject_rate",
     "sorted_pairs",
     "tar_at_far",
     "threshold_at_far",
@@ -105,7 +108,7 @@ def falling_order(
     return order, falls, kind
 
 
-def threshold_at_far(impostors: FloatArray, far: float) -> float:
+def threshold_at_far(impostors: FloatArray, far: float, weight: FloatArray | None = None) -> float:
     """Find the lowest similarity at which the share of impostor pairs accepted is at most ``far``.
 
     A pair is accepted from the threshold on (``similarity >= threshold``). It is the next number
@@ -118,6 +121,8 @@ def threshold_at_far(impostors: FloatArray, far: float) -> float:
         Similarities of impostor pairs, in any order.
     far : float
         Above 0, at most 1.
+    weight : [m] float, optional
+        For how many pairs each stands; default: all alike.
 
     Returns
     -------
@@ -134,6 +139,8 @@ def threshold_at_far(impostors: FloatArray, far: float) -> float:
     """
     if not len(impostors):
         return float("nan")
+    if weight is not None:
+        return _weighted_threshold(impostors, far, weight)
     allowed = int(np.floor(far * len(impostors) * (1.0 + _ROUNDING)))
     if allowed >= len(impostors):
         return float("-inf")
@@ -145,6 +152,13 @@ def threshold_at_far(impostors: FloatArray, far: float) -> float:
         highest = impostors
     refused = len(highest) - 1 - allowed
     return float(np.nextafter(np.partition(highest, refused)[refused], np.inf))
+
+
+def _weighted_threshold(impostors: FloatArray, far: float, weight: FloatArray) -> float:
+    order = np.argsort(-impostors, kind="stable")
+    falls, passed = impostors[order], np.cumsum(weight[order])
+    refused = int(np.searchsorted(passed, far * passed[-1] * (1.0 + _ROUNDING), side="right"))
+    return float("-inf") if refused >= len(falls) else float(np.nextafter(falls[refused], np.inf))
 
 
 def tar_at_far() -> PairStatistic:
@@ -206,6 +220,23 @@ def false_non_match_rate() -> PairStatistic:
         rests_on=(True,),
         over=(True,),
     )
+
+
+def generalised_false_accept_rate() -> PairStatistic:
+    """Make the share of all impostor comparisons that are accepted: 0 to 1, lower is better.
+
+    Those of which no template could be made are among them, and are not accepted (ISO/IEC 19795-1:
+    the false match rate times the chance that neither template failed).
+    """
+    return replace(false_match_rate(), failed=True)
+
+
+def generalised_false_reject_rate() -> PairStatistic:
+    """Make the share of all genuine comparisons that are not accepted: 0 to 1, lower is better.
+
+    Those of which no template could be made are among them: who cannot be compared is refused.
+    """
+    return replace(false_non_match_rate(), failed=True)
 
 
 def area() -> PairStatistic:

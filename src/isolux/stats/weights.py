@@ -9,16 +9,22 @@ too small; ``tests/laws`` measures the variance of a bootstrapped mean.)
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.design import IntArray
 
-__all__ = ["BLOCK", "blocks", "multinomial", "poisson", "signs", "stream"]
+__all__ = [
+    "BLOCK", "blocks", "columns_of", "in_parts", "multinomial", "part_sizes", "poisson", "signs",
+    "stream",
+]  # fmt: skip
 
 BLOCK = 256
 """Replicates drawn at once: fixed, because it decides which random number goes where."""
+_PART = 32  # replicates held at once: multiples of what is counted together, as compiled code needs
+_FEW_COPIES, _ROWS = 50, 1 << 16  # a Poisson weight of so many copies never reaches 256
 _TOGETHER = 16  # of them counted at once: few enough for memory, many enough for whole cache lines
 
 # Numbers in the key of the random stream: changing one changes every draw of that purpose.
@@ -77,6 +83,66 @@ def poisson(rng: np.random.Generator, copies: IntArray, replicates: int) -> npt.
     (2, 4)
     """
     return rng.poisson(copies[:, None], size=(len(copies), replicates)).astype(np.float64)
+
+
+def part_sizes(replicates: int) -> list[int]:
+    """Cut replicates into parts that are held at once: 32, and the last up to 63.
+
+    Examples
+    --------
+    >>> part_sizes(128), part_sizes(80), part_sizes(3)
+    ([32, 32, 32, 32], [32, 48], [3])
+    """
+    sizes = []
+    while replicates >= 2 * _PART:
+        sizes.append(_PART)
+        replicates -= _PART
+    return [*sizes, replicates] if replicates else sizes
+
+
+def in_parts(
+    law: str, rng: np.random.Generator, copies: IntArray, replicates: int
+) -> Iterator[npt.NDArray[np.float64]]:
+    """Draw what ``multinomial`` or ``poisson`` draws, some replicates at a time.
+
+    Parameters
+    ----------
+    law : {"multinomial", "poisson"}
+    rng : numpy.random.Generator
+    copies : [n_distinct] int
+    replicates : int
+
+    Yields
+    ------
+    [n_distinct, part] float
+        Side by side they are what the law draws at once.
+
+    Examples
+    --------
+    >>> one, two = (np.random.default_rng(0) for _ in range(2))
+    >>> parts = [*in_parts("poisson", one, np.array([2, 1]), 200)]
+    >>> bool((np.hstack(parts) == poisson(two, np.array([2, 1]), 200)).all())
+    True
+    """
+    if law == "multinomial":
+        for size in part_sizes(replicates):
+            yield multinomial(rng, copies, size)
+        return
+    # Poisson's are drawn cluster by cluster, so all are kept, in a byte each.
+    few = int(copies.max(initial=0)) <= _FEW_COPIES
+    kept = np.empty((len(copies), replicates), np.uint8 if few else np.int64)
+    for start in range(0, len(copies), _ROWS):
+        own = copies[start : start + _ROWS]
+        kept[start : start + _ROWS] = rng.poisson(own[:, None], size=(len(own), replicates))
+    yield from columns_of(kept)
+
+
+def columns_of(kept: npt.NDArray[Any]) -> Iterator[npt.NDArray[np.float64]]:
+    """Give a few columns at a time, as numbers to reckon with."""
+    at = 0
+    for size in part_sizes(kept.shape[1]):
+        yield kept[:, at : at + size].astype(np.float64)
+        at += size
 
 
 def signs(rng: np.random.Generator, copies: IntArray, replicates: int) -> npt.NDArray[np.float64]:

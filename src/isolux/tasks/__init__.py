@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -15,9 +16,14 @@ from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import named_options
+from isolux.vocabulary.schema import to_polars
+from isolux.vocabulary.spec import UNKNOWN_VALUES
 
-__all__ = ["score"]
+__all__ = ["people_of_parts", "score"]
 
+_ANSWERS = (
+    "label", "score", "value", "embedding", "detected", "box_x", "mask_counts", "keypoints_x",
+)  # fmt: skip
 _FEWEST, _MANY = 20, 0.1  # people, and the share of them whose answers may be missing unsaid
 
 
@@ -47,7 +53,8 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
     UnknownNameError
         There is no such task.
     SpecError
-        The task has no such option, or an option cannot be used.
+        The task has no such option, or an option cannot be used; no one has an answer, though
+        there are rows of predictions.
 
     Examples
     --------
@@ -99,13 +106,51 @@ def score(task: str, dataset: Dataset, predictions: object, **options: Any) -> S
         name: fitting(task, parameters[name], value) if name in parameters else value
         for name, value in options.items()
     }
+    unknown: Any = settled.get("unknown_values", UNKNOWN_VALUES)
+    _refuse_without_answers(predictions, unknown)
     found = cast("Scores", plugin.score(dataset, predictions, **settled))
     return replace(found, task=task, notes=(*_on_missing(found), *found.notes))
 
 
+def _refuse_without_answers(predictions: object, unknown: Sequence[str]) -> None:
+    """Refuse rows without a single answer: equal noughts in all groups would read as no difference.
+
+    No rows at all are a model that found no one, and are scored so.
+    """
+    rows = to_polars(predictions)
+    held = [name for name in _ANSWERS if name in rows.columns]
+    if rows.is_empty() or not held:
+        return
+    if any(rows[n].null_count() == 0 for n in held if rows.schema[n] != pl.String):
+        return  # the quick way: a million rows need not be gone through
+    words = [word.lower() for word in unknown]
+    none = [
+        pl.col(name).is_null() if rows.schema[name] != pl.String
+        else pl.col(name).str.strip_chars().str.to_lowercase().is_in(words).fill_null(value=True)
+        for name in held
+    ]  # fmt: skip
+    model = pl.col("model") if "model" in rows.columns else pl.lit("the model")
+    empty = rows.group_by(model=model, maintain_order=True).agg(pl.all_horizontal(none).all())
+    for name in empty.filter(empty.to_series(1))["model"]:
+        raise SpecError(
+            f"no one has an answer of {name!r}",
+            expected=f"at least one value ({' or '.join(held)})",
+            found="an empty cell, or a word for unknown, in every row",
+            hint="look whether the file was written whole; where a model found no one, say so with "
+            "--detected-column",
+        )
+
+
+def people_of_parts(dataset: Dataset) -> Dataset:
+    """Give everyone the union of their parts as their mask, as FHIBE's people have it."""
+    from isolux.tasks._parts import whole_people
+
+    return whole_people(dataset)
+
+
 def _on_missing(scores: Scores) -> list[Caution]:
     """Caution where many have no prediction: those who have may not stand for them."""
-    if not (scores.units["reason"] == "no prediction").any():
+    if not scores.units.select((pl.col("reason") == "no prediction").any()).item():
         return []
     units = scores.units.group_by("model", "unit_id").agg(
         missing=pl.col("reason").eq_missing("no prediction").all()

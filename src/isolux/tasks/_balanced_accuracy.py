@@ -20,11 +20,10 @@ def _columns(evidence: pl.DataFrame) -> FloatArray:
     judged = evidence.select(
         "truth", row=pl.int_range(pl.len()), hit=pl.col("correct").cast(pl.Float64)
     )
-    pairs = (
-        judged.drop_nulls().explode("truth").with_columns(code=pl.col("truth").rank("dense") - 1)
-    )
-    rows, codes = pairs["row"].to_numpy(), pairs["code"].to_numpy()
-    classes = int(codes.max()) + 1 if len(codes) else 0
+    pairs = judged.drop_nulls().explode("truth").drop_nulls("truth")
+    names = pairs["truth"].unique().sort()
+    codes = pairs["truth"].cast(pl.Enum(names)).to_physical().to_numpy()
+    rows, classes = pairs["row"].to_numpy(), len(names)
     sums = np.zeros((evidence.height, 2 * classes))
     sums[rows, codes] = pairs["hit"].to_numpy()
     sums[rows, classes + codes] = 1.0

@@ -18,6 +18,7 @@ def out_of_reach(
     none: str,
     every: str,
     falling: bool = False,
+    ask: str = "Is the threshold on the scale of the scores?",
 ) -> list[Caution]:
     """Caution where no score, or every score, reaches the threshold: it parts nothing.
 
@@ -31,6 +32,8 @@ def out_of_reach(
         What follows where no score reaches it, and where every score does.
     falling : bool
         A score reaches the threshold by being at most as large, as a distance does.
+    ask : str
+        The last sentence.
 
     Examples
     --------
@@ -47,11 +50,15 @@ def out_of_reach(
     reached = known <= threshold if falling else known >= threshold
     if reached.any() and not reached.all():
         return []
+    ends = (f"{known.min():g}", f"{known.max():g}")
+    at = f"{threshold:g}"
+    if at in ends:  # just beyond an end: seventeen digits tell them apart
+        at = repr(float(threshold))
     what = "Every score" if reached.any() else "No score"
     return [
         Caution(
-            f"{what} of {model!r} reaches the threshold of {threshold:g}: scores run from"
-            f" {known.min():g} to {known.max():g}, so {every if reached.any() else none}. Is the"
-            " threshold on the scale of the scores?"
+            f"{what} of {model!r} reaches the threshold of {at}: scores run from {ends[0]} to"
+            f" {ends[1]}, so {every if reached.any() else none}."
+            f" {ask}"
         )
     ]

@@ -8,7 +8,7 @@ import polars as pl
 
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.counts import with_times
-from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.errors import SpecError, columns_shown
 from isolux.vocabulary.tables import INSTANCES
 
 __all__ = ["instances_with_truth", "values_of_truth"]
@@ -41,7 +41,7 @@ def instances_with_truth(
     """
     instances = INSTANCES.conform(dataset.instances)
     if target is None or not instances.height:
-        rows = _declared(instances)
+        rows = _declared(dataset, instances)
     else:
         rows = _attribute(dataset, instances, target)
     word = pl.col("value").str.strip_chars().str.to_lowercase()
@@ -72,13 +72,16 @@ def values_of_truth(dataset: Dataset, target: str | None) -> pl.Series:
     return rows.unique().drop_nulls()
 
 
-def _declared(instances: pl.DataFrame) -> pl.DataFrame:
+def _declared(dataset: Dataset, instances: pl.DataFrame) -> pl.DataFrame:
     if instances.height and instances["classes"].is_null().all():
+        names = sorted(dataset.attributes["attribute"].unique())
         raise SpecError(
             "nothing says what the true class is",
             expected="target, the attribute that holds it, or instances with classes",
-            found="no target, and no instance with classes",
-            hint="name the attribute, as in target='gender'",
+            found="no target and no instance with classes, but "
+            + columns_shown(names, "attributes"),
+            hint="name the attribute that holds the right answer: --target NAME, in Python"
+            " target='NAME'",
         )
     return instances.select(unit_id="instance_id", value="classes").explode("value")
 

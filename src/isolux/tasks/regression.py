@@ -12,20 +12,17 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from isolux.stats.numbers import quantile, root_mean_square, spearman, spearman_of
-from isolux.tasks._numbers.codes import BY_WORD, EMPTIED, codes_of_missing
+from isolux.stats.numbers import quantile, root_mean_square, spearman
+from isolux.tasks._numbers.errors import EVIDENCE, codes, errors_of, suspicious
 from isolux.tasks._numbers.reading import measured_name, number_of, numbers_of_units
 from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import JoinError, SpecError
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
-from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import UNKNOWN_VALUES
 from isolux.vocabulary.tables import SCORES, to_polars
 
 __all__ = ["INFO", "score"]
 
-EVIDENCE = "errors"
-"""Name of the evidence table."""
 GENG = Reference(
     "age-estimation",
     "Geng, X., Zhou, Z.-H., & Smith-Miles, K. (2007). Automatic age estimation based on facial "
@@ -34,8 +31,6 @@ GENG = Reference(
     "section 4, mean absolute error and cumulative score",
     "https://doi.org/10.1109/TPAMI.2007.70733",
 )
-_LEAST, _CHANCE, _SURE = 30, 3.0, 6.0
-_FAR_OFF = 5.0  # the ratio of medians from which two units of measurement are suspected
 
 
 def _metric(
@@ -180,7 +175,7 @@ def score(
     truth = pl.DataFrame(schema={"unit_id": pl.String, "truth": pl.Float64})
     if dataset.instances.height:
         truth = number_of(dataset, target, unknown_values).rename({"number": "truth"})
-    errors = _errors(units, truth)
+    errors = errors_of(units, truth)
     measured = tuple(
         replace(m, unit="" if m.name == "spearman" else unit) if m.unit != "fraction" else m
         for m in INFO.metrics if m.name in names
@@ -192,7 +187,7 @@ def score(
         units=_rows(errors, names, within),
         info=replace(INFO, metrics=measured, defaults=tuple(m.name for m in measured)),
         evidence={EVIDENCE: errors},
-        notes=(*_codes(units, truth, target), *_suspicious(errors), *notes),
+        notes=(*codes(units, truth, target), *suspicious(errors), *notes),
         task="regression",
         chosen={"target": {"name": target, "metrics": sorted(names), "words": f"of {target}"}},
     )
@@ -211,17 +206,6 @@ def _names(metrics: Sequence[str], within: Sequence[float]) -> set[str]:
     return names | ({"share_within"} if within else set())
 
 
-def _errors(units: pl.DataFrame, truth: pl.DataFrame) -> pl.DataFrame:
-    joined = units.join(truth, on="unit_id", how="left", maintain_order="left")
-    error = pl.col("value") - pl.col("truth")
-    return joined.select(
-        "model", "unit_id", "cluster_id", "truth", prediction="value", error=error,
-        absolute_error=error.abs(),
-        reason=pl.when(pl.col("truth").is_null()).then(pl.lit("unknown truth"))
-        .when(pl.col("value").is_null()).then(pl.lit("no prediction")),
-    )  # fmt: skip
-
-
 def _rows(errors: pl.DataFrame, names: set[str], within: Sequence[float]) -> pl.DataFrame:
     values: dict[tuple[str, float | None], pl.Expr] = {
         ("mean_absolute_error", None): pl.col("absolute_error"),
@@ -237,73 +221,3 @@ def _rows(errors: pl.DataFrame, names: set[str], within: Sequence[float]) -> pl.
         for (name, distance), value in values.items() if name in names
     ]  # fmt: skip
     return SCORES.conform(pl.concat(parts)) if parts else SCORES.empty()
-
-
-def _codes(units: pl.DataFrame, truth: pl.DataFrame, target: str) -> list[str]:
-    """Caution where a code for a missing value stands in the truth or in the predictions."""
-    true = truth["truth"].cast(pl.Float64).to_numpy()
-    notes = [*codes_of_missing(true, what=f"the true {target!r}", cure=BY_WORD)]
-    for (model,), own in units.group_by(["model"], maintain_order=True):
-        notes += codes_of_missing(own["value"].to_numpy(), what=f"{model!r}", cure=EMPTIED)
-    return [*notes]
-
-
-def _suspicious(errors: pl.DataFrame) -> list[str]:
-    """Caution where predictions do not go with the truth, or are in another unit.
-
-    Raises
-    ------
-    JoinError
-        They go with the truth of the row before or after.
-    """
-    notes: list[str] = []
-    for (model,), own in errors.group_by(["model"], maintain_order=True):
-        known = own.filter(pl.col("reason").is_null())
-        if known.height < _LEAST or known["truth"].n_unique() == 1:
-            continue
-        truth, said = known["truth"].to_numpy(), known["prediction"].to_numpy()
-        if known["prediction"].n_unique() == 1:
-            notes.append(Caution(f"Every prediction of {model!r} is {said[0]:g}."))
-            continue
-        z = _beyond_chance(truth, said)
-        if z < _CHANCE:
-            _refuse_shifted(str(model), truth, said)
-            rho = z / np.sqrt(len(truth) - 1)
-            how = (
-                "fall with the truth" if z < -_CHANCE else "go with the truth no better than chance"
-            )
-            notes.append(
-                Caution(
-                    f"The predictions of {model!r} {how} (rank correlation {rho:.2f}). Are they"
-                    " about these people, and this question?"
-                )
-            )
-        middle = np.median(np.abs(said)) / max(float(np.median(np.abs(truth))), 1e-300)
-        if not 1 / _FAR_OFF <= middle <= _FAR_OFF:
-            notes.append(
-                Caution(
-                    f"The median prediction of {model!r} is {np.median(said):g} and the median"
-                    f" truth {np.median(truth):g}: are both in the same unit of measurement?"
-                )
-            )
-    return notes
-
-
-def _beyond_chance(truth: object, said: object) -> float:
-    first, second = np.asarray(truth, dtype=np.float64), np.asarray(said, dtype=np.float64)
-    rho = float(spearman_of(first, second, np.ones(len(first))))
-    return (0.0 if np.isnan(rho) else rho) * float(np.sqrt(len(first) - 1))
-
-
-def _refuse_shifted(model: str, truth: object, said: object) -> None:
-    first, second = np.asarray(truth), np.asarray(said)
-    for shift in (1, -1):
-        a, b = (first[:-1], second[1:]) if shift > 0 else (first[1:], second[:-1])
-        if _beyond_chance(a, b) > _SURE:
-            raise JoinError(
-                f"the predictions of {model!r} belong to other rows",
-                expected="each prediction in the row of the person that it is about",
-                found="they go with the truth of the row"
-                f" {'before' if shift > 0 else 'after'} theirs, and not with their own",
-                hint="a row was lost or put in: join by an id (--id, --prediction-id)",
-            )

@@ -9,14 +9,13 @@ import polars as pl
 
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset, Scores
-from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
+from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError, columns_shown
+from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.info import DatasetInfo, Metric, Reference, TaskInfo
 from isolux.vocabulary.spec import crossed
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, SCORES, check, to_polars
 
-__all__ = ["FROM_MEMORY", "as_dataset", "as_scores", "columns_of"]
-
-FROM_MEMORY = "(in memory)"
+__all__ = ["as_dataset", "as_scores", "columns_of"]
 
 _OWN = Reference("own-data", "The auditor's own table; nothing has been published on it.")
 
@@ -46,7 +45,7 @@ def as_dataset(attributes: Dataset | object) -> Dataset:
         title="Own table", summary="A table given in memory.", references=(_OWN,),
         licence="the auditor's own",
     )  # fmt: skip
-    return Dataset(FROM_MEMORY, info, INSTANCES.conform(units), checked)
+    return Dataset(IN_MEMORY, info, INSTANCES.conform(units), checked)
 
 
 def columns_of(scores: object, by: str | Sequence[str], others: Sequence[str] = ()) -> pl.DataFrame:
@@ -69,6 +68,13 @@ def columns_of(scores: object, by: str | Sequence[str], others: Sequence[str] = 
     entries = (by,) if isinstance(by, str) else by
     crossings = [name for entry in entries for name in crossed(entry)]
     names = list(dict.fromkeys([*crossings, *others]))
+    if not {"unit_id", "value"} & set(frame.columns):
+        raise SpecError(
+            "this table holds neither scores nor is it said where its answers are",
+            expected="isolux.audit(table, by=…, target=…, prediction_column=…), which name its"
+            " columns; or scores in the columns unit_id and value",
+            found=columns_shown(frame.columns),
+        )
     for name in ("unit_id", *names):
         if name not in frame.columns:
             raise UnknownNameError("column", name, frame.columns, where="scores")

@@ -15,7 +15,8 @@ import polars as pl
 
 from isolux.checks import PROBLEMS, Pictures, WithoutPictures, inspect, located
 from isolux.people.loading import load_people
-from isolux.people.withdrawal import read_withdrawn, without_withdrawn
+from isolux.people.withdrawal import without_withdrawn
+from isolux.people.withdrawn_lists import read_withdrawn
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, InputError, SpecError, UnknownNameError

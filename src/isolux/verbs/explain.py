@@ -18,6 +18,7 @@ from isolux.vocabulary.containers import Explained, Run, printed
 from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.drawn import SAMPLE, refuse_drawn
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.notebook import FindingsFrame
 from isolux.vocabulary.plugin_options import read_options
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.tables import FINDINGS, check
@@ -36,8 +37,14 @@ FIRST = "group_gaps"
 
 _WITH_ROLES = "confounders"
 
-BESIDE = ("overlap_curves", "breakdown")
-"""What stands beside the disparities of a detector."""
+BESIDE = {
+    "found_at": ("overlap_curves", "breakdown"),
+    "label_association": ("confidence_curves",),
+    "answers": ("answer_associations",),
+    "pairs": ("biometrics",),
+    "candidates": ("biometrics",),
+}
+"""What stands beside the disparities, by the evidence that it reads."""
 
 
 _OF_COUNTS = (FIRST, "power")
@@ -46,7 +53,7 @@ _OF_COUNTS = (FIRST, "power")
 _OF_TABLES = (FIRST, "model_changes")
 """What reads an audit's tables alone, whose numbers are weighted already."""
 
-_ELSEWHERE = (FIRST, *BESIDE, "model_changes")  # the second is of comparisons
+_ELSEWHERE = (FIRST, *sum(BESIDE.values(), ()), "model_changes")  # the second is of comparisons
 
 
 STORY = (
@@ -78,9 +85,10 @@ def in_order(names: Sequence[str]) -> list[str]:
 
 
 def first_analyses(run: Run) -> list[str]:
-    """Name what every audit runs: its gaps, and of a detector its curves and sizes."""
-    beside = "found_at" in run.evidence and SAMPLE not in run.evidence
-    return [FIRST, *(BESIDE if beside else ())]
+    """Name what every audit runs: its gaps, and the curves and sizes that its evidence holds."""
+    if SAMPLE in run.evidence:
+        return [FIRST]
+    return [FIRST, *(one for held in run.evidence for one in BESIDE.get(held, ()))]
 
 
 class _HasRun(Protocol):
@@ -100,10 +108,13 @@ class Explanation:
     run: Run
     refused: Mapping[str, str] = field(default_factory=dict)
 
+    def _repr_html_(self) -> str:
+        return self.run._repr_html_()
+
     @property
     def findings(self) -> pl.DataFrame:
         """Plain sentences, what matters first: table ``findings``."""
-        return self.run.findings
+        return FindingsFrame(self.run.findings, self.run.record)
 
     def report(self, out: str | Path, *, overwrite: bool = False) -> Path:
         """Write the run directory with its ``report.html`` and return the report's path."""
@@ -204,10 +215,11 @@ def explain_run(
         plugin = registry.load("analyses", name)
         if name not in _OF_COUNTS:
             refuse_counts(run.evidence, f"the analysis {name}", "the analysis power")
-        if name not in _OF_TABLES:
+        if SAMPLE in run.evidence and name not in _OF_TABLES and not _reads_samples(name):
+            others = ", ".join(one for one in STORY if _reads_samples(one))
             refuse_drawn(
                 run.evidence, f"the analysis {name}",
-                "this audit's own findings, or the analysis of an audit without them",
+                f"one that does ({others}), or an audit without them",
             )  # fmt: skip
         settings = read_options(
             plugin.explain,
@@ -220,6 +232,10 @@ def explain_run(
         run = _with(run, name, said, by_analysis[name])
         run = replace(run, record=entered(run.record, name, planned))
     return run
+
+
+def _reads_samples(name: str) -> bool:
+    return bool(getattr(registry.info("analyses", name), "samples", False))
 
 
 def role_options(role: Sequence[str], analyses: Sequence[str] | None) -> list[str]:

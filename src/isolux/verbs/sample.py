@@ -136,8 +136,10 @@ def sample(
         refuse_training(info)
     dataset = held_people(
         data, names, withdrawn=withdrawn, allow_unmatched=allow_unmatched, only=only,
-        data_option=data_option, id=id, separator=separator,
+        data_option=data_option, id=id, separator=separator, purpose=purpose,
     )  # fmt: skip
+    if purpose == "training":  # a release may have terms of its own
+        refuse_training(dataset.info)
     known = set(dataset.attributes["attribute"].unique())
     how = {"bins": tuple(bins), "votes": votes}
     groupings = groupings_over({"data": dataset}, names, **how) if known >= set(names) else {}

@@ -66,9 +66,10 @@ def told_of_arguments(function: Callable[P, T]) -> Callable[P, T]:
 
 
 def fitting(function: str, parameter: inspect.Parameter, value: object) -> object:
-    """Return the value, or the default in place of a None that means nothing.
+    """Return the value, the default in place of a None that means nothing, a lone text in a tuple.
 
-    Only values of Python's own plain types are looked at: what else is taken, the function knows.
+    A text is a sequence too, of its letters; where several are taken, one is one of them. Only
+    values of Python's own plain types are looked at: what else is taken, the function knows.
 
     Raises
     ------
@@ -79,8 +80,8 @@ def fitting(function: str, parameter: inspect.Parameter, value: object) -> objec
     --------
     >>> by = inspect.Parameter("by", inspect.Parameter.KEYWORD_ONLY, default=(),
     ...                        annotation="Sequence[str]")
-    >>> fitting("look", by, ["race"]), fitting("look", by, None)
-    (['race'], ())
+    >>> fitting("look", by, ["race"]), fitting("look", by, "race"), fitting("look", by, None)
+    (['race'], ('race',), ())
     >>> fitting("look", by, 3)
     Traceback (most recent call last):
     ...
@@ -91,6 +92,8 @@ def fitting(function: str, parameter: inspect.Parameter, value: object) -> objec
     annotation = str(parameter.annotation)
     if annotation == "str | Path":  # io.paths.as_path says what goes there instead
         return value
+    if isinstance(value, str):
+        return (value,) if _takes_texts_only_in_lists(annotation) else value
     taken = set(re.findall(r"\w+", annotation))
     allowed = _PLAIN.get(type(value))
     if allowed is None or taken & {"object", "Any", *allowed}:
@@ -106,6 +109,12 @@ def fitting(function: str, parameter: inspect.Parameter, value: object) -> objec
         expected=_words(annotation),
         found=repr(value)[:_SHOWN],
     )
+
+
+def _takes_texts_only_in_lists(annotation: str) -> bool:
+    parts = re.split(r" \| (?![^\[]*\])", annotation)
+    several = any(part.startswith("Sequence[") and re.search(r"\bstr\b", part) for part in parts)
+    return several and "str" not in parts
 
 
 def _words(annotation: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import polars as pl
 
 from isolux.vocabulary.errors import UnknownNameError
 from isolux.vocabulary.info import DatasetInfo, TaskInfo
-from isolux.vocabulary.places import number_units
+from isolux.vocabulary.places import Numbered, number_units, of_units
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES
 
 __all__ = ["Clusters", "Dataset", "Explained", "Run", "Scores", "printed"]
@@ -79,6 +80,11 @@ class Dataset:
     sample : polars.DataFrame or None
         How people were drawn: ``instance_id, weight, stratum, stratum_clusters``; None: each
         stands for as many as any other.
+    unread : mapping of str to str
+        Columns of its file that are no attribute, and why: told where one is asked for.
+    id_columns : mapping of str to str
+        What its file calls columns of ids (``"person"``), and the columns of instances that they
+        became: a list of people who withdrew may go by the same names.
     """
 
     name: str
@@ -96,6 +102,13 @@ class Dataset:
     outputs: pl.DataFrame | None = None
     times: pl.DataFrame | None = None
     sample: pl.DataFrame | None = None
+    unread: Mapping[str, str] = field(default_factory=dict)
+    id_columns: Mapping[str, str] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        from isolux.vocabulary.notebook import dataset_html
+
+        return dataset_html(self)
 
     def values_of(self, attribute: str) -> pl.DataFrame:
         """Return the rows of one attribute, or raise UnknownNameError naming those there are."""
@@ -110,8 +123,8 @@ class Dataset:
 
         Weather is an image's attribute; whoever stands in the image is judged in that weather.
         """
-        of_instances = self.attributes["unit_kind"] == "instance"
-        if of_instances.all():  # as a rule; a filter would copy them
+        of_instances = pl.col("unit_kind") == "instance"
+        if self.attributes.select(of_instances.all()).item():  # as a rule; a filter copies them
             return self.attributes
         parts = [self.attributes.filter(of_instances)]
         instances = INSTANCES.conform(self.instances)
@@ -151,7 +164,7 @@ class Dataset:
         return replace(self, instances=INSTANCES.conform(joined))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scores:
     """What a task measured: one row per unit and metric, and the evidence behind it.
 
@@ -179,17 +192,23 @@ class Scores:
     task: str = ""
     chosen: Mapping[str, Any] = field(default_factory=dict)
 
+    @cached_property
+    def numbered(self) -> Numbered:
+        """The units of ``units`` and of each table of evidence, as numbers: told once."""
+        # A false alarm is evidence, and nobody's.
+        return number_units([self.units, *(of_units(t) for t in self.evidence.values())])
+
     def judged_units(self) -> pl.DataFrame:
         """Return every unit that has a score or evidence: the frame ``unit_id, scored``.
 
         ``scored`` is false for who has a reason in place of every score; quantiles of groups go
         by the others.
         """
-        # A false alarm is evidence, and nobody's.
-        tables = [self.units, *(t.drop_nulls("unit_id") for t in self.evidence.values())]
-        every = number_units(tables)
+        every = self.numbered
         scored = np.full(len(every.ids), self.units.is_empty())
-        scored[every.rows[0][self.units["value"].is_not_null().to_numpy()]] = True
+        value = self.units["value"]
+        known = value.is_not_null().to_numpy() if value.null_count() else slice(None)
+        scored[every.rows[0][known]] = True
         return pl.DataFrame([every.ids, pl.Series("scored", scored)])
 
 
@@ -208,6 +227,11 @@ class Run:
     disparities: pl.DataFrame
     findings: pl.DataFrame
     evidence: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+    def _repr_html_(self) -> str:
+        from isolux.vocabulary.notebook import run_html
+
+        return run_html(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,15 @@ from typing import Any
 
 from isolux.vocabulary.errors import SpecError
 
-__all__ = ["SAMPLE", "is_drawn", "is_weighted", "refuse_drawn", "weighted_title", "words_of"]
+__all__ = [
+    "SAMPLE",
+    "is_census",
+    "is_drawn",
+    "is_weighted",
+    "refuse_drawn",
+    "weighted_title",
+    "words_of",
+]
 
 SAMPLE = "sample"
 """The evidence that says how units were drawn: ``unit_id, weight, stratum, stratum_clusters``."""
@@ -39,6 +47,17 @@ def is_weighted(record: Mapping[str, Any]) -> bool:
     """
     said = record.get("sample") or {}
     return bool(said.get("weight") or said.get("population"))
+
+
+def is_census(record: Mapping[str, Any]) -> bool:
+    """Tell by its record whether all of a run's population was drawn.
+
+    Examples
+    --------
+    >>> is_census({"sample": {"census": True}}), is_census({})
+    (True, False)
+    """
+    return bool((record.get("sample") or {}).get("census"))
 
 
 def words_of(record: Mapping[str, Any]) -> str:

@@ -21,7 +21,8 @@ each on its own line, so that the command line can print it as it stands.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 __all__ = [
     "DrawingError",
@@ -41,6 +42,7 @@ __all__ = [
 
 
 _COLUMNS = 20
+_ALL, _SOME_LETTERS = 30, 200  # names that are listed whole; of more, so many letters
 _LONGEST = 300  # characters of what was found that a message shows: a cell may hold megabytes
 
 
@@ -142,23 +144,42 @@ class UnknownNameError(IsoluxError):
         The names that exist.
     where : str, optional
         The file or table that was searched.
+    found : str, optional
+        What there is of that name, and why it does not answer to it.
     """
 
     def __init__(
-        self, kind: str, name: str, known: Iterable[str], *, where: str | None = None
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        *,
+        where: str | None = None,
+        found: str | None = None,
     ) -> None:
         self.kind = kind
         self.name = name
-        names = sorted(set(known))
+        self.known = tuple(known)
+        names = sorted(set(self.known))
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
         super().__init__(
             f"there is no {kind} named {name!r}",
-            expected="one of " + ", ".join(names[:30]) + (", …" if len(names) > 30 else "")
+            expected=f"one of {_some(names)}"
             if names
             else f"at least one {kind}, but there is none",
+            found=found,
             where=where,
             hint=f"did you mean {' or '.join(repr(n) for n in near)}?" if near else None,
         )
+
+
+def _some(names: Sequence[str]) -> str:
+    """List all names where they are few, else the first ones and how many there are."""
+    if len(names) <= _ALL:
+        return ", ".join(names)
+    ends = list(accumulate(len(name) + 2 for name in names))
+    shown = max(3, sum(end <= _SOME_LETTERS for end in ends))
+    return f"{', '.join(names[:shown])}, … ({len(names):,} in all)"
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
@@ -173,7 +194,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean {near[0]!r}?" if near else None
 
 
-def columns_shown(names: Iterable[str]) -> str:
+def columns_shown(names: Iterable[str], kind: str = "columns") -> str:
     """List the columns of a table as an error shows what was found: the first of many.
 
     Examples
@@ -183,7 +204,7 @@ def columns_shown(names: Iterable[str]) -> str:
     """
     known = list(names)
     more = f" and {len(known) - _COLUMNS:,} more" if len(known) > _COLUMNS else ""
-    return "columns " + ", ".join(map(repr, known[:_COLUMNS])) + more
+    return f"{kind} " + ", ".join(map(repr, known[:_COLUMNS])) + more
 
 
 def place(

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnalysisInfo",
+    "Ask",
+    "CardInfo",
     "CheckInfo",
     "DatasetInfo",
     "DerivedInfo",
@@ -24,6 +26,7 @@ __all__ = [
     "Metric",
     "ModelInfo",
     "Reference",
+    "RuleInfo",
     "TaskInfo",
 ]
 
@@ -102,12 +105,14 @@ class FormatInfo(Info):
     ``suffixes`` are the ends of its files' names, in lower case (``".json"``). ``folders``: it may
     be a folder or a tar archive. ``columns``: it may be a table (CSV, TSV, Parquet, JSON lines,
     Arrow) with columns of its own. What the name allows is then looked at: the plugin's ``misfit``
-    takes a ``Seen`` and says why it is none of this format, or None.
+    takes a ``Seen`` and says why it is none of this format, or None. ``of_images``: its labels are
+    about images, whoever they show.
     """
 
     suffixes: tuple[str, ...] = ()
     folders: bool = False
     columns: bool = False
+    of_images: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +137,12 @@ class Metric:
         The function of evidence and weights; None: the weighted mean of ``scores.value``.
     at : str
         The words between the title and a threshold: "Recall at an overlap" *of* 0.5.
+    pooled : bool
+        Whether the value of everyone lies among the groups', as a mean's does. Where it does not
+        (two groups that are off in opposite directions cancel in the mixture), groups are compared
+        with one another and never with everyone.
+    undefined : str
+        Why a group whose people have scores may have no value.
     """
 
     name: str
@@ -145,10 +156,15 @@ class Metric:
     statistic: Statistic | None = None
     reference: Reference | None = None
     at: str = "at"
+    pooled: bool = True
+    undefined: str = "the formula divides by nothing here"
 
     def titled(self, threshold: float | None) -> str:
         """Call it by its title and threshold: ``Recall at an overlap of 0.5``."""
         return self.title if threshold is None else f"{self.title} {self.at} {threshold:g}"
+
+
+SERVED_WORSE = "the model serves {0} worse than {1}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,13 +175,18 @@ class TaskInfo(Info):
     that it judges: ``"labels"`` of people, or ``"outputs"`` of any other kind (boxes, masks,
     keypoints, embeddings), which name images or units as their format does, or ``"numbers"``, one
     of each unit. ``whole_images``: people who are not judged still take part, as a
-    detection may have found them.
+    detection may have found them. ``one_by_one``: a unit's score depends on its own prediction
+    alone, and on no other unit's. ``questions``: labels may be answers to several questions, which
+    a column ``question`` of the predictions tells apart.
     """
 
     metrics: tuple[Metric, ...]
     defaults: tuple[str, ...] = ()
     predictions: Literal["labels", "outputs", "numbers"] = "labels"
     whole_images: bool = False
+    one_by_one: bool = True
+    questions: bool = False
+    worse: str = SERVED_WORSE
 
     def metric(self, name: str) -> Metric:
         """Return the metric of that name, or raise UnknownNameError."""
@@ -242,10 +263,12 @@ class AnalysisInfo(Info):
     """An analysis in ``analyses/``: from a run's tables to findings.
 
     ``tests``: whether it makes claims that may be false by chance. Those that were not planned
-    with the audit are labelled exploratory.
+    with the audit are labelled exploratory. ``samples``: whether it reads the table ``sample`` of a
+    run whose people stand for a population; without it, such a run is refused.
     """
 
     tests: bool = True
+    samples: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,3 +280,47 @@ class CheckInfo(Info):
     """
 
     needs: Literal["tables", "files", "pixels"] = "tables"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleInfo(Info):
+    """A rule in ``curation/intake/rules/``: which photos are refused, in words for who sent them.
+
+    ``step`` is the part of the funnel that it belongs to. ``needs`` are the facts that it reads: a
+    rule is asked where the project knows at least one of them. ``together``: it judges the photos
+    that all other rules let pass, beside one another.
+    """
+
+    step: Literal["specifications", "people", "consent", "series"]
+    needs: tuple[str, ...]
+    together: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A fact that no audit can know: a key of the file of facts, and what it holds.
+
+    ``question`` is a short phrase without a verb ("who developed the model").
+    """
+
+    key: str
+    question: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardInfo(Info):
+    """A kind of card in ``cards/``: what it follows, and what it needs besides the run.
+
+    Parameters
+    ----------
+    asks : tuple of Ask
+        Facts that the user may give; without one, the card names the blank.
+    tasks : tuple of str
+        The tasks whose runs it can be filled from; empty: any.
+    statement : str
+        What the card is not: read before its numbers.
+    """
+
+    asks: tuple[Ask, ...] = ()
+    tasks: tuple[str, ...] = ()
+    statement: str

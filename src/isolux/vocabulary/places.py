@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-__all__ = ["Numbered", "block_starts", "is_unrepeated", "number_units", "places"]
+__all__ = ["Numbered", "block_starts", "is_unrepeated", "number_units", "of_units", "places"]
 
 Places = npt.NDArray[np.int64]
 
@@ -64,6 +64,17 @@ def number_units(tables: Sequence[pl.DataFrame]) -> Numbered:
     return Numbered(ids.alias("unit_id"), tuple(rows))
 
 
+def of_units(table: pl.DataFrame) -> pl.DataFrame:
+    """Leave out rows that are no unit's, such as false alarms.
+
+    Examples
+    --------
+    >>> of_units(pl.DataFrame({"unit_id": ["a", None]})).height
+    1
+    """
+    return table.drop_nulls("unit_id") if table["unit_id"].null_count() else table
+
+
 def _first_block(held: Sequence[pl.Series], starts: Sequence[Places | None]) -> pl.Series | None:
     """Return the first block of rows if nobody is in it twice: it holds most units as a rule."""
     for own, at in zip(held, starts, strict=True):
@@ -79,6 +90,9 @@ def block_starts(table: pl.DataFrame) -> Places | None:
     named = [name for name in _BLOCK_KEY if name in table.columns]
     if not named or not table.height:
         return None
+    # A column of one value may be kept as that value: it is not written out to be looked through.
+    same = table.select(pl.col(n).eq_missing(pl.col(n).first()).all() for n in named).row(0)
+    named = [name for name, one in zip(named, same, strict=True) if not one]
     new = np.zeros(table.height, dtype=np.bool_)
     for name in named:
         column = table[name]

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["at", "heard_by"]
+__all__ = ["at", "heard_by", "said_to", "say"]
 
 _listeners: list[Callable[[str], None]] = []
+_readers: list[Callable[[str], None]] = []
 
 
 def at(what: str) -> None:
@@ -38,3 +39,29 @@ def heard_by(listener: Callable[[str], None]) -> Iterator[None]:
         yield
     finally:
         _listeners.remove(listener)
+
+
+def say(line: str) -> None:
+    """Say a line that stays: what is known before long work ends, such as how an epoch went.
+
+    Examples
+    --------
+    >>> lines = []
+    >>> with said_to(lines.append):
+    ...     say("epoch 1")
+    >>> say("said to no one")
+    >>> lines
+    ['epoch 1']
+    """
+    for reader in _readers:
+        reader(line)
+
+
+@contextmanager
+def said_to(reader: Callable[[str], None]) -> Iterator[None]:
+    """Pass lines that stay to a reader, until the block ends."""
+    _readers.append(reader)
+    try:
+        yield
+    finally:
+        _readers.remove(reader)

@@ -1,8 +1,9 @@
 """Find plugins: a plugin's name is its file's name; other packages add theirs by entry point.
 
 Rooms that hold plugins are ``datasets``, ``predictions``, ``models``, ``derive``, ``checks``,
-``tasks``, ``measures``, ``analyses`` and ``papers``. Listing names imports nothing, so
-``isolux list`` and ``import isolux`` stay quick. A package of another author adds a task with::
+``tasks``, ``measures``, ``analyses``, ``papers``, ``cards`` and ``rules``. Listing names imports
+nothing, so ``isolux list`` and ``import isolux`` stay quick. A package of another author adds a
+task with::
 
     [project.entry-points."isolux.tasks"]
     gaze = "their_package.gaze"
@@ -26,6 +27,7 @@ from typing import cast
 from isolux.vocabulary.errors import IsoluxError, UnknownNameError
 from isolux.vocabulary.info import (
     AnalysisInfo,
+    CardInfo,
     CheckInfo,
     DatasetInfo,
     DerivedInfo,
@@ -33,6 +35,7 @@ from isolux.vocabulary.info import (
     Info,
     MeasureInfo,
     ModelInfo,
+    RuleInfo,
     TaskInfo,
 )
 
@@ -57,6 +60,8 @@ ROOMS: dict[str, str] = {
     "measures": "disparity measure",
     "analyses": "analysis",
     "papers": "paper",
+    "cards": "kind of card",
+    "rules": "rule of intake",
 }
 
 CONTRACTS: dict[str, tuple[type[Info], str | None]] = {
@@ -69,10 +74,12 @@ CONTRACTS: dict[str, tuple[type[Info], str | None]] = {
     "measures": (MeasureInfo, "measure"),
     "analyses": (AnalysisInfo, "explain"),
     "papers": (Info, None),
+    "cards": (CardInfo, "card"),
+    "rules": (RuleInfo, "refuse"),
 }
 """The class of each room's ``INFO``, and the function that its plugins hold."""
 
-_PACKAGES = {"measures": "isolux.disparity.measures"}
+_PACKAGES = {"measures": "isolux.disparity.measures", "rules": "isolux.curation.intake.rules"}
 """Where the plugins of a room lie that is not at the root."""
 
 

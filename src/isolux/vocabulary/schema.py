@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.given import to_polars
 from isolux.vocabulary.places import is_unrepeated
 
 if TYPE_CHECKING:
@@ -83,34 +84,28 @@ class Table:
         extra = [n for n in frame.columns if n not in self.schema] if self.open else []
         return frame.select(*named, *extra)
 
+    def stacked(self, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
+        """Put frames of the same columns under one another, as this table.
 
-def to_polars(frame: object) -> pl.DataFrame:
-    """Take any narwhals-compatible frame (pandas, pyarrow, polars, …) and return a polars one.
+        A column that holds one value throughout is kept as that value and its number of rows:
+        written out, the words that every row repeats would be most of what a million people take.
 
-    A polars frame is returned as it is; nothing is ever changed in place.
-
-    Examples
-    --------
-    >>> to_polars(pl.DataFrame({"a": [1]})).shape
-    (1, 1)
-    """
-    if isinstance(frame, pl.DataFrame):
-        return frame
-    if isinstance(frame, pl.LazyFrame):
-        return frame.collect()
-    import narwhals as nw
-
-    native: Any = frame
-    wrapped = nw.from_native(native, pass_through=True)
-    if isinstance(wrapped, nw.LazyFrame):
-        wrapped = wrapped.collect()
-    if isinstance(wrapped, nw.DataFrame):
-        return wrapped.to_polars()
-    raise TableError(
-        "this is not a table",
-        expected="a polars, pandas or pyarrow frame",
-        found=type(frame).__name__,
-    )
+        Parameters
+        ----------
+        parts : sequence of polars.DataFrame
+            One or more, of one schema.
+        """
+        held = [part for part in parts if part.height] or parts[:1]
+        first = held[0].select(pl.all().first())
+        same = [pl.col(n).eq_missing(pl.lit(first[n]).first()).all() for n in first.columns]
+        once = pl.concat([part.select(same) for part in held]).select(pl.all().all()).row(0)
+        several = [n for n, one in zip(first.columns, once, strict=True) if not one]
+        if not several:
+            return self.conform(pl.concat(held))
+        rows = pl.concat([part.select(several) for part in held], rechunk=True)
+        return self.conform(
+            rows.with_columns(pl.lit(first[n]).first() for n in first.columns if n not in several)
+        )
 
 
 def check(frame: pl.DataFrame, table: Table, *, where: object = None) -> pl.DataFrame:
@@ -215,7 +210,9 @@ def _check_key(frame: pl.DataFrame, table: Table, where: object) -> None:
     if not table.key or frame.height < 2:
         return
     keys = frame.select(table.key)
-    if is_unrepeated(keys):
+    same = keys.select(pl.all().eq_missing(pl.all().first()).all()).row(0)
+    told_by = [n for n, one in zip(table.key, same, strict=True) if not one]
+    if told_by and is_unrepeated(keys[told_by[0]] if len(told_by) == 1 else keys.select(told_by)):
         return
     name = " + ".join(table.key)
     first, second = _first_repeat(keys)

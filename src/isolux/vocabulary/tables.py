@@ -184,7 +184,12 @@ EMBEDDINGS = Table(
     (
         _col("model", S, "name of the model"),
         _col("instance_id", S, "the unit"),
-        _col("embedding", pl.List(pl.Float32), "the vector, as long in every row"),
+        _col(
+            "embedding",
+            pl.List(pl.Float32),
+            "the vector, as long in every row; null: no template could be made",
+            nullable=True,
+        ),
     ),
     key=("model", "instance_id"),
     open=True,

@@ -6,9 +6,22 @@ import math
 import re
 import types
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import ROUND_HALF_UP, Context, Decimal
 from typing import Any, Literal, Union, get_args, get_origin
 
-__all__ = ["choices", "chosen_words", "class_name", "listed", "target_of", "tiny_points", "wanted"]
+__all__ = [
+    "brief",
+    "choices",
+    "chosen_words",
+    "class_name",
+    "fixed",
+    "listed",
+    "numbered",
+    "significant",
+    "target_of",
+    "tiny_points",
+    "wanted",
+]
 
 _PLAIN: dict[Any, str] = {
     str: "text",
@@ -125,6 +138,54 @@ def chosen_words(record: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
+def fixed(value: float, places: int = 1) -> str:
+    """Print a number with so many decimals; a half goes away from 0, and nothing has no sign.
+
+    One number, reckoned two ways, differs in its last digits: .85 − .6375 is a little more than
+    .2125, of which 100 times are 21.25. So what is left after 12 digits is taken for rounding.
+
+    Examples
+    --------
+    >>> fixed(100 * 0.2125), fixed(100 * (0.85 - 0.6375)), fixed(-0.04), fixed(-21.25)
+    ('21.3', '21.3', '0.0', '-21.3')
+    """
+    if not math.isfinite(value):
+        return f"{value:.{places}f}"
+    exact = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return f"{abs(exact) if exact == 0 else exact:f}"
+
+
+def numbered(n: int, one: str, several: str | None = None) -> str:
+    """Say how many there are of something.
+
+    Parameters
+    ----------
+    n : int
+    one, several : str
+        What one is called, and several; default: with an s.
+
+    Examples
+    --------
+    >>> numbered(1, "photo"), numbered(2000, "new answer"), numbered(0, "person", "people")
+    ('1 photo', '2,000 new answers', '0 people')
+    """
+    return f"{n:,} {one if n == 1 else several or one + 's'}"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Print a number with so many significant digits, a half away from 0, as ``fixed`` does.
+
+    Examples
+    --------
+    >>> significant(2.125), significant(2.125 - 1e-15), significant(1234.5), significant(0.0)
+    ('2.13', '2.13', '1.23e+03', '0')
+    """
+    if not math.isfinite(value):
+        return f"{value:.{digits}g}"
+    exact = Context(prec=digits, rounding=ROUND_HALF_UP).create_decimal(f"{value:.12g}")
+    return f"{float(exact):.{digits}g}"
+
+
 def tiny_points(fraction: float) -> str | None:
     """Print the size of a fraction of which one decimal of a hundred would leave nothing, or 0.1.
 
@@ -144,7 +205,7 @@ def tiny_points(fraction: float) -> str | None:
     if not 1e-7 <= size < 0.1:  # NaN too
         return None
     digits = 1 - math.floor(math.log10(size))
-    return f"{size:.{digits}f}".rstrip("0")
+    return fixed(size, digits).rstrip("0")
 
 
 def listed(words: Sequence[str], *, last: str = "or") -> str:
@@ -178,3 +239,14 @@ def _one(kind: Any) -> str:
             return {"text": "a list of words", "a whole number": "whole numbers",
                     "a number": "numbers"}.get(inner, f"a list of {inner}")  # fmt: skip
     return "a value of the right kind"
+
+
+def brief(name: str, width: int = 60) -> str:
+    """Cut a name that would drown its sentence; tables have it whole.
+
+    Examples
+    --------
+    >>> brief("Black"), brief("a" * 100, 5)
+    ('Black', 'aaaa…')
+    """
+    return name if len(name) <= width else name[: width - 1] + "…"

@@ -13,6 +13,7 @@ __all__ = [
     "EXIF",
     "FACET",
     "FAIRFACE",
+    "FAIRNESS_INDICATORS",
     "FHIBE",
     "HOIEM",
     "HOLM",
@@ -75,6 +76,13 @@ FAIRFACE = Reference(
     "gender, and age for bias measurement and mitigation. In Proceedings of the IEEE/CVF "
     "Winter Conference on Applications of Computer Vision (WACV) (pp. 1548–1558).",
     url="https://github.com/joojs/fairface",
+)
+FAIRNESS_INDICATORS = Reference(
+    "fairness-indicators",
+    "Goyal, P., Romero Soriano, A., Hazirbas, C., Sagun, L., & Usunier, N. (2022). Fairness "
+    "indicators for systematic assessments of visual feature extractors. In Proceedings of the "
+    "2022 ACM Conference on Fairness, Accountability, and Transparency (FAccT).",
+    url="https://arxiv.org/abs/2202.07603",
 )
 FHIBE = Reference(
     "fhibe",

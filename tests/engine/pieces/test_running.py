@@ -119,6 +119,26 @@ def test_a_killed_worker_is_replaced_and_its_shard_done_again(
     assert store.read(pieces[1].key, "kinds").height == 2
 
 
+def test_a_worker_that_ends_between_two_pieces_is_replaced_and_its_pipes_are_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, answer = _watched(monkeypatch), processes._Slot._answer
+
+    def answer_and_end(slot: Any, piece: Piece, seconds: float | None) -> str | None:
+        said = answer(slot, piece, seconds)
+        started[-1].kill()
+        started[-1].wait()
+        return said
+
+    monkeypatch.setattr(processes._Slot, "_answer", answer_and_end)
+    assert run_pieces(_shards(tmp_path, 2), PieceStore(tmp_path / "sums"), workers=1) == 2
+    assert len(started) == 2
+    for one in started:
+        assert one.stdin is not None
+        assert one.stdout is not None
+        assert (one.stdin.closed, one.stdout.closed) == (True, True)
+
+
 def test_a_late_worker_is_stopped_and_named_after_its_last_try(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

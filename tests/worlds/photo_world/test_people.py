@@ -158,11 +158,12 @@ def test_presets_are_drawn(name):
         assert users["pose"].unique().to_list() == ["sitting"]
 
 
-def test_a_million_people_are_drawn_in_seconds():
-    large = parse_world({"name": "w", "households": 112_000, "subjects": [3, 4], "people": [2, 5]})
+def test_a_quarter_of_a_million_people_are_drawn_in_seconds():
+    """A million take 20: ``benchmarks.synthesize``."""
+    large = parse_world({"name": "w", "households": 28_000, "subjects": [3, 4], "people": [2, 5]})
     start = time.process_time()
     found = draw_people(large)
     spent = time.process_time() - start
     print(f"{found.people.height:,} people in {found.photos.height:,} photos: {spent:.1f} CPU s")
-    assert found.people.height > 1_000_000
-    assert spent < 20
+    assert found.people.height > 250_000
+    assert spent < 5

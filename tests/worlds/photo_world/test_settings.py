@@ -280,7 +280,7 @@ def read_or_refused(file):
         return error
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(path=st.sampled_from(sorted(places(BASE), key=repr)), new=ANYTHING)
 def test_any_value_anywhere_is_a_world_or_an_error(path, new, tmp_path):
     file = tmp_path / "w.yaml"
@@ -293,7 +293,7 @@ def test_any_value_anywhere_is_a_world_or_an_error(path, new, tmp_path):
         assert draw_people(found).people.height >= found.households
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(text=st.text(max_size=60) | st.text(alphabet="{}[]:&*!-,'\"\n ab1~<|>?%@`#", max_size=60))
 def test_any_text_is_a_world_or_an_error(text, tmp_path):
     file = tmp_path / "w.yaml"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -13,6 +15,7 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, TableError, UnknownNameError
 from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.tables import ATTRIBUTES
 from isolux_worlds.predictors import (
     PREDICTORS,
     Simulated,
@@ -24,6 +27,9 @@ from tests._masks import masks_from_bitmaps
 INFO = DatasetInfo(title="A made-up crowd", summary="Made up.", references=())
 W, H, N = 320, 240, 400
 CLASSES = ("nurse", "guard", "farmer")
+OPTIONS = {"grounding": {"images": "one-of-class"}, "label_association": {"taxonomy": "miap"},
+           "geodiversity": {"household": "home"}}  # fmt: skip
+LABELS = ("classification", "label_association", "geodiversity")
 PICTURES = [task for task, predictor in PREDICTORS.items() if predictor.answers is None]
 MODEL = Simulated(name="made-up", jitter=0.15, false_alarms=1.5, seed=7)
 
@@ -57,7 +63,10 @@ def crowd(seed=0):
     images = pl.DataFrame({"image_id": [str(i) for i in range(N // 2)]}).with_columns(
         width=W, height=H
     )
-    return Dataset(name="crowd", info=INFO, instances=instances, images=images)
+    homes = pl.DataFrame({"unit_kind": "subject", "attribute": "home",
+                          "unit_id": [f"s{k}" for k in range(N // 2)],
+                          "value": [f"h{k % 60}" for k in range(N // 2)]})  # fmt: skip
+    return Dataset("crowd", INFO, instances, ATTRIBUTES.conform(homes), images)
 
 
 def planted(dataset, share=0.7, seed=1):
@@ -66,19 +75,27 @@ def planted(dataset, share=0.7, seed=1):
 
 
 def test_there_is_one_for_every_task_of_the_house():
-    """Worlds draw pictures and labels; numbers and tables of counts are not answers about those."""
-    of_numbers = {"counts", "number", "regression"}
-    assert set(PREDICTORS) == set(registry.names("tasks")) - of_numbers
+    """Worlds draw pictures and labels; others are made of numbers, of words, or of annotators."""
+    of_numbers = {"counts", "number", "regression", "age_estimation"}
+    of_words = {
+        "text_to_image_retrieval", "pronoun_resolution", "caption_gender", "generated_images",
+        "counterfactual_pairs", "answers",
+    }  # fmt: skip
+    others = of_numbers | of_words | {"agreement"}
+    assert set(PREDICTORS) == set(registry.names("tasks")) - others
 
 
 @pytest.mark.parametrize("task", [t for t in PREDICTORS if PREDICTORS[t].exact])
 def test_who_is_served_is_who_was_planted(task):
     """Person by person: the metric is 1 where the model is right, and 0 where it is not."""
     dataset = crowd()
+    if task == "geodiversity":  # each photo is judged once
+        apart = dataset.instances.with_columns(image_id="instance_id")
+        dataset = replace(dataset, instances=apart)
     right = planted(dataset)
     answers = simulate_answers(task, dataset, right, MODEL)
     predictor = PREDICTORS[task]
-    options = {"images": "one-of-class"} if task == "grounding" else {}
+    options = OPTIONS.get(task, {})
     found = score(task, dataset, answers, metrics=(predictor.metric,), **options)
     rows = found.units.filter(
         pl.col("threshold").is_null()
@@ -174,7 +191,10 @@ def _pictures(folder, dataset):
     images = instances.select("image_id", uri=pl.format("{}.png", "image_id")).with_columns(
         width=64, height=64
     )
-    return Dataset(name="crowd", info=INFO, instances=instances, images=images)
+    homes = pl.DataFrame({"unit_kind": "subject", "attribute": "home",
+                          "unit_id": [f"s{k}" for k in range(N // 2)],
+                          "value": [f"h{k % 60}" for k in range(N // 2)]})  # fmt: skip
+    return Dataset("crowd", INFO, instances, ATTRIBUTES.conform(homes), images)
 
 
 @pytest.mark.parametrize("task", PICTURES)
@@ -205,7 +225,7 @@ def test_files_read_back_as_they_were(task, tmp_path):
     right = planted(dataset)
     answers = simulate_answers(task, dataset, right, MODEL)
     path = write_simulated(task, dataset, right, MODEL, tmp_path)
-    if task == "classification":
+    if task in LABELS:
         back = read_predictions(path, column="label", score="score", model="made-up")
     else:
         back = read_outputs(path, model="made-up")

@@ -56,6 +56,7 @@ from typing import Literal
 import polars as pl
 
 from isolux.analyses._found import settings_of
+from isolux.analyses._sampled import FIXED
 from isolux.analyses.confounders.audited import audited_gaps
 from isolux.analyses.confounders.bearing import bearing_of
 from isolux.analyses.confounders.cases import Case, case_of, regressed
@@ -121,6 +122,7 @@ _STANDARD = Reference(
 )
 
 INFO = AnalysisInfo(
+    samples=True,
     title="What goes with the groups, and the gap that is left without it",
     summary="Which other attributes could explain a gap between groups, and how large it is at an "
     "equal mix of them.",
@@ -327,6 +329,8 @@ def explain(
     notes += notes_of(cases, rules.min_cell)
     if metrics and how.alarms == "class and value" and normalised:
         notes += (_FEWER,)
+    if numbers.sampled is not None and numbers.sampled.calibrated:
+        notes += (f"confounders: {FIXED}",)
     return Explained(findings, tables_of(cases, family.p, probable), notes)
 
 
@@ -358,12 +362,14 @@ def _cases(
         )  # fmt: skip
         case.other_variant = others[i] if others else None
         if measure.scored is not None and case.pair is not None:
-            found = {s: bearing_of(case, s, measure.scored) for s in range(len(strata))}
+            mass = None if numbers.sampled is None else numbers.sampled.weight
+            found = {s: bearing_of(case, s, measure.scored, mass) for s in range(len(strata))}
             case.bearing = {s: one for s, one in found.items() if one is not None}
         if asked.regression and measure.scored is not None and case.pair is not None:
             several = [s for s in range(len(strata)) if s not in case.singles]
             for s in {*case.ranked[:1], *several}:
-                case.regression[s] = regressed(case, s, measure.scored)
+                mass = None if numbers.sampled is None else numbers.sampled.weight
+                case.regression[s] = regressed(case, s, measure.scored, mass)
         yield case
 
 

@@ -17,7 +17,9 @@ from isolux.stats.statistic import FloatArray
 __all__ = ["bearing_of"]
 
 
-def bearing_of(case: Case, s: int, scored: pl.DataFrame) -> Bearing | None:
+def bearing_of(
+    case: Case, s: int, scored: pl.DataFrame, weight: FloatArray | None = None
+) -> Bearing | None:
     """Say how strong what was not annotated would have to be to take a gap away.
 
     Parameters
@@ -27,6 +29,8 @@ def bearing_of(case: Case, s: int, scored: pl.DataFrame) -> Bearing | None:
         Which explanatory attribute the groups have an equal mix of.
     scored : polars.DataFrame
         ``unit, cluster, value`` of the metric.
+    weight : [n_units] float, optional
+        For how many people each unit stands.
 
     Returns
     -------
@@ -37,9 +41,9 @@ def bearing_of(case: Case, s: int, scored: pl.DataFrame) -> Bearing | None:
     if case.pair is None or gap.value is None:
         return None
     known = scored.drop_nulls("value")
-    sums = _sums(case, s, known["unit"].to_numpy(), known["value"].to_numpy())
+    sums = _sums(case, s, (known["unit"].to_numpy(), known["value"].to_numpy()), weight)
     held = case.of(s).mixed.compared[case.pair]
-    everyone = case.layout.of_values(case.cells.units, s).astype(np.float64)
+    everyone = case.layout.of_values(case.cells.people, s)
     people, total, square = (x[:, held] for x in sums)
     found = strength_of_gap(people, total, square, everyone[held])
     # The end nearer to 0; an interval that holds 0 bears nothing.
@@ -54,18 +58,19 @@ def bearing_of(case: Case, s: int, scored: pl.DataFrame) -> Bearing | None:
 
 
 def _sums(
-    case: Case, s: int, unit: IntArray, value: FloatArray
+    case: Case, s: int, scores: tuple[IntArray, FloatArray], weight: FloatArray | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Count people, and sum scores and their squares, of both groups at every value."""
     sensitive, strata = case.layout.sensitive, case.layout.strata[s]
     k = len(strata.values)
     score = np.full(len(strata.code), np.nan)
-    score[unit] = value
+    score[scores[0]] = scores[1]
+    mass = np.ones(len(score)) if weight is None else weight
     sums = np.zeros((3, 2, k))
     for side, place in enumerate(case.sides):
         theirs = sensitive.unit[sensitive.group == case.facts.judged[place]]
         theirs = theirs[(strata.code[theirs] >= 0) & np.isfinite(score[theirs])]
         code, own = strata.code[theirs], score[theirs]
-        for i, weight in enumerate((np.ones(len(own)), own, own**2)):
-            sums[i, side] = np.bincount(code, weight, minlength=k)
+        for i, part in enumerate((np.ones(len(own)), own, own**2)):
+            sums[i, side] = np.bincount(code, mass[theirs] * part, minlength=k)
     return sums[0], sums[1], sums[2]

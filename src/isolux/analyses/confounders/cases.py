@@ -158,9 +158,16 @@ class Case:
         return Number(*turned)
 
     def spread_of(self, estimate: Estimate) -> Number:
-        """Return one number with the middle of its replicates."""
+        """Return one number with the middle of its replicates.
+
+        Noise makes groups lie further apart in every resample, so all of them may lie above a
+        spread that is 0; an interval that leaves its own value out says what is not so.
+        """
         ends = middle(estimate, self.level_of_intervals)
-        return Number(*(number_of(x) for x in (estimate.value, ends.low, ends.high)))
+        low, high = np.fmin(ends.low, estimate.value), np.fmax(ends.high, estimate.value)
+        shown = np.isfinite(ends.low)
+        low, high = np.where(shown, low, np.nan), np.where(shown, high, np.nan)
+        return Number(*(number_of(x) for x in (estimate.value, low, high)))
 
     def covered(self, s: int) -> float:
         """Share of the people of the pair that speaks who are compared; of the least covered."""
@@ -239,7 +246,7 @@ def case_of(
     ``standing`` is of each explanatory attribute; ``tested`` of ``audited``: the audit's own
     tests; None where there are none.
     """
-    of_groups = layout.of_groups(cells.clusters)[facts.judged].astype(np.float64)
+    of_groups = layout.of_groups(cells.independent)[facts.judged]
     clusters = (
         of_groups[facts.pairs].min(axis=1) if len(facts.pairs) else np.zeros(0, dtype=np.float64)
     )
@@ -271,7 +278,9 @@ def case_of(
     )  # fmt: skip
 
 
-def regressed(case: Case, s: int, scored: pl.DataFrame) -> Adjusted:
+def regressed(
+    case: Case, s: int, scored: pl.DataFrame, weight: FloatArray | None = None
+) -> Adjusted:
     """Adjust the gap of the pair that speaks by regression on attribute s.
 
     Parameters
@@ -280,6 +289,8 @@ def regressed(case: Case, s: int, scored: pl.DataFrame) -> Adjusted:
     s : int
     scored : polars.DataFrame
         ``unit, cluster, value`` of the metric.
+    weight : [n_units] float, optional
+        For how many people each unit stands.
     """
     sensitive, strata = case.layout.sensitive, case.layout.strata
     worse, other = (case.facts.judged[side] for side in case.sides)
@@ -301,4 +312,5 @@ def regressed(case: Case, s: int, scored: pl.DataFrame) -> Adjusted:
         [one.code[unit] for one in parts],
         known["cluster"].to_numpy()[rows],
         case.level_of_intervals,
+        None if weight is None else weight[unit],
     )

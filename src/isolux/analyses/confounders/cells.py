@@ -8,19 +8,24 @@ cells, so that all are read off one pass over people or detections.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.analyses._sampled import Sampled
 from isolux.analyses.confounders.groups import Sensitive, Strata
 from isolux.stats.design import IntArray
+from isolux.stats.sampling import rao_wu
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import blocks, multinomial, poisson
 
-__all__ = ["Cells", "Layout", "laid_out", "means_of_cells", "on_replicates"]
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Cells", "Layout", "laid_out", "means_of_cells", "on_replicates", "weighed"]
 
 _WEIGHTS = {"multinomial": multinomial, "poisson": poisson}
 _N = TypeVar("_N", np.float64, np.int64)
@@ -73,7 +78,9 @@ class Layout:
 class Cells:
     """What cells got: ``[n_cells]``, and ``[r, n_cells]`` on replicates; NaN where undefined.
 
-    ``units`` and ``clusters`` count people; ``weight`` is theirs on replicates.
+    ``units`` and ``clusters`` count people; ``weight`` is theirs on replicates. Of a sample with
+    weights ``mass`` is for how many people those of a cell stand, ``worth`` how many of one weight
+    would tell as much, and ``free`` the same of clusters, less strata.
     """
 
     value: FloatArray
@@ -81,6 +88,24 @@ class Cells:
     clusters: IntArray
     replicates: FloatArray
     weight: FloatArray
+    mass: FloatArray | None = None
+    worth: FloatArray | None = None
+    free: FloatArray | None = None
+
+    @property
+    def people(self) -> FloatArray:
+        """What a mix is made of: people, or those for whom they stand."""
+        return self.units.astype(np.float64) if self.mass is None else self.mass
+
+    @property
+    def enough(self) -> FloatArray:
+        """What is held against the least size of a group or cell."""
+        return self.units.astype(np.float64) if self.worth is None else self.worth
+
+    @property
+    def independent(self) -> FloatArray:
+        """Clusters that an interval may rest on."""
+        return self.clusters.astype(np.float64) if self.free is None else self.free
 
 
 def laid_out(sensitive: Sensitive, strata: Sequence[Strata]) -> Layout:
@@ -119,9 +144,11 @@ def laid_out(sensitive: Sensitive, strata: Sequence[Strata]) -> Layout:
 
 
 def on_replicates(
-    read: Draw, n_clusters: int, settings: tuple[int, int, str]
+    read: Draw, n_clusters: int, settings: tuple[int, int, str], sampled: Sampled | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Read cells on resampled clusters, a block of replicates at a time.
+
+    Clusters of a sample are drawn within strata, as Rao and Wu do.
 
     Parameters
     ----------
@@ -136,7 +163,10 @@ def on_replicates(
     each = np.ones(n_clusters, dtype=np.int64)
     parts = []
     for rng, size in blocks(replicates, seed, "rank bootstrap"):
-        drawn = _WEIGHTS[law](rng, each, size)
+        if sampled is None:
+            drawn = _WEIGHTS[law](rng, each, size)
+        else:
+            drawn = rao_wu(rng, n_clusters, sampled.strata, size)
         parts.append(read(np.ascontiguousarray(drawn.T).T))  # a replicate's lie side by side
     values, people = zip(*parts, strict=True)
     return np.concatenate(values), np.concatenate(people)
@@ -147,6 +177,7 @@ def means_of_cells(
     scored: pl.DataFrame,
     n_clusters: int,
     settings: tuple[int, int, str],
+    sampled: Sampled | None = None,
 ) -> Cells:
     """Average people's scores in every cell.
 
@@ -158,6 +189,8 @@ def means_of_cells(
     n_clusters : int
     settings : (int, int, str)
         As for ``on_replicates``.
+    sampled : Sampled, optional
+        By the units of the run.
     """
     from scipy.sparse import coo_array, csr_array
 
@@ -169,8 +202,11 @@ def means_of_cells(
     cell, row = layout.cell[row >= 0], row[row >= 0]
     cluster = known["cluster"].to_numpy()[row]
     shape = (layout.n_cells, n_clusters)
-    count = csr_array(coo_array((np.ones(len(row)), (cell, cluster)), shape))
-    total = csr_array(coo_array((known["value"].to_numpy()[row], (cell, cluster)), shape))
+    each = np.ones(len(row))
+    if sampled is not None:
+        each = sampled.weight[known["unit"].to_numpy()[row]]
+    count = csr_array(coo_array((each, (cell, cluster)), shape))
+    total = csr_array(coo_array((each * known["value"].to_numpy()[row], (cell, cluster)), shape))
 
     def read(weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         people, sums = (np.asarray(m @ weights).T for m in (count, total))
@@ -178,11 +214,39 @@ def means_of_cells(
         return mean, people
 
     value, _ = read(np.ones((n_clusters, 1)))
-    replicates, weight = on_replicates(read, n_clusters, settings)
-    return Cells(
+    replicates, weight = on_replicates(read, n_clusters, settings, sampled)
+    found = Cells(
         value[0],
         np.bincount(cell, minlength=layout.n_cells),
         np.diff(count.indptr).astype(np.int64),
         replicates,
         weight,
     )
+    if sampled is None:
+        return found
+    square = np.bincount(cell, each**2, minlength=layout.n_cells).astype(np.float64)
+    return weighed(found, count, square, sampled)
+
+
+def weighed(cells: Cells, count: csr_array, square: FloatArray, sampled: Sampled) -> Cells:
+    """Add for how many people cells stand, and what these and their clusters are worth.
+
+    Parameters
+    ----------
+    cells : Cells
+    count : csr_array, [n_cells, n_clusters]
+        Sums of weights.
+    square : [n_cells] float
+        Sums of squared weights.
+    sampled : Sampled
+    """
+    mass = np.asarray(count.sum(axis=1), dtype=np.float64).ravel()
+    of_clusters = np.asarray(count.power(2).sum(axis=1), dtype=np.float64).ravel()
+    strata = 1 if sampled.strata is None else len(sampled.strata.drawn)
+
+    def worth(sums: FloatArray) -> FloatArray:
+        return np.divide(mass**2, sums, out=np.zeros_like(mass), where=sums > 0)
+
+    free = np.maximum(worth(of_clusters) - (strata - 1.0), 1.0)
+    # Fifty of one weight are worth fifty, whatever the last digit says.
+    return replace(cells, mass=mass, worth=worth(square) + 1e-9, free=free)

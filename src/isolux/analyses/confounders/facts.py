@@ -179,7 +179,7 @@ def facts_of(layout: Layout, cells: Cells, rules: Rules) -> Facts:
     cells : Cells
     rules : Rules
     """
-    units, clusters = layout.of_groups(cells.units), layout.of_groups(cells.clusters)
+    units, clusters = layout.of_groups(cells.enough), layout.of_groups(cells.clusters)
     value = layout.of_groups(cells.value)
     enough = (units >= rules.min_units) & (clusters >= rules.min_clusters)
     judged = np.flatnonzero(enough & np.isfinite(value))
@@ -209,13 +209,14 @@ def _explained(
     rules: Rules,
 ) -> Explanation:
     units = layout.of_both(cells.units, s)[judged]
+    people = layout.of_both(cells.people, s)[judged]
     value = layout.of_both(cells.value, s)[judged]
     weight = layout.of_both(cells.weight, s)[:, judged]
     replicates = layout.of_both(cells.replicates, s)[:, judged]
-    enough = (units >= rules.min_cell) & np.isfinite(value)
+    enough = (layout.of_both(cells.enough, s)[judged] >= rules.min_cell) & np.isfinite(value)
     usable = np.asarray(enough.all(axis=0) & bool(len(judged)), dtype=np.bool_)
     proxy = Estimate(
-        proxies(shares(units.astype(np.float64)), layout.of_values(cells.value, s)),
+        proxies(shares(people), layout.of_values(cells.value, s)),
         proxies(shares(weight), layout.of_values(cells.replicates, s)),
     )
     within = Estimate(
@@ -226,7 +227,7 @@ def _explained(
         s,
         _status(layout.strata[s].values, units, usable, rules),
         usable,
-        _covered(units, usable),
+        _covered(people, usable),
         proxy,
         _spread(proxy, rules),
         within,
@@ -240,13 +241,14 @@ def _mixed(
 ) -> Mixed:
     """Bring every pair of groups to one mix of the values at which both have enough people."""
     units = layout.of_both(cells.units, s)[judged]
+    own = layout.of_both(cells.people, s)[judged]
     value = layout.of_both(cells.value, s)[judged]
     clusters = layout.of_both(cells.clusters, s)[judged]
     weight = layout.of_both(cells.weight, s)[:, judged]
     drawn = layout.of_both(cells.replicates, s)[:, judged]
-    everyone = layout.of_values(cells.units, s).astype(np.float64)
+    everyone = layout.of_values(cells.people, s)
     resampled = layout.of_values(cells.weight, s)
-    enough = np.isfinite(value) & (units >= rules.min_mix)
+    enough = np.isfinite(value) & (layout.of_both(cells.enough, s)[judged] >= rules.min_mix)
     enough &= clusters >= min(rules.min_mix, MIX_CLUSTERS)
     found = np.full((2, len(pairs)), np.nan)
     replicates = np.full((2, len(drawn), len(pairs)), np.nan)
@@ -256,12 +258,11 @@ def _mixed(
         both = compared[p] = enough[pair].all(axis=0)
         left_out[p] = units[pair][:, ~both].sum(axis=1)
         there = both & np.isfinite(drawn[:, pair]).all(axis=1)
-        counts = units[pair].astype(np.float64)
-        found[:, p] = _at_one_mix(value[pair], counts, everyone, both)
+        found[:, p] = _at_one_mix(value[pair], own[pair], everyone, both)
         replicates[:, :, p] = _at_one_mix(drawn[:, pair], weight[:, pair], resampled, there)
     people = units.sum(axis=1)[pairs] if len(pairs) else left_out
-    gap, own = (Estimate(found[i], replicates[i]) for i in range(2))
-    return Mixed(gap, own, compared, left_out, people, rules.min_mix)
+    gap, as_is = (Estimate(found[i], replicates[i]) for i in range(2))
+    return Mixed(gap, as_is, compared, left_out, people, rules.min_mix)
 
 
 def _at_one_mix(
@@ -286,7 +287,7 @@ def _status(values: tuple[str, ...], units: IntArray, usable: BoolArray, rules: 
     return ""
 
 
-def _covered(units: IntArray, usable: BoolArray) -> float:
+def _covered(units: FloatArray, usable: BoolArray) -> float:
     total = units.sum(axis=1)
     inside = units[:, usable].sum(axis=1)
     shown = inside[total > 0] / total[total > 0]

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.analyses._sampled import Sampled, is_sampled, sampled_of
 from isolux.analyses._words import declared_metrics
-from isolux.analyses.confounders.cells import Cells, Layout, means_of_cells
+from isolux.analyses.confounders.cells import Cells, Layout, means_of_cells, weighed
 from isolux.analyses.confounders.detections import (
     Boxes,
     Precision,
@@ -26,6 +27,7 @@ from isolux.analyses.confounders.detections import (
 from isolux.groups.measure import measure_groups
 from isolux.stats.statistic import DetectionStatistic
 from isolux.vocabulary.containers import Run, Scores
+from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import Statistics, Task
@@ -38,10 +40,14 @@ _DETECTIONS = "detections"
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Units and clusters of a run, numbered: a replicate gives a cluster one weight everywhere."""
+    """Units and clusters of a run, numbered: a replicate gives a cluster one weight everywhere.
+
+    ``sampled`` says how units were drawn; None: each counts once.
+    """
 
     units: pl.Series
     clusters: pl.Series
+    sampled: Sampled | None = None
 
     @property
     def n_clusters(self) -> int:
@@ -77,9 +83,17 @@ def numbers_of(run: Run) -> Numbers:
     tables = [run.scores.select("unit_id", "cluster_id"), *_evidence_of_units(run)]
     units = pl.concat([t.select("unit_id") for t in tables]).to_series().drop_nulls()
     names = [t.select(_name=_cluster_name(t)) for t in tables]
-    return Numbers(
+    numbers = Numbers(
         units.unique(maintain_order=True), pl.concat(names).to_series().drop_nulls().unique().sort()
     )
+    if not is_sampled(run):
+        return numbers
+    cluster = np.zeros(len(numbers.units), dtype=np.int64)
+    for table in tables:
+        at = numbers.placed(table.drop_nulls("unit_id"))
+        cluster[at["unit"].to_numpy()] = at["cluster"].to_numpy()
+    sampled = sampled_of(run, numbers.units, cluster, "the analysis confounders")
+    return replace(numbers, sampled=sampled)
 
 
 def chosen_metrics(run: Run, task: Task, names: Sequence[str]) -> list[Metric]:
@@ -152,7 +166,9 @@ def values_of(
     """Measure cells: one result, or one a class and one of all classes."""
     settings = (spec.replicates, spec.seed, spec.weights)
     if measure.scored is not None:
-        cells = means_of_cells(layout, measure.scored, numbers.n_clusters, settings)
+        cells = means_of_cells(
+            layout, measure.scored, numbers.n_clusters, settings, numbers.sampled
+        )
         return [(measure.row, cells)]
     if measure.boxes is not None:
         asked = precision_of(measure.info, how)
@@ -191,7 +207,10 @@ def _by_groups(
     ).with_columns(values=pl.concat_list("group"))
     members = members.select("attribute", "group", "values", "unit_id").sort("attribute", "group")
     info = TaskInfo(title=measure.row["task"], summary="", references=(), metrics=(measure.info,))
-    scores = Scores(run.scores.clear(), info, {name: evidence}, task=measure.row["task"])
+    both = {name: evidence}
+    if is_sampled(run):
+        both[SAMPLE] = run.evidence[SAMPLE]
+    scores = Scores(run.scores.clear(), info, both, task=measure.row["task"])
     found = measure_groups(scores, members, spec)
     cell = np.array([int(group.name) for group in found.groups[1:]], dtype=np.int64)
     results = []
@@ -201,18 +220,37 @@ def _by_groups(
         drawn = np.full((spec.replicates, layout.n_cells), np.nan)
         value[cell], drawn[:, cell] = found.value[1:, j], found.replicates[1:, j].T
         units[cell], clusters[cell] = found.n_units[1:, j], found.n_clusters[1:, j]
-        weight = np.broadcast_to(units.astype(np.float64), drawn.shape)
+        cells = _of_sample(Cells(value, units, clusters, drawn, drawn), layout, numbers, evidence)
+        weight = np.broadcast_to(cells.people, drawn.shape)
         row = {**measure.row, "label": one.label, "threshold": one.threshold}
-        results.append((row, Cells(value, units, clusters, drawn, weight)))
+        results.append((row, replace(cells, weight=weight)))
     return results
+
+
+def _of_sample(cells: Cells, layout: Layout, numbers: Numbers, evidence: pl.DataFrame) -> Cells:
+    """Weigh the people of cells that were measured as groups."""
+    from scipy.sparse import coo_array, csr_array
+
+    if numbers.sampled is None:
+        return cells
+    at = numbers.placed(evidence.drop_nulls("unit_id")).unique("unit")
+    cluster = np.full(len(numbers.units), -1, dtype=np.int64)
+    cluster[at["unit"].to_numpy()] = at["cluster"].to_numpy()
+    held = cluster[layout.unit] >= 0
+    unit, cell = layout.unit[held], layout.cell[held]
+    each = numbers.sampled.weight[unit]
+    shape = layout.n_cells, numbers.n_clusters
+    count = csr_array(coo_array((each, (cell, cluster[unit])), shape))
+    square = np.bincount(cell, each**2, minlength=layout.n_cells).astype(np.float64)
+    return weighed(cells, count, square, numbers.sampled)
 
 
 def _evidence_of_units(run: Run) -> list[pl.DataFrame]:
     columns = ["unit_id", "cluster_id"]
     return [
         table.select(*columns, *(["image_id"] if "image_id" in table.columns else []))
-        for table in run.evidence.values()
-        if set(columns) <= set(table.columns)
+        for name, table in run.evidence.items()
+        if name != SAMPLE and set(columns) <= set(table.columns)
     ]
 
 

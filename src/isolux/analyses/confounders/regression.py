@@ -53,6 +53,7 @@ def adjusted_gap(
     codes: Sequence[IntArray],
     cluster: IntArray,
     level: float = 0.95,
+    weight: FloatArray | None = None,
 ) -> Adjusted:
     """Regress scores on a group and explanatory values.
 
@@ -69,6 +70,9 @@ def adjusted_gap(
     level : float
         Of the interval, which is the gap ± t × its error, with as many degrees of freedom as there
         are clusters, less one.
+    weight : [n] float, optional
+        For how many people each stands: the likelihood, the errors and the mean are weighted.
+        Strata are left out, so that the interval is rather too wide than too narrow.
 
     Returns
     -------
@@ -94,10 +98,11 @@ def adjusted_gap(
         return Adjusted(kind, reason="the groups do not overlap: the effect cannot be told apart")
     if np.ptp(score) == 0:
         return Adjusted(kind, reason="every score is the same")
-    fitted = _fitted(score, design, cluster, binary=binary)
+    mass = np.ones(len(score)) if weight is None else weight / weight.mean()
+    fitted = _fitted(score, design, cluster, mass, binary=binary)
     if fitted is None:
         return Adjusted(kind, reason="a value or group has only right or only wrong answers")
-    gap, se = _marginal(*fitted, design, binary=binary)
+    gap, se = _marginal(*fitted, design, mass, binary=binary)
     from scipy.special import stdtrit
 
     half = float(stdtrit(n_clusters - 1, 0.5 + level / 2.0)) * se
@@ -113,22 +118,25 @@ def _design(in_first: FloatArray, codes: Sequence[IntArray]) -> FloatArray:
 
 
 def _fitted(
-    score: FloatArray, design: FloatArray, cluster: IntArray, *, binary: bool
+    score: FloatArray, design: FloatArray, cluster: IntArray, mass: FloatArray, *, binary: bool
 ) -> tuple[FloatArray, FloatArray] | None:
     """Return coefficients and their cluster-robust covariance; None where there is no fit."""
     if not binary:
-        inverse = _inverse(design, np.ones(len(design)))
-        params = inverse @ (design.T @ score)
-        return params, _robust(inverse, (score - design @ params)[:, None] * design, cluster)
-    found = _logistic(score, design)
+        inverse = _inverse(design, mass)
+        params = inverse @ (design.T @ (mass * score))
+        left = mass * (score - design @ params)
+        return params, _robust(inverse, left[:, None] * design, cluster)
+    found = _logistic(score, design, mass)
     if found is None or np.abs(found[0]).max() > _LARGEST:
         return None
     params, inverse = found
-    left = score - 1.0 / (1.0 + np.exp(-(design @ params)))
+    left = mass * (score - 1.0 / (1.0 + np.exp(-(design @ params))))
     return params, _robust(inverse, left[:, None] * design, cluster)
 
 
-def _logistic(score: FloatArray, design: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+def _logistic(
+    score: FloatArray, design: FloatArray, mass: FloatArray
+) -> tuple[FloatArray, FloatArray] | None:
     """Fit by iteratively reweighted least squares: coefficients and the information's inverse.
 
     None where the deviance does not settle, or runs to 0 as it does when groups are separated.
@@ -139,12 +147,14 @@ def _logistic(score: FloatArray, design: FloatArray) -> tuple[FloatArray, FloatA
     for _ in range(_ROUNDS):
         weight = chance * (1.0 - chance)
         working = logit + (score - chance) / weight
-        params = _inverse(design, weight) @ (design.T @ (weight * working))
+        both = mass * weight
+        params = _inverse(design, both) @ (design.T @ (both * working))
         logit = np.clip(design @ params, -_FURTHEST, _FURTHEST)
         chance = 1.0 / (1.0 + np.exp(-logit))
-        deviance = -2.0 * float(np.log(np.where(score > 0.5, chance, 1.0 - chance)).sum())
+        log = np.log(np.where(score > 0.5, chance, 1.0 - chance))
+        deviance = -2.0 * float((mass * log).sum())
         if abs(before - deviance) <= _SETTLED:
-            return params, _inverse(design, chance * (1.0 - chance))
+            return params, _inverse(design, mass * chance * (1.0 - chance))
         before = deviance
     return None
 
@@ -167,7 +177,12 @@ def _robust(inverse: FloatArray, scores: FloatArray, cluster: IntArray) -> Float
 
 
 def _marginal(
-    params: FloatArray, covariance: FloatArray, design: FloatArray, *, binary: bool
+    params: FloatArray,
+    covariance: FloatArray,
+    design: FloatArray,
+    mass: FloatArray,
+    *,
+    binary: bool,
 ) -> tuple[float, float]:
     """Mean difference of the predictions in either group, and its standard error."""
     if not binary:
@@ -177,7 +192,7 @@ def _marginal(
         as_if = design.copy()
         as_if[:, 0] = group
         p = 1.0 / (1.0 + np.exp(-(as_if @ params)))
-        levels.append(float(p.mean()))
-        slopes.append((p * (1.0 - p)) @ as_if / len(p))
+        levels.append(float((mass * p).mean()))
+        slopes.append((mass * p * (1.0 - p)) @ as_if / len(p))
     gradient = slopes[0] - slopes[1]
     return levels[0] - levels[1], float(np.sqrt(gradient @ covariance @ gradient))

@@ -176,9 +176,10 @@ def _in_order(case: Case) -> list[int]:
 
 
 def _values_of(case: Case, s: int) -> Iterable[Row]:
-    units = case.layout.of_both(case.cells.units, s)[case.facts.judged]
+    people = case.layout.of_both(case.cells.people, s)[case.facts.judged]
     value = case.layout.of_values(case.cells.value, s)
-    shares = units / np.maximum(units.sum(axis=1, keepdims=True), 1)
+    every = people.sum(axis=1, keepdims=True)
+    shares = np.divide(people, every, out=np.zeros_like(people), where=every > 0)
     for e, name in enumerate(case.layout.strata[s].values):
         for g, group in enumerate(case.groups):
             yield {

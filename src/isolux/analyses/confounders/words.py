@@ -224,7 +224,7 @@ def agreement(case: Case, s: int) -> bool | None:
 def _advice(case: Case, s: int) -> str:
     """Point to the value at which the worse group is most over-represented and worst served."""
     strata = case.layout.strata[s]
-    units = case.layout.of_both(case.cells.units, s)[case.facts.judged].astype(np.float64)
+    units = case.layout.of_both(case.cells.people, s)[case.facts.judged]
     value = case.layout.of_values(case.cells.value, s)
     worse, other = case.sides
     shares = units / np.maximum(units.sum(axis=1, keepdims=True), 1.0)

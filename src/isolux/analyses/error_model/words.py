@@ -17,6 +17,7 @@ from isolux.analyses.error_model.groups import Subgroups, Tree
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.spec import Statistics
+from isolux.vocabulary.words import fixed
 
 __all__ = ["Plan", "Told"]
 
@@ -222,4 +223,4 @@ def _listed(values: Sequence[str]) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:.3f}".replace("-", "\N{MINUS SIGN}")
+    return fixed(value, 3).replace("-", "\N{MINUS SIGN}")

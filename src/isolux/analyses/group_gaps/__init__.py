@@ -38,7 +38,7 @@ from isolux.analyses.group_gaps.classes import by_class, classes_claim
 from isolux.analyses.group_gaps.sentences import differs, no_difference, only_overall, without_value
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.info import AnalysisInfo, Reference
-from isolux.vocabulary.tables import FINDINGS
+from isolux.vocabulary.tables import FINDINGS, Status
 
 __all__ = ["INFO", "LEAD", "explain"]
 
@@ -71,6 +71,8 @@ _CORRECTION_SOURCE = {
 }
 """Keys of ``stats.references``, by the spec's ``correction``."""
 
+_ROUNDING = 1e-12
+"""A standard error below this is what is left of equal numbers."""
 LEAD = 25
 """Findings that stand first, with some of each kind."""
 
@@ -193,7 +195,7 @@ def _ends_of_widest(row: Mapping[str, Any]) -> tuple[float | None, float | None]
 
 def _placed(blocks: pl.DataFrame, run: Run, words: Words) -> pl.DataFrame:
     """Give every block its tier, and put the blocks in the order in which to read them."""
-    ranked = _read_in_order(blocks, run, words)
+    ranked = _read_in_order(_with_flat(blocks, run), run, words)
     repeated = pl.struct(_same_statement()).is_first_distinct().not_()
     elsewhere = pl.struct(_same_but_threshold()).is_first_distinct().not_()
     again = pl.col("covered") | repeated | (pl.col("threshold").is_not_null() & elsewhere)
@@ -210,6 +212,18 @@ def _placed(blocks: pl.DataFrame, run: Run, words: Words) -> pl.DataFrame:
         .then(_LAST)
         .otherwise(_NOT_FOUND)
     )
+
+
+def _with_flat(blocks: pl.DataFrame, run: Run) -> pl.DataFrame:
+    """Tell where no judged group's value varies from cluster to cluster."""
+    keys = ["model", "task", "metric", "label", "threshold", "attribute"]
+    judged = pl.col("status").is_in([Status.OK.value, Status.BOUNDARY.value])
+    varies = run.group_metrics.filter(judged).group_by(keys).agg(
+        flat=pl.col("standard_error").max() < _ROUNDING
+    )  # fmt: skip
+    return blocks.join(
+        varies, on=keys, how="left", nulls_equal=True, maintain_order="left"
+    ).with_columns(pl.col("flat").fill_null(value=False))
 
 
 def _read_in_order(blocks: pl.DataFrame, run: Run, words: Words) -> pl.DataFrame:

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from isolux.analyses._words import Words, level_of, lowered, number, size
-from isolux.analyses.group_gaps.sentences import NONE_SEEN
+from isolux.analyses.group_gaps.sentences import unseen
 
 __all__ = ["by_class", "classes_claim"]
 
@@ -116,7 +116,7 @@ def _none(rows: Sequence[Mapping[str, Any]], words: Words, what: str, title: str
 def _could_see(rows: Sequence[Mapping[str, Any]], words: Words) -> str:
     known = [row for row in rows if row["detectable_best"] is not None]
     if not known:
-        return NONE_SEEN
+        return unseen(words)
     unit = words.unit(rows[0])
     best = min(known, key=lambda row: row["detectable_best"])
     worst = max(known, key=lambda row: row["detectable_best"])

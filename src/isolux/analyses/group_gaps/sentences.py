@@ -11,10 +11,17 @@ from dataclasses import replace
 from typing import Any
 
 from isolux.analyses._words import Words, level_of, lowered, number, size
+from isolux.vocabulary.words import brief
 
-__all__ = ["NONE_SEEN", "differs", "no_difference", "only_overall", "without_value"]
+__all__ = ["differs", "no_difference", "only_overall", "unseen", "without_value"]
 
-NONE_SEEN = "How small a difference this audit could have seen cannot be said from these data."
+_NONE_SEEN = "How small a difference this audit could have seen cannot be said from these data."
+_FLAT = (
+    "Nothing varies in these data, so how small a difference this audit could have seen cannot "
+    "be said."
+)
+_WHOLE = "All of the population was drawn: there is no difference but what its values show."
+_ALONE = ", of this comparison alone)."
 _LISTED = 10
 _NEARLY = 0.9
 """A gap that shrinks by less is said as it is."""
@@ -27,20 +34,22 @@ def differs(row: Mapping[str, Any], words: Words) -> str:
     them, and the unknown have a sentence of their own.
     """
     known = _known(row, words)
-    told = f"{known}For {row['group_a']} it is " if known else _of_group(row, words)
+    told = f"{known}For {brief(row['group_a'])} it is " if known else _of_group(row, words)
     told += _apart(row, words)
     if known:
         return words.start(row["model"], told + _care(row))
     if not row["pair"]:
-        told += " The test was against everyone else; no pair of groups stands out."
+        told += " The test was against everyone else; "
+        told += "no pair of groups stands out." if not row["n_untested"] else _bare(row, words)
     elif row["n_pairs"] > 1:
         told += f" {row['n_differ']:,} of {row['n_pairs']:,} pairs of groups differ by this test."
+        told += f" Beside them, {_bare(row, words)}" if row["n_untested"] else ""
     told += _shrunken(row, words) + _spread(row, words) + _care(row)
     return words.start(row["model"], told + (_within(row, words) if words.margin else ""))
 
 
 def _of_group(row: Mapping[str, Any], words: Words) -> str:
-    return f"{words.measure(row)} for {row['group_a']} ({words.title(row['attribute'])}) is "
+    return f"{words.measure(row)} for {brief(row['group_a'])} ({words.title(row['attribute'])}) is "
 
 
 def _apart(row: Mapping[str, Any], words: Words) -> str:
@@ -49,7 +58,7 @@ def _apart(row: Mapping[str, Any], words: Words) -> str:
     notes = [note for note in (words.better(row, value), _interval(row, words)) if note]
     return (
         f"{size(value, words.unit(row))} {'lower' if value < 0 else 'higher'} "
-        f"({'; '.join(notes)}) than for {row['group_b']}; {_counts(row, words)}; "
+        f"({'; '.join(notes)}) than for {brief(row['group_b'])}; {_counts(row, words)}; "
         f"{words.p(row['p_adjusted'])}."
     )
 
@@ -79,6 +88,9 @@ def only_overall(row: Mapping[str, Any], words: Words) -> str:
 def no_difference(row: Mapping[str, Any], words: Words) -> str:
     """Say that nothing was found, and what could have been: never that nothing is there."""
     measure = lowered(words.measure(row))
+    if row["any_p"] is None and row["n_untested"]:
+        told = f"{_bare(row, words)}{_care(row)}"
+        return words.start(row["model"], f"{words.measure(row)} was not tested: {told}")
     seen = (
         "all groups judged have the same value"
         if row["value"] == 0
@@ -89,7 +101,29 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
         f"{words.title(row['attribute'])} ({words.p(row['any_p'])}); {seen}. "
         f"{_could_see(row, words)}"
     )
-    return words.start(row["model"], told + _care(row) + _within(row, words))
+    if row["n_untested"]:
+        told += f" But {_bare(row, words)}"
+    care, within = _care(row), _within(row, words)
+    most, worst = row["at_most"], row["detectable_worst"]
+    if not care and within.endswith(_ALONE) and worst is not None and most <= worst:
+        # What could be seen is asked before looking, how large a gap may be after it. Near 0 and 1
+        # they are far apart, and without a word the second would read as a denial of the first.
+        told = f"{told.removesuffix('.')}, though by the values seen "
+        within = f"{within[1:2].lower()}{within[2:]}"
+    return words.start(row["model"], told + care + within)
+
+
+def _bare(row: Mapping[str, Any], words: Words) -> str:
+    """Say that groups are apart though nothing varies within them: no p-value can say so."""
+    gap, n = row["untested_gap"], row["n_untested"]
+    ends = {"value": gap, "low": row["untested_low"], "high": row["untested_high"]}
+    told = (
+        f"{brief(row['untested_a'])} ({words.title(row['attribute'])}) is "
+        f"{size(gap, words.unit(row))} {'lower' if gap < 0 else 'higher'} "
+        f"({_interval({**row, **ends}, words)}) than {brief(row['untested_b'])}, and no test can "
+        "be made of that: nothing varies within either group."
+    )
+    return told if n == 1 else f"{told} The same goes for {n - 1:,} more of the pairs."
 
 
 def _shrunken(row: Mapping[str, Any], words: Words) -> str:
@@ -111,23 +145,20 @@ def _within(row: Mapping[str, Any], words: Words) -> str:
     Nothing where intervals may be too narrow: a claim of sameness must not rest on them.
     """
     at_most, unit = row["at_most"], words.unit(row)
-    asked = words.margin is not None and unit == "fraction"
-    if at_most is None or row["within_status"] != "ok":
-        if not asked:
+    judged = at_most is not None and row["within_status"] == "ok"
+    if words.margin is None or unit != "fraction":
+        if not judged or words.census:
             return ""
+        claim = _alike(row, words, at_most, unit)
+        return f" {claim[:1].upper()}{claim[1:]} ({level_of(words)} upper bound{_ALONE}"
+    if not judged:
         why = row["within_reason"] or "a group has too few clusters for an interval"
         return f" Whether {_alike(row, words, words.margin)} cannot be judged: {why}."
-    if not asked:
-        claim = _alike(row, words, at_most, unit)
-        return (
-            f" {claim[:1].upper()}{claim[1:]} ({level_of(words)} upper bound, "
-            "of this comparison alone)."
-        )
     claim = _alike(row, words, words.margin)
     p = replace(words, corrected=True).p(row["within_p"])  # by Holm, whatever else is not
     if row["within_p"] is not None and row["within_p"] <= 1.0 - words.level:
         return f" That {claim} is shown: at most {size(at_most, unit)} ({p})."
-    if words.margin is not None and 100 * at_most <= words.margin:
+    if 100 * at_most <= words.margin:
         return (
             f" That {claim} is not shown once all such claims are counted ({p}); alone, the "
             f"{level_of(words)} upper bound is {size(at_most, unit)}."
@@ -173,7 +204,7 @@ def _need(row: Mapping[str, Any], words: Words) -> str:
     """Say what a group needs: units and clusters, or what its own reason names instead."""
     reason = str(row["reason"] or "")
     if " needs " in reason:
-        return f" {row['group']}: {reason}."
+        return f" {brief(row['group'])}: {reason}."
     return f" A group needs {words.needed}." if words.needed else ""
 
 
@@ -200,7 +231,7 @@ def _widest(row: Mapping[str, Any], words: Words) -> str:
     """Name the widest gap, with an interval that holds for all pairs at once where there is one."""
     unit = words.unit(row)
     way = "below" if row["value"] < 0 else "above"
-    told = f"{size(row['value'], unit)}, {row['group_a']} {way} {row['group_b']}"
+    told = f"{size(row['value'], unit)}, {brief(row['group_a'])} {way} {brief(row['group_b'])}"
     low, high = row["range_low"], row["range_high"]
     if low is None or high is None:
         return told
@@ -213,18 +244,23 @@ def _widest(row: Mapping[str, Any], words: Words) -> str:
 def _could_see(row: Mapping[str, Any], words: Words) -> str:
     best, worst = row["detectable_best"], row["detectable_worst"]
     if best is None:
-        return NONE_SEEN
+        return _FLAT if row["flat"] and not words.census else unseen(words)
     unit = words.unit(row)
     told = (
         f"This audit could have seen (power 0.8) a difference of {size(best, unit)} between "
-        f"{row['group_a_best']} and {row['group_b_best']}"
+        f"{brief(row['group_a_best'])} and {brief(row['group_b_best'])}"
     )
     if size(best, unit) == size(worst, unit):
         return f"{told}; a smaller one could be there."
     return (
-        f"{told}, and one of {size(worst, unit)} between {row['group_a_worst']} and "
-        f"{row['group_b_worst']}; smaller ones could be there."
+        f"{told}, and one of {size(worst, unit)} between {brief(row['group_a_worst'])} and "
+        f"{brief(row['group_b_worst'])}; smaller ones could be there."
     )
+
+
+def unseen(words: Words) -> str:
+    """Say why no smallest difference is named."""
+    return _WHOLE if words.census else _NONE_SEEN
 
 
 def _spread(row: Mapping[str, Any], words: Words) -> str:
@@ -248,6 +284,8 @@ def _care(row: Mapping[str, Any]) -> str:
     if row["status"] != "boundary":
         return ""
     why = row["reason"] or "few clusters, or values near 0 or 1"
+    if row["flat"]:
+        why = "nothing varies"
     return f" Read this interval with care, it may be too narrow: {why}."
 
 
@@ -255,6 +293,9 @@ def _group_with_n(row: Mapping[str, Any], words: Words, *, everywhere: bool) -> 
     n = f"n = {row['n_units']:,}"
     if words.cluster is not None:
         n += f" in {row['n_clusters']:,} cluster{'' if row['n_clusters'] == 1 else 's'}"
+    if ": " in str(row["reason"]):  # n is enough, and a part of the group is not
+        n += f", but {row['reason']}"
+    name = brief(row["group"])
     if everywhere:
-        return f"{row['group']} ({n})"
-    return f"{row['group']} ({row['n_without']:,} of {row['n_measures']:,} measures; at most {n})"
+        return f"{name} ({n})"
+    return f"{name} ({row['n_without']:,} of {row['n_measures']:,} measures; at most {n})"

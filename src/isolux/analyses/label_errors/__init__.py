@@ -35,7 +35,6 @@ from isolux.analyses.label_errors.gaps import (
     of_each,
     sides,
 )
-from isolux.analyses.label_errors.matrix import read_matrix
 from isolux.analyses.label_errors.people import People, groups_of, people_of, votes_of
 from isolux.analyses.label_errors.words import (
     bounds_sentence,
@@ -44,9 +43,11 @@ from isolux.analyses.label_errors.words import (
     says_nothing,
     unknown_sentence,
 )
+from isolux.stats.confusion import doubts_of, read_matrix
 from isolux.vocabulary.containers import Explained, Run
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 from isolux.vocabulary.info import AnalysisInfo, Reference
+from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec
 from isolux.vocabulary.tables import FINDINGS, Status
 
@@ -200,8 +201,12 @@ def _corrected(
     """Correct by the matrix, else by several annotators; None where there is neither."""
     how = (spec.statistics.replicates, spec.statistics.level, spec.statistics.seed)
     if matrix:
-        read = read_matrix(matrix, people.attribute, people.groups)
+        read = read_matrix(
+            matrix, people.attribute, people.groups,
+            without="without a matrix, bounds are given: leave out label_errors.matrix",
+        )  # fmt: skip
         where = f"label_errors, {people.attribute}"
+        notes += [Caution(f"{where}: {told[:1].lower()}{told[1:]}") for told in doubts_of(read)]
         if read.counts is None:
             notes.append(
                 f"{where}: the confusion matrix has shares and no counts, so intervals take it as "

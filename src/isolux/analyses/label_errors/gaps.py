@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from isolux.analyses.label_errors.matrix import Matrix
 from isolux.analyses.label_errors.people import People
 from isolux.analyses.label_errors.sampling import (
     by_cluster,
@@ -19,6 +18,7 @@ from isolux.analyses.label_errors.sampling import (
     possible,
     weights,
 )
+from isolux.stats.confusion import Matrix
 from isolux.stats.mislabelled import (
     Bounds,
     corrected,

@@ -9,6 +9,7 @@ from isolux.analyses.label_errors.gaps import Corrected, Gap
 from isolux.analyses.label_errors.people import People
 from isolux.analyses.label_errors.sampling import possible
 from isolux.stats.mislabelled import Bounds
+from isolux.vocabulary.words import fixed
 
 __all__ = [
     "bounds_sentence",
@@ -80,7 +81,7 @@ def bounds_sentence(people: People, gap: Gap, wrong: float, words: Words) -> str
         if gap.breakdown is None
         else "It may be 0 as it stands."
         if gap.breakdown == 0
-        else f"It could be 0 if {100 * gap.breakdown:.1f} % of the labels were wrong."
+        else f"It could be 0 if {fixed(100 * gap.breakdown)} % of the labels were wrong."
     )
     at_once = "" if len(people.groups) == 2 else f", for all {len(people.groups)} groups at once"
     so_far = (

@@ -14,6 +14,7 @@ from isolux.analyses._features import Features
 from isolux.analyses._judged import Judged, Low
 from isolux.analyses._words import Words, level_of, number
 from isolux.analyses.patterns.rules import Confirmed, Mined
+from isolux.vocabulary.words import fixed
 
 __all__ = ["Told", "group_claim", "nothing_claim", "pattern_claim", "pattern_name", "rules_table"]
 
@@ -44,9 +45,9 @@ def pattern_claim(told: Told, name: str, confirmed: Confirmed, k: int) -> str:
     found, words = confirmed.against_rest, told.words
     low, high = (ends[k] for ends in found.interval(words.level))
     lift_low, lift_high = (ends[k] for ends in found.ratio_interval(words.level))
-    lift = f"lift {found.ratio[k]:.2f}"
+    lift = f"lift {fixed(found.ratio[k], 2)}"
     if np.isfinite(lift_low):
-        lift += f" ({lift_low:.2f} to {lift_high:.2f})"
+        lift += f" ({fixed(lift_low, 2)} to {fixed(lift_high, 2)})"
     text = (
         f"low performance ({told.low.words}) is more frequent with {name}: "
         f"{number(found.mean[k], 'fraction')} % of such units, "

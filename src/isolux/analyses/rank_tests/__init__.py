@@ -31,12 +31,14 @@ Doubts about the source, and what is done here:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import polars as pl
 
 from isolux.analyses._blocks import MEASURE
 from isolux.analyses._found import settings_of
+from isolux.analyses._sampled import FIXED, is_sampled, sampled_of
 from isolux.analyses._words import Words, words_of
 from isolux.analyses.rank_tests.judged import (
     Correction,
@@ -48,8 +50,10 @@ from isolux.analyses.rank_tests.judged import (
 )
 from isolux.analyses.rank_tests.pairs import Ranked, grouped_by, rank_pairs, ranked_scores
 from isolux.analyses.rank_tests.sentences import CORRECTIONS, TESTS, differs, nothing_more
+from isolux.stats.ranks.weighted import Weights
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import AnalysisInfo, Reference
 from isolux.vocabulary.tables import FINDINGS
@@ -57,6 +61,7 @@ from isolux.vocabulary.tables import FINDINGS
 __all__ = ["INFO", "explain"]
 
 INFO = AnalysisInfo(
+    samples=True,
     title="Rank tests of all pairs of groups",
     summary="Which attributes' groups have higher and lower scores, by rank tests that know about "
     "subjects, compared with FHIBE's published procedure.",
@@ -150,11 +155,16 @@ def explain(
             expected="an audit with --by",
             hint="--analysis-option rank_tests.attributes=all takes all that the dataset has",
         )
-    ranked = ranked_scores(run.scores)
+    ranked = _drawn(run, ranked_scores(run.scores))
     grouped, left_out = grouped_by(run, spec, ranked, every=attributes == "all")
     pairs, small = rank_pairs(ranked, grouped, min_subjects=min_subjects, min_scores=min_scores)
     words = words_of(run)
-    notes = [*_notes(run, ranked, words), *left_out, *_too_small(small, words, min_subjects)]
+    notes = [
+        *_notes(run, ranked, words),
+        *_calibrated(run),
+        *left_out,
+        *_too_small(small, words, min_subjects),
+    ]
     if pairs.is_empty():
         notes.append("no attribute has two groups that are large enough to be ranked")
         return Explained(FINDINGS.empty(), {}, tuple(notes))
@@ -165,10 +175,21 @@ def explain(
         leading(judged), ranked, grouped, replicates=spec.statistics.replicates,
         seed=spec.statistics.seed, level=spec.statistics.level,
     )  # fmt: skip
-    name = TESTS["rows" if words.cluster is None else test]
+    if ranked.drawn is not None and test == "clustered":
+        name = TESTS["weighted"]
+    else:
+        name = TESTS["rows" if words.cluster is None else test]
     how = f"{name}, {CORRECTIONS[correction].format(m=judged['p'].count())}"
     findings = _findings(lead, words, name, how, spec.statistics.level)
     return Explained(findings, _tables(lead, words, how), tuple(notes))
+
+
+def _drawn(run: Run, ranked: Ranked) -> Ranked:
+    """Add how units were drawn, of a sample."""
+    found = sampled_of(run, ranked.units, ranked.cluster, "the analysis rank_tests")
+    if found is None:
+        return ranked
+    return replace(ranked, drawn=Weights(found.weight, ranked.cluster, found.strata))
 
 
 def _check_settings(min_subjects: int, min_scores: int, replicates: int | None) -> None:
@@ -217,6 +238,11 @@ def _notes(run: Run, ranked: Ranked, words: Words) -> list[str]:
     if unknown:
         notes.append(f"it is not known which way is better: {', '.join(unknown)}")
     return notes
+
+
+def _calibrated(run: Run) -> list[str]:
+    told = is_sampled(run) and "base_weight" in run.evidence[SAMPLE].columns
+    return [f"rank_tests: {FIXED}"] if told else []
 
 
 def _too_small(small: pl.DataFrame, words: Words, min_subjects: int) -> list[str]:

@@ -7,7 +7,8 @@ every attribute is laid out once by cluster; ``stats.ranks`` does the rest.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,7 @@ from isolux.analyses._blocks import MEASURE
 from isolux.analyses._found import groups_of
 from isolux.stats.design import IntArray
 from isolux.stats.ranks import RankTests, cells_of, compare_groups, sort_scores
+from isolux.stats.ranks.weighted import Weights, compare_weighted, weighted_median
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.errors import IsoluxError
@@ -43,12 +45,15 @@ class Ranked:
         The n units.
     cluster : [n] int
         Each unit's cluster, from 0.
+    drawn : Weights, optional
+        Of a sample: medians, means and the clustered test are then weighted, within strata.
     """
 
     measures: pl.DataFrame
     values: FloatArray
     units: pl.Series
     cluster: IntArray
+    drawn: Weights | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +174,8 @@ def rank_pairs(
             cells = cells_of(own.unit, own.group, ranked.cluster, len(own.names))
             tests = compare_groups(scores, cells)
             enough = (tests.clusters >= min_subjects) & (tests.n >= min_scores) & (tests.n > 0)
+            if ranked.drawn is not None:
+                tests = _weighted(tests, enough, own, ranked, start)
             pairs.append(_rows(tests, enough, own, start, place))
             small.append(_sizes(tests, enough, own))
     measures = ranked.measures.with_columns(vector=pl.int_range(pl.len(), dtype=pl.Int64))
@@ -179,6 +186,29 @@ def rank_pairs(
     return found.sort("vector", "place", maintain_order=True).with_columns(
         pl.col(p).fill_nan(None)
     ), below.drop("enough")
+
+
+def _weighted(
+    tests: RankTests, enough: np.ndarray, own: Grouped, ranked: Ranked, start: int
+) -> RankTests:
+    """Weigh what is said of groups that are large enough; the naive test stays as published."""
+    assert ranked.drawn is not None  # noqa: S101 - asked before
+    median, mean = tests.median.copy(), tests.mean.copy()
+    superiority, p = tests.superiority.copy(), tests.p_clustered.copy()
+    for v in range(len(tests.n)):
+        value = ranked.values[start + v]
+        held = {}
+        for g in np.flatnonzero(enough[v]):
+            units = own.unit[own.group == g]
+            held[int(g)] = units = units[~np.isnan(value[units])]
+            weight = ranked.drawn.weight[units]
+            median[v, g] = weighted_median(value[units], weight)
+            mean[v, g] = np.average(value[units], weights=weight)
+        for a, b in combinations(held, 2):
+            found = compare_weighted(value, (held[a], held[b]), ranked.drawn)
+            superiority[v, a, b], superiority[v, b, a] = found.superiority, 1 - found.superiority
+            p[v, a, b] = p[v, b, a] = found.p
+    return replace(tests, median=median, mean=mean, superiority=superiority, p_clustered=p)
 
 
 def _rows(

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isolux.analyses._words import Words, level_of, lowered, size
+from isolux.vocabulary.words import fixed
 
 __all__ = ["CORRECTIONS", "TESTS", "differs", "nothing_more"]
 
@@ -20,6 +21,7 @@ CORRECTIONS = {
 TESTS = {
     "clustered": "clustered rank test",
     "naive": "Mann–Whitney test as published",
+    "weighted": "rank test of weighted people by cluster",
     "rows": "Mann–Whitney test, rows taken for people",
 }
 _LISTED = 8
@@ -91,10 +93,10 @@ def _medians(row: Mapping[str, Any], words: Words) -> str:
             told += f"with the same means ({show(row['mean_a'])}), the ranks alone decide"
     if row["disparity"] is None:
         return f"{told}; D is undefined, for a median is 0 or negative"
-    told += f", D = {row['disparity']:.2f}"
+    told += f", D = {fixed(row['disparity'], 2)}"
     if row["low"] is None:
         return told
-    ends = f"{row['low']:.2f} to {row['high']:.2f}".replace("-", "\N{MINUS SIGN}")
+    ends = f"{fixed(row['low'], 2)} to {fixed(row['high'], 2)}".replace("-", "\N{MINUS SIGN}")
     return f"{told} ({level_of(words)} interval {ends})"
 
 

@@ -26,6 +26,7 @@ import polars as pl
 from isolux.analyses._features import Features, items_of, kinds_of, without
 from isolux.analyses._found import settings_of
 from isolux.analyses._judged import Judged, ScoreSettings, judged_of, nothing_to_judge
+from isolux.analyses._sampled import FIXED, rows_of_units, sampled_of
 from isolux.analyses._words import Words, level_of, number, size, words_of
 from isolux.analyses.slices.searching import Search, Suggested, asked, search
 from isolux.stats.multiplicity import holm
@@ -41,6 +42,7 @@ from isolux.vocabulary.tables import FINDINGS
 __all__ = ["CAPTION", "INFO", "explain"]
 
 INFO = AnalysisInfo(
+    samples=True,
     title="The worst slices",
     summary="Which people, described by up to three attributes, are served worst; found on one "
     "half of the data and tested on the other.",
@@ -166,10 +168,14 @@ def explain(
         items, said = _items(run, judged, which["attributes"], spec, bins)
         notes += [*judged.notes, *said]
         own = _metric(judged, words)
-        suggested = search(judged, items, own, how, spec.comparing)
+        sampled = sampled_of(run, judged.units, judged.cluster, "the analysis slices")
+        suggested = search(judged, items, own, how, spec.comparing, sampled)
         task = str(run.scores["task"][0])
-        answers = asked(judged, suggested, own, task, spec.comparing)
+        held = None if sampled is None else rows_of_units(run, judged.units)
+        answers = asked(judged, suggested, own, task, spec.comparing, held)
         told.append(_Told(judged, items, suggested, answers, words, most))
+        if sampled is not None and sampled.calibrated:
+            notes.append(f"slices: {FIXED}")
     if not told:
         return Explained(FINDINGS.empty(), notes=tuple(notes))
     told = _corrected(told)
@@ -214,6 +220,12 @@ def _items(
         kept = run.attributes.filter(pl.col("attribute").is_in(said).not_())
         run = replace(run, attributes=kept)
         notes.append(f"Slices are not described by {', '.join(said)}, which the model said.")
+    if spec.sample.weight in known and not attributes:
+        kept = run.attributes.filter(pl.col("attribute") != spec.sample.weight)
+        run = replace(run, attributes=kept)
+        notes.append(
+            f"Slices are not described by {spec.sample.weight}, which says how people were drawn."
+        )
     kinds = kinds_of(run, spec, judged.units, attributes, analysis="slices")
     items = without(items_of(run, spec, judged.units, kinds, bins=bins), judged.value)
     return items, (*notes, *items.notes)

@@ -18,21 +18,26 @@ import polars as pl
 
 from isolux.analyses._features import Features
 from isolux.analyses._judged import Judged
+from isolux.analyses._sampled import Sampled
 from isolux.disparity.measured import measure_disparities
 from isolux.groups.measure import measure_groups
 from isolux.stats.design import IntArray
+from isolux.stats.sampling import Strata
 from isolux.stats.slices import Slices, apart, rows_of, worst_slices
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
+from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.spec import Comparing
 from isolux.vocabulary.tables import MEMBERSHIP, SCORES
 
-__all__ = ["Search", "Suggested", "asked", "held_out_rows", "search"]
+__all__ = ["Search", "Suggested", "asked", "held_out_rows", "sample_of_half", "search"]
 
 _BoolArray = npt.NDArray[np.bool_]
 _STREAM = 67
+_OF_A_STRATUM = 2
+"""Fewest clusters of a stratum whose variance can be told."""
 _CANDIDATES = 256
 """Slices listed before those that share their people with a worse one are left out."""
 
@@ -64,8 +69,12 @@ class Suggested:
     second: _BoolArray
 
 
-def held_out_rows(cluster: IntArray, share: float, seed: int) -> _BoolArray:
+def held_out_rows(
+    cluster: IntArray, share: float, seed: int, strata: Strata | None = None
+) -> _BoolArray:
     """Choose at random the clusters that are asked later, and return their rows: ``[n]``.
+
+    Of clusters that were drawn from strata each stratum is parted, and has two in either half.
 
     Examples
     --------
@@ -75,22 +84,37 @@ def held_out_rows(cluster: IntArray, share: float, seed: int) -> _BoolArray:
     n = int(cluster.max(initial=-1)) + 1
     order = np.random.default_rng(np.random.SeedSequence([seed, _STREAM])).permutation(n)
     held = np.zeros(n, dtype=np.bool_)
-    held[order[: round(n * share)]] = True
+    if strata is None:
+        held[order[: round(n * share)]] = True
+    else:
+        for h in range(len(strata.drawn)):
+            own = order[strata.of[order] == h]
+            held[own[: min(max(round(len(own) * share), 2), len(own) - 2)]] = True
     rows: _BoolArray = held[cluster]
     return rows
 
 
 def search(
-    judged: Judged, items: Features, metric: Metric, how: Search, spec: Comparing
+    judged: Judged,
+    items: Features,
+    metric: Metric,
+    how: Search,
+    spec: Comparing,
+    sampled: Sampled | None = None,
 ) -> Suggested:
     """Let one half of the clusters suggest its worst slices.
+
+    What is suggested is no claim, so people count as they were drawn here; the other half is asked
+    with weights.
 
     Raises
     ------
     SpecError
-        Too few clusters for two halves.
+        Too few clusters for two halves, in all or in a stratum.
     """
-    second = held_out_rows(judged.cluster, how.held_out, spec.seed)
+    strata = None if sampled is None else sampled.strata
+    _refuse_thin(strata)
+    second = held_out_rows(judged.cluster, how.held_out, spec.seed, strata)
     clusters = [len(np.unique(judged.cluster[half])) for half in (~second, second)]
     if min(clusters) < 2 * spec.min_clusters:
         raise SpecError(
@@ -124,10 +148,54 @@ def search(
     )
 
 
+def _refuse_thin(strata: Strata | None) -> None:
+    if strata is None:
+        return
+    held = np.bincount(strata.of, minlength=len(strata.drawn))
+    if (held < 2 * _OF_A_STRATUM).any():
+        raise SpecError(
+            f"{int((held < 2 * _OF_A_STRATUM).sum()):,} strata have too few clusters to be parted "
+            "into two halves",
+            expected=f"{2 * _OF_A_STRATUM} clusters or more in every stratum",
+            found=f"{int(held.min())}",
+            where="the analysis slices",
+            hint="join small strata with their neighbours before the audit",
+        )
+
+
+def sample_of_half(held: pl.DataFrame, cluster: IntArray, second: _BoolArray) -> pl.DataFrame:
+    """Return the table ``sample`` of one half: as many clusters drawn as the half has of them.
+
+    Weights that were brought to a population stay as they are: the half does not add up to it.
+
+    Parameters
+    ----------
+    held : polars.DataFrame
+        The sample's row of each unit.
+    cluster : [n] int
+    second : [n] bool
+        Whose half it is.
+    """
+    names = [n for n in held.columns if n.startswith("margin_") or n == "base_weight"]
+    parted = held.drop(names).with_columns(_of=pl.Series(cluster), _in=pl.Series(second))
+    here = pl.col("_of").filter("_in").n_unique().over("stratum")
+    every = pl.col("_of").n_unique().over("stratum")
+    # Clusters without anyone judged were parted too, as the others were.
+    drawn = (pl.col("stratum_clusters") * here / every).round().cast(pl.Int64)
+    return parted.with_columns(stratum_clusters=drawn).filter("_in").drop("_of", "_in")
+
+
 def asked(
-    judged: Judged, suggested: Suggested, metric: Metric, task: str, spec: Comparing
+    judged: Judged,
+    suggested: Suggested,
+    metric: Metric,
+    task: str,
+    spec: Comparing,
+    held: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Ask the other half: each slice against everyone else there.
+
+    ``held`` is the sample's row of each unit, where there is a sample.
 
     Returns
     -------
@@ -153,7 +221,8 @@ def asked(
     )  # fmt: skip
     members = _members(names, suggested.inside[second], units)
     info = TaskInfo(title=task, summary=task, references=(), metrics=(metric,))
-    estimates = measure_groups(Scores(scores, info, task=task), members, spec)
+    sample = {} if held is None else {SAMPLE: sample_of_half(held, judged.cluster, second)}
+    estimates = measure_groups(Scores(scores, info, sample, task=task), members, spec)
     compared = measure_disparities(estimates, spec, dict.fromkeys(names, "others")).table
     keys = pl.DataFrame({"attribute": names}, schema={"attribute": pl.String})
     groups = estimates.table()

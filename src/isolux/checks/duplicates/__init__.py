@@ -12,7 +12,12 @@ import polars as pl
 
 from isolux.checks._pictures import Pictures
 from isolux.checks._problems import problems_of, together
-from isolux.checks.duplicates.hashes import find_copies
+from isolux.checks.duplicates.hashes import (
+    LEAST_CORRELATION,
+    MOST_APART,
+    MOST_BITS,
+    find_copies,
+)
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import CheckInfo, Reference
@@ -50,9 +55,9 @@ def check(
     dataset: Dataset,
     *,
     pictures: Pictures,
-    most_bits: int = 18,
-    least_correlation: float = 0.95,
-    most_apart: float = 0.35,
+    most_bits: int = MOST_BITS,
+    least_correlation: float = LEAST_CORRELATION,
+    most_apart: float = MOST_APART,
     split: str = "split",
 ) -> pl.DataFrame:
     """List pictures that are copies of another one.

@@ -18,9 +18,14 @@ import polars as pl
 
 from isolux.io.images import Pixels
 
-__all__ = ["SIDE", "Copies", "Hashes", "find_copies", "hash_thumbnails"]
+__all__ = [
+    "LEAST_CORRELATION", "MOST_APART", "MOST_BITS", "SIDE", "Copies", "Hashes", "copies_of",
+    "find_copies", "hash_thumbnails",
+]  # fmt: skip
 
 SIDE = 32
+MOST_BITS, LEAST_CORRELATION, MOST_APART = 18, 0.95, 0.35
+"""The check's thresholds, which docs/methods/checks.md measures."""
 _KEPT = 8  # waves a side, imagehash's hash_size
 _BLANK = 2.0  # grey levels: below it a picture shows nothing to tell it by
 _PARTNERS = 8
@@ -145,6 +150,43 @@ def find_copies(
         }
     )
     return Copies(pairs)
+
+
+def copies_of(theirs: Pixels, others: Pixels) -> npt.NDArray[np.intp]:
+    """Find the pictures that are copies of some given ones, with the check's own thresholds.
+
+    Parameters
+    ----------
+    theirs, others : [n, 32, 32] uint8
+        Grey thumbnails.
+
+    Returns
+    -------
+    numpy.ndarray
+        Rows of ``others``, rising. A picture that shows nothing is a copy of none.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> three = np.kron(rng.integers(0, 255, (3, 8, 8)), np.ones((4, 4))).astype(np.uint8)
+    >>> copies_of(three[:1], three[[1, 0, 2]]).tolist()
+    [1]
+    """
+    if not len(theirs) or not len(others):
+        return np.empty(0, np.intp)
+    ours, near = hash_thumbnails(theirs), hash_thumbnails(others)
+    least = np.full(len(others), 64)
+    for one in (*ours.straight, *ours.mirrored):
+        least = np.minimum(least, np.bitwise_count(near.straight ^ one))
+    rows = np.flatnonzero((least <= MOST_BITS) & ~near.blank)
+    if not len(rows):
+        return rows
+    pairs = find_copies(
+        np.concatenate([theirs, others[rows]]), most_bits=MOST_BITS,
+        least_correlation=LEAST_CORRELATION, most_apart=MOST_APART,
+    ).pairs.filter(pl.col("first") < len(theirs), pl.col("second") >= len(theirs))  # fmt: skip
+    copies = np.unique(pairs["second"].to_numpy() - len(theirs))
+    return np.asarray(rows[copies], np.intp)
 
 
 def _unit(pictures: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -18,7 +18,7 @@ def keyed(table: pl.DataFrame, column: str, where: str) -> pl.DataFrame:
     """Add ``key``, the id as COCO writes it: a whole number without leading zeros."""
     if column not in table.columns:
         raise UnknownNameError("column", column, table.columns, where=where)
-    digits = as_text(table[column]).str.extract(r"^(?:.*_)?(\d{1,18})(?:\.0|\.jpg)?$", 1)
+    digits = as_text(table[column]).str.extract(r"^(?:.*_)?([0-9]{1,18})(?:\.0|\.jpg)?$", 1)
     keys = digits.cast(pl.Int64).cast(pl.String).alias("key")
     bad = keys.is_null() | ~keys.is_first_distinct()
     if bad.any():

@@ -88,7 +88,8 @@ def load(
     ----------
     path : str or Path
         The table (``images_v2.csv``, ``metadata_full_dollar_street.json``, the factors'
-        ``metadata.csv``), or a folder that holds it.
+        ``metadata.csv``), or a folder that holds it; or a table made of MLCommons', with ``id,
+        country.name, topics, income``: regions are then looked up by country.
     household : {"country and income", "place"}
         What tells homes apart, as neither release has a sure name for them: the same country and
         income, or the place (MLCommons' column; the folder in a photo's address). They differ by

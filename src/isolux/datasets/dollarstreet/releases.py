@@ -2,13 +2,15 @@
 
 The release that Meta's papers use names a photo by its address and has one label in each row
 (JSON, several rows a photo) or a list of them (CSV). MLCommons' release names it by an id and gives
-topics, ImageNet classes and codes for regions.
+topics, ImageNet classes and codes for regions. Tables that others made of it (a photo's score
+beside its topics, country and income) have no region: ``regions.yaml`` has one for each country.
 """
 
 from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +25,11 @@ from isolux.io.cells import as_numbers, as_text, row_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
 from isolux.io.ids import ids_of
+from isolux.io.settings_files import read_mapping
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.notes import Caution
 
-__all__ = ["CLASSES", "REGIONS", "Photos", "lists_of", "read_photos"]
+__all__ = ["CLASSES", "REGIONS", "Photos", "lists_of", "read_photos", "region_of_country"]
 
 REGIONS = ("Africa", "The Americas", "Asia", "Europe")
 _CODES = {"af": "Africa", "am": "The Americas", "as": "Asia", "eu": "Europe"}
@@ -39,6 +43,9 @@ CLASSES = {
 _LONGEST = 100_000  # characters of a cell that is parsed as a list
 _META = ("url", "country", "region", "income", "label")
 _MLCOMMONS = ("id", "country.name", "region.id", "imageRelPath", "topics", "income")
+_EXTRACT = ("id", "country.name", "topics", "income")
+_TABLE = Path(__file__).parent / "regions.yaml"
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +85,44 @@ def read_photos(file: Path, classes: str) -> Photos:
         table, digest = _json_table(data, where), sha256_bytes(data)
     else:
         table, digest = read_table(file), sha256_file(file)
-    read = (_of_mlcommons if "topics" in table.columns else _of_meta)(table, where)
+    read = _reader(table)(table, where)
     own = read["label"] if classes == "own" else _classes(table, classes, where)
     rows = read.with_columns(own.alias("classes"))
     photos = _one_row_each(rows, where)
     merged = rows.height - photos.height
-    notes = (
-        (f"{merged:,} row(s) are of photos that have another label too; each is one photo.",)
-        if merged
-        else ()
-    )
-    return Photos(photos, digest, notes)
+    notes = _on_regions(photos) if "region.id" not in table.columns else []
+    if merged:
+        notes.append(
+            f"{merged:,} row(s) are of photos that have another label too; each is one photo."
+        )
+    return Photos(photos, digest, tuple(notes))
+
+
+def _reader(table: pl.DataFrame) -> Callable[[pl.DataFrame, str], pl.DataFrame]:
+    if "topics" not in table.columns:
+        return _of_meta
+    return _of_mlcommons if {"region.id", "imageRelPath"} & set(table.columns) else _of_extract
+
+
+def region_of_country() -> dict[str, str]:
+    """Read the region of each country: 54 as the release with addresses says, 12 by the UN."""
+    lists = read_mapping(_TABLE)
+    return {country: region for region in REGIONS for country in lists[region]}
+
+
+def _on_regions(photos: pl.DataFrame) -> list[str]:
+    """Caution where a country is in no region."""
+    lost = photos.filter(pl.col("region").is_null())
+    if not lost.height:
+        return []
+    names = lost["country"].unique().sort().to_list()
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return [
+        Caution(
+            f"{lost.height:,} of {photos.height:,} photos are of countries of which no region is"
+            f" known: {', '.join(map(repr, names[:_SHOWN]))}{more}."
+        )
+    ]
 
 
 def _json_table(data: bytes, where: str) -> pl.DataFrame:
@@ -141,6 +175,34 @@ def _of_mlcommons(table: pl.DataFrame, where: str) -> pl.DataFrame:
             lists_of(table["topics"], where).alias("label"),
         ]
     )
+
+
+def _of_extract(table: pl.DataFrame, where: str) -> pl.DataFrame:
+    """Read a table that someone made of MLCommons' release: no paths, no regions."""
+    _require(table, _EXTRACT, where)
+    country = as_text(table["country.name"])
+    topics = as_text(table["topics"])
+    listed = topics.str.starts_with("[").any()
+    absent = pl.Series([None] * table.height, dtype=pl.String)
+    return pl.DataFrame(
+        [
+            ids_of(table, "id", where).alias("photo"),
+            absent.alias("uri"),
+            country.alias("country"),
+            country.replace_strict(region_of_country(), default=None, return_dtype=pl.String).alias(
+                "region"
+            ),
+            absent.alias("place"),
+            *_incomes(table, where),
+            (lists_of(topics, where) if listed else _split(topics)).alias("label"),
+        ]
+    )
+
+
+def _split(topics: pl.Series) -> pl.Series:
+    """Part topics at commas; one with a blank behind it is a topic's own ("Couch, sofa")."""
+    parted = topics.str.replace_all(", ", "\0", literal=True).str.split(",")
+    return parted.list.eval(pl.element().str.replace_all("\0", ", ", literal=True))
 
 
 def _require(table: pl.DataFrame, names: tuple[str, ...], where: str) -> None:

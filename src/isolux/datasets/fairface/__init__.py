@@ -129,6 +129,7 @@ def load(
         images=images_of(instances, are_paths=named == "file", root=None, where=where),
         inputs={where: sha256_file(path)},
         notes=labels.notes,
+        id_columns={named: "instance_id"},
     )
     return with_columns_to_choose(dataset, frame, where)
 

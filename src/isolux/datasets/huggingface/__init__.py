@@ -29,6 +29,7 @@ from isolux.datasets.huggingface.hub import fetched, is_address
 from isolux.io.cells import is_plain, row_of
 from isolux.io.frames import read_table
 from isolux.io.hashing import sha256_file
+from isolux.io.parquet_pages import refuse_damaged_pages
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, place
 from isolux.vocabulary.info import DatasetInfo, Reference
@@ -136,6 +137,10 @@ def load(
         images=images_of(instances, are_paths=False, root=None, where=where),
         inputs={str(file): sha256_file(file) for file in (*found.files, *found.beside)},
         notes=(*([identity.note] if identity.note else []), *notes),
+        id_columns={
+            **({} if pictured is None else {pictured: "image_id"}),
+            **({} if identity.column is None else {identity.column: "instance_id"}),
+        },
     )
     return with_columns_to_choose(dataset, frame, where)
 
@@ -251,6 +256,7 @@ def _features_inside(file: Path) -> Mapping[str, Any]:
     if file.suffix.lower() not in (".parquet", ".pq"):
         return {}
     try:
+        refuse_damaged_pages(file, ())
         said = pl.read_parquet_metadata(file).get("huggingface")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError):
         return {}  # a damaged file, which reading it says better

@@ -9,7 +9,18 @@ Whatever computes them, the tables are the same, so an executor moves no number.
 from __future__ import annotations
 
 from isolux.engine.pieces.piece import Limits, Piece, Tables, compute
-from isolux.engine.pieces.running import run_pieces
+from isolux.engine.pieces.running import executor_of, run_pieces
 from isolux.engine.pieces.store import PieceStore
+from isolux.engine.pieces.work import Executor, Work
 
-__all__ = ["Limits", "Piece", "PieceStore", "Tables", "compute", "run_pieces"]
+__all__ = [
+    "Executor",
+    "Limits",
+    "Piece",
+    "PieceStore",
+    "Tables",
+    "Work",
+    "compute",
+    "executor_of",
+    "run_pieces",
+]

@@ -1,44 +1,44 @@
-"""The executor of a Ray cluster: pieces are tasks, and what a lost node had is done again.
+"""The executor of a Ray cluster: its workers are actors, and what a lost node had is done again.
 
-Every node needs isolux and sees the shards under the same path. Ray moves what a piece is given and
+Every node needs isolux and sees the files under the same path. Ray moves what a piece is given and
 its tables; this process writes them to the store, so the cluster needs no common folder for those.
+Nodes that join while the work is done get workers too.
 """
 
 from __future__ import annotations
 
+import os
+import signal
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
-from isolux.engine.pieces.piece import (
-    Limits,
-    Piece,
-    as_bytes,
-    compute,
-    error_of,
-    from_bytes,
-    told,
-)
-from isolux.engine.pieces.processes import gave_up
-from isolux.engine.pieces.store import PieceStore
+from isolux.engine.pieces.piece import Piece, as_bytes, compute, error_of, from_bytes, told
+from isolux.engine.pieces.work import Work
+from isolux.io.cores import CORES
 from isolux.vocabulary.errors import IsoluxError, SpecError
 from isolux.vocabulary.extras import needed
 
 __all__ = ["OnRay"]
 
-_LOOK = 1.0  # seconds between looks at the time limit
-_AHEAD = 2  # tasks handed in for each core of the cluster
+_LOOK = 0.5  # seconds between looks at time limits, and at whether to stop
+_GROW = 2.0  # seconds between looks at which nodes there are
+_STARTS = 5  # workers in a row that may fail before one was ever there
 
 
 class OnRay:
-    """Computes pieces as Ray tasks.
+    """Computes pieces on Ray.
 
     Parameters
     ----------
     address : str or None
         The cluster's; None: one that is started here and ends with the work.
+    workers : int
+        How many at a time, at most; 0: as many as the nodes have room for.
+    cpus, gpus : int, float
+        What each worker takes; half a GPU: two workers share one.
 
     Raises
     ------
@@ -46,29 +46,31 @@ class OnRay:
         Ray is not installed, or no cluster answers at the address.
     """
 
-    def __init__(self, address: str | None) -> None:
-        self.ray: Any = needed("ray", package="ray", extra="ray", purpose="--engine ray")
-        self.address = address
-
-    def __call__(
-        self, pieces: Sequence[Piece], store: PieceStore, limits: Limits, done: Callable[[], None]
+    def __init__(
+        self, address: str | None, *, workers: int = 0, cpus: int = 1, gpus: float = 0.0
     ) -> None:
+        self.ray: Any = needed("ray", package="ray", extra="ray", purpose="--engine ray")
+        self.address, self.workers, self.cpus, self.gpus = address, workers, cpus, gpus
+
+    def __call__(self, work: Work) -> None:
         """Compute all pieces; see ``Executor``."""
         ours = not self.ray.is_initialized()
         if ours:
             self._join()
         try:
-            self._all(pieces, store, limits, done)
+            with _Pool(self, work) as pool:
+                pool.run()
         finally:
             if ours:
                 self.ray.shutdown()
 
     def _join(self) -> None:
         try:
-            self.ray.init(
-                address=self.address, log_to_driver=False, logging_level="error",
-                include_dashboard=False if self.address is None else None,
-            )  # fmt: skip
+            with _own_signals():
+                self.ray.init(
+                    address=self.address, log_to_driver=False, logging_level="error",
+                    include_dashboard=False if self.address is None else None,
+                )  # fmt: skip
         except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
             raise SpecError(
                 "no Ray cluster answers",
@@ -77,69 +79,226 @@ class OnRay:
                 where=f"--address {self.address}",
             ) from error
 
-    def _all(
-        self, pieces: Sequence[Piece], store: PieceStore, limits: Limits, done: Callable[[], None]
-    ) -> None:
-        # Retries are counted here: Ray's own would not count a task that was late.
-        task = self.ray.remote(num_cpus=1, max_retries=0)(_computed)
-        waiting = deque((piece, limits.retries) for piece in pieces)
-        running: dict[Any, tuple[Piece, int, float]] = {}
-        while waiting or running:
-            room = _AHEAD * max(1, int(self.ray.cluster_resources().get("CPU", 1)))
-            while waiting and len(running) < room:
-                piece, left = waiting.popleft()
-                running[task.remote(asdict(piece))] = piece, left, time.monotonic()
-            ready, _ = self.ray.wait(list(running), timeout=_LOOK)
-            for reference in ready:
-                piece, left, _ = running.pop(reference)
-                why = self._taken(reference, piece, store)
-                if why is None:
-                    done()
-                elif left:
-                    waiting.append((piece, left - 1))
-                else:
-                    raise gave_up(piece, why, limits)
-            self._late(running, waiting, limits)
+    def room(self) -> int:
+        """Count the workers that the nodes which are there have room for."""
+        found = 0
+        for node in self.ray.nodes():
+            if node.get("Alive", node.get("alive")):
+                has = node["Resources"]
+                sizes = [int(has.get("CPU", 0) / self.cpus)]
+                if self.gpus:
+                    sizes.append(int(has.get("GPU", 0) / self.gpus))
+                found += min(sizes)
+        return found
 
-    def _taken(self, reference: Any, piece: Piece, store: PieceStore) -> str | None:
-        """Commit what a task gave; else say why there is nothing.
+
+@dataclass(slots=True)
+class _Worker:
+    """An actor; ``piece`` is what it computes (None: it starts), and how often it may be tried."""
+
+    actor: Any
+    piece: Piece | None = None
+    left: int = 0
+    began: float = 0.0
+
+
+class _Pool:
+    """The workers of one piece of work, each with a piece at a time."""
+
+    def __init__(self, ray: OnRay, work: Work) -> None:
+        self.on, self.ray, self.work = ray, ray.ray, work
+        self.coming: Iterator[Piece] = iter(work.pieces)
+        self.again: list[tuple[Piece, int]] = []
+        self.ended = 0
+        self.busy: dict[Any, _Worker] = {}
+        self.idle: list[_Worker] = []
+        self.failed_starts = 0
+        self.grown = 0.0
+        options = {"num_cpus": ray.cpus, "num_gpus": ray.gpus, "max_restarts": 0}
+        self.made = self.ray.remote(**options)(_Computer)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in (*self.busy.values(), *self.idle):
+            self._end(worker)
+
+    def run(self) -> None:
+        """Compute all pieces, or those at hand once it is asked to stop."""
+        while self.ended < self.work.count:
+            if self.work.stop():
+                self._let_go_of_starting()
+                if not self.busy:
+                    return
+            else:
+                self._grow()
+                self._hand_out()
+            ready, _ = self.ray.wait(list(self.busy), timeout=_LOOK) if self.busy else ([], [])
+            for reference in ready:
+                self._taken(reference)
+            self._end_late()
+
+    def _grow(self) -> None:
+        """Start workers where there is room and work for them."""
+        if time.monotonic() - self.grown < _GROW:
+            return
+        self.grown = time.monotonic()
+        room = self.on.workers or self.on.room()
+        if not room and not self.busy:
+            raise self._no_room()
+        have = len(self.busy) + len(self.idle)
+        for _ in range(min(room, self.work.count - self.ended) - have):
+            worker = _Worker(self.made.remote(), began=time.monotonic())
+            first = self.work.first
+            asked = first and asdict(first)
+            self.busy[worker.actor.start.remote(asked, self.on.cpus)] = worker
+
+    def _no_room(self) -> SpecError:
+        has = self.ray.cluster_resources()
+        return SpecError(
+            "no node of the cluster has room for a worker",
+            expected=f"{self.on.cpus} cores" + (f" and {self.on.gpus:g} GPUs" if self.on.gpus
+                                                 else ""),
+            found=f"{has.get('CPU', 0):g} cores and {has.get('GPU', 0):g} GPUs in all",
+            where=f"--address {self.on.address}",
+            hint="smaller --cpus or --gpus; where nodes come when they are asked for, "
+            "say how many workers to wait for: --workers N",
+        )  # fmt: skip
+
+    def _hand_out(self) -> None:
+        while self.idle:
+            taken = self.again.pop() if self.again else None
+            if taken is None and (piece := next(self.coming, None)) is not None:
+                taken = piece, self.work.limits.retries
+            if taken is None:
+                return
+            worker = self.idle.pop()
+            worker.piece, worker.left = taken
+            worker.began = time.monotonic()
+            self.busy[worker.actor.compute.remote(asdict(worker.piece))] = worker
+
+    def _taken(self, reference: Any) -> None:
+        """Take what a worker gave, or note that it is lost.
 
         Raises
         ------
         IsoluxError
-            The piece's own error.
+            The piece's own error, or that of what comes first.
         """
+        worker = self.busy.pop(reference)
         try:
             answer = self.ray.get(reference)
-        except self.ray.exceptions.RayError as error:  # a lost node, worker or result
-            return (str(error).splitlines() or [type(error).__name__])[0][:200]
-        if "error" in answer:
-            raise error_of(answer["error"])
-        store.commit(piece.key, from_bytes(answer["tables"]))
-        return None
-
-    def _late(
-        self,
-        running: dict[Any, tuple[Piece, int, float]],
-        waiting: deque[tuple[Piece, int]],
-        limits: Limits,
-    ) -> None:
-        """Stop tasks that take too long; what waits for a core counts too, once for each ahead."""
-        if limits.seconds is None:
+        except self.ray.exceptions.RayError as error:
+            self._lost(worker, _line(error))
             return
-        for reference, (piece, left, began) in list(running.items()):
-            if time.monotonic() - began <= _AHEAD * limits.seconds:
-                continue
-            self.ray.cancel(reference, force=True)
-            del running[reference]
-            if not left:
-                raise gave_up(piece, f"no end within {limits.seconds:g} s", limits)
-            waiting.append((piece, left - 1))
+        if "error" in answer:
+            self._end(worker)
+            raise error_of(answer["error"])
+        self.failed_starts = 0
+        piece, worker.piece = worker.piece, None
+        self.idle.append(worker)
+        if piece is None:
+            return
+        self._hand_out_next()
+        self.work.store.commit(piece.key, from_bytes(answer["tables"]))
+        self._over(piece)
+
+    def _hand_out_next(self) -> None:
+        """Give the worker its next piece before the last one is written."""
+        if not self.work.stop():
+            self._hand_out()
+
+    def _over(self, piece: Piece) -> None:
+        self.ended += 1
+        self.work.done(piece)
+
+    def _lost(self, worker: _Worker, why: str, *, late: bool = False) -> None:
+        """Have a piece tried again elsewhere, or give it up.
+
+        Raises
+        ------
+        IsoluxError
+            No worker ever starts, or the piece was tried often enough.
+        """
+        self._end(worker)
+        self.grown = 0.0
+        if worker.piece is None:
+            self.failed_starts += 1
+            if self.failed_starts >= _STARTS:
+                raise IsoluxError(
+                    "no worker of the cluster starts",
+                    expected="isolux and what the model needs on each node, in the same versions",
+                    found=why,
+                    where=f"--address {self.on.address}",
+                )
+            return
+        left = self.work.limits.left(worker.left, late=late)
+        if left:
+            self.again.append((worker.piece, left - 1))
+        else:
+            self.work.give_up(worker.piece, why, late=late)
+            self._over(worker.piece)
+
+    def _end_late(self) -> None:
+        """End workers that take too long for their piece."""
+        seconds = self.work.limits.seconds
+        if seconds is None:
+            return
+        now = time.monotonic()
+        for reference, worker in list(self.busy.items()):
+            if worker.piece is not None and now - worker.began > seconds:
+                del self.busy[reference]
+                self._lost(worker, f"no end within {seconds:g} s", late=True)
+
+    def _let_go_of_starting(self) -> None:
+        for reference, worker in list(self.busy.items()):
+            if worker.piece is None:
+                del self.busy[reference]
+                self._end(worker)
+
+    def _end(self, worker: _Worker) -> None:
+        with suppress(Exception):  # it may be gone already
+            self.ray.kill(worker.actor)
+
+
+class _Computer:
+    """What runs in an actor."""
+
+    def start(self, first: dict[str, Any] | None, share: int) -> dict[str, Any]:
+        """Do what comes before the first piece, with a share of the node's cores."""
+        os.environ[CORES] = str(share)
+        return {} if first is None else {**_computed(first), "tables": {}}
+
+    def compute(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Do a piece's work."""
+        return _computed(asked)
 
 
 def _computed(asked: dict[str, Any]) -> dict[str, Any]:
-    """Do a piece's work on a node."""
     try:
         return {"tables": as_bytes(compute(Piece(**asked)))}
     except IsoluxError as error:
         return {"error": told(error)}
+
+
+def _line(error: BaseException) -> str:
+    """Say in a line what Ray says in many: of an error on a node the last one names it."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    return (lines[-1] if "Traceback" in str(error) else lines[0])[:200]
+
+
+@contextmanager
+def _own_signals() -> Iterator[None]:
+    """Keep what the command does at Ctrl-C and SIGTERM: Ray puts handlers of its own."""
+    before = {}
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.getsignal(number)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            with suppress(ValueError, TypeError):  # not the main thread; a handler of C
+                signal.signal(number, handler)

@@ -44,12 +44,17 @@ class Piece:
 class Limits:
     """How long a piece may take, in seconds (None: as long as it likes), and how often it is tried.
 
-    ``retries`` counts workers that were lost or late. An error that isolux raises on purpose would
-    come again, so it ends the work at once.
+    ``retries`` counts workers that were lost, and those that were late if ``late_again``. An error
+    that isolux raises on purpose would come again, so it ends the work at once.
     """
 
     seconds: float | None = None
     retries: int = 2
+    late_again: bool = True
+
+    def left(self, tries: int, *, late: bool) -> int:
+        """Count how often a piece may be tried still, whose worker was lost or late just now."""
+        return 0 if late and not self.late_again else tries
 
 
 def compute(piece: Piece) -> Tables:

@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from typing import Literal
 
 import polars as pl
 
 from isolux.engine.pieces.piece import Limits, Piece, compute
 from isolux.engine.pieces.store import PieceStore
+from isolux.engine.pieces.work import Executor, Work
 
-__all__ = ["Executor", "Tell", "run_pieces"]
+__all__ = ["Tell", "executor_of", "run_pieces"]
 
 Tell = Callable[[int, int], None]
 """Called with how many pieces are there, of how many."""
-
-
-class Executor(Protocol):
-    """Computes pieces and commits each of them to the store; ``done`` is called after each."""
-
-    def __call__(
-        self, pieces: Sequence[Piece], store: PieceStore, limits: Limits, done: Callable[[], None]
-    ) -> None:
-        """Compute all pieces, in any order, or raise what the first that failed for good raised."""
 
 
 def run_pieces(
@@ -64,22 +56,41 @@ def run_pieces(
     tell = tell or (lambda *_: None)
     tell(there, len(pieces))
 
-    def done() -> None:
+    def done(_: Piece) -> None:
         nonlocal there
         there += 1
         tell(there, len(pieces))
 
     if missing:
-        chosen = _executor(engine, workers, address)
-        chosen(missing, store, limits or Limits(), done)
+        work = Work(missing, len(missing), store, limits or Limits(), done)
+        executor_of(engine, workers, address)(work)
     return len(missing)
 
 
-def _executor(engine: str, workers: int, address: str | None) -> Executor:
+def executor_of(
+    engine: str, workers: int = 0, address: str | None = None, *, cpus: int = 1, gpus: float = 0.0
+) -> Executor:
+    """Return the executor that is asked for.
+
+    Parameters
+    ----------
+    engine : {"local", "ray"}
+    workers : int
+        How many at a time; 0: of Ray as many as the cluster holds, else this process itself.
+    address : str, optional
+        Of Ray's cluster.
+    cpus, gpus : int, float
+        What each worker of Ray takes.
+
+    Raises
+    ------
+    SpecError
+        Ray is asked for and not installed.
+    """
     if engine == "ray":
         from isolux.engine.pieces.on_ray import OnRay
 
-        return OnRay(address)
+        return OnRay(address, workers=workers, cpus=cpus, gpus=gpus)
     if workers:
         from isolux.engine.pieces.processes import Processes
 
@@ -87,17 +98,15 @@ def _executor(engine: str, workers: int, address: str | None) -> Executor:
     return _here
 
 
-def _here(
-    pieces: Sequence[Piece], store: PieceStore, limits: Limits, done: Callable[[], None]
-) -> None:
+def _here(work: Work) -> None:
     """Compute one piece after the other in this process; what the system refuses is tried again."""
-    for piece in pieces:
-        for left in range(limits.retries, -1, -1):
+    for piece in work.pieces:
+        for left in range(work.limits.retries, -1, -1):
             try:
-                store.commit(piece.key, compute(piece))
+                work.store.commit(piece.key, compute(piece))
             except (OSError, pl.exceptions.PolarsError):
                 if not left:
                     raise
             else:
                 break
-        done()
+        work.done(piece)

@@ -9,20 +9,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
 
 from isolux.engine.pieces.piece import Tables
 from isolux.io.atomic import write_parquet, write_text
+from isolux.io.binary_tables import first_line
+from isolux.io.panics import panics_unprinted
+from isolux.io.parquet_pages import refuse_damaged_pages
 from isolux.io.stages import left_below
-from isolux.vocabulary.errors import OutputError
+from isolux.vocabulary.errors import FileError, OutputError
 
 __all__ = ["MARK", "PieceStore"]
 
 MARK = "isolux-sums.json"
 """The file that makes a folder one of sums."""
 _KEY = 32  # hex digits of a key in a file's name: 128 bits
+_ENGINE = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 _ROWS = 1 << 16  # of a row group: a part of a sorted table is read without the rest
 
 
@@ -76,8 +81,10 @@ class PieceStore:
             if said["key"] != key:
                 return False
             for name in said["tables"]:
-                pl.read_parquet_schema(self.path(key, name))
-        except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
+                with panics_unprinted():
+                    refuse_damaged_pages(self.path(key, name))
+                    pl.read_parquet_schema(self.path(key, name))
+        except (OSError, ValueError, KeyError, TypeError, *_ENGINE):
             return False
         return True
 
@@ -94,9 +101,46 @@ class PieceStore:
         said = {"key": key, "tables": sorted(tables)}
         write_text(self.folder / f"{key[:_KEY]}.json", json.dumps(said) + "\n")
 
+    def take(self, key: str) -> Tables:
+        """Read all tables of a piece that is there, and remove it: they are kept elsewhere."""
+        mark = self.folder / f"{key[:_KEY]}.json"
+        said = json.loads(mark.read_text(encoding="utf-8"))
+        tables = {name: self.read(key, name) for name in said["tables"]}
+        for path in (mark, *(self.path(key, name) for name in tables)):
+            path.unlink(missing_ok=True)
+        return tables
+
     def read(self, key: str, name: str) -> pl.DataFrame:
-        """Read one of a piece's tables."""
-        return pl.read_parquet(self.path(key, name))
+        """Read one of a piece's tables.
+
+        Raises
+        ------
+        FileError
+            It is damaged within.
+        """
+        return self.look(key, name, pl.LazyFrame.collect)
+
+    def look(
+        self, key: str, name: str, taken: Callable[[pl.LazyFrame], pl.DataFrame]
+    ) -> pl.DataFrame:
+        """Read what is taken of one of a piece's tables.
+
+        Raises
+        ------
+        FileError
+            It is damaged within.
+        """
+        path = self.path(key, name)
+        try:
+            with panics_unprinted():
+                return taken(pl.scan_parquet(path, glob=False))
+        except (OSError, *_ENGINE) as error:
+            raise FileError(
+                "the sums of a shard are damaged",
+                found=first_line(error),
+                where=str(path),
+                hint="delete this file; the next command counts that shard again",
+            ) from error
 
 
 def _refuse_other(folder: Path) -> None:

@@ -6,18 +6,21 @@ design behind them. Too few units or clusters give no number but a status and a 
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from isolux.groups.drawn import drawn, worth_of
-from isolux.groups.estimates import Estimates, Group, Measure
+from isolux.groups.estimates import Estimates, Group, Measure, Others
 from isolux.groups.measure.columns import Judged, judge
 from isolux.groups.measure.counted import counted
 from isolux.groups.measure.detections import measure_detections
 from isolux.groups.measure.entries import Entries, entries_of
 from isolux.groups.measure.means import group_means
-from isolux.groups.measure.pairs import measure_pairs
+from isolux.groups.measure.others import EveryoneByHalves, others_of_ranks
+from isolux.groups.measure.pairs import measure_pairs, pair_sample
 from isolux.groups.membership import Membership
 from isolux.groups.uncertainty import (
     all_means,
@@ -28,7 +31,7 @@ from isolux.groups.uncertainty import (
 )
 from isolux.stats.design import Design, IntArray, build_design
 from isolux.stats.drawn_design import DrawnDesign, unweighted
-from isolux.stats.resampling import replicate_ranks, replicate_sums
+from isolux.stats.resampling import Ranked, replicate_ranks, replicate_sums
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.spec import Statistics
@@ -69,13 +72,16 @@ def measure_groups(
     if isinstance(design, DrawnDesign) and design.ways is not None:
         clusters = np.minimum(clusters, _clusters_per_row(design.ways[0].unweighted))
     shape = (len(groups), len(measures))
-    value, replicates = _evaluate(design, measures, judged, (group_of, unit_of), shape, spec)
+    value, replicates, others = _evaluate(
+        design, measures, judged, (group_of, unit_of), shape, spec
+    )
     counts = [judged.count_column[j] for j in range(len(measures))]
     n_units = np.rint(totals[: shape[0]][:, counts]).astype(np.int64)
     n_clusters = clusters[: shape[0]][:, counts]
-    pairs = measure_pairs(judged.paired, (group_of, unit_of), judged.cluster_of, shape[0], spec)
-    pairs.fill(value, replicates, n_units, n_clusters)
+    sample = pair_sample(design, judged.paired, judged.cluster_of, judged.unit_ids)
     entries = group_of, unit_of
+    pairs = measure_pairs(judged.paired, entries, judged.cluster_of, shape[0], spec, sample)
+    pairs.fill(value, replicates, n_units, n_clusters)
     attributes = [group.attribute for group in groups]
     filled = value, replicates
     measure_detections(judged.detected, attributes, entries, len(judged.unit_ids), filled, spec)
@@ -87,6 +93,8 @@ def measure_groups(
     interval, method = intervals(design, measures, value, replicates, se, n_clusters, spec, means)
     interval = pairs.without_unstable(interval)
     worth = worth_of(design, counts, shape[0])
+    if worth is not None:
+        pairs.fill_worth(worth.units, worth.clusters)
     status, reason = statuses(
         measures, value, se, n_units, n_clusters, interval, spec, means, worth
     )
@@ -95,7 +103,7 @@ def measure_groups(
     _mark_rarest_of_sums(measures, totals[: shape[0]], (status, reason), spec)
     return Estimates(
         groups, measures, design, domain_of, value, replicates, se, interval, method,
-        n_units, n_clusters, status, reason, worth,
+        n_units, n_clusters, status, reason, worth, others,
     )  # fmt: skip
 
 
@@ -203,37 +211,56 @@ def _evaluate(
     entries: tuple[IntArray, IntArray],
     shape: tuple[int, int],
     spec: Statistics,
-) -> tuple[FloatArray, FloatArray]:
-    """Values ``[g, m]`` and replicates ``[g, m, r]`` of statistics of both kinds."""
-    bootstrap = spec
+) -> tuple[FloatArray, FloatArray, dict[int, Others]]:
+    """Values ``[g, m]``, replicates ``[g, m, r]`` and others, of statistics of both kinds."""
+    bootstrap, n_groups = spec, shape[0]
     value = np.full(shape, np.nan)
     replicates = np.full((*shape, bootstrap.replicates), np.nan)
-    summed = [(j, m.columns) for j, m in enumerate(measures) if m.columns is not None]
-    where = [j for j, _ in summed]
+    others: dict[int, Others] = {}
+    summed = {j: m.columns for j, m in enumerate(measures) if m.columns is not None}
     if summed:
-        as_is = design.totals()[:, :, None]
-        drawn = replicate_sums(design, [c for _, c in summed], bootstrap)
-        replicates[:, where] = drawn[: shape[0]]
-        for j, columns in summed:
-            value[:, j] = columns.value(as_is)[: shape[0], 0]
+        totals = design.totals()
+        halves = {
+            j: EveryoneByHalves.of(columns, judged.count_column[j], totals)
+            for j, columns in summed.items()
+            if measures[j].mean is None
+        }
+        drawn = replicate_sums(design, [*summed.values(), *halves.values()], bootstrap)[:n_groups]
+        replicates[:, [*summed]] = drawn[:, : len(summed)]
+        for j, columns in summed.items():
+            value[:, j] = columns.value(totals[:, :, None])[:n_groups, 0]
+        for at, (j, one) in enumerate(halves.items(), start=len(summed)):
+            others[j] = one.others(totals[:n_groups], drawn[:, at])
+    asked = _asked_of_rows(judged, entries, n_groups, design)
+    n_clusters = int(judged.cluster_of.max(initial=-1)) + 1
+    sample = design if isinstance(design, DrawnDesign) else None
+    found = replicate_ranks([*asked.values()], n_clusters, bootstrap, sample) if asked else []
+    for j, ranks in zip(asked, found, strict=True):
+        value[:, j], replicates[:, j] = ranks.value, ranks.drawn
+        others[j] = others_of_ranks(ranks)
+    return value, replicates, others
+
+
+def _asked_of_rows(
+    judged: Judged, entries: tuple[IntArray, IntArray], n_groups: int, design: Design
+) -> dict[int, Ranked]:
+    """Give the statistics that need single rows, and the rows of each group."""
+    if not judged.ranked:
+        return {}
     group_of, unit_of = entries
+    order = np.argsort(group_of, kind="stable")
+    edges = np.searchsorted(group_of[order], np.arange(n_groups + 1))
+    units = [unit_of[order[a:b]] for a, b in itertools.pairwise(edges.tolist())]
+    asked = {}
     for j, ranked in judged.ranked.items():
         row_of_unit = np.full(len(judged.unit_ids), -1, dtype=np.int64)
         row_of_unit[ranked.unit_of_row] = np.arange(len(ranked.unit_of_row))
-        rows_of_group = []
-        for g in range(shape[0]):
-            rows = row_of_unit[unit_of[group_of == g]]
-            rows_of_group.append(rows[rows >= 0])
-        sample = None
-        if isinstance(design, DrawnDesign):
-            sample = design, ranked.unit_of_row
-        value[:, j], replicates[:, j] = replicate_ranks(
+        rows_of_group = [rows[rows >= 0] for rows in (row_of_unit[own] for own in units)]
+        asked[j] = Ranked(
             ranked.statistic,
             ranked.rows,
             judged.cluster_of[ranked.unit_of_row],
             rows_of_group,
-            int(judged.cluster_of.max(initial=-1)) + 1,
-            bootstrap,
-            sample,
+            ranked.unit_of_row if isinstance(design, DrawnDesign) else None,
         )
-    return value, replicates
+    return asked

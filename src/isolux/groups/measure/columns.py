@@ -12,7 +12,8 @@ import polars as pl
 from isolux.groups.measure.alike import AlikeRows
 from isolux.groups.measure.detections import Detected, DetectionRows, detection_rows
 from isolux.groups.measure.overlaps import OverlapRows
-from isolux.groups.measure.pairs import Paired, PairRows, pair_rows
+from isolux.groups.measure.pair_rows import PairRows, pair_rows
+from isolux.groups.measure.pairs import Paired
 from isolux.stats.design import IntArray
 from isolux.stats.resampling import Columns
 from isolux.stats.statistic import (
@@ -26,7 +27,7 @@ from isolux.stats.statistic import (
 from isolux.vocabulary.containers import Scores
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.info import Metric
-from isolux.vocabulary.places import Numbered, block_starts, number_units, places
+from isolux.vocabulary.places import Numbered, block_starts, of_units, places
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -35,6 +36,8 @@ __all__ = ["Judged", "RankedRows", "judge"]
 
 SIZES = ("small", "medium", "large")
 """Ends of the names of evidence that is of people of one of COCO's sizes."""
+OF_LABEL = "of_label"
+"""Column of evidence whose statistic gives a value for each label."""
 _KEY = ["model", "task", "metric", "label", "threshold"]
 MeasureParts = tuple[
     str, str, str, str | None, float | None, Metric, Columns | None, tuple[int, int] | None
@@ -77,7 +80,8 @@ def judge(scores: Scores) -> Judged:
         layout.measures.append(parts)
         layout.counts.append(count)
     for model, task, info, evidence in _evidence(scores):
-        layout.add(model, task, info, evidence)
+        for label, rows in _by_label(evidence):
+            layout.add(model, task, info, rows, label)
     return layout.judged()
 
 
@@ -93,11 +97,13 @@ class _Layout:
         self.ranked: dict[int, RankedRows] = {}
         self.paired: Paired = {}
         self.detected: Detected = {}
-        self.pairs: dict[tuple[str, str], PairRows] = {}
+        self.pairs: dict[tuple[str, str, bool], PairRows] = {}
         self.drawn: dict[tuple[str, str], DetectionRows | OverlapRows] = {}
 
-    def add(self, model: str, task: str, info: Metric, evidence: pl.DataFrame) -> None:
-        """Lay out one metric of one model that rests on evidence."""
+    def add(
+        self, model: str, task: str, info: Metric, evidence: pl.DataFrame, label: str | None = None
+    ) -> None:
+        """Lay out one metric of one model, and of one label, that rests on evidence."""
         statistic = info.statistic
         key = model, str(info.evidence)
         columns, read_at = None, None
@@ -105,14 +111,15 @@ class _Layout:
             self._detections(model, task, info, statistic, evidence)
             return
         if isinstance(statistic, PairStatistic):
-            if key not in self.pairs:
-                self.pairs[key] = pair_rows(evidence, self.units)
-            self._count(self.pairs[key].units)
-            self.paired[len(self.measures)] = statistic, self.pairs[key]
-            read_at = self.pairs[key].read_at(statistic)
+            of_pairs = *key, statistic.failed
+            if of_pairs not in self.pairs:
+                self.pairs[of_pairs] = pair_rows(evidence, self.units, failed=statistic.failed)
+            self._count(self.pairs[of_pairs].units)
+            self.paired[len(self.measures)] = statistic, self.pairs[of_pairs]
+            read_at = self.pairs[of_pairs].read_at(statistic)
         elif statistic is not None:
             columns = self._rows(statistic, evidence)
-        self.measures.append((model, task, info.name, None, read_at, info, columns, None))
+        self.measures.append((model, task, info.name, label, read_at, info, columns, None))
 
     def _detections(
         self,
@@ -254,6 +261,15 @@ def _evidence(scores: Scores) -> list[tuple[str, str, Metric, pl.DataFrame]]:
     return found
 
 
+def _by_label(evidence: pl.DataFrame) -> Iterator[tuple[str | None, pl.DataFrame]]:
+    """Part evidence that is of several labels: a column ``of_label`` says which a row is for."""
+    if OF_LABEL not in evidence.columns:
+        yield None, evidence
+        return
+    for (label,), rows in evidence.group_by([OF_LABEL], maintain_order=True):
+        yield _text(label), rows
+
+
 @dataclass(frozen=True, slots=True)
 class _Units:
     """Units with their numbers, and those of each row of the scores.
@@ -267,9 +283,8 @@ class _Units:
     @classmethod
     def of(cls, scores: Scores) -> _Units:
         """Give units and clusters numbers: a unit without a cluster is one of its own."""
-        of_people = (t.drop_nulls("unit_id") for t in scores.evidence.values())  # no false alarms
-        tables = [scores.units, *of_people]
-        found = number_units(tables)
+        tables = [scores.units, *(of_units(t) for t in scores.evidence.values())]
+        found = scores.numbered
         cluster = _clusters(tables, found)
         known = cluster.rank("dense").cast(pl.Int64)
         alone = cluster.is_null()
@@ -280,8 +295,14 @@ class _Units:
         return cls(pl.DataFrame(columns).with_row_index("unit"), found.rows[0])
 
 
+def _no_clusters(table: pl.DataFrame) -> bool:
+    return int(table.select(pl.col("cluster_id").null_count()).item()) == table.height
+
+
 def _clusters(tables: Sequence[pl.DataFrame], found: Numbered) -> pl.Series:
     """Return each unit's cluster, null where no row knows it; a unit of two is refused."""
+    if all(_no_clusters(table) for table in tables):
+        return pl.repeat(None, len(found.ids), dtype=pl.String, eager=True).alias("cluster_id")
     first = np.full(len(found.ids), -1, dtype=np.int64)
     first[found.rows[0][::-1]] = np.arange(len(found.rows[0]))[::-1]
     if (first >= 0).all():

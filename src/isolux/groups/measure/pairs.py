@@ -8,87 +8,41 @@ cluster if both units are of one. A rate read at a false accept rate needs impos
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from isolux.groups.measure.pair_rows import PairRows
 from isolux.groups.uncertainty import mark_rarer
-from isolux.stats.design import IntArray
+from isolux.stats.design import Design, IntArray
+from isolux.stats.drawn_design import DrawnDesign
 from isolux.stats.intervals import Interval
 from isolux.stats.pair_tallies import tallied
-from isolux.stats.resampling import replicate_pairs
+from isolux.stats.resampling import PairSample, replicate_pairs
+from isolux.stats.sampling import kish
 from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
-from isolux.stats.verification import falling_order
+from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
-__all__ = ["PairMeasures", "PairRows", "Paired", "group_rates", "measure_pairs", "pair_rows"]
+__all__ = [
+    "PairMeasures",
+    "Paired",
+    "group_rates",
+    "measure_pairs",
+    "pair_sample",
+]
 
-Places = npt.NDArray[Any]
-"""Numbers of units or clusters, int32: half the room of what numpy takes by itself."""
 _BYTES = 64 << 20
 """Memberships held at once."""
 
+_SAME = 1e-9
+"""Weights that differ by less, as a share, are one."""
+_ROUNDING = 1e-9
 _INTERVAL_FROM = 30
 """Impostor pairs above the threshold, on average, from which an interval is given."""
-
-
-@dataclass(frozen=True, slots=True)
-class PairRows:
-    """The pairs of one model, ``first`` and ``second`` being units; ``units`` are all that occur.
-
-    Where ``most`` is given, a group takes this many of either kind, those of lowest ``draw [m]``.
-    ``given``: the threshold was given, not set by these pairs. ``turned``: similarities are
-    distances with their sign turned.
-    """
-
-    pairs: Pairs
-    cluster_of: Places
-    units: IntArray
-    draw: npt.NDArray[np.uint32] | None = None
-    most: int | None = None
-    given: bool = False
-    turned: bool = False
-
-    def resolves(self, statistic: PairStatistic) -> bool:
-        """Tell whether a value rests on as many impostor pairs as the FAR asks for.
-
-        At a threshold that was given, a false match rate is a share like any other.
-        """
-        return statistic.resolves_far and not (self.given and statistic.reads == "threshold")
-
-    def read_at(self, statistic: PairStatistic) -> float | None:
-        """Return the FAR, the similarity or the distance that the statistic is read at, if any."""
-        if statistic.reads is None:
-            return None
-        at = -self.pairs.threshold if self.turned else self.pairs.threshold
-        value = self.pairs.far if statistic.reads == "far" else at
-        return value if math.isfinite(value) else None
-
-    def within(self, inside: npt.NDArray[np.bool_]) -> Pairs:
-        """Keep the pairs whose units are both ``inside [n_units]``, by clusters."""
-        own = self.pairs
-        rows = self._drawn(np.flatnonzero(inside[own.first] & inside[own.second]))
-        first, second = own.first[rows], own.second[rows]
-        return replace(
-            own,
-            similarity=own.similarity[rows],
-            genuine=own.genuine[rows],
-            first=self.cluster_of[first],
-            second=self.cluster_of[second],
-        )
-
-    def _drawn(self, rows: IntArray) -> IntArray:
-        if self.draw is None or self.most is None:
-            return rows
-        kept = []
-        for kind in (False, True):
-            own = rows[self.pairs.genuine[rows] == kind]
-            kept.append(own[np.argsort(self.draw[own], kind="stable")[: self.most]])
-        return np.sort(np.concatenate(kept))
 
 
 Paired = dict[int, tuple[PairStatistic, PairRows]]
@@ -103,7 +57,9 @@ class PairMeasures:
     that of clusters in them; ``impostors[j]`` is the number of impostor pairs; ``far[j]`` is the
     false accept rate of those measures that must resolve one.
     ``rarest[j]`` is the number of pairs of the rarer kind that the measure rests on ``[g]``, and
-    ``rarest_clusters[j]`` the number of clusters in them.
+    ``rarest_clusters[j]`` the number of clusters in them. Of a sample with weights the last three
+    are what pairs and clusters are worth (Kish), and ``worth[j] [2, g]`` is that of ``n_units`` and
+    ``n_clusters``.
     """
 
     value: dict[int, FloatArray]
@@ -114,6 +70,7 @@ class PairMeasures:
     far: dict[int, float]
     rarest: dict[int, IntArray]
     rarest_clusters: dict[int, IntArray]
+    worth: dict[int, FloatArray]
 
     def fill(
         self, value: FloatArray, replicates: FloatArray, n_units: IntArray, n_clusters: IntArray
@@ -122,6 +79,11 @@ class PairMeasures:
         for j, own in self.value.items():
             value[:, j], replicates[:, j] = own, self.replicates[j]
             n_units[:, j], n_clusters[:, j] = self.n_units[j], self.n_clusters[j]
+
+    def fill_worth(self, units: FloatArray, clusters: FloatArray) -> None:
+        """Write what pairs and their clusters are worth into arrays ``[g, m]``."""
+        for j, own in self.worth.items():
+            units[:, j], clusters[:, j] = own
 
     def without_unstable(self, interval: Interval) -> Interval:
         """Take the interval from groups with fewer than 30/FAR impostor pairs."""
@@ -157,8 +119,10 @@ class PairMeasures:
                     what = "an interval" if times > 1 else "a value"
                     unstable = "unstable: " if times > 1 else ""
                     status[g, j] = word
+                    held = "impostor pairs worth " if self.worth else ""
+                    kind = "of one weight" if self.worth else "impostor pairs"
                     reason[g, j] = (
-                        f"{unstable}{self.impostors[j][g]:,} impostor pairs; {what} at a false "
+                        f"{unstable}{held}{self.impostors[j][g]:,} {kind}; {what} at a false "
                         f"accept rate of {far:g} needs {needed(far, times):,}"
                     )
 
@@ -178,92 +142,13 @@ def needed(far: float, times: int = 1) -> int:
     return math.ceil(times / far * (1.0 - 1e-12))
 
 
-def pair_rows(evidence: pl.DataFrame, units: pl.DataFrame) -> PairRows:
-    """Give pairs the numbers of their units and clusters, and sort them.
-
-    Parameters
-    ----------
-    evidence : polars.DataFrame
-        ``unit_id, other_id, similarity, genuine, far, threshold``, each pair once, in either order;
-        the three in the middle may be lists, one row a unit. Pairs without a similarity or a
-        truth, or of a unit that is not there, are left out. If groups take a sample: ``draw,
-        most``; ``given`` if the threshold was not set by the pairs, ``turned`` if similarities
-        are distances with their sign turned.
-    units : polars.DataFrame
-        ``unit_id, unit, cluster``, in the order of ``unit``.
-    """
-    far, threshold = (
-        float("nan") if evidence[c].first() is None else float(evidence[c][0])
-        for c in ("far", "threshold")
-    )
-    numbered = units.select("unit_id", unit=pl.col("unit").cast(pl.Int32))
-    # Columns are laid out one after another, so that few of that length are held at once.
-    unit = _numbers_of(evidence["unit_id"], numbered)
-    second = _numbers_of(_flat(evidence, "other_id"), numbered)
-    similarity = _flat(evidence, "similarity").cast(pl.Float64)
-    genuine = _flat(evidence, "genuine").cast(pl.Boolean)
-    known: slice | npt.NDArray[np.bool_] = slice(None)
-    if (unit < 0).any() or (second < 0).any() or similarity.null_count() + genuine.null_count():
-        there = (similarity.is_not_null() & genuine.is_not_null()).to_numpy()
-        known = there & (second >= 0) & (_each(evidence, unit) >= 0)
-    order, falls, kind = falling_order(similarity.to_numpy()[known], _bools(genuine)[known])
-    del similarity, genuine
-    second = second[known][order]
-    first = _each(evidence, unit)[known][order]
-    drawn = "draw" in evidence.columns and evidence.height > 0
-    draw = _flat(evidence, "draw").to_numpy()[known][order] if drawn else None
-    most = int(evidence["most"][0]) if drawn else None
-    pairs = Pairs(falls, kind, first, second, far, threshold)
-    cluster_of = units["cluster"].to_numpy().astype(np.int32)
-    given, turned = (
-        name in evidence.columns and bool(evidence[name].any()) for name in ("given", "turned")
-    )
-    units_met = _met(first, second, len(cluster_of))
-    return PairRows(pairs, cluster_of, units_met, draw, most, given, turned)
-
-
-def _numbers_of(ids: pl.Series, numbered: pl.DataFrame) -> Places:
-    """Give units their numbers; −1: no such unit."""
-    enum = isinstance(ids.dtype, pl.Enum)
-    names = ids.dtype.categories if isinstance(ids.dtype, pl.Enum) else ids.cast(pl.String)
-    met = pl.DataFrame({"unit_id": names}).join(
-        numbered, on="unit_id", how="left", maintain_order="left"
-    )
-    number = met["unit"].fill_null(-1).to_numpy()
-    return number[ids.to_physical().to_numpy()] if enum else number
-
-
-def _flat(evidence: pl.DataFrame, name: str) -> pl.Series:
-    """Lay out a column one entry a pair; a list has one for each pair of its row."""
-    column = evidence[name]
-    return column.explode() if isinstance(column.dtype, pl.List) else column
-
-
-def _each(evidence: pl.DataFrame, of_row: Places) -> Places:
-    """Repeat what a row has for each of its pairs."""
-    if not isinstance(evidence.schema["other_id"], pl.List):
-        return of_row
-    return np.repeat(of_row, evidence["other_id"].list.len().to_numpy())
-
-
-def _bools(column: pl.Series) -> npt.NDArray[np.bool_]:
-    """Turn truths into an array; null: False."""
-    return column.fill_null(value=False).to_numpy()
-
-
-def _met(first: Places, second: Places, n_units: int) -> IntArray:
-    """List the units that occur in pairs."""
-    met = np.zeros(n_units, dtype=np.bool_)
-    met[first] = met[second] = True
-    return np.flatnonzero(met)
-
-
 def measure_pairs(
     paired: Paired,
     entries: tuple[IntArray, IntArray],
     cluster_of: IntArray,
     n_groups: int,
     spec: Statistics,
+    sample: PairSample | None = None,
 ) -> PairMeasures:
     """Evaluate every pair statistic for every group, on the data and on resampled clusters.
 
@@ -276,12 +161,12 @@ def measure_pairs(
     cluster_of : [n_units] int
     n_groups : int
     spec : Statistics
+    sample : PairSample, optional
+        A sample that stands for a population: a pair stands for as many as the product of its
+        clusters' weights, one within a cluster for as many as the cluster.
     """
     group_of, unit_of = entries
     size = n_groups, spec.replicates
-    least: list[dict[int, IntArray]] = [
-        {j: np.zeros(n_groups, dtype=np.int64) for j in paired} for _ in range(2)
-    ]
     out = PairMeasures(
         {j: np.full(n_groups, np.nan) for j in paired},
         {j: np.full(size, np.nan) for j in paired},
@@ -289,7 +174,9 @@ def measure_pairs(
         {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
         {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
         {j: rows.pairs.far for j, (s, rows) in paired.items() if rows.resolves(s)},
-        *least,
+        {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
+        {j: np.zeros(n_groups, dtype=np.int64) for j in paired},
+        {} if sample is None else {j: np.zeros((2, n_groups)) for j in paired},
     )
     alike: dict[int, list[int]] = {}  # measures of the same pairs
     for j, (_, rows) in paired.items():
@@ -302,21 +189,96 @@ def measure_pairs(
             rows = paired[measures[0]][1]
             own = rows.within(inside)
             statistics = [paired[j][0] for j in measures]
-            found = replicate_pairs(statistics, tallied(own), n_clusters, spec)
+            found = replicate_pairs(statistics, tallied(own), n_clusters, spec, sample)
+            held = _Held(own, None if sample is None else sample.weight)
             for j, value, replicates in zip(measures, *found, strict=True):
                 out.value[j][g], out.replicates[j][g] = value, replicates
                 counted = np.isin(own.genuine, paired[j][0].over)
-                of_pairs = np.concatenate([own.first[counted], own.second[counted]])
                 out.n_units[j][g] = int(counted.sum())
-                out.n_clusters[j][g] = len(np.unique(of_pairs))
-                out.impostors[j][g] = int((~own.genuine).sum())
+                out.n_clusters[j][g] = len(held.clusters(counted))
+                out.impostors[j][g] = held.pairs_worth(~own.genuine)
                 kinds = [own.genuine == kind for kind in paired[j][0].rests_on]
-                out.rarest[j][g] = min(int(kind.sum()) for kind in kinds)
-                out.rarest_clusters[j][g] = min(
-                    len(np.unique(np.concatenate([own.first[kind], own.second[kind]])))
-                    for kind in kinds
-                )
+                out.rarest[j][g] = min(held.pairs_worth(kind) for kind in kinds)
+                out.rarest_clusters[j][g] = min(held.clusters_worth(kind) for kind in kinds)
+                if sample is not None:
+                    out.worth[j][:, g] = held.pairs_worth(counted), held.clusters_worth(counted)
     return out
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """One group's pairs, and what some of them and their clusters are worth."""
+
+    pairs: Pairs
+    weight: FloatArray | None
+
+    def clusters(self, some: npt.NDArray[np.bool_]) -> IntArray:
+        """List the clusters of some pairs."""
+        return np.unique(np.concatenate([self.pairs.first[some], self.pairs.second[some]]))
+
+    def clusters_worth(self, some: npt.NDArray[np.bool_]) -> int:
+        """Count them, or what they are worth by their weights."""
+        found = self.clusters(some)
+        return len(found) if self.weight is None else _whole(kish(self.weight[found]))
+
+    def pairs_worth(self, some: npt.NDArray[np.bool_]) -> int:
+        """Count some pairs, or what they are worth by the products of their weights."""
+        if self.weight is None:
+            return int(some.sum())
+        one, two = self.pairs.first[some], self.pairs.second[some]
+        other = np.where(one == two, 1.0, self.weight[two])
+        return _whole(kish(self.weight[one] * other))
+
+
+def _whole(worth: float) -> int:
+    return math.floor(worth + _ROUNDING)
+
+
+def pair_sample(
+    design: Design, paired: Paired, cluster_of: IntArray, clusters: pl.Series
+) -> PairSample | None:
+    """Return the weights of clusters that pairs need; None: nothing is weighted, or no pairs.
+
+    Parameters
+    ----------
+    design : Design
+    paired : dict
+    cluster_of : [n_units] int
+    clusters : polars.Series, [n_units]
+        Names of units, for errors.
+
+    Raises
+    ------
+    SpecError
+        Clusters both ways; weights that differ within a cluster.
+    """
+    if not paired or not isinstance(design, DrawnDesign):
+        return None
+    if design.ways is not None:
+        raise SpecError(
+            "pairs have clusters one way: a comparison of two photos by one photographer is alike "
+            "with both people's others, and no variance is known for that",
+            expected="one --cluster: the person",
+            found="clusters both ways",
+        )
+    n = int(cluster_of.max(initial=-1)) + 1
+    low, high = np.full(n, np.inf), np.zeros(n)
+    np.minimum.at(low, cluster_of, design.unit_weight)
+    np.maximum.at(high, cluster_of, design.unit_weight)
+    torn = np.flatnonzero(high > low * (1.0 + _SAME))
+    if len(torn):
+        at = int(np.flatnonzero(cluster_of == torn[0])[0])
+        raise SpecError(
+            f"weights differ within {len(torn):,} of {n:,} clusters, and a pair of one cluster "
+            "stands for as many as the cluster does",
+            expected="one weight for all images of a person (of a cluster)",
+            found=f"{low[torn[0]]:g} and {high[torn[0]]:g} (1 is the mean) in that of "
+            f"{clusters[at]!r}",
+            where="--weight",
+        )
+    unit_of = np.zeros(n, dtype=np.int64)
+    unit_of[cluster_of] = np.arange(len(cluster_of))
+    return PairSample(design, design.unit_weight[unit_of], unit_of)
 
 
 def group_rates(

@@ -8,11 +8,11 @@ pickle can run any program when it is loaded: only safetensors are read, unless
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 from isolux.models._classes import ClassMap, class_map
-from isolux.models._prompts import read_prompts
+from isolux.models._prompts import Several, read_prompts
 from isolux.models.hf.asking import (
     Classifying,
     Describing,
@@ -22,8 +22,10 @@ from isolux.models.hf.asking import (
     Masking,
 )
 from isolux.models.hf.loading import Loaded, Task, open_checkpoint
+from isolux.models.hf.places import Places
 from isolux.models.hf.posing import Posing
-from isolux.models.hf.telling import Choosing, Pointing, Telling
+from isolux.models.hf.questions import Questioning
+from isolux.models.hf.telling import Choosing, Pointing, Telling, Writing
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.info import ModelInfo, Reference
 
@@ -51,7 +53,7 @@ INFO = ModelInfo(
 
 Predictor = (
     Classifying | Choosing | Describing | Detecting | Embedding | Finding | Masking | Pointing
-    | Posing | Telling
+    | Posing | Questioning | Telling
 )  # fmt: skip
 _WRITES_BOXES = ("florence2", "kosmos-2")
 _BOX_TOKENS = 64  # a phrase and some boxes of four tokens each
@@ -67,7 +69,14 @@ def load(
     classes: str | None = None,
     prompts: str | None = None,
     question: str | None = None,
+    several: Several = "mean",
     words: int = 30,
+    beams: int = 1,
+    top_p: float | None = None,
+    seed: int = 0,
+    places: str | None = None,
+    place_bins: int = 1000,
+    place_order: Literal["xyxy", "yxyx"] = "xyxy",
     top: int = 5,
     least_score: float = 0.05,
     device: str = "cpu",
@@ -89,12 +98,31 @@ def load(
         and answers, of ``class: [word, word]``: the class whose words stand in the text.
     prompts : str, optional
         Of zero-shot tasks and grounding: a file of ``class: prompt`` or ``class: [prompt,
-        prompt]``. Several prompts of one class are averaged (classification) or the highest counts
-        (detection).
+        prompt]``; of the task question a file of questions (``fhibe_questions``, or your own, a
+        question a line), each asked of every picture. Also by the name of a file that comes with
+        isolux (``facet_clip``, ``facet_detic``, ``fhibe_scene``).
+    several : {"mean", "nearest"}
+        Of a class's prompts in zero-shot classification the mean direction counts (CLIP), or the
+        prompt that the picture is nearest to (FHIBE), which is then kept beside the label. In
+        detection the highest counts.
     question : str, optional
         What is asked of every picture; of captioning, how it is asked, or how the caption begins.
     words : int
         Of captions, answers and written boxes: how many tokens the model may write.
+    beams : int
+        Of beam search; 1 takes the likeliest word at each place.
+    top_p : float, optional
+        Draw each word among the likeliest that have this much probability together. Default: no
+        word is drawn.
+    seed : int
+        Of the words that are drawn, for each picture anew.
+    places : str, optional
+        Of grounding by another model than Florence-2 and Kosmos-2: the words by which it writes a
+        box, such as ``<bin_{}>`` of OFA; it is asked with the prompt as it stands.
+    place_bins : int
+        How many such words there are along a side.
+    place_order : {"xyxy", "yxyx"}
+        Which of the four come first.
     top : int
         How many labels of a picture are kept, the best first.
     least_score : float
@@ -132,14 +160,15 @@ def load(
         spec, task, device=device, precision=precision, online=online, trusted=trust_checkpoint
     )
     _refuse_unfit(found.task, spec, prompts=prompts, question=question, classes=classes)
-    if found.task in _PROMPTED:
+    if found.task in _PROMPTED and found.task != "grounding":
         told = read_prompts(str(prompts))
-        if found.task == "grounding":
-            return _pointing(found, told, words, spec)
-        asking = Describing if found.task == "zero-shot" else Finding
-        return asking(found, told, top=top, least_score=least_score)
-    if found.task in _FREE:
-        return _telling(found, question, classes, words, top, spec)
+        if found.task == "zero-shot":
+            return Describing(found, told, top=top, several=several)
+        return Finding(found, told, top=top, least_score=least_score)
+    if found.task in (*_FREE, "grounding"):
+        how = _writing(words, beams, top_p, seed, spec)
+        return _in_words(found, how, prompts, question, classes, places, place_bins, place_order,
+                         top, spec)  # fmt: skip
     if found.task in _PLAIN:
         return _PLAIN[found.task](found)
     names = _names(found)
@@ -147,6 +176,35 @@ def load(
         return Classifying(found, class_map(names, classes), top)
     drawing = Detecting if found.task == "detection" else Masking
     return drawing(found, ClassMap(names), least_score)
+
+
+def _writing(words: int, beams: int, top_p: float | None, seed: int, spec: str) -> Writing:
+    if words < 1 or beams < 1 or (top_p is not None and not 0.0 < top_p <= 1.0):
+        raise SpecError(
+            "it cannot be written so",
+            expected="words and beams of at least 1; top_p above 0, at most 1",
+            found=f"words={words}, beams={beams}, top_p={top_p}",
+            where=spec,
+        )
+    return Writing(words, beams, top_p, seed)
+
+
+def _in_words(
+    found: Loaded, how: Writing, prompts: str | None, question: str | None, classes: str | None,
+    places: str | None, place_bins: int, place_order: Literal["xyxy", "yxyx"], top: int, spec: str,
+) -> Pointing | Questioning | Telling | Choosing:  # fmt: skip
+    """Make a model that answers in words: boxes, answers to several questions, or to one."""
+    if found.task == "grounding":
+        return _pointing(found, str(prompts), how, places, place_bins, place_order, spec)
+    if prompts is None:
+        return _telling(found, question, classes, how, top, spec)
+    told = read_prompts(prompts)
+    asking = tuple(
+        (text, _telling(found, text, None, how, 1, spec))
+        for texts in told.values()
+        for text in texts
+    )
+    return Questioning(asking, told)
 
 
 def _refuse_unfit(
@@ -160,14 +218,14 @@ def _refuse_unfit(
             found="none",
             where=spec,
         )
-    if task == "question" and question is None:
+    if task == "question" and (question is None) == (prompts is None):
         raise SpecError(
-            "there is no question",
-            expected='--model-option "question=What work is this?"',
-            found="none",
+            "there is no question" if question is None else "there are two sources of questions",
+            expected='--model-option "question=What work is this?", or prompts=FILE of several',
+            found="none" if question is None else f"question={question} and prompts={prompts}",
             where=spec,
         )
-    if task not in _PROMPTED and prompts is not None:
+    if task not in (*_PROMPTED, "question") and prompts is not None:
         raise SpecError(f"the task {task} takes no prompts", found=prompts, where=spec)
     if task not in _FREE and question is not None:
         raise SpecError(f"the task {task} takes no question", found=question, where=spec)
@@ -180,22 +238,33 @@ def _refuse_unfit(
 
 
 def _pointing(
-    found: Loaded, told: Mapping[str, tuple[str, ...]], words: int, spec: str
-) -> Pointing:
+    found: Loaded, prompts: str, how: Writing, places: str | None, bins: int,
+    order: Literal["xyxy", "yxyx"], spec: str,
+) -> Pointing:  # fmt: skip
     kind = str(found.model.config.model_type)
-    if kind not in _WRITES_BOXES:
+    if places is None and kind not in _WRITES_BOXES:
         raise SpecError(
             "it is not known how this model writes boxes",
-            expected=" or ".join(_WRITES_BOXES),
+            expected=" or ".join(_WRITES_BOXES) + ', or places, as in "places=<bin_{}>"',
             found=kind,
             where=spec,
             hint="task=zero-shot-detection is for detectors that are asked in words",
         )
-    return Pointing(found, told, max(words, _BOX_TOKENS))
+    if places is not None and (places.count("{}") != 1 or bins < 2):
+        raise SpecError(
+            "places are words with a number in them",
+            expected='"places=<bin_{}>", and place_bins of at least 2',
+            found=f"places={places}, place_bins={bins}",
+            where=spec,
+        )
+    if places is not None:
+        return Pointing(found, read_prompts(prompts), how, Places(places, bins, order))
+    long = replace(how, words=max(how.words, _BOX_TOKENS))
+    return Pointing(found, read_prompts(prompts), long)
 
 
 def _telling(
-    found: Loaded, question: str | None, classes: str | None, words: int, top: int, spec: str
+    found: Loaded, question: str | None, classes: str | None, how: Writing, top: int, spec: str
 ) -> Telling | Choosing:
     if question is not None and not hasattr(found.model, "generate"):
         if classes is not None:
@@ -205,7 +274,7 @@ def _telling(
             )  # fmt: skip
         return Choosing(found, question, _names(found), top)
     told = None if classes is None else read_prompts(classes)
-    return Telling(found, question, told, words)
+    return Telling(found, question, told, how)
 
 
 def _names(found: Loaded) -> tuple[str, ...]:

@@ -16,8 +16,9 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.images import Pixels
-from isolux.models._boxes import boxes_table
+from isolux.models._boxes import boxes_table, once
 from isolux.models._classes import ClassMap, label_rows, probabilities
+from isolux.models._prompts import Several, described_rows
 from isolux.models.hf.loading import Loaded
 from isolux.vocabulary.errors import IsoluxError
 
@@ -122,6 +123,32 @@ class Embedding(_Asking):
         vectors = pl.Series(rows, dtype=pl.List(pl.Float64)).cast(pl.List(pl.Float32))
         return pl.DataFrame({"picture": pl.int_range(len(rows), eager=True), "embedding": vectors})
 
+    @property
+    def torch(self) -> Any:
+        """PyTorch, as it was imported."""
+        return self.loaded.torch
+
+    @property
+    def inner(self) -> Any:
+        """The whole model."""
+        return self.loaded.model
+
+    @property
+    def extractor(self) -> Any:
+        """What makes a picture's vector: of a model of pictures and texts, without the texts."""
+        parts = dict(self.loaded.model.named_children())
+        seeing = {name: one for name, one in parts.items() if not name.startswith("text")}
+        if len(seeing) == len(parts):
+            return self.loaded.model
+        held = self.loaded.torch.nn.Module()
+        for name, one in seeing.items():
+            held.add_module(name, one)
+        return held
+
+    def features(self, values: Any) -> Any:
+        """Give the vectors of pictures as a tensor: to be fine-tuned."""
+        return _features(self.loaded.model, values.to(self.loaded.model.dtype))
+
 
 def _features(model: Any, values: Any) -> Any:
     """Take a picture's vector out of what a model gives."""
@@ -137,17 +164,17 @@ def _features(model: Any, values: Any) -> Any:
 
 @dataclass(frozen=True)
 class Describing(_Asking):
-    """Zero-shot classification: which class's prompts a picture is nearest to."""
+    """Zero-shot classification: which class's prompts, or which prompt, a picture is nearest to."""
 
     prompts: Mapping[str, tuple[str, ...]]
     top: int
-    least_score: float
+    several: Several
     predicts: str = "labels"
     words: Any = field(init=False)
 
     def __post_init__(self) -> None:
         torch, model = self.loaded.torch, self.loaded.model
-        means = []
+        rows = []
         with torch.inference_mode():
             for texts in self.prompts.values():
                 tokens = self.loaded.processor.tokenizer(
@@ -157,22 +184,25 @@ class Describing(_Asking):
                 found = model.get_text_features(**tokens)
                 found = getattr(found, "pooler_output", found)
                 units = found / found.norm(dim=-1, keepdim=True)
+                if self.several == "nearest":
+                    rows.append(units)
+                    continue
                 mean = units.mean(dim=0)  # of several prompts, as in CLIP's paper, section 3.1.4
-                means.append(mean / mean.norm())
-        object.__setattr__(self, "words", torch.stack(means))
+                rows.append((mean / mean.norm())[None])
+        object.__setattr__(self, "words", torch.cat(rows))
 
     @property
     def _sigmoid(self) -> bool:
         return "siglip" in str(self.loaded.model.config.model_type)
 
     def _more(self) -> dict[str, Any]:
-        return {"prompts": [[name, list(texts)] for name, texts in self.prompts.items()],
-                "top": self.top}  # fmt: skip
+        told = [[name, list(texts)] for name, texts in self.prompts.items()]
+        return {"prompts": told, "top": self.top, "several": self.several}
 
     def __call__(self, pictures: Sequence[Shown]) -> pl.DataFrame:
         """Answer for prepared pictures."""
         model = self.loaded.model
-        rows = [np.zeros((0, len(self.prompts)))]
+        rows = [np.zeros((0, len(self.words)))]
         with self.loaded.torch.inference_mode():
             for _, _, values in self._batches(pictures):
                 found = _features(model, values)
@@ -180,9 +210,11 @@ class Describing(_Asking):
                 logits = model.logit_scale.exp() * units @ self.words.T
                 if self._sigmoid:
                     logits = logits + model.logit_bias
-                kind = "sigmoid" if self._sigmoid else "softmax"
-                rows.append(probabilities(self._numbers(logits), kind))
-        return label_rows(np.concatenate(rows), tuple(self.prompts), self.top)
+                rows.append(self._numbers(logits))
+        return described_rows(
+            np.concatenate(rows), self.prompts, several=self.several, sigmoid=self._sigmoid,
+            top=self.top,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -221,7 +253,8 @@ class Finding(_Asking):
     """Zero-shot detection and grounding: boxes of what the prompts name, a prompt at a time.
 
     A text with several phrases lets them compete for a box, so that one class's answers depend on
-    which others are asked for; one at a time they do not.
+    which others are asked for; one at a time they do not. Of one box that several prompts of a
+    class find, the highest score counts.
     """
 
     prompts: Mapping[str, tuple[str, ...]]
@@ -242,7 +275,7 @@ class Finding(_Asking):
                     for name, texts in self.prompts.items():
                         for text in texts:
                             rows += self._found(at + k, one, values[k : k + 1], name, text)
-        return boxes_table(rows)
+        return boxes_table(once(rows))
 
     def _found(
         self, picture: int, shown: Shown, values: Any, name: str, text: str

@@ -90,13 +90,7 @@ def open_checkpoint(
         )
         processor = _processor(library, name, done)
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-        raise SpecError(
-            f"this checkpoint cannot be opened for the task {done}",
-            expected="one of " + ", ".join(get_args(Task)),
-            found=f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:200]}",
-            where=spec,
-            hint="--model-option task=… names another",
-        ) from error
+        raise _not_opened(error, done, spec) from error
     try:
         model = model.to(device).eval()
     except (RuntimeError, AssertionError) as error:
@@ -110,6 +104,29 @@ def open_checkpoint(
         "processor": f"{type(pictures).__module__}.{type(pictures).__qualname__}",
     }
     return Loaded(torch, model, processor, done, device, identity)
+
+
+def _not_opened(error: Exception, task: str, spec: str) -> SpecError:
+    """Say why a checkpoint cannot be opened: the library's last error hides the first."""
+    first: BaseException = error
+    while (before := first.__cause__ or first.__context__) is not None:
+        first = before
+    why = f"{type(first).__name__}: {(str(first).splitlines() or [''])[0][:200]}"
+    if "torchvision::" in str(first):
+        return SpecError(
+            "the torchvision that is installed does not fit this PyTorch",
+            expected="both from one index, or no torchvision: transformers loads it where it is",
+            found=why,
+            where=spec,
+            hint="pip uninstall torchvision, or install the one of your PyTorch's index",
+        )
+    return SpecError(
+        f"this checkpoint cannot be opened for the task {task}",
+        expected="one of " + ", ".join(get_args(Task)),
+        found=why,
+        where=spec,
+        hint="--model-option task=… names another",
+    )
 
 
 def _class_of(library: Any, task: str, folder: Path) -> Any:

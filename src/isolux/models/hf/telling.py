@@ -17,11 +17,12 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.io.images import Pixels
-from isolux.models._boxes import boxes_table
+from isolux.models._boxes import boxes_table, once
 from isolux.models._classes import label_rows, probabilities
 from isolux.models.hf.loading import Loaded
+from isolux.models.hf.places import Places
 
-__all__ = ["Asked", "Choosing", "Pointing", "Telling", "class_told"]
+__all__ = ["Asked", "Choosing", "Pointing", "Telling", "Writing", "class_told"]
 
 _CAPTION = {"florence2": "<CAPTION>", "kosmos-2": "An image of"}
 """What a model of that type is asked for a caption; others by their own words, or by none."""
@@ -48,6 +49,33 @@ class Asked:
     def shapes(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
         """What pictures of one batch have in common."""
         return tuple((name, one.shape) for name, one in self.values.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How a model's words are chosen.
+
+    Parameters
+    ----------
+    words : int
+        How many tokens it may write.
+    beams : int
+        Of beam search; 1: the likeliest word at each place.
+    top_p : float or None
+        Words are drawn among the likeliest that have this much probability together; None: none is
+        drawn, and nothing depends on chance.
+    seed : int
+        Of what is drawn, for each picture anew.
+    """
+
+    words: int
+    beams: int = 1
+    top_p: float | None = None
+    seed: int = 0
+
+    def said(self) -> dict[str, Any]:
+        """Say what moves an answer."""
+        return {name: getattr(self, name) for name in ("words", "beams", "top_p", "seed")}
 
 
 @dataclass(frozen=True)
@@ -85,11 +113,18 @@ class _Worded:
             yield part, tensors
             at = end
 
-    def _written(self, tensors: Mapping[str, Any], words: int, *, plain: bool) -> list[str]:
-        """Let the model write, the likeliest word at each place, and leave out what it was told."""
+    def _written(self, tensors: Mapping[str, Any], how: Writing, *, plain: bool) -> list[str]:
+        """Let the model write, and leave out what it was told."""
+        if how.top_p is not None:
+            each = _one_by_one(tensors)
+            if len(each) > 1:  # what is drawn for a picture does not depend on the others
+                return [line for one in each for line in self._written(one, how, plain=plain)]
+            self.loaded.torch.manual_seed(how.seed)
+        drawn = {} if how.top_p is None else {"top_p": how.top_p, "top_k": 0}
         found = self.loaded.model.generate(
-            **tensors, max_new_tokens=words, do_sample=False, num_beams=1
-        )
+            **tensors, max_new_tokens=how.words, do_sample=how.top_p is not None,
+            num_beams=how.beams, **drawn,
+        )  # fmt: skip
         told = tensors.get("input_ids")
         tokenizer = self.loaded.processor.tokenizer
         lines = []
@@ -97,6 +132,12 @@ class _Worded:
             kept = one if told is None else _after(one, told[k])
             lines.append(tokenizer.decode(kept, skip_special_tokens=plain))
         return lines
+
+
+def _one_by_one(tensors: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Part a batch into its pictures."""
+    n = min(len(one) for one in tensors.values())
+    return [{name: one[k : k + 1] for name, one in tensors.items()} for k in range(n)]
 
 
 def _after(written: Any, told: Any) -> Any:
@@ -113,14 +154,14 @@ class Telling(_Worded):
 
     question: str | None
     classes: Mapping[str, tuple[str, ...]] | None
-    words: int
+    writing: Writing
     predicts: str = "labels"
 
     @property
     def identity(self) -> dict[str, Any]:
         """What moves an answer."""
         known = None if self.classes is None else [[k, list(v)] for k, v in self.classes.items()]
-        asked = {"question": self.text, "classes": known, "words": self.words}
+        asked = {"question": self.text, "classes": known, **self.writing.said()}
         return {**self.loaded.identity, **asked}
 
     @property
@@ -141,7 +182,7 @@ class Telling(_Worded):
         said: list[str | None] = []
         with self.loaded.torch.inference_mode():
             for _, tensors in self._batches(pictures):
-                for line in self._written(tensors, self.words, plain=True):
+                for line in self._written(tensors, self.writing, plain=True):
                     text = " ".join(line.split())
                     said.append(text if self.classes is None else class_told(text, self.classes))
         # A model that writes nothing has no answer.
@@ -202,10 +243,15 @@ class Choosing(_Worded):
 
 @dataclass(frozen=True)
 class Pointing(_Worded):
-    """Grounding by a model that writes boxes (Florence-2, Kosmos-2): a class's prompt at a time."""
+    """Grounding by a model that writes boxes (Florence-2, Kosmos-2): a class's prompt at a time.
+
+    ``places`` reads boxes of any other model that writes four numbers as words of their own, as OFA
+    does, and asks it with the prompt as it stands.
+    """
 
     prompts: Mapping[str, tuple[str, ...]]
-    words: int
+    writing: Writing
+    places: Places | None = None
     predicts: str = "boxes"
     notes: tuple[str, ...] = field(
         default=("The model writes boxes without a confidence: each has the score 1.",)
@@ -215,7 +261,8 @@ class Pointing(_Worded):
     def identity(self) -> dict[str, Any]:
         """What moves an answer."""
         told = [[name, list(texts)] for name, texts in self.prompts.items()]
-        return {**self.loaded.identity, "prompts": told, "words": self.words}
+        places = None if self.places is None else self.places.said()
+        return {**self.loaded.identity, "prompts": told, **self.writing.said(), "places": places}
 
     @property
     def _florence(self) -> bool:
@@ -228,15 +275,16 @@ class Pointing(_Worded):
         with self.loaded.torch.inference_mode():
             for name, text in asked:
                 rows += self._rows(pictures, name, text)
-        return boxes_table(sorted(rows, key=lambda row: row[0]))
+        return boxes_table(sorted(once(rows), key=lambda row: row[0]))
 
     def _rows(self, pictures: Sequence[Pixels], name: str, text: str) -> list[tuple[Any, ...]]:
         """Ask for one phrase in every picture."""
         told = f"{_GROUNDING}{text}" if self._florence else f"<grounding><phrase>{text}</phrase>"
+        told = told if self.places is None else text
         shown = [self._asked(one, told) for one in pictures]
         rows, at = [], 0
         for part, tensors in self._batches(shown):
-            lines = self._written(tensors, self.words, plain=False)
+            lines = self._written(tensors, self.writing, plain=False)
             for k, (one, line) in enumerate(zip(part, lines, strict=True)):
                 found = self._boxes(line, told, one)
                 rows += [(at + k, name, *box, _CERTAIN) for box in found]
@@ -246,7 +294,9 @@ class Pointing(_Worded):
     def _boxes(self, line: str, told: str, shown: Asked) -> list[tuple[float, float, float, float]]:
         """Read the boxes that a model wrote: x, y, w, h in the picture's pixels."""
         processor, (w, h) = self.loaded.processor, (shown.width, shown.height)
-        if self._florence:
+        if self.places is not None:
+            corners = self.places.corners(line, w, h)
+        elif self._florence:
             found = processor.post_process_generation(line, task=_GROUNDING, image_size=(w, h))
             corners = found[_GROUNDING]["bboxes"]
         else:  # shares of the picture, and the phrase stands in what the model was told

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from isolux.io.cores import cores
 from isolux.vocabulary.errors import FileError, SpecError
 from isolux.vocabulary.extras import needed
 
@@ -93,7 +93,7 @@ def open_session(path: Path, device: str, threads: int) -> Session:
         "onnxruntime", package="onnxruntime", extra="onnx", purpose="the model family onnx"
     )
     settings = ort.SessionOptions()
-    settings.intra_op_num_threads = threads or os.cpu_count() or 1
+    settings.intra_op_num_threads = threads or cores()
     # Threads that spin while they wait take the cores from those that read pictures.
     settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
     settings.log_severity_level = 3

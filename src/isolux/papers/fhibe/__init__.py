@@ -1,12 +1,13 @@
-"""FHIBE: the measuring half of its protocols as audits, and its tables from a run.
+"""FHIBE: its protocols as audits, and its tables from a run.
 
 Xiang et al. ask for whom eight kinds of narrow models work worse: detectors of people and faces,
 masks of people, poses, parts of faces, face verification, reconstruction and super-resolution. A
 protocol is an audit's settings: the release that the task is judged on, the metric, the attributes,
 the least people of a group, and the paper's own test of every two groups' scores (Mann–Whitney with
 the difference of medians D, by the analysis ``rank_tests``, which sets a test that knows of
-subjects beside it). Its error models and patterns are analyses to be asked for. Three more
-protocols are the comparisons that the Methods name filters for, on other datasets.
+subjects beside it). Its error models and patterns are analyses to be asked for. Two protocols are
+of foundation models, of which value's descriptions CLIP takes a photo for and what BLIP-2 answers.
+Three more are the comparisons that the Methods name filters for, on other datasets.
 
 The paper gives no intervals: a run's ``group_metrics`` and ``disparities`` do. Where its text and
 the authors' evaluation tool differ, the text holds; ``DISAGREEMENTS`` says so and how to have the
@@ -24,7 +25,11 @@ import polars as pl
 from isolux.io.image_tables import FHIBE_API
 from isolux.papers._protocols import require_protocol
 from isolux.papers.fhibe.disagreements import DISAGREEMENTS
-from isolux.papers.fhibe.group_tables import scores_by_group, verification_by_group
+from isolux.papers.fhibe.group_tables import (
+    answers_by_group,
+    scores_by_group,
+    verification_by_group,
+)
 from isolux.papers.fhibe.groups import ATTRIBUTES, DEMOGRAPHIC, FACE_ATTRIBUTES, NESTED
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Run
@@ -36,6 +41,7 @@ __all__ = [
     "INFO",
     "PARTS",
     "PROTOCOLS",
+    "answers_by_group",
     "scores_by_group",
     "tables",
     "verification_by_group",
@@ -47,7 +53,8 @@ INFO = Info(
     "what the photos show.",
     references=(
         works.FHIBE.at(
-            "Methods: datasets, narrow models and their metrics, bias discovery in narrow models"
+            "Methods: datasets, narrow models and their metrics, bias discovery in narrow models, "
+            "bias discovery in foundation models"
         ),
         replace(FHIBE_API, place="docs/task_specifics.md, datasets and metrics"),
     ),
@@ -85,6 +92,12 @@ _VERIFICATION: dict[str, object] = _FACE | {
     "metric": ("tar_at_far",),
     "data_option": _FACES,
     "explain": (),  # a rate of pairs is no person's score
+}
+_SAID: dict[str, object] = {
+    "task": "answers",
+    "by": DEMOGRAPHIC,
+    "nested": NESTED,
+    **_EVERY_SIZE,
 }
 _OF_FACET: dict[str, object] = {
     "by": ("skin_tone", "gender_presentation", "age_presentation"),
@@ -144,6 +157,8 @@ PROTOCOLS: dict[str, dict[str, object]] = {
         "data_option": _FACES,
         "option": ("size_px=256",),
     },
+    "zero_shot": _SAID | {"option": ("prompts=fhibe_scene",)},
+    "question_answering": _SAID | {"option": ("prompts=fhibe_questions",)},
     "face_detection_on_widerface": {
         "task": "face_detection",
         "by": ("perceived_gender", "perceived_age", "perceived_skin"),
@@ -160,7 +175,8 @@ PROTOCOLS: dict[str, dict[str, object]] = {
 ``detection``, ``segmentation``, ``keypoints``, ``face_detection``: whole photos; name the people of
 a detector of many things by ``person_label``. ``face_parsing``, ``face_verification``,
 ``face_verification_hard``, ``reconstruction``, ``super_resolution``: aligned faces. Verification
-is by the demographic attributes alone, as the Methods have it; all others by every attribute.
+is by the demographic attributes alone, as the Methods have it, and so are ``zero_shot`` (CLIP) and
+``question_answering`` (BLIP-2), of what a model says; all others by every attribute.
 ``…_on_…``: the comparison with WIDER FACE (8,519 faces) and FACET.
 """
 
@@ -176,10 +192,15 @@ _HEADINGS = {
     "reconstruction": "reconstructed faces against the originals (LPIPS: lower is better; PSNR and "
     "identity: higher)",
     "super_resolution": "super-resolved faces against the originals (LPIPS: lower is better)",
+    "zero_shot": "share of people given each label, percent",
+    "question_answering": "share of people given each answer, percent",
     "face_detection_on_widerface": "average recall of faces' boxes over overlaps of .50 to .95",
     "detection_on_facet": "average recall of people's boxes over overlaps of .50 to .95",
     "segmentation_on_facet": "average recall of people's masks over overlaps of .50 to .95",
 }
+
+
+_LAYOUTS = {"face_verification": verification_by_group, "answers": answers_by_group}
 
 
 def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
@@ -200,7 +221,8 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
         (mean, median, size): ``model``, ``metric``, ``group``, ``n_scores``, ``n_subjects``,
         ``median``, ``mean``, in the metric's own unit. Of verification ``model``, ``group``,
         ``n_faces``, ``n_subjects``, ``tar``, ``low``, ``high``. Null: no value, as where a group
-        has fewer than ten subjects. Other datasets have images where these have subjects.
+        has fewer than ten subjects. Other datasets have images where these have subjects. Of what a
+        model says ``metric, label`` and a column a group, in percent.
 
     Raises
     ------
@@ -223,8 +245,8 @@ def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
     ('Pronoun: ', [('a', 12, 0.9), ('b', 3, None)])
     """
     require_protocol("fhibe", PROTOCOLS, name)
-    verified = PROTOCOLS[name]["task"] == "face_verification"
-    made = (verification_by_group if verified else scores_by_group)(run)
+    laid_out = _LAYOUTS.get(str(PROTOCOLS[name]["task"]), scores_by_group)
+    made = laid_out(run)
     words = _words(list(made), run.record.get("dataset", {}).get("terms", {}))
     return {f"{words[entry]}: {_HEADINGS[name]}": table for entry, table in made.items()}
 

@@ -139,6 +139,33 @@ _FACET = (
     "31,702 images, and a mask of the whole person for 10,857 of them (its Table 18): 17,000 may "
     "count people with a mask of any kind. Whole people are judged here."
 )
+_WORDS = (
+    "The paper's prompts are in its Supplementary Information H, which was not at hand: those here "
+    "are isolux's own, of the same form (--prompts FILE has others). Figures of other prompts are "
+    "not to be compared: two public kits give 43.7 % and 73.7 % for one published figure."
+)
+_NEAREST = (
+    "The text assigns the label of the one description that a photo is nearest to, which is "
+    "several=nearest of the model; CLIP's own way averages a value's descriptions (the default)."
+)
+_VARIANTS = (
+    "Photos with several people show each of them in turn: isolux crop --recipe whole, "
+    "person-black, person-blurred, background-black. FHIBE's masks are the union of its parts."
+)
+_ANSWERED = (
+    "The text keeps the prompts with the most answers that are not empty; here answers that "
+    "decline count as none, too. It chooses on the photos that it reports on, as is the default "
+    "here (--choose-on 0.2 does not)."
+)
+_REGEX = (
+    "The text reads pronoun, occupation and reason by regular expressions, and toxic answers by "
+    "keywords, that it does not print: isolux's own rules are files, and so is its small lexicon "
+    "(--lexicon FILE)."
+)
+_NO_TESTS = (
+    "The Methods name no test of these shares; the audit's tests and intervals are the house's, "
+    "for shares of people in clusters."
+)
 _COMPARED = (_SUPPLEMENT, _LEAST, _MATCHING, _NO_SUBJECTS, _PERCEIVED)
 
 DISAGREEMENTS: dict[str, tuple[str, ...]] = {
@@ -155,6 +182,10 @@ DISAGREEMENTS: dict[str, tuple[str, ...]] = {
     ),
     "reconstruction": (*_GROUPS, _DIRECTION, _SIZE, _KINDS),
     "super_resolution": (*_GROUPS, _DIRECTION, _SIZE),
+    "zero_shot": (_SUPPLEMENT, _LEAST, _ANCESTRY, _WORDS, _NEAREST, _VARIANTS, _NO_TESTS),
+    "question_answering": (
+        _SUPPLEMENT, _LEAST, _ANCESTRY, _WORDS, _ANSWERED, _REGEX, _VARIANTS, _NO_TESTS,
+    ),
     "face_detection_on_widerface": (*_COMPARED, _WIDER),
     "detection_on_facet": (*_COMPARED, _FACET),
     "segmentation_on_facet": (*_COMPARED, _FACET),

@@ -17,9 +17,10 @@ from isolux.vocabulary.containers import Run
 from isolux.vocabulary.spec import recorded_spec
 from isolux.vocabulary.tables import Status
 
-__all__ = ["scores_by_group", "verification_by_group"]
+__all__ = ["answers_by_group", "scores_by_group", "verification_by_group"]
 
 _KEY = ("model", "metric", "label", "threshold")
+_PERCENT, _DIGITS = 100.0, 1
 _CLUSTERS = {"subject": "n_subjects", "image": "n_images"}
 
 
@@ -73,6 +74,25 @@ def verification_by_group(run: Run) -> dict[str, pl.DataFrame]:
     found = found.join(faces, on=of_group, how="left", maintain_order="left")
     columns = ["model", "group", "n_faces", _clusters(run), "tar", "low", "high"]
     return _by_attribute(found, columns)
+
+
+def answers_by_group(run: Run) -> dict[str, pl.DataFrame]:
+    """Lay out what a model says by the groups of each attribute, a column a group.
+
+    Returns
+    -------
+    dict of str to polars.DataFrame
+        As ``scores_by_group``: ``model, metric, label``, then a column a group, in percent. Null:
+        fewer subjects than the run's minimum.
+    """
+    found = _cells(run, run.scores["metric"].unique().to_list())
+    made = {}
+    for (attribute,), rows in found.group_by("attribute", maintain_order=True):
+        told = rows.with_columns((pl.col("value") * _PERCENT).round(_DIGITS))
+        made[str(attribute)] = told.pivot(
+            on="group", index=["model", "metric", "label"], values="value", maintain_order=True
+        )
+    return made
 
 
 def _cells(run: Run, metrics: Sequence[str]) -> pl.DataFrame:

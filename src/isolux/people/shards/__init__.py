@@ -113,6 +113,7 @@ class InShards:
 
     def _run(self, pieces: list[Piece], store: PieceStore) -> None:
         engine = self.spec.engine
+        engine.refuse_what_only_ray_takes()
         limited = "time_limit" in self.spec.model.model_fields_set
         workers = engine.workers or (1 if limited and engine.name == "local" else 0)
         run_pieces(

@@ -175,7 +175,7 @@ def _part(
     """Read the clusters of one shard whose hashes are in a range, or are none."""
     mark = pl.col("high")
     which = mark.is_null() if low is None or high is None else _within(mark, low, high)
-    found = pl.scan_parquet(store.path(key, name), glob=False).filter(which).collect()
+    found = store.look(key, name, lambda table: table.filter(which).collect())
     kind = pl.Series("kind", number[found["kind"].to_numpy()], dtype=pl.Int64)
     return found.with_columns(kind, pl.col("n").cast(pl.Int64))
 
@@ -195,17 +195,12 @@ def _ranges(rows: int, at_once: int) -> Iterator[tuple[int, int]]:
 def _told_apart(store: PieceStore, shards: Sequence[tuple[str, Path, int]], ids: str) -> bool:
     """Tell whether ids tell the rows of all shards apart; refuse one that is in two of them."""
     for key, _, _ in shards:
-        if (
-            not pl.scan_parquet(store.path(key, "ids"), glob=False)
-            .select(pl.len())
-            .collect()
-            .item()
-        ):
+        if not store.look(key, "ids", lambda table: table.select(pl.len()).collect()).item():
             return False
     for low, high in _ranges(sum(rows for _, _, rows in shards), _IDS_AT_ONCE):
         between = _within(pl.col("mark"), low, high)
         parts = [
-            pl.scan_parquet(store.path(key, "ids"), glob=False).filter(between).collect()
+            store.look(key, "ids", lambda table: table.filter(between).collect())  # noqa: B023
             .with_columns(part=pl.lit(k, dtype=pl.Int32))
             for k, (key, _, _) in enumerate(shards)
         ]  # fmt: skip

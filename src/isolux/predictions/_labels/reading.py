@@ -22,7 +22,11 @@ from isolux.vocabulary.places import is_unrepeated
 from isolux.vocabulary.tables import LABEL_PREDICTIONS
 
 LABEL_COLUMNS = ("label", "prediction", "predicted", "predicted_label", "answer")
+QUESTION_COLUMNS = ("question", "prompt")
+QUESTION = "question"
+_TEXTS = ("answer", "response")  # of a task whose answers are texts
 _WHO = ("model", "instance_id")
+_TWO = 2
 
 
 class LabelOptions(TypedDict, total=False):
@@ -38,6 +42,8 @@ class LabelOptions(TypedDict, total=False):
     model: str | None
     model_column: str | None
     sheet: str | None
+    question: str | None
+    questions: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +56,7 @@ class Answers:
     detected: str | None = None
     separator: str | None = None
     model: str
+    question: str | None = None
 
 
 def read_labels(path: str | Path, form: str, options: LabelOptions) -> pl.DataFrame:
@@ -68,7 +75,7 @@ def read_labels(path: str | Path, form: str, options: LabelOptions) -> pl.DataFr
     ids = shortened(ids_of(frame, named, where), options.get("id_from", "column"), where)
     column, score = options.get("column"), options.get("score")
     if column is None:
-        column = _answer_column(frame, where)
+        column = _answer_column(frame, where, _TEXTS if options.get("questions") else ())
         if score is None and column == "label" and "score" in frame.columns:
             score = "score"
     answers = Answers(
@@ -78,6 +85,7 @@ def read_labels(path: str | Path, form: str, options: LabelOptions) -> pl.DataFr
         detected=options.get("detected"),
         separator=options.get("separator"),
         model=options.get("model") or _file_model(Path(path).name),
+        question=_question_column(frame, ids, options, column, where),
     )
     models = models_of_rows(frame, options.get("model_column"), options.get("model"), where)
     models = None if models is None else models.fill_null(answers.model)
@@ -148,7 +156,7 @@ def label_rows(
             expected="a number above 0: scores run from 0 to it",
             found=str(answers.scale),
         )
-    for name in (answers.column, answers.score, answers.detected):
+    for name in (answers.column, answers.score, answers.detected, answers.question):
         if name is not None and name not in frame.columns:
             raise UnknownNameError("column", name, frame.columns, where=where)
     who = pl.DataFrame(
@@ -162,6 +170,8 @@ def label_rows(
             else whether_detected(frame[answers.detected], where),
         }
     )
+    if answers.question is not None:
+        return _to_questions(frame, who, answers)
     several = _holds_several(frame[answers.column], answers.separator)
     rows = (_from_lists if several else _from_cells)(frame, who, answers, where)
     return LABEL_PREDICTIONS.conform(rows.select(LABEL_PREDICTIONS.schema.keys()))
@@ -173,17 +183,72 @@ def _file_model(name: str) -> str:
     return name[: len(name) - max(map(len, suffixes), default=0)] or name
 
 
-def _answer_column(frame: pl.DataFrame, where: str) -> str:
-    found = next((name for name in LABEL_COLUMNS if name in frame.columns), None)
+def _answer_column(frame: pl.DataFrame, where: str, more: tuple[str, ...] = ()) -> str:
+    names = (*more, *LABEL_COLUMNS)
+    found = next((name for name in names if name in frame.columns), None)
     if found is None:
         raise SpecError(
             "no column is known to hold the model's answer",
-            expected="one of " + ", ".join(LABEL_COLUMNS),
+            expected="one of " + ", ".join(names),
             found=columns_shown(frame.columns),
             where=where,
-            hint="name it with --prediction-column (column=…)",
+            hint="name it with --prediction-column (column=…); scores alone, for --threshold or the"
+            " area under the curve, with --score-column",
         )
     return found
+
+
+def _question_column(
+    frame: pl.DataFrame, ids: pl.Series, options: LabelOptions, column: str, where: str
+) -> str | None:
+    """Name the column with the questions: as it is named, or found where a task takes questions."""
+    if options.get("question") or not options.get("questions"):
+        return options.get("question")
+    found = next((n for n in QUESTION_COLUMNS if n in frame.columns and n != column), None)
+    if found is not None:
+        refuse_no_question(found, frame[found], ids, where)
+    return found
+
+
+def refuse_no_question(name: str, values: pl.Series, ids: pl.Series, where: str) -> None:
+    """Refuse a column ``prompt`` that was found, and that need not be what a model was asked.
+
+    What was asked is asked of everyone. Where everybody has one row and the rows differ, it may as
+    well be the prompt that a picture was drawn by: answers would be taken apart by what is shown.
+
+    Parameters
+    ----------
+    name : str
+        The column's; only ``prompt`` has two meanings.
+    values, ids : polars.Series
+        Its cells, and whom each row is about.
+    where : str
+
+    Raises
+    ------
+    SpecError
+    """
+    several = values.drop_nulls().n_unique()
+    if name == QUESTION or several < _TWO or ids.is_duplicated().any():
+        return
+    first = ", ".join(map(repr, as_text(values).drop_nulls().unique(maintain_order=True).head(3)))
+    raise SpecError(
+        f"it is not said whether the column {name!r} is what the model was asked",
+        expected="each question asked of everyone, or the column named",
+        found=f"{several:,} values ({first}), and one row of each person",
+        where=where,
+        hint=f"if it was asked, --question-column {name}; if not, give the column another name",
+    )
+
+
+def _to_questions(frame: pl.DataFrame, who: pl.DataFrame, answers: Answers) -> pl.DataFrame:
+    """One answer a row to the question of that row, ranked in the order of the rows."""
+    rows = who.with_columns(
+        as_labels(frame[answers.column]).alias("label"),
+        as_text(frame[str(answers.question)]).str.strip_chars().alias(QUESTION),
+        score=pl.lit(None, dtype=pl.Float64),
+    ).with_columns(rank=pl.int_range(1, pl.len() + 1).over(_WHO))
+    return LABEL_PREDICTIONS.conform(rows)
 
 
 def _holds_several(cells: pl.Series, separator: str | None) -> bool:

@@ -192,6 +192,8 @@ def misfit(seen: Seen) -> str | None:
     """
     if re.search(rb'"(labels|frames|box2d)"\s*:', seen.head):
         return "it has labels or frames, as Scalabel has"
+    if re.search(rb'"caption"\s*:', seen.head):
+        return "it has captions"
     own = re.search(rb'"(image_id|bbox|segmentation|annotations)"\s*:', seen.head)
     if own or re.match(rb"\s*\[\s*\]", seen.head):
         return None

@@ -6,7 +6,8 @@ A file for each image in a folder for each event: the image's name, how many fac
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import closing
 from pathlib import Path
 from typing import IO
 
@@ -72,11 +73,12 @@ def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
     ('net', '0--Parade/a.jpg', None, 4.0, 5.0, 20.0, 30.0, 0.9)
     """
     path = Path(path).expanduser()
-    frame = read_texts(_files(path), str(path))
+    with closing(_files(path)) as files:
+        frame = read_texts(files, str(path))
     return detections(frame, str(path), kind="boxes", model=model or model_name(path))
 
 
-def _files(path: Path) -> Iterator[tuple[str, bytes | IO[bytes]]]:
+def _files(path: Path) -> Generator[tuple[str, bytes | IO[bytes]]]:
     if is_tar(path):
         yield from tar_files(path, ".txt")
     elif path.is_dir():

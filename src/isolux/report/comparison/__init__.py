@@ -18,8 +18,9 @@ from isolux.report.comparison.classes import ClassTable, class_tables
 from isolux.report.document import Audited, Line, Summary
 from isolux.report.summary import summarise_record
 from isolux.report.undetected import undetected_of_two
-from isolux.report.wording import brief, interval, listed, p_equals, points
+from isolux.report.wording import interval, listed, p_equals, points
 from isolux.vocabulary.containers import Run
+from isolux.vocabulary.words import brief
 
 __all__ = [
     "Change",
@@ -309,9 +310,12 @@ def _changed(what: str, row: Change, line: Line, models: tuple[str, str], audite
         return f"{what} was not judged for both models."
     p = f"{audited.adjusted} {p_equals(row.p_adjusted)}"
     if row.way == "no change found":
+        means = "all of the population was drawn: there is none but what its values show"
+        if not audited.census:
+            means = "that is not evidence that there is none"
         return (
             f"No change of {what[:1].lower() + what[1:]} was found from {models[0]} to "
-            f"{models[1]} ({p}); that is not evidence that there is none."
+            f"{models[1]} ({p}); {means}."
         )
     way = "lower" if row.difference < 0 else "higher"
     ends = interval(row.low, row.high, line.unit, flip=row.difference < 0)

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from isolux.disparity.models import class_rankings
+from isolux.disparity.class_rankings import class_rankings
 from isolux.report._lines import LineKey
 from isolux.report._sections import Context, arranged_names
 from isolux.report.document import Line

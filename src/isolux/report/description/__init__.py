@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from isolux.io import write_text
+from isolux.io.ours import refuse_no_page
 from isolux.report.description.figures import MOST_BARS, figures_of
 from isolux.report.figures import Figure
 from isolux.report.html import page
@@ -77,8 +78,9 @@ def write_description(
     Raises
     ------
     OutputError
-        When the file cannot be written.
+        When the file cannot be written, or is there and no page of isolux.
     """
+    refuse_no_page(path)
     return write_text(path, render_description(tables, datasets, notes, drawn))
 
 

@@ -22,7 +22,7 @@ from isolux.report.figures.heatmap import Cell, heat_map
 from isolux.report.wording import count, interval, listed, value_text, with_unit
 from isolux.vocabulary.info import Direction
 
-__all__ = ["Figure", "change_figure_of", "curves_figure_of", "figure_of", "more_figures_of"]
+__all__ = ["Figure", "change_figure_of", "curves_figures_of", "figure_of", "more_figures_of"]
 
 PANELS_SHOWN = 8
 """With more lines than this, the classes of a metric become a heat map of classes by groups."""
@@ -30,7 +30,7 @@ GROUPS_IN_PANELS = 20
 CLASSES_SHOWN = 20
 CURVES_SHOWN = 12
 BROAD, PHONE = 600, 460
-_SHOWN, _DRAWN = re.compile(r' width="([\d.]+)"'), re.compile(r'viewBox="0 0 ([\d.]+) ')
+_SHOWN, _DRAWN = re.compile(r' width="([\d.]+)"'), re.compile(r'viewBox="\S+ 0 ([\d.]+) ')
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,26 +185,33 @@ def _classes(section: AttributeSection, block: Block) -> list[Figure]:
     ]
 
 
-def curves_figure_of(section: AttributeSection) -> Figure | None:
-    """Draw each group's recall against overlap; None where no curve was measured."""
-    everyone = next((c for c in section.curves if c.group == "everyone"), None)
-    of = {c.group: c for c in section.curves if c is not everyone and c.points}
+def curves_figures_of(section: AttributeSection) -> tuple[Figure, ...]:
+    """Draw each group's share against overlap or confidence, a figure for each kind of share."""
+    shares = dict.fromkeys(curve.share for curve in section.curves)
+    found = [_curves_figure(section, share) for share in shares]
+    return tuple(figure for figure in found if figure is not None)
+
+
+def _curves_figure(section: AttributeSection, share: str) -> Figure | None:
+    own = [curve for curve in section.curves if curve.share == share]
+    everyone = next((c for c in own if c.group == "everyone"), None)
+    of = {c.group: c for c in own if c is not everyone and c.points}
     order = [row.group for row in section.main.rows if row.group in of][:CURVES_SHOWN]
     curves = [of[group] for group in order]
     if not curves:
         return None
     told = [
-        f"{c.group} {with_unit(c.points[0].value)} at {c.points[0].overlap:g}, "
-        f"{with_unit(c.points[-1].value)} at {c.points[-1].overlap:g}"
+        f"{c.group} {with_unit(c.points[0].value)} at {c.points[0].at:g}, "
+        f"{with_unit(c.points[-1].value)} at {c.points[-1].at:g}"
         for c in curves
     ]
     left = len(section.main.rows) - len(curves)
     measure = curves[0].measure
     return Figure(
         svg=curve_panels(everyone, curves),
-        alt=f"People found at each {measure}, by {section.title}: {'; '.join(told)}.",
-        caption=f"Share of people found at {_an(measure)} of at least the value on the axis, with "
-        f"intervals for one {measure} at a time. Dashed: everyone."
+        alt=f"People {share} at each {measure}, by {section.title}: {'; '.join(told)}.",
+        caption=f"Share of people {share} at {_an(measure)} of at least the value on the axis, with"
+        f" intervals for one {measure} at a time. Dashed: everyone."
         + (f" {count(left)} more have no panel." if left > 0 else ""),
     )
 

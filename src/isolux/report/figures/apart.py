@@ -53,6 +53,7 @@ def draw_apart(spec: Mapping[str, Any], config: Mapping[str, Any]) -> str:
 
 def _renderer() -> subprocess.Popen[str]:
     if not _renderers or _renderers[-1].poll() is not None:
+        end_renderer()  # of one that ended by itself, the pipes are open
         _renderers[:] = [
             subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, str(_RENDERER)],

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from isolux.report.document import Estimate, LineTable
+from isolux.report.document import Estimate, GroupRow, LineTable
 from isolux.report.figures.labels import headings, short_names
 from isolux.report.figures.svg import ACCENT, GREY, INK, WHITE, Spec, field, to_svg
-from isolux.report.wording import count, plain, value_text
+from isolux.report.wording import count, interval, plain, value_text, with_unit
 from isolux.vocabulary.tables import Status
 
-__all__ = ["Point", "differences", "dots", "panels"]
+__all__ = ["Point", "differences", "dots", "panels", "with_tooltips"]
 
 _NAME, _PANEL_NAME = 22, 30
 """Characters of a group's name at the axis; the table has it whole."""
@@ -89,6 +89,41 @@ def dots(table: LineTable) -> str:
     return _plotted(points, _overall(table), with_unit_of(table.line.title, unit), unit)
 
 
+def with_tooltips(table: LineTable) -> Spec:
+    """Chart every group of one line for a notebook: a pointer on a group tells it whole.
+
+    A group that cannot be judged keeps its row, with the reason in place of a point.
+    """
+    unit, band = table.line.unit, _overall(table)
+    names = short_names([row.group for row in table.rows], _NAME)
+    rows = [_told(row, name, unit) for row, name in zip(table.rows, names, strict=True)]
+    seen = [row[key] for row in rows for key in ("value", "low", "high")]
+    domain = _domain([*seen, *band.values()], zero=False)
+    chart = _chart(rows, band, with_unit_of(table.line.title, unit), domain, zero=False)
+    tooltip = [field(name, "nominal") for name in ("name", "value and interval", "people")]
+    for layer in chart["layer"]:
+        if layer["data"]["values"] == rows:
+            layer["encoding"]["tooltip"] = tooltip
+    reason = {
+        "x": {"value": 4}, "y": _groups([row["group"] for row in rows]),
+        "text": field("reason", "nominal"),
+    }  # fmt: skip
+    word = {"type": "text", "align": "left", "fontSize": 11, "color": GREY}
+    chart["layer"].append(_layer(word, reason, [row for row in rows if row["value"] is None]))
+    return chart
+
+
+def _told(row: GroupRow, name: str, unit: str) -> dict[str, Any]:
+    found, point = row.estimate, point_of(name, row.estimate, unit)
+    drawn = _drawn(point, unit) | {"name": row.group, "people": point.n}
+    if not found.judged:
+        why = found.reason or found.status
+        empty = dict.fromkeys(("value", "low", "high")) | {"text": "–"}
+        return drawn | empty | {"reason": why, "value and interval": why}
+    ends = "" if found.low is None else f" ({interval(found.low, found.high, unit)})"
+    return drawn | {"value and interval": with_unit(found.value, unit) + ends}
+
+
 def differences(points: Sequence[Point], everyone: Point | None, title: str, unit: str) -> str:
     """Draw differences around a zero line, everyone's as a dashed line with its band."""
     band = _NONE if everyone is None else _band(everyone.value, everyone.low, everyone.high, unit)
@@ -116,6 +151,7 @@ def _plotted(
 
 def _domain(numbers: Sequence[float | None], *, zero: bool) -> list[float]:
     seen = [n for n in numbers if n is not None] + ([0.0] if zero else [])
+    seen = seen or [0.0, 1.0]  # no group can be judged
     margin = 0.05 * (max(seen) - min(seen)) or 1.0
     return [min(seen) - margin, max(seen) + margin]
 

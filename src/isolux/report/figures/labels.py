@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+import unicodedata
 from collections.abc import Sequence
 
 from isolux.report.wording import plain
@@ -17,12 +18,15 @@ def short_names(names: Sequence[str], width: int) -> list[str]:
     --------
     >>> short_names(["Black", "a long name one", "a long name two"], 8)
     ['Black', 'a long …', 'a long … 2']
+    >>> short_names(["東京都の人々"], 8)
+    ['東京都…']
     """
     found: list[str] = []
     seen: dict[str, int] = {}
     for name in names:
         text = " ".join(plain(name).split()) or "(empty)"
-        cut = text if len(text) <= width else text[: width - 1] + "…"
+        room = _letters(text, width)
+        cut = text if len(text) <= room else text[: room - 1] + "…"
         seen[cut] = seen.get(cut, 0) + 1
         found.append(cut if seen[cut] == 1 else f"{cut} {seen[cut]}")
     return found
@@ -42,5 +46,11 @@ def headings(names: Sequence[str], width: int, lines: int = 3) -> list[str]:
 
 
 def _broken(name: str, width: int, lines: int) -> list[str]:
-    parts = textwrap.wrap(name.replace("_", "_ "), width, max_lines=lines, placeholder="…")
+    room = _letters(name, width)
+    parts = textwrap.wrap(name.replace("_", "_ "), room, max_lines=lines, placeholder="…")
     return [part.replace("_ ", "_") for part in parts]
+
+
+def _letters(name: str, width: int) -> int:
+    """Return how many of a name's letters stand in ``width`` Latin ones: half as many squares."""
+    return width // 2 if any(unicodedata.east_asian_width(one) in "WF" for one in name) else width

@@ -8,9 +8,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from isolux.report.figures.apart import addresses_are_limited, draw_apart
+from isolux.report.figures.widths import fit
 
 __all__ = [
     "ACCENT",
+    "CONFIG",
     "FAINT",
     "FONT",
     "GREY",
@@ -28,7 +30,7 @@ Spec = dict[str, Any]
 drawing does. A test holds every kind of chart against the schema."""
 
 FONT = "Helvetica, Arial, 'Liberation Sans', sans-serif"
-"""Fonts of one width on every system: vl-convert lays the text out before the browser draws it."""
+"""Fonts of one width: vl-convert lays the text out before the browser draws it, see ``widths``."""
 
 INK, GREY, FAINT, ACCENT, WHITE = "#1b1b1b", "#666666", "#dcdcdc", "#0b4a6f", "#ffffff"
 HATCH = "hatch"
@@ -44,7 +46,7 @@ _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
 _EMPTY = re.compile(r'<path d="M0,0h0v0h0Z"/>|<path d="" display="none"/>|<g></g>')
 
 
-_CONFIG: dict[str, Any] = {
+CONFIG: dict[str, Any] = {
     "aria": False,
     "background": "transparent",
     "font": FONT,
@@ -103,11 +105,11 @@ def to_svg(spec: Mapping[str, Any], *, enlarged: float = 1.0) -> str:
 
 def _drawn(spec: Mapping[str, Any]) -> str:
     if addresses_are_limited():
-        return draw_apart(spec, _CONFIG)
+        return draw_apart(spec, CONFIG)
     import vl_convert
 
     # No address may be read: data are in the spec, and a name that looks like one is a name.
-    return str(vl_convert.vegalite_to_svg(dict(spec), config=_CONFIG, allowed_base_urls=[]))
+    return str(vl_convert.vegalite_to_svg(dict(spec), config=CONFIG, allowed_base_urls=[]))
 
 
 def _slim(svg: str) -> str:
@@ -119,5 +121,5 @@ def _slim(svg: str) -> str:
     while True:
         emptied = _EMPTY.sub("", svg)
         if emptied == svg:
-            return svg
+            return fit(svg)
         svg = emptied

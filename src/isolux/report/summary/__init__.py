@@ -37,11 +37,11 @@ from isolux.report.summary.unknown import unknown_text
 from isolux.report.undetected import undetected_of_audit
 from isolux.report.wording import safe_url
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.drawn import is_drawn, is_weighted, words_of
+from isolux.vocabulary.drawn import is_census, is_drawn, is_weighted, words_of
 from isolux.vocabulary.spec import declared
 from isolux.vocabulary.words import target_of
 
-__all__ = ["FINDINGS_LEAD", "SECTIONS_LEAD", "summarise", "summarise_record"]
+__all__ = ["FINDINGS_LEAD", "SECTIONS_LEAD", "Context", "summarise", "summarise_record"]
 
 FINDINGS_LEAD = 3
 """Findings that are printed in sight; the others are folded."""
@@ -127,7 +127,7 @@ def summarise_record(run: Run, changed: Mapping[str, Any] | None = None) -> tupl
     spec = dict(record.get("spec") or {})
     audited = _audited(record, spec)
     context = Context(
-        lines=lines_of(run.group_metrics, record),
+        lines=lines_of(run.group_metrics, record, run.disparities),
         terms=_terms(record),
         alpha=audited.alpha,
         target=target_of(record),
@@ -222,6 +222,7 @@ def _audited(record: Mapping[str, Any], spec: Mapping[str, Any]) -> Audited:
         publish_min=int(record.get("publish_min") or 0),
         withheld=bool(record.get("withheld")),
         drawn=words_of(record),
+        census=is_census(record),
         n_effective=record["sample"].get("n_effective") if is_weighted(record) else None,
     )
 
@@ -254,7 +255,7 @@ def _overall(
 
 
 def _findings(findings: pl.DataFrame) -> tuple[FindingRow, ...]:
-    names = ("rank", "claim", "p_adjusted", "status", "analysis", "reference")
+    names = ("rank", "claim", "p_adjusted", "status", "analysis", "reference", "attribute")
     rows = findings.sort("rank", maintain_order=True).select(names)
     return tuple(FindingRow(**row) for row in rows.iter_rows(named=True))
 

@@ -11,10 +11,13 @@ from collections.abc import Sequence
 from isolux.groups.large import LARGE
 from isolux.report.document import AttributeSection, Audited, PairRow, Verdict
 from isolux.report.summary.sameness import sameness_text
-from isolux.report.wording import brief, count, interval, listed, p_equals, points, share, with_unit
+from isolux.report.wording import count, interval, listed, p_equals, points, share, with_unit
+from isolux.vocabulary.words import brief
 
 __all__ = ["answer_of", "detectable_text", "leading", "reading_order", "verdict_text", "worst_text"]
 
+_THERE = "in this population there is none but what the values show"
+_WHOLE = "All of the population was drawn: there is none but what its values show."
 _TITLE = 100  # characters of an attribute's title in a sentence
 
 
@@ -37,14 +40,14 @@ def answer_of(sections: Sequence[AttributeSection], audited: Audited) -> str:
         )
     first = leading(sections)
     if first is None:
-        told = _nothing_found(sections, withheld=audited.withheld)
+        told = _nothing_found(sections, audited)
         return " ".join(filter(None, (audited.drawn, *told, sameness_text(sections, audited))))
     lead = (
         _as_a_whole(first, audited)
         if first.lead is None
         else _served_worse(first, first.lead, audited)
     )
-    parts = audited.drawn, lead, _rest(sections, first), sameness_text(sections, audited)
+    parts = audited.drawn, lead, _rest(sections, first, audited), sameness_text(sections, audited)
     return " ".join(filter(None, parts))
 
 
@@ -116,7 +119,7 @@ def _served_worse(section: AttributeSection, pair: PairRow, audited: Audited) ->
             f"{size} {sure}{care}."
         )
     return (
-        f"By {by}, the model serves {a} worse than {b}: {line.phrase} is {rates}, "
+        f"By {by}, {line.worse.format(a, b)}: {line.phrase} is {rates}, "
         f"{size} {'higher' if up else 'lower'} {sure}{care}."
     )
 
@@ -130,27 +133,23 @@ def _as_a_whole(section: AttributeSection, audited: Audited) -> str:
     )
 
 
-def _nothing_found(
-    sections: Sequence[AttributeSection], *, withheld: bool = False
-) -> tuple[str, str]:
+def _nothing_found(sections: Sequence[AttributeSection], audited: Audited) -> tuple[str, str]:
     """Say on which attributes nothing was found, and how small a difference could be seen."""
     same = [s for s in sections if s.verdict.outcome == "no difference found"]
-    if not same and withheld:
+    if not same and audited.withheld:
         return (f"Too few groups can be shown here to compare people by {_titles(sections)}.", "")
     if not same:
-        return _sentence(_elsewhere(sections) + _unjudged(sections)), ""
+        return _sentence(_elsewhere(sections) + _unjudged(sections, audited)), ""
     metric = same[0].verdict.line.phrase
-    told = (
-        f"No difference in {metric} was found across {_titles(same)}; "
-        "that is not evidence that there is none."
-    )
+    means = _THERE if audited.census else "that is not evidence that there is none"
+    told = f"No difference in {metric} was found across {_titles(same)}; {means}."
     seen = [
         (s.verdict.detectable_low, s.verdict.detectable_high)
         for s in same
         if s.verdict.detectable_low is not None and s.verdict.detectable_high is not None
     ]
     more = _elsewhere([*same, *(s for s in sections if s.verdict.outcome == "not judged")])
-    more += _unjudged(sections)
+    more += _unjudged(sections, audited)
     if seen:
         unit = same[0].verdict.line.unit
         best, worst = min(low for low, _ in seen), max(high for _, high in seen)
@@ -164,7 +163,7 @@ def _nothing_found(
     return told, _sentence(more)
 
 
-def _rest(sections: Sequence[AttributeSection], first: AttributeSection) -> str:
+def _rest(sections: Sequence[AttributeSection], first: AttributeSection, audited: Audited) -> str:
     """Say in one sentence what was found of every other attribute."""
     metric = first.main.line.phrase
     others = [s for s in sections if s.verdict.outcome == "differ" and s is not first]
@@ -175,11 +174,9 @@ def _rest(sections: Sequence[AttributeSection], first: AttributeSection) -> str:
         told.append(f"{metric} also differs across {_titles(others)}{_wider(others, first)}")
     told += _elsewhere([s for s in sections if s.verdict.outcome != "differ"])
     if nowhere:
-        told.append(
-            f"across {_titles(nowhere)} no difference was found, "
-            "which is not evidence that there is none"
-        )
-    return _sentence(told + _unjudged(sections))
+        means = f"and {_THERE}" if audited.census else "which is not evidence that there is none"
+        told.append(f"across {_titles(nowhere)} no difference was found, {means}")
+    return _sentence(told + _unjudged(sections, audited))
 
 
 def _wider(others: Sequence[AttributeSection], first: AttributeSection) -> str:
@@ -208,12 +205,17 @@ def _elsewhere(sections: Sequence[AttributeSection]) -> list[str]:
     return told[:2]
 
 
-def _unjudged(sections: Sequence[AttributeSection]) -> list[str]:
-    """Name attributes without enough data: for any metric, or for the one that leads alone."""
+def _unjudged(sections: Sequence[AttributeSection], audited: Audited) -> list[str]:
+    """Name attributes without enough data: for any metric, or for the one that leads alone.
+
+    On a page that hides groups, a test that was made may be hidden with them.
+    """
     few = [s for s in sections if s.verdict.outcome == "not judged"]
     nowhere = [s for s in few if not s.verdict.elsewhere]
     here = [s for s in few if s.verdict.elsewhere and not s.verdict.also]
     told = []
+    if few and audited.withheld:
+        return [f"of {_titles(few)} too few groups can be shown here to tell whether they differ"]
     if here:
         others = list(dict.fromkeys(one for s in here for one in s.verdict.elsewhere))
         told.append(
@@ -241,7 +243,11 @@ def verdict_text(verdict: Verdict, audited: Audited) -> str:
         return f"The test says that these groups differ in {verdict.line.phrase} ({p})."
     if verdict.outcome == "no difference found":
         seen = detectable_text(verdict)
+        if audited.census:
+            seen = _WHOLE
         return f"No difference in {verdict.line.phrase} was found ({p}). {seen}".strip()
+    if audited.withheld and spread.p_adjusted is None:
+        return "Not told: what was tested is hidden with groups of few people."
     why = spread.reason or (
         f"{count(verdict.n_judged)} of {count(verdict.n_groups)} groups are large enough to judge"
         if verdict.n_judged < 2

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isolux.report.document import AttributeSection, Audited
-from isolux.report.wording import brief, count, listed
+from isolux.report.wording import count, listed
+from isolux.vocabulary.words import brief
 
 __all__ = ["independence_text", "limits_of"]
 
@@ -20,6 +21,10 @@ MEASURES = (
 NOT_FOUND = (
     "“No difference found” means that this much data did not show one. It is not evidence that "
     "there is none; the smallest detectable difference says how much could be missed."
+)
+WHOLE = (
+    "All of the population was drawn, so its values are known and not estimated. Of other people, "
+    "or of this population at another time, they say nothing."
 )
 NO_CAUSE = (
     "It describes where scores differ. It does not say why, nor whether the labels, the images, "
@@ -38,7 +43,8 @@ def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[s
         else f"It looked at these attributes and no others: {asked}. A model may serve people "
         "differently along lines that were not recorded."
     )
-    told = [MEASURES, looked, NOT_FOUND, NO_CAUSE, _whose_labels(audited), COARSE]
+    none = WHOLE if audited.census else NOT_FOUND
+    told = [MEASURES, looked, none, NO_CAUSE, _whose_labels(audited), COARSE]
     small = sum(s.verdict.n_groups - s.verdict.n_judged for s in sections)
     if small:
         told.append(

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isolux.report.document import AttributeSection, Audited
-from isolux.report.wording import brief, listed, points
+from isolux.report.wording import listed, points
+from isolux.vocabulary.words import brief
 
 __all__ = ["sameness_text"]
 
@@ -27,12 +28,12 @@ def sameness_text(sections: Sequence[AttributeSection], audited: Audited) -> str
     bounds = [s.verdict.spread.at_most for s in judged]
     known = [bound for bound in bounds if bound is not None]
     differ = any(s.verdict.outcome == "differ" for s in judged)
-    if differ or not known or len(known) < len(bounds):
+    if audited.census or differ or not known or len(known) < len(bounds):
         return ""
     line = judged[0].verdict.line
     return (
-        f"What is shown: no two groups judged are more than {points(max(known), line.unit)} apart "
-        f"in {line.phrase} ({audited.percent} upper bound)."
+        f"What the values seen do show: no two groups judged are more than "
+        f"{points(max(known), line.unit)} apart in {line.phrase} ({audited.percent} upper bound)."
     )
 
 

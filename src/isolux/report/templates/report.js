@@ -1,5 +1,5 @@
 "use strict";
-/* Sorts tables by their headings. Cells may carry data-v, a number; empty ones stay last. */
+/* Sorts, filters and saves tables. They are sorted by their headings. Cells may carry data-v, a number; empty ones stay last. */
 (function () {
   var announce = document.getElementById("announce");
 
@@ -38,6 +38,77 @@
     button.addEventListener("click", function () {
       sort(button.closest("table"), button.closest("th"));
     });
+  });
+
+  /* A table is searched by words in any order, and saved as CSV: what is shown, as it is shown. */
+  function plain(cell) {
+    var text = "";
+    cell.childNodes.forEach(function (node) {
+      if (node.nodeName === "SMALL" && text) { text += " "; }
+      text += node.textContent;
+    });
+    text = text.replace(/[\u00a0\s]+/g, " ").trim();
+    /* Of a number alone: a spreadsheet reads "-3.1 to 4" as a formula, and a true minus as text. */
+    return text === "\u2013" ? "" : text.replace(/^\u2212(?=[\d.,]+$)/, "-");
+  }
+  function csvCell(text) {
+    /* A spreadsheet would run what begins so; a number may begin with its sign. */
+    var safe = /^[=+\-@\t\r]/.test(text) && !/^[+\-]?[\d.,]+$/.test(text) ? "'" + text : text;
+    return /[",\n]/.test(safe) ? '"' + safe.replace(/"/g, '""') + '"' : safe;
+  }
+  function csv(table) {
+    var rows = Array.prototype.filter.call(table.rows, function (row) { return !row.hidden; });
+    return rows.map(function (row) {
+      var cells = [];
+      Array.prototype.forEach.call(row.cells, function (cell) {
+        cells.push(csvCell(plain(cell)));
+        for (var i = 1; i < cell.colSpan; i++) { cells.push(""); }
+      });
+      return cells.join(",");
+    }).join("\r\n") + "\r\n";
+  }
+  function named(table) {
+    var caption = table.caption ? table.caption.textContent : "table";
+    return caption.toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 60) || "table";
+  }
+  function save(table) {
+    var link = document.createElement("a");
+    link.download = table.dataset.name + ".csv";
+    link.href = URL.createObjectURL(new Blob(["\ufeff" + csv(table)], { type: "text/csv" }));
+    link.click();
+    setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
+  }
+  function filter(table, words) {
+    var shown = 0;
+    var rows = table.tBodies[0].rows;
+    Array.prototype.forEach.call(rows, function (row) {
+      var text = row.textContent.toLowerCase();
+      row.hidden = !words.every(function (word) { return text.indexOf(word) >= 0; });
+      shown += row.hidden ? 0 : 1;
+    });
+    announce.textContent = shown + " of " + rows.length + " rows";
+  }
+  document.querySelectorAll("main table").forEach(function (table, i) {
+    table.dataset.name = named(table);
+    var tools = document.createElement("span");
+    tools.className = "tools";
+    if (table.tBodies[0] && table.tBodies[0].rows.length > 8) {
+      var box = document.createElement("input");
+      box.type = "search";
+      box.placeholder = "filter rows";
+      box.setAttribute("aria-label", "Filter the rows of table " + (i + 1));
+      box.addEventListener("input", function () {
+        filter(table, box.value.toLowerCase().split(/\s+/).filter(Boolean));
+      });
+      tools.append(box);
+    }
+    var button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "Download CSV";
+    button.setAttribute("aria-label", "Download CSV of table " + (i + 1));
+    button.addEventListener("click", function () { save(table); });
+    tools.append(button);
+    (table.caption || table.createCaption()).prepend(tools);
   });
 
   /* A link into a folded part opens it; on paper everything is open. */

@@ -6,9 +6,10 @@ Functions of rows and weights, as all of ours: a row that weighs 2 counts as two
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.statistic import FloatArray, RankStatistic, SumStatistic
+from isolux.stats.statistic import FloatArray, RankStatistic, SumStatistic, Weighted
 
 __all__ = ["quantile", "quantile_of", "root_mean_square", "spearman", "spearman_of"]
 
@@ -40,13 +41,22 @@ def quantile_of(numbers: FloatArray, weights: FloatArray, share: float) -> Float
     >>> float(quantile_of(np.array([4.0, 1.0, 2.0]), np.array([2.0, 1.0, 0.0]), 0.25))
     2.5
     """
-    from isolux.stats.numbers.kernels import quantiles_by_replicate
-
     matrix = np.asarray(weights if weights.ndim == 2 else weights[:, None], dtype=np.float64)
-    order = np.argsort(numbers, kind="stable")
-    rising = np.ascontiguousarray(np.asarray(numbers, dtype=np.float64)[order])
-    found = quantiles_by_replicate(rising, np.ascontiguousarray(matrix[order]), share)
+    found = _quantile_of(np.asarray(numbers, dtype=np.float64), share)(matrix, None)
     return np.asarray(found if weights.ndim == 2 else found[0])
+
+
+def _quantile_of(numbers: FloatArray, share: float) -> Weighted:
+    order = np.argsort(numbers, kind="stable")
+    rising = np.ascontiguousarray(numbers[order])
+
+    def value(weights: FloatArray, at: npt.NDArray[np.int64] | None) -> FloatArray:
+        from isolux.stats.numbers.kernels import quantiles_by_replicate
+
+        own = np.ascontiguousarray(weights[order if at is None else at[order]])
+        return np.asarray(quantiles_by_replicate(rising, own, share))
+
+    return value
 
 
 def quantile(share: float, column: str = "value") -> RankStatistic:
@@ -62,11 +72,12 @@ def quantile(share: float, column: str = "value") -> RankStatistic:
     def columns(evidence: pl.DataFrame) -> FloatArray:
         return evidence.select(pl.col(column).cast(pl.Float64)).to_numpy()
 
-    def evaluate(rows: FloatArray, weights: FloatArray) -> FloatArray:
-        known = ~np.isnan(rows[:, 0])
-        return quantile_of(rows[known, 0], weights[known], share)
+    def of(rows: FloatArray) -> Weighted:
+        known = np.flatnonzero(~np.isnan(rows[:, 0]))
+        value = _quantile_of(rows[known, 0], share)
+        return lambda weights, at: value(weights, known if at is None else at[known])
 
-    return RankStatistic(columns, evaluate)
+    return RankStatistic(columns, of)
 
 
 def spearman_of(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray:
@@ -92,14 +103,23 @@ def spearman_of(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray
     >>> float(spearman_of(x, x**2, np.ones(4))), float(spearman_of(x, -x, np.ones(4)))
     (1.0, -1.0)
     """
-    from isolux.stats.numbers.kernels import spearman_by_replicate
-
     matrix = np.asarray(weights if weights.ndim == 2 else weights[:, None], dtype=np.float64)
+    found = _spearman_of(x, y)(matrix, None)
+    return np.asarray(found if weights.ndim == 2 else found[0])
+
+
+def _spearman_of(x: FloatArray, y: FloatArray) -> Weighted:
     levels = [np.unique(v, return_inverse=True) for v in (x, y)]
     sizes = np.array([len(values) for values, _ in levels], dtype=np.int64)
     first, second = (code.astype(np.int64) for _, code in levels)
-    found = spearman_by_replicate(first, second, sizes, np.ascontiguousarray(matrix))
-    return np.asarray(found if weights.ndim == 2 else found[0])
+
+    def value(weights: FloatArray, at: npt.NDArray[np.int64] | None) -> FloatArray:
+        from isolux.stats.numbers.kernels import spearman_by_replicate
+
+        own = np.ascontiguousarray(weights if at is None else weights[at])
+        return np.asarray(spearman_by_replicate(first, second, sizes, own))
+
+    return value
 
 
 def spearman(first: str, second: str) -> RankStatistic:
@@ -115,11 +135,12 @@ def spearman(first: str, second: str) -> RankStatistic:
     def columns(evidence: pl.DataFrame) -> FloatArray:
         return evidence.select(pl.col(first, second).cast(pl.Float64)).to_numpy()
 
-    def evaluate(rows: FloatArray, weights: FloatArray) -> FloatArray:
-        known = ~np.isnan(rows).any(axis=1)
-        return spearman_of(rows[known, 0], rows[known, 1], weights[known])
+    def of(rows: FloatArray) -> Weighted:
+        known = np.flatnonzero(~np.isnan(rows).any(axis=1))
+        value = _spearman_of(rows[known, 0], rows[known, 1])
+        return lambda weights, at: value(weights, known if at is None else at[known])
 
-    return RankStatistic(columns, evaluate)
+    return RankStatistic(columns, of)
 
 
 def root_mean_square(column: str) -> SumStatistic:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.roc.evidence import of_two_columns
-from isolux.stats.statistic import FloatArray, RankStatistic
+from isolux.stats.statistic import FloatArray, RankStatistic, Weighted
 
 __all__ = ["auc", "roc_auc"]
 
@@ -48,16 +48,25 @@ def auc(scores: FloatArray, positive: npt.NDArray[np.bool_], weights: FloatArray
     >>> auc(scores, positive, np.array([[1, 1.0], [1, 1], [1, 3], [1, 1]]))
     array([0.875 , 0.8125])
     """
-    positive = np.asarray(positive, dtype=np.bool_)
     matrix = np.asarray(weights if weights.ndim == 2 else weights[:, None], dtype=np.float64)
-    order, starts, middles = _levels(np.asarray(scores, dtype=np.float64), positive)
-    if matrix.shape[1] < _COMPILED_FROM:
-        area = _area_numpy(order, starts, positive, matrix)
-    else:
+    area = _area_of(np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=np.bool_))
+    found = area(matrix, None)
+    return np.asarray(found if weights.ndim == 2 else found[0])
+
+
+def _area_of(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted:
+    order, starts, middles = _levels(scores, positive)
+    kind = positive[order]
+
+    def area(weights: FloatArray, at: npt.NDArray[np.int64] | None) -> FloatArray:
+        where = order if at is None else at[order]
+        if weights.shape[1] < _COMPILED_FROM:
+            return _area_numpy(where, starts, kind, weights)
         from isolux.stats.roc.kernels import area_by_replicate
 
-        area = area_by_replicate(order, starts, middles, np.ascontiguousarray(matrix))
-    return np.asarray(area if weights.ndim == 2 else area[0])
+        return np.asarray(area_by_replicate(where, starts, middles, np.ascontiguousarray(weights)))
+
+    return area
 
 
 def _levels(
@@ -81,14 +90,14 @@ def _levels(
 def _area_numpy(
     order: npt.NDArray[np.intp],
     starts: npt.NDArray[np.intp],
-    positive: npt.NDArray[np.bool_],
+    kind: npt.NDArray[np.bool_],
     weights: FloatArray,
 ) -> FloatArray:
     area: FloatArray = np.full(weights.shape[1], np.nan)
     if not len(order):
         return area
     sorted_weights = weights[order]  # [m, r]
-    is_positive = positive[order][:, None]
+    is_positive = kind[:, None]
     won_by = np.add.reduceat(np.where(is_positive, sorted_weights, 0.0), starts[:-1])  # [levels, r]
     lost_by = np.add.reduceat(np.where(is_positive, 0.0, sorted_weights), starts[:-1])
     below = np.cumsum(lost_by, axis=0)
@@ -112,4 +121,4 @@ def roc_auc(score: str = "positive_score", positive: str = "is_positive") -> Ran
     >>> float(roc_auc()(evidence, np.ones(4)))
     1.0
     """
-    return of_two_columns(auc, score, positive)
+    return of_two_columns(_area_of, score, positive)

@@ -8,20 +8,20 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.stats.statistic import FloatArray, RankStatistic
+from isolux.stats.statistic import FloatArray, RankStatistic, Weighted
 
 __all__ = ["of_two_columns"]
 
-Measure = Callable[[FloatArray, npt.NDArray[np.bool_], FloatArray], FloatArray]
+Measure = Callable[[FloatArray, npt.NDArray[np.bool_]], Weighted]
 
 
 def of_two_columns(measure: Measure, score: str, positive: str) -> RankStatistic:
-    """Evaluate a measure of (scores, positive, weights) where both columns are known.
+    """Evaluate a measure of (scores, positive) where both columns are known.
 
     Parameters
     ----------
     measure : callable
-        ``auc`` or ``mean_precision``.
+        Sorts the rows once, and gives the value of weights.
     score, positive : str
         Columns of the evidence.
     """
@@ -31,10 +31,11 @@ def of_two_columns(measure: Measure, score: str, positive: str) -> RankStatistic
         scores = evidence[score].cast(pl.Float64).to_numpy()
         return np.column_stack([scores, evidence[positive].cast(pl.Float64).to_numpy() * 2 - 1])
 
-    def evaluate(rows: FloatArray, weights: FloatArray) -> FloatArray:
-        known = ~np.isnan(rows).any(axis=1)
-        if not known.all():
-            rows, weights = rows[known], weights[known]
-        return measure(rows[:, 0], rows[:, 1] > 0, weights)
+    def of(rows: FloatArray) -> Weighted:
+        known = np.flatnonzero(~np.isnan(rows).any(axis=1))
+        value = measure(rows[known, 0], rows[known, 1] > 0)
+        if len(known) == len(rows):
+            return value
+        return lambda weights, at: value(weights, known if at is None else at[known])
 
-    return RankStatistic(columns, evaluate, two_classes=1)
+    return RankStatistic(columns, of, two_classes=1)

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isolux.stats.roc.evidence import of_two_columns
-from isolux.stats.statistic import FloatArray, RankStatistic
+from isolux.stats.statistic import FloatArray, RankStatistic, Weighted
 
 __all__ = ["average_precision", "mean_precision"]
 
@@ -44,16 +44,26 @@ def mean_precision(
     >>> float(mean_precision(scores, positive, np.ones(3)).round(4))
     0.8333
     """
-    from isolux.stats.roc.kernels import precision_by_replicate
-
     matrix = np.asarray(weights if weights.ndim == 2 else weights[:, None], dtype=np.float64)
-    order = np.argsort(-np.asarray(scores, dtype=np.float64), kind="stable")
-    falling = scores[order]
-    ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]) + 1, len(falling))
-    kind = np.asarray(positive, dtype=np.bool_)[order]
-    ends = ends if len(falling) else ends[:0]
-    found = precision_by_replicate(order, ends, kind, np.ascontiguousarray(matrix))
+    found = _precision_of(
+        np.asarray(scores, dtype=np.float64), np.asarray(positive, dtype=np.bool_)
+    )(matrix, None)
     return np.asarray(found if weights.ndim == 2 else found[0])
+
+
+def _precision_of(scores: FloatArray, positive: npt.NDArray[np.bool_]) -> Weighted:
+    order = np.argsort(-scores, kind="stable")
+    falling, kind = scores[order], positive[order]
+    ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]) + 1, len(falling))
+    ends = ends if len(falling) else ends[:0]
+
+    def precision(weights: FloatArray, at: npt.NDArray[np.int64] | None) -> FloatArray:
+        from isolux.stats.roc.kernels import precision_by_replicate
+
+        where = order if at is None else at[order]
+        return np.asarray(precision_by_replicate(where, ends, kind, np.ascontiguousarray(weights)))
+
+    return precision
 
 
 def average_precision(
@@ -72,4 +82,4 @@ def average_precision(
     >>> float(average_precision()(evidence, np.ones(4)))
     1.0
     """
-    return of_two_columns(mean_precision, score, positive)
+    return of_two_columns(_precision_of, score, positive)

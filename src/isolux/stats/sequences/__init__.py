@@ -38,7 +38,7 @@ import numpy.typing as npt
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
 
-__all__ = ["Watched", "differences", "e_values", "schedule", "watched"]
+__all__ = ["Watched", "differences", "e_values", "schedule", "thinned", "watched"]
 
 STEP = 0.005
 """Of the gaps that are bet against: half a point, finer than what is reported of most gaps."""
@@ -115,6 +115,31 @@ def differences(first: FloatArray, second: FloatArray) -> FloatArray:
         sides.append(np.bincount(block, values, n) / np.bincount(block, minlength=n))
     found: FloatArray = sides[0] - sides[1]
     return found
+
+
+def thinned(rng: np.random.Generator, weight: FloatArray, heaviest: float) -> npt.NDArray[np.bool_]:
+    """Keep clusters with a chance of their weight over the heaviest: those kept count alike.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+    weight : [n] float
+        One over the chance of having been drawn, up to one factor; in an order that does not
+        depend on scores.
+    heaviest : float
+        The largest there can be; it must not depend on scores.
+
+    Returns
+    -------
+    [n] bool
+
+    Examples
+    --------
+    >>> kept = thinned(np.random.default_rng(0), np.repeat([4.0, 1.0], 1000), 4.0)
+    >>> int(kept[:1000].sum()), int(kept[1000:].sum())
+    (1000, 277)
+    """
+    return np.asarray(rng.random(len(weight)) * heaviest < weight)
 
 
 def schedule(n_looks: int) -> tuple[IntArray, FloatArray]:

@@ -5,17 +5,18 @@ How well boxes overlap people when they are read one way or another tells which 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
+from isolux.geometry.boxes import BoxColumns, box_pairing_xywh
 from isolux.geometry.matching import Detections, Pairs, Truths
 from isolux.tasks._boxes.table import Found, People, columns_of
 
-__all__ = ["Look", "boxes_overlap", "look_at", "overlap_of", "sides_of"]
+__all__ = ["Look", "look_at", "overlap_of", "overlapping", "sides_of"]
 
 FloatArray = npt.NDArray[np.float64]
 _FEWEST, _FEWEST_PEOPLE = 20, 20  # detections and people below which nothing can be told
@@ -65,22 +66,34 @@ def overlap_of(pairs: Pairs, look: Look) -> float:
     return _average(pairs, look.people)
 
 
-def boxes_overlap(look: Look, people: People, columns: BoxColumns) -> float:
-    """Average the best overlap of these boxes of the look's detections with the dataset's."""
-    x, y = np.nan_to_num(columns.x), np.nan_to_num(columns.y)
-    sides = (np.maximum(np.nan_to_num(c), 0.0) for c in (columns.width, columns.height))
-    clean = BoxColumns(x, y, *sides)
-    near = np.isin(people.truths.image, look.pictures)
-    boxes = columns_of(people.rows.filter(pl.Series(near)))
-    there = _some(people.truths, near)
-    pairs = box_pairs_xywh(look.found.detections, there, clean, boxes, lowest_iou=0.1)
-    return _average(pairs, look.people[near])
+def overlapping(look: Look, people: People) -> Callable[[BoxColumns], float]:
+    """Give what averages the best overlap of boxes of the look's detections with the dataset's.
+
+    It is asked for hundreds of ways to read them, so what they share is made once, and pictures
+    are counted within the look.
+    """
+    near = np.flatnonzero(np.isin(people.truths.image, look.pictures))
+    sides = columns_of(people.rows[near])
+    counted, own, truths = look.people[near], look.found.detections, people.truths
+    ignore, crowd = np.asarray(truths.ignore)[near], np.asarray(truths.crowd)[near]
+    label = None if truths.label is None else truths.label[near]
+    there = Truths(np.searchsorted(look.pictures, truths.image[near]), ignore, crowd, label)
+    drawn = Detections(np.searchsorted(look.pictures, own.image), own.score, own.label)
+    pairs_of = box_pairing_xywh(drawn, there, sides, lowest_iou=0.1)
+
+    def overlap(columns: BoxColumns) -> float:
+        x, y, width, height = (
+            _numbers(c) for c in (columns.x, columns.y, columns.width, columns.height)
+        )
+        pairs = pairs_of(BoxColumns(x, y, np.maximum(width, 0.0), np.maximum(height, 0.0)))
+        return _average(pairs, counted)
+
+    return overlap
 
 
-def _some(truths: Truths, rows: npt.NDArray[np.bool_]) -> Truths:
-    ignore, crowd = np.asarray(truths.ignore)[rows], np.asarray(truths.crowd)[rows]
-    label = None if truths.label is None else truths.label[rows]
-    return Truths(truths.image[rows], ignore, crowd, label)
+def _numbers(values: FloatArray) -> FloatArray:
+    """Replace what is no number; ``nan_to_num`` copies and looks thrice, and is asked so often."""
+    return values if np.isfinite(values).all() else np.nan_to_num(values)
 
 
 def _average(pairs: Pairs, counted: npt.NDArray[np.bool_]) -> float:

@@ -136,8 +136,7 @@ def on_silent(peopled: np.ndarray, drawn: np.ndarray, model: str) -> list[str]:
     >>> on_silent(np.arange(40), np.repeat(np.arange(1, 40), 5), "net")[0][:34]
     '1 of 40 pictures with people have '
     """
-    counts = np.bincount(np.searchsorted(peopled, drawn[np.isin(drawn, peopled)]),
-                         minlength=len(peopled))  # fmt: skip
+    counts = np.bincount(drawn, minlength=int(peopled.max(initial=-1)) + 1)[peopled]
     silent, few = int((counts == 0).sum()), int(((counts == 1) | (counts == 2)).sum())
     share = silent / max(len(peopled), 1)
     if len(peopled) < _FEWEST or share < _SHARE:

@@ -16,7 +16,7 @@ import polars as pl
 
 from isolux.geometry.boxes import BoxColumns
 from isolux.geometry.matching import Pairs
-from isolux.tasks._boxes.looks import Look, boxes_overlap, look_at, overlap_of, sides_of
+from isolux.tasks._boxes.looks import Look, look_at, overlap_of, overlapping, sides_of
 from isolux.tasks._boxes.pictures import on_silent
 from isolux.tasks._boxes.repeats import on_repeats
 from isolux.tasks._boxes.scales import (
@@ -168,10 +168,7 @@ def examined(found: Found, people: People, pairs_of: Callable[[Found, People], P
 def _refuse_other_reading(look: Look, people: People) -> None:
     own = columns_of(look.found.rows)
     given = (own.x, own.y, own.width, own.height)
-
-    def overlap(columns: BoxColumns) -> float:
-        return boxes_overlap(look, people, columns)
-
+    overlap = overlapping(look, people)
     plain = overlap(own)
     others = {name: overlap(_READINGS[name](*given)) for name in _READINGS if name != "xywh"}
     sizes = sides_of(look.found.rows["image_id"], people.images)

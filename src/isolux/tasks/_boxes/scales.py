@@ -15,7 +15,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.geometry.boxes import BoxColumns, box_pairs_xywh
-from isolux.tasks._boxes.looks import Look, boxes_overlap, sides_of
+from isolux.tasks._boxes.looks import Look, overlapping, sides_of
 from isolux.tasks._boxes.table import BOX, People, columns_of
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
@@ -54,11 +54,12 @@ def refuse_other_scale(look: Look, people: People, plain: float, *, clear: float
     """
     best: tuple[float, float, str] = (plain, 1.0, "")
     few = _surest(look, people)
-    as_they_are = boxes_overlap(few, people, columns_of(few.found.rows))
+    overlap_of = overlapping(few, people)
+    as_they_are = overlap_of(columns_of(few.found.rows))
     # A margin around people is no other size: smaller boxes of the same centres fit as well.
-    centred, _ = _fitted(few, people, 1.0, _about_centres(few))
+    centred, _ = _fitted(overlap_of, 1.0, _about_centres(few))
     for kind, first, scaled in _kinds(few, people):
-        overlap, at = _fitted(few, people, first, scaled)
+        overlap, at = _fitted(overlap_of, first, scaled)
         if overlap > max(best[0], centred) + _MORE and overlap > as_they_are + _ROOM:
             best = (overlap, at, kind)
     overlap, at, kind = best
@@ -77,7 +78,7 @@ def refuse_other_scale_of_points(look: Look, people: People) -> None:
     around = replace(people, rows=_around_points(people.rows))
     drawn = replace(look.found, rows=_around_points(look.found.rows))
     boxes = replace(look, found=drawn)
-    plain = boxes_overlap(boxes, around, columns_of(drawn.rows))
+    plain = overlapping(boxes, around)(columns_of(drawn.rows))
     refuse_other_scale(boxes, around, plain, clear=_POINTS_CLEAR)
 
 
@@ -160,11 +161,13 @@ def _ratios(look: Look, people: People) -> tuple[float, float]:
     return tuple(float(r) if r is not None and r > 0 else np.nan for r in found)  # type: ignore[return-value]
 
 
-def _fitted(look: Look, people: People, first: float, scaled: _Scaled) -> tuple[float, float]:
+def _fitted(
+    overlap_of: Callable[[BoxColumns], float], first: float, scaled: _Scaled
+) -> tuple[float, float]:
     """Give the best average overlap around a first guess, and its number."""
     at, best = first, -1.0
     for steps in (_COARSE, _FINE):
-        tried = [(boxes_overlap(look, people, scaled(at * s)), at * s) for s in steps]
+        tried = [(overlap_of(scaled(at * s)), at * s) for s in steps]
         best, at = max(tried)
     return best, at
 

@@ -1,1 +1,1 @@
-"""Vectors of pictures: what retrieval and face verification share."""
+"""Vectors of pictures: what retrieval, identification and face verification share."""

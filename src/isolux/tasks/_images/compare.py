@@ -7,8 +7,9 @@ as their EXIF says, brings both to 256 × 256 pixels and compares those.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -108,8 +109,7 @@ def compare(
         name: Measured(np.full(n, np.nan), np.full(n, None, dtype=object)) for name in metrics
     }
     seen = np.zeros(n, dtype=bool)
-    sources = _sources(pairs)
-    with ThreadPoolExecutor(_WORKERS) as pool:
+    with closing(_sources(pairs)) as sources, ThreadPoolExecutor(_WORKERS) as pool:
         while chunk := list(islice(sources, _AT_ONCE)):
             done = list(pool.map(partial(_prepared, pairs=pairs, how=how), chunk))
             for both in done:
@@ -125,7 +125,7 @@ def compare(
     return result
 
 
-def _sources(pairs: Sequence[Pair]) -> Iterator[tuple[int, bytes | str]]:
+def _sources(pairs: Sequence[Pair]) -> Generator[tuple[int, bytes | str]]:
     """Give each pair with its output: a path, or the bytes of a file in an archive."""
     archived: dict[str, dict[str, list[int]]] = {}
     for number, pair in enumerate(pairs):
@@ -135,8 +135,9 @@ def _sources(pairs: Sequence[Pair]) -> Iterator[tuple[int, bytes | str]]:
         else:
             yield number, pair.output
     for archive, members in archived.items():
-        for name, data in tar_files(archive):
-            yield from ((number, data) for number in members.pop(name, ()))
+        with closing(tar_files(archive)) as files:
+            for name, data in files:
+                yield from ((number, data) for number in members.pop(name, ()))
 
 
 def _prepared(source: tuple[int, bytes | str], pairs: Sequence[Pair], how: Comparison) -> _Both:

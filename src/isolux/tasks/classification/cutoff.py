@@ -12,16 +12,19 @@ import polars as pl
 
 from isolux.stats.statistic import FloatArray
 from isolux.stats.verification import threshold_at_far
-from isolux.tasks.classification.both_sides import shared_between
+from isolux.tasks._both_sides import other_rates, shared_between
+from isolux.tasks._reach import out_of_reach
+from isolux.tasks._set_on import part_to_set_on
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.notes import Caution
 
-__all__ = ["Cutoff", "Rule", "read_cutoff", "set_on"]
+__all__ = ["Cutoff", "Rule", "on_reach", "read_cutoff", "set_on"]
 
 _FORM = "a number, fpr=SHARE, fnr=SHARE or best-accuracy"
 _ROUNDING = 1e-12
 """A rate of .01 of 100 people is one of them, whatever .01 is in binary."""
+_NONE_FITS = "Do scores tie, or does none tell the classes apart?"
 _BLOCK = 1 << 20
 
 Kind = Literal["value", "fpr", "fnr", "best-accuracy"]
@@ -141,13 +144,7 @@ def read_cutoff(
             expected="threshold_on with fpr=SHARE, fnr=SHARE or best-accuracy",
             found=f"threshold={rule.number:g} and threshold_on={threshold_on!r}",
         )
-    on, words = _chosen(threshold_on, dataset, instances, seed)
-    if on.all() or not on.any():
-        raise SpecError(
-            "threshold_on must leave people on either side",
-            expected="some to set the threshold on, and others to audit",
-            found=f"{'everyone' if on.all() else 'no one'} to set it on ({words})",
-        )
+    on, words = part_to_set_on(threshold_on, dataset, instances, seed)
     return Cutoff(rule, on, words, tuple(shared_between(dataset, instances, on, words)))
 
 
@@ -179,37 +176,6 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _chosen(
-    threshold_on: float | str, dataset: Dataset, instances: pl.DataFrame, seed: int
-) -> tuple[npt.NDArray[np.bool_], str]:
-    """Tell who sets the threshold: a value of an attribute, or a random share of the clusters."""
-    share = _number(str(threshold_on))
-    if 0.0 < share < 1.0:
-        clusters = pl.coalesce("cluster_id", pl.col("unit_id"))
-        code = instances.select(clusters.rank("dense")).to_series().to_numpy().astype(np.int64) - 1
-        drawn = np.random.default_rng(seed).random(int(code.max(initial=0)) + 1) < share
-        return drawn[code], f"a random {100 * share:g} % (seed {seed})"
-    name, equals, value = str(threshold_on).partition("=")
-    name, value = name.strip(), value.strip()
-    if not equals or not name or not value:
-        raise SpecError(
-            "threshold_on cannot be used",
-            expected="ATTRIBUTE=VALUE, such as split=val, or a share such as 0.3",
-            found=repr(threshold_on),
-        )
-    rows = dataset.values_of(name)
-    known = rows["value"].drop_nulls().unique().sort().to_list()
-    if value not in known:
-        raise SpecError(
-            f"no one has {name}={value}",
-            expected="one of " + ", ".join(map(repr, known[:20])),
-            found=repr(value),
-            where="threshold_on",
-        )
-    held = dataset.instance_attributes().filter(attribute=name, value=value)["unit_id"]
-    return instances["unit_id"].is_in(held.unique().implode()).to_numpy(), f"{name}={value}"
-
-
 def set_on(
     cutoff: Cutoff,
     scores: FloatArray,
@@ -219,3 +185,48 @@ def set_on(
     """Find one model's threshold among the units that have a score and a truth."""
     rows = known if cutoff.on is None else known & cutoff.on
     return cutoff.rule.found(scores[rows], positive[rows])
+
+
+def on_reach(
+    cutoff: Cutoff,
+    model: str,
+    scores: FloatArray,
+    positive: npt.NDArray[np.bool_],
+    at: float,
+    *,
+    classes: tuple[str, str],
+    sign: float,
+) -> list[Caution]:
+    """Caution where a threshold parts no one who is judged, or parts them otherwise than the rest.
+
+    Parameters
+    ----------
+    cutoff : Cutoff
+    model : str
+    scores : [n] float
+        Higher is more likely the class; NaN: no score or no truth.
+    positive : [n] bool
+    at : float
+        The threshold, on the scale of ``scores``.
+    classes : (str, str)
+        The positive class, and the other.
+    sign : float
+        -1 where the file's scores are turned round: cautions name those of the file.
+    """
+    on = cutoff.on
+    judged = scores if on is None else scores[~on]
+    if on is not None:
+        known = ~np.isnan(scores)
+        for kind, what in ((~positive, classes[1]), (positive, classes[0])):
+            held = known & kind
+            told = other_rates(
+                scores[held] >= at, on[held], what=f"people of class {what!r}", where=cutoff.where,
+                model=model,
+            )  # fmt: skip
+            if told:
+                return told
+    settings = {} if cutoff.rule.kind == "value" else {"ask": _NONE_FITS}
+    return out_of_reach(
+        model, sign * judged, sign * at, falling=sign < 0, none=f"no answer is {classes[0]!r}",
+        every=f"every answer is {classes[0]!r}", **settings,
+    )  # fmt: skip

@@ -94,18 +94,18 @@ def score_rows(judged: Judged, metrics: Sequence[str]) -> pl.DataFrame:
     parts = [_MAKERS[name](judged, name) for name in metrics if name in _MAKERS]
     if not parts:
         return SCORES.empty()
-    return SCORES.conform(pl.concat(parts))
+    return SCORES.stacked(parts)
 
 
 def _rows(
-    units: pl.DataFrame,
+    units: pl.DataFrame | pl.LazyFrame,
     metric: str,
     value: pl.Expr,
     reason: str,
     label: pl.Expr | None = None,
     threshold: float | None = None,
 ) -> pl.DataFrame:
-    return units.select(
+    rows = units.lazy().select(
         "model",
         pl.lit("classification").alias("task"),
         pl.lit(metric).alias("metric"),
@@ -117,6 +117,7 @@ def _rows(
         pl.when(pl.col(reason).is_null()).then(value.cast(pl.Float64)).alias("value"),
         pl.col(reason).alias("reason"),
     )
+    return rows.collect()
 
 
 def _accuracy(judged: Judged, metric: str) -> pl.DataFrame:
@@ -127,7 +128,7 @@ def _accuracy(judged: Judged, metric: str) -> pl.DataFrame:
 def _recall(judged: Judged, metric: str) -> pl.DataFrame:
     # One row for each valid class; an unknown truth is in no class, so it has no row.
     reason = "left_out" if metric.endswith("on_detected") else judged.reason
-    by_class = judged.units.filter(pl.col("truth").is_not_null()).explode("truth")
+    by_class = judged.units.lazy().filter(pl.col("truth").is_not_null()).explode("truth")
     return _rows(by_class, metric, pl.col("correct"), reason, pl.col("truth"))
 
 
@@ -175,7 +176,7 @@ def _rate_of_class(judged: Judged, metric: str, name: str | None) -> pl.DataFram
         "selection_rate": (pl.lit(True), given),  # noqa: FBT003
     }
     population, value = populations[metric]
-    return _rows(judged.units.filter(population), metric, value, judged.reason, positive)
+    return _rows(judged.units.lazy().filter(population), metric, value, judged.reason, positive)
 
 
 _MAKERS: dict[str, Callable[[Judged, str], pl.DataFrame]] = {

@@ -16,13 +16,12 @@ import polars as pl
 
 from isolux.stats.roc import auc
 from isolux.stats.statistic import FloatArray
+from isolux.tasks._both_sides import same_scores
 from isolux.tasks._numbers.codes import EMPTIED, codes_of_missing
-from isolux.tasks._reach import out_of_reach
 from isolux.tasks.classification.answers import Answers
-from isolux.tasks.classification.both_sides import same_scores
 from isolux.tasks.classification.choice import OF_SCORES
 from isolux.tasks.classification.confidence import Confidence, outside_of_shares
-from isolux.tasks.classification.cutoff import Cutoff, set_on
+from isolux.tasks.classification.cutoff import Cutoff, on_reach, set_on
 from isolux.tasks.classification.threshold_text import parting
 from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
 from isolux.vocabulary.info import TaskInfo
@@ -191,10 +190,10 @@ def read_alone(
         if cutoff is not None and cutoff.on is not None and not cutoff.shared:
             shared += same_scores(np.where(known, scores, np.nan), positive, cutoff.on, name)
         notes += _told(name, scores[judged], positive[judged], known[judged], smaller)
-        if cutoff is not None and cutoff.rule.kind == "value":
-            notes += out_of_reach(
-                name, sign * scores[judged], cutoff.rule.number, falling=sign < 0,
-                none=f"no answer is {classes[0]!r}", every=f"every answer is {classes[0]!r}",
+        if cutoff is not None:
+            notes += on_reach(
+                cutoff, name, np.where(known, scores, np.nan), positive, thresholds[name],
+                classes=classes, sign=sign,
             )  # fmt: skip
         rows.append(_rows(scores[judged], thresholds.get(name), classes, k * len(kept)))
     ranked = pl.concat(rows)

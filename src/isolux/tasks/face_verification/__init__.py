@@ -17,20 +17,22 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.stats.verification import threshold_at_far
-from isolux.tasks._embeddings.vectors import read_embeddings
+from isolux.tasks._identity import units_with_identity
 from isolux.tasks._reach import out_of_reach
 from isolux.tasks.face_verification.agreement import agreement_of_pairs
-from isolux.tasks.face_verification.embedded import Protocol, compare, hard_rule
-from isolux.tasks.face_verification.identity import units_with_identity
+from isolux.tasks.face_verification.embedded import Protocol, hard_rule, pairs_of_embeddings
 from isolux.tasks.face_verification.metrics import (
     AT_THRESHOLD,
     EVIDENCE,
     FAILURE,
+    FTA,
+    FTE,
     METRICS,
     REFERENCES,
     SUMMARIES,
 )
 from isolux.tasks.face_verification.pairs import Compared, read_pairs, told_by_share
+from isolux.tasks.face_verification.roles import with_roles
 from isolux.tasks.face_verification.table import pairs_table
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
@@ -43,6 +45,7 @@ __all__ = ["INFO", "score"]
 
 INFO = TaskInfo(
     predictions="outputs",
+    one_by_one=False,
     title="Face verification",
     summary="Whether two images of one person are told from images of two people.",
     references=REFERENCES,
@@ -66,6 +69,7 @@ def score(
     threshold: float | None = None,
     smaller: Literal["different", "alike"] = "different",
     identity: str | None = None,
+    enrolled: str | None = None,
     impostors: Literal["all", "hard"] = "all",
     same: str | None = "pronoun",
     near: str | None = "apparent_skin_color",
@@ -101,6 +105,10 @@ def score(
         The column of the instances or the attribute that names the person; default:
         ``subject_id``, else ``cluster_id``. Where there is no ``cluster_id``, identities are the
         clusters.
+    enrolled : str, optional
+        Of embeddings: ``ATTRIBUTE=VALUE`` of the images that are enrolled, such as
+        ``role=reference``, so that ``failure_to_enrol_rate`` and ``failure_to_acquire_rate`` (of
+        all others) are told apart. All are compared.
     impostors : {"all", "hard"}
         Which impostor pairs of embeddings are compared; genuine pairs are, all of them. ``"hard"``:
         people who share a value of ``same`` and lie at most ``within`` levels of ``near`` apart
@@ -130,10 +138,13 @@ def score(
     -------
     Scores
         ``units``: ``failure_rate`` of each model and unit, 0 to 1, lower is better; null with the
-        reason "in no pair". ``evidence["pairs"]``: one row per model and unit with all that it was
-        compared with, each pair once, under its smaller id: ``model, unit_id, cluster_id`` (of
-        ``unit_id``), the lists ``other_id, similarity`` (null: failed), ``genuine`` (null: an
-        identity is unknown), and ``far, threshold`` (null: too few impostor pairs to set one) and
+        reason "in no pair", of embeddings "no prediction": the file says nothing of the unit, which
+        is no failure. With ``enrolled``: ``failure_to_enrol_rate`` and ``failure_to_acquire_rate``,
+        null with the reason "not enrolled" or "enrolled". ``evidence["pairs"]``: one row per model
+        and unit with all that it was compared with, each pair once, under its smaller id: ``model,
+        unit_id, cluster_id`` (of ``unit_id``), the lists ``other_id, similarity`` (null: failed),
+        ``genuine`` (null: an identity is unknown), and ``far, threshold`` (null: too few impostor
+        pairs to set one) and
         ``given`` (whether the threshold was) and ``turned`` (whether similarities are distances
         with their sign turned);
         with ``max_per_group`` also the list ``draw`` (a group takes the lowest) and ``most``.
@@ -181,7 +192,8 @@ def score(
     if "embedding" in frame.columns:
         shared = (same, near) if impostors == "hard" else (None, None)
         rule = hard_rule(dataset, units["unit_id"], *shared, within)
-        compared = _of_embeddings(frame, units, Protocol(rule, max_impostors, seed), model)
+        protocol = Protocol(rule, max_impostors, seed)
+        compared = pairs_of_embeddings(frame, units, protocol, model)
         _refuse_distance_of_embeddings(smaller)
     else:
         turned = _as_similarities(frame) if smaller == "alike" else frame
@@ -194,8 +206,14 @@ def score(
     if unset and not any(at is not None for at in thresholds):
         wanted -= set(AT_THRESHOLD)
     draws = _draws(compared, len(units), seed) if max_per_group else []
+    failures = _failures(compared, listed)
+    if enrolled is not None:
+        _refuse_roles("embedding" in frame.columns)
+        failures = with_roles(failures, dataset, enrolled)
+        wanted |= {FTE, FTA}
+    _refuse_unmeasured(asked, enrolled)
     return Scores(
-        units=_failures(compared, listed),
+        units=failures,
         info=_measured(wanted),
         evidence={
             EVIDENCE: pairs_table(
@@ -211,6 +229,26 @@ def score(
         ),
         task="face_verification",
     )
+
+
+def _refuse_roles(of_embeddings: bool) -> None:
+    if not of_embeddings:
+        raise SpecError(
+            "pairs do not say of which image no template could be made",
+            expected="enrolled beside embeddings",
+            found="a table of pairs",
+            where="enrolled",
+        )
+
+
+def _refuse_unmeasured(asked: Sequence[str], enrolled: str | None) -> None:
+    if enrolled is None and {FTE, FTA} & set(asked):
+        raise SpecError(
+            "nothing says which images are enrolled",
+            expected="--enrolled ATTRIBUTE=VALUE, such as role=reference",
+            found="metrics of enrolment alone",
+            where="metrics",
+        )
 
 
 def _agreement(compared: Compared, *, turned: bool) -> list[Caution]:
@@ -262,37 +300,6 @@ def _refuse(
     ):
         if wrong:
             raise SpecError(problem, expected=expected, found=repr(found))
-
-
-def _of_embeddings(
-    frame: pl.DataFrame, units: pl.DataFrame, protocol: Protocol, model: str | None
-) -> Compared:
-    found, notes = read_embeddings(frame, units["unit_id"], model=model)
-    lists, failures, more = [], [], list(notes)
-    for one in found:
-        pairs, total = compare(one, units, protocol)
-        lists.append(pairs)
-        failed = units.select(
-            pl.lit(one.model).alias("model"),
-            "unit_id",
-            value=one.reason.is_not_null().cast(pl.Float64),
-        )
-        failures.append(failed)
-        lost = int(one.reason.is_not_null().sum())
-        if units.height >= 20 and lost >= 0.1 * units.height:
-            more.append(
-                Caution(
-                    f"{lost:,} of {units.height:,} people have no embedding of {one.model!r}: rates"
-                    " are about the others alone. Is the file whole?"
-                )
-            )
-        if protocol.most is not None and protocol.most < total:
-            more.append(
-                f"{one.model}: {protocol.most:,} of {total:,} impostor pairs were drawn "
-                f"(seed {protocol.seed})."
-            )
-    models = tuple(one.model for one in found)
-    return Compared(models, tuple(lists), pl.concat(failures), "", tuple(more))
 
 
 def _thresholds(

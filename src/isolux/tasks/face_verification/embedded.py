@@ -14,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from isolux.tasks._embeddings.vectors import Embedded
+from isolux.tasks._embeddings.vectors import NO_PREDICTION, Embedded, read_embeddings
+from isolux.tasks.face_verification.pairs import Compared
 from isolux.tasks.face_verification.table import PairList
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.notes import Caution
 
-__all__ = ["HardRule", "Protocol", "compare", "hard_rule"]
+__all__ = ["HardRule", "Protocol", "compare", "hard_rule", "pairs_of_embeddings"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -135,14 +137,18 @@ def compare(embedded: Embedded, units: pl.DataFrame, protocol: Protocol) -> tupl
     Returns
     -------
     pairs : PairList
-        Their similarity is the cosine, in double precision.
+        Their similarity is the cosine, in double precision; NaN where no template could be made
+        of one of the two.
     n_impostors : int
         Impostor pairs that the rule allows, of which these are all or a sample.
     """
     from isolux.tasks._embeddings.kernels import inner_lists
     from isolux.tasks.face_verification.kernels import count_pairs, impostor_numbers, list_pairs
 
-    usable = np.flatnonzero((embedded.row >= 0) & units["identity"].is_not_null().to_numpy())
+    known = units["identity"].is_not_null().to_numpy()
+    # Of whom no template could be made is compared too, and the comparison fails.
+    there = (embedded.reason != NO_PREDICTION).fill_null(value=True).to_numpy()
+    usable = np.flatnonzero(there & known)
     who = units["identity"].gather(usable).rank("dense").cast(pl.Int64).to_numpy()
     rule = (who, protocol.rule.bits[usable], protocol.rule.level[usable], protocol.rule.width)
     n_genuine, total = count_pairs(*rule)
@@ -154,10 +160,55 @@ def compare(embedded: Embedded, units: pl.DataFrame, protocol: Protocol) -> tupl
         number = impostor_numbers(*rule, protocol.seed, share)
         cut = np.partition(number, most - 1)[most - 1]
     first, second, genuine = list_pairs(*rule, protocol.seed, cut, n_genuine + most)
-    vectors = np.ascontiguousarray(embedded.vectors[embedded.row[usable]])
+    failed = embedded.row[usable] < 0
+    vectors = np.zeros((len(usable), embedded.width), dtype=embedded.vectors.dtype)
+    vectors[~failed] = embedded.vectors[embedded.row[usable[~failed]]]
     starts = np.searchsorted(first, np.arange(len(usable) + 1, dtype=np.int32))
     similarity = inner_lists(vectors, starts, second)
+    if failed.any():
+        similarity[failed[first] | failed[second]] = np.nan
     at = usable.astype(np.int32)
     first[:] = at[first]  # from places among the usable to places among all
     second[:] = at[second]
     return PairList(embedded.model, first, second, similarity, genuine), int(total)
+
+
+def pairs_of_embeddings(
+    frame: pl.DataFrame, units: pl.DataFrame, protocol: Protocol, model: str | None
+) -> Compared:
+    """Compare every model's embeddings, and say of whom no template could be made.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        ``model, instance_id, embedding`` (null: no template could be made).
+    units : polars.DataFrame
+        ``unit_id, cluster_id, identity``, in the order of the ids.
+    protocol : Protocol
+    model : str or None
+        What to call the model if there is no embedding to say so.
+    """
+    found, notes = read_embeddings(frame, units["unit_id"], model=model)
+    lists, failures, more = [], [], list(notes)
+    for one in found:
+        pairs, total = compare(one, units, protocol)
+        lists.append(pairs)
+        there = (one.reason != NO_PREDICTION).fill_null(value=True)
+        failed = units.select(pl.lit(one.model).alias("model"), "unit_id").with_columns(
+            value=one.reason.is_not_null().cast(pl.Float64)
+        )
+        failures.append(failed.filter(there))
+        n, lost = int(there.sum()), int((one.reason.is_not_null() & there).sum())
+        if lost:
+            text = (
+                f"No template of {one.model!r} could be made of {lost:,} of {n:,} images: rates"
+                " of matches are about the others alone; the generalised rates count them."
+            )
+            more.append(Caution(text) if n >= 20 and lost >= 0.1 * n else text)
+        if protocol.most is not None and protocol.most < total:
+            more.append(
+                f"{one.model}: {protocol.most:,} of {total:,} impostor pairs were drawn "
+                f"(seed {protocol.seed})."
+            )
+    models = tuple(one.model for one in found)
+    return Compared(models, tuple(lists), pl.concat(failures), NO_PREDICTION, tuple(more))

@@ -10,18 +10,33 @@ from isolux.stats.verification import (
     equal_error_rate,
     false_match_rate,
     false_non_match_rate,
+    generalised_false_accept_rate,
+    generalised_false_reject_rate,
     tar_at_far,
     true_match_rate,
 )
 from isolux.vocabulary import works
 from isolux.vocabulary.info import Metric, Reference
 
-__all__ = ["AT_THRESHOLD", "EVIDENCE", "FAILURE", "METRICS", "REFERENCES", "SUMMARIES"]
+__all__ = [
+    "AT_THRESHOLD",
+    "EVIDENCE",
+    "FAILURE",
+    "FTA",
+    "FTE",
+    "METRICS",
+    "REFERENCES",
+    "SUMMARIES",
+]
 
 EVIDENCE = "pairs"
 """Name of the evidence table."""
 FAILURE = "failure_rate"
-AT_THRESHOLD = ("true_match_rate", "false_match_rate", "false_non_match_rate")
+FTE, FTA = "failure_to_enrol_rate", "failure_to_acquire_rate"
+AT_THRESHOLD = (
+    "true_match_rate", "false_match_rate", "false_non_match_rate", "generalised_false_accept_rate",
+    "generalised_false_reject_rate",
+)  # fmt: skip
 """Metrics at one threshold for every group."""
 
 FHIBE = works.FHIBE.at("Methods, narrow model evaluation metrics")
@@ -120,11 +135,42 @@ METRICS = (
         equal_error_rate(),
         lower=True,
     ),
+    _of_pairs(
+        "generalised_false_accept_rate",
+        "Generalised false accept rate",
+        "Share of all impostor comparisons accepted at one threshold for every group, those of "
+        "which no template could be made among them.",
+        generalised_false_accept_rate(),
+        lower=True,
+    ),
+    _of_pairs(
+        "generalised_false_reject_rate",
+        "Generalised false reject rate",
+        "Share of all genuine comparisons refused at one threshold for every group, those of "
+        "which no template could be made among them.",
+        generalised_false_reject_rate(),
+        lower=True,
+    ),
     Metric(
         name=FAILURE,
         title="Failure rate",
         definition="Share of a person's comparisons that gave no similarity; with embeddings, "
-        "whether the person has none.",
+        "whether no template could be made.",
+        direction="lower",
+        reference=ISO,
+    ),
+    Metric(
+        name=FTE,
+        title="Failure to enrol rate",
+        definition="Share of images to be enrolled of which no template could be made.",
+        direction="lower",
+        reference=ISO,
+    ),
+    Metric(
+        name=FTA,
+        title="Failure to acquire rate",
+        definition="Share of images to be compared with enrolled ones of which no template could "
+        "be made.",
         direction="lower",
         reference=ISO,
     ),

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from isolux.stats.statistic import FloatArray
+from isolux.tasks._embeddings.search import nearest
 from isolux.tasks._embeddings.vectors import Embedded, read_embeddings
 from isolux.tasks._truth import instances_with_truth
-from isolux.tasks.retrieval.search import nearest
+from isolux.tasks.retrieval.sharing import LACKING, entries_alike, on_rare_values
+from isolux.tasks.retrieval.ties import mostly_tied, nearness, on_ties
 from isolux.tasks.retrieval.values import (
     EXCLUDED,
     Bits,
@@ -25,9 +28,10 @@ from isolux.tasks.retrieval.values import (
     share_value,
     value_bits,
 )
+from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.info import Metric, Reference, TaskInfo
+from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import UNKNOWN_VALUES
 from isolux.vocabulary.tables import INSTANCES, SCORES
@@ -36,17 +40,11 @@ __all__ = ["INFO", "score"]
 
 _KS = (10, 50)  # Fairness Indicators' similarity search looks at 10 and 50 neighbours
 
-GOYAL = Reference(
-    "fairness-indicators",
-    "Goyal, P., Romero Soriano, A., Hazirbas, C., Sagun, L., & Usunier, N. (2022). Fairness "
-    "indicators for systematic assessments of visual feature extractors. In Proceedings of the "
-    "2022 ACM Conference on Fairness, Accountability, and Transparency (FAccT).",
-    "section 3.3",
-    "https://arxiv.org/abs/2202.07603",
-)
+GOYAL = works.FAIRNESS_INDICATORS.at("section 3.3")
 
 INFO = TaskInfo(
     predictions="outputs",
+    one_by_one=False,
     title="Same-attribute retrieval",
     summary="Whether the images nearest to a person's in a model's space share an attribute.",
     references=(GOYAL,),
@@ -131,7 +129,8 @@ def score(
     Scores
         ``units``: one row per model, k (column ``threshold``) and instance; 0 to 1, higher is
         better; null with the reason "unknown truth", "no prediction", "no embedding", "embedding
-        of length zero" or "fewer than k entries to compare with". Of equally near entries the
+        of length zero", "fewer than k entries to compare with" or "no entry to compare with has its
+        value". Of equally near entries the
         first in the database is taken.
 
     Raises
@@ -179,15 +178,17 @@ def score(
         )
     valid = value_bits(queries.units, entries.units)
     keys = exclusion_keys(queries.units, entries.units, exclude)
-    parts = [
-        _rows(queries.units, one, of_entries, valid, keys, ks)
-        for one, of_entries in _partners(queries.models, entries.models)
-    ]
+    parts, rare = [], []
+    for one, of_entries in _partners(queries.models, entries.models):
+        rows, cautions = _rows(queries.units, one, of_entries, valid, keys, ks)
+        parts.append(rows)
+        rare += cautions
     return Scores(
         units=SCORES.conform(pl.concat(parts)),
         info=INFO,
         notes=(
             *_by_chance(parts, queries.units, entries),
+            *rare,
             *notes,
             *more,
             *_tallies(queries.units, entries, exclude),
@@ -259,8 +260,15 @@ def _partners(
 
 def _hits(
     query: Embedded, entry: Embedded, valid: tuple[Bits, Bits], keys: tuple[Ints, Ints], k: int
-) -> tuple[Ints, Ints, Ints]:
-    """Search for one model: who asked, whom each found ``[q, k]``, and the running count alike."""
+) -> tuple[Ints, Ints, Ints, Ints, FloatArray]:
+    """Search for one model.
+
+    Returns
+    -------
+    asked, found, hits, alike, level : ndarray
+        Who asked ``[q]``, whom each found ``[q, k + 1]``, how many of the first k are alike so far,
+        how many entries there are alike ``[q]``, and how near those found are ``[q, k + 1]``.
+    """
     if len(query.vectors) and len(entry.vectors) and query.width != entry.width:
         raise SpecError(
             f"embeddings of {query.model!r} and of the database differ in length",
@@ -273,12 +281,15 @@ def _hits(
     found = nearest(
         query.vectors[query.row[asked]],
         entry.vectors[entry.row[searched]],
-        k,
+        k + 1,  # one more tells whether the last place was shared
         query_key=keys[0][asked],
         entry_key=keys[1][searched],
     )
-    alike = share_value(valid[0][asked], valid[1][searched], found)
-    return asked, found, np.cumsum(alike, axis=1)
+    bits = valid[0][asked], valid[1][searched]
+    shared = share_value(*bits, found[:, :k])
+    alike = entries_alike(*bits, keys[0][asked], keys[1][searched])
+    level = nearness(query.vectors[query.row[asked]], entry.vectors[entry.row[searched]], found)
+    return asked, found, np.cumsum(shared, axis=1), alike, level
 
 
 def _rows(
@@ -288,18 +299,23 @@ def _rows(
     valid: tuple[Bits, Bits],
     keys: tuple[Ints, Ints],
     ks: Sequence[int],
-) -> pl.DataFrame:
-    """Make the rows of one model and all k."""
-    asked, found, hits = _hits(query, entry, valid, keys, ks[-1])
+) -> tuple[pl.DataFrame, list[Caution]]:
+    """Make the rows of one model and all k; caution where values are rarer than k."""
+    asked, found, hits, alike, level = _hits(query, entry, valid, keys, ks[-1])
     unknown = pl.when(pl.col("truth").is_null()).then(pl.lit("unknown truth"))
     why = units.select(unknown).to_series().fill_null(query.reason)
     parts = []
+    cautions: list[Caution] = []
     for k in ks:
         value = np.full(units.height, np.nan)
         enough = found[:, k - 1] >= 0
-        value[asked[enough]] = hits[enough, k - 1] / k
+        tied = enough & mostly_tied(level, k)
+        judged = enough & (alike > 0)
+        value[asked[judged]] = hits[judged, k - 1] / k
         reason = why.to_numpy().copy()
+        reason[asked[alike == 0]] = LACKING
         reason[asked[~enough]] = f"fewer than {k} entries to compare with"
+        cautions += on_ties(tied, k, query.model)
         parts.append(
             units.select(
                 pl.lit(query.model).alias("model"),
@@ -313,7 +329,8 @@ def _rows(
                 pl.Series("reason", reason.tolist(), dtype=pl.String),
             )
         )
-    return pl.concat([SCORES.conform(part) for part in parts])
+    rare = on_rare_values(units["truth"][asked], alike, ks, query.model)
+    return pl.concat([SCORES.conform(part) for part in parts]), [*cautions, *rare]
 
 
 def _by_chance(
@@ -335,7 +352,7 @@ def _by_chance(
         nearest = part.filter(pl.col("threshold") == part["threshold"].min())
         both = nearest.drop_nulls("value").join(base, on="unit_id")
         more = (both["value"] - both["share"]).to_numpy()
-        if len(more) < _FEWEST:
+        if len(more) < _FEWEST or (both["share"] > 1.0 - 1e-9).all():
             continue
         error = float(more.std(ddof=1)) / len(more) ** 0.5
         if float(more.mean()) <= max(3.0 * error, _ROOM):

@@ -8,12 +8,11 @@ that are already at hand, made by ``isolux.score`` or by anyone.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -26,9 +25,8 @@ from isolux.groups.unanswered import cautions, unanswered
 from isolux.io.record_paths import unrooted
 from isolux.people.blotting import blotted_errors, unnamed
 from isolux.people.loading import judged_people
-from isolux.predictions import models_in
 from isolux.tasks import score
-from isolux.verbs._in_memory import FROM_MEMORY, as_dataset, as_scores, columns_of
+from isolux.verbs._in_memory import as_dataset, as_scores, columns_of
 from isolux.verbs._reports import write_with_report
 from isolux.verbs.audit.asked import asked_for, names_file, read_settings
 from isolux.verbs.audit.drawn import (
@@ -38,24 +36,34 @@ from isolux.verbs.audit.drawn import (
     record_of_sample,
     refuse_protocol,
 )
+from isolux.verbs.audit.held import Held, held_people, holds_answers
 from isolux.verbs.audit.image_bins import with_image_bins
 from isolux.verbs.audit.inputs import read_answers, resolved, task_options
+from isolux.verbs.audit.one_per_model import one_per_model
 from isolux.verbs.audit.planted import read_planted
 from isolux.verbs.audit.predicted import Watched, answers_of_model, with_imported
 from isolux.verbs.audit.protocol import beside_of, with_protocol, with_tables
 from isolux.verbs.audit.record import record_of
+from isolux.verbs.audit.unread import told_of_unread
 from isolux.verbs.audit.words import audit_text
 from isolux.verbs.explain import explain_run, first_analyses, role_options
 from isolux.verbs.ledger import audits_share
+from isolux.verbs.plot import plot
 from isolux.vocabulary.containers import Dataset, Run, Scores
 from isolux.vocabulary.counts import COUNTS, with_counts, with_times
 from isolux.vocabulary.errors import IsoluxError, SpecError
+from isolux.vocabulary.given import IN_MEMORY
+from isolux.vocabulary.notebook import FindingsFrame
 from isolux.vocabulary.progress import at
 from isolux.vocabulary.spec import AuditSpec, parse_spec
 from isolux.vocabulary.tables import ATTRIBUTES, FINDINGS, check
 
+if TYPE_CHECKING:
+    import altair as alt
+
 __all__ = [
-    "Audit", "asked_for", "audit", "names_file", "one_per_model", "read_settings", "run_audit",
+    "Audit", "asked_for", "audit", "audit_held", "names_file", "one_per_model", "read_settings",
+    "run_audit",
 ]  # fmt: skip
 
 MOST_GROUPS = 300
@@ -80,6 +88,20 @@ class Audit:
         """Say what was audited and the first findings, on a screen."""
         return audit_text(self.run)
 
+    def _repr_html_(self) -> str:
+        return self.run._repr_html_()
+
+    def plot(
+        self,
+        metric: str | None = None,
+        attribute: str | None = None,
+        *,
+        label: str | None = None,
+        threshold: float | None = None,
+    ) -> alt.LayerChart:
+        """Draw a metric of each group with its interval; see ``isolux.plot``."""
+        return plot(self.run, metric, attribute, label=label, threshold=threshold)
+
     @property
     def group_metrics(self) -> pl.DataFrame:
         """Every metric of every group, with intervals: table ``group_metrics``."""
@@ -93,7 +115,7 @@ class Audit:
     @property
     def findings(self) -> pl.DataFrame:
         """Plain sentences, what matters first: table ``findings``."""
-        return self.run.findings
+        return FindingsFrame(self.run.findings, self.run.record)
 
     def report(self, out: str | Path, *, overwrite: bool = False) -> Path:
         """Write the run directory with its ``report.html`` and return the report's path.
@@ -108,7 +130,9 @@ class Audit:
         return write_with_report(self.run, out, write_report, overwrite=overwrite)
 
 
-def run_audit(spec: AuditSpec, *, watched: Watched | None = None) -> Audit:
+def run_audit(
+    spec: AuditSpec, *, watched: Watched | None = None, held: Held | None = None
+) -> Audit:
     """Audit what a spec describes, from files to findings.
 
     Parameters
@@ -117,6 +141,8 @@ def run_audit(spec: AuditSpec, *, watched: Watched | None = None) -> Audit:
         ``isolux.vocabulary.spec.parse_spec`` makes one of loose values.
     watched : callable, optional
         Around the run of a model, where the spec names one; see ``Watched``.
+    held : Held, optional
+        The people and their answers, in memory; the spec's ``data`` then names no file.
 
     Raises
     ------
@@ -128,7 +154,9 @@ def run_audit(spec: AuditSpec, *, watched: Watched | None = None) -> Audit:
     refuse_protocol(spec)
     options = task_options(spec)  # before minutes of reading
     at("reading the people")
-    dataset = judged_people(spec)
+    dataset = judged_people(spec, None if held is None else held.frame)
+    if held is not None:
+        dataset = replace(dataset, notes=(*held.notes, *dataset.notes))
     planted = _planted(spec)
     with blotted_errors(dataset.withdrawn, partial(_ids_of, dataset)):
         return _judged(given, spec, dataset, options, planted, watched)
@@ -174,37 +202,6 @@ def _beside(spec: AuditSpec) -> tuple[pl.DataFrame | None, tuple[str, ...]]:
         return None, (f"{spec.protocol}: the half of its table beside this one is left out: {why}",)
 
 
-def one_per_model(spec: AuditSpec) -> tuple[AuditSpec, ...]:
-    """Part an audit of a long file of several models into one audit each, in folders of their own.
-
-    Parameters
-    ----------
-    spec : AuditSpec
-        With ``model_column`` and no ``model_name``, there is one audit for each model that the
-        column names, written below ``out``; else it is the only one.
-
-    Raises
-    ------
-    IsoluxError
-        The file cannot be read, or names no model in some row.
-    """
-    spec = with_imported(spec)
-    said = spec.predictions
-    if said.model_column is None or said.model_name is not None or said.file is None:
-        return (spec,)
-    models = models_in(
-        said.file, said.model_column, format=said.format, sheet=said.prediction_sheet
-    )
-    folders = [re.sub(r"[^\w.-]+", "_", name).strip(".") or "model" for name in models]
-    if len(models) == 1:
-        return (spec.updated(model_name=models[0]),)
-    if len({folder.lower() for folder in folders}) < len(models):
-        folders = [f"{k + 1}-{folder}" for k, folder in enumerate(folders)]
-    named = zip(models, folders, strict=True)
-    out = Path(spec.report.out or "runs")
-    return tuple(spec.updated(model_name=model, out=str(out / folder)) for model, folder in named)
-
-
 def _planted(spec: AuditSpec) -> list[dict[str, Any]] | None:
     if spec.report.planted is None:
         return None
@@ -222,15 +219,18 @@ def audit(
     planted: Sequence[Mapping[str, Any]] | str | Path | None = None,
     **settings: Any,
 ) -> Audit:
-    """Audit files, as ``isolux audit`` does, or scores that are at hand.
+    """Audit files, as ``isolux audit`` does, a table of answers, or scores that are at hand.
 
     Parameters
     ----------
     scores : str, Path, Scores or frame
         NAME:PATH (``"fairface:labels.csv"``) or a YAML file of settings: everything else is then
-        named by the flags' names. Or scores: from ``isolux.score``; or any frame with ``unit_id``
-        and ``value`` (0 to 1, higher is better, null: not scored), and if wanted ``cluster_id``,
-        ``metric``, ``label``, ``model``.
+        named by the flags' names. Or a table in memory with a row a person, whose columns
+        ``target`` and ``prediction_column`` (``score_column``, …) name truth and answer: a frame
+        of polars, pandas, pyarrow or ``datasets``, or a mapping of names to arrays, tensors or
+        lists. Or scores: from ``isolux.score``; or any frame with ``unit_id`` and ``value`` (0 to
+        1, higher is better, null: not scored), and if wanted ``cluster_id``, ``metric``,
+        ``label``, ``model``.
     attributes : Dataset or frame
         Who is who: a dataset, the table ``attributes``, or a wide frame with ``unit_id`` and one
         column per attribute. Not given: the columns of ``scores`` that ``by`` names.
@@ -240,8 +240,8 @@ def audit(
         What a synthetic population holds in truth, or its ``planted.json``; the report shows it
         beside what was found.
     **settings
-        Settings by the flags' names: ``min_units``, ``interval``, ``seed``, …; of files also
-        ``target``, ``predictions``, ``cluster``, …, and the task's own.
+        Settings by the flags' names: ``min_units``, ``interval``, ``seed``, …; of files and of
+        tables with answers also ``target``, ``predictions``, ``cluster``, …, and the task's own.
 
     Returns
     -------
@@ -257,19 +257,31 @@ def audit(
     ...               by="light", replicates=500)
     >>> found.group_metrics.select("group", "value").rows()
     [('everyone', 0.75), ('day', 1.0), ('night', 0.5)]
+
+    Truth and answers side by side:
+
+    >>> table = {"light": ["day", "night"] * 200, "truth": ["cat", "dog", "dog", "cat"] * 100,
+    ...          "answer": ["cat", "dog", "dog", "dog"] * 100}
+    >>> found = audit(table, by="light", target="truth", prediction_column="answer",
+    ...               metric=["accuracy"], replicates=500)
+    >>> found.group_metrics.select("group", "value").rows()
+    [('everyone', 0.75), ('day', 1.0), ('night', 0.5)]
     """
     if isinstance(scores, str | Path):
         return _of_files(scores, attributes, {"by": by, "planted": planted, **settings})
+    if holds_answers(scores, settings):
+        held = held_people(scores, attributes, settings)
+        return audit_held(held, {"by": by, "planted": planted, **settings})
     if isinstance(planted, str | Path):
         raise SpecError(
             "a planted.json is read beside files", expected="a list of truths", found=repr(planted)
         )
-    values: dict[str, object] = {"data": FROM_MEMORY, "by": by, **settings}
+    values: dict[str, object] = {"data": IN_MEMORY, "by": by, **settings}
     if attributes is None:
         attributes = columns_of(scores, by, columns_of_sample(settings))
     dataset = as_dataset(attributes)
     found = as_scores(scores)
-    if dataset.name != FROM_MEMORY:
+    if dataset.name != IN_MEMORY:
         values["data"] = dataset.name
     tasks = found.units["task"].unique().to_list()
     values.setdefault("task", tasks[0] if tasks else found.task or "classification")
@@ -277,6 +289,13 @@ def audit(
     _refuse_nothing_to_compare(spec)
     _refuse_lost_clusters(spec, found)
     return _audited(spec, dataset, found, dict(dataset.inputs), planted)
+
+
+def audit_held(held: Held, settings: Mapping[str, Any]) -> Audit:
+    """Audit people and answers that are in memory, with settings by the flags' names."""
+    said = {key: value for key, value in settings.items() if value is not None and value != ()}
+    paths = {key: str(value) for key, value in said.items() if isinstance(value, Path)}
+    return run_audit(parse_spec({"data": IN_MEMORY, **said, **paths}), held=held)
 
 
 def _of_files(data: str | Path, attributes: object, settings: Mapping[str, Any]) -> Audit:
@@ -327,22 +346,24 @@ def _audited(
     inputs = {**inputs, **population_inputs(spec)}
     spec, dataset = with_image_bins(spec, dataset)
     attributes = check(dataset.instance_attributes(), ATTRIBUTES)
-    members = membership(
-        attributes, spec.groups.by, groupings(spec.groups, attributes),
-        units=with_times(scores.judged_units(), dataset.times, "unit_id"), most=MOST_GROUPS,
-    )  # fmt: skip
+    with told_of_unread(dataset):
+        members = membership(
+            attributes, spec.groups.by, groupings(spec.groups, attributes),
+            units=with_times(scores.judged_units(), dataset.times, "unit_id"), most=MOST_GROUPS,
+        )  # fmt: skip
     against = references(spec.groups, spec.disparity.reference)
     check_references(against, members.groups)
     at("measuring the groups")
     estimates = measure_groups(scores, members, spec.statistics)
     pairs_too = spec.report.keep_pairs
     kept = {k: table for k, table in scores.evidence.items() if pairs_too or k != PAIRS}
-    scores = replace(scores, evidence=kept)
+    whole, scores = scores.evidence, replace(scores, evidence=kept)
     share = audits_share(spec.explain.analyses)
     at("comparing the groups")
     disparities = measure_disparities(estimates, spec.comparing, against, share=share)
     silent = unanswered(scores.units, members, scores.evidence.get(COUNTS))
-    lacking = cautions(silent, bounds=not record_of_sample(spec, scores))
+    each = scores.info.one_by_one and not record_of_sample(spec, scores)
+    lacking = cautions(silent, bounds=each)
     notes = (*lacking, *dataset.notes, *scores.notes, *members.notes, *disparities.notes)
     notes = tuple(unnamed(notes, dataset.withdrawn))
     record = record_of(spec, dataset, scores, estimates, inputs, notes) | {
@@ -359,9 +380,9 @@ def _audited(
         group_metrics=with_small_groups(estimates, spec.statistics),
         disparities=disparities.table,
         findings=FINDINGS.empty(),
-        evidence=kept,
+        evidence=whole,
     )
-    run = explain_run(run, first_analyses(run))
+    run = replace(explain_run(run, first_analyses(run)), evidence=kept)
     said = role_options(spec.explain.role, spec.explain.analyses)
     named = spec.explain.analyses
     run = explain_run(run, named, [*spec.explain.analysis_option, *said], planned=named)

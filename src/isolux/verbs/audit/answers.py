@@ -15,20 +15,25 @@ from isolux.io.hashing import sha256_file, sha256_listing
 from isolux.io.ids import IdFrom, reduced
 from isolux.people.other_ids import ids_of_file
 from isolux.predictions import (
+    QUESTION_COLUMNS,
     detected_from_attributes,
     found_or_missed,
     from_attributes,
     holds_scores_alone,
     join,
+    labels_of_images,
+    of_everyone_shown,
     of_model,
     read_detected,
     read_labels,
     read_scores,
+    refuse_no_question,
     scores_from_attributes,
     with_scores,
 )
+from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
-from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.errors import SpecError, columns_shown
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.spec import AuditSpec, Predictions
 
@@ -96,6 +101,7 @@ def _read(spec: AuditSpec, dataset: Dataset) -> Joined:
 
 def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
     settings = spec.predictions
+    asked = _questions(spec)
     common: dict[str, Any] = {
         "score": None if settings.scores else settings.score_column,
         "scale": settings.score_scale,
@@ -109,18 +115,21 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
                 "there are no predictions to audit",
                 expected="--prediction-column COLUMN (answers), --score-column COLUMN (scores"
                 " alone), --detected-column COLUMN or --predictions FILE",
-                found="none of them",
-                hint=None
+                found="none of them; the data has "
+                + columns_shown(sorted(dataset.attributes["attribute"].unique()), "attributes"),
+                hint="where answers stand beside the people: --prediction-column NAME --target NAME"
                 if dataset.outputs is None
                 else f"what {dataset.name}:FILE holds is judged by --task {dataset.info.task}",
             )
-        answers = from_attributes(dataset, settings.prediction_column, **common)
+        question = settings.question_column or (_own_question(dataset) if asked else None)
+        answers = from_attributes(dataset, settings.prediction_column, question=question, **common)
         notes = _own_truth(settings.prediction_column, spec.task.get("target"))
     else:
-        answers, notes = joined(dataset, settings, read_labels(
+        answers, notes = _of_file(dataset, settings, read_labels(
             settings.file, id=settings.prediction_id, column=settings.prediction_column,
             format=settings.format, model_column=settings.model_column,
-            sheet=settings.prediction_sheet, **common,
+            sheet=settings.prediction_sheet, question=settings.question_column, questions=asked,
+            **common,
         ))  # fmt: skip
     if settings.scores is None:
         return answers, notes
@@ -137,6 +146,41 @@ def _read_labels(spec: AuditSpec, dataset: Dataset) -> Joined:
     said = tuple(note for note in said if not (few and "people have no confidence" in note))
     told = [f"Confidences are those of {settings.scores}.", *few, *said]
     return with_scores(answers, scores, settings.scores), (*notes, *others, *told)
+
+
+def _of_file(dataset: Dataset, settings: Predictions, frame: pl.DataFrame) -> Joined:
+    """Join a file's labels to people by their ids; labels of images to everyone they show."""
+    if not labels_of_images(str(settings.file), settings.format):
+        return joined(dataset, settings, frame)
+    shown = of_everyone_shown(dataset, chosen(frame, settings))
+    return shown.frame, shown.notes
+
+
+def _questions(spec: AuditSpec) -> bool:
+    """Say whether the task takes answers to several questions; refuse a column of them if not."""
+    taken = bool(registry.task_info(spec.task.name).questions)
+    if spec.predictions.question_column is not None and not taken:
+        raise SpecError(
+            f"the task {spec.task.name} judges one answer of each person",
+            expected="--task answers beside --question-column",
+            found=f"--question-column {spec.predictions.question_column}",
+            hint='--only "question=…" keeps one question, of a table with a row an answer',
+        )
+    return taken
+
+
+def _own_question(dataset: Dataset) -> str | None:
+    """Find what was asked in a table that has a row for each answer."""
+    known = set(dataset.attributes["attribute"].unique())
+    found = next((name for name in QUESTION_COLUMNS if name in known), None)
+    if found is not None:
+        who = dataset.instances
+        again = (who[name] for name in ("image_id", "subject_id", "cluster_id"))
+        ids = next((one for one in again if one.drop_nulls().is_duplicated().any()), None)
+        where = next(iter(dataset.inputs), dataset.name)
+        values = dataset.values_of(found)["value"]
+        refuse_no_question(found, values, who["instance_id"] if ids is None else ids, where)
+    return found
 
 
 def _without(dataset: Dataset, scores: pl.DataFrame) -> list[Caution]:

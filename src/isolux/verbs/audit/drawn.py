@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from isolux.groups.measure.thresholds import PAIRS, with_weighted_thresholds
 from isolux.io.hashing import sha256_file
 from isolux.people.drawn import drawn_by, is_asked, ways_of
 from isolux.people.odd_weights import cautions_on_ids, cautions_on_worth
@@ -26,6 +27,7 @@ __all__ = [
     "population_inputs",
     "record_of_sample",
     "refuse_protocol",
+    "said_of_sample",
 ]
 
 
@@ -112,6 +114,9 @@ def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dat
         table = calibrated(table, dataset.instance_attributes(), tables)
     told += cautions_on_worth(table["weight"])
     evidence = {**scores.evidence, SAMPLE: table}
+    if PAIRS in evidence:
+        _refuse_counted_photos(evidence[PAIRS], scores, table)
+        evidence[PAIRS] = with_weighted_thresholds(evidence[PAIRS], scores.units, table)
     return dataset, replace(scores, evidence=evidence, notes=(*told, *scores.notes))
 
 
@@ -182,7 +187,27 @@ def record_of_sample(spec: AuditSpec, scores: Scores) -> dict[str, Any]:
         "n_effective": worth,
         "n_strata": int(table["stratum"].n_unique()) if spec.sample.strata else 0,
     }
-    return {"sample": {**told, "said": _said(told)}}
+    return {"sample": {**told, "said": said_of_sample(told)}}
+
+
+def _refuse_counted_photos(pairs: pl.DataFrame, scores: Scores, table: pl.DataFrame) -> None:
+    """Refuse strata whose clusters were counted as photos, where people are the clusters."""
+    if table["stratum"].null_count() == table.height:
+        return
+    people = scores.units.select(pl.col("unit_id").cast(pl.String), "cluster_id").drop_nulls()
+    held = table.drop("cluster_id").join(people.unique("unit_id"), on="unit_id")
+    by = held.group_by("stratum").agg(
+        pl.col("stratum_clusters").first(), photos=pl.len(), people=pl.col("cluster_id").n_unique()
+    )
+    odd = by.filter((pl.col("stratum_clusters") >= pl.col("photos"))
+                    & (pl.col("people") < pl.col("photos")))  # fmt: skip
+    if pairs.height and odd.height:
+        raise SpecError(
+            "people are the clusters of pairs, and the strata were counted by photos",
+            expected="--cluster with the column that names the person",
+            found=f"{odd['stratum_clusters'][0]:,} clusters in {odd['stratum'][0]!r}, of "
+            f"{odd['people'][0]:,} people",
+        )
 
 
 def _is_census(table: pl.DataFrame) -> bool:
@@ -192,16 +217,19 @@ def _is_census(table: pl.DataFrame) -> bool:
     return bool((table["stratum_size"] <= table["stratum_clusters"]).all())
 
 
-def _said(told: Mapping[str, Any]) -> str:
+def said_of_sample(told: Mapping[str, Any]) -> str:
+    """Say in one sentence how people were drawn, and what they are worth where that is told."""
     parts: list[str] = []
     by = [repr(told["weight"])] if told["weight"] else []
     if told["population"]:
         of = ", ".join(" × ".join(names) for names in told["population"])
         by.append(f"the population's {of}")
     if by:
-        n, worth = told["n_units"], told["n_effective"]
-        head = f"every rate is weighted by {' and '.join(by)}: {n:,} units tell as much as "
-        parts = [f"{head}{worth:,.0f} of one weight would"]
+        head = f"every rate is weighted by {' and '.join(by)}"
+        if "n_effective" in told:
+            n, worth = told["n_units"], told["n_effective"]
+            head += f": {n:,} units tell as much as {worth:,.0f} of one weight would"
+        parts = [head]
     if told["strata"]:
         parts.append(f"intervals are of {told['n_strata']:,} strata ({told['strata']!r})")
     if told["population_size"]:

@@ -75,7 +75,7 @@ def read_planted(
     try:
         measure = {key: tasks[task][key] for key in ("metric", "threshold")}
         rows = _rows(models[name], by)
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise _another(path, f"{type(error).__name__} at {error}") from error
     return [measure | row for row in rows]
 

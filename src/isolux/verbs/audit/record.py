@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -19,7 +20,6 @@ from isolux.vocabulary.spec import AuditSpec
 
 __all__ = ["record_of"]
 
-_NOBODY = pl.DataFrame(schema={"model": pl.String})
 _VERSIONS = ("isolux", "numpy", "polars", "scipy", "numba", "vl-convert-python")
 
 
@@ -35,10 +35,14 @@ def record_of(
     data = dataset.info
     # A metric that is no mean of units' scores leaves ``units`` empty: its evidence then says.
     tables = [t for t in (scores.units, *scores.evidence.values()) if t.height]
-    named = pl.concat([t.select(pl.col("model").cast(pl.String)) for t in tables] or [_NOBODY])
-    models = named["model"].drop_nulls().unique(maintain_order=True).to_list()
-    clustered = [t["cluster_id"] for t in tables if "cluster_id" in t.columns]
-    unclustered = all(clusters.is_null().all() for clusters in clustered)
+    # Expressions, since a column of one value may be kept as that value.
+    named = [t.select(pl.col("model").cast(pl.String).unique(maintain_order=True)) for t in tables]
+    models = list(dict.fromkeys(m for own in named for m in own.to_series().drop_nulls()))
+    unclustered = all(
+        t.select(pl.col("cluster_id").is_null().all()).item()
+        for t in tables
+        if "cluster_id" in t.columns
+    )
     used: list[Info] = [data, scores.info]
     marker = synthetic_marker(
         [*filter(None, [spec.people.data.partition(":")[2]]), *dataset.inputs]
@@ -101,7 +105,9 @@ def _cluster_word(dataset: Dataset) -> str | None:
     return "people" if of_pairs else "cluster_id"
 
 
+@cache
 def _version(package: str) -> str:
+    """Look a package's version up; a process audits many times, and each look reads a file."""
     try:
         return version(package)
     except PackageNotFoundError:

@@ -15,7 +15,9 @@ from typing import Any
 
 import polars as pl
 
-from isolux.disparity.models import class_rankings, compare_models
+from isolux.disparity.class_rankings import class_rankings
+from isolux.disparity.models import compare_models
+from isolux.disparity.relative import relative_changes
 from isolux.groups.estimates import Estimates
 from isolux.groups.measure import measure_groups
 from isolux.groups.membership import membership
@@ -24,20 +26,24 @@ from isolux.io import run_directory
 from isolux.io.ids import IdFrom
 from isolux.io.paths import as_path
 from isolux.io.record_paths import unrooted
-from isolux.people.withdrawal import read_withdrawn, runs_without
+from isolux.people.withdrawal import runs_without
+from isolux.people.withdrawn_lists import read_withdrawn
 from isolux.stats.drawn_design import unweighted
 from isolux.verbs._reports import write_with_report
 from isolux.verbs.audit import Audit
 from isolux.verbs.compare.drawn import shared_sample
 from isolux.verbs.compare.joining import judged_units, same_people
+from isolux.verbs.compare.notes import notes_on
+from isolux.verbs.compare.ordering import in_one_order, laid_out
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Run, Scores
 from isolux.vocabulary.counts import refuse_counts
 from isolux.vocabulary.drawn import SAMPLE, is_drawn
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.notebook import FindingsFrame
 from isolux.vocabulary.notes import Caution, by_severity
 from isolux.vocabulary.spec import AuditSpec, recorded_spec
-from isolux.vocabulary.tables import FINDINGS
+from isolux.vocabulary.tables import COMPARISONS, FINDINGS
 
 __all__ = ["Comparison", "Paired", "compare", "paired"]
 
@@ -58,10 +64,13 @@ class Comparison:
         """Each group's change from the first model to the second, and each gap's."""
         return self.run.disparities
 
+    def _repr_html_(self) -> str:
+        return self.run._repr_html_()
+
     @property
     def findings(self) -> pl.DataFrame:
         """Who gained and who lost, in plain sentences."""
-        return self.run.findings
+        return FindingsFrame(self.run.findings, self.run.record)
 
     def report(self, out: str | Path, *, overwrite: bool = False) -> Path:
         """Write the comparison as a directory with its ``report.html``; return that path."""
@@ -76,6 +85,7 @@ def compare(
     *,
     id_from: IdFrom | None = None,
     allow_disagreement: float = 0.0,
+    relative: bool = False,
     withdrawn: str | Path | None = None,
     allow_unmatched: bool = False,
 ) -> Comparison:
@@ -92,6 +102,8 @@ def compare(
     allow_disagreement : float
         Share of people whose truth or group may differ between the runs, 0 to 1; the first one's
         are used.
+    relative : bool
+        Also give each group's change as a share of the first model's value: a baseline's.
     withdrawn : str or Path, optional
         File with the ids of people who withdrew: they are left out of both runs. Whoever had
         withdrawn when one of the runs was made is in neither's part of the comparison anyway.
@@ -135,6 +147,7 @@ def compare(
     scores, estimates, spec, names = both.scores, both.estimates, both.spec, both.models
     compared_units = scores.judged_units()["unit_id"]  # whoever withdrew from one is not of them
     compared = compare_models(estimates, spec.comparing, names)
+    more = relative_changes(estimates, spec.comparing, names) if relative else COMPARISONS.empty()
     record = _record(
         first, second, spec, names, (*both.notes, *scores.notes), compared.family, estimates
     )
@@ -142,8 +155,8 @@ def compare(
         record=unrooted(record) if spec.report.paths == "relative" else record,
         scores=scores.units,
         attributes=first.attributes.filter(pl.col("unit_id").is_in(compared_units.implode())),
-        group_metrics=estimates.table(),
-        disparities=compared.table,
+        group_metrics=_by_model(estimates.table(), names),
+        disparities=pl.concat([compared.table, more]),
         findings=FINDINGS.empty(),
         evidence=dict(scores.evidence),
     )
@@ -152,6 +165,11 @@ def compare(
         replace(run, findings=explained.findings),
         class_rankings(run.group_metrics, names),
     )
+
+
+def _by_model(table: pl.DataFrame, names: tuple[str, str]) -> pl.DataFrame:
+    """Let the rows of the first model stand first."""
+    return pl.concat([table.filter(model=name) for name in names])
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,11 +191,12 @@ def paired(
     names = _names(first, second)
     same = same_people(first, second, spec, id_from, allow_disagreement)
     scores = _together(first, second, names, same.units)
+    measured = laid_out(scores, [names[k] for k in in_one_order((first, second))])
     members = membership(
         first.attributes, spec.groups.by, groupings(spec.groups, first.attributes),
-        units=scores.judged_units(),
+        units=measured.judged_units(),
     )  # fmt: skip
-    estimates = measure_groups(scores, members, spec.statistics)
+    estimates = measure_groups(measured, members, spec.statistics)
     return Paired(scores, estimates, spec, names, same.notes)
 
 
@@ -311,6 +330,7 @@ def _record(
         for name, count in zip(names, alone, strict=True)
         if count
     ]
+    notes += notes_on(first, second, names)
     for name, run in zip(names, (first, second), strict=True):
         notes += [Caution(f"{name}: {text}") for text in run.record.get("warnings") or ()]
     warnings, plain = by_severity(notes)

@@ -33,7 +33,7 @@ from isolux.people.held import held_people
 from isolux.verbs.crop import recipes as of_recipes
 from isolux.verbs.crop.kept import Folder, Row, crop_key, read_crops
 from isolux.verbs.crop.people import Person, people_of, subjects_of
-from isolux.verbs.crop.recipes import NO_BOX, Cutting, How, Recipe, recipe_of
+from isolux.verbs.crop.recipes import NO_BOX, NO_MASK, Cutting, How, Recipe, recipe_of
 from isolux.vocabulary import progress
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import InputError, IsoluxError, SpecError
@@ -95,7 +95,8 @@ def crop(
     data : Dataset or str
         A dataset, or NAME:PATH (``fhibe:FHIBE``).
     recipe : str
-        box, fhibe, aligned, casual-conversations, miap or fairface: how they are cut out.
+        box, fhibe, aligned, casual-conversations, miap or fairface: how they are cut out; or whole,
+        person-black, person-blurred or background-black: what a photo is shown without.
     out : str or Path
         The directory to write, or to go on with.
     box : {"face", "person"}, optional
@@ -321,6 +322,7 @@ class _Run:
         return (*self.dataset.notes, *notes)
 
 
+_MASKLESS = "--data-option segments=true loads FHIBE's parts, whose union is the person's mask"
 _BOXLESS = (
     "a table has no boxes, only attributes: load the dataset by its own name, or write it as COCO "
     "(coco:people.json)"
@@ -339,5 +341,9 @@ def _refuse_none(rows: Sequence[Row], recipe: Recipe) -> None:
         "no one could be cut out",
         expected=f"what the recipe {recipe.name!r} needs: {recipe.title}",
         found="; ".join(f"{reason} ({n:,})" for reason, n in why) or "no people",
-        hint=_BOXLESS if any(reason == NO_BOX for reason, _ in why) else None,
+        hint=_BOXLESS
+        if any(reason == NO_BOX for reason, _ in why)
+        else _MASKLESS
+        if any(reason == NO_MASK for reason, _ in why)
+        else None,
     )

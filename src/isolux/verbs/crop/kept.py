@@ -190,13 +190,22 @@ def read_crops(path: str | Path) -> pl.DataFrame:
             "these crops are not complete", expected="a finished run of isolux crop",
             where=str(folder), hint="the command that was stopped goes on where it was",
         )  # fmt: skip
-    return pl.read_csv(folder / CROPS, schema=_SCHEMA)
+    try:
+        return pl.read_csv(folder / CROPS, schema=_SCHEMA)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise FileError(
+            "the list of these crops is damaged", expected="columns " + ", ".join(_SCHEMA),
+            found=str(error).splitlines()[0][:_LONGEST], where=str(folder / CROPS),
+            hint="make them again: isolux crop … --overwrite",
+        ) from error  # fmt: skip
 
 
 def _record(folder: Path) -> dict[str, Any]:
+    mark = folder / MARK
     try:
-        found = json.loads((folder / MARK).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        # A pipe would be waited for.
+        found = json.loads(mark.read_text(encoding="utf-8") if mark.is_file() else "")
+    except (OSError, ValueError, RecursionError) as error:
         raise FileError(
             "this is no directory of crops", expected=f"{MARK}, as isolux crop writes it",
             where=str(folder),

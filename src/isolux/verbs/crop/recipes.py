@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+import numpy as np
+import numpy.typing as npt
+
 from isolux.geometry.crops import (
     DLIB_EYES,
     Pixels,
@@ -22,14 +25,21 @@ from isolux.geometry.crops import (
     resized,
     whole_box,
 )
+from isolux.geometry.variants import (
+    background_black,
+    mask_of,
+    person_black,
+    person_blurred,
+)
 from isolux.verbs.crop.people import Box, Person
 from isolux.vocabulary.errors import SpecError, UnknownNameError
 
-__all__ = ["NO_BOX", "RECIPES", "Cutting", "How", "Recipe", "recipe_of"]
+__all__ = ["NO_BOX", "NO_MASK", "RECIPES", "Cutting", "How", "Recipe", "recipe_of"]
 
 Cutting = Callable[[Pixels], Pixels]
 
 NO_BOX = "no box to cut out"
+NO_MASK = "no mask of the person"
 _THROUGH = 4096  # pixels: FHIBE's first size
 _LEAST_PERSON = 100  # pixels: MIAP's smallest side
 _EYES_AND_MOUTH = {
@@ -135,6 +145,20 @@ def _by_square(person: Person, how: How) -> Cutting:
     return lambda pixels: _sized(cut_square_top(pixels, box, wide=wide), how.size)
 
 
+def _whole(person: Person, how: How) -> Cutting:
+    del person
+    return lambda pixels: _sized(pixels, how.size)
+
+
+def _masked(
+    person: Person, how: How, *, shown: Callable[[Pixels, npt.NDArray[np.bool_]], Pixels]
+) -> Cutting:
+    if person.mask is None:
+        raise SpecError(NO_MASK)
+    counts, height, width = person.mask
+    return lambda pixels: _sized(shown(pixels, mask_of(counts, height, width)), how.size)
+
+
 def _aligned(person: Person, how: How) -> Cutting:
     points = person.points
     found = {}
@@ -156,6 +180,8 @@ def _by_eyes(person: Person, how: How) -> Cutting:
     return partial(oriented, corners=corners, side=how.size or 224, fill="black")
 
 
+_PROBED = "Xiang et al. 2025, Methods, foundation models: CLIP"
+_OTHERS = "other people of the photo are a part of its background"
 RECIPES: Mapping[str, Recipe] = {
     one.name: one
     for one in (
@@ -196,6 +222,20 @@ RECIPES: Mapping[str, Recipe] = {
             {"padding": 0.25, "size": 224}, _by_eyes,
             ("dlib fits the base of the nose too, which data sets do not annotate",
              "theirs are faces that a detector found; these are those that people annotated"),
+        ),
+        Recipe("whole", "the whole photo, as it is", _PROBED, {"size": None}, _whole),
+        Recipe(
+            "person-black", "the whole photo, the person blacked out", _PROBED, {"size": None},
+            partial(_masked, shown=person_black), (_OTHERS,),
+        ),
+        Recipe(
+            "person-blurred", "the whole photo, the person blurred (Gaussian, radius 100)",
+            _PROBED, {"size": None}, partial(_masked, shown=person_blurred),
+            (_OTHERS, "the radius is read as the standard deviation, in pixels of the photo"),
+        ),
+        Recipe(
+            "background-black", "the person, all around them blacked out", _PROBED,
+            {"size": None}, partial(_masked, shown=background_black), (_OTHERS,),
         ),
     )
 }  # fmt: skip

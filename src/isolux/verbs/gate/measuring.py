@@ -16,6 +16,7 @@ from isolux.groups.membership import Membership, membership
 from isolux.groups.settings import groupings
 from isolux.groups.unanswered import unanswered
 from isolux.io import run_directory
+from isolux.io.run_changes import refuse_changed
 from isolux.policy.asking import Baseline, Measured
 from isolux.policy.rules import SamePeople
 from isolux.verbs._in_memory import as_scores
@@ -56,9 +57,9 @@ def loaded(run: Any, *, what: str = "the run") -> Run:
         return found
     at(f"reading {what}")
     try:
-        changed = run_directory.changed_files(run)
-        _refuse_changed(changed, what, str(run))
-        found = run_directory.load(run)
+        hint = "audit again: nothing is decided about numbers that were changed"
+        refuse_changed(run, what=what, hint=hint)
+        found = run_directory.load(run, changed="told")
     except RunError:
         raise
     except IsoluxError as error:
@@ -72,25 +73,6 @@ def _as_broken(error: IsoluxError, where: str) -> RunError:
         error.problem, expected=error.expected, found=error.found, where=error.where or where,
         hint=error.hint,
     )  # fmt: skip
-
-
-def _refuse_changed(changed: list[str] | None, what: str, where: str) -> None:
-    if changed is None:
-        raise RunError(
-            f"{what} keeps no hashes of its files, so nothing shows that they are as written",
-            expected="a run of this version of isolux",
-            found="one of an older version",
-            where=where,
-            hint="audit again, then decide",
-        )
-    if changed:
-        raise RunError(
-            f"files of {what} are not as they were written",
-            expected="the files whose hashes audit.json holds",
-            found=", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else ""),
-            where=where,
-            hint="audit again: nothing is decided about numbers that were changed",
-        )
 
 
 def _refuse_others(run: Run, what: str, where: str | None) -> None:

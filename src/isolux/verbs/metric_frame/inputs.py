@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,9 @@ import polars as pl
 from isolux.io.cells import as_labels
 from isolux.stats.design import IntArray
 from isolux.stats.statistic import FloatArray
+from isolux.verbs.metric_frame.features import features_of, series_of, squeezed
 from isolux.vocabulary.errors import SpecError, TableError
-from isolux.vocabulary.tables import to_polars
+from isolux.vocabulary.given import as_array, kind_of, refuse_other_rows
 
 __all__ = ["FrameInputs", "read_inputs", "read_params"]
 
@@ -86,14 +88,14 @@ def read_inputs(
     by_name : bool
         Whether any metric is asked for by name: truth and answer are then one value a row.
     """
-    raw_true, raw_pred = (_squeezed(one) for one in values[:2])
-    read = _series if by_name else _numbered
+    raw_true, raw_pred = (squeezed(one) for one in values[:2])
+    read = series_of if by_name else _numbered
     true, pred = read(raw_true, "y_true"), read(raw_pred, "y_pred")
     y_score, (sensitive, control) = values[2], features
-    score = None if y_score is None else _series(y_score, "y_score").cast(pl.Float64)
-    clusters = None if cluster is None else _text(_series(cluster, "cluster"))
-    sensitive_frame = _features(sensitive, "sensitive_feature")
-    control_frame = None if control is None else _features(control, "control_feature")
+    score = None if y_score is None else series_of(y_score, "y_score").cast(pl.Float64)
+    clusters = None if cluster is None else _text(series_of(cluster, "cluster"))
+    sensitive_frame = features_of(sensitive, "sensitive_feature")
+    control_frame = None if control is None else features_of(control, "control_feature")
     sizes = {"y_true": len(true), "y_pred": len(pred), "sensitive_features": sensitive_frame.height}
     if control_frame is not None:
         sizes["control_features"] = control_frame.height
@@ -103,6 +105,9 @@ def read_inputs(
     if len(set(sizes.values())) > 1:
         found = ", ".join(f"{name}: {n}" for name, n in sizes.items())
         raise TableError("the inputs differ in length", expected="one row a person", found=found)
+    refuse_other_rows({"y_true": values[0], "y_pred": values[1], "y_score": y_score,
+                       "sensitive_features": sensitive, "control_features": control,
+                       "cluster": cluster}, stacklevel=6)  # fmt: skip
     if not len(true):
         raise TableError("there is nobody to measure", expected="at least one row", found="none")
     levels, level_of_row = _code(control_frame, len(true))
@@ -113,6 +118,8 @@ def read_inputs(
             raise SpecError("two features have the same name", found=", ".join(sorted(twice)))
         both = pl.concat([control_frame, sensitive_frame], how="horizontal")
     groups, group_of_row = _code(both, len(true))
+    if by_name:
+        _tell_of_two_kinds(true, pred)
     return FrameInputs(
         _text(true), _text(pred), score, raw_true, raw_pred, _positive(true, positive), clusters,
         levels, groups, level_of_row, group_of_row,
@@ -153,7 +160,7 @@ def read_params(
                 f"sample_params of {name!r} is not a mapping",
                 expected="{argument: one value a row}", found=type(own).__name__,
             )  # fmt: skip
-        arrays = {str(key): np.asarray(one) for key, one in own.items() if one is not None}
+        arrays = {str(key): as_array(one, str(key)) for key, one in own.items() if one is not None}
         if arrays and isinstance(metrics[name], str):
             raise SpecError(
                 f"the metric {metrics[name]!r} by name takes no further arguments",
@@ -170,59 +177,26 @@ def read_params(
     return found
 
 
-def _squeezed(values: Any) -> Any:
-    """Drop dimensions of one, as fairlearn does: ``[n, 1]``, a frame's only column."""
-    if isinstance(values, pl.Series):
-        return values
-    array = np.asarray(values)
-    return np.squeeze(array) if array.size > 1 else array.reshape(array.size)
-
-
 def _numbered(values: Any, name: str) -> pl.Series:
     """Stand for what only functions look at."""
     return pl.Series(name, np.arange(len(values)))
 
 
-def _series(values: Any, name: str) -> pl.Series:
-    if isinstance(values, pl.Series):
-        return values.alias(name)
-    array = _squeezed(values)
-    if array.ndim != 1:
-        raise TableError(
-            f"{name} is not one value a person",
-            expected="one dimension",
-            found=f"shape {array.shape}",
+def _tell_of_two_kinds(true: pl.Series, pred: pl.Series) -> None:
+    """Warn where one side is text and the other is not: '1' and 1 are then taken for one class."""
+    kinds = kind_of(true), kind_of(pred)
+    if "text" in kinds and len(set(kinds)) == 2 and true.len() > true.null_count():
+        warnings.warn(
+            f"y_true holds {kinds[0]} and y_pred {kinds[1]}: they are compared as text, so that "
+            "'1' and 1 are one class. Are they of one code?",
+            UserWarning,
+            stacklevel=6,
         )
-    return pl.Series(name, array.tolist(), strict=False)
 
 
 def _text(values: pl.Series) -> pl.Series:
     """Name classes: 1, 1.0 and True are one; None and NaN are missing."""
     return as_labels(values.cast(pl.Int8) if values.dtype == pl.Boolean else values)
-
-
-def _features(values: Any, stem: str) -> pl.DataFrame:
-    if isinstance(values, pl.DataFrame):
-        return values
-    if isinstance(values, Mapping):
-        return pl.DataFrame({str(k): _series(v, str(k)) for k, v in values.items()})
-    if isinstance(values, pl.Series):
-        return values.alias(values.name or f"{stem}_0").to_frame()
-    if hasattr(values, "columns"):
-        return to_polars(values)
-    name = getattr(values, "name", None)
-    array = np.asarray(values)
-    if array.ndim > 2 and np.squeeze(array).ndim > 2:
-        raise TableError(
-            "features have too many dimensions", expected="[n] or [n, features]",
-            found=f"shape {array.shape}",
-        )  # fmt: skip
-    if array.ndim == 2 and array.shape[0] == 1 < array.shape[1]:
-        array = array[0]
-    if array.ndim == 2:
-        columns = {f"{stem}_{k}": array[:, k].tolist() for k in range(array.shape[1])}
-        return pl.DataFrame(columns, strict=False)
-    return _series(array if name is None else values, str(name) if name else f"{stem}_0").to_frame()
 
 
 def _code(frame: pl.DataFrame | None, n: int) -> tuple[pl.DataFrame, IntArray]:

@@ -22,13 +22,13 @@ from isolux.stats.intervals import Interval, difference_interval, percentile
 from isolux.stats.statistic import FloatArray
 from isolux.stats.weights import stream
 from isolux.tasks import score
-from isolux.verbs._in_memory import FROM_MEMORY
 from isolux.verbs.metric_frame.inputs import FrameInputs
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.info import DatasetInfo
 from isolux.vocabulary.notes import by_severity
-from isolux.vocabulary.spec import Statistics
+from isolux.vocabulary.spec import Statistics, validated
 from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS
 
 __all__ = ["Measured", "measure_functions", "measure_names"]
@@ -61,6 +61,11 @@ class Measured:
             return np.asarray(np.fmin(ratio, 1.0 / ratio).min(axis=0))
 
 
+def _statistics(values: Mapping[str, Any]) -> Statistics:
+    """Hold settings against what they take, with our words where one cannot be used."""
+    return validated({"data": "table:held", **values}).statistics
+
+
 def measure_names(
     inputs: FrameInputs, metrics: Mapping[str, str], settings: Mapping[str, Any]
 ) -> dict[str, Measured]:
@@ -74,9 +79,9 @@ def measure_names(
     _warn(scores, inputs)
     base = {"min_units": 1, "min_clusters": 1, **settings}
     membership = _membership(inputs)
-    narrow = measure_groups(scores, membership, Statistics.model_validate(base))
+    narrow = measure_groups(scores, membership, _statistics(base))
     together = 1.0 - (1.0 - settings["level"]) / max(inputs.groups.height, 1)
-    wide = intervals_at(narrow, Statistics.model_validate({**base, "level": together}))
+    wide = intervals_at(narrow, _statistics({**base, "level": together}))
     found = {}
     for label, name in metrics.items():
         at = [j for j, m in enumerate(narrow.measures) if m.metric == name]
@@ -110,7 +115,7 @@ def _dataset(inputs: FrameInputs) -> Dataset:
         cluster_id=pl.lit(None, dtype=pl.String) if inputs.cluster is None else inputs.cluster,
     )
     info = DatasetInfo(title="Arrays", summary="Arrays in memory.", references=(), licence="own")
-    return Dataset(FROM_MEMORY, info, INSTANCES.conform(instances))
+    return Dataset(IN_MEMORY, info, INSTANCES.conform(instances))
 
 
 def _predictions(inputs: FrameInputs) -> pl.DataFrame:

@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from isolux.stats.sequences import Watched, watched
+from isolux.verbs.monitor.drawn import kept_by_weight
 from isolux.verbs.monitor.gaps import Gap, gaps_of
 from isolux.verbs.monitor.looks import Look, Repeated, looks_of, people_once
 from isolux.verbs.monitor.words import sentence
@@ -128,6 +129,7 @@ def monitor(
     at: Sequence[str] = (),
     level: float = 0.95,
     repeated: Repeated = "refuse",
+    heaviest: float | None = None,
     seed: int = 0,
 ) -> Monitoring:
     """Say of every group, after every run, whether its gap to the others is more than chance.
@@ -144,8 +146,10 @@ def monitor(
         1 less the chance of any false alarm, over all gaps and all looks, however many.
     repeated : {"refuse", "first", "different"}
         What becomes of people (clusters) who are in several runs.
+    heaviest : float, optional
+        The largest weight that the design of weighted runs can give; default: the first run's.
     seed : int
-        Of the pairing of clusters within a look.
+        Of the pairing of clusters within a look, and of those that are kept by their weights.
 
     Returns
     -------
@@ -173,7 +177,9 @@ def monitor(
     """
     if not 0.5 <= level < 1.0:
         raise SpecError("such a level is none", expected="0.5 to below 1", found=str(level))
+    _check_heaviest(heaviest)
     looks, notes = people_once(looks_of(runs, at), repeated)
+    looks, said = kept_by_weight(looks, heaviest, seed)
     gaps, more = gaps_of(looks, metric, seed)
     threshold = len(gaps) / (1.0 - level)
     rows, summaries, told = [], [], []
@@ -188,9 +194,24 @@ def monitor(
         pl.DataFrame(rows, infer_schema_length=None).cast(dict(_TYPES.items())),
         pl.DataFrame(summaries, infer_schema_length=None).cast(dict((_TYPES | _OF_A_GAP).items())),
         [text for _, text in told],
-        (*notes, *more),
-        _record(looks, level, threshold, repeated, seed, len(gaps)),
+        (*said, *notes, *more),
+        _record(looks, level, threshold, repeated, seed, len(gaps)) | _sampled(looks, heaviest),
     )
+
+
+def _check_heaviest(heaviest: float | None) -> None:
+    if heaviest is not None and not 0.0 < heaviest < float("inf"):
+        raise SpecError(
+            "such a weight is none", expected="a finite number above 0", found=f"{heaviest:g}",
+            where="--heaviest",
+        )  # fmt: skip
+
+
+def _sampled(looks: Sequence[Look], heaviest: float | None) -> dict[str, Any]:
+    """Write down by which weights clusters were kept."""
+    drawn = looks[0].run.record.get("sample") or {}
+    told = {name: drawn[name] for name in ("weight", "population", "strata") if drawn.get(name)}
+    return {"sample": {**told, "heaviest": heaviest}} if told else {}
 
 
 def _rows(

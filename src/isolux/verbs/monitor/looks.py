@@ -18,7 +18,6 @@ import polars as pl
 from isolux.io import run_directory
 from isolux.vocabulary.containers import Run
 from isolux.vocabulary.counts import refuse_counts
-from isolux.vocabulary.drawn import refuse_drawn
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.spec import recorded_spec
 
@@ -68,7 +67,6 @@ def looks_of(runs: Sequence[Run | str | Path], at: Sequence[str] = ()) -> list[L
     looks = [Look(*parts) for parts in zip(names, times, loaded, strict=True)]
     for look in looks:
         refuse_counts(look.run.evidence, "watching", "runs of people, named by their ids")
-        refuse_drawn(look.run.evidence, "watching", "runs without --weight and --strata")
         if "model_a" in look.run.disparities.columns:
             raise SpecError(
                 "a comparison of two models cannot be watched",
@@ -178,7 +176,7 @@ def _rules(run: Run) -> dict[str, Any]:
     """Return every setting that alters what is scored and who is in which group."""
     spec = recorded_spec(run.record)
     kept: dict[str, Any] = {}
-    for stage in ("people", "predictions", "task", "groups"):
+    for stage in ("people", "sample", "predictions", "task", "groups"):
         own = getattr(spec, stage).model_dump(mode="json")
         kept |= {f"{stage}.{name}": value for name, value in own.items() if name not in _FREE}
     return kept

@@ -7,6 +7,7 @@ from typing import Any
 
 from isolux.verbs.monitor.gaps import Gap
 from isolux.verbs.monitor.looks import Look
+from isolux.vocabulary.drawn import weighted_title
 
 __all__ = ["sentence"]
 
@@ -17,7 +18,7 @@ def sentence(
     gap: Gap, found: dict[str, Any], looks: Sequence[Look], level: float, threshold: float
 ) -> str:
     """Word what is known of a gap after the last look."""
-    name = gap.metric.titled(gap.named["threshold"])
+    name = weighted_title(gap.metric.titled(gap.named["threshold"]), looks[0].run.record)
     what = f"{name} of {gap.named['label']}" if gap.named["label"] else name
     who = f"{gap.named['group']} ({gap.named['attribute'].replace('_', ' ')})"
     said = f"{100 * level:g} % at every look"

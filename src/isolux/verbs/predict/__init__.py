@@ -16,14 +16,16 @@ from typing import Any
 
 import polars as pl
 
-from isolux.engine import RUN_FILE, Progress, Settings, Store, list_pictures, run_local, shards_of
+from isolux.engine import RUN_FILE, Progress, Settings, Store, list_pictures, shards_of
 from isolux.engine.pictures import picture_folder
 from isolux.models import Model, callable_model, open_model
 from isolux.people.loading import load_people
 from isolux.verbs.crop import crop_pictures
+from isolux.verbs.predict.computing import executor_for, run_shards
 from isolux.verbs.predict.record import notes_of, record_of, run_key, same_run, unanswered
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.given import IN_MEMORY
 from isolux.vocabulary.spec import AuditSpec, parse_spec
 
 __all__ = [
@@ -36,7 +38,6 @@ __all__ = [
     "run_predict",
 ]
 
-FROM_MEMORY = "(in memory)"
 _BY_PEOPLE = ("labels", "embeddings")
 
 
@@ -97,8 +98,8 @@ def predict(
     progress : callable, optional
         Called with the pictures that are done, how many there are, and how many were looked at now.
     **settings
-        Settings of the stages ``people`` and ``model`` by their flat names: ``batch``,
-        ``picture_of``, ``time_limit``, ``only``, …; and ``model_name``.
+        Settings of the stages ``people``, ``model`` and ``engine`` by their flat names: ``batch``,
+        ``picture_of``, ``time_limit``, ``only``, ``workers``, …; and ``model_name``.
 
     Returns
     -------
@@ -125,7 +126,7 @@ def predict(
     """
     held = data if isinstance(data, Dataset) else None
     called = model if isinstance(model, str) else None
-    values = {"data": FROM_MEMORY if held is not None else data, "model": called, **settings}
+    values = {"data": IN_MEMORY if held is not None else data, "model": called, **settings}
     if out is not None:
         values["answers"] = str(out)
     spec = parse_spec({k: v for k, v in values.items() if v is not None})
@@ -148,7 +149,8 @@ def run_predict(
     Parameters
     ----------
     spec : AuditSpec
-        Its parts ``people`` and ``model``; ``model.answers`` says where the answers are kept.
+        Its parts ``people``, ``model`` and ``engine``; ``model.answers`` says where the answers are
+        kept.
     tell, stop : callable, optional
         See ``isolux.engine.run_local``.
 
@@ -198,6 +200,7 @@ def _into(
     stop: Callable[[], bool] | None,
 ) -> Predicted:
     settings = spec.model
+    executor = executor_for(spec, model)
     if settings.crops is None:
         pictures = list_pictures(
             dataset, model.predicts, settings.picture_of,
@@ -219,7 +222,7 @@ def _into(
         if (store.folder / RUN_FILE).is_file():
             same_run(store.record(), record, overwrite=spec.report.overwrite, where=store.folder)
         store.write_record(record | {"state": "unfinished"})
-        ran = run_local(model, shards, folder, store, key, how, tell=tell, stop=stop)
+        ran = run_shards(executor, spec, model, shards, folder, store, key, how, tell, stop)
         if not ran.whole:
             raise KeyboardInterrupt
         whole = store.gather(model.predicts, ran.keys, model.name)
@@ -275,7 +278,7 @@ def resumed_spec(out: str | Path, **changes: Any) -> AuditSpec:
         They are of a dataset or a model in memory, which no file can name.
     """
     said = dict(Store(out).record().get("spec") or {})
-    if said.get("data") in (None, FROM_MEMORY) or not said.get("model"):
+    if said.get("data") in (None, IN_MEMORY) or not said.get("model"):
         raise SpecError(
             "this run cannot be resumed by its directory alone",
             expected="a dataset and a model that have names",

@@ -7,13 +7,14 @@ published must not tell one person's truth. ``report/suppression.py`` chooses wh
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import polars as pl
 
 from isolux.groups.small_groups import COLUMNS as SHRUNKEN
+from isolux.report.counted import classes_of, with_people
 from isolux.report.suppression import hidden_cells, published
 from isolux.verbs.explain import explain_run
 from isolux.verbs.publish.attributes import (
@@ -21,10 +22,16 @@ from isolux.verbs.publish.attributes import (
     without_small_groups,
     without_telling_scores,
 )
-from isolux.verbs.publish.counted import classes_of, with_people
+from isolux.verbs.publish.drawn import (
+    coarse_groups,
+    coarse_pairs,
+    coarse_record,
+    steps_of,
+    telling,
+)
 from isolux.verbs.publish.wording import withheld
 from isolux.vocabulary.containers import Run
-from isolux.vocabulary.drawn import refuse_drawn
+from isolux.vocabulary.drawn import is_drawn, is_weighted
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import FINDINGS
 
@@ -39,7 +46,7 @@ _FILES = {
 _TELLING = ("analyses", "explained", "protocol", "planted")
 
 
-def publish(run: Run, minimum: int) -> Run:
+def publish(run: Run, minimum: int, *, beside: Sequence[Run] = ()) -> Run:
     """Leave out what tells of groups of fewer than ``minimum`` people.
 
     Parameters
@@ -48,6 +55,8 @@ def publish(run: Run, minimum: int) -> Run:
         A finished run, or a comparison of two.
     minimum : int
         2 or more.
+    beside : sequence of Run
+        Others that are published together with it: what is hidden of one is hidden of all.
 
     Returns
     -------
@@ -73,17 +82,27 @@ def publish(run: Run, minimum: int) -> Run:
     [('everyone', 400), ('day', 199)]
     """
     refuse_too_low(minimum)
-    refuse_drawn(run.evidence, "--publish-min", "the audit without --weight and --strata")
+    weighted = is_weighted(run.record)
+    _refuse_with_others(run, beside)
     counted = with_people(run)
     _refuse_few(counted, minimum)
-    resting = _resting(run)
-    classes = classes_of(run) if resting or counted["label"].is_not_null().any() else None
-    hidden = hidden_cells(counted, minimum, classes)
+    rows = steps_of(run) if weighted else run.group_metrics
+    resting, classes = _resting(run), _classes(run)
+    hidden = hidden_cells(counted, minimum, classes, telling(rows, run) if weighted else ())
+    for other in [one for one in beside if one is not run]:
+        hidden |= hidden_cells(with_people(other), minimum, _classes(other))
     kept = published(counted, hidden, classes, resting)
-    groups, gone = run.group_metrics.filter(kept), run.group_metrics.filter(~kept)
+    if weighted:
+        kept = kept & rows["_step"].is_not_null()
+    groups, gone = rows.filter(kept), rows.filter(~kept)
+    pairs = _disparities(run.disparities, gone)
+    if weighted:
+        pairs, groups = coarse_pairs(pairs, groups), coarse_groups(groups)
     # Made of hidden groups too, and raw values stand there that are withheld elsewhere.
     groups = groups.with_columns(pl.lit(None, pl.Float64).alias(name) for name in SHRUNKEN)
     record = {key: value for key, value in run.record.items() if key not in _TELLING}
+    if weighted:
+        record = coarse_record(record)
     lost = [key for key in _TELLING if key != "analyses" and run.record.get(key)]
     for key in ("notes", "warnings"):
         record[key] = [note for note in record.get(key) or () if not _counts_few(note, minimum)]
@@ -94,11 +113,11 @@ def publish(run: Run, minimum: int) -> Run:
         attributes=run.attributes.clear(),
         evidence={},
         group_metrics=groups,
-        disparities=_disparities(run.disparities, gone),
+        disparities=pairs,
         findings=FINDINGS.empty(),
     )
     cut = explain_run(cut, ["model_changes" if "models" in record else "group_gaps"])
-    said = withheld(minimum, groups, gone, left_out=bool(lost))
+    said = withheld(minimum, groups, gone, left_out=bool(lost), weighted=weighted)
     told = {
         **_without_files(cut.record),
         "notes": [said, *cut.record.get("notes", [])],
@@ -107,7 +126,33 @@ def publish(run: Run, minimum: int) -> Run:
     }
     if "models" in record:  # two models are compared within a group: one group is enough
         return replace(cut, record=told)
-    return replace(cut, record=told, findings=_of_several(cut.findings, groups))
+    findings = _without_hidden_tests(_of_several(cut.findings, groups), gone)
+    return replace(cut, record=told, findings=findings)
+
+
+def _refuse_with_others(run: Run, beside: Sequence[Run]) -> None:
+    """Refuse weighted runs beside others, and comparisons of two: each adds sums to solve.
+
+    Raises
+    ------
+    SpecError
+    """
+    every = [run, *[one for one in beside if one is not run]]
+    drawn = any(is_drawn(one.record) for one in every)
+    if drawn and (len(every) > 1 or "models" in run.record):
+        raise SpecError(
+            "weighted numbers of two models tell of the same people twice, and are rounded so that "
+            "one model's tell no one's answer",
+            expected="one audit on its own page",
+            found="a comparison" if "models" in run.record else f"{len(every)} runs on one page",
+            where="--publish-min",
+        )
+
+
+def _without_hidden_tests(findings: pl.DataFrame, gone: pl.DataFrame) -> pl.DataFrame:
+    """Leave out "no difference was found" where the test of the whole attribute is hidden."""
+    touched = pl.col("attribute").is_in(gone["attribute"].drop_nulls().unique().implode())
+    return findings.filter(~(touched & pl.col("p_adjusted").is_null()).fill_null(value=False))
 
 
 def _of_several(findings: pl.DataFrame, groups: pl.DataFrame) -> pl.DataFrame:
@@ -138,6 +183,12 @@ def _refuse_few(counted: pl.DataFrame, minimum: int) -> None:
             expected=f"{minimum} or more, as --publish-min asks",
             found=str(n),
         )
+
+
+def _classes(run: Run) -> pl.DataFrame | None:
+    """Count the classes of each group, where any number of the run rests on them."""
+    needed = _resting(run) or run.group_metrics["label"].is_not_null().any()
+    return classes_of(run) if needed else None
 
 
 def _resting(run: Run) -> list[str]:

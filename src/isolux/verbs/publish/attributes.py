@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from isolux.verbs.publish.counted import PERSON
+from isolux.report.counted import PERSON
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
 from isolux.vocabulary.tables import INSTANCES
@@ -93,26 +93,30 @@ def refuse_too_low(minimum: int) -> None:
 
 
 def _persons(dataset: Dataset) -> pl.DataFrame:
-    """Say who each unit is, in every way that the data do: ``unit_id`` and other columns."""
+    """Say who each unit is, in every way that the data do: ``unit_id`` and other columns.
+
+    Null: of that unit they do not say it, and no count of people holds it.
+    """
     people = INSTANCES.conform(dataset.instances)
     units = people.select(
         pl.col("instance_id").alias("unit_id"),
         unit=pl.col("instance_id"),
-        subject=pl.col("subject_id").cast(pl.String).fill_null(pl.col("instance_id")),
+        subject=pl.col("subject_id").cast(pl.String),
         cluster=pl.col("cluster_id").cast(pl.String).fill_null(pl.col("instance_id")),
     )
-    rows = dataset.instance_attributes()
+    if units["subject"].null_count() == units.height:
+        units = units.drop("subject")
+    rows = dataset.instance_attributes().drop_nulls("value")
     names = rows["attribute"].unique(maintain_order=True).to_list()
     for at, name in enumerate(n for n in names if PERSON.fullmatch(n)):
         own = rows.filter(pl.col("attribute") == name).unique("unit_id")
         own = own.select("unit_id", pl.col("value").alias(f"person_{at}"))
         units = units.join(own, on="unit_id", how="left")
-        units = units.with_columns(pl.col(f"person_{at}").fill_null(pl.col("unit_id")))
     return units
 
 
 def _with_people(rows: pl.DataFrame, persons: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     """Count the people of each group of rows, ``n``: of several ways to tell them, the fewest."""
     told = rows.join(persons, on="unit_id", how="left")
-    ways = [pl.col(name).n_unique() for name in persons.columns if name != "unit_id"]
+    ways = [pl.col(name).drop_nulls().n_unique() for name in persons.columns if name != "unit_id"]
     return told.group_by(by).agg(ways).select(*by, n=pl.min_horizontal(pl.exclude(by)))

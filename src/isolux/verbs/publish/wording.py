@@ -7,7 +7,14 @@ import polars as pl
 __all__ = ["withheld"]
 
 
-def withheld(minimum: int, shown: pl.DataFrame, gone: pl.DataFrame, *, left_out: bool) -> str:
+def withheld(
+    minimum: int,
+    shown: pl.DataFrame,
+    gone: pl.DataFrame,
+    *,
+    left_out: bool,
+    weighted: bool = False,
+) -> str:
     """Say how many groups are not shown, and of how many others some numbers are not.
 
     Parameters
@@ -18,6 +25,8 @@ def withheld(minimum: int, shown: pl.DataFrame, gone: pl.DataFrame, *, left_out:
         The rows of ``group_metrics`` that are published, and those that are not.
     left_out : bool
         Whether there were tables of analyses or protocols.
+    weighted : bool
+        Whether numbers are weighted, and so rounded.
 
     Examples
     --------
@@ -46,6 +55,12 @@ def withheld(minimum: int, shown: pl.DataFrame, gone: pl.DataFrame, *, left_out:
         told += (
             f" Some numbers of {whose} are not shown, because they rest on the size of a class "
             "that must not be told."
+        )
+    if weighted:
+        told += (
+            " Weighted numbers are rounded so that no one's answer follows from them: values to "
+            "steps of a tenth of a point to ten points, by how much the heaviest person of the "
+            "group weighs, intervals outwards, p-values upwards to hundredths."
         )
     return told + (" Tables of analyses and protocols are left out." if left_out else "")
 

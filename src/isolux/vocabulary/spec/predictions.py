@@ -24,6 +24,11 @@ class Predictions(Stage):
         None, "of a workbook: the sheet of --predictions; default: the only one"
     )
     prediction_column: str | None = setting(None, "the column with the answer", often=True)
+    question_column: str | None = setting(
+        None,
+        "the column with what a model was asked, where a person has an answer to each of several "
+        "questions; default: question or prompt",
+    )
     score_column: str | None = setting(
         None,
         "the column with the confidence (with --positive: in that class); without answers, a score "

@@ -13,7 +13,8 @@ __all__ = ["Stage", "flat_names", "setting"]
 class Stage(BaseModel):
     """Settings of one stage of an audit. They cannot be changed; unknown names are refused."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Built when it is first asked for: a command reads few of the stages, and each takes a while.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

@@ -23,6 +23,13 @@ def demo(
             help="paint photos, let a real network look at them and audit its answers",
         ),
     ] = False,
+    gate: Annotated[
+        bool,
+        typer.Option(
+            "--gate/--no-gate",
+            help="a border gate: people searched for in a gallery, and their ages estimated",
+        ),
+    ] = False,
 ) -> None:
     """Audit a synthetic population; the report says what was planted and what was found."""
     from isolux.cli.screen import show_audit
@@ -30,6 +37,9 @@ def demo(
 
     if pixels:
         _from_pixels(out, seed, overwrite=overwrite)
+        return
+    if gate:
+        _at_the_gate(out, seed, overwrite=overwrite)
         return
     from isolux_worlds.populations.demonstration import demonstrate
 
@@ -51,3 +61,11 @@ def _from_pixels(out: str, seed: int, *, overwrite: bool) -> None:
             out, seed=seed, overwrite=overwrite, progress=tell, watched=watching
         )
     show_audit(done.run, report)
+
+
+def _at_the_gate(out: str, seed: int, *, overwrite: bool) -> None:
+    from isolux.cli.screen import show_audit
+    from isolux_worlds.populations.border_audits import audit_gate
+
+    for done, report in audit_gate(out, seed=seed, overwrite=overwrite):
+        show_audit(done.run, report)

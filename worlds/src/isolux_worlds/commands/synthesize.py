@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from isolux.cli import document
+
 if TYPE_CHECKING:
     from isolux_worlds.synthesis import Progress, Synthesized
 
@@ -67,8 +69,8 @@ def synthesize(
         f" ({made.people.height:,} people in photos), in {done.seconds:.1f} seconds"
     )
     for note in done.notes:
-        typer.echo(f"note: {note}")
-    typer.echo(f"world: {out}")
+        document.note(note)
+    document.wrote("world", out)
     typer.echo(f"how to audit it: {out / 'README.txt'}")
 
 

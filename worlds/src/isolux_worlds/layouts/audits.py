@@ -80,6 +80,7 @@ _FACET = Audits(
     ways=(
         Way("classification"),
         Way("detection"),
+        Way("label_association", options=("--taxonomy", "miap")),
         Way("open_vocabulary"),
         Way("grounding"),
         Way("retrieval"),
@@ -191,7 +192,7 @@ _BDD = Audits(
     also=("--by", "income", "--bins", "income=quantile:3"),
 )  # fmt: skip
 _DOLLARSTREET = Audits(
-    ways=(Way("classification"),),
+    ways=(Way("classification"), Way("geodiversity")),
     names={
         "income_group": Native("income_bucket", {"middle": "medium"}),
         "region": Native(

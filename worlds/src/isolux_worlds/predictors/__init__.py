@@ -17,6 +17,7 @@ import polars as pl
 
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux_worlds.predictors.associations import associated, five_guesses
 from isolux_worlds.predictors.boxes import detected, grounded, named
 from isolux_worlds.predictors.embeddings import encoded, recognised
 from isolux_worlds.predictors.files import write_answers
@@ -61,11 +62,15 @@ class Predictor:
     metric: str
     threshold: float | None
     exact: bool
-    needs: Literal["classes", "boxes", "masks", "keypoints", "subjects", "pictures", "parts"]
+    needs: Literal[
+        "people", "classes", "boxes", "masks", "keypoints", "subjects", "pictures", "parts"
+    ]
 
 
 PREDICTORS: Mapping[str, Predictor] = {
     "classification": Predictor(classified, "accuracy", None, exact=True, needs="classes"),
+    "label_association": Predictor(associated, "non_harmful", 0.1, exact=True, needs="people"),
+    "geodiversity": Predictor(five_guesses, "hit_rate", None, exact=True, needs="classes"),
     "detection": Predictor(detected, "recall_at_iou", 0.5, exact=True, needs="boxes"),
     "face_detection": Predictor(detected, "recall_at_iou", 0.5, exact=True, needs="boxes"),
     "open_vocabulary": Predictor(named, "person_recall_at_iou", 0.5, exact=True, needs="classes"),
@@ -73,6 +78,7 @@ PREDICTORS: Mapping[str, Predictor] = {
     "segmentation": Predictor(segmented, "recall_at_iou", 0.5, exact=True, needs="masks"),
     "keypoints": Predictor(posed, "recall_at_oks", 0.5, exact=True, needs="keypoints"),
     "face_verification": Predictor(recognised, "tar_at_far", 0.001, exact=False, needs="subjects"),
+    "identification": Predictor(recognised, "hit_rate_at_rank", 1.0, exact=False, needs="subjects"),
     "retrieval": Predictor(encoded, "precision_at_k", 10.0, exact=False, needs="classes"),
     "reconstruction": Predictor(None, "psnr", None, exact=False, needs="pictures"),
     "super_resolution": Predictor(None, "psnr", None, exact=False, needs="pictures"),

@@ -1,0 +1,1 @@
+"""The documentation as a site: pages of ``docs/``, plugins, the reference, the demonstration."""

@@ -1,0 +1,208 @@
+"""A page for each plugin, from its ``INFO`` and its function's settings."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from isolux.cli.listing import FUNCTIONS, KINDS, room_of
+from isolux.vocabulary import registry
+from isolux.vocabulary.info import (
+    CardInfo,
+    CheckInfo,
+    DatasetInfo,
+    DerivedInfo,
+    FormatInfo,
+    Info,
+    MeasureInfo,
+    ModelInfo,
+    TaskInfo,
+)
+from isolux.vocabulary.plugin_options import described_options
+from isolux.vocabulary.words import wanted
+from scripts.site.words import code, plain, table
+
+__all__ = ["write_plugins"]
+
+_USE = {
+    "attributes": "isolux audit DATA --derive {name} --by …",
+    "datasets": "isolux audit {name}:PATH --by …",
+    "formats": "isolux audit DATA --predictions FILE --format {name} --by …",
+    "tasks": "isolux audit DATA --task {name} --by …",
+    "measures": "isolux audit DATA --by …      # disparities.parquet: kind = {name}",
+    "models": "isolux predict DATA --model {name}:… --out answers",
+    "analyses": "isolux explain RUN --analysis {name}",
+    "checks": "isolux check DATA --only {name}",
+    "cards": "isolux card RUN --kind {name} --out card",
+}
+_ABOUT = {
+    "attributes": "Attributes that are computed from annotation, pixels and captions.",
+    "datasets": "What `isolux audit NAME:PATH` reads.",
+    "formats": "Files of a model's output that are read; as a rule they are recognised.",
+    "tasks": "What a model is judged at, and by which metrics.",
+    "measures": "One number for how far the groups of an attribute lie apart.",
+    "models": "Families of models that `--model FAMILY:WHAT` runs.",
+    "analyses": "What `isolux explain` asks of a run: why do groups differ?",
+    "checks": "What `isolux check` looks for before anything is measured.",
+    "rules": "What people, answers and photos must keep to while a dataset is built.",
+    "papers": "Published studies whose settings `--protocol PAPER:NAME` takes over.",
+    "cards": "Papers for others that `isolux card` fills from a run.",
+}
+
+
+def _about(kind: str) -> str:
+    return _ABOUT.get(kind, f"{registry.ROOMS[room_of(kind)].capitalize()}.")
+
+
+def write_plugins(source: Path) -> None:
+    """Write ``plugins.md``, a page for each kind, and a page for each plugin."""
+    for kind in KINDS:
+        names = registry.names(room_of(kind))
+        folder = source / "plugins" / kind
+        folder.mkdir(parents=True)
+        for name in names:
+            (folder / f"{name}.md").write_text(_page(kind, name), encoding="utf-8")
+        rows = [[f"[`{name}`]({kind}/{name}.md)", plain(registry.info(room_of(kind), name).summary)]
+                for name in names]  # fmt: skip
+        menu = _menu(f"{kind}/{name}" for name in names)
+        text = f"# {kind.capitalize()}\n\n{_about(kind)}\n\n{table(['name', 'what it is'], rows)}\n"
+        (source / "plugins" / f"{kind}.md").write_text(text + menu, encoding="utf-8")
+    listed = [[f"[{kind}](plugins/{kind}.md)", _about(kind)] for kind in KINDS]
+    text = (
+        "# Plugins\n\nEach page is made of what the plugin says of itself; `isolux list KIND NAME` "
+        "prints the same. [Adding one](CONTRIBUTING.md#add-a-plugin) is a new file.\n\n"
+        f"{table(['kind', 'what it is'], listed)}\n"
+    )
+    (source / "plugins.md").write_text(text + _menu(f"plugins/{k}" for k in KINDS), "utf-8")
+
+
+def _menu(pages: Iterable[str]) -> str:
+    return "\n".join(["```{toctree}", ":hidden:", "", *pages, "```", ""])
+
+
+def _page(kind: str, name: str) -> str:
+    room = room_of(kind)
+    info = registry.info(room, name)
+    use = _USE.get(kind, "").format(name=name)
+    parts = [f"# {name}", f"**{plain(info.title)}.** {plain(info.summary)}"]
+    if use:
+        parts.append(f"```text\n{use}\n```")
+    parts += [part for part in (_own(info), _protocols(room, name), _settings(room, name)) if part]
+    if info.assumptions:
+        parts.append("## Assumes\n\n" + "\n".join(f"- {plain(one)}" for one in info.assumptions))
+    if info.references:
+        parts.append("## References\n\n" + "\n".join(map(_reference, info.references)))
+    parts.append(f"Licence: {plain(info.licence)}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def _reference(one: Any) -> str:
+    said = f"- {plain(one.citation)}" + (f" {plain(one.place)}" if one.place else "")
+    return said + (f" <{one.url}>" if one.url else "")
+
+
+def _own(info: Info) -> str:
+    """Say what a plugin of this kind says beside what all of them say."""
+    return next((say(info) for kind, say in _OWN.items() if isinstance(info, kind)), "")
+
+
+def _attributes(info: DerivedInfo) -> str:
+    rows = [[code(name), plain(text)] for name, text in info.attributes]
+    return "## Attributes\n\n" + table(["attribute", "what it is"], rows)
+
+
+def _facts(info: CardInfo) -> str:
+    rows = [[code(ask.key), plain(ask.question)] for ask in info.asks]
+    return f"{plain(info.statement)}\n\n## Facts\n\n" + table(["key", "what it is"], rows)
+
+
+def _format(info: FormatInfo) -> str:
+    return f"Names end in {', '.join(map(code, info.suffixes))}." if info.suffixes else ""
+
+
+def _model(info: ModelInfo) -> str:
+    return f"Answers: {plain(info.predicts)}." + (
+        f" Needs: {plain(info.needs)}." * bool(info.needs)
+    )
+
+
+def _metrics(info: TaskInfo) -> str:
+    better = {"higher": "higher", "lower": "lower", "none": "alike"}
+    rows = [
+        [code(one.name), f"{plain(one.title)}. {plain(one.definition)}", better[one.direction],
+         plain(_range(one.low, one.high)), "yes" if one.name in info.defaults else ""]
+        for one in info.metrics
+    ]  # fmt: skip
+    columns = ["metric", "what it is", "better", "range", "by default"]
+    return "## Metrics\n\n" + table(columns, rows)
+
+
+def _measure(info: MeasureInfo) -> str:
+    return (
+        f"Groups that are alike have {info.alike:g}. Range: {plain(_range(info.low, info.high))}."
+        f" Interval: {info.interval}."
+    )
+
+
+def _range(low: float | None, high: float | None) -> str:
+    ends = ["" if end is None else f"{end:g}" for end in (low, high)]
+    return " to ".join(ends) if all(ends) else f"from {ends[0]}" if ends[0] else "any number"
+
+
+def _dataset(info: DatasetInfo) -> str:
+    training = {None: "not stated", True: "allowed", False: "not allowed"}[info.training_allowed]
+    rows = [
+        ["whose judgement", plain(info.judgement)],
+        ["training a model on it", plain(f"{training}. {info.training_terms}".strip())],
+        ["withdrawal of consent", plain(info.withdrawal)],
+        *([plain(name), plain(words)] for name, words in info.terms),
+    ]
+    return table(["of the data", "what is said"], [row for row in rows if row[1]])
+
+
+_OWN: dict[type[Info], Any] = {
+    TaskInfo: _metrics,
+    DatasetInfo: _dataset,
+    DerivedInfo: _attributes,
+    CardInfo: _facts,
+    FormatInfo: _format,
+    ModelInfo: _model,
+    MeasureInfo: _measure,
+    CheckInfo: lambda info: f"Reads: {info.needs}.",
+}
+
+
+def _protocols(room: str, name: str) -> str:
+    found = getattr(registry.load(room, name), "PROTOCOLS", {})
+    parts = []
+    for protocol, settings in found.items():
+        rows = [
+            [code(f"--{key.replace('_', '-')}"), code(value)] for key, value in settings.items()
+        ]
+        parts.append(f"## `--protocol {name}:{protocol}`\n\n" + table(["sets", "to"], rows))
+    return "\n\n".join(parts)
+
+
+def _settings(room: str, name: str) -> str:
+    """List the settings of the plugin's own, with the flag that sets them."""
+    if room not in FUNCTIONS:
+        return ""
+    function, flag = FUNCTIONS[room]
+    rows = [
+        [code(one.name), plain(wanted(one.kind)), _default(one.default), plain(one.description)]
+        for one in described_options(getattr(registry.load(room, name), function)).values()
+    ]
+    if not rows:
+        return ""
+    line = f"on the command line `{flag} NAME=VALUE`, or the flag of that name"
+    said = f"In Python by name; {line}." if flag.startswith("--") else f"Set {flag.rstrip(':')}."
+    head = f"## Settings\n\n{said}\n\n"
+    return head + table(["setting", "takes", "default", "what it is"], rows)
+
+
+def _default(value: object) -> str:
+    if value is inspect.Parameter.empty:
+        return "required"
+    return "" if value in (None, ()) else code(value)

@@ -1,0 +1,224 @@
+"""Failures, errors and false positives across groups, as tables that biometric testers ask for.
+
+They stand in the report of every audit of ``face_verification`` and ``identification``: failures to
+enrol and to acquire and both errors by group, how far errors lie apart with everyone's errors
+beside, who is taken for whom across groups, and who is in the gallery. No claim is made and nothing
+is tested: the audit's own gaps are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import polars as pl
+
+from isolux.disparity.biometrics import (
+    RATES,
+    differentials,
+    false_positive_matrix,
+    gallery_by_group,
+    impostor_matrix,
+    is_biometric,
+    performance,
+)
+from isolux.vocabulary.containers import Explained, Run
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import AnalysisInfo, Reference
+from isolux.vocabulary.tables import FINDINGS
+
+__all__ = ["INFO", "explain"]
+
+INFO = AnalysisInfo(
+    tests=False,
+    title="Biometric performance by group",
+    summary="Failures to enrol and acquire, both errors, and who is taken for whom, by group.",
+    references=(
+        Reference(
+            "biometric-differentials",
+            "ISO/IEC 19795-10:2024. Information technology: Biometric performance testing and "
+            "reporting. Part 10: Quantifying biometric system performance variation across "
+            "demographic groups.",
+            "its scope: failure to enrol, failure to acquire, recognition errors",
+            "https://standards.iteh.ai/catalog/standards/iso/c393f7c4-f721-4602-a96f-f84b35e020f9/"
+            "iso-iec-19795-10-2024",
+        ),
+        Reference(
+            "frvt-summaries",
+            "Grother, P. (2022). Face recognition vendor test (FRVT) part 8: Summarizing "
+            "demographic differentials. NIST Interagency Report 8429.",
+            "the largest rate over the geometric mean, and over the smallest; Gini",
+            "https://doi.org/10.6028/NIST.IR.8429.ipd",
+        ),
+    ),
+    assumptions=(
+        "ISO/IEC 19795-10 is followed as far as it is public; no conformity is stated.",
+        "A summary of differences says nothing without the errors beside it.",
+        "Rates between two groups are of the pairs or the gallery that there were.",
+    ),
+)
+_PERFORMANCE = "Failures and errors by group, at the operational threshold"
+_SUMMARY = "How far the groups' errors lie apart, beside the errors of everyone"
+_CROSSED = "False match rate between people of two groups"
+_TAKEN = "Searches for people who are not enrolled, and the enrolled people whom they return"
+_GALLERY = "Who is enrolled, by group"
+_KEEP = "Between groups: not measured, as this run does not keep its pairs (--keep-pairs)."
+_ALL = "Between groups all pairs count; the rates by group are of those that max_per_group drew."
+
+
+def explain(run: Run, *, replicates: int = 500, most_groups: int = 8) -> Explained:
+    """Lay out the tables of a biometric test.
+
+    Parameters
+    ----------
+    run : Run
+        Of ``face_verification`` or ``identification``.
+    replicates : int
+        Of the intervals between two groups.
+    most_groups : int
+        Attributes with more groups have no table between two groups.
+
+    Returns
+    -------
+    Explained
+        No findings; tables with cells such as "1.2 % (0.8 to 1.9)", the interval in brackets.
+
+    Raises
+    ------
+    SpecError
+        A run of another task, or a setting that is too small.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, GROUP_METRICS, SCORES
+    >>> tables = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    >>> explain(Run({}, *(t.empty() for t in tables))).tables
+    {}
+    """
+    if replicates < 100 or most_groups < 2:
+        raise SpecError(
+            "too few replicates or groups", expected="100 or more, and 2 or more",
+            found=f"{replicates} and {most_groups}",
+        )  # fmt: skip
+    if not is_biometric(run):
+        if run.scores.height:
+            performance(run)  # which says what is expected
+        return Explained(FINDINGS.empty())
+    found = dict(_tables(run, replicates, most_groups))
+    verified = run.record.get("task") == "face_verification"
+    notes = (_KEEP,) if verified and "pairs" not in run.evidence else ()
+    if verified and "most" in run.evidence.get("pairs", pl.DataFrame()).columns:
+        notes = (_ALL,)
+    tables = {k: _without_blanks(t) for k, t in found.items() if t.height}
+    return Explained(FINDINGS.empty(), tables, notes)
+
+
+def _tables(run: Run, replicates: int, most: int) -> Iterator[tuple[str, pl.DataFrame]]:
+    yield _PERFORMANCE, _performance(performance(run))
+    yield _SUMMARY, _quietly(lambda: _summary(differentials(run)))
+    if run.record.get("task") == "identification":
+        yield _GALLERY, _gallery(gallery_by_group(run))
+        yield _TAKEN, _taken(false_positive_matrix(run, most_groups=most))
+    elif "pairs" in run.evidence:
+        crossed = impostor_matrix(run, replicates=replicates, most_groups=most)
+        yield _CROSSED, _crossed(crossed)
+
+
+def _without_blanks(table: pl.DataFrame) -> pl.DataFrame:
+    """Drop remarks where there are none."""
+    remarks = ("read with care", "read_with_care", "reason", "without_template")
+    return table.drop([c for c in remarks if c in table.columns and table[c].is_null().all()])
+
+
+def _quietly(make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+    """Leave a table out where the run did not measure what it is of."""
+    try:
+        return make()
+    except SpecError:
+        return pl.DataFrame()
+
+
+_WORDS = {
+    "fte": "failure to enrol", "fta": "failure to acquire", "failure": "failed comparisons",
+    "fmr": "false match rate", "fnmr": "false non-match rate",
+    "gfar": "generalised false accept rate", "gfrr": "generalised false reject rate",
+    "fpir": "false positive identification rate", "fnir": "false negative identification rate",
+}  # fmt: skip
+_NAMES = frozenset(_WORDS.values())
+
+
+def _performance(table: pl.DataFrame) -> pl.DataFrame:
+    cells = [
+        _cell(name, f"{name}_low", f"{name}_high", f"{name}_n").alias(words)
+        for name, words in _WORDS.items() if name in table.columns
+    ]  # fmt: skip
+    short = list(_WORDS)
+    why = pl.col("said").str.replace_many(
+        [f"{s} " for s in short], [f"{_WORDS[s]} " for s in short]
+    )
+    shown = table.select(
+        "model", "attribute", "group", _number("threshold"), *cells, why.alias("read with care")
+    )
+    empty = [
+        c for c in _WORDS.values() if c in shown.columns and shown[c].null_count() == len(shown)
+    ]
+    return shown.drop(empty)
+
+
+def _summary(table: pl.DataFrame) -> pl.DataFrame:
+    named = {RATES[task][short]: _WORDS[short] for task in RATES for short in RATES[task]}
+    words, other = (pl.col(name).replace(named) for name in ("rate", "other_rate"))
+    return table.select(
+        "model", "attribute", rate=words, everyone=_cell("everyone", "everyone_low",
+        "everyone_high"), beside=pl.format("{}: {}", other, _percent("other_everyone")),
+        groups="groups",
+        lowest=pl.format("{} ({})", _percent("lowest"), "lowest_group"),
+        highest=pl.format("{} ({})", _percent("highest"), "highest_group"),
+        max_over_geometric_mean=pl.col("max_over_geometric_mean").round(3),
+        max_over_min=pl.col("max_over_min").round(3), gini=pl.col("gini").round(4),
+        read_with_care="said",
+    )  # fmt: skip
+
+
+def _crossed(table: pl.DataFrame) -> pl.DataFrame:
+    return table.select(
+        "model", "attribute", "group_a", "group_b", "pairs",
+        _cell("false_match_rate", "low", "high").alias("false match rate"), "reason",
+    )  # fmt: skip
+
+
+def _taken(table: pl.DataFrame) -> pl.DataFrame:
+    return table.select(
+        "model", "attribute", "group", taken_for="gallery_group", searches="searches",
+        enrolled_images="enrolled", returned=_cell("value", "low", "high"), reason="reason",
+    )  # fmt: skip
+
+
+def _gallery(table: pl.DataFrame) -> pl.DataFrame:
+    return table.with_columns(of_all_images=_percent("share")).drop("share")
+
+
+def _cell(value: str, low: str, high: str, n: str | None = None) -> pl.Expr:
+    """Write a rate with its interval, and its n: ``1.2 % (0.8 to 1.9; n = 900)``."""
+    ends = pl.when(pl.col(low).is_not_null()).then(
+        pl.format("{} to {}", _hundred(low), _hundred(high))
+    )
+    count = pl.format("n = {}", pl.col(n)) if n else pl.lit(None, dtype=pl.String)
+    said = pl.concat_str([ends, count], separator="; ", ignore_nulls=True)
+    text = pl.when(said == "").then(_percent(value)).otherwise(
+        pl.format("{} ({})", _percent(value), said)
+    )  # fmt: skip
+    return pl.when(pl.col(value).is_not_null()).then(text)
+
+
+def _percent(name: str) -> pl.Expr:
+    return pl.format("{} %", _hundred(name))
+
+
+def _hundred(name: str) -> pl.Expr:
+    """Write hundredths with two digits, or as many as a small rate needs."""
+    x = pl.col(name) * 100.0
+    return pl.when(x.abs() >= 1.0).then(x.round(1)).otherwise(x.round_sig_figs(2)).cast(pl.String)
+
+
+def _number(name: str) -> pl.Expr:
+    return pl.col(name).round_sig_figs(6)

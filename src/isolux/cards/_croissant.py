@@ -1,0 +1,116 @@
+"""Croissant metadata: made, read back and validated by ``mlcroissant``; facts as RAI properties."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from isolux.cards._facts import Facts
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.extras import needed
+
+__all__ = ["CONFORMS", "croissant_json", "day_of", "rai_of", "type_of"]
+
+CONFORMS = ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"]
+_TYPES = {".csv": "text/csv", ".tsv": "text/tab-separated-values", ".json": "application/json",
+          ".jsonl": "application/jsonlines", ".parquet": "application/vnd.apache.parquet",
+          ".zip": "application/zip", ".tar": "application/x-tar", ".jpg": "image/jpeg",
+          ".png": "image/png", ".txt": "text/plain"}  # fmt: skip
+_TEXTS = {
+    "data_collection": "collection",
+    "data_social_impact": "social_impact",
+    "data_release_maintenance_plan": "maintenance",
+}
+_LISTS = {
+    "data_preprocessing_protocol": "preprocessing",
+    "data_annotation_protocol": "annotation",
+    "annotator_demographics": "annotators",
+    "data_use_cases": "dataset_uses",
+}
+
+
+def rai_of(facts: Facts) -> dict[str, Any]:
+    """Give the properties of the RAI vocabulary that a user stated as facts."""
+    return {
+        **{name: facts.text(key) for name, key in _TEXTS.items()},
+        **{name: list(facts.texts.get(key, ())) for name, key in _LISTS.items()},
+    }
+
+
+def type_of(name: str) -> str:
+    """Give a file's media type by its suffix.
+
+    Examples
+    --------
+    >>> type_of("people.csv")
+    'text/csv'
+    """
+    return _TYPES.get(PurePath(name).suffix.lower(), "application/octet-stream")
+
+
+def day_of(text: str) -> dt.datetime | None:
+    """Read a day.
+
+    Raises
+    ------
+    SpecError
+        It is none.
+    """
+    if not text:
+        return None
+    try:
+        return dt.datetime.fromisoformat(text)
+    except ValueError as error:
+        raise SpecError(
+            "dataset_published is no day", expected="a day such as 2026-11-22", found=text
+        ) from error
+
+
+def croissant_json(described: Callable[[Any], Mapping[str, Any]]) -> dict[str, Any]:
+    """Make the JSON-LD of what a caller describes; it is read back and validated.
+
+    Parameters
+    ----------
+    described : callable
+        From the module ``mlcroissant`` to the arguments of its ``Metadata``; empty ones are left
+        out.
+
+    Raises
+    ------
+    SpecError
+        ``mlcroissant`` is not installed, or refuses it.
+    """
+    mlc = needed("mlcroissant", package="mlcroissant", extra="cards", purpose="Croissant metadata")
+    quiet = logging.getLogger("absl")
+    level = quiet.level
+    quiet.setLevel(logging.ERROR)  # it prints what is only recommended; the card names that
+    try:
+        with warnings.catch_warnings():
+            # Its parser of JSON-LD warns of itself.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            given = {key: value for key, value in described(mlc).items() if value}
+            made = mlc.Metadata(**given).to_json()
+            mlc.Dataset(jsonld=made)  # reads it back and validates it
+    except (mlc.ValidationError, ValueError) as error:
+        raise SpecError(
+            "mlcroissant refuses this metadata",
+            found=" ".join(str(error).split())[:300],
+            hint="change the fact that it names",
+        ) from error
+    finally:
+        quiet.setLevel(level)
+    found: dict[str, Any] = _plain(made)
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Turn what mlcroissant gives into JSON's own types."""
+    if isinstance(value, dict):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value if isinstance(value, int | float | bool | None) else str(value)

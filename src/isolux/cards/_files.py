@@ -1,0 +1,45 @@
+"""A card's files in a folder: none is replaced unless that is asked for, each is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from isolux.io.atomic import RUN_MARK, write_text
+from isolux.vocabulary.errors import OutputError
+
+__all__ = ["write_files"]
+
+
+def write_files(folder: Path, texts: Mapping[str, str], *, overwrite: bool) -> list[Path]:
+    """Write texts by their file names.
+
+    Raises
+    ------
+    OutputError
+        The folder is a file or a run, cannot be made, or holds such a file and ``overwrite`` is
+        not set.
+    """
+    if (folder / RUN_MARK).is_file():
+        raise OutputError(
+            "a card does not lie in a run's own folder: the run's next version would take it along",
+            expected="another folder, such as `cards`",
+            found="a run",
+            where=str(folder),
+        )
+    files = [folder / name for name in texts]
+    there = [file.name for file in files if file.exists()]
+    if there and not overwrite:
+        raise OutputError(
+            "there is a card of this kind already",
+            expected="another folder, or --overwrite",
+            found=", ".join(there),
+            where=str(folder),
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            "the folder for the card cannot be made", found=str(error), where=str(folder)
+        ) from error
+    return [write_text(file, text) for file, text in zip(files, texts.values(), strict=True)]

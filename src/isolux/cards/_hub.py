@@ -1,0 +1,61 @@
+"""The metadata of Hugging Face's cards: YAML before the Markdown, by the Hub's own classes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["LICENCES", "front_matter", "licence_of"]
+
+LICENCES = frozenset((
+    "afl-3.0", "agpl-3.0", "apache-2.0", "artistic-2.0", "bigscience-openrail-m", "bsd",
+    "bsd-2-clause", "bsd-3-clause", "bsl-1.0", "c-uda", "cc", "cc-by-2.0", "cc-by-2.5", "cc-by-3.0",
+    "cc-by-4.0", "cc-by-nc-2.0", "cc-by-nc-3.0", "cc-by-nc-4.0", "cc-by-nc-nd-3.0",
+    "cc-by-nc-nd-4.0", "cc-by-nc-sa-2.0", "cc-by-nc-sa-3.0", "cc-by-nc-sa-4.0", "cc-by-nd-4.0",
+    "cc-by-sa-3.0", "cc-by-sa-4.0", "cc0-1.0", "cdla-permissive-1.0", "cdla-permissive-2.0",
+    "cdla-sharing-1.0", "creativeml-openrail-m", "ecl-2.0", "epl-1.0", "epl-2.0", "eupl-1.1",
+    "gpl", "gpl-2.0", "gpl-3.0", "isc", "lgpl", "lgpl-2.1", "lgpl-3.0", "mit", "mpl-2.0", "ms-pl",
+    "odbl", "odc-by", "openrail", "openrail++", "osl-3.0", "pddl", "unlicense", "wtfpl", "zlib",
+))  # fmt: skip
+"""The Hub's identifiers of licences (https://huggingface.co/docs/hub/repositories-licenses)."""
+
+
+def licence_of(text: str, known: frozenset[str]) -> dict[str, str]:
+    """Write a licence as the Hub does: one of its own words, or ``other`` and a name.
+
+    Examples
+    --------
+    >>> licence_of("CC BY 4.0", LICENCES), licence_of("Research only", LICENCES)
+    ({'license': 'cc-by-4.0'}, {'license': 'other', 'license_name': 'research-only'})
+    """
+    word = re.sub(r"[^a-z0-9.+]+", "-", text.lower()).strip("-")
+    if word in known:
+        return {"license": word}
+    return {"license": "other", "license_name": word[:60] or "unnamed"}
+
+
+def front_matter(data: Any, card: Any) -> str:
+    """Write metadata as YAML between two lines of dashes, and have the Hub's class read it back.
+
+    Parameters
+    ----------
+    data : huggingface_hub.CardData
+    card : type
+        ``ModelCard`` or ``DatasetCard``.
+
+    Raises
+    ------
+    SpecError
+        What was read back is not what was written.
+    """
+    written = f"---\n{data.to_yaml()}\n---\n"
+    again = card(written + "\n# card\n").data
+    if again.to_dict() != data.to_dict():
+        raise SpecError(
+            "the Hub's own classes do not read the metadata of this card as it was written",
+            expected="the same metadata", found="other metadata",
+            hint="write a group or metric of this run without characters that YAML cannot hold",
+        )  # fmt: skip
+    return written

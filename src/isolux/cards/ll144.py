@@ -1,0 +1,283 @@
+"""Tables of New York City's Local Law 144: selection or scoring rates and their impact ratios.
+
+By sex, by race and ethnicity, and by both, as the rules of the Department of Consumer and Worker
+Protection ask (6 RCNY § 5-301): how many were assessed, the rate, its ratio to the highest rate,
+and how many are of an unknown category. Categories below 2 % may be left out of the ratios; the
+user says which and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import polars as pl
+
+from isolux.cards._document import Block, Card, Column, Paragraph, Part, Table
+from isolux.cards._facts import Facts
+from isolux.cards._measured import data_text, limits
+from isolux.cards._selection import Category, Rates, above_median, rates_of
+from isolux.cards._source import Source, card_of
+from isolux.report.wording import count, interval, listed, with_unit
+from isolux.vocabulary.counts import COUNTS
+from isolux.vocabulary.drawn import is_drawn
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.info import Ask, CardInfo, Reference
+from isolux.vocabulary.words import class_name, target_of
+
+__all__ = ["INFO", "card"]
+
+_SMALL = 0.02
+"""Share of the data below which a category may be left out (6 RCNY § 5-301(d))."""
+_SEX = ("sex", "gender", "perceived_gender", "perceived_gender_presentation",
+        "gender_presentation", "perceived_sex")  # fmt: skip
+_RACE = ("race", "race_ethnicity", "ethnicity", "perceived_race", "perceived_race_ethnicity",
+         "ancestry")  # fmt: skip
+_ASKS = {
+    "aedt_name": Ask("aedt_name", "the automated employment decision tool"),
+    "distribution_date": Ask("distribution_date", "when the audited tool was first distributed"),
+    "auditor": Ask("auditor", "the independent auditor"),
+    "audit_date": Ask("audit_date", "when the bias audit was done"),
+    "data_source": Ask("data_source", "historical or test data, whose, and why not historical"),
+    "data_explanation": Ask("data_explanation", "what the data are and how they were obtained"),
+    "sex_attribute": Ask("sex_attribute", "the attribute that holds sex categories"),
+    "race_attribute": Ask("race_attribute", "the attribute that holds race and ethnicity"),
+    "categories_left_out": Ask("categories_left_out", "categories below 2 % that are left out of "
+                               "the impact ratios"),
+    "exclusion_justification": Ask("exclusion_justification", "why they are left out"),
+}  # fmt: skip
+
+INFO = CardInfo(
+    title="Local Law 144 tables",
+    summary="New York City's bias audit tables: rates and impact ratios by sex, race and both.",
+    references=(
+        Reference(
+            "ll144-rules",
+            "New York City Department of Consumer and Worker Protection. Use of Automated "
+            "Employment Decision Tools. Rules of the City of New York, title 6, §§ 5-300 to 5-304.",
+            "definitions in § 5-300; calculations in § 5-301; summary of results in § 5-303",
+            "https://codelibrary.amlegal.com/codes/newyorkcity/latest/NYCrules/0-0-0-138530",
+        ),
+        Reference(
+            "eeo-1",
+            "29 CFR § 1602.7, and Component 1 of the EEO-1 report that it asks for: the categories "
+            "of sex, race and ethnicity. 29 CFR part 1607 for selection rates.",
+            "",
+            "https://www.ecfr.gov/current/title-29/subtitle-B/chapter-XIV/part-1602",
+        ),
+    ),
+    asks=tuple(_ASKS.values()),
+    statement=(
+        "These are the calculations of 6 RCNY § 5-301, made from one audit. They are no bias audit "
+        "by an independent auditor, no legal advice and no claim that the law is met. A ratio of "
+        "rates says nothing of whether the right people were selected."
+    ),
+)
+
+
+def card(source: Source, facts: Facts) -> Card:
+    """Fill the tables.
+
+    Parameters
+    ----------
+    source : Source
+        A finished run with a metric ``selection_rate``, or of the task ``number``: then a scoring
+        rate is reckoned, the share above the median of the full sample.
+    facts : Facts
+        ``sex_attribute`` and ``race_attribute`` name attributes of the run where their names do not
+        tell; ``categories_left_out`` names categories below 2 %.
+
+    Returns
+    -------
+    Card
+
+    Raises
+    ------
+    SpecError
+        The run has no such metric, is published, weighted or counted, or a category that is left
+        out is not below 2 %.
+    UnknownNameError
+        The run has no such attribute or category.
+
+    Examples
+    --------
+    >>> [ask.key for ask in INFO.asks if "attribute" in ask.key]
+    ['sex_attribute', 'race_attribute']
+    """
+
+    def said(*keys: str) -> tuple[Any, ...]:
+        return tuple(facts.said(_ASKS[key]) for key in keys)
+
+    _refuse_run(source)
+    sex, race = _attributes(source, facts)
+    blocks = [*_about(source, sex, race), *_tables(source, facts, sex, race)]
+    left = said("categories_left_out", "exclusion_justification")
+    parts = [
+        Part("The tool and the audit",
+             said("aedt_name", "distribution_date", "auditor", "audit_date"), "6 RCNY § 5-303"),
+        Part("The data",
+             (Paragraph(data_text(source)), *said("data_source", "data_explanation")),
+             "6 RCNY §§ 5-302 and 5-303"),
+        Part("Rates and impact ratios", tuple(blocks), "6 RCNY § 5-301(b) to (d)"),
+        Part("Categories left out", left if facts.text("categories_left_out") else
+             (Paragraph("None: every category has an impact ratio."),), "6 RCNY § 5-301(d)"),
+        Part("What this cannot say", (limits(source),)),
+    ]  # fmt: skip
+    return card_of(INFO, "ll144", source, facts, parts)
+
+
+def _refuse_run(source: Source) -> None:
+    run = source.run
+    refused = (
+        (run.record.get("publish_min"), "the run is cut for publishing",
+         "make the card of the whole run; it is the one that is not published"),
+        (is_drawn(run.record), "the run's people stand for others, by weights or strata",
+         "audit again without --weight and --strata"),
+        (COUNTS in run.evidence, "the run's people were counted in shards",
+         "audit the people as a table in one file"),
+    )  # fmt: skip
+    for wrong, problem, hint in refused:
+        if wrong:
+            raise SpecError(
+                f"{problem}, and these tables count every single one",
+                expected="a run with a row for each person assessed", hint=hint,
+            )  # fmt: skip
+
+
+def _attributes(source: Source, facts: Facts) -> tuple[str, str]:
+    """Find the attributes of sex, and of race and ethnicity; empty: the run has none."""
+    known = source.run.attributes["attribute"].unique().sort().to_list()
+    found = [_one(facts.text(key), words, known, key)
+             for key, words in (("sex_attribute", _SEX), ("race_attribute", _RACE))]  # fmt: skip
+    if not any(found):
+        raise SpecError(
+            "no attribute of this run is named as sex, race or ethnicity are",
+            expected="sex_attribute and race_attribute in --facts FILE",
+            found=listed(known) or "a run without attributes",
+        )
+    return found[0], found[1]
+
+
+def _about(source: Source, sex: str, race: str) -> Iterator[Block]:
+    """Say what keeps these tables from being those of the rule."""
+    missing = [word for word, name in (("sex", sex), ("race and ethnicity", race)) if not name]
+    if missing:
+        yield Paragraph(
+            f"This audit has no categories of {listed(missing)}: the rule asks for sex, for race "
+            "and ethnicity, and for both together."
+        )
+    audited = source.summary.audited
+    if audited.cluster and audited.n_clusters < audited.n_units:
+        yield Paragraph(
+            f"The rule counts applicants. Here {count(audited.n_units)} rows are of "
+            f"{count(audited.n_clusters)} clusters ({audited.cluster}): one with several rows "
+            "counts several times. Intervals take that into account, counts and ratios do not."
+        )
+    yield Paragraph(
+        "The rule asks for the categories of Component 1 of the EEO-1 report. The categories below "
+        "are those of the data, as the data name them."
+    )
+
+
+def _one(said: str, words: Sequence[str], known: Sequence[str], key: str) -> str:
+    if said:
+        if said not in known:
+            raise UnknownNameError("attribute of this run", said, known, where=key)
+        return said
+    return next((word for word in words if word in known), "")
+
+
+def _tables(source: Source, facts: Facts, sex: str, race: str) -> Iterator[Block]:
+    by = [sex, race, f"{sex}*{race}"] if sex and race else [sex or race]
+    scores = source.run.scores
+    models = scores["model"].unique(maintain_order=True).to_list()
+    scores = scores.filter(pl.col("model") == models[0]) if models else scores
+    chosen = scores.filter(pl.col("metric") == "selection_rate")
+    left = facts.texts.get("categories_left_out", ())
+    if chosen.height:
+        target = target_of(source.run.record)
+        for label in chosen["label"].unique(maintain_order=True).to_list():
+            own = chosen.filter(pl.col("label").eq_missing(pl.lit(label)))
+            name = class_name(label, target) if label is not None else "the positive class"
+            yield from _of_scores(source, own, by, left, f"Selected: the answer is {name}", "")
+        return
+    numbers = scores.filter(pl.col("metric") == "mean")
+    if str(source.run.record.get("task")) != "number" or not numbers.height:
+        raise SpecError(
+            "this run has neither selection rates nor scores",
+            expected="an audit with --positive CLASS --metric selection_rate, or --task number",
+            found=listed(scores["metric"].unique().sort().to_list()) or "no scores",
+        )
+    above, middle = above_median(numbers)
+    text = f"Scored above the median of the full sample, {middle:g}"
+    yield from _of_scores(source, above, by, left, text, "scoring")
+
+
+def _of_scores(
+    source: Source, scores: pl.DataFrame, by: Sequence[str], left: Sequence[str], what: str,
+    scoring: str,
+) -> Iterator[Block]:  # fmt: skip
+    made = rates_of(source.run, scores, by, left)
+    _refuse_left_out(made, left)
+    lost = scores["value"].null_count()
+    yield Paragraph(
+        f"{what}. {count(scores.height - lost)} were assessed"
+        + (f"; {count(lost)} more have no answer and are in no table." if lost else ".")
+    )
+    word = "Scoring rate" if scoring else "Selection rate"
+    for rates in made:
+        yield _table(source, rates, word, what)
+
+
+def _refuse_left_out(made: Sequence[Rates], left: Sequence[str]) -> None:
+    shares = {one.name: one.share for rates in made for one in rates.categories}
+    for name in left:
+        if name not in shares:
+            raise UnknownNameError("category", name, shares, where="categories_left_out")
+        if shares[name] >= _SMALL:
+            raise SpecError(
+                f"{name} may not be left out of the impact ratios",
+                expected="a category below 2 % of the data (6 RCNY § 5-301(d))",
+                found=f"{100 * shares[name]:.1f} %", where="categories_left_out",
+            )  # fmt: skip
+
+
+def _table(source: Source, rates: Rates, word: str, what: str) -> Table:
+    percent = source.summary.audited.percent
+    best = next((one for one in rates.categories if one.name == rates.highest), None)
+    unknown = (
+        f"{count(rates.unknown)} of {count(rates.total)} assessed are of an unknown category "
+        "and are not included."
+    )
+    notes = [unknown]
+    if best is not None:
+        notes.append(f"The highest rate is that of {best.name}, n = {count(best.n)}.")
+    small = [one.name for one in rates.categories if one.share < _SMALL and not one.left_out]
+    if small:
+        notes.append(f"Below 2 % of the data, so that they may be left out: {listed(small)}.")
+    if sum(one.n for one in rates.categories) + rates.unknown > rates.total:
+        notes.append("Some people are in several categories, and count in each.")
+    rate = "selected" if word == "Selection rate" else "above the median"
+    return Table(
+        f"{word} by {rates.attribute.replace('_', ' ').replace('*', ' × ')}",
+        (Column("Category"), Column("Assessed (n)", number=True),
+         Column("Share of data", number=True), Column(rate.capitalize(), number=True),
+         Column(f"{word} ({percent} interval)", number=True),
+         Column(f"Impact ratio ({percent} interval)", number=True)),
+        tuple(_row(one) for one in rates.categories),
+        f"scores.parquet with attributes.parquet: {rates.attribute.replace('*', ' and ')}, counted "
+        f"again; {what[:1].lower()}{what[1:]}",
+        tuple(notes),
+    )  # fmt: skip
+
+
+def _row(one: Category) -> tuple[str, ...]:
+    rate = with_unit(one.rate)
+    if one.low is not None:
+        rate += f" ({interval(one.low, one.high)})"
+    ratio = "left out" if one.left_out else "–" if one.ratio is None else f"{one.ratio:.3f}"
+    if one.ratio_low is not None:
+        ratio += f" ({one.ratio_low:.3f} to {one.ratio_high:.3f})"
+    return (
+        one.name, count(one.n), f"{100 * one.share:.1f} %", count(one.selected), rate, ratio,
+    )  # fmt: skip

@@ -1,0 +1,70 @@
+"""``isolux across``: models on several datasets, as FairFace's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from isolux.cli import document
+
+__all__ = ["across", "made"]
+
+
+def across(runs: Sequence[str], *, out: Path | None = None, **settings: Any) -> None:
+    """Lay models' accuracy on several datasets out: White people and others, averages, spreads.
+
+    FairFace's Tables 2, 3, 5 and 7 from finished audits with --target race, gender or age. What is
+    averaged are datasets, each counting once.
+
+    Parameters
+    ----------
+    runs : sequence of str
+        DATASET=RUN, or DATASET=RUN,RUN: each dataset's audits of models and questions.
+    out : Path, optional
+        Directory to write; default: print only.
+    """
+    from isolux.cli.screen import show_table
+    from isolux.verbs.across import across as lay_out
+
+    found = lay_out(_named(runs), out=out, **settings)
+    for text in found.warnings:
+        document.warn(text)
+    document.give("values", found.values, of=found.folder)
+    for caption, table in found.tables.items():
+        typer.echo("")
+        rows = [["–" if cell is None else _cell(cell) for cell in row] for row in table.iter_rows()]
+        show_table(caption, table.columns, rows)
+    if found.folder is not None:
+        typer.echo("")
+        document.wrote("tables", found.folder)
+
+
+def _cell(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _named(runs: Sequence[str]) -> dict[str, list[str]]:
+    from isolux.vocabulary.errors import SpecError
+
+    found: dict[str, list[str]] = {}
+    for text in runs:
+        name, equals, paths = text.partition("=")
+        if not equals or not name.strip():
+            raise SpecError(
+                "it is not said which dataset a run is of", expected="DATASET=RUN", found=repr(text)
+            )
+        found.setdefault(name.strip(), []).extend(
+            path.strip() for path in paths.split(",") if path.strip()
+        )
+    return found
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.across import across as lay_out
+
+    return generated(across, lay_out)

@@ -1,0 +1,76 @@
+"""``isolux card``: papers of a finished audit for a customer, a regulator, a committee."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import typer
+
+from isolux.cli import document
+
+__all__ = ["card", "made"]
+
+
+def card(
+    run: str,
+    *,
+    kind: str,
+    facts: Path | None = None,
+    publish_min: int = 0,
+    out: str | None = None,
+    overwrite: bool = False,
+    init: bool = False,
+) -> None:
+    """Fill a card from a finished audit: model card, bias profile and others.
+
+    What no audit can know comes from a file of facts; what that does not say is a blank that is
+    named, never invented. `isolux list cards` names the kinds and what each asks for. No card is a
+    statement of conformity.
+
+    Parameters
+    ----------
+    run : str
+        Run directory of the audit.
+    kind : str
+        The kind of card: `isolux list cards`.
+    facts : Path, optional
+        What no audit can know: a YAML file, as --init prints it.
+    publish_min : int
+        Hide groups of fewer people, and what would give them away; 0: nothing is hidden.
+    out : str, optional
+        Folder for the card as Markdown, HTML and, where there is a schema, JSON; default: print
+        the Markdown.
+    overwrite : bool
+        Replace a card of this kind in that folder.
+    init : bool
+        Print a first file of facts for this kind and make no card.
+    """
+    from isolux.verbs.card import card as filled
+    from isolux.verbs.card import first_facts
+
+    if init:
+        typer.echo(first_facts(run, kind=kind), nl=False)
+        return
+    found = filled(run, kind=kind, facts=facts, publish_min=publish_min)
+    if out is not None or document.giving():  # the Markdown itself tells them
+        for text in found.warnings:
+            document.warn(text, word="warning")
+    if out is None:
+        typer.echo(found.markdown(), nl=False)
+        return
+    for path in found.write(out, overwrite=overwrite):
+        document.wrote("card", path)
+    if found.blanks:
+        document.note(
+            f"{len(found.blanks)} facts are not stated, and marked so: "
+            + ", ".join(one.key for one in found.blanks)
+            + f" (isolux card {run} --kind {kind} --init > facts.yaml, then --facts facts.yaml)"
+        )
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(card)

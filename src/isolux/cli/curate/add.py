@@ -1,0 +1,63 @@
+"""``isolux curate add``: photos and subjects come into a project."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from isolux.vocabulary.words import numbered
+
+__all__ = ["add", "made"]
+
+
+def add(
+    project: str,
+    sheet: str,
+    *,
+    photos: str | None = None,
+    subjects: str | None = None,
+    hash_list: str | None = None,
+    curator: str | None = None,
+) -> None:
+    """Bring photos into a project; they are copied, their Exif is read, and nothing is judged yet.
+
+    Parameters
+    ----------
+    project : str
+        The project's folder.
+    sheet : str
+        A table with a row for each subject in each photo: file, subject_id, and what was said.
+    photos : str, optional
+        The folder below which the files lie; default: the sheet's.
+    subjects : str, optional
+        A table with a row for each subject: subject_id, age, country, and what else is known.
+    hash_list : str, optional
+        Your list of hashes of known illegal material: what matches is not copied and is told by id.
+    curator : str, optional
+        Who gives the command; default: the name of your account.
+    """
+    from isolux.curation.intake import add as bring
+    from isolux.curation.project import open_project
+    from isolux.curation.quality.known import read_hash_list
+
+    known = None if hash_list is None else read_hash_list(hash_list)
+    done = bring(
+        open_project(project, who=curator), sheet, photos=photos, subjects=subjects, hashes=known
+    )
+    if done.matches:
+        from isolux.cli.curate.hashes import warn_of_matches
+
+        warn_of_matches(done.matches)
+    typer.echo(
+        f"{numbered(done.new, 'photo')} came in; {done.known:,} there already;"
+        f" {done.changed:,} with new facts"
+    )
+    typer.echo(f"next: isolux curate intake {project}")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(add)

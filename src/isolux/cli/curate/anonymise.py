@@ -1,0 +1,46 @@
+"""``isolux curate anonymise``: photos and their table made fit to be published."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from isolux.cli import document
+
+__all__ = ["anonymise", "made"]
+
+
+def anonymise(table: str, **settings: Any) -> None:
+    """Make photos and their table fit to be published: no metadata, no names, months for days.
+
+    Writes people.csv, counts.csv (what is published as counts alone), photos/ and privacy.json.
+
+    Parameters
+    ----------
+    table : str
+        One row a person or photo.
+    """
+    from isolux.verbs.anonymise import anonymise as made_of
+    from isolux.vocabulary.notes import by_severity
+
+    done = made_of(table, **settings)
+    cautions, notes = by_severity(done.notes)
+    for caution in cautions:
+        document.warn(caution)
+    told = f"{done.people.height:,} rows"
+    if done.pictures:
+        told += f", {done.pictures:,} photos ({done.filled:,} with regions filled in)"
+    typer.echo(told)
+    for note in notes:
+        document.note(note)
+    document.wrote("dataset", done.folder)
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.anonymise import anonymise as made_of
+
+    return generated(anonymise, made_of)

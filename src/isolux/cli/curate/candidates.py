@@ -1,0 +1,45 @@
+"""``isolux curate candidates``: photos to look at, by their captions and tags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from isolux.vocabulary.words import numbered
+
+__all__ = ["candidates", "made"]
+
+
+def candidates(photos: str, *, out: Path, **settings: Any) -> None:
+    """Choose photos whose caption and tags speak of a class, those with the most terms first.
+
+    Give it without rates for a first 50 photos a class; then with the share of them that showed
+    the class, and with what there is by now, for rounds in favour of classes that are short.
+
+    Parameters
+    ----------
+    photos : str
+        A table image_id, caption, tags (divided by commas).
+    out : Path
+        The CSV to write: image_id, class, overlap.
+    """
+    from isolux.cli.screen import show_wide
+    from isolux.curation.candidates.files import candidates_of_files
+    from isolux.io.atomic import write_text
+    from isolux.io.csv_text import csv_text
+
+    found = candidates_of_files(photos, **settings)
+    write_text(out, csv_text(found))
+    show_wide("Photos of this round", found["class"].value_counts().sort("class"))
+    typer.echo(f"{numbered(found.height, 'photo')}: {out}")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.curation.candidates.files import candidates_of_files
+
+    return generated(candidates, candidates_of_files)

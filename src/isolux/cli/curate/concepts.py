@@ -1,0 +1,51 @@
+"""``isolux curate concepts``: classes of people, by FACET's rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from isolux.cli import document
+
+__all__ = ["concepts", "made"]
+
+
+def concepts(nouns: str, *, out: Path, **settings: Any) -> None:
+    """List the concepts of people in WordNet, and why each does not stand by FACET's rules.
+
+    What stands is for people to choose from: FACET's 52 are a choice by hand among them.
+
+    Parameters
+    ----------
+    nouns : str
+        WordNet's file data.noun; version 3.0 has ImageNet's numbers.
+    out : Path
+        The CSV to write: synset, lemmas, depth, reason (empty: it stands).
+    """
+    from isolux.curation.candidates.files import concepts_of_files
+    from isolux.io.atomic import write_text
+    from isolux.io.csv_text import csv_text
+
+    for name, what in (("imagenet", "presence in ImageNet-21k"), ("examples", "500 examples")):
+        if settings.get(name) is None:
+            document.warn(f"the rule of {what} was not asked: no --{name}")
+    if settings.get("offensive") is None:
+        document.warn("no --offensive: synsets that insult people are among those that stand")
+    found = concepts_of_files(nouns, **settings)
+    write_text(out, csv_text(found))
+    typer.echo(f"{found.height:,} concepts of people: {found['reason'].null_count():,} stand")
+    kinds = found["reason"].drop_nulls().str.replace(r"^\d+ (examples|steps)", "$1")
+    for reason, number in kinds.value_counts(sort=True).iter_rows():
+        typer.echo(f"  {number:,} {reason}")
+    typer.echo(f"concepts: {out}")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.curation.candidates.files import concepts_of_files
+
+    return generated(concepts, concepts_of_files)

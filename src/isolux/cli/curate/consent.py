@@ -1,0 +1,41 @@
+"""``isolux curate consent``: what stands in a ledger, and whether it is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from isolux.cli import document
+from isolux.vocabulary.words import numbered
+
+__all__ = ["consent", "made"]
+
+
+def consent(ledger: str, **settings: Any) -> None:
+    """Say what stands in a ledger of consent, and see that no row was changed, cut off or put in.
+
+    Parameters
+    ----------
+    ledger : str
+        The file.
+    """
+    from isolux.cli.screen import show_wide
+    from isolux.verbs.consent import check_consent, summary
+
+    found = check_consent(ledger, **settings)
+    for note in found.notes:
+        document.warn(note)
+    checked = "hashes and signatures verify" if found.signatures else "hashes verify"
+    typer.echo(f"{numbered(len(found.rows), 'row')}: {checked}")
+    show_wide("People by what they allow", summary(found))
+    typer.echo(f"head: {found.rows[-1].hash}")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.consent import check_consent
+
+    return generated(consent, check_consent)

@@ -1,0 +1,37 @@
+"""``isolux curate consistency``: do annotators of a vendor agree, and vendors with one another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["consistency", "made"]
+
+
+def consistency(
+    table: str, *, out: Path | None = None, overwrite: bool = False, **settings: Any
+) -> None:
+    """Compare sets of annotations of the same units within and between vendors, by group.
+
+    Parameters
+    ----------
+    table : str
+        A row an answer: unit, annotator, vendor, type, and answer, or x, y, w, h, or points.
+    out : Path, optional
+        A folder for the tables; default: they are printed alone.
+    overwrite : bool
+        Replace an earlier folder of tables.
+    """
+    from isolux.cli.curate._quality_tables import show_quality
+    from isolux.verbs.annotation_quality import vendor_consistency
+
+    show_quality(vendor_consistency(table, **settings), out, overwrite=overwrite)
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.annotation_quality import vendor_consistency
+
+    return generated(consistency, vendor_consistency)

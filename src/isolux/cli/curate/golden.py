@@ -1,0 +1,40 @@
+"""``isolux curate golden``: tasks whose right answers are known, for training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from isolux.vocabulary.words import numbered
+
+__all__ = ["golden", "made"]
+
+
+def golden(project: str, sheet: str, *, stage: str, curator: str | None = None) -> None:
+    """Make golden tasks: from then on, answers of a stage count of those alone who graduated.
+
+    Parameters
+    ----------
+    project : str
+        The project's folder.
+    sheet : str
+        A table of right answers: unit, question, answer; or unit, label, x, y, w, h.
+    stage : str
+        count, boxes, skin_tone or attributes.
+    curator : str, optional
+        Who gives the command; default: the name of your account.
+    """
+    from isolux.curation.annotation import golden as made_of
+    from isolux.curation.project import open_project
+
+    new = made_of(open_project(project, who=curator), stage, sheet)
+    typer.echo(numbered(new, "new golden task"))
+    typer.echo(f"next: isolux curate push {project} --stage {stage} --training --server URL")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(golden)

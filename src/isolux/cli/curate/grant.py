@@ -1,0 +1,35 @@
+"""``isolux curate grant``: add to a ledger of consent what people granted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from isolux.vocabulary.words import numbered
+
+__all__ = ["grant", "made"]
+
+
+def grant(ledger: str, **settings: Any) -> None:
+    """Add to a ledger of consent what people granted; no row is ever changed.
+
+    Parameters
+    ----------
+    ledger : str
+        The file; made, with its key, where it is not there.
+    """
+    from isolux.verbs.consent import add_consent
+
+    rows = add_consent(ledger, "grant", **settings)
+    typer.echo(f"{numbered(len(rows), 'row')} added to {ledger}, the last is row {rows[-1].n:,}")
+    typer.echo(f"head: {rows[-1].hash}")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.consent import add_consent
+
+    return generated(grant, add_consent)

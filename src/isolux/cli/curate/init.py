@@ -1,0 +1,46 @@
+"""``isolux curate init``: a project's folder, database and journal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+__all__ = ["init", "made"]
+
+
+def init(
+    project: str,
+    *,
+    name: str | None = None,
+    database: str = "sqlite",
+    curator: str | None = None,
+) -> None:
+    """Make a project, or bring an older one's tables to this version.
+
+    Parameters
+    ----------
+    project : str
+        A new folder, or a project's.
+    name : str, optional
+        What it is called; default: as its folder.
+    database : str
+        sqlite, or postgresql+pg8000://user@host:port/name (password in PGPASSWORD).
+    curator : str, optional
+        Who gives the command; default: the name of your account.
+    """
+    from isolux.curation.project import create, read_journal
+
+    made_now = create(project, name=name, database=database, who=curator)
+    journal = read_journal(made_now)
+    typer.echo(f"project {made_now.name}: {made_now.folder}")
+    typer.echo(
+        f"journal: {journal.height:,} row{'s' * (journal.height != 1)}, head {journal['hash'][-1]}"
+    )
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(init)

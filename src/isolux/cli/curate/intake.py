@@ -1,0 +1,65 @@
+"""``isolux curate intake``: ask the rules which photos can be taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import typer
+
+from isolux.cli import document
+from isolux.vocabulary.words import numbered
+
+__all__ = ["intake", "made"]
+
+
+def intake(
+    project: str,
+    *,
+    only: Sequence[str] = (),
+    devices: str | None = None,
+    letters: Path | None = None,
+    curator: str | None = None,
+) -> None:
+    """Ask the rules of intake which photos can be taken; `isolux list rules` names them.
+
+    Numbers are FHIBE's; project.yaml changes them: `rules: {megapixels: {least: 6}}`. Given again,
+    it changes what is decided otherwise by now, and nothing else.
+
+    Parameters
+    ----------
+    project : str
+        The project's folder.
+    only : sequence of str
+        Rules to ask; default: all.
+    devices : str, optional
+        A table make, model, year: when devices were released, as Exif names them.
+    letters : Path, optional
+        A CSV to write: what is to be told to which subject about which photo.
+    curator : str, optional
+        Who gives the command; default: the name of your account.
+    """
+    from isolux.cli.screen import show_wide
+    from isolux.curation.intake import judge
+    from isolux.curation.intake import letters as written
+    from isolux.curation.project import open_project
+    from isolux.io.atomic import write_text
+    from isolux.io.csv_text import csv_text
+
+    opened = open_project(project, who=curator)
+    done = judge(opened, only=only, devices=devices)
+    for note in done.notes:
+        document.warn(note)
+    show_wide("Rules of intake", done.rules)
+    if letters is not None:
+        told = written(opened)
+        write_text(letters, csv_text(told))
+        typer.echo(f"letters: {letters}, {numbered(told.height, 'row')}")
+    typer.echo(f"next: isolux curate status {project}")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(intake)

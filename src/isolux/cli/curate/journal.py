@@ -1,0 +1,43 @@
+"""``isolux curate journal``: who decided what, when, by which rule; and whether it is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from isolux.vocabulary.words import numbered
+
+__all__ = ["journal", "made"]
+
+_SHOWN = 40
+
+
+def journal(project: str, *, head: str | None = None, last: int = _SHOWN) -> None:
+    """Print who decided what, when and by which rule, and see that nothing was changed afterwards.
+
+    Parameters
+    ----------
+    project : str
+        The project's folder.
+    head : str, optional
+        The hash of the last row, as it was written down elsewhere: finds rows that were cut off.
+    last : int
+        How many rows to print, from the end.
+    """
+    from isolux.cli.screen import show_wide
+    from isolux.curation.project import check_journal, open_project, read_journal
+
+    opened = open_project(project)
+    rows = check_journal(opened, head=head)
+    table = read_journal(opened)
+    show_wide(f"The last {min(last, rows):,} of {rows:,} rows", table.tail(last).drop("hash"))
+    typer.echo(f"{numbered(rows, 'row')}: hashes, signatures and verdicts verify")
+    typer.echo(f"head: {table['hash'][-1]}")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(journal)

@@ -1,0 +1,53 @@
+"""``isolux curate publish``: a project becomes a dataset for others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from isolux.cli import document
+from isolux.vocabulary.words import numbered
+
+__all__ = ["made", "publish"]
+
+
+def publish(project: str, *, curator: str | None = None, **settings: Any) -> None:
+    """Publish photos that passed, and whose consent covers it: photos, tables, terms and papers.
+
+    Read it back with isolux audit curated:DIR. Publishing again gives the same bytes.
+
+    Parameters
+    ----------
+    project : str
+        The project's folder.
+    curator : str, optional
+        Who publishes; default: the name of your account.
+    """
+    from isolux.curation.project import open_project
+    from isolux.verbs.release import publish_dataset
+    from isolux.vocabulary.notes import by_severity
+
+    done = publish_dataset(open_project(project, who=curator), **settings)
+    cautions, notes = by_severity(done.notes)
+    for caution in cautions:
+        document.warn(caution)
+    one = done.release
+    typer.echo(
+        f"{numbered(one.photos, 'photo')}, {numbered(one.people, 'person', 'people')} in photos,"
+        f" {numbered(one.subjects, 'subject')}."
+        f" {one.terms}"
+    )
+    for note in notes:
+        document.note(note)
+    document.wrote("dataset", done.folder)
+    typer.echo(f"next: isolux audit curated:{done.folder} --by ATTRIBUTE …")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.release import publish_dataset
+
+    return generated(publish, publish_dataset)

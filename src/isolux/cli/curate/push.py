@@ -1,0 +1,60 @@
+"""``isolux curate push``: tasks go to the annotation server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+from isolux.vocabulary.words import numbered
+
+__all__ = ["made", "push"]
+
+
+def push(
+    project: str,
+    *,
+    stage: str,
+    server: str,
+    training: bool = False,
+    timeout: float = 60.0,
+    curator: str | None = None,
+) -> None:
+    """Send the tasks of a stage to Label Studio: each once, also when it was stopped and goes on.
+
+    The token is read from LABEL_STUDIO_TOKEN. Pictures are made smaller, without Exif.
+
+    Parameters
+    ----------
+    project : str
+        The project's folder.
+    stage : str
+        count, boxes, skin_tone, attributes or masks.
+    server : str
+        Its address, as http://127.0.0.1:8080.
+    training : bool
+        Send the golden tasks, which every rater answers before they work.
+    timeout : float
+        Seconds to wait for one answer of the server.
+    curator : str, optional
+        Who gives the command; default: the name of your account.
+    """
+    from isolux.curation.annotation import Server
+    from isolux.curation.annotation import push as sent_of
+    from isolux.curation.project import open_project
+
+    opened = open_project(project, who=curator)
+    speaking = Server.from_environment(server, timeout_s=timeout)
+    done = sent_of(opened, stage, speaking, training=training)
+    found = f", {done.found:,} found there that were not noted" if done.found else ""
+    typer.echo(f"{numbered(done.planned, 'new task')}; {done.sent:,} sent{found}")
+    typer.echo(f"annotate at {speaking.url}/projects/{done.server_project}")
+    flag = " --training" if training else ""
+    typer.echo(f"next: isolux curate pull {project} --stage {stage} --server {server}{flag}")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(push)

@@ -1,0 +1,47 @@
+"""``isolux curate quality``: what was collected, against the mean of specialists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["made", "quality"]
+
+
+def quality(
+    project: str,
+    specialists: str,
+    *,
+    out: Path | None = None,
+    overwrite: bool = False,
+    **settings: Any,
+) -> None:
+    """Compare annotations with the mean of specialists: IoU, OKS, Dice and Jaccard, by group.
+
+    Parameters
+    ----------
+    project : str
+        The project's folder.
+    specialists : str
+        A table of their answers: unit, annotator, type, and answer, or x, y, w, h, or points.
+    out : Path, optional
+        A folder for the tables; default: they are printed alone.
+    overwrite : bool
+        Replace an earlier folder of tables.
+    """
+    from isolux.cli.curate._quality_tables import show_quality
+    from isolux.curation.project import open_project
+    from isolux.verbs.annotation_quality import annotation_quality
+
+    show_quality(
+        annotation_quality(open_project(project), specialists, **settings), out, overwrite=overwrite
+    )
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.annotation_quality import annotation_quality
+
+    return generated(quality, annotation_quality)

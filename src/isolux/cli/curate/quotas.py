@@ -1,0 +1,81 @@
+"""``isolux curate quotas``: how many photos from which country next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import typer
+
+from isolux.vocabulary.words import numbered
+
+__all__ = ["made", "quotas"]
+
+
+def quotas(
+    seen: str,
+    *,
+    out: Path,
+    first: int | None = None,
+    take: int | None = None,
+    balance: str | None = None,
+    available: str | None = None,
+    most: int | None = None,
+    prior: float = 5.0,
+    seed: int = 0,
+) -> None:
+    """Say how many photos to take from which country, so that the groups come to a stated balance.
+
+    The first round is drawn at random (--first 7125, as FairFace did); once it is annotated, each
+    later one goes to countries whose people are short, and leaves out those that have enough.
+
+    Parameters
+    ----------
+    seen : str
+        A table country, group: one row a photo annotated so far; with --first, image_id.
+    out : Path
+        The CSV to write.
+    first : int, optional
+        Draw so many photos at random, in place of reckoning.
+    take : int, optional
+        Photos of the next round.
+    balance : str, optional
+        A table group, share: the shares wanted, which sum to 1; default: all alike.
+    available : str, optional
+        A table country, photos: what each country still has.
+    most : int, optional
+        No country gives more in this round, so that none stands for a group alone.
+    prior : float
+        Photos of the overall composition that each country's is mixed with.
+    seed : int
+        Of the first round.
+    """
+    from isolux.cli.screen import show_wide
+    from isolux.curation.candidates.files import first_round, quotas_of_files
+    from isolux.io.atomic import write_text
+    from isolux.io.csv_text import csv_text
+    from isolux.vocabulary.errors import SpecError
+
+    if (first is None) == (take is None):
+        raise SpecError(
+            "which round this is is not said", expected="--first N, or --take N of a later round"
+        )
+    if first is not None:
+        drawn = first_round(seen, first=first, seed=seed)
+        write_text(out, csv_text(drawn))
+        typer.echo(f"{numbered(drawn.height, 'photo')} drawn at random: {out}")
+        return
+    found = quotas_of_files(
+        seen, take=int(take or 0), balance=balance, available=available, most=most, prior=prior
+    )
+    write_text(out, csv_text(found.countries))
+    show_wide("Countries", found.countries)
+    show_wide("Groups after this round, as expected", found.groups)
+    typer.echo(f"quotas: {out}")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(quotas)

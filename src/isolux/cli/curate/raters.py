@@ -1,0 +1,60 @@
+"""``isolux curate raters``: who was trained, who graduated, and how many of each region."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import typer
+
+from isolux.vocabulary.words import numbered
+
+__all__ = ["made", "raters"]
+
+
+def raters(
+    project: str,
+    *,
+    stage: str | None = None,
+    graduate: Sequence[str] = (),
+    sheet: str | None = None,
+    curator: str | None = None,
+) -> None:
+    """Print who passed the training of a stage, and how many of each region graduated.
+
+    Parameters
+    ----------
+    project : str
+        The project's folder.
+    stage : str, optional
+        The stage whose golden answers are scored; default: regions alone.
+    graduate : sequence of str
+        Raters of boxes whose work was checked by hand, and who may now annotate.
+    sheet : str, optional
+        A table annotator_id, region, and what else they disclosed.
+    curator : str, optional
+        Who gives the command; default: the name of your account.
+    """
+    from isolux.cli.screen import show_wide
+    from isolux.curation import annotation
+    from isolux.curation.project import open_project
+    from isolux.vocabulary.errors import SpecError
+
+    opened = open_project(project, who=curator)
+    if graduate and stage is None:
+        raise SpecError("who graduates from which stage is not said", expected="--stage")
+    if sheet is not None:
+        typer.echo(f"{numbered(annotation.know_raters(opened, sheet), 'rater')} noted")
+    if stage is not None:
+        examined = annotation.examine(opened, stage)
+        if graduate:
+            annotation.graduate(opened, stage, graduate)
+            examined = annotation.examine(opened, stage)
+        show_wide(f"Golden tasks of the stage {stage}", examined)
+    show_wide("Who graduated, by region (95 % interval)", annotation.raters(opened))
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(raters)

@@ -1,0 +1,46 @@
+"""``isolux curate tasks``: what is to be annotated, for labs without a server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import typer
+
+from isolux.vocabulary.words import numbered
+
+__all__ = ["made", "tasks"]
+
+
+def tasks(
+    project: str, *, stage: str, out: Path, training: bool = False, curator: str | None = None
+) -> None:
+    """Write the open tasks of a stage: tasks.csv, pictures, and coco.json of boxes drawn so far.
+
+    Parameters
+    ----------
+    project : str
+        The project's folder.
+    stage : str
+        count, boxes, skin_tone, attributes or masks.
+    out : Path
+        The folder to write to.
+    training : bool
+        The golden tasks, which every rater answers before they work.
+    curator : str, optional
+        Who gives the command; default: the name of your account.
+    """
+    from isolux.curation.annotation import write_tasks
+    from isolux.curation.project import open_project
+
+    number = write_tasks(open_project(project, who=curator), stage, out, training=training)
+    typer.echo(f"{numbered(number, 'open task')}: {out / 'tasks.csv'}")
+    if number:
+        typer.echo(f"next: isolux curate answers {project} FILE --stage {stage} --annotator NAME")
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(tasks)

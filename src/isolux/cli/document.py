@@ -1,0 +1,222 @@
+"""``--json``: what a command says as one JSON document on standard output, for scripts.
+
+A command says what it did through ``warn``, ``note``, ``wrote`` and ``give``: on a screen these are
+lines, with ``--json`` they are fields. Whatever else it prints stands under ``text``, so that a
+command of another package has ``--json`` too. ``docs/schemas/command-1.json`` is the schema.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = [
+    "FLAG", "SCHEMA", "answered", "asked", "fail", "give", "give_words", "giving", "note",
+    "print_now", "warn", "wrote",
+]  # fmt: skip
+
+FLAG = "--json"
+SCHEMA = "https://github.com/isolux/isolux/blob/main/docs/schemas/command-1.json"
+_SAID = {"expected": "expected", "found": "found", "where": "where", "hint": "what to do"}
+"""The parts of an error, and the words before them on a screen."""
+
+
+@dataclass
+class _Document:
+    """One command's answer, until it is printed."""
+
+    command: str
+    own: bool
+    out: TextIO
+    printed: bool = False
+    error: dict[str, Any] | None = None
+    warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    files: list[dict[str, str]] = field(default_factory=list)
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    text: io.StringIO = field(default_factory=io.StringIO)
+
+    def print(self, code: int | None) -> None:
+        """Print it, once; a command with a document of its own has printed that."""
+        said = self.text.getvalue()
+        if not self.printed and self.own and self.error is None and said.strip():
+            self.out.write(said)
+        elif not self.printed:
+            self.out.write(_json(self._fields(said, code), self.out) + "\n")
+        self.out.flush()
+        self.printed = True
+
+    def _fields(self, said: str, code: int | None) -> dict[str, Any]:
+        from importlib.metadata import version
+
+        return {
+            "schema": SCHEMA,
+            "isolux": version("isolux"),
+            "command": self.command,
+            "exit_code": code,
+            "error": self.error,
+            "warnings": self.warnings,
+            "notes": self.notes,
+            "files": self.files,
+            "tables": self.tables,
+            "text": [line.rstrip() for line in said.strip("\n").splitlines()],
+        }
+
+
+_documents: list[_Document] = []
+"""The document at hand; none where a command speaks to a screen."""
+
+
+def answered(
+    args: Sequence[str],
+    run: Callable[[], int],
+    *,
+    own: Iterable[str] = (),
+    groups: Iterable[str] = (),
+) -> int:
+    """Run a command and return its exit code; with ``--json``, print what it said as JSON.
+
+    Parameters
+    ----------
+    args : sequence of str
+        The command line, without the program's name.
+    run : callable
+        Runs the command and gives its exit code.
+    own : iterable of str
+        Commands whose ``--json`` prints a document of their own; where they end before that, by an
+        error, this one tells it.
+    groups : iterable of str
+        Commands that have commands of their own.
+    """
+    if not asked(args):
+        return run()
+    words = [text for text in args if not text.startswith("-")]
+    name = words[0] if words else ""
+    whole = " ".join(words[:2]) if name in groups else name
+    document = _Document(whole, name in own, sys.stdout)
+    _documents.append(document)
+    try:
+        with redirect_stdout(document.text):
+            code = run()
+    finally:
+        _documents.remove(document)
+    document.print(code)
+    return code
+
+
+def asked(args: Sequence[str]) -> bool:
+    """Tell whether a command line asks for JSON; what follows ``--`` are no flags."""
+    return FLAG in args[: args.index("--")] if "--" in args else FLAG in args
+
+
+def giving() -> bool:
+    """Tell whether the command at hand speaks to a script."""
+    return bool(_documents)
+
+
+def warn(text: str, *, word: str = "WARNING") -> None:
+    """Say what must be read before any number."""
+    if _documents:
+        _documents[-1].warnings.append(text)
+    else:
+        print(f"{word}: {text}")  # noqa: T201 - the command line's own voice
+
+
+def note(text: str) -> None:
+    """Say what was decided or left out."""
+    if _documents:
+        _documents[-1].notes.append(text)
+    else:
+        print(f"note: {text}")  # noqa: T201
+
+
+def wrote(what: str, path: str | Path | None, more: str = "") -> None:
+    """Name what was written, and where; ``more`` is said on a screen alone."""
+    if _documents:
+        _documents[-1].files.append({"what": what, "path": str(path)})
+    else:
+        print(f"{what}: {path}{more}")  # noqa: T201
+
+
+def give(name: str, table: pl.DataFrame, *, of: str | Path | None = None) -> None:
+    """Hand a table to a script, with its numbers as they are; a screen shows its own words.
+
+    Parameters
+    ----------
+    name : str
+        What the table is called: ``"findings"``.
+    table : polars.DataFrame
+    of : str or Path, optional
+        The run that it belongs to.
+    """
+    if _documents:
+        rows = [{key: _plain(value) for key, value in row.items()} for row in table.to_dicts()]
+        _documents[-1].tables.append({"name": name, "of": _text(of), "rows": rows})
+
+
+def give_words(name: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Hand a table of the screen to a script, cells as text; columns of one name are numbered."""
+    names: list[str] = []
+    for column in columns:
+        name_of = column or "name"
+        same = sum(one.partition(" (")[0] == name_of for one in names)
+        names.append(f"{name_of} ({same + 1})" if same else name_of)
+    told = [dict(zip(names, row, strict=True)) for row in rows]
+    _documents[-1].tables.append({"name": name, "of": None, "rows": told})
+
+
+def fail(error: BaseException | str) -> None:
+    """Tell a script why the command ended; the first reason stays.
+
+    Parameters
+    ----------
+    error : exception or str
+        An error of isolux or of the command line, or what the screen says of any other.
+    """
+    if not _documents or _documents[-1].error is not None:
+        return
+    usage = getattr(error, "format_message", None)
+    first, *rest = str(usage() if callable(usage) else error).splitlines() or [""]
+    lines = [line.strip().partition(": ") for line in rest]
+    parts = {name: next((text for word, _, text in lines if word == said), None)
+             for name, said in _SAID.items()}  # fmt: skip
+    parts |= {name: getattr(error, name) for name in _SAID if hasattr(error, name)}
+    kind = "Ended" if isinstance(error, str) else type(error).__name__
+    _documents[-1].error = {"kind": kind, "problem": first.removeprefix("isolux: "), **parts}
+
+
+def print_now() -> None:
+    """Print the document while the command goes on, as a server does: its exit code is null."""
+    if _documents:
+        _documents[-1].print(None)
+
+
+def _text(of: str | Path | None) -> str | None:
+    return None if of is None else str(of)
+
+
+def _plain(value: Any) -> Any:
+    """Turn a cell into what JSON can hold: NaN and infinity are null, a date is text."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def _json(fields: Mapping[str, Any], out: TextIO) -> str:
+    """Write characters as they are where the stream knows them all."""
+    utf = "utf" in (getattr(out, "encoding", None) or "").lower()
+    return json.dumps(fields, ensure_ascii=not utf, indent=1, allow_nan=False)

@@ -1,0 +1,54 @@
+"""``isolux train fairface``: FairFace's network; the same command goes on where it was stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from isolux.cli import document
+
+__all__ = ["fairface", "made"]
+
+
+def fairface(data: str, *, out: Path, **settings: Any) -> None:
+    """Train FairFace's network on labelled faces; the same command goes on where it was stopped.
+
+    A ResNet-34 whose last layer answers perceived race, gender presentation and age at once. It is
+    an instrument for measuring datasets, and no product that judges people. Data for evaluation
+    alone is refused. Each epoch is kept; --balance draws each combination of groups as often.
+
+    Parameters
+    ----------
+    data : str
+        The label table of FairFace (its CSV), or NAME:PATH of other labelled faces.
+    out : Path
+        The directory to write, or to go on with.
+    """
+    from isolux.verbs.train_fairface import train_fairface
+    from isolux.vocabulary.notes import by_severity
+    from isolux.vocabulary.progress import said_to
+
+    with said_to(typer.echo):
+        done = train_fairface(data, out=out, **settings)
+    cautions, notes = by_severity(done.notes)
+    for caution in cautions:
+        document.warn(caution)
+    for note in notes:
+        document.note(note)
+    document.wrote("network", done.folder)
+    heads = list(done.classes)
+    typer.echo(
+        f"run it: isolux predict DATA --model fairface:{done.folder}"
+        f" --model-option answers={heads[0]} --out ANSWERS"
+    )
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.train_fairface import train_fairface
+
+    return generated(fairface, train_fairface)

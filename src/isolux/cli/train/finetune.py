@@ -1,0 +1,51 @@
+"""``isolux train finetune``: an extractor with a new head, and its labels for other pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from isolux.cli import document
+
+__all__ = ["finetune", "made"]
+
+
+def finetune(data: str, *, out: Path, **settings: Any) -> None:
+    """Fine-tune a model on labelled pictures, and label other pictures by it.
+
+    All of it learns, with a new last layer; `train probe` leaves features as they are. The same
+    command goes on where it was stopped. Data for evaluation alone is refused: it may be labelled
+    (--apply), and not trained on. Every model that is compared gets the same recipe.
+
+    Parameters
+    ----------
+    data : str
+        NAME:PATH of the labelled pictures, such as imagefolder:PICTURES.
+    out : Path
+        The directory to write, or to go on with.
+    """
+    from isolux.verbs.train_finetune import train_finetune
+    from isolux.vocabulary.notes import by_severity
+    from isolux.vocabulary.progress import said_to
+
+    with said_to(typer.echo):
+        done = train_finetune(data, out=out, **settings)
+    cautions, notes = by_severity(done.notes)
+    for caution in cautions:
+        document.warn(caution)
+    for note in notes:
+        document.note(note)
+    document.wrote("model", done.folder)
+    for name in done.labels:
+        document.wrote("labels", name)
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.train_finetune import train_finetune
+
+    return generated(finetune, train_finetune)

@@ -1,0 +1,47 @@
+"""``isolux train probe``: a linear layer on features, and its labels for other pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from isolux.cli import document
+
+__all__ = ["made", "probe"]
+
+
+def probe(data: str, *, out: Path, **settings: Any) -> None:
+    """Train a linear layer on the features of labelled pictures, and label other pictures by it.
+
+    Features are what `isolux predict DATA --model … --out FEATURES` wrote of a model of embeddings,
+    or a file of them. Data for evaluation alone is refused: it may be labelled (--apply), and not
+    trained on. Every model that is compared gets the same recipe and the same held-out clusters.
+
+    Parameters
+    ----------
+    data : str
+        NAME:PATH of the labelled pictures, such as imagefolder:PICTURES.
+    out : Path
+        The directory to write.
+    """
+    from isolux.verbs.train_probe import train_probe
+    from isolux.vocabulary.notes import by_severity
+
+    done = train_probe(data, out=out, **settings)
+    cautions, notes = by_severity(done.notes)
+    for caution in cautions:
+        document.warn(caution)
+    for note in notes:
+        document.note(note)
+    document.wrote("probe", done.folder)
+    for name in done.labels:
+        document.wrote("labels", name)
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.train_probe import train_probe
+
+    return generated(probe, train_probe)

@@ -1,0 +1,164 @@
+"""``isolux view``: a page in which runs are explored, as a file or from a local server."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from isolux.cli import document
+
+__all__ = ["made", "view"]
+
+
+def view(
+    runs: list[str],
+    *,
+    bundle: Path | None = None,
+    metric: Sequence[str] = (),
+    people: bool = False,
+    images: str | None = None,
+    i_may_show_these_images: bool = False,
+    show_faces: bool = False,
+    port: int | None = None,
+    withdrawn: str | None = None,
+    allow_unmatched: bool = False,
+    publish_min: int = 0,
+    overwrite: bool = False,
+) -> None:
+    """Explore runs: sort, search and filter their groups, see intervals, spreads and findings.
+
+    With --bundle, one file that opens by a double click, offline. It holds groups, and single
+    people only with --people; without them no spread of groups of fewer than 10. Without --bundle,
+    a server for this computer alone, until Ctrl-C: it shows single people, and with --images their
+    pictures.
+
+    Parameters
+    ----------
+    runs : list of str
+        Run directories; several stand side by side.
+    bundle : Path, optional
+        The page to write: an .html file.
+    metric : sequence of str
+        Hold these metrics alone; default: all of them.
+    people : bool
+        Also hold single people: their ids, groups, scores and the answers about them.
+    images : str, optional
+        Without --bundle: the folder of the dataset's images, which are then shown, blurred.
+    i_may_show_these_images : bool
+        You state that these pictures may be shown, where the licence does not say so.
+    show_faces : bool
+        Show pictures as they are, not blurred.
+    port : int, optional
+        Without --bundle: where the server listens; default: the first free one from 8765.
+    withdrawn : str, optional
+        File with the ids of people who withdrew since: shown nowhere. Values still count them;
+        spreads of scores are left out, and --people is refused.
+    allow_unmatched : bool
+        Go on where an id of that file names no one.
+    publish_min : int
+        Hide groups of fewer people, and what would give them away; 0: nothing is hidden.
+    overwrite : bool
+        Replace a page that is there already.
+    """
+    left_out = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched, "metric": metric}
+    of_server = {
+        "--images": images, "--port": port, "--show-faces": show_faces,
+        "--i-may-show-these-images": i_may_show_these_images,
+    }  # fmt: skip
+    if bundle is None:
+        of_file = {"--people": people, "--publish-min": publish_min, "--overwrite": overwrite}
+        _refuse(of_file, "--bundle FILE.html", _SERVED)
+        _serve(
+            runs, images=images, may_show=i_may_show_these_images, show_faces=show_faces, port=port,
+            **left_out,
+        )  # fmt: skip
+        return
+    _refuse(of_server, "no --bundle", "a file holds no pictures: the local viewer shows them")
+    _write(runs, bundle, people=people, publish_min=publish_min, overwrite=overwrite, **left_out)
+
+
+_SERVED = "the local viewer shows single people to this computer alone; what leaves it is a file"
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+
+    return generated(view)
+
+
+def _refuse(flags: dict[str, Any], needs: str, why: str) -> None:
+    from isolux.vocabulary.errors import SpecError
+
+    for flag, given in flags.items():
+        if given not in (None, False, 0):
+            raise SpecError(why, expected=f"{flag} with {needs}", found=flag)
+
+
+def _write(runs: list[str], bundle: Path, *, people: bool, **settings: Any) -> None:
+    from isolux.verbs.view import view as viewed
+
+    page = viewed(runs, bundle, people=people, **settings)
+    _warn_of_changes(runs)
+    size = page.stat().st_size / 1e6
+    document.wrote("page", page, f" ({size:.1f} MB, opens by a double click, without a network)")
+    if people:
+        document.note(
+            "It holds single people: their ids, groups and scores. Whoever has it has those."
+        )
+    elif settings["publish_min"]:
+        _say_hidden(runs, settings["publish_min"])
+    else:
+        document.note(
+            "It holds groups of every size, and the values of small ones can tell of single "
+            "people: to pass it on, write it with --publish-min 10."
+        )
+
+
+def _say_hidden(runs: list[str], minimum: int) -> None:
+    from isolux.io import run_directory
+    from isolux.verbs.publish import publish
+    from isolux.verbs.publish.hiding import hiding
+
+    loaded = [run_directory.load(path, changed="told") for path in runs]
+    told = [hiding(run, publish(run, minimum, beside=loaded), minimum) for run in loaded]
+    for said in dict.fromkeys(filter(None, told)):
+        document.note(said)
+
+
+def _warn_of_changes(runs: list[str]) -> None:
+    """Say of each run that was changed what the page says first."""
+    from isolux.cli.screen import say_on_stderr
+    from isolux.io.run_changes import changed_files, changed_words
+
+    for run in dict.fromkeys(runs):
+        changed = changed_files(run)
+        if changed:
+            say_on_stderr(f"{run}: {changed_words(changed)}")
+
+
+def _serve(runs: list[str], **settings: Any) -> None:
+    from isolux.verbs.view import serve_view
+
+    def ready(address: str, people: bool) -> None:
+        _warn_of_changes(runs)
+        document.wrote("viewer", address)
+        if not people:
+            typer.echo("It shows groups alone: a run keeps no people, or counts of them.")
+        typer.echo("Open that address on this computer. Ctrl-C ends it.")
+        document.print_now()  # a script that reads the address waits for no end
+
+    # Ctrl-C is how a viewer ends, and no accident: it is not told as one.
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        serve_view(runs, ready, **settings)
+    except KeyboardInterrupt:
+        typer.echo("\nviewer: ended")
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,179 @@
+"""``isolux withdraw``: take people who withdrew out of everything, and prove that they are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from isolux.cli import document
+from isolux.vocabulary.errors import SpecError
+
+if TYPE_CHECKING:
+    from isolux.curation.proof import Proof
+    from isolux.curation.withdrawal import Looked, Withdrawn
+
+__all__ = ["made", "withdraw"]
+
+_LEFT, _SHOWN = 1, 20
+_OF_PROOF = ("who", "list", "kind", "published_key")
+_OF_REPLAY = ("scope", "ledger", "key", "server", "published_key")
+
+
+def withdraw(
+    folders: Sequence[str],
+    *,
+    verify: str | None = None,
+    prove: bool = False,
+    replay: bool = False,
+    photo: Sequence[str] = (),
+    **settings: Any,
+) -> None:
+    """Take people out of everything below folders, and write a receipt that names no one.
+
+    Project rows, photos, crops, caches, tables of runs, pages, published folders, archives, and
+    tasks on the annotation server. A command that was stopped goes on when it is given again.
+
+    With --prove nothing is changed: every byte is searched for their ids, the names of their files
+    and their pictures, also in archives, tables and pages.
+
+    Exit code 0: done. 1: something is left, or could not be looked through. 2: bad settings.
+
+    Parameters
+    ----------
+    folders : sequence of str
+        Projects, runs, caches, published datasets.
+    verify : str, optional
+        A receipt: see that it is as it was signed, and do nothing else.
+    prove : bool
+        Search for them, and change nothing.
+    replay : bool
+        Take out whoever withdrew before and is back, since a backup was restored: name the ledger
+        that was not restored with --ledger.
+    photo : sequence of str
+        With --prove: photos of theirs that you have, copies of which are searched for.
+    """
+    from isolux.curation.withdrawal import Withdrawn
+    from isolux.verbs import withdraw as verb
+
+    if verify is not None:
+        _verified(verify, settings)
+        return
+    if prove:
+        _proved(verb.prove(folders, photo=photo, **_of(settings, _OF_PROOF, "prove")))
+        return
+    if photo:
+        raise SpecError("--photo is for a search", expected="--prove --photo FILE")
+    if replay:
+        _replayed(verb.replay(folders, **_of(settings, _OF_REPLAY, "replay")))
+        return
+    done = verb.withdraw(folders, **settings)
+    if isinstance(done, Withdrawn):
+        _done(done)
+    else:
+        _looked(done)
+
+
+def _of(settings: dict[str, Any], own: Sequence[str], what: str) -> dict[str, Any]:
+    """Keep the settings that a way of the command has, and refuse others that were given."""
+    from isolux.verbs.withdraw import withdraw as verb
+    from isolux.vocabulary.plugin_options import named_options
+
+    default = named_options(verb)
+    for name, value in settings.items():
+        if name not in (*own, "ledger", "key") and value != default[name]:
+            flag = "--" + name.replace("_", "-")
+            raise SpecError(f"--{what} does not take this flag", expected=f"--{what} without it",
+                            found=flag)  # fmt: skip
+    return {name: settings[name] for name in own if name in settings}
+
+
+def _replayed(done: Sequence[Withdrawn]) -> None:
+    if not done:
+        typer.echo("no one who withdrew is back")
+    for one in done:
+        _done(one)
+
+
+def _proved(done: Proof) -> None:
+    import polars as pl
+
+    from isolux.vocabulary.notes import by_severity
+
+    for name, rows in (("found", done.found), ("not looked into", done.blind)):
+        schema = {"where": pl.String, "what": pl.String}
+        document.give(name, pl.DataFrame(rows, schema=schema, orient="row"))
+    for where, how in done.found[:_SHOWN]:
+        document.warn(f"{where}: {how}")
+    for where, why in done.blind[:_SHOWN]:
+        document.warn(f"{where} was not looked into, and is not clean: {why}")
+    cautions, notes = by_severity(done.notes)
+    for caution in cautions:
+        document.warn(caution)
+    for note in notes:
+        document.note(note)
+    typer.echo(
+        f"{done.files:,} files and parts of files, {done.bytes:,} bytes, {done.pictures:,}"
+        f" pictures: {len(done.found):,} found, {len(done.blind):,} not looked into"
+    )
+    if not done.is_clean:
+        raise typer.Exit(_LEFT)
+
+
+def _verified(receipt: str, settings: dict[str, Any]) -> None:
+    from isolux.verbs import withdraw as verb
+
+    said = verb.verify(receipt, ledger=settings.get("ledger"), key=settings.get("key"))
+    typer.echo(
+        f"receipt {said['number']:,} of {said['ended']}: hash and signature verify;"
+        f" {len(said['artefacts']):,} artefacts"
+    )
+
+
+def _show(done: Withdrawn | Looked) -> None:
+    import polars as pl
+
+    from isolux.cli.screen import show_wide
+
+    columns = ("where", "what", "done", "n")
+    rows = [{c: getattr(one, c) for c in columns} for one in done.artefacts]
+    table = pl.DataFrame(rows, schema={c: pl.Int64 if c == "n" else pl.String for c in columns})
+    document.give("artefacts", table)
+    for where, why in done.blind:
+        document.warn(f"{where} was not looked through: {why}.")
+    for where, how in getattr(done, "left", ()):
+        document.warn(f"{where}: {how}")
+    if not document.giving() and table.height:
+        told = table.group_by("what", "done", maintain_order=True).agg(
+            artefacts=pl.len(), rows=pl.col("n").sum()
+        )
+        show_wide("What held them", told)
+
+
+def _looked(found: Looked) -> None:
+    _show(found)
+    typer.echo(f"{len(found.artefacts):,} files would be changed or deleted; nothing was changed")
+
+
+def _done(done: Withdrawn) -> None:
+    from isolux.vocabulary.notes import by_severity
+
+    _show(done)
+    cautions, notes = by_severity(done.notes)
+    for caution in cautions:
+        document.warn(caution)
+    for note in notes:
+        document.note(note)
+    if done.receipt is None:
+        typer.echo("not finished: give the same command again once what is named above is settled")
+        raise typer.Exit(_LEFT)
+    document.wrote("receipt", done.receipt)
+
+
+def made() -> Callable[..., None]:
+    """Make the command."""
+    from isolux.cli._flags import generated
+    from isolux.verbs.withdraw import withdraw as verb
+
+    return generated(withdraw, verb)

@@ -1,0 +1,1 @@
+"""Building a dataset of people well: what annotators answered becomes labels, doubts kept."""

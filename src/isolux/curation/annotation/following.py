@@ -1,0 +1,178 @@
+"""What answers mean for photos and tasks: done, left out, drawn, or sent back.
+
+FACET: photos with no one or more than five people leave (5.2, stage 1); boxes become people
+(stage 2); one of three raters who finds a box loose or a class wrong sends the photo back, and the
+box goes (A.3.2, C.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from isolux.curation.annotation.answers import read_answers
+from isolux.curation.annotation.recording import REFUSED, STANDS
+from isolux.curation.annotation.stages import Stage
+from isolux.curation.project.database import writing
+from isolux.curation.project.decisions import decide
+from isolux.curation.project.folder import Project
+from isolux.curation.project.tables import annotations_table, instances, tasks
+
+__all__ = ["follow"]
+
+_STEP = "annotation"
+
+
+def follow(project: Project, stage: Stage) -> int:
+    """Draw the consequences of a stage's answers; how many photos were sent back.
+
+    Given again, it changes nothing more.
+    """
+    with writing(project.engine) as connection:
+        _finish(connection, stage)
+        drawn = _draw(connection, stage) if stage.draws == "boxes" else []
+    if drawn:
+        _retire(project, drawn)
+    if stage.most_people is not None:
+        _leave_out_by_count(project, stage)
+    return _send_back(project, stage) if stage.requeue else 0
+
+
+def _finish(connection: Connection, stage: Stage) -> None:
+    """Close tasks that were answered: done, or to be asked again where too few answers count.
+
+    The server shows a task to no more people than were asked for, also where one of their answers
+    does not count: what is lacking is asked in a round of its own.
+    """
+    table = annotations_table.c
+    counts = sa.func.count(sa.case((table.status == STANDS, table.annotator_id)).distinct())
+    given = sa.func.count(table.annotator_id.distinct())
+    counted = (
+        sa.select(table.task_id, counts.label("stands"))
+        .where(table.status.in_([STANDS, REFUSED]))
+        .group_by(table.task_id)
+        .having(given >= stage.wanted)
+    )
+    of_stage = (tasks.c.stage == stage.name, tasks.c.golden.is_(False), tasks.c.status == "open")
+    held = {str(task): int(number) for task, number in connection.execute(counted)}
+    asked = connection.execute(sa.select(tasks.c.task_id).where(*of_stage)).scalars().all()
+    rows = [
+        {"_task": task, "_status": "done" if held[task] >= stage.wanted else "redo"}
+        for task in asked
+        if task in held
+    ]
+    change = sa.update(tasks).where(tasks.c.task_id == sa.bindparam("_task"))
+    if rows:
+        connection.execute(change.values(status=sa.bindparam("_status")), rows)
+
+
+def _draw(connection: Connection, stage: Stage) -> list[tuple[str, str]]:
+    """Make people of boxes; the photos that were drawn, each with the mark of its last answer."""
+    query = (
+        sa.select(
+            tasks.c.image_id, tasks.c.round, annotations_table.c.annotation_id,
+            annotations_table.c.answer,
+        )
+        .join(tasks, tasks.c.task_id == annotations_table.c.task_id)
+        .where(tasks.c.stage == stage.name, tasks.c.golden.is_(False))
+        .where(annotations_table.c.status == STANDS)
+        .order_by(tasks.c.round, annotations_table.c.n)
+    )  # fmt: skip
+    last = {str(row["image_id"]): row for row in connection.execute(query).mappings()}
+    known = set(connection.execute(sa.select(instances.c.instance_id)).scalars())
+    alone = _alone(connection)
+    rows: list[dict[str, Any]] = []
+    for image, row in last.items():
+        for k, box in enumerate(row["answer"].get("boxes", ()), 1):
+            name = f"{image}-{row['annotation_id'][:8]}-{k}"
+            facts = {"primary": box["label"], "secondary": box.get("secondary")}
+            sides = {side: box[side] for side in "xywh"}
+            if name not in known:
+                rows.append(
+                    {"instance_id": name, "image_id": image, "subject_id": alone.get(image),
+                     "origin": stage.name, "facts": facts} | sides
+                )  # fmt: skip
+    if rows:
+        connection.execute(sa.insert(instances), rows)
+    return [(image, row["annotation_id"][:8]) for image, row in last.items()]
+
+
+def _alone(connection: Connection) -> dict[str, str]:
+    """Tell whose photo it is, where one subject alone is in it."""
+    query = sa.select(instances.c.image_id, sa.func.min(instances.c.subject_id)).where(
+        instances.c.origin == "submitted"
+    )
+    query = query.group_by(instances.c.image_id).having(sa.func.count(instances.c.subject_id) == 1)
+    return {str(image): str(subject) for image, subject in connection.execute(query)}
+
+
+def _retire(project: Project, drawn: Sequence[tuple[str, str]]) -> None:
+    """Leave out people of earlier drawings of the same photos."""
+    with writing(project.engine) as connection:
+        query = sa.select(instances.c.instance_id, instances.c.image_id)
+        held = connection.execute(query.where(instances.c.origin == "boxes")).all()
+    last = dict(drawn)
+    old = [name for name, image in held if not name.startswith(f"{image}-{last.get(image)}-")]
+    refused = pl.DataFrame({"unit_id": old}, schema={"unit_id": pl.String}).with_columns(
+        reason=pl.lit("The people in this photo were drawn again.")
+    )
+    looked = [name for name, _ in held]
+    if looked:
+        decide(project, _STEP, "drawn again", refused, looked_at=looked, unit_kind="instance")
+
+
+def _leave_out_by_count(project: Project, stage: Stage) -> None:
+    """Leave out photos with no one, or too many, who match."""
+    said = read_answers(project, stage.name).filter(question="people")
+    last = said.unique("instance_id", keep="last", maintain_order=True)
+    if last.is_empty():
+        return
+    for rule, answer, reason in (
+        ("no one matches", "0", "No one in the photo matches the categories."),
+        (
+            f"more than {stage.most_people}",
+            f"more than {stage.most_people}",
+            f"More than {stage.most_people} people in the photo match the categories.",
+        ),
+    ):
+        found = last.filter(label=answer).select(unit_id="instance_id", reason=pl.lit(reason))
+        decide(project, _STEP, rule, found, looked_at=last["instance_id"])
+
+
+def _send_back(project: Project, stage: Stage) -> int:
+    """Take out boxes that some rater disagreed with, and open their photos' earlier stage again."""
+    said = read_answers(project, stage.name)
+    wrong = pl.any_horizontal(
+        (pl.col("question") == question) & (pl.col("label") == answer)
+        for question, answer in stage.requeue.items()
+    )
+    told = said.filter(wrong).unique("instance_id", keep="first", maintain_order=True)
+    reason = pl.format("A rater answered {} to: {}", "label", "question")
+    refused = told.select(unit_id="instance_id", reason=reason)
+    looked = said["instance_id"].unique(maintain_order=True)
+    if looked.is_empty():
+        return 0
+    decide(project, _STEP, "box or class", refused, looked_at=looked, unit_kind="instance")
+    with writing(project.engine) as connection:
+        return _reopen(connection, stage, told)
+
+
+def _reopen(connection: Connection, stage: Stage, told: pl.DataFrame) -> int:
+    """Mark the last drawing of each photo, if it made the box that was found wrong, as to redo."""
+    opened = 0
+    for image, name in told.select("image_id", "instance_id").iter_rows():
+        query = (
+            sa.select(tasks.c.task_id, annotations_table.c.annotation_id)
+            .join(annotations_table, annotations_table.c.task_id == tasks.c.task_id)
+            .where(tasks.c.stage == stage.requeue_to, tasks.c.image_id == image)
+            .where(tasks.c.status == "done", annotations_table.c.status == STANDS)
+        )
+        for task, annotation in connection.execute(query).all():
+            if name.startswith(f"{image}-{annotation[:8]}-"):
+                change = sa.update(tasks).where(tasks.c.task_id == task).values(status="redo")
+                opened += connection.execute(change).rowcount
+    return opened

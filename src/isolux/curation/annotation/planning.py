@@ -1,0 +1,97 @@
+"""Which units become tasks of a stage and round; the same unit never twice."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+
+import polars as pl
+import sqlalchemy as sa
+
+from isolux.curation.annotation.stages import STAGES, Stage
+from isolux.curation.project.database import writing
+from isolux.curation.project.folder import Project
+from isolux.curation.project.journal import add_row
+from isolux.curation.project.reading import left_out, read_images, read_instances
+from isolux.curation.project.tables import tasks
+from isolux.vocabulary.errors import UnknownNameError
+
+__all__ = ["left_ids", "plan", "stage_of", "task_row"]
+
+
+def stage_of(name: str) -> Stage:
+    """Find a stage by its name.
+
+    Examples
+    --------
+    >>> stage_of("skin_tone").wanted
+    3
+    """
+    if name not in STAGES:
+        raise UnknownNameError("stage of annotation", name, STAGES)
+    return STAGES[name]
+
+
+def plan(project: Project, stage: str) -> int:
+    """Make the tasks that a stage lacks: of every unit that stands and has none that is open.
+
+    A unit whose last task was sent back (``redo``) gets one of the next round.
+
+    Parameters
+    ----------
+    project : Project
+    stage : str
+        A name of ``STAGES``.
+
+    Returns
+    -------
+    int
+        How many tasks are new.
+    """
+    one = stage_of(stage)
+    units = _units(project, one)
+    with writing(project.engine) as connection:
+        query = sa.select(tasks.c.unit_id, tasks.c.round, tasks.c.status).where(
+            tasks.c.stage == stage, tasks.c.golden.is_(False)
+        )
+        last: dict[str, tuple[int, str]] = {}
+        for unit, number, status in connection.execute(query.order_by(tasks.c.round)):
+            last[unit] = (number, status)
+        rows = []
+        for unit, image in units.iter_rows():
+            number, status = last.get(unit, (0, "redo"))
+            if status == "redo":
+                rows.append(task_row(project, one, number + 1, unit, image))
+        if rows:
+            connection.execute(sa.insert(tasks), rows)
+            said = {"tasks": len(rows), "wanted": one.wanted}
+            add_row(connection, project, step="plan", rule=stage, said=said, seals=())
+    return len(rows)
+
+
+def _units(project: Project, stage: Stage) -> pl.DataFrame:
+    if stage.unit_kind == "image":
+        return read_images(project).select("image_id", image="image_id")
+    people = read_instances(project)
+    drawn = people.filter(pl.col("x").is_not_null())
+    return drawn.select("instance_id", "image_id")
+
+
+def left_ids(project: Project) -> frozenset[str]:
+    """Name photos and people who are left out now, whatever tasks were planned before."""
+    gone = left_out(project)
+    own = gone.filter(unit_kind="instance")["unit_id"]
+    return frozenset([*gone["image_id"].drop_nulls(), *own])
+
+
+def task_row(
+    project: Project, stage: Stage, number: int, unit: str, image: str, *, golden: bool = False
+) -> dict[str, object]:
+    """Describe a task; its id is keyed, so that a server that is seen tells no unit's id."""
+    text = f"{stage.name}\n{number}\n{stage.unit_kind}\n{unit}\n{golden}"
+    task_id = hmac.new(project.key, text.encode(), hashlib.sha256).hexdigest()[:24]
+    return {
+        "task_id": task_id, "stage": stage.name, "round": number, "unit_kind": stage.unit_kind,
+        "unit_id": unit, "image_id": image, "wanted": stage.wanted, "golden": golden,
+        "status": "open", "data": {},
+    }  # fmt: skip

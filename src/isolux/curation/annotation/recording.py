@@ -1,0 +1,159 @@
+"""Write answers down: a version each, never one twice; and what follows for tasks and photos."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from isolux.curation.annotation.answers import Answer, fault
+from isolux.curation.annotation.graduates import graduates
+from isolux.curation.annotation.pictures import upright
+from isolux.curation.annotation.stages import Stage
+from isolux.curation.project.database import writing
+from isolux.curation.project.folder import Project
+from isolux.curation.project.journal import add_row, new_salt, seal_of
+from isolux.curation.project.tables import annotations_table, annotators, images, tasks
+
+__all__ = ["Given", "record", "sizes"]
+
+STANDS, SUPERSEDED, REFUSED, SKIPPED = "stands", "superseded", "refused", "skipped"
+_BARRED = "You have not graduated from the training of this stage yet."
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """An answer as it came: to which task, by whom, from where, when."""
+
+    task_id: str
+    annotator_id: str
+    source: str
+    source_id: str
+    answer: Answer
+    made_at: str | None = None
+    updated_at: str | None = None
+    seconds: float | None = None
+    skipped: bool = False
+
+
+def record(project: Project, stage: Stage, given: Sequence[Given]) -> tuple[int, int]:
+    """Write answers that are new, or newer versions of those that are there.
+
+    Parameters
+    ----------
+    project : Project
+    stage : Stage
+    given : sequence of Given
+        Of tasks of this stage.
+
+    Returns
+    -------
+    int, int
+        Answers that are new, and how many of them do not count by the stage's rules.
+    """
+    with writing(project.engine) as connection:
+        size = sizes(connection, [one.task_id for one in given])
+        held = _versions(connection, {one.source for one in given})
+        may = graduates(connection, stage.name)
+        golden = _golden(connection, stage.name)
+        fresh: list[dict[str, Any]] = []
+        older: list[str] = []
+        for one in given:
+            version, last_id, before = held.get((one.source, one.source_id), (0, None, None))
+            if before == (one.answer, one.updated_at, one.skipped):
+                continue
+            if last_id is not None:
+                older.append(last_id)
+            barred = may is not None and one.task_id not in golden and one.annotator_id not in may
+            row = _row(project, stage, one, version + 1, size[one.task_id], barred=barred)
+            held[one.source, one.source_id] = (
+                version + 1, row["annotation_id"], (one.answer, one.updated_at, one.skipped),
+            )  # fmt: skip
+            fresh.append(row)
+        if not fresh:
+            return 0, 0
+        _know(connection, {row["annotator_id"] for row in fresh})
+        refused = sum(row["status"] == REFUSED for row in fresh)
+        said = {"answers": len(fresh), "newer versions": len(older), "refused": refused}
+        seals = [row["seal"] for row in fresh]
+        n = add_row(connection, project, step="pull", rule=stage.name, said=said, seals=seals)
+        connection.execute(sa.insert(annotations_table), [row | {"n": n} for row in fresh])
+        if older:
+            which = annotations_table.c.annotation_id.in_(older)
+            connection.execute(sa.update(annotations_table).where(which).values(status=SUPERSEDED))
+    return len(fresh), refused
+
+
+def sizes(connection: Connection, task_ids: Sequence[str]) -> dict[str, tuple[int, int]]:
+    """Tell the size of each task's photo, turned upright."""
+    query = (
+        sa.select(tasks.c.task_id, images.c.width, images.c.height, images.c.facts)
+        .join(images, images.c.image_id == tasks.c.image_id)
+        .where(tasks.c.task_id.in_(list(task_ids)))
+    )
+    return {
+        task: upright(width or 0, height or 0, facts.get("orientation"))
+        for task, width, height, facts in connection.execute(query)
+    }
+
+
+_Before = tuple[Answer, str | None, bool]
+
+
+def _versions(
+    connection: Connection, sources: set[str]
+) -> dict[tuple[str, str], tuple[int, str | None, _Before | None]]:
+    table = annotations_table.c
+    query = sa.select(
+        table.source, table.source_id, table.version, table.annotation_id, table.answer,
+        table.updated_at,
+    ).where(table.source.in_(list(sources))).order_by(table.version)  # fmt: skip
+    found: dict[tuple[str, str], tuple[int, str | None, _Before | None]] = {}
+    for source, source_id, version, annotation_id, answer, updated in connection.execute(query):
+        plain = {k: v for k, v in answer.items() if k not in ("fault", SKIPPED)}
+        before = (plain, updated, bool(answer.get(SKIPPED)))
+        found[source, source_id] = (version, annotation_id, before)
+    return found
+
+
+def _row(
+    project: Project,
+    stage: Stage,
+    one: Given,
+    version: int,
+    size: tuple[int, int],
+    *,
+    barred: bool,
+) -> dict[str, Any]:
+    answer, status = dict(one.answer), STANDS
+    if one.skipped:
+        answer, status = answer | {SKIPPED: True}, SKIPPED
+    elif barred:
+        answer, status = answer | {"fault": _BARRED}, REFUSED
+    elif why := fault(stage, one.answer, size, project.classes):
+        answer, status = answer | {"fault": why}, REFUSED
+    held = asdict(one) | {"answer": answer, "version": version}
+    del held["skipped"]
+    # Kept apart from the server's number, which another server may have given too.
+    held["annotation_id"] = seal_of(project.key.hex(), {
+        "source": one.source, "source_id": one.source_id, "version": version,
+    })[:24]  # fmt: skip
+    salt = new_salt()
+    return held | {"status": status, "salt": salt, "seal": seal_of(salt, held)}
+
+
+def _golden(connection: Connection, stage: str) -> set[str]:
+    query = sa.select(tasks.c.task_id).where(tasks.c.stage == stage, tasks.c.golden.is_(True))
+    return {str(one) for one in connection.execute(query).scalars()}
+
+
+def _know(connection: Connection, people: set[str]) -> None:
+    known = set(connection.execute(sa.select(annotators.c.annotator_id)).scalars())
+    new: list[Mapping[str, Any]] = [
+        {"annotator_id": one, "region": None, "facts": {}} for one in sorted(people - known)
+    ]
+    if new:
+        connection.execute(sa.insert(annotators), list(new))

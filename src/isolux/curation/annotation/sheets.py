@@ -1,0 +1,327 @@
+"""Answers in tables and COCO files, for golden sets and for labs without a server.
+
+A table has a row an answer to a question, a box or an outline: the unit (``task_id``, ``image_id``
+or ``instance_id``), ``annotator``, and ``question, answer``, ``label, x, y, w, h`` (pixels of the
+photo turned upright; ``secondary`` where there is a second class) or ``label, points`` (JSON). COCO
+files hold boxes; those that go out hold whatever was drawn, with who drew it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import sqlalchemy as sa
+
+from isolux.curation.annotation.answers import Answer, read_answers
+from isolux.curation.annotation.bringing import Pulled, without_withdrawn
+from isolux.curation.annotation.drawn import write_drawn
+from isolux.curation.annotation.following import follow
+from isolux.curation.annotation.pictures import shown
+from isolux.curation.annotation.planning import left_ids, plan, stage_of
+from isolux.curation.annotation.recording import Given, record, sizes
+from isolux.curation.annotation.stages import Stage
+from isolux.curation.annotation.willing import Willing
+from isolux.curation.project.database import reading
+from isolux.curation.project.folder import Project
+from isolux.curation.project.held import refuse_held
+from isolux.curation.project.reading import read_images, read_instances
+from isolux.curation.project.tables import images, instances, tasks
+from isolux.io.atomic import write_bytes, write_text
+from isolux.io.cells import as_text
+from isolux.io.csv_text import csv_text
+from isolux.io.frames import read_table
+from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.words import numbered
+
+__all__ = ["answers_by_unit", "read_given", "write_answers", "write_tasks"]
+
+_SOURCE = "table"
+_SIDES = ("x", "y", "w", "h")
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """How many rows were written; ``withdrawn``: answers of annotators who withdrew, which are not.
+
+    Examples
+    --------
+    See ``write_answers``.
+    """
+
+    rows: int
+    withdrawn: int
+
+
+def write_tasks(project: Project, stage: str, folder: str | Path, *, training: bool = False) -> int:
+    """Write the open tasks of a stage for people to work on without a server.
+
+    Parameters
+    ----------
+    project : Project
+    stage : str
+    folder : str or Path
+        Gets ``tasks.csv``, ``pictures/``, one a task, and of stages that draw ``coco.json`` with
+        what is drawn so far.
+    training : bool
+        The golden tasks.
+
+    Returns
+    -------
+    int
+        How many tasks are open.
+    """
+    refuse_held(project)
+    one = stage_of(stage)
+    if not training:
+        plan(project, stage)
+    gone = left_ids(project)
+    root = Path(folder).expanduser()
+    (root / "pictures").mkdir(parents=True, exist_ok=True)
+    query = (
+        sa.select(
+            tasks.c.task_id, tasks.c.unit_id, tasks.c.image_id, tasks.c.round, tasks.c.wanted,
+            images.c.file, *(instances.c[side] for side in _SIDES),
+        )
+        .join(images, images.c.image_id == tasks.c.image_id)
+        .join(instances, instances.c.instance_id == tasks.c.unit_id, isouter=True)
+        .where(tasks.c.stage == stage, tasks.c.status == "open", tasks.c.golden.is_(training))
+        .order_by(tasks.c.task_id)
+    )  # fmt: skip
+    with reading(project.engine) as connection:
+        held = connection.execute(query).mappings().all()
+    rows = [row for row in held if row["image_id"] not in gone and row["unit_id"] not in gone]
+    for row in rows:
+        box = None if row["x"] is None else tuple(float(row[side]) for side in _SIDES)
+        if row["file"] is not None:
+            data = shown(project, row["file"], box)  # type: ignore[arg-type]
+            write_bytes(root / "pictures" / f"{row['task_id']}.jpg", data)
+    columns = ["task_id", f"{one.unit_kind}_id", "round", "wanted"]
+    table = [(r["task_id"], r["unit_id"], r["round"], r["wanted"]) for r in rows]
+    frame = pl.DataFrame(table, schema=columns, orient="row")
+    write_text(root / "tasks.csv", csv_text(frame))
+    if one.draws == "boxes":
+        write_text(root / "coco.json", json.dumps(_coco(project, stage)))
+    return len(rows)
+
+
+def _coco(project: Project, stage: str) -> dict[str, Any]:
+    """Write boxes that stand as a COCO file; ``id`` of images and annotations count from 1."""
+    photos = read_images(project)
+    number = {name: k for k, name in enumerate(photos["image_id"], 1)}
+    category = {name: k for k, name in enumerate(project.classes, 1)}
+    with reading(project.engine) as connection:
+        query = sa.select(tasks.c.task_id, tasks.c.image_id).where(tasks.c.stage == stage)
+        names = connection.execute(query).all()
+        size = sizes(connection, [task for task, _ in names])
+    by_image = {image: size[task] for task, image in names}
+    people = read_instances(project).filter(pl.col("origin") == stage)
+    return {
+        "images": [
+            {"id": number[n], "file_name": n, "width": by_image.get(n, (0, 0))[0],
+             "height": by_image.get(n, (0, 0))[1]}
+            for n in photos["image_id"]
+        ],
+        "categories": [{"id": k, "name": name} for name, k in category.items()],
+        "annotations": [
+            {"id": k, "image_id": number[row["image_id"]], "category_id": category[row["primary"]],
+             "bbox": [row[side] for side in _SIDES], "area": row["w"] * row["h"], "iscrowd": 0,
+             "instance_id": row["instance_id"]}
+            for k, row in enumerate(people.iter_rows(named=True), 1)
+        ],
+    }  # fmt: skip
+
+
+def read_given(
+    project: Project, stage: str, file: str | Path, *, annotator: str | None = None
+) -> Pulled:
+    """Bring in answers that were given without a server; the same file twice changes nothing.
+
+    Parameters
+    ----------
+    project : Project
+    stage : str
+    file : str or Path
+        A table, or a COCO file (``.json``) of a stage that draws boxes.
+    annotator : str, optional
+        Who answered, where the file does not say.
+
+    Returns
+    -------
+    Pulled
+        ``new`` answers, of these how many were ``refused``, photos ``sent_back``; in the notes, how
+        many were left out since their annotator withdrew.
+
+    Raises
+    ------
+    UnknownNameError, TableError
+        A column, a unit or an annotator that there is not.
+    """
+    one = stage_of(stage)
+    path = Path(file).expanduser()
+    frame = _of_coco(path, one) if path.suffix == ".json" else _text(read_table(path))
+    if "annotator" not in frame.columns:
+        if annotator is None:
+            raise UnknownNameError("column", "annotator", frame.columns, where=str(path))
+        frame = frame.with_columns(annotator=pl.lit(annotator))
+    asked = _asked(project, one)
+    given: list[Given] = []
+    for (who,), own in frame.group_by("annotator", maintain_order=True):
+        for unit, answer in answers_by_unit(own, one, str(path)).items():
+            task = asked.get(unit)
+            if task is None:
+                raise UnknownNameError("task", unit, asked, where=f"{path}, stage {stage}")
+            given.append(Given(task, str(who), _SOURCE, f"{task}:{who}", answer))
+    kept = without_withdrawn(Willing(project), given)
+    new, refused = record(project, one, kept)
+    left = len(given) - len(kept)
+    told = [Caution(f"{numbered(left, 'answer')} left out: the annotators withdrew.")]
+    return Pulled(len(given), new, refused, follow(project, one), tuple(told if left else ()))
+
+
+def _text(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
+
+
+def _asked(project: Project, stage: Stage) -> dict[str, str]:
+    """Tell each unit's last task, by the unit's id and by its own; golden ones by their own."""
+    query = sa.select(tasks.c.unit_id, tasks.c.task_id, tasks.c.golden)
+    query = query.where(tasks.c.stage == stage.name).order_by(tasks.c.round)
+    with reading(project.engine) as connection:
+        rows = connection.execute(query).all()
+    by_unit = {str(unit): str(task) for unit, task, known in rows if not known}
+    return by_unit | {str(task): str(task) for _, task, _ in rows}
+
+
+def answers_by_unit(frame: pl.DataFrame, stage: Stage, where: str) -> dict[str, Answer]:
+    """Gather the rows of one annotator, or of a golden set, into one answer a unit.
+
+    Parameters
+    ----------
+    frame : polars.DataFrame
+        Text: the unit, and ``question, answer`` or ``label, x, y, w, h``.
+    stage : Stage
+    where : str
+        The file, for errors.
+
+    Examples
+    --------
+    >>> from isolux.curation.annotation.stages import STAGES
+    >>> frame = pl.DataFrame({"image_id": ["a"], "question": ["people"], "answer": ["2"]})
+    >>> answers_by_unit(frame, STAGES["count"], "answers.csv")
+    {'a': {'choices': {'people': ['2']}}}
+    """
+    key = next((n for n in ("task_id", f"{stage.unit_kind}_id") if n in frame.columns), None)
+    if key is None:
+        raise UnknownNameError("column", f"{stage.unit_kind}_id", frame.columns, where=where)
+    drawn = {"boxes": ("label", *_SIDES), "polygons": ("label", "points")}
+    needed = drawn[stage.draws] if stage.draws else ("question", "answer")
+    lacking = [name for name in needed if name not in frame.columns]
+    if lacking:
+        raise UnknownNameError("column", lacking[0], frame.columns, where=where)
+    found: dict[str, Answer] = {}
+    for number, row in enumerate(frame.iter_rows(named=True), 1):
+        if row[key] is None:
+            raise TableError("a row names no unit", where=place(where, number, key))
+        kind = stage.draws or "choices"
+        answer = found.setdefault(row[key], {kind: [] if stage.draws else {}})
+        if stage.draws and row["label"] is not None:
+            read = _box if stage.draws == "boxes" else _outline
+            answer[kind].append(read(row, place(where, number)))
+        elif not stage.draws and row["question"] is not None:
+            answer["choices"].setdefault(row["question"], []).append(row["answer"])
+    return found
+
+
+def _box(row: Mapping[str, Any], where: str | None) -> dict[str, Any]:
+    try:
+        sides = {side: float(row[side]) for side in _SIDES}
+    except (TypeError, ValueError) as error:
+        raise TableError(
+            "a box is not four numbers", expected="x, y, w, h in pixels",
+            found=", ".join(str(row[side]) for side in _SIDES), where=where,
+        ) from error  # fmt: skip
+    return {"label": row["label"], "secondary": row.get("secondary")} | sides
+
+
+def _outline(row: Mapping[str, Any], where: str | None) -> dict[str, Any]:
+    try:
+        points = [[float(x), float(y)] for x, y in json.loads(row["points"])]
+    except (TypeError, ValueError) as error:
+        raise TableError(
+            "an outline is not a list of points", expected="[[x, y], [x, y], …] in pixels",
+            found=str(row["points"])[:60], where=where,
+        ) from error  # fmt: skip
+    return {"label": row["label"], "points": points}
+
+
+def _of_coco(path: Path, stage: Stage) -> pl.DataFrame:
+    """Read a COCO file as a table; a photo of the file without a box is an answer: no one."""
+    if stage.draws != "boxes":
+        raise SpecError("a COCO file holds boxes", expected="--stage boxes", found=stage.name)
+    try:
+        held = json.loads(path.read_text(encoding="utf-8"))
+        category = {c["id"]: str(c["name"]) for c in held["categories"]}
+        name = {i["id"]: str(i["file_name"]) for i in held["images"]}
+        rows = list(_coco_rows(held["annotations"], category, name))
+    except OSError as error:
+        raise FileError("the file cannot be read", found=error.strerror, where=str(path)) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise FileError(
+            "this is no COCO file of boxes", expected="images, categories, annotations",
+            found=f"{type(error).__name__}: {error}", where=str(path),
+        ) from error  # fmt: skip
+    named = {row["image_id"] for row in rows}
+    rows += [{"image_id": n} for n in map(_stem, name.values()) if n not in named]
+    schema = dict.fromkeys(("image_id", "label", *_SIDES), pl.String)
+    frame = pl.DataFrame(rows, schema=schema | {"annotator": pl.String})
+    return frame.drop("annotator") if frame["annotator"].null_count() else frame
+
+
+def _coco_rows(
+    annotations: Iterable[Mapping[str, Any]], category: Mapping[Any, str], name: Mapping[Any, str]
+) -> Iterable[dict[str, Any]]:
+    for one in annotations:
+        sides = dict(zip(_SIDES, (str(float(v)) for v in one["bbox"]), strict=True))
+        who = one.get("annotator")
+        yield {
+            "image_id": _stem(name[one["image_id"]]), "label": category[one["category_id"]],
+            "annotator": None if who is None else str(who),
+        } | sides  # fmt: skip
+
+
+def _stem(name: str) -> str:
+    head, dot, tail = name.rpartition(".")
+    return head if dot and "/" not in tail else name
+
+
+def write_answers(project: Project, stage: str, file: str | Path) -> Wrote:
+    """Write the answers that count, but for those of annotators who withdrew.
+
+    Parameters
+    ----------
+    project : Project
+    stage : str
+    file : str or Path
+        A table, one row an answer; ``.json``: a COCO file of what was drawn, for ``isolux curate
+        shapes``.
+
+    Returns
+    -------
+    Wrote
+        How many rows, or drawings.
+    """
+    refuse_held(project)
+    table = read_answers(project, stage)
+    kept = table.filter(Willing(project).are(table["annotator"]))
+    target = Path(file).expanduser()
+    left = table["annotation_id"].n_unique() - kept["annotation_id"].n_unique()
+    if target.suffix == ".json":
+        return Wrote(write_drawn(project, stage_of(stage), kept, target), left)
+    write_text(target, csv_text(kept))
+    return Wrote(kept.height, left)

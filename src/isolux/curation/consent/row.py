@@ -1,0 +1,173 @@
+"""One row of a ledger: what it says, its hash and its signature.
+
+The hash is not over the person's id but over its mark, a hash under the project's key, and over a
+seal of the id and the note. So a withdrawal can take both out of the row: the chain still holds,
+and by the mark alone the person is known again, when a backup brings them back.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any, Literal, cast, get_args
+
+from isolux.curation._chain import FIRST, digest_of, mark_of, new_salt, seal_of, signature_of
+from isolux.vocabulary.errors import TableError, place
+
+__all__ = ["FIRST", "KINDS", "SCOPES", "Act", "Kind", "Row", "Scope", "erased", "parsed", "signed"]
+
+Act = Literal["grant", "revoke"]
+Kind = Literal["subject", "copyright", "annotator"]
+Scope = Literal["evaluation", "training", "publication"]
+KINDS, SCOPES = get_args(Kind), get_args(Scope)
+_ERASED = ("who", "note", "salt")
+"""What a withdrawal takes out of a row; the three are there together or not at all."""
+_FIELDS = (
+    "n", "at", "act", "kind", *_ERASED, "scopes", "mark", "seal", "previous", "hash", "signature",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: at a time, a person of a kind granted or revoked the use for some scopes.
+
+    Parameters
+    ----------
+    n : int
+        Its number, from 1.
+    at : str
+        When, as ISO 8601 in UTC.
+    act : {"grant", "revoke"}
+    kind : {"subject", "copyright", "annotator"}
+        As what the person decides.
+    who : str or None
+        The person's id, as the dataset has it; None: erased by a withdrawal.
+    scopes : tuple of str
+        Of evaluation, training, publication.
+    note : str or None
+        A reason, or the number of a form; None: erased.
+    previous : str
+        SHA-256 of the row before.
+    salt : str or None
+        Random, of the seal; None: erased.
+    mark : str
+        HMAC of kind and id under the project's key, by which an erased person is known.
+    seal : str
+        SHA-256 of the salt, the id and the note.
+    hash, signature : str
+        SHA-256 of this row, and its HMAC under the project's key.
+    """
+
+    n: int
+    at: str
+    act: Act
+    kind: Kind
+    who: str | None
+    scopes: tuple[Scope, ...]
+    note: str | None
+    previous: str
+    salt: str | None = None
+    mark: str = ""
+    seal: str = ""
+    hash: str = ""
+    signature: str = ""
+
+    def line(self) -> str:
+        """Write it as a line of JSON."""
+        return json.dumps({name: getattr(self, name) for name in _FIELDS}, ensure_ascii=False)
+
+    def digest(self) -> str:
+        """Reckon its hash: of everything but what may be erased, the hash and the signature."""
+        return digest_of(
+            {"n": self.n, "at": self.at, "act": self.act, "kind": self.kind,
+             "scopes": list(self.scopes), "mark": self.mark, "seal": self.seal,
+             "previous": self.previous}
+        )  # fmt: skip
+
+    def is_sealed(self) -> bool:
+        """Tell whether id and note are those that were sealed, or were erased together."""
+        told = [getattr(self, name) is None for name in _ERASED]
+        if any(told):
+            return all(told)
+        return self.seal == seal_of(str(self.salt), self._sealed())
+
+    def _sealed(self) -> dict[str, str | None]:
+        return {"who": self.who, "note": self.note}
+
+
+def signed(row: Row, key: bytes) -> Row:
+    """Return the row with its hash and its signature.
+
+    Examples
+    --------
+    >>> row = Row(1, "2026-01-01T00:00:00Z", "grant", "subject", "s1", ("training",), "", FIRST)
+    >>> len(signed(row, b"key").signature)
+    64
+    """
+    salt = row.salt or new_salt()
+    seal = seal_of(salt, {"who": row.who, "note": row.note})
+    whole = replace(row, salt=salt, seal=seal, mark=mark_of(row.kind, str(row.who), key))
+    digest = whole.digest()
+    return replace(whole, hash=digest, signature=signature_of(digest, key))
+
+
+def erased(row: Row) -> Row:
+    """Return the row without the person and the note; its hash and signature hold."""
+    return replace(row, who=None, note=None, salt=None)
+
+
+def parsed(line: str, number: int, where: str) -> Row:
+    """Read a line.
+
+    Raises
+    ------
+    TableError
+        It is no JSON, a field is missing or is not what it should be, no scope is named.
+    """
+    at = place(where, number)
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or set(found) != set(_FIELDS):
+        lacking = [f for f in _FIELDS if f not in found] if isinstance(found, dict) else []
+        raise TableError(
+            "this row is not one of a ledger of consent",
+            expected="a JSON object with " + ", ".join(_FIELDS),
+            found="without " + ", ".join(lacking) if lacking else line[:60],
+            where=at,
+        )
+    scopes = found["scopes"] if isinstance(found["scopes"], list) else []
+    rules = {
+        "act": found["act"] in get_args(Act),
+        "kind": found["kind"] in KINDS,
+        "who": found["who"] is None
+        or (isinstance(found["who"], str) and bool(found["who"].strip())),
+        "scopes": bool(scopes) and all(s in SCOPES for s in scopes),
+        "n": isinstance(found["n"], int),
+        "at": isinstance(found["at"], str),
+        **{name: found[name] is None or isinstance(found[name], str) for name in ("note", "salt")},
+        **{name: _is_digits(found[name]) for name in _DIGITS},
+    }
+    bad = [name for name, holds in rules.items() if not holds]
+    if bad:
+        raise TableError(
+            f"the field {bad[0]!r} of this row is not what a ledger of consent holds",
+            expected={"act": "grant or revoke", "kind": ", ".join(KINDS), "who": "an id",
+                      "scopes": "one or more of " + ", ".join(SCOPES)}.get(bad[0], "as written"),
+            found=repr(found[bad[0]])[:60],
+            where=at,
+        )  # fmt: skip
+    return Row(**{**cast("dict[str, Any]", found), "scopes": tuple(scopes)})
+
+
+def _is_id(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+_DIGITS = ("mark", "seal", "previous", "hash", "signature")
+
+
+def _is_digits(value: object) -> bool:
+    """Tell whether a value may be a hash: other signs than ASCII's cannot be compared in secret."""
+    return isinstance(value, str) and value.isascii()

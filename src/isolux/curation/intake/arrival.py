@@ -1,0 +1,336 @@
+"""Photos and subjects come into a project: files are copied, facts are read, and nothing is judged.
+
+A photo that is there already, byte by byte, stays as it is; new answers about it or its subject
+replace the old ones. Photos come in by hundreds, each with its row of the journal, so that what was
+stopped goes on where it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from isolux.curation.intake.facts import facts_of
+from isolux.curation.project.database import writing
+from isolux.curation.project.decisions import CAME, write_verdicts
+from isolux.curation.project.folder import PHOTOS, Project
+from isolux.curation.project.reading import FACTS
+from isolux.curation.project.tables import images, instances, subjects
+from isolux.curation.quality.known import HashList
+from isolux.curation.quality.matching import cleared, write_matches
+from isolux.io.atomic import write_bytes
+from isolux.io.cells import as_text
+from isolux.io.frames import read_table
+from isolux.io.paths import inside
+from isolux.vocabulary.errors import FileError, TableError, UnknownNameError, place
+
+__all__ = ["Added", "add", "bring_in"]
+
+_TOGETHER = 200  # photos in one transaction
+_OWN = ("image_id", "file", "subject_id", "instance_id")
+_STEP = "arrival"
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What came in: photos, those already there, and those of which other facts were told.
+
+    ``matches``: photos that match a list of known illegal material, by id; they were not copied.
+    """
+
+    new: int
+    known: int
+    changed: int
+    subjects: int
+    matches: tuple[str, ...] = ()
+
+
+def add(
+    project: Project,
+    sheet: str | Path,
+    *,
+    photos: str | Path | None = None,
+    subjects: str | Path | None = None,
+    hashes: HashList | None = None,
+) -> Added:
+    """Bring photos into a project.
+
+    Parameters
+    ----------
+    project : Project
+    sheet : str or Path
+        A table with a row for each subject in each photo: ``file`` (below ``photos``),
+        ``subject_id``, ``image_id`` (default: the file's path without its suffix), and whatever was
+        said of the two together (``copyright``, ``device_year``, ``clothing``, …).
+    photos : str or Path, optional
+        The folder below which the files lie; default: the sheet's.
+    subjects : str or Path, optional
+        A table with a row for each subject: ``subject_id``, and what is known of them (``age``,
+        ``country``, ``consent``, ``language_right``, …).
+    hashes : HashList, optional
+        Known illegal material: a photo that matches is not copied, and out until decided.
+
+    Returns
+    -------
+    Added
+
+    Raises
+    ------
+    FileError, TableError, UnknownNameError
+        A sheet that cannot be read or lacks a column, a file that is not there or lies elsewhere, a
+        photo that comes again with other bytes.
+    """
+    path = Path(sheet).expanduser()
+    rows = _rows(_as_text(read_table(path)), str(path))
+    known = None if subjects is None else _of_subjects(Path(subjects).expanduser())
+    root = Path(photos).expanduser() if photos is not None else path.parent
+    found = _located(rows, root, str(path))
+    new = again = changed = 0
+    first = True
+    matches: list[str] = []
+    for part in _batches(found):
+        taken, matched = _taken(project, part, hashes)
+        told = bring_in(project, taken, part.drop("path", "file"), known if first else None)
+        new, again, changed = new + told.new, again + told.known, changed + told.changed
+        first = False
+        if hashes is not None and matched:
+            write_matches(project, matched, hashes)
+            matches += matched
+    return Added(new, again, changed, 0 if known is None else known.height, tuple(matches))
+
+
+def _batches(rows: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    ids = rows["image_id"].unique(maintain_order=True)
+    for start in range(0, len(ids), _TOGETHER):
+        yield rows.filter(pl.col("image_id").is_in(ids[start : start + _TOGETHER].implode()))
+
+
+def _as_text(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.select(as_text(frame[name]).alias(name) for name in frame.columns)
+
+
+def _rows(frame: pl.DataFrame, where: str) -> pl.DataFrame:
+    for name in ("file", "subject_id"):
+        if name not in frame.columns:
+            raise UnknownNameError("column", name, frame.columns, where=where)
+        if frame[name].null_count():
+            row = frame[name].is_null().arg_true()[0] + 1
+            raise TableError(
+                f"a cell of {name!r} is empty", expected="a photo and who is in it",
+                where=place(where, int(row), name),
+            )  # fmt: skip
+    if "image_id" not in frame.columns:
+        stem = pl.col("file").str.replace(r"\.[^./\\]*$", "")
+        frame = frame.with_columns(image_id=stem)
+    twice = frame.filter(pl.struct("image_id", "subject_id").is_duplicated())
+    if twice.height:
+        raise TableError(
+            "a subject stands twice in one photo", expected="one row a photo and subject",
+            found=f"photo {twice['image_id'][0]!r}", where=where,
+        )  # fmt: skip
+    one = frame.group_by("image_id").agg(pl.col("file").n_unique()).filter(pl.col("file") > 1)
+    if one.height:
+        raise TableError(
+            "an image_id stands for several files", expected="one file an image_id",
+            found=repr(one["image_id"].min()), where=where,
+        )  # fmt: skip
+    number = pl.int_range(pl.len()).over("image_id") + 1
+    return frame.with_columns(instance_id=pl.format("{}-{}", "image_id", number))
+
+
+def _of_subjects(path: Path) -> pl.DataFrame:
+    frame = _as_text(read_table(path))
+    if "subject_id" not in frame.columns:
+        raise UnknownNameError("column", "subject_id", frame.columns, where=str(path))
+    if frame["subject_id"].is_duplicated().any() or frame["subject_id"].null_count():
+        raise TableError(
+            "a subject stands in several rows, or in none", expected="one row a subject",
+            where=str(path),
+        )  # fmt: skip
+    return frame
+
+
+def _located(rows: pl.DataFrame, root: Path, where: str) -> pl.DataFrame:
+    """Find every file before anything is done."""
+    paths: dict[str, str] = {}
+    missing: list[str] = []
+    for file in rows["file"].unique(maintain_order=True):
+        path = inside(root, file)
+        paths[file] = str(path)
+        if not path.is_file():
+            missing.append(file)
+    if missing:
+        raise FileError(
+            f"{len(missing):,} of {len(paths):,} photos are not there",
+            expected=f"files below {root}", found=", ".join(map(repr, missing[:5])), where=where,
+            hint="name the folder with --photos, or take their rows out of the sheet",
+        )  # fmt: skip
+    return rows.with_columns(path=pl.col("file").replace_strict(paths, return_dtype=pl.String))
+
+
+def _taken(
+    project: Project, rows: pl.DataFrame, hashes: HashList | None
+) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Copy the files into the project, each under the hash of its bytes, and read their facts.
+
+    Of those that match a list of known material nothing is copied or read but the hash.
+    """
+    taken: list[dict[str, Any]] = []
+    matched: dict[str, str] = {}
+    fine = {} if hashes is None else cleared(project)
+    for image_id, path in rows.select("image_id", "path").unique(maintain_order=True).iter_rows():
+        try:
+            data = Path(path).read_bytes()
+        except OSError as error:
+            raise FileError("a photo cannot be read", found=error.strerror, where=path) from error
+        digest = hashlib.sha256(data).hexdigest()
+        entry = None if hashes is None else hashes.match(data)
+        if entry is not None and fine.get(image_id) != entry:
+            matched[image_id] = entry
+            empty = dict.fromkeys(("file", "width", "height")) | {"facts": {}}
+            taken.append({"image_id": image_id, "sha256": digest} | empty)
+            continue
+        file = Path(PHOTOS) / digest[:2] / f"{digest}{Path(path).suffix.lower()}"
+        target = project.folder / file
+        if not target.is_file() or target.stat().st_size != len(data):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(target, data)
+        facts = facts_of(data)
+        size = {name: facts.pop(name, None) for name in ("width", "height")}
+        taken.append(
+            {"image_id": image_id, "file": file.as_posix(), "sha256": digest, **size,
+             "facts": facts}
+        )  # fmt: skip
+    schema = {
+        "image_id": pl.String, "file": pl.String, "sha256": pl.String, "width": pl.Int64,
+        "height": pl.Int64, "facts": pl.Object,
+    }  # fmt: skip
+    return pl.DataFrame(taken, schema=schema), matched
+
+
+def bring_in(
+    project: Project,
+    photos: pl.DataFrame,
+    people: pl.DataFrame,
+    known: pl.DataFrame | None = None,
+) -> Added:
+    """Write photos, the people in them and what is known of subjects, in one transaction.
+
+    Parameters
+    ----------
+    project : Project
+    photos : polars.DataFrame
+        ``image_id``, and where they are known ``file, sha256, width, height, facts`` (mappings).
+    people : polars.DataFrame
+        ``instance_id, image_id, subject_id``; each further column is a fact.
+    known : polars.DataFrame, optional
+        ``subject_id``; each further column is a fact of the subject.
+
+    Raises
+    ------
+    TableError
+        A photo that is there with other bytes.
+    """
+    fine = cleared(project)
+    with writing(project.engine) as connection:
+        about = _about_subjects(people, known)
+        changed = _merge(connection, subjects, "subject_id", about)
+        new, again = _photos(connection, photos, fine)
+        rows = [
+            {k: row[k] for k in ("instance_id", "image_id", "subject_id")}
+            | {"origin": "submitted", "facts": _facts(row)}
+            for row in people.iter_rows(named=True)
+        ]
+        changed += _merge(connection, instances, "instance_id", rows)
+        if new or changed:
+            verdicts = pl.DataFrame({"unit_id": new}, schema={"unit_id": pl.String})
+            verdicts = verdicts.with_columns(
+                verdict=pl.lit(CAME), reason=pl.lit(None, dtype=pl.String)
+            )
+            said = {"photos": len(new), "changed": changed}
+            write_verdicts(connection, project, _STEP, "came in", verdicts, "image", said)
+    return Added(len(new), again, changed, len(about))
+
+
+def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: _number(name, value)
+        for name, value in row.items()
+        if name not in _OWN and value is not None
+    }
+
+
+def _number(name: str, value: object) -> object:
+    kind = FACTS.get(name)
+    if kind is None or kind == pl.Boolean or not isinstance(value, str):
+        return value
+    try:
+        return float(value) if kind == pl.Float64 else int(float(value))
+    except ValueError as error:
+        raise TableError(
+            f"a cell of {name!r} is no number", expected="a number", found=repr(value)
+        ) from error
+
+
+def _about_subjects(people: pl.DataFrame, known: pl.DataFrame | None) -> list[dict[str, Any]]:
+    told = {} if known is None else {r["subject_id"]: r for r in known.iter_rows(named=True)}
+    ids = dict.fromkeys([*people["subject_id"].drop_nulls(), *told])
+    return [{"subject_id": one, "facts": _facts(told.get(one, {}))} for one in ids]
+
+
+def _photos(
+    connection: Connection, photos: pl.DataFrame, fine: Collection[str]
+) -> tuple[list[str], int]:
+    """Write photos that are new; refuse one that came with other bytes before.
+
+    One of ``fine`` matched a list and was not copied; people said that it is no such material.
+    """
+    query = sa.select(images.c.image_id, images.c.sha256, images.c.file)
+    held = {str(one): digest for one, digest, _ in connection.execute(query)}
+    bare = {one for one, _, file in connection.execute(query) if file is None} & set(fine)
+    rows: list[dict[str, Any]] = []
+    for row in photos.iter_rows(named=True):
+        if row["image_id"] not in held:
+            empty = dict.fromkeys(("file", "sha256", "width", "height")) | {"facts": {}}
+            rows.append(empty | row)
+        elif held[row["image_id"]] != row.get("sha256"):
+            raise TableError(
+                "a photo came in before with other bytes",
+                expected="another image_id for another photo", found=repr(row["image_id"]),
+                hint="nothing of this part was brought in",
+            )  # fmt: skip
+        elif row["image_id"] in bare and row.get("file") is not None:
+            one = images.c.image_id == row["image_id"]
+            held_now = {k: row[k] for k in ("file", "width", "height", "facts")}
+            connection.execute(sa.update(images).where(one).values(**held_now))
+    if rows:
+        connection.execute(sa.insert(images), rows)
+    return [row["image_id"] for row in rows], photos.height - len(rows)
+
+
+def _merge(
+    connection: Connection, table: sa.Table, key: str, rows: Sequence[Mapping[str, Any]]
+) -> int:
+    """Write rows that are new, and facts that are other than before; how many facts changed."""
+    column = table.c[key]
+    query = sa.select(column, table.c.facts)
+    held = {str(one): dict(facts) for one, facts in connection.execute(query)}
+    fresh = [row for row in rows if row[key] not in held]
+    other = [
+        {"_key": row[key], "facts": held[row[key]] | row["facts"]}
+        for row in rows
+        if row[key] in held and held[row[key]] | row["facts"] != held[row[key]]
+    ]
+    if fresh:
+        connection.execute(sa.insert(table), list(fresh))
+    if other:
+        change = sa.update(table).where(column == sa.bindparam("_key"))
+        connection.execute(change.values(facts=sa.bindparam("facts")), other)
+    return len(other)

@@ -1,0 +1,86 @@
+"""How a rule says no: one row a photo, with words for the person who sent it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+__all__ = ["known", "refused", "signed", "unclear"]
+
+_DATE = (
+    r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}(?:[t ]\d{1,2}:\d{2}[\d:.+z-]*)?"
+    r"|\d{1,2}[./-]\d{1,2}[./-]\d{4})"
+)
+_YES = r"(?:yes|y|true|1|1\.0|granted|signed|given|agreed)"
+_FORM = r"(?:(?:(?:consent|release) )?form|consent|agreement|contract|release)"
+_NUMBER = r"(?: no\.?| number)?[ _#-]*[a-z]{0,4}[-_]?\d[\d/_-]*(?:\.pdf)?"
+_SIGNED = rf"^(?:{_YES}|(?:{_YES},? (?:on )?)?{_DATE}|{_FORM}{_NUMBER})$"
+
+
+def refused(facts: pl.DataFrame, when: pl.Expr, words: pl.Expr | str) -> pl.DataFrame:
+    """Refuse photos; of several reasons for one photo the first is told.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id`` and what the expressions read.
+    when : polars.Expr
+        Whether it is refused; null: not.
+    words : polars.Expr or str
+        Why, to the person.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> facts = pl.DataFrame({"image_id": ["a", "b"], "megapixels": [5.0, 12.0]})
+    >>> refused(facts, pl.col("megapixels") < 8, "It is too small.").rows()
+    [('a', 'It is too small.')]
+    """
+    said = pl.lit(words) if isinstance(words, str) else words
+    found = facts.filter(when.fill_null(value=False)).select("image_id", reason=said)
+    return found.unique("image_id", keep="first", maintain_order=True)
+
+
+def known(facts: pl.DataFrame, name: str, kind: pl.DataType | type[pl.DataType]) -> pl.DataFrame:
+    """Give a column that may be missing, as nulls of its type.
+
+    Examples
+    --------
+    >>> known(pl.DataFrame({"image_id": ["a"]}), "age", pl.Float64)["age"].to_list()
+    [None]
+    """
+    if name in facts.columns:
+        return facts.with_columns(pl.col(name).cast(kind, strict=False))
+    return facts.with_columns(pl.lit(None, dtype=kind).alias(name))
+
+
+def signed(name: str) -> pl.Expr:
+    """Tell whether a form was signed: a clear yes, a date or a form's number; no other word is.
+
+    Examples
+    --------
+    >>> facts = pl.DataFrame({"consent": ["form 12", "2024-05-01", "Yes", "no", "maybe", None]})
+    >>> facts.select(signed("consent")).to_series().to_list()
+    [True, True, True, False, False, False]
+    """
+    return _text(name).str.contains(_SIGNED).fill_null(value=False)
+
+
+def unclear(name: str) -> pl.Expr:
+    """Give the first word of each photo that is written there and is no clear yes; null: none.
+
+    Examples
+    --------
+    >>> facts = pl.DataFrame({"image_id": ["a", "a", "b"], "consent": [None, "Maybe", ""]})
+    >>> facts.select(unclear("consent")).to_series().to_list()
+    ['Maybe', 'Maybe', None]
+    """
+    word = pl.col(name).cast(pl.String).str.strip_chars()
+    return word.filter((word != "") & ~signed(name)).first().over("image_id")
+
+
+def _text(name: str) -> pl.Expr:
+    return pl.col(name).cast(pl.String).str.strip_chars().str.to_lowercase()

@@ -1,0 +1,80 @@
+"""People who are not of age, or of whom it is not known."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.curation.intake.rules._refused import known, refused
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+
+__all__ = ["INFO", "refuse"]
+
+INFO = RuleInfo(
+    title="Adults",
+    summary="Refuses photos of people who are not shown to be of age.",
+    references=(works.FHIBE.at("Methods, Ethics statement"),),
+    step="people",
+    needs=("age",),
+    assumptions=(
+        "Of age is 18 in most countries and later in some, which `age_of_majority` says.",
+    ),
+)
+
+_OLDEST = 120  # years: the oldest person whose age was proven became 122
+
+
+def refuse(facts: pl.DataFrame, *, least: float = 18.0) -> pl.DataFrame:
+    """Refuse photos of people below the age of majority, or whose age is not known.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id, age`` (years; outside 0 to 120: not known), and ``age_of_majority`` (of their
+        country) where it is known. ``sha256``, where it is there: a file that came in as one of a
+        child too is refused, whomever else it is said to show.
+    least : float
+        Years, where the country's own age is not given or lower.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> refuse(pl.DataFrame({"image_id": ["a", "b"], "age": [17.0, 40.0]}))["reason"].to_list()
+    ['Only people of age can take part, from 18 years.']
+    """
+    facts = known(known(facts, "age", pl.Float64), "age_of_majority", pl.Float64)
+    needed = pl.max_horizontal(pl.col("age_of_majority"), pl.lit(least))
+    unknown = pl.col("age").is_null()
+    no_age = ~pl.col("age").is_between(0, _OLDEST)
+    given = pl.col("age").cast(pl.String).str.strip_suffix(".0")
+    words = (
+        pl.when(unknown)
+        .then(
+            pl.lit(
+                "We do not know how old you are. Please tell us: only people of age can take part."
+            )
+        )
+        .when(no_age)
+        .then(
+            pl.format(
+                "The age that we have of you, {}, cannot be right, so we do not know how old you"
+                " are. Please tell us: only people of age can take part.",
+                given,
+            )
+        )
+        .otherwise(
+            pl.format("Only people of age can take part, from {} years.", needed.cast(pl.Int64))
+        )
+    )
+    child = (pl.col("age") < needed) & ~no_age
+    out = (unknown | no_age | child).fill_null(value=True)
+    if "sha256" in facts.columns:
+        same = child.fill_null(value=False).any().over("sha256") & pl.col("sha256").is_not_null()
+        again = "This file came in before as a photo of someone who is not of age."
+        words = pl.when(same & ~out).then(pl.lit(again)).otherwise(words)
+        out |= same
+    return refused(facts, out, words)

@@ -1,0 +1,57 @@
+"""Photos without a signed agreement of who holds the copyright."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.curation.intake.rules._refused import refused, signed, unclear
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+
+__all__ = ["INFO", "refuse"]
+
+INFO = RuleInfo(
+    title="Copyright of each photo",
+    summary="Refuses photos whose copyright holder has not signed.",
+    references=(works.FHIBE.at("Methods, Ethics statement"),),
+    step="consent",
+    needs=("copyright",),
+)
+
+
+def refuse(facts: pl.DataFrame) -> pl.DataFrame:
+    """Refuse photos without an agreement on copyright.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id, copyright``: of the project's ledger by ``copyright_holder``, else of the sheet:
+        a clear yes, a date or a form's number. A photo of several subjects has several rows: one
+        has to say yes, and none anything else; empty ones are passed over.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> facts = pl.DataFrame({"image_id": ["a", "b"], "copyright": ["yes", "no"]})
+    >>> refuse(facts)["image_id"].to_list()
+    ['b']
+    """
+    word = unclear("copyright")
+    please = "Please have the person who took the photo sign it."
+    words = (
+        pl.when(word.is_not_null())
+        .then(
+            pl.format(
+                "Of the agreement on copyright it says '{}', which is not a clear yes. {}",
+                word,
+                pl.lit(please),
+            )
+        )
+        .otherwise(pl.lit(f"The agreement on copyright is missing. {please}"))
+    )
+    yes = signed("copyright").any().over("image_id")
+    return refused(facts, ~yes | word.is_not_null(), words)

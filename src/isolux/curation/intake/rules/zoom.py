@@ -1,0 +1,47 @@
+"""Photos taken with digital zoom, which invents pixels."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.curation.intake.rules._refused import refused
+from isolux.vocabulary import works
+from isolux.vocabulary.info import RuleInfo
+
+__all__ = ["INFO", "refuse"]
+
+INFO = RuleInfo(
+    title="No digital zoom",
+    summary="Refuses photos whose Exif says that digital zoom was used.",
+    references=(works.FHIBE.at("Methods, Image collection guidelines"),),
+    step="specifications",
+    needs=("digital_zoom",),
+)
+
+
+def refuse(facts: pl.DataFrame, *, most: float = 1.0) -> pl.DataFrame:
+    """Refuse photos by Exif's DigitalZoomRatio; 0 and nothing mean that none was used.
+
+    Parameters
+    ----------
+    facts : polars.DataFrame
+        ``image_id, digital_zoom``.
+    most : float
+        Times.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, reason``.
+
+    Examples
+    --------
+    >>> refuse(pl.DataFrame({"image_id": ["a"], "digital_zoom": [2.5]}))["reason"][0]
+    'The photo was taken with digital zoom (2.5 times). Please come closer, and take it ...'
+    """
+    words = pl.format(
+        "The photo was taken with digital zoom ({} times). Please come closer, and take it without"
+        " zoom.",
+        pl.col("digital_zoom").round(1),
+    )
+    return refused(facts, pl.col("digital_zoom") > most, words)

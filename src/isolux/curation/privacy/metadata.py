@@ -1,0 +1,192 @@
+"""Pictures' files without what they say beside the picture; pixels stay as they are, to the bit.
+
+JPEG, PNG and WebP are cut at their parts and never encoded anew. Previews, positions, names,
+editing history, sound and film behind the picture go with the parts that held them.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterator
+
+from isolux.vocabulary.errors import FileError, SpecError
+
+__all__ = ["EXIF_TAGS", "stripped"]
+
+EXIF_TAGS = {"Make": 0x010F, "Model": 0x0110, "Orientation": 0x0112}
+"""What may stay; how a picture is turned always does, for without it it would lie on its side."""
+_COLOUR = b"ICC_PROFILE\x00"
+_PNG = b"\x89PNG\r\n\x1a\n"
+_PNG_KEPT = {
+    b"IHDR",
+    b"PLTE",
+    b"IDAT",
+    b"IEND",
+    b"tRNS",
+    b"gAMA",
+    b"cHRM",
+    b"sRGB",
+    b"iCCP",
+    b"sBIT",
+}
+_WEBP_KEPT = {b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ICCP"}
+_SOS, _EOI, _COM = 0xDA, 0xD9, 0xFE
+_APP0, _APP1, _APP2, _APP14 = 0xE0, 0xE1, 0xE2, 0xEE
+_BARE = {0x01, *range(0xD0, 0xD9)}  # markers without a length
+
+
+def stripped(content: bytes, keep: Collection[str] = (), *, where: str = "a picture") -> bytes:
+    """Return a picture's file without metadata.
+
+    Parameters
+    ----------
+    content : bytes
+        A JPEG, PNG or WebP file.
+    keep : collection of str
+        Exif tags of a JPEG that stay beside its orientation: Make, Model.
+    where : str
+        Named in errors.
+
+    Raises
+    ------
+    FileError
+        Another format, or a file that is cut off or damaged.
+    SpecError
+        A tag that is not among those that may stay.
+
+    Examples
+    --------
+    >>> import io
+    >>> from PIL import Image
+    >>> file, exif = io.BytesIO(), Image.Exif()
+    >>> exif[0x013B] = "Ann Example"
+    >>> Image.new("RGB", (8, 8)).save(file, "JPEG", exif=exif)
+    >>> b"Ann Example" in file.getvalue(), b"Ann Example" in stripped(file.getvalue())
+    (True, False)
+    """
+    for name in keep:
+        if name not in EXIF_TAGS:
+            raise SpecError(
+                "this is no Exif tag that may stay", expected=", ".join(EXIF_TAGS), found=repr(name)
+            )
+    try:
+        if content[:2] == b"\xff\xd8":
+            return _jpeg(content, keep)
+        if content[:8] == _PNG:
+            return _png(content)
+        if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
+            return _webp(content)
+    except (IndexError, OSError, SyntaxError, struct.error, ValueError) as error:
+        raise FileError(
+            "a picture is damaged", expected="a whole JPEG, PNG or WebP file", found=str(error),
+            where=where,
+        ) from error  # fmt: skip
+    raise FileError(
+        "the metadata of this format is not known", expected="JPEG, PNG or WebP",
+        found=repr(content[:8]), where=where, hint="save it as PNG first: no pixel changes",
+    )  # fmt: skip
+
+
+def _jpeg(content: bytes, keep: Collection[str]) -> bytes:
+    parts = [b"\xff\xd8", _exif(content, keep)]
+    parts += [part for marker, part in _segments(content) if _stays(marker, part)]
+    return b"".join(parts)
+
+
+def _stays(marker: int, part: bytes) -> bool:
+    """Keep what is needed to decode: tables, frames, scans, JFIF, Adobe's transform, colours."""
+    if marker == _APP2:
+        return part[4:16] == _COLOUR
+    return marker in (_APP0, _APP14) if _APP0 <= marker <= 0xEF else marker != _COM
+
+
+def _segments(content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Cut a JPEG at its markers, up to its end; what stands behind that is left out."""
+    at = 2
+    while True:
+        if content[at] != 0xFF:
+            raise ValueError(f"no marker at byte {at}")
+        while content[at + 1] == 0xFF:  # fill bytes
+            at += 1
+        marker = content[at + 1]
+        if marker == _EOI:
+            yield marker, content[at : at + 2]
+            return
+        if marker in _BARE:
+            yield marker, content[at : at + 2]
+            at += 2
+            continue
+        end = at + 2 + struct.unpack_from(">H", content, at + 2)[0]
+        if end > len(content):
+            raise ValueError("cut off")
+        if marker == _SOS:
+            end = _after_scan(content, end)
+        yield marker, content[at:end]
+        at = end
+
+
+def _after_scan(content: bytes, at: int) -> int:
+    """Find the marker that ends a scan's compressed bytes."""
+    while True:
+        at = content.index(b"\xff", at)
+        if content[at + 1] == 0 or 0xD0 <= content[at + 1] <= 0xD7:
+            at += 2
+        elif content[at + 1] == 0xFF:
+            at += 1
+        else:
+            return at
+
+
+def _exif(content: bytes, keep: Collection[str]) -> bytes:
+    """Write the tags that stay as a segment of their own; nothing where there are none."""
+    from PIL import Image
+
+    given, kept = Image.Exif(), Image.Exif()
+    for marker, part in _segments(content):
+        if marker == _APP1 and part[4:10] == b"Exif\x00\x00":
+            given.load(part[4:])
+            break
+    for name in {"Orientation", *keep}:
+        value = given.get(EXIF_TAGS[name])
+        if value is not None and (name != "Orientation" or value in range(2, 9)):
+            kept[EXIF_TAGS[name]] = value
+    if not len(kept):
+        return b""
+    body = kept.tobytes()
+    body = body if body.startswith(b"Exif\x00\x00") else b"Exif\x00\x00" + body
+    return b"\xff\xe1" + struct.pack(">H", len(body) + 2) + body
+
+
+def _png(content: bytes) -> bytes:
+    parts, at, kind = [_PNG], 8, b""
+    while kind != b"IEND":
+        length, kind = struct.unpack_from(">I4s", content, at)
+        end = at + 12 + length
+        if end > len(content):
+            raise ValueError("cut off")
+        if kind in _PNG_KEPT:
+            parts.append(content[at:end])
+        elif kind == b"acTL":
+            raise ValueError("an animation")
+        at = end
+    return b"".join(parts)
+
+
+def _webp(content: bytes) -> bytes:
+    end = 8 + struct.unpack_from("<I", content, 4)[0]
+    if end > len(content):
+        raise ValueError("cut off")
+    parts, at = [], 12
+    while at + 8 <= end:
+        kind, length = struct.unpack_from("<4sI", content, at)
+        after = at + 8 + length + (length & 1)
+        if kind in {b"ANIM", b"ANMF"}:
+            raise ValueError("an animation")
+        if kind in _WEBP_KEPT:
+            part = content[at:after]
+            if kind == b"VP8X":  # its flags must not promise Exif and XMP that are gone
+                part = part[:8] + bytes([part[8] & ~0x0C]) + part[9:]
+            parts.append(part)
+        at = after
+    body = b"WEBP" + b"".join(parts)
+    return b"RIFF" + struct.pack("<I", len(body)) + body

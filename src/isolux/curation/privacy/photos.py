@@ -1,0 +1,151 @@
+"""Photos copied so that they can be published: no metadata, other names, regions filled in."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.curation.privacy.metadata import stripped
+from isolux.curation.privacy.redact import Box, redacted
+from isolux.curation.privacy.table import pseudonym
+from isolux.io.frames import read_table
+from isolux.io.images import read_image
+from isolux.io.paths import inside
+from isolux.vocabulary.errors import InputError, TableError, UnknownNameError
+
+__all__ = ["copy_photos", "read_regions"]
+
+_BOX = ("file", "x", "y", "w", "h")
+_QUALITY = 95  # of a JPEG whose regions were filled; the others are not encoded anew
+_TIFF = (".tif", ".tiff")
+
+
+def read_regions(
+    redact: str | Path | None, rows: pl.DataFrame, file: str, *, column: str = "file"
+) -> dict[str, list[Box]]:
+    """Read the regions to be filled, by photo.
+
+    Parameters
+    ----------
+    redact : str or Path, optional
+        A table ``file, x, y, w, h`` in pixels of the upright photo; None: there are none.
+    rows : polars.DataFrame
+        Whose column ``file`` names the photos.
+    file : str
+    column : str
+        What the table of regions calls it.
+
+    Raises
+    ------
+    UnknownNameError, TableError
+        A column is missing; a region that is no box, looks like shares, or is of another photo.
+    """
+    if redact is None:
+        return {}
+    given = read_table(redact)
+    for name in (column, *_BOX[1:]):
+        if name not in given.columns:
+            raise UnknownNameError("column", name, given.columns, where=str(redact))
+    sides = given.with_columns(pl.col(_BOX[1:]).cast(pl.Float64, strict=False))
+    faulty = sides.select(
+        pl.any_horizontal(pl.col(_BOX[1:]).is_null()) | (pl.col("w") <= 0) | (pl.col("h") <= 0)
+    ).to_series()
+    if faulty.any():
+        row = int(faulty.arg_true()[0])
+        raise TableError(
+            "a region is no box", expected="x, y and positive w and h in pixels",
+            found=str(given.row(row)), where=f"{redact}, row {row + 1}",
+        )  # fmt: skip
+    largest = sides.select(pl.max_horizontal(pl.col(_BOX[1:]).max())).item()
+    if largest is not None and largest <= 1:
+        raise TableError(
+            "regions look like shares of the picture", expected="x, y, w and h in pixels",
+            found=f"nothing above {largest:g}", where=str(redact),
+        )  # fmt: skip
+    known = set(rows[file].cast(pl.String)) if file in rows.columns else set()
+    found: dict[str, list[Box]] = {}
+    for photo, x, y, w, h in sides.select(column, *_BOX[1:]).iter_rows():
+        if str(photo) not in known:
+            raise TableError(
+                "a region is of no photo of the table", expected=f"a value of {file}",
+                found=repr(photo), where=str(redact),
+            )  # fmt: skip
+        found.setdefault(str(photo), []).append((x, y, w, h))
+    return found
+
+
+def copy_photos(
+    files: pl.Series,
+    folder: Path,
+    stage: Path,
+    secret: bytes,
+    keep: Sequence[str],
+    regions: Mapping[str, Sequence[Box]],
+    fill: Any,
+) -> dict[str, str]:
+    """Copy each photo without its metadata, under a name that says nothing.
+
+    A TIFF is written as PNG of 8 bits, upright, as its metadata cannot be cut out.
+
+    Parameters
+    ----------
+    files : polars.Series
+        Paths below ``folder``.
+    folder, stage : Path
+        Whence, and where to: photos lie in ``stage/photos``.
+    secret : bytes
+        The key under which names become others.
+    keep : sequence of str
+        Exif tags that stay.
+    regions : mapping of str to sequence of Box
+        What is filled in, by photo.
+    fill : callable
+        As ``filler`` gives it.
+
+    Returns
+    -------
+    dict of str to str
+        The new path of each photo.
+
+    Raises
+    ------
+    InputError
+        A photo that is not there or is damaged.
+    """
+    (stage / "photos").mkdir()
+    names: dict[str, str] = {}
+    for name in files.cast(pl.String).drop_nulls().unique(maintain_order=True):
+        path = inside(folder, name)
+        if not path.is_file():
+            raise InputError(
+                "a photo is not there", expected="every photo that the table names",
+                found=name, where=str(folder),
+            )  # fmt: skip
+        suffix = ".png" if path.suffix.lower() in _TIFF else path.suffix.lower()
+        new = pseudonym(secret, "file", name) + suffix
+        content = (
+            _filled(path, regions.get(name, ()), fill)
+            if name in regions or path.suffix.lower() in _TIFF
+            else stripped(path.read_bytes(), keep, where=str(path))
+        )
+        (stage / "photos" / new).write_bytes(content)
+        names[name] = f"photos/{new}"
+    return names
+
+
+def _filled(path: Path, boxes: Sequence[Box], fill: Any) -> bytes:
+    """Fill a photo's regions; it is encoded anew, upright."""
+    from PIL import Image
+
+    pixels = read_image(path)
+    picture = Image.fromarray(redacted(pixels, boxes, fill) if boxes else pixels)
+    written = io.BytesIO()
+    if path.suffix.lower() in {".jpg", ".jpeg"}:
+        picture.save(written, "JPEG", quality=_QUALITY, subsampling=0)
+    else:
+        picture.save(written, {".webp": "WEBP"}.get(path.suffix.lower(), "PNG"), lossless=True)
+    return written.getvalue()

@@ -1,0 +1,55 @@
+"""A project: one folder, one database, one journal; every step of curation reads and writes here.
+
+::
+
+    project.yaml      its name, where its database is, the settings of its rules
+    project.sqlite    the tables (or a PostgreSQL that project.yaml names)
+    journal.key       the key that signs the journal's rows
+    consent.jsonl     the ledger of consent, where there is one
+    photos/           copies of what was sent in, named by the hash of their bytes
+
+A step reads what stands, decides, and writes its verdicts with one row of the journal for each
+rule, in one transaction. What was decided already is not decided twice, so every command can be
+given again: after a kill, a full disk, a database that was stopped.
+"""
+
+from __future__ import annotations
+
+from isolux.vocabulary.extras import needed
+
+needed("sqlalchemy", package="SQLAlchemy", extra="curate", purpose="a project of curation")
+needed("alembic", package="Alembic", extra="curate", purpose="a project of curation")
+
+from isolux.curation.project.counting import first_reasons, funnel  # noqa: E402
+from isolux.curation.project.decisions import came_in, decide, note, standing  # noqa: E402
+from isolux.curation.project.folder import Project, create, open_project  # noqa: E402
+from isolux.curation.project.held import listed, refuse_held  # noqa: E402
+from isolux.curation.project.journal import check_journal, read_journal  # noqa: E402
+from isolux.curation.project.reading import (  # noqa: E402
+    left_out,
+    read_images,
+    read_instances,
+    read_subjects,
+    read_table,
+)
+
+__all__ = [
+    "Project",
+    "came_in",
+    "check_journal",
+    "create",
+    "decide",
+    "first_reasons",
+    "funnel",
+    "left_out",
+    "listed",
+    "note",
+    "open_project",
+    "read_images",
+    "read_instances",
+    "read_journal",
+    "read_subjects",
+    "read_table",
+    "refuse_held",
+    "standing",
+]

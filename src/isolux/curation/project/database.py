@@ -1,0 +1,260 @@
+"""The project's database: SQLite in its folder, or PostgreSQL by an address; one writer at a time.
+
+A writer takes the whole project (``BEGIN IMMEDIATE``; in PostgreSQL a lock of the journal's table),
+as each of its rows names the hash of the one before. Whatever goes wrong inside ends the
+transaction, so that a step is in the database whole or not at all.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.pool import NullPool
+
+from isolux.curation.project.tables import META
+from isolux.vocabulary.errors import FileError, OutputError, SpecError
+
+if TYPE_CHECKING:
+    from alembic.script import ScriptDirectory
+
+__all__ = ["FILE", "engine_of", "reading", "shown", "sweep", "upgrade", "version_of", "writing"]
+
+FILE = "project.sqlite"
+_WAIT_S = 60  # for another curator, before a command gives up
+_WRITES = "isolux_writes"
+_POOL = "isolux"  # the name of its log, which nobody reads: what failed is raised
+_MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+def engine_of(database: str, folder: Path) -> Engine:
+    """Make the engine of an address.
+
+    Parameters
+    ----------
+    database : str
+        ``sqlite`` (a file in the folder), or ``postgresql+pg8000://user@host:port/name``. The
+        password is read from ``PGPASSWORD`` and never from a file.
+    folder : Path
+        The project's.
+
+    Raises
+    ------
+    SpecError
+        An address that is none, holds a password, or whose driver is not installed.
+    """
+    if database == "sqlite":
+        engine = sa.create_engine(
+            URL.create("sqlite", database=str(folder / FILE)), poolclass=NullPool,
+            connect_args={"timeout": _WAIT_S},
+        )  # fmt: skip
+        _teach_sqlite(engine)
+        return engine
+    url = _read(database)
+    secret = os.environ.get("PGPASSWORD")
+    pool = f"{NullPool.__module__}.{NullPool.__name__}.{_POOL}"
+    logging.getLogger(pool).disabled = True  # a server that went away: no traceback on the terminal
+    try:
+        return sa.create_engine(
+            url.set(password=secret) if secret else url, poolclass=NullPool,
+            pool_logging_name=_POOL, isolation_level="READ COMMITTED",
+        )  # fmt: skip
+    except (NoSuchModuleError, ModuleNotFoundError) as error:
+        raise SpecError(
+            "the driver of this database is not installed",
+            found=str(error).splitlines()[0],
+            hint="pip install 'isolux[curate]', or the driver that the address names",
+        ) from error  # fmt: skip
+
+
+def _read(database: str) -> URL:
+    try:
+        url = make_url(database)
+    except ArgumentError as error:
+        raise SpecError(
+            "this is no address of a database",
+            expected="sqlite, or postgresql+pg8000://user@host:5432/name", found=repr(database),
+        ) from error  # fmt: skip
+    if url.get_backend_name() != "postgresql":
+        raise SpecError(
+            "projects lie in SQLite or PostgreSQL",
+            expected="sqlite, or postgresql+pg8000://user@host:5432/name",
+            found=url.get_backend_name(),
+        )
+    if url.password is not None:
+        raise SpecError(
+            "the address holds a password, which would be written into the project",
+            expected="an address without it", hint="export PGPASSWORD, and take it out here",
+        )  # fmt: skip
+    return url
+
+
+def shown(engine: Engine) -> str:
+    """Name a database as messages do, without a password."""
+    if engine.dialect.name == "sqlite":
+        return str(engine.url.database)
+    return str(engine.url.set(password=None))
+
+
+def _teach_sqlite(engine: Engine) -> None:
+    """Let transactions begin when they say so, keys be kept, deleted bytes be overwritten."""
+
+    def settle(connection: Any, _record: object) -> None:
+        connection.isolation_level = None
+        for pragma in ("foreign_keys=ON", "secure_delete=ON", "synchronous=FULL"):
+            connection.execute(f"PRAGMA {pragma}").close()
+
+    def begin(connection: Connection) -> None:
+        writes = connection.get_execution_options().get(_WRITES)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+    event.listen(engine, "connect", settle)
+    event.listen(engine, "begin", begin)
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """Give a connection whose reads see one state.
+
+    Raises
+    ------
+    FileError
+        The database cannot be reached, or is gone in the middle.
+    """
+    try:
+        with engine.connect() as connection, connection.begin():
+            if engine.dialect.name == "postgresql":
+                connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            yield connection
+    except (DBAPIError, OSError) as error:
+        raise FileError(
+            "the project's database cannot be read", found=_said(error), where=shown(engine),
+            hint="see that it is there and running, then give the same command again",
+        ) from error  # fmt: skip
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """Give a connection that is the project's only writer; all of it is kept, or nothing.
+
+    Raises
+    ------
+    OutputError
+        The database cannot be written, another writer did not end, the disk is full.
+    """
+    try:
+        with engine.connect() as plain:
+            connection = plain.execution_options(**{_WRITES: True})
+            with connection.begin():
+                if engine.dialect.name == "postgresql":
+                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_WAIT_S}s'")
+                    connection.exec_driver_sql("LOCK TABLE journal IN EXCLUSIVE MODE")
+                yield connection
+    except (DBAPIError, OSError) as error:
+        raise _unwritten(engine, error) from error
+
+
+def _unwritten(engine: Engine, error: BaseException) -> OutputError:
+    return OutputError(
+        "the project's database could not be written", found=_said(error), where=shown(engine),
+        hint="nothing of this step was kept: see that the database is running, that its disk has"
+        " room and that no other command holds it, then give the same command again",
+    )  # fmt: skip
+
+
+def sweep(engine: Engine) -> None:
+    """Write the database anew without what was deleted: free pages of it keep nothing.
+
+    Raises
+    ------
+    OutputError
+        It is held by another command, or the disk is full.
+    """
+    full = "VACUUM" if engine.dialect.name == "sqlite" else "VACUUM FULL"
+    try:
+        raw = engine.raw_connection()
+        try:
+            if engine.dialect.name == "postgresql":
+                raw.driver_connection.autocommit = True  # type: ignore[union-attr]
+            cursor = raw.cursor()
+            cursor.execute(full)
+            cursor.close()
+        finally:
+            raw.close()
+    except Exception as error:  # the driver's own, as no query of SQLAlchemy runs here
+        raise OutputError(
+            "the project's database could not be written anew", found=_said(error),
+            where=shown(engine), hint="end other commands on it, then give the same command again",
+        ) from error  # fmt: skip
+
+
+def _said(error: BaseException) -> str:
+    origin = getattr(error, "orig", None) or error
+    args = getattr(origin, "args", ())
+    if args and isinstance(args[0], dict):  # pg8000 gives the server's fields
+        return str(args[0].get("M", args[0]))[:200]
+    return (str(origin).splitlines() or [type(origin).__name__])[0][:200]
+
+
+def version_of(engine: Engine) -> tuple[str | None, str]:
+    """Tell which version of the tables a database has, and which this isolux knows."""
+    from alembic.migration import MigrationContext
+
+    with reading(engine) as connection:
+        found = MigrationContext.configure(connection).get_current_revision()
+    return found, str(_script().get_current_head())
+
+
+def upgrade(engine: Engine) -> bool:
+    """Make the tables, or bring older ones to this version; whether there was anything to do.
+
+    Raises
+    ------
+    FileError
+        The tables are of a later isolux.
+    OutputError
+        The database cannot be written, or the disk is full.
+    """
+    from alembic.config import Config
+    from alembic.runtime.environment import EnvironmentContext
+    from alembic.util import CommandError
+
+    found, wanted = version_of(engine)
+    if found == wanted:
+        return False
+    script = _script()
+
+    def steps(revision: Any, _context: object) -> Any:
+        return script._upgrade_revs("head", revision)  # noqa: SLF001  (as Alembic's own command)
+
+    try:
+        with engine.connect() as plain:
+            connection = plain.execution_options(**{_WRITES: True})
+            environment = EnvironmentContext(Config(), script, fn=steps)
+            with connection.begin():
+                environment.configure(
+                    connection=connection, target_metadata=META, render_as_batch=True
+                )
+                environment.run_migrations()
+    except CommandError as error:
+        raise FileError(
+            "this project's tables are of a later isolux", expected=f"at most version {wanted}",
+            found=str(found), where=shown(engine), hint="upgrade isolux",
+        ) from error  # fmt: skip
+    except (DBAPIError, OSError) as error:
+        raise _unwritten(engine, error) from error
+    return True
+
+
+def _script() -> ScriptDirectory:
+    from alembic.script import ScriptDirectory
+
+    return ScriptDirectory(str(_MIGRATIONS), version_locations=[str(_MIGRATIONS)])

@@ -1,0 +1,223 @@
+"""Verdicts: what a rule decided about a unit. Of one rule and unit the last verdict stands.
+
+A photo is left out while any rule's standing verdict about it, about a subject in it or about
+everyone of an instance in it, is ``out``. Verdicts are never changed: a rule that thinks otherwise
+later (consent came in) writes ``in``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from isolux.curation.project.database import reading, writing
+from isolux.curation.project.folder import Project
+from isolux.curation.project.journal import add_row, new_salt, seal_of
+from isolux.curation.project.tables import decisions, images, instances, journal, subjects
+from isolux.vocabulary.errors import TableError, UnknownNameError
+
+__all__ = ["CAME", "IN", "OUT", "came_in", "decide", "note", "standing", "write_verdicts"]
+
+CAME, IN, OUT = "came", "in", "out"
+_UNITS = {
+    "image": images.c.image_id,
+    "subject": subjects.c.subject_id,
+    "instance": instances.c.instance_id,
+}
+
+
+def came_in(project: Project) -> pl.DataFrame:
+    """List what came in, in that order.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id``, ``n`` (the row of the journal).
+    """
+    query = (
+        sa.select(decisions.c.unit_id, sa.func.min(decisions.c.n))
+        .where(decisions.c.verdict == CAME, decisions.c.unit_kind == "image")
+        .where(decisions.c.unit_id.is_not(None))
+        .group_by(decisions.c.unit_id)
+        .order_by(sa.func.min(decisions.c.decision_id))
+    )
+    with reading(project.engine) as connection:
+        rows = connection.execute(query).all()
+    schema = {"image_id": pl.String, "n": pl.Int64}
+    return pl.DataFrame([tuple(r) for r in rows], schema=schema, orient="row")
+
+
+def standing(project: Project) -> pl.DataFrame:
+    """List the verdicts that stand and leave something out, oldest first.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``decision_id, n, unit_kind, unit_id, step, rule, reason``.
+    """
+    with reading(project.engine) as connection:
+        return _last(connection).filter(verdict=OUT).drop("verdict").sort("decision_id")
+
+
+def _last(connection: Connection, step: str | None = None, rule: str | None = None) -> pl.DataFrame:
+    """Read the verdict that stands of each unit, step and rule."""
+    query = sa.select(
+        *(decisions.c[name] for name in _COLUMNS)
+    ).where(decisions.c.verdict != CAME, decisions.c.unit_id.is_not(None))  # fmt: skip
+    if step is not None:
+        query = query.where(decisions.c.step == step, decisions.c.rule == rule)
+    rows = connection.execute(query.order_by(decisions.c.decision_id)).all()
+    frame = pl.DataFrame([tuple(r) for r in rows], schema=_COLUMNS, orient="row")
+    return frame.unique(["unit_kind", "unit_id", "step", "rule"], keep="last", maintain_order=True)
+
+
+_COLUMNS = {
+    "decision_id": pl.Int64, "n": pl.Int64, "unit_kind": pl.String, "unit_id": pl.String,
+    "step": pl.String, "rule": pl.String, "reason": pl.String, "verdict": pl.String,
+}  # fmt: skip
+
+
+def decide(
+    project: Project,
+    step: str,
+    rule: str,
+    refused: pl.DataFrame,
+    *,
+    looked_at: Sequence[str] | pl.Series,
+    unit_kind: str = "image",
+    said: Mapping[str, Any] | None = None,
+) -> int:
+    """Write what a rule decided; what stands already is not written again.
+
+    Parameters
+    ----------
+    project : Project
+    step, rule : str
+        The part of the funnel, and the rule in it.
+    refused : polars.DataFrame
+        ``unit_id`` and ``reason``: what is left out, and why, in words for the person who sent it.
+    looked_at : sequence of str
+        All units that were judged: those that are not refused stand, also where they did not
+        before.
+    unit_kind : {"image", "subject", "instance"}
+        A subject who is left out takes their photos along.
+    said : mapping, optional
+        The rule's settings, for the journal. It must name no person.
+
+    Returns
+    -------
+    int
+        How many verdicts are new.
+
+    Raises
+    ------
+    UnknownNameError
+        A unit that the project does not have.
+    """
+    with writing(project.engine) as connection:
+        return _decide(connection, project, step, rule, refused, looked_at, unit_kind, said or {})
+
+
+def _decide(
+    connection: Connection,
+    project: Project,
+    step: str,
+    rule: str,
+    refused: pl.DataFrame,
+    looked_at: Sequence[str] | pl.Series,
+    unit_kind: str,
+    said: Mapping[str, Any],
+) -> int:
+    looked = pl.DataFrame({"unit_id": pl.Series(list(looked_at), dtype=pl.String)}).unique(
+        maintain_order=True
+    )
+    _refuse_strangers(connection, looked["unit_id"], unit_kind)
+    if refused["unit_id"].is_duplicated().any():
+        raise TableError("a unit is refused twice by one rule", expected="one reason a unit")
+    before = _last(connection, step, rule).filter(unit_kind=unit_kind)
+    now = looked.join(refused.select("unit_id", "reason"), on="unit_id", how="left").join(
+        before.select("unit_id", old=pl.col("verdict"), told="reason"), on="unit_id", how="left"
+    )
+    is_out = pl.col("unit_id").is_in(refused["unit_id"].implode())
+    was_out = (pl.col("old") == OUT).fill_null(value=False)
+    new = now.filter(
+        (is_out != was_out) | (is_out & was_out & pl.col("reason").ne_missing(pl.col("told")))
+    ).select("unit_id", "reason", verdict=pl.when(is_out).then(pl.lit(OUT)).otherwise(pl.lit(IN)))
+    counted = dict(said) | {"looked_at": looked.height, "out": refused.height}
+    if new.is_empty() and _said_before(connection, step, rule, counted):
+        return 0
+    write_verdicts(connection, project, step, rule, new, unit_kind, counted)
+    return new.height
+
+
+def note(project: Project, step: str, rule: str, said: Mapping[str, Any]) -> bool:
+    """Write a row of the journal without verdicts, unless the last of its rule says the same.
+
+    Parameters
+    ----------
+    said : mapping
+        Settings and counts; no id.
+
+    Returns
+    -------
+    bool
+        Whether it is new.
+    """
+    with writing(project.engine) as connection:
+        if _said_before(connection, step, rule, said):
+            return False
+        add_row(connection, project, step=step, rule=rule, said=said, seals=())
+    return True
+
+
+def _said_before(connection: Connection, step: str, rule: str, said: Mapping[str, Any]) -> bool:
+    query = (
+        sa.select(journal.c.said)
+        .where(journal.c.step == step, journal.c.rule == rule)
+        .order_by(journal.c.n.desc())
+        .limit(1)
+    )
+    last = connection.execute(query).scalar()
+    return last is not None and dict(last) == dict(said)
+
+
+def write_verdicts(
+    connection: Connection,
+    project: Project,
+    step: str,
+    rule: str,
+    verdicts: pl.DataFrame,
+    unit_kind: str,
+    said: Mapping[str, Any],
+) -> int:
+    """Write verdicts with their row of the journal, and return the row's number.
+
+    Parameters
+    ----------
+    verdicts : polars.DataFrame
+        ``unit_id, verdict, reason``.
+    """
+    rows: list[dict[str, Any]] = []
+    for unit, verdict, reason in verdicts.select("unit_id", "verdict", "reason").iter_rows():
+        fields = {
+            "unit_kind": unit_kind, "unit_id": unit, "step": step, "rule": rule,
+            "verdict": verdict, "reason": reason,
+        }  # fmt: skip
+        salt = new_salt()
+        rows.append(fields | {"salt": salt, "seal": seal_of(salt, fields)})
+    seals = [row["seal"] for row in rows]
+    n = add_row(connection, project, step=step, rule=rule, said=said, seals=seals)
+    if rows:
+        connection.execute(sa.insert(decisions), [row | {"n": n} for row in rows])
+    return n
+
+
+def _refuse_strangers(connection: Connection, units: pl.Series, unit_kind: str) -> None:
+    known = {str(one) for one in connection.execute(sa.select(_UNITS[unit_kind])).scalars()}
+    strangers = [one for one in units if one not in known]
+    if strangers:
+        raise UnknownNameError(unit_kind, strangers[0], known, where="the project")

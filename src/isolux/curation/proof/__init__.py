@@ -1,0 +1,12 @@
+"""Proof that nothing of a person is left below folders: a search of every byte, and of pictures.
+
+``needles`` knows how a name is written, ``unpacking`` what is packed in a file, ``blind`` into
+what no search can look. What a photo looks like, ``withdrawal.looks`` knows.
+"""
+
+from __future__ import annotations
+
+from isolux.curation.proof.searching import ALIKE, CELL, Proof, prove
+from isolux.curation.withdrawal.looks import as_text, from_text, thumbnail
+
+__all__ = ["ALIKE", "CELL", "Proof", "as_text", "from_text", "prove", "thumbnail"]

@@ -1,0 +1,159 @@
+"""What is searched for in bytes: names in every coding that files write them in."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import quote, quote_plus
+
+__all__ = ["LEAST", "Needles"]
+
+LEAST = 4
+"""Characters from which a name is searched for in bytes; shorter ones are looked for as cells."""
+_LEAST_BASE64 = 6  # bytes: fewer leave four letters that stand anywhere by chance
+_AROUND = 8  # letters beside a name that are looked at
+_WORD = re.compile(rb"[A-Za-z0-9]")
+_ESCAPE = re.compile(rb"(?:%[0-9A-Fa-f]{2}|\\[nrtbfv0]|\\x[0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4})\Z")
+_LONGEST_ESCAPE = 6
+
+
+@dataclass(frozen=True)
+class Needles:
+    """Names, and longer names of everyone else that hold one of them.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Those of LEAST characters or more; a name that holds another is found by it.
+    others : tuple of str
+        Names of everyone else.
+    """
+
+    names: tuple[str, ...]
+    others: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, names: Iterable[str], others: Iterable[str]) -> Needles:
+        """Keep what has to be searched for."""
+        long = sorted({one for one in names if len(one) >= LEAST}, key=len)
+        kept: list[str] = []
+        for one in long:
+            if not any(_holds_whole(one, short) for short in kept):
+                kept.append(one)
+        covering = tuple({o for o in others for one in kept if one in o and o != one})
+        return cls(tuple(kept), covering)
+
+    @cached_property
+    def forms(self) -> tuple[tuple[str, bytes, str], ...]:
+        """Each name in each coding: the name, its bytes, the coding (empty: a byte a letter)."""
+        found = {(name, form, plain): None for name in self.names for form, plain in _codings(name)}
+        return tuple(found)
+
+    @cached_property
+    def _longer(self) -> Mapping[str, tuple[bytes, ...]]:
+        return {
+            name: tuple(other.encode() for other in self.others if name in other)
+            for name in self.names
+        }
+
+    def hits(self, data: bytes) -> Iterator[tuple[str, int]]:
+        """List names that stand in bytes, each once, with the place of the first."""
+        seen: set[str] = set()
+        for name, form, plain in self.forms:
+            at = data.find(form) if name not in seen else -1
+            while at >= 0:
+                if self._is_theirs_in(name, data, at, at + len(form), plain):
+                    seen.add(name)
+                    yield name, at
+                    break
+                at = data.find(form, at + 1)
+
+    def _is_theirs_in(self, name: str, data: bytes, start: int, end: int, coding: str) -> bool:
+        if coding == "base64":
+            return True
+        if coding == "utf-16-be" and _is_letter(data[start - 1 : start]):
+            return False  # the low byte of a letter before, in either order of bytes
+        if coding:
+            wide = len("a".encode(coding))
+            around = wide * (_AROUND + max(map(len, self.others), default=0))
+            first = max(start % wide, start - around)
+            text = data[first : end + around].decode(coding, "replace").encode()
+            at = len(data[first:start].decode(coding, "replace").encode())
+            return self._is_theirs(name, text, at, at + len(name.encode()))
+        return self._is_theirs(name, data, start, end)
+
+    def _is_theirs(self, name: str, data: bytes, start: int, end: int) -> bool:
+        """Tell a name from a part of a longer one: of a word, or of a name that is someone's."""
+        before = data[max(0, start - _LONGEST_ESCAPE) : start]
+        within = _is_letter(before[-1:]) and _is_letter(data[start : start + 1])
+        if within and _ESCAPE.search(before) is None:  # after "%20" or "\\n" a word begins
+            return False
+        if _is_letter(data[end : end + 1]) and _is_letter(data[end - 1 : end]):
+            return False
+        for other in self._longer[name]:
+            near = data.find(other, max(0, start - len(other)))
+            if 0 <= near <= start and near + len(other) >= end:
+                return False
+        return True
+
+
+def _holds_whole(name: str, part: str) -> bool:
+    """Tell whether a name is found wherever a part of it is."""
+    return re.search(rf"(?<![^\W_]){re.escape(part)}(?![^\W_])", name) is not None
+
+
+def _is_letter(one: bytes) -> bool:
+    return bool(one) and (_WORD.match(one) is not None or one[0] >= 0xC3)
+
+
+def _codings(name: str) -> Iterator[tuple[bytes, str]]:
+    in_json = json.dumps(name)[1:-1]
+    plain = [name, in_json, in_json.replace("/", "\\/"), quote(name), quote(name, safe=""),
+             quote_plus(name), html.escape(name), _entities(name)]  # fmt: skip
+    for text in plain:
+        yield text.encode(), ""
+        yield _HEX.sub(_other_case, text).encode(), ""  # %c3 as %C3
+    for coding in ("latin-1", "cp1252"):
+        try:
+            yield name.encode(coding), ""
+        except UnicodeEncodeError:
+            continue
+    for coding in ("utf-16-le", "utf-16-be", "utf-32-le"):
+        yield name.encode(coding), coding
+    yield from ((form, "base64") for form in _base64(name.encode()))
+
+
+_HEX = re.compile(r"%[0-9A-F]{2}|\\u[0-9a-f]{4}")
+
+
+def _other_case(found: re.Match[str]) -> str:
+    text = found.group()
+    return text.lower() if text.startswith("%") else text[:2] + text[2:].upper()
+
+
+def _entities(name: str) -> str:
+    return "".join(c if c.isascii() else f"&#{ord(c)};" for c in name)
+
+
+def _base64(data: bytes) -> Sequence[bytes]:
+    """Give the letters that stand for bytes wherever they begin: three ways, less both ends.
+
+    Examples
+    --------
+    >>> any(form in base64.b64encode(b"of s0001234.") for form in _base64(b"s0001234"))
+    True
+    """
+    if len(data) < _LEAST_BASE64:
+        return []
+    found = []
+    for offset in range(3):
+        whole = base64.b64encode(b"\0" * offset + data)
+        first = (offset * 8 + 5) // 6  # letters that hold bits of what stands before
+        last = (offset + len(data)) * 8 // 6
+        found.append(whole[first:last])
+    return [*found, *(one.translate(bytes.maketrans(b"+/", b"-_")) for one in found)]

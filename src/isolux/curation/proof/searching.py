@@ -1,0 +1,226 @@
+"""Every byte below folders, for the names and the pictures of someone."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from isolux.checks.duplicates.hashes import copies_of
+from isolux.curation.proof.blind import WEIGHTS, Blind, why_blind
+from isolux.curation.proof.needles import LEAST, Needles
+from isolux.curation.proof.unpacking import inner_parts, tables_of
+from isolux.curation.withdrawal.looks import thumbnail
+from isolux.curation.withdrawal.rewriting import Rewritten, rewrite
+from isolux.curation.withdrawal.terms import Terms
+from isolux.curation.withdrawal.walking import Place, beside_of, links_below
+from isolux.io.images import Pixels
+
+__all__ = ["ALIKE", "CELL", "Proof", "prove"]
+
+CELL = "a cell of it is"
+ALIKE = "a picture that looks like theirs"
+_DEEPEST = 8
+_MARKS = (b"\xff\xd8\xff", b"\x89PNG", b"II*\x00", b"MM\x00*", b"GIF8", b"BM", b"RIFF")
+_CELL = re.compile(
+    rb'"((?:[^"\\\n]|\\.){1,3})"|>\s*([^<>\s]{1,3})\s*<|^\s*(\S{1,3})\s*$', re.MULTILINE
+)
+
+
+@dataclass
+class Proof:
+    """What a search found, and into what it could not look.
+
+    Parameters
+    ----------
+    files, bytes : int
+        Searched, parts of archives and packed bytes included.
+    pictures : int
+        That were opened and compared.
+    found : list of (str, str)
+        Where, and how: its name, a name in it, a row, a picture.
+    blind : list of (str, str)
+        Where, and why: none of these is clean.
+    notes : list of str
+    """
+
+    files: int = 0
+    bytes: int = 0
+    pictures: int = 0
+    found: list[tuple[str, str]] = field(default_factory=list)
+    blind: list[tuple[str, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether nothing was found, and everything was looked into."""
+        return not self.found and not self.blind
+
+
+def prove(
+    places: Iterable[Place],
+    terms: Terms,
+    looks: Pixels,
+    *,
+    folders: Sequence[Path] = (),
+    others: Collection[str] = (),
+) -> Proof:
+    """Search files for names and pictures.
+
+    Parameters
+    ----------
+    places : iterable of Place
+    terms : Terms
+        Names; those of fewer than four characters are looked for as whole cells.
+    looks : [n, 32, 32] uint8
+        Thumbnails of their pictures.
+    folders : sequence of Path
+        Links in these are named: they are not followed.
+    others : collection of str
+        SHA-256 of pictures that a project says are someone else's: one of these that is damaged
+        is counted in a note, and is not a file into which no one could look.
+
+    Returns
+    -------
+    Proof
+    """
+    search = _Search(terms, frozenset(others))
+    held = list(places)
+    beside = beside_of(held)
+    for place in held:
+        where = f"{place.root.name}/{place.name}"
+        search.name(where, place.name)
+        try:
+            data = place.path.read_bytes()
+        except OSError as error:
+            search.proof.blind.append((where, f"it cannot be read: {error.strerror}"))
+            continue
+        search.look(where, data)
+        search.by_columns(where, rewrite(place.name, data, beside(place), terms))
+    for link in links_below(folders):
+        search.proof.blind.append((str(link), "a link: what it leads to was not looked into"))
+    search.compare(looks)
+    return search.proof
+
+
+class _Search:
+    def __init__(self, terms: Terms, known: frozenset[str]) -> None:
+        self.known, self.damaged = known, 0
+        others = [name for kind in terms.others for name in terms.others[kind]]
+        # Words and numbers that stand everywhere are looked for as cells of ids.
+        # So are names that someone else has too, as one of another kind.
+        self.needles = Needles.of(_searched(terms) - set(others), others)
+        self.short = frozenset(
+            name for name in terms.every if len(name) < LEAST and not name.isdigit()
+        )
+        self.terms, self.proof = terms, Proof()
+        self.thumbs: list[tuple[str, Pixels]] = []
+        self.weights = 0
+
+    def name(self, where: str, path: str) -> None:
+        """Look at the names that a path is made of."""
+        for name, _ in self.needles.hits(path.encode("utf-8", "surrogateescape")):
+            self.proof.found.append((where, f"its name holds {name!r}"))
+
+    def look(self, where: str, data: bytes, depth: int = 0) -> None:
+        """Search bytes, and what is packed in them."""
+        self.proof.files += 1
+        self.proof.bytes += len(data)
+        hits = [name for name, _ in self.needles.hits(data)]
+        self.proof.found += [(where, f"it holds {name!r}") for name in hits]
+        try:
+            opened = self._open(where, data, depth, found=bool(hits))
+        except Blind as blind:
+            self.proof.blind.append((where, str(blind)))
+            return
+        if why := why_blind(where, data, opened=opened):
+            self.proof.blind.append((where, why))
+        self.weights += where.lower().endswith(WEIGHTS)
+
+    def _open(self, where: str, data: bytes, depth: int, *, found: bool) -> bool:
+        opened = False
+        for table in tables_of(where, data):
+            opened = True
+            if not found and (names := {n for n, _ in self.needles.hits(_written(table))}):
+                self.proof.found += [(where, f"a cell holds {name!r}") for name in names]
+        if not opened and self.short:
+            self._cells(where, data)
+        if data.startswith(_MARKS) and (seen := thumbnail(data)) is not None:
+            self.thumbs.append((where, seen))
+            opened = True
+        elif data.startswith(_MARKS[:2]):
+            if hashlib.sha256(data).hexdigest() not in self.known:
+                raise Blind("a picture that cannot be opened")
+            self.damaged, opened = self.damaged + 1, True
+        if depth == _DEEPEST:
+            raise Blind("it is packed in itself too often")
+        for inner, held in inner_parts(where, data):
+            opened = True
+            self.name(where, inner[len(where) :])
+            self.look(inner, held, depth + 1)
+        return opened
+
+    def by_columns(self, where: str, done: Rewritten) -> None:
+        """Note what is theirs by the columns of ids that it stands in, by its name or its bytes."""
+        if done.why and all(one[0] != where for one in self.proof.blind):
+            self.proof.blind.append((where, done.why))
+        if done.n and all(one[0] != where for one in self.proof.found):
+            self.proof.found.append((where, f"about them (rows, entries, parts): {done.n:,}"))
+
+    def _cells(self, where: str, data: bytes) -> None:
+        """Look for short ids as whole cells of text: between quotation marks, tags, line ends."""
+        seen = {next(filter(None, cell.groups())) for cell in _CELL.finditer(data)}
+        for name in self.short:
+            if name.encode() in seen:
+                self.proof.found.append((where, f"{CELL} {name!r}"))
+
+    def compare(self, looks: Pixels) -> None:
+        """Lay the pictures that were seen over theirs."""
+        self.proof.pictures = len(self.thumbs)
+        if self.thumbs and len(looks):
+            seen = np.stack([one for _, one in self.thumbs])
+            for row in copies_of(looks, seen):
+                self.proof.found.append((self.thumbs[row][0], ALIKE))
+        if self.damaged:
+            self.proof.notes.append(
+                f"damaged pictures that could not be compared: {self.damaged:,}. The project says"
+                " whose they are, and that is someone else."
+            )
+        if self.weights:
+            self.proof.notes.append(
+                f"files that hold weights of models: {self.weights:,}. Names were searched for"
+                " in them; whether a model learnt from these people, no search tells."
+            )
+
+
+def _written(table: pl.DataFrame) -> bytes:
+    """Write all text of a table, each cell once."""
+    cells: list[str] = []
+    for name, kind in table.schema.items():
+        if kind in (pl.String, pl.Categorical, pl.Enum):
+            cells += table[name].cast(pl.String).drop_nulls().unique().to_list()
+        elif kind.is_nested() or kind == pl.Binary:
+            cells += [str(one) for one in table[name].drop_nulls().to_list()]
+    return "\n".join([*table.columns, *cells]).encode("utf-8", "surrogatepass")
+
+
+def _searched(terms: Terms) -> set[str]:
+    """Choose the names to search bytes for: all but words of letters that files are full of."""
+    return {name for name in terms.every if name.lower() not in _WORDS}
+
+
+_WORDS = frozenset(
+    {
+        "age", "box", "country", "data", "face", "faces", "false", "file", "files", "group",
+        "height", "image", "image_id", "images", "index", "instance", "instance_id", "label",
+        "labels", "model", "name", "none", "null", "people", "person", "photo", "photos", "score",
+        "scores", "subject", "subject_id", "table", "test", "text", "train", "true", "type",
+        "valid", "value", "values", "width",
+    }
+)  # fmt: skip
+"""Words that files of data are full of: an id that is one is looked for as a cell of ids."""

@@ -1,0 +1,170 @@
+"""What a file holds in itself: parts of archives, packed bytes, tables, text in base64."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import bz2
+import gzip
+import io
+import lzma
+import re
+import sqlite3
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from isolux.curation.proof.blind import Blind
+from isolux.curation.withdrawal.rewriting import frames
+from isolux.curation.withdrawal.rewriting.delimited import frame_of
+from isolux.curation.withdrawal.rewriting.rewritten import decoded
+from isolux.io.binary_tables import first_line
+
+__all__ = ["inner_parts", "tables_of"]
+
+_BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{40,}={0,2}(?:\r?\n[A-Za-z0-9+/_-]{2,}={0,2})*")
+_STREAM = re.compile(rb"stream\r?\n(.*?)\r?\nendstream", re.DOTALL)
+_HEADS = (b"\x1f\x8b", b"PK\x03\x04", b"\xff\xd8\xff", b"\x89PNG", b"PAR1", b"RIFF", b"GIF8",
+          b"BZh", b"\xfd7zXZ", b"SQLite", b"\x93NUMPY", b"%PDF", b"ARROW1")  # fmt: skip
+_MOST = 1 << 31  # bytes that one file may become
+
+
+def inner_parts(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    """List what is packed in a file: names below it, and bytes.
+
+    Raises
+    ------
+    Blind
+        It is packed and cannot be unpacked: damaged, encrypted, too large.
+    """
+    if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
+        yield from _zip(name, data)
+    elif data[257:262] == b"ustar":
+        yield from _tar(name, data)
+    else:
+        for mark, unpack in _PACKED.items():
+            if data.startswith(mark):
+                yield f"{name}!unpacked", _unpacked(unpack, data)
+    if data.startswith(b"%PDF"):
+        yield from _pdf(name, data)
+    yield from _in_base64(name, data)
+
+
+def _unpacked(unpack: Callable[[bytes], bytes], data: bytes) -> bytes:
+    try:
+        return unpack(data)
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
+        raise Blind(f"it is packed and damaged: {error}") from error
+
+
+_PACKED: dict[bytes, Callable[[bytes], bytes]] = {
+    b"\x1f\x8b": gzip.decompress, b"BZh": bz2.decompress, b"\xfd7zXZ\x00": lzma.decompress,
+    b"\x5d\x00\x00": lzma.decompress,
+}  # fmt: skip
+
+
+def _zip(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            yield f"{name}!comment", archive.comment
+            for info in archive.infolist():
+                if info.flag_bits & 1:
+                    raise Blind("a part of it is encrypted")
+                if info.file_size > _MOST:
+                    raise Blind("a part of it is larger than 2 GB")
+                yield f"{name}!{info.filename}", archive.read(info)
+    except (zipfile.BadZipFile, NotImplementedError, OSError, RuntimeError, EOFError,
+            zlib.error, lzma.LZMAError) as error:  # fmt: skip
+        raise Blind(f"the archive cannot be opened: {error}") from error
+
+
+def _tar(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    try:
+        with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as archive:
+            for info in archive.getmembers():
+                stream = archive.extractfile(info) if info.isfile() else None
+                yield f"{name}!{info.name}", stream.read() if stream else info.linkname.encode()
+    except (tarfile.TarError, OSError, EOFError) as error:
+        raise Blind(f"the archive cannot be opened: {error}") from error
+
+
+def _pdf(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    if b"/Encrypt" in data:
+        raise Blind("the document is encrypted")
+    for k, found in enumerate(_STREAM.finditer(data)):
+        try:
+            yield f"{name}!stream {k}", zlib.decompress(found[1])
+        except zlib.error:
+            if b"/FlateDecode" in data[max(0, found.start() - 400) : found.start()]:
+                raise Blind("a part of the document cannot be unpacked") from None
+
+
+def _in_base64(name: str, data: bytes) -> Iterator[tuple[str, bytes]]:
+    """Read what stands in base64, where it is a file of a known kind or holds text."""
+    for k, found in enumerate(_BASE64.finditer(data)):
+        block = re.sub(rb"[\r\n]", b"", found[0]).translate(bytes.maketrans(b"-_", b"+/"))
+        plain = block.rstrip(b"=")
+        try:
+            inner = base64.b64decode(plain + b"=" * (-len(plain) % 4))
+        except binascii.Error:
+            continue
+        if inner.startswith(_HEADS):
+            yield f"{name}!base64 {k}", inner
+
+
+def tables_of(name: str, data: bytes) -> Iterator[pl.DataFrame]:
+    """Read the tables that a file is or holds.
+
+    Raises
+    ------
+    Blind
+        It is a table and cannot be read.
+    """
+    lower = name.lower()
+    try:
+        if data[:4] == b"PAR1" or data[:6] == b"ARROW1" or lower.endswith((".arrow", ".feather")):
+            yield frames.read(data)[0]
+        elif data.startswith(b"SQLite format 3\0"):
+            yield from _of_sqlite(data)
+        elif data.startswith(b"\x93NUMPY"):
+            array = np.load(io.BytesIO(data), allow_pickle=False)
+            if array.dtype.kind in "US":
+                yield pl.DataFrame({"id": [str(one) for one in array.ravel()]})
+        elif lower.endswith((".csv", ".tsv")):
+            text, _ = decoded(data)
+            frame = frame_of(text) if text is not None else None
+            if frame is not None:
+                yield frame
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError,
+            sqlite3.Error, EOFError) as error:  # fmt: skip
+        raise Blind(f"the table cannot be read: {first_line(error)[:80]}") from error
+
+
+def _of_sqlite(data: bytes) -> Iterator[pl.DataFrame]:
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "copy.sqlite"
+        copy.write_bytes(data)
+        connection = sqlite3.connect(copy)
+        try:
+            found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            for (table,) in found.fetchall():
+                quoted = '"' + table.replace('"', '""') + '"'
+                cursor = connection.execute(f"SELECT * FROM {quoted}")  # noqa: S608
+                names = [one[0] for one in cursor.description]
+                rows = cursor.fetchall()
+                yield pl.DataFrame(
+                    {
+                        f"{c}" if c not in names[:k] else f"{c} {k}":
+                        [None if r[k] is None or isinstance(r[k], bytes) else str(r[k])
+                         for r in rows]
+                        for k, c in enumerate(names)
+                    }
+                )  # fmt: skip
+        finally:
+            connection.close()

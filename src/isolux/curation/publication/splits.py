@@ -1,0 +1,145 @@
+"""Splits by subject: whoever shares a photo with someone is in one split with them.
+
+Parts of the population that are to be alike in every split (strata) are filled side by side: each
+next subject goes to the split that is furthest behind its share, in the stratum and on the whole.
+The order is the hash of the seed and the subject's id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import numpy as np
+import polars as pl
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["read_shares", "split_by_subject", "together"]
+
+_TOLERANCE = 1e-6
+
+
+def read_shares(text: str) -> dict[str, float]:
+    """Read ``train=0.8,test=0.2``: names, and shares that sum to 1.
+
+    Examples
+    --------
+    >>> read_shares("test=1")
+    {'test': 1.0}
+    """
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        name, _, share = (piece.strip() for piece in part.partition("="))
+        try:
+            value = float(share)
+        except ValueError:
+            value = -1.0
+        if not name or name in found or not 0.0 < value <= 1.0:
+            raise SpecError("these are no splits", expected="train=0.8,test=0.2", found=repr(text),
+                            where="split")  # fmt: skip
+        found[name] = value
+    if abs(sum(found.values()) - 1.0) > _TOLERANCE:
+        raise SpecError("the shares of splits do not sum to 1", expected="train=0.8,test=0.2",
+                        found=repr(text), where="split")  # fmt: skip
+    return found
+
+
+def split_by_subject(people: pl.DataFrame, shares: Mapping[str, float], seed: int = 0) -> pl.Series:
+    """Say which split each person in a photo is in.
+
+    Parameters
+    ----------
+    people : polars.DataFrame
+        ``image_id, subject_id`` (null: the photo stands for them), ``stratum``.
+    shares : mapping of str to float
+        Of each split, above 0; they sum to 1.
+    seed : int
+
+    Returns
+    -------
+    polars.Series
+        ``split``, in the order of the rows.
+
+    Examples
+    --------
+    >>> people = pl.DataFrame({"image_id": list("abcd"), "subject_id": ["s", "s", "t", "u"],
+    ...                        "stratum": [""] * 4})
+    >>> split = split_by_subject(people, {"train": 0.5, "test": 0.5})
+    >>> split[0] == split[1], sorted(split.unique())
+    (True, ['test', 'train'])
+    """
+    if people.is_empty():
+        return pl.Series("split", [], dtype=pl.String)
+    who = pl.coalesce(pl.col("subject_id"), pl.format("photo {}", "image_id"))
+    held = people.select("image_id", "stratum", who=who)
+    parts = _together(held)
+    order = (
+        held.with_columns(part=pl.Series(parts))
+        .group_by("part", maintain_order=True)
+        .agg(first=pl.col("who").min(), stratum=pl.col("stratum").min())
+    )
+    place = [hashlib.sha256(f"{seed}\x00{one}".encode()).hexdigest() for one in order["first"]]
+    order = order.with_columns(place=pl.Series(place)).sort("stratum", "place")
+    given = _given(order["stratum"].to_list(), shares)
+    names = dict(zip(order["part"].to_list(), given, strict=True))
+    return pl.Series("split", [names[part] for part in parts], dtype=pl.String)
+
+
+def together(named: pl.DataFrame) -> pl.DataFrame:
+    """Give people who are joined by photos, and all their photos, one number.
+
+    Parameters
+    ----------
+    named : polars.DataFrame
+        ``image_id, subject_id`` (null: the photo stands for them): who is said to be in each photo.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, cluster_id``: one number for every photo of a set, from 1.
+
+    Examples
+    --------
+    >>> named = pl.DataFrame({"image_id": list("aabc"), "subject_id": ["s", "t", "t", "u"]})
+    >>> together(named).sort("image_id")["cluster_id"].to_list()
+    ['1', '1', '2']
+    """
+    if named.is_empty():
+        return pl.DataFrame(schema={"image_id": pl.String, "cluster_id": pl.String})
+    who = pl.coalesce(pl.col("subject_id"), pl.format("photo {}", "image_id"))
+    held = named.select("image_id", who=who)
+    first = held.with_columns(part=pl.Series(_together(held))).with_columns(
+        first=pl.col("who").min().over("part")
+    )
+    number = pl.col("first").rank("dense").cast(pl.String)
+    return first.select("image_id", cluster_id=number).unique(maintain_order=True)
+
+
+def _together(held: pl.DataFrame) -> list[int]:
+    """Give each person the number of the set of people who are joined by photos."""
+    who = held["who"].rank("dense").to_numpy().astype(np.int64) - 1
+    image = held["image_id"].rank("dense").to_numpy().astype(np.int64) - 1
+    n = int(who.max()) + 1
+    size = n + int(image.max()) + 1
+    links = coo_array((np.ones(len(who)), (who, image + n)), shape=(size, size))
+    _, part = connected_components(links, directed=False)
+    return [int(one) for one in part[who]]
+
+
+def _given(strata: list[str], shares: Mapping[str, float]) -> list[str]:
+    names = list(shares)
+    share = np.array([shares[name] for name in names])
+    whole = np.zeros(len(names))
+    of_stratum: dict[str, np.ndarray] = {}
+    found: list[str] = []
+    for stratum in strata:
+        here = of_stratum.setdefault(stratum, np.zeros(len(names)))
+        behind = share * (here.sum() + 1) - here + share * (whole.sum() + 1) - whole
+        k = int(np.argmax(behind))
+        here[k] += 1
+        whole[k] += 1
+        found.append(names[k])
+    return found

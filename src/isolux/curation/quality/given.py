@@ -1,0 +1,209 @@
+"""Answers of any type in one form: choices, boxes, masks and keypoints that someone gave of a unit.
+
+A table has ``unit, annotator, type`` and one of ``answer`` (a choice; several in several rows),
+``x, y, w, h`` (a box in pixels), ``points`` (a polygon ``[[x, y], …]``; several make one mask) and
+``keypoints`` (``[[x, y, v], …]``, v as in COCO).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.geometry.keypoints import boxes_around
+from isolux.geometry.masks import Masks
+from isolux.geometry.rle import masks_from_coco
+from isolux.io.cells import as_text
+from isolux.vocabulary.errors import TableError, UnknownNameError, place
+
+__all__ = ["COLUMNS", "SHAPES", "Answers", "Kind", "given_answers"]
+
+FloatArray = npt.NDArray[np.float64]
+Kind = Literal["choice", "box", "mask", "keypoints"]
+SHAPES = ("box", "mask", "keypoints")
+SIDES = ("x", "y", "w", "h")
+COLUMNS = ("unit", "annotator", "type", "vendor", "answer", *SIDES, "points", "keypoints")
+_NEEDED = ("unit", "annotator", "type")
+_CORNERS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What was answered of one type: a row a unit and annotator.
+
+    Parameters
+    ----------
+    rows : polars.DataFrame
+        ``unit, annotator, vendor`` (null: not said), ``choices`` (sorted; empty of shapes).
+    kind : {"choice", "box", "mask", "keypoints"}
+    boxes : [n, 4] float
+        Left, top, width, height in pixels; of keypoints, around those that are labelled.
+    masks : Masks, optional
+    points : [n, K, 3] float, optional
+    """
+
+    rows: pl.DataFrame
+    kind: Kind
+    boxes: FloatArray = field(default_factory=lambda: np.empty((0, 4)))
+    masks: Masks | None = None
+    points: FloatArray | None = None
+
+
+def given_answers(table: pl.DataFrame, where: str) -> dict[str, Answers]:
+    """Read a table of answers, type by type.
+
+    Parameters
+    ----------
+    table : polars.DataFrame
+        Columns as in the module; others are passed over. Rows that answer nothing are too.
+    where : str
+        What it is called in messages.
+
+    Raises
+    ------
+    UnknownNameError
+        A column is missing.
+    TableError
+        A type with shapes of two kinds, two boxes of one unit by one annotator, a cell that is no
+        number or no list of points.
+
+    Examples
+    --------
+    >>> said = pl.DataFrame({"unit": ["a", "a"], "annotator": ["x", "x"], "type": ["hair"] * 2,
+    ...                      "answer": ["red", "brown"]})
+    >>> given_answers(said, "said")["hair"].rows["choices"].to_list()
+    [['brown', 'red']]
+    """
+    frame = _plain(table, where)
+    kinds = {
+        "choice": pl.col("answer").is_not_null(),
+        "box": pl.all_horizontal(pl.col(SIDES).is_not_null()),
+        "mask": pl.col("points").is_not_null(),
+        "keypoints": pl.col("keypoints").is_not_null(),
+    }
+    said = pl.coalesce(pl.when(test).then(pl.lit(kind)) for kind, test in kinds.items())
+    frame = frame.with_columns(kind=said).filter(pl.col("kind").is_not_null())
+    found: dict[str, Answers] = {}
+    for (name,), rows in frame.group_by("type", maintain_order=True):
+        told = rows["kind"].unique(maintain_order=True).to_list()
+        if len(told) > 1:
+            raise TableError(
+                f"the type {name!r} has answers of two kinds", expected="one kind a type",
+                found=" and ".join(told), where=where,
+            )  # fmt: skip
+        found[str(name)] = _of_kind(rows, told[0], f"{where}, type {name}")
+    return found
+
+
+def _plain(table: pl.DataFrame, where: str) -> pl.DataFrame:
+    for name in _NEEDED:
+        if name not in table.columns:
+            raise UnknownNameError("column", name, table.columns, where=where)
+    frame = table.select(
+        as_text(table[name]).alias(name)
+        if name in table.columns
+        else pl.lit(None, dtype=pl.String).alias(name)
+        for name in COLUMNS
+    )
+    for name in _NEEDED:
+        if frame[name].null_count():
+            raise TableError(
+                f"a cell of {name!r} is empty", expected="who answered what of which unit",
+                where=place(where, int(frame[name].is_null().arg_true()[0]) + 1, name),
+            )  # fmt: skip
+    sides = frame.select(pl.col(SIDES).cast(pl.Float64, strict=False))
+    for name in SIDES:
+        wrong = (sides[name].is_null() | ~sides[name].is_finite()) & frame[name].is_not_null()
+        if wrong.any():
+            row = int(wrong.arg_true()[0])
+            raise TableError(
+                "a side of a box is no number", expected="pixels", found=repr(frame[name][row]),
+                where=place(where, row + 1, name),
+            )  # fmt: skip
+    return frame.with_columns(sides)
+
+
+def _of_kind(rows: pl.DataFrame, kind: Kind, where: str) -> Answers:
+    keys = ["unit", "annotator"]
+    parts = rows.group_by(keys, maintain_order=True).agg(
+        vendor=pl.col("vendor").first(), choices=pl.col("answer").drop_nulls().unique().sort(),
+        n=pl.len(), points=pl.col("points"), keypoints=pl.col("keypoints").first(),
+        **{side: pl.col(side).first() for side in SIDES},
+    )  # fmt: skip
+    twice = parts.filter(pl.col("n") > 1)
+    if kind in ("box", "keypoints") and twice.height:
+        raise TableError(
+            f"two answers with a {kind} of one unit", expected="one a unit, annotator and type",
+            found=f"unit {twice['unit'][0]!r}, annotator {twice['annotator'][0]!r}", where=where,
+        )  # fmt: skip
+    told = parts.select("unit", "annotator", "vendor", "choices")
+    if kind == "choice":
+        return Answers(told, kind)
+    if kind == "box":
+        return Answers(told, kind, _boxes(parts, where))
+    if kind == "mask":
+        masks = _masks(parts["points"].to_list(), where)
+        return Answers(told, kind, masks.box_xywh, masks=masks)
+    points = _keypoints(parts["keypoints"].to_list(), where)
+    return Answers(told, kind, boxes_around(points), points=points)
+
+
+def _boxes(parts: pl.DataFrame, where: str) -> FloatArray:
+    boxes = parts.select(SIDES).to_numpy().astype(np.float64)
+    if (boxes[:, 2:] <= 0).any():
+        row = int((boxes[:, 2:] <= 0).any(axis=1).argmax())
+        raise TableError(
+            "a box has no area", expected="positive w and h in pixels",
+            found=str(boxes[row].tolist()), where=f"{where}, unit {parts['unit'][row]!r}",
+        )  # fmt: skip
+    return boxes
+
+
+def _masks(outlines: Sequence[Sequence[str]], where: str) -> Masks:
+    """Fill the polygons of each answer, in one canvas: how large the photo is does not matter."""
+    drawn = [[_flat(text, where) for text in one] for one in outlines]
+    across = max((max(line[0::2]) for one in drawn for line in one), default=1.0)
+    down = max((max(line[1::2]) for one in drawn for line in one), default=1.0)
+    sides = (np.full(len(drawn), int(np.ceil(side)) + 1) for side in (down, across))
+    return masks_from_coco(drawn, *sides, file=where)
+
+
+def _flat(text: str, where: str) -> list[float]:
+    points = [point[:2] for point in _listed(text, 2, where)]
+    if len(points) < _CORNERS:
+        raise TableError("an outline is no polygon", expected="3 points or more", where=where)
+    return [number for point in points for number in point]
+
+
+def _listed(text: str, least: int, where: str) -> list[list[float]]:
+    try:
+        found = json.loads(text)
+        rows = [[float(number) for number in row] for row in found]
+    except (ValueError, TypeError) as error:
+        raise TableError(
+            "these are no points", expected="such as [[12, 30], [14, 31], [9, 40]]",
+            found=text[:60], where=where,
+        ) from error  # fmt: skip
+    if any(len(row) < least or not np.isfinite(row).all() for row in rows):
+        raise TableError(
+            "a point lacks a number", expected=f"{least} numbers a point", found=text[:60],
+            where=where,
+        )  # fmt: skip
+    return rows
+
+
+def _keypoints(texts: Sequence[str], where: str) -> FloatArray:
+    rows = [[point[:3] for point in _listed(text, 3, where)] for text in texts]
+    sizes = {len(row) for row in rows}
+    if len(sizes) > 1 or 0 in sizes:
+        raise TableError(
+            "answers have different numbers of keypoints", expected="as many in each",
+            found=" and ".join(map(str, sorted(sizes))), where=where,
+        )  # fmt: skip
+    return np.array(rows, dtype=np.float64)

@@ -1,0 +1,161 @@
+"""What names a person in tables that lie about: photos and files by rows with their id."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from isolux.curation.withdrawal.looks import as_text, thumbnail
+from isolux.curation.withdrawal.project_rows import Found
+from isolux.curation.withdrawal.rewriting import PICTURES, frames
+from isolux.curation.withdrawal.rewriting.delimited import frame_of
+from isolux.curation.withdrawal.rewriting.rewritten import decoded
+from isolux.curation.withdrawal.terms import Terms, kinds_of_column, short_names, tails
+from isolux.curation.withdrawal.walking import Place, beside_of
+
+__all__ = ["Pictures", "find_in_tables", "known_pictures", "tables_in"]
+
+_TIMES = 4
+_OWNERS = ("subject", "copyright")
+_OF_PHOTO = ("image", "instance", "file", "task")
+
+
+def tables_in(places: Sequence[Place]) -> Iterator[pl.DataFrame]:
+    """Read the tables among files, columns of ids as text and no others."""
+    for place in places:
+        frame = _read(place)
+        if frame is not None and frame.height:
+            yield frame
+
+
+def _read(place: Place) -> pl.DataFrame | None:
+    suffix = place.path.suffix.lower()
+    frame: pl.DataFrame | None
+    try:
+        if suffix in (".parquet", ".arrow", ".feather"):
+            frame, _ = frames.read(place.path.read_bytes())
+        elif suffix in (".csv", ".tsv"):
+            text, _ = decoded(place.path.read_bytes())
+            frame = frame_of(text) if text is not None else None
+        elif suffix in (".jsonl", ".ndjson", ".json"):
+            frame = _of_json(place.path.read_bytes(), lines=suffix != ".json")
+        else:
+            return None
+    except (OSError, ValueError, RecursionError, pl.exceptions.PolarsError,
+            pl.exceptions.PanicException):  # fmt: skip
+        return None  # it is named when it is looked through
+    if frame is None:
+        return None
+    ids = [
+        c for c, kind in frame.schema.items()
+        if kinds_of_column(c) is not None
+        and (kind in (pl.String, pl.Categorical) or kind.is_integer())
+    ]  # fmt: skip
+    return frame.select(pl.col(c).cast(pl.String) for c in ids) if ids else None
+
+
+def _of_json(data: bytes, *, lines: bool) -> pl.DataFrame | None:
+    text, _ = decoded(data)
+    if text is None:
+        return None
+    found = [json.loads(line) for line in text.splitlines() if line.strip()] if lines \
+        else json.loads(text)  # fmt: skip
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        return None
+    names = list(dict.fromkeys(name for one in found for name in one))
+    cells = {
+        name: [None if isinstance(one.get(name), dict | list | None) else str(one[name])
+               for one in found]
+        for name in names
+    }  # fmt: skip
+    return pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String))
+
+
+def find_in_tables(places: Sequence[Place], found: Found) -> None:
+    """Add photos, people in photos and files that rows with their ids name."""
+    tables = list(tables_in(places))
+    for table in tables:
+        for column in table.columns:
+            kinds, strict = kinds_of_column(column) or ((), False)
+            if strict:
+                found.others.setdefault(kinds[0], set()).update(table[column].drop_nulls())
+    for _ in range(_TIMES):
+        before = sum(map(len, found.named.values()))
+        for table in tables:
+            _grow(table, found)
+        if sum(map(len, found.named.values())) == before:
+            return
+
+
+def _grow(table: pl.DataFrame, found: Found) -> None:
+    """Follow rows of one table from owners to photos, and from photos to all that is in them."""
+    strict = {c: kinds_of_column(c) for c in table.columns}
+    of = {c: said[0] for c, said in strict.items() if said is not None and said[1]}
+    mine = pl.repeat(value=False, n=table.height, dtype=pl.Boolean, eager=True)
+    for column, kinds in of.items():
+        names = {n for k in kinds for n in found.named.get(k, ()) if k in (*_OWNERS, *_OF_PHOTO)}
+        if names:
+            hit = table[column].is_in(pl.Series(sorted(names), dtype=pl.String).implode())
+            mine = mine | hit.fill_null(value=False)
+    if not mine.any():
+        return
+    rows = table.filter(mine)
+    for column, kinds in of.items():
+        if kinds[0] in _OF_PHOTO:
+            found.add(kinds[0], set(rows[column].drop_nulls()))
+    own = [c for c, said in strict.items() if c in ("id", "unit_id") and said is not None]
+    for column in own:  # of a table of people whose id has no other name
+        found.add("instance", set(rows[column].drop_nulls()))
+        if not any(kinds[0] == "image" for kinds in of.values()):
+            found.add("image", set(rows[column].drop_nulls()))
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """Pictures of theirs: SHA-256, thumbnails as text, and names of files."""
+
+    sums: frozenset[str]
+    looks: tuple[str, ...]
+    names: frozenset[str]
+
+
+def known_pictures(places: Sequence[Place], terms: Terms) -> Pictures:
+    """Find pictures that have their names, and those that are the same under any name.
+
+    A picture that was only copied, or whose metadata were taken off, has the same thumbnail to the
+    last grey level. One that shows nothing (a black frame) is no one's but by its name.
+    """
+    sums, names = set(terms.pictures), set[str]()
+    beside = beside_of(places)
+    seen: list[tuple[Place, str, str | None]] = []
+    looks: dict[str, None] = {}
+    for place in places:
+        if place.path.suffix.lower() not in PICTURES:
+            continue
+        name = place.name.rpartition("/")[2]
+        near = [one.rpartition("/")[2] for one in beside(place)] if terms.may_name(name) else []
+        data = place.path.read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        small = thumbnail(data)
+        look = as_text(small) if small is not None and small.std() >= _BLANK else None
+        seen.append((place, digest, look))
+        if digest in sums or terms.is_path(place.name) or terms.is_name(name, near):
+            sums.add(digest)
+            if look is not None:
+                looks[look] = None
+    rest: set[str] = set()  # names that pictures of others have, in folders of their own
+    for place, digest, look in seen:
+        if digest not in sums and look not in looks:
+            rest.update(short_names(place.name))
+        else:
+            sums.add(digest)
+            names.update(tails(place.name))
+            names.add(short_names(place.name)[-1])
+    return Pictures(frozenset(sums), tuple(looks), frozenset(names - rest))
+
+
+_BLANK = 2.0  # grey levels; as the check of duplicates has it

@@ -1,0 +1,194 @@
+"""What a withdrawal is to take out and has taken out, on the disk, so that a killed one goes on.
+
+The file lies beside the ledger, can be read by its owner alone and names the person: it is gone
+when the work is done. Its first line is the plan, each further line an artefact, written before
+the artefact is changed and with the hash of what it will be: a change is in the receipt once,
+whenever the work was stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isolux.curation.withdrawal.terms import Terms, others_of
+from isolux.io.atomic import write_text
+from isolux.vocabulary.errors import OutputError
+
+__all__ = ["Artefact", "Plan", "Work", "alone", "work_path"]
+
+_VERSION = 1
+_SUM = "sum_before"
+
+
+def work_path(ledger: Path) -> Path:
+    """Name the file of an unfinished withdrawal."""
+    return Path(f"{ledger}.withdrawing")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to go, of whom, where; and since when.
+
+    Parameters
+    ----------
+    kind : str
+    marks : tuple of str
+        Of the people.
+    scopes : tuple of str
+    folders : tuple of str
+    named : mapping of str to list of str
+        Their names by kind.
+    pictures : tuple of str
+        SHA-256 of their photos.
+    at : str
+    looks : tuple of str
+        Thumbnails of their pictures, to search for copies once they are deleted.
+    number : str
+        Drawn at random: rows of journals are known by it.
+    server : tuple of mapping
+        Tasks on servers: ``server, server_project, server_task, task_id``.
+    replacing : mapping, optional
+        The fields of ``Replacing``: rows that take places in a sample.
+    """
+
+    kind: str
+    marks: tuple[str, ...]
+    scopes: tuple[str, ...]
+    folders: tuple[str, ...]
+    named: Mapping[str, list[str]]
+    pictures: tuple[str, ...]
+    at: str
+    number: str
+    looks: tuple[str, ...] = ()
+    server: tuple[Mapping[str, Any], ...] = ()
+    replacing: Mapping[str, Any] | None = None
+
+    def terms(self, others: Mapping[str, frozenset[str]]) -> Terms:
+        """Give their names beside everyone else's."""
+        named = {kind: frozenset(names) for kind, names in self.named.items()}
+        return Terms(*others_of(named, others), frozenset(self.pictures))
+
+
+@dataclass(frozen=True, slots=True)
+class Artefact:
+    """A file that was changed, a table that lost rows, tasks that a server deleted."""
+
+    where: str
+    what: str
+    done: str
+    n: int
+    before: str | None = None
+    after: str | None = None
+
+
+class Work:
+    """The file of a withdrawal that goes on."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def plan(self) -> Plan | None:
+        """Read the plan; None: no withdrawal is unfinished."""
+        lines = self._lines()
+        if not lines:
+            return None
+        held = lines[0]
+        held.pop("version", None)
+        for name in ("marks", "scopes", "folders", "pictures", "looks", "server"):
+            held[name] = tuple(held[name])
+        return Plan(**held)
+
+    def begin(self, plan: Plan) -> None:
+        """Write the plan, whole or not at all."""
+        told = {"version": _VERSION, **{name: getattr(plan, name) for name in Plan.__slots__}}
+        descriptor = os.open(self.path, os.O_CREAT | os.O_WRONLY, 0o600)
+        os.close(descriptor)
+        write_text(self.path, json.dumps(told, ensure_ascii=False) + "\n")
+        self.path.chmod(0o600)
+
+    def note(self, one: Artefact, *, sum_before: str = "") -> None:
+        """Write down a change before it is made; it is on the disk when this returns.
+
+        Parameters
+        ----------
+        one : Artefact
+        sum_before : str
+            SHA-256 of what the file was, which lists of files may name; never in the receipt.
+        """
+        told = {name: getattr(one, name) for name in Artefact.__slots__}
+        line = json.dumps(told | {_SUM: sum_before}) + "\n"
+        with self.path.open("ab") as stream:
+            stream.write(line.encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+
+    def artefacts(self) -> list[Artefact]:
+        """List the changes, each place once: of one that was begun twice the last counts."""
+        found: dict[tuple[str, str], Artefact] = {}
+        for line in self._lines()[1:]:
+            one = Artefact(**{k: v for k, v in line.items() if k != _SUM})
+            held = found.get((one.where, one.what))
+            if held is not None and one.before == held.after and held.done != "deleted":
+                one = Artefact(
+                    one.where, one.what, one.done, held.n + one.n, held.before, one.after
+                )
+            found[one.where, one.what] = one
+        return list(found.values())
+
+    def sums(self) -> dict[str, str]:
+        """Tell of rewritten files the SHA-256 that they have in the place of the one they had."""
+        return {
+            line[_SUM]: line["after"] for line in self._lines()[1:]
+            if line[_SUM] and line["after"] and line[_SUM] != line["after"]
+        }  # fmt: skip
+
+    def end(self) -> None:
+        """Overwrite the file, and remove it: the receipt stands."""
+        size = self.path.stat().st_size
+        with self.path.open("r+b") as stream:
+            stream.write(b"\0" * size)
+            stream.flush()
+            os.fsync(stream.fileno())
+        self.path.unlink()
+
+    def _lines(self) -> list[dict[str, Any]]:
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return []
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:  # its writer was killed in the middle of a line
+            with self.path.open("r+b") as stream:
+                stream.truncate(len(whole.encode()))
+        return [json.loads(line) for line in whole.splitlines() if line.strip("\0")]
+
+
+@contextmanager
+def alone(ledger: Path) -> Iterator[None]:
+    """Hold a ledger's withdrawals: one at a time.
+
+    Raises
+    ------
+    OutputError
+        Another one runs.
+    """
+    import fcntl
+
+    descriptor = os.open(ledger.parent, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        raise OutputError(
+            "another withdrawal from this ledger runs", where=str(ledger), hint="wait for its end"
+        ) from error
+    try:
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,117 @@
+"""A file without what is theirs, by its format, which its first bytes and its suffix tell."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from pathlib import PurePosixPath
+
+from isolux.curation.withdrawal.rewriting import (
+    archives,
+    arrays,
+    databases,
+    delimited,
+    frames,
+    json_text,
+    pages,
+)
+from isolux.curation.withdrawal.rewriting.rewritten import Rewritten
+from isolux.curation.withdrawal.terms import Terms
+
+__all__ = ["PICTURES", "Rewritten", "rewrite"]
+
+PICTURES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp", ".gif", ".jp2", ".avif")
+_SUM = re.compile(r"[0-9a-f]{64}")
+_TEXT = (
+    ".txt", ".lst", ".md", ".log", ".yaml", ".yml", ".toml", ".xml", ".tex", ".svg", ".sha256",
+    ".rst", ".ini", ".cfg", ".py", ".sh", ".md5", ".sums",
+)  # fmt: skip
+
+
+def rewrite(name: str, data: bytes, beside: list[str], terms: Terms) -> Rewritten:
+    """Take what is theirs out of a file.
+
+    Parameters
+    ----------
+    name : str
+        Its path, with slashes.
+    data : bytes
+    beside : list of str
+        Paths that lie with it in an archive or a folder.
+    terms : Terms
+
+    Returns
+    -------
+    Rewritten
+        ``data`` None where the file goes whole: its name is theirs, or it is their photo.
+    """
+    path = PurePosixPath(name)
+    if hashlib.sha256(data).hexdigest() in terms.pictures and data:
+        return Rewritten(None, 1)
+    if _is_named(path, beside, terms):
+        return Rewritten(None, 1)
+    return _by_format(path, data, terms)
+
+
+def _is_named(path: PurePosixPath, beside: list[str], terms: Terms) -> bool:
+    """Tell whether the file or a folder that it lies in has their name."""
+    if terms.is_path(str(path)):
+        return True
+    for depth, part in enumerate(path.parts):
+        if part in ("/", ".", "..") or _is_shelf(path, depth):
+            continue
+        near = {
+            other[depth] for one in beside
+            if (other := PurePosixPath(one).parts)[:depth] == path.parts[:depth]
+            and len(other) > depth
+        } if beside and terms.may_name(part) else set()  # fmt: skip
+        if terms.is_name(part, tuple(near)):
+            return True
+    return False
+
+
+def _is_shelf(path: PurePosixPath, depth: int) -> bool:
+    """Tell whether a folder holds photos whose sums begin with its two letters."""
+    return (
+        depth + 2 == len(path.parts)
+        and path.parts[depth] == path.name[:2]
+        and bool(_SUM.fullmatch(path.stem))
+    )
+
+
+def _by_format(path: PurePosixPath, data: bytes, terms: Terms) -> Rewritten:
+    suffix = path.suffix.lower()
+
+    def part(name: str, held: bytes, names: list[str]) -> Rewritten:
+        return rewrite(name, held, names, terms)
+
+    if data.startswith(b"PK\x03\x04") and suffix != ".npz":
+        return archives.rewrite_zip(data, part)
+    if data[257:262] == b"ustar":
+        return archives.rewrite_tar(data, part)
+    if data.startswith(archives.PACKED):
+        inner = path.name[: -len(path.suffix)] if path.suffix else path.name
+        inner = inner + ".tar" if suffix == ".tgz" else inner
+        return archives.rewrite_packed(data, inner, part)
+    for mark, by_mark in _BY_MARK:
+        if data.startswith(mark):
+            return by_mark(data, terms)
+    by_suffix = next((way for names, way in _BY_SUFFIX if suffix in names), None)
+    return by_suffix(data, terms) if by_suffix else Rewritten(data, 0)
+
+
+_Way = Callable[[bytes, Terms], Rewritten]
+_BY_MARK: tuple[tuple[bytes, _Way], ...] = (
+    (b"PAR1", frames.rewrite), (b"ARROW1", frames.rewrite), (b"\x93NUMPY", arrays.rewrite),
+    (b"SQLite format 3\0", databases.rewrite),
+)  # fmt: skip
+_BY_SUFFIX: tuple[tuple[tuple[str, ...], _Way], ...] = (
+    ((".arrow", ".feather", ".ipc", ".parquet"), frames.rewrite),
+    ((".npz", ".npy"), arrays.rewrite),
+    (delimited.SUFFIXES, delimited.rewrite),
+    ((".jsonl", ".ndjson"), json_text.rewrite_lines),
+    ((".json", ".geojson", ".ipynb", ".jsonld"), json_text.rewrite),
+    ((".html", ".htm"), pages.rewrite),
+    (_TEXT, delimited.rewrite_list),
+)

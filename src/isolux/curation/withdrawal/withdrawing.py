@@ -1,0 +1,201 @@
+"""A withdrawal from beginning to end: found, taken out, written down, and begun again where it was.
+
+    ledger → plan on the disk → files → server → database → ledger without the id → search → receipt
+
+The database and the ledger come after the files, as they tell what is to be found; until the
+receipt stands the plan tells it too.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from isolux.curation.consent import SCOPES, erase, read_ledger
+from isolux.curation.project.folder import Project, open_project
+from isolux.curation.project.journal import now, read_journal
+from isolux.curation.withdrawal.changing import (
+    artefact_of,
+    change_files,
+    mend_sums,
+    rewritten,
+    told,
+)
+from isolux.curation.withdrawal.planning import everyone_else, places_of
+from isolux.curation.withdrawal.progress import Artefact, Plan, Work, work_path
+from isolux.curation.withdrawal.project_rows import take_out
+from isolux.curation.withdrawal.receipt import write_receipt
+from isolux.curation.withdrawal.replacing import Replacing, put_in
+from isolux.curation.withdrawal.runs import mend_runs
+from isolux.curation.withdrawal.terms import Terms
+from isolux.curation.withdrawal.walking import Place, files_below, of_project, projects_in
+
+__all__ = ["Looked", "Searched", "Withdrawn", "finish", "look_for"]
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What is to go: how many files, rows, and what could not be looked through."""
+
+    artefacts: tuple[Artefact, ...]
+    blind: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a search found: counts of what was searched, places, and files that it cannot see."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    found: tuple[tuple[str, str], ...] = ()
+    blind: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """What went.
+
+    Parameters
+    ----------
+    receipt : Path or None
+        None: something is left, and the plan stays.
+    artefacts : tuple of Artefact
+    blind : tuple of (str, str)
+        Files that could not be looked through, and why.
+    left : tuple of (str, str)
+        Where something of theirs is left, and what.
+    notes : tuple of str
+    """
+
+    receipt: Path | None
+    artefacts: tuple[Artefact, ...]
+    blind: tuple[tuple[str, str], ...] = ()
+    left: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def look_for(plan: Plan, ledger: Path) -> Looked:
+    """Say what would go, and change nothing."""
+    folders = [Path(one) for one in plan.folders]
+    places = places_of(folders, ledger, projects_in(folders))
+    terms = plan.terms(everyone_else(folders, places))
+    found, blind = [], []
+    for place, data, done in rewritten(places, terms):
+        if done.why:
+            blind.append((terms.masked(told(place)), done.why))
+        elif done.n:
+            found.append(artefact_of(place, data, done.data, done.n, terms, b""))
+    return Looked(tuple(found), tuple(blind))
+
+
+def finish(
+    ledger: Path,
+    key: bytes,
+    plan: Plan,
+    *,
+    made_by: str,
+    server: Callable[[str], Any] | None = None,
+    remake: Callable[[Path, str], None] | None = None,
+    search: Callable[[Sequence[Place], Terms, Sequence[str]], Searched] | None = None,
+    key_file: Path | None = None,
+) -> Withdrawn:
+    """Take out what a plan names, and write the receipt.
+
+    Parameters
+    ----------
+    ledger : Path
+    key : bytes
+    plan : Plan
+        It lies on the disk already.
+    made_by : str
+    server : callable, optional
+        Gives the server of an address, where tasks were sent to one.
+    remake : callable, optional
+        Makes the pages of a run anew, given its folder and what is to be said first.
+    search : callable, optional
+        Looks for what is left, byte by byte, given files, their names and their looks.
+    key_file : Path, optional
+
+    Raises
+    ------
+    FileError, OutputError
+        What cannot be read or written; the same command goes on.
+    """
+    work = Work(work_path(ledger))
+    folders = [Path(one) for one in plan.folders]
+    projects = projects_in(folders) if "evaluation" in plan.scopes else []
+    places = places_of(folders, ledger, projects_in(folders))
+    terms = plan.terms(everyone_else(folders, places))
+    blind = change_files(work, places, terms, key)
+    mend_sums(work, places, terms, key)
+    if plan.replacing is not None:
+        put_in(Replacing(**plan.replacing))
+    mend_runs(work, folders, remake)
+    more: tuple[str, ...] = ()
+    if plan.server:
+        from isolux.curation.withdrawal.on_server import delete_on_server
+
+        more = delete_on_server(work, plan, server)
+    for folder in projects:
+        _change_project(work, open_project(folder), terms, plan.number)
+    os.sync()  # deleted files are deleted on the disk, before what names them goes
+    if set(plan.scopes) >= set(SCOPES):
+        erase(ledger, plan.marks, key=key_file)
+        _erase_in_others(ledger, plan, projects)
+    searched = Searched()
+    if search is not None:
+        searched = search(_searchable(plan, ledger), terms, plan.looks)
+    blind = [*dict.fromkeys([*blind, *((terms.masked(at), why) for at, why in searched.blind)])]
+    left = tuple((terms.masked(at), terms.masked_words(how)) for at, how in searched.found)
+    if blind or left:
+        # The receipt waits, and the plan knows what is theirs until everything is settled.
+        return Withdrawn(
+            None, tuple(work.artefacts()), tuple(blind), left, (*more, *searched.notes)
+        )
+    head = read_ledger(ledger, key=key_file).rows[-1].hash
+    receipt = write_receipt(
+        ledger, key, plan, work.artefacts(), at=now(), head=head, made_by=made_by,
+        searched=searched.counts, replaced=(plan.replacing or {}).get("told", ()),
+    )  # fmt: skip
+    done = Withdrawn(receipt, tuple(work.artefacts()), (), (), (*more, *searched.notes))
+    work.end()
+    return done
+
+
+def _erase_in_others(ledger: Path, plan: Plan, projects: Sequence[Path]) -> None:
+    """Erase them from ledgers of projects that are not the one that is asked: of a backup."""
+    for folder in projects:
+        other = open_project(folder).consent
+        if other.exists() and not other.samefile(ledger):
+            held = read_ledger(other)
+            who = set(plan.named.get(plan.kind, ()))
+            marks = [row.mark for row in held.rows if row.kind == plan.kind and row.who in who]
+            erase(other, marks)
+
+
+def _searchable(plan: Plan, ledger: Path) -> list[Place]:
+    """List what is searched: all but keys and the plan, the ledger too where it lost their ids."""
+    folders = [Path(one) for one in plan.folders]
+    apart = [Path(f"{ledger}.key"), work_path(ledger)]
+    if not set(plan.scopes) >= set(SCOPES):
+        apart.append(ledger)
+    if "evaluation" not in plan.scopes:
+        apart += [one for project in projects_in(folders) for one in of_project(project)]
+    return list(files_below(folders, apart=apart))
+
+
+def _change_project(work: Work, project: Project, terms: Terms, number: str) -> None:
+    take_out(project, terms, number)
+    known = {one.where for one in work.artefacts()}
+    for row in read_journal(project).filter(step="withdraw").iter_rows(named=True):
+        said = json.loads(row["said"])
+        if said.pop("withdrawal", None) != number:
+            continue
+        for name, n in said.items():
+            where = f"{project.folder.name}, {name}, row {row['n']} of the journal"
+            if where not in known:
+                work.note(Artefact(where, "rows", "deleted", n))

@@ -1,0 +1,65 @@
+"""Terms that a dataset carries in a file of its own, beside whatever is read of it.
+
+``isolux curate publish`` writes ``dataset.json``: what the dataset is called, its licence, and
+whether a model may be trained on it. Every loader that reads a file of that folder is held to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from isolux.io.settings_files import read_mapping
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import DatasetInfo
+
+__all__ = ["FORMAT", "TERMS", "read_terms", "with_terms", "with_terms_beside"]
+
+TERMS, FORMAT = "dataset.json", "isolux curated dataset"
+
+
+def read_terms(path: Path) -> dict[str, Any]:
+    """Read the terms of a published dataset.
+
+    Raises
+    ------
+    FileError, SpecError
+        No such file, or one that says nothing of training.
+    """
+    told = read_mapping(path)
+    if told.get("format") != FORMAT or not isinstance(told.get("training"), bool):
+        raise SpecError(
+            "this is no dataset that `isolux curate publish` wrote",
+            expected=f'"format": "{FORMAT}", and "training": true or false',
+            found=repr(told.get("format")), where=str(path),
+        )  # fmt: skip
+    return told
+
+
+def with_terms(info: DatasetInfo, told: dict[str, Any]) -> DatasetInfo:
+    """Put a release's own name, licence and terms in place of its loader's."""
+    return replace(
+        info, title=str(told.get("name") or info.title),
+        licence=str(told.get("licence") or info.licence),
+        training_allowed=bool(told["training"]), training_terms=str(told.get("terms") or ""),
+    )  # fmt: skip
+
+
+def with_terms_beside(info: DatasetInfo, files: Iterable[str]) -> DatasetInfo:
+    """Hold any loader to the terms that lie beside a file that it read.
+
+    A table of a published dataset is under its terms, whether it is read as ``curated:`` or as
+    ``table:``.
+    """
+    for folder in dict.fromkeys(Path(file).parent for file in files):
+        path = folder / TERMS
+        if path.is_file():
+            try:
+                told = read_terms(path)
+            except SpecError:
+                continue  # another file of that name
+            if not told["training"]:
+                return with_terms(info, told)
+    return info

@@ -1,0 +1,297 @@
+"""VisoGender: people in pictures of 23 occupations, alone with an object or with another person.
+
+Hall et al. (2023). The authors publish two tables of addresses and labels, ``OO_Visogender_…tsv``
+(occupation and object: one person) and ``OP_Visogender_…tsv`` (occupation and participant: two),
+dated by their names; which is which is read off the columns, as one was published in the other's
+folder. No picture comes with them: those that were saved below the folder by their id
+(``OO_1.jpg``) are found. Tables for ``--task pronoun_resolution``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from isolux.datasets._attribute_rows import attribute_rows
+from isolux.datasets._clusters import clustered_as
+from isolux.io.cells import as_text, row_of
+from isolux.io.frames import read_table
+from isolux.io.hashing import sha256_file
+from isolux.io.images import IMAGE_SUFFIXES
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import FileError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.info import DatasetInfo, Reference
+from isolux.vocabulary.tables import IMAGES, INSTANCES, check
+
+__all__ = ["GENDERS", "INFO", "load"]
+
+GENDERS = {
+    "masculine": "masculine", "man": "masculine",
+    "feminine": "feminine", "woman": "feminine",
+    "neutral": "neutral",
+}  # fmt: skip
+"""The tables' words, of 2023 and of later, and what they become."""
+
+_PICTURE = "URL type (Type NA if can't find)"
+_COLUMNS = {"idx": "IDX", "sector": "Sector", "specialisation": "Specialisation",
+            "occupation": "Occupation"}  # fmt: skip
+_GENDER = ("Occupation_perceived_gender", "Occupation_Gender")
+_OTHER = ("Participant_perceived_gender", "Participant_Gender")
+_BESIDE = {"OO": "Object", "OP": "Participant"}
+_PEOPLE = {"OO": "one person", "OP": "two people"}
+_DATE = re.compile(r"(\d{2})(\d{2})(\d{4})\.tsv$")
+_NOTHING = ("", "na", "n/a")
+_ATTRIBUTES = (
+    "gender", "other_gender", "occupation", "sector", "specialisation", "beside", "people",
+    "error_code",
+)  # fmt: skip
+
+INFO = DatasetInfo(
+    title="VisoGender",
+    summary="690 pictures of people in 23 occupations, alone or with another person, with their"
+    " perceived gender.",
+    references=(
+        Reference(
+            key="visogender",
+            citation="Hall, S. M., Gonçalves Abrantes, F., Zhu, H., Sodunke, G., Shtedritski, A.,"
+            " & Kirk, H. R. (2023). VisoGender: A dataset for benchmarking gender bias in"
+            " image-text pronoun resolution. In Advances in Neural Information Processing Systems"
+            " 36, Datasets and Benchmarks.",
+            url="https://github.com/oxai/visogender",
+        ),
+    ),
+    licence="CC BY 4.0 for the labels; each picture has its own; for evaluation alone",
+    training_allowed=False,
+    training_terms="This dataset is strictly not to be used for training under any circumstances.",
+    withdrawal="the authors remove a picture on request, by a form that their page links",
+    judgement="perceived",
+    terms=(
+        ("gender", "perceived gender of the person of the occupation"),
+        ("other_gender", "perceived gender of the other person"),
+        ("beside", "the object or the other person's role"),
+        ("people", "how many people the picture shows"),
+    ),
+    assumptions=(
+        "labels follow the query tags by which pictures were found, and the authors' judgement",
+        "they are not what people say of themselves",
+        "pictures of one address are one picture; others are independent of one another",
+    ),
+)
+
+
+def load(
+    path: str | Path,
+    *,
+    people: Literal["all", "one", "two"] = "all",
+) -> Dataset:
+    r"""Load VisoGender's tables.
+
+    ``cluster`` of ``isolux.load`` may be ``picture`` (where not given), ``row``, or an attribute.
+
+    Parameters
+    ----------
+    path : str or Path
+        The folder that holds the tables, as published or in one; of several dates the latest is
+        read. Or one of them.
+    people : {"all", "one", "two"}
+        Which pictures: those of one person, of two, or both.
+
+    Returns
+    -------
+    Dataset
+        ``instances``: the person of the occupation; ids as published (``OO_1``, ``OP_1``), the
+        picture's address as cluster. ``attributes``: ``gender`` (``feminine``, ``masculine``,
+        perhaps ``neutral``), ``other_gender`` (of two people), ``occupation``, ``sector``,
+        ``specialisation``, ``beside``, ``people``, ``error_code`` where there is one. ``images``:
+        the picture saved under its id below the folder, else its address.
+
+    Raises
+    ------
+    FileError
+        No such table there.
+    TableError, UnknownNameError
+        A column that is missing, a gender of another word, an id twice; with its row.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> head = ("IDX", "Sector", "Specialisation", "Occupation", "Object",
+    ...         "URL type (Type NA if can't find)", "Licence", "Occupation_perceived_gender")
+    >>> row = ("OO_1", "office", "legal", "judge", "desk", "https://a.org/1.jpg", "Yes", "feminine")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "OO_Visogender_02102023.tsv"
+    ...     _ = file.write_text("\t".join(head) + "\n" + "\t".join(row) + "\n")
+    ...     load(folder).values_of("occupation").select("unit_id", "value").row(0)
+    ('OO_1', 'judge')
+    """
+    if people not in ("all", "one", "two"):
+        raise SpecError("people cannot be that", expected="all, one or two", found=repr(people))
+    given = Path(path).expanduser()
+    tables, notes = _tables(given, people)
+    faces = pl.concat([one.faces for one in tables], how="vertical")
+    where = str(given)
+    _refuse_repeats(faces["id"], where)
+    root = given if given.is_dir() else given.parent
+    faces = faces.with_columns(uri=_saved(root, faces))
+    instances = check(
+        faces.select(
+            instance_id="id", image_id="id", cluster_id="picture", classes=pl.lit(["person"])
+        ),
+        INSTANCES, where=where,
+    )  # fmt: skip
+    kept = [name for name in _ATTRIBUTES if faces[name].is_not_null().any()]
+    dataset = Dataset(
+        name="visogender",
+        info=INFO,
+        instances=instances,
+        attributes=attribute_rows(faces, "id", kept),
+        images=check(faces.select(image_id="id", uri="uri"), IMAGES, where=where),
+        inputs={str(one.file): sha256_file(one.file) for one in tables},
+        notes=(*notes, *_notes(faces)),
+    )
+    words = {"picture": "cluster_id", "row": None, "person": None}
+    return clustered_as(dataset, default="picture", names=words)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    file: Path
+    kind: str
+    faces: pl.DataFrame
+
+
+def _tables(given: Path, people: str) -> tuple[list[_Table], list[str]]:
+    """Read the latest table of each kind that is asked for."""
+    files = [given] if given.is_file() else sorted(given.rglob("*.tsv")) if given.is_dir() else []
+    frames = [(file, read_table(file)) for file in files]
+    found: dict[str, list[tuple[tuple[int, ...], Path, pl.DataFrame]]] = {"OO": [], "OP": []}
+    for file, frame in frames:
+        for kind, column in _BESIDE.items():
+            if {"IDX", "Occupation", column} <= set(frame.columns):
+                found[kind].append((_date(file), file, frame))
+    wanted = {"all": ("OO", "OP"), "one": ("OO",), "two": ("OP",)}[people]
+    tables, notes = [], []
+    for kind in wanted:
+        if not found[kind]:
+            continue
+        _, file, frame = max(found[kind], key=lambda one: (one[0], str(one[1])))
+        tables.append(_Table(file, kind, _faces(frame, kind, str(file))))
+        if others := len(found[kind]) - 1:
+            notes.append(f"{file.name} is read; {others} older table(s) of its kind are not.")
+    if not tables:
+        raise FileError(
+            "there is no table of VisoGender's",
+            expected="OO_Visogender_….tsv or OP_Visogender_….tsv, with columns IDX, Occupation and"
+            " Object or Participant",
+            found=", ".join(file.name for file in files[:4]) or "no .tsv file",
+            where=str(given),
+        )
+    if lost := [_PEOPLE[kind] for kind in wanted if not found[kind]]:
+        notes.append(f"There is no table of pictures of {lost[0]}.")
+    return tables, notes
+
+
+def _date(file: Path) -> tuple[int, ...]:
+    """Read the date at the end of a name, as year, month, day; none is the oldest."""
+    said = _DATE.search(file.name)
+    return tuple(int(part) for part in reversed(said.groups())) if said else ()
+
+
+def _faces(frame: pl.DataFrame, kind: str, where: str) -> pl.DataFrame:
+    texts = {name: _texts(frame, column, where) for name, column in _COLUMNS.items()}
+    gender = _gender(frame, _GENDER, where)
+    other = _gender(frame, _OTHER, where) if kind == "OP" else pl.Series([None] * frame.height)
+    address = _texts(frame, _PICTURE, where)
+    address = address.set(address.str.to_lowercase().is_in(_NOTHING).fill_null(value=True), None)
+    errors = (
+        _texts(frame, "Error codes", where) if "Error codes" in frame.columns else gender.clear()
+    )
+    return pl.DataFrame(
+        {
+            "id": texts["idx"], "gender": gender, "other_gender": other.cast(pl.String),
+            "occupation": texts["occupation"].str.replace_all("_", " "),
+            "sector": texts["sector"], "specialisation": texts["specialisation"],
+            "beside": _texts(frame, _BESIDE[kind], where).str.replace_all("_", " "),
+            "people": pl.Series([_PEOPLE[kind]] * frame.height, dtype=pl.String),
+            "error_code": errors if errors.len() else pl.Series([None] * frame.height,
+                                                                dtype=pl.String),
+            "address": address,
+            # One picture is offered in several sizes: what follows the question mark says which.
+            "picture": pl.Series(
+                [
+                    (text or "").partition("?")[0] if text and "gstatic" not in text else text
+                    for text in address
+                ],
+                dtype=pl.String,
+            ).fill_null(texts["idx"]),
+        }
+    )  # fmt: skip
+
+
+def _texts(frame: pl.DataFrame, column: str, where: str) -> pl.Series:
+    if column not in frame.columns:
+        raise UnknownNameError("column", column, frame.columns, where=where)
+    cells = as_text(frame[column]).str.strip_chars()
+    return cells.set((cells == "").fill_null(value=False), None)
+
+
+def _gender(frame: pl.DataFrame, names: tuple[str, ...], where: str) -> pl.Series:
+    named = next((name for name in names if name in frame.columns), names[0])
+    cells = _texts(frame, named, where).str.to_lowercase()
+    wrong = ~cells.is_in(list(GENDERS)).fill_null(value=True)
+    if wrong.any():
+        row = row_of(wrong)
+        raise TableError(
+            f"{wrong.sum():,} cell(s) hold a perceived gender that VisoGender does not have",
+            expected=", ".join(GENDERS), found=repr(cells[row]),
+            where=place(where, row + 1, named),
+        )  # fmt: skip
+    return cells.replace_strict(GENDERS, default=None, return_dtype=pl.String)
+
+
+def _refuse_repeats(ids: pl.Series, where: str) -> None:
+    if ids.null_count():
+        row = row_of(ids.is_null())
+        raise TableError("a row has no id", expected="a cell in IDX", where=place(where, row + 1))
+    if ids.n_unique() == ids.len():
+        return
+    twice = ids.filter(ids.is_duplicated())[0]
+    raise TableError(
+        "two rows have the same id", expected="every IDX once", found=repr(twice), where=where
+    )
+
+
+def _saved(root: Path, faces: pl.DataFrame) -> pl.Series:
+    """Give each picture that was saved below the folder its path, the others their address."""
+    ids = set(faces["id"])
+    there = {
+        file.stem: file.relative_to(root).as_posix()
+        for file in sorted(root.rglob("*"))
+        if file.suffix.lower() in IMAGE_SUFFIXES and file.stem in ids
+    }
+    rows = faces.select("id", "address").iter_rows()
+    return pl.Series([there.get(name, address) for name, address in rows], dtype=pl.String)
+
+
+def _notes(faces: pl.DataFrame) -> list[str]:
+    notes = []
+    away = int(faces["uri"].str.contains("://").fill_null(value=False).sum())
+    if away:
+        notes.append(
+            f"{away:,} of {faces.height:,} pictures are addresses alone: a model runs on those that"
+            " are saved below the folder by their id (OO_1.jpg)."
+        )
+    if none := faces["uri"].null_count():
+        notes.append(f"{none:,} row(s) have no picture.")
+    shared = faces.height - faces["picture"].n_unique()
+    if shared:
+        notes.append(f"{shared:,} row(s) are of a picture that another row is of, too.")
+    if wrong := int(faces["error_code"].is_not_null().sum()):
+        notes.append(
+            f'{wrong:,} row(s) have an error code; --only "error_code=…" tells them apart.'
+        )
+    return notes

@@ -1,0 +1,73 @@
+"""Classes in the order of their disparities, by two models, and how far the orders agree."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.vocabulary import registry
+from isolux.vocabulary.tables import GROUP_METRICS, Status
+
+__all__ = ["class_rankings"]
+
+
+def class_rankings(group_metrics: pl.DataFrame, models: tuple[str, str]) -> pl.DataFrame:
+    """Rank classes by their largest gap, both models side by side (FACET, Tables 11 and 12).
+
+    Parameters
+    ----------
+    group_metrics : polars.DataFrame
+        Of both models; groups too small to judge are null there and take no part.
+    models : (str, str)
+
+    Returns
+    -------
+    polars.DataFrame
+        ``metric, threshold, attribute, label, rank_a, gap_a, worst_a, best_a, rank_b, gap_b,
+        worst_b, best_b``; rank 1 is the largest gap (max − min over the groups judged) of a metric
+        at one threshold; ``worst`` goes by the metric's direction (lowest value where neither way
+        is better); a class with fewer than two groups is left out. Sorted by attribute, then by
+        the better of the two ranks.
+    """
+    labelled = GROUP_METRICS.conform(group_metrics).filter(
+        pl.col("label").is_not_null()
+        & pl.col("attribute").is_not_null()
+        & pl.col("value").is_not_null()
+        & (pl.col("status") != Status.INSUFFICIENT_CLUSTERS.value).fill_null(value=True)
+    )
+    keys = ["metric", "threshold", "attribute", "label"]
+    falling = pl.col("metric").is_in(_lower_is_better(labelled["task"].unique().to_list()))
+    labelled = labelled.with_columns(
+        _good=pl.when(falling).then(-pl.col("value")).otherwise(pl.col("value"))
+    )
+    sides = []
+    for side, model in zip("ab", models, strict=True):
+        gaps = (
+            labelled.filter(pl.col("model") == model)
+            .group_by(keys, maintain_order=True)
+            .agg(
+                n=pl.len(),
+                gap=pl.col("value").max() - pl.col("value").min(),
+                worst=pl.col("group").sort_by("_good").first(),
+                best=pl.col("group").sort_by("_good").last(),
+            )
+            .filter(pl.col("n") > 1)
+            .with_columns(
+                rank=pl.col("gap")
+                .rank("min", descending=True)
+                .over("metric", "threshold", "attribute")
+            )
+        )
+        sides.append(
+            gaps.select(
+                *keys, *(pl.col(c).alias(f"{c}_{side}") for c in ("rank", "gap", "worst", "best"))
+            )
+        )
+    both = sides[0].join(sides[1], on=keys, how="full", coalesce=True, nulls_equal=True)
+    order = pl.min_horizontal("rank_a", "rank_b")
+    return both.sort("metric", "threshold", "attribute", order, "label", nulls_last=True)
+
+
+def _lower_is_better(tasks: list[str]) -> list[str]:
+    """Name the metrics of these tasks of which less is better."""
+    known = [registry.task_info(task) for task in tasks if task in registry.names("tasks")]
+    return [m.name for info in known for m in info.metrics if m.direction == "lower"]

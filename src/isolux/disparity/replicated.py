@@ -1,0 +1,158 @@
+"""Comparisons of groups on metrics that are no means (areas, balanced accuracy): by replicates.
+
+A group and everyone share most of their people when the group is large. Each has an interval of its
+own, both lean to one side near 0 and 1, and what is left of them when one is taken from the other
+is mostly how differently they lean, not how far the two values may be apart. So a group is held to
+everyone as a mean is: to everyone else, who share no one with it, times the others' share. To first
+order everyone's value is a mixture of the two sides by their share w of the people, so the
+replicates of everyone else are (everyone - w group) / (1 - w) (``groups/measure/others``). The
+difference to everyone is then 1 - w times that to everyone else to the last digit, whatever w is;
+which way the interval leans depends on it a little.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from isolux.groups.estimates import Estimates, Others
+from isolux.groups.uncertainty import standard_error
+from isolux.stats.correlation import correlation_matrix, paired_correlation
+from isolux.stats.design import Design, IntArray
+from isolux.stats.differences import Difference, of_replicates, times_the_others
+from isolux.stats.drawn_design import DrawnDesign, strata_of, unweighted
+from isolux.stats.intervals import logit_reach, student_reach
+from isolux.stats.sampling import stratum_totals
+from isolux.stats.statistic import FloatArray
+
+__all__ = ["ReplicateComparisons", "effective_clusters"]
+
+_ROUNDING = 1e-9
+"""Of a cluster's units, and of a sum: what is left of equal numbers is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicateComparisons:
+    """Statistics that are not means: standard errors and correlations of replicates."""
+
+    estimates: Estimates
+    j: int
+
+    def pairs(self, first: IntArray, second: IntArray) -> Difference:
+        """Compare groups with groups."""
+        e, j = self.estimates, self.j
+        used, where = np.unique(np.concatenate([first, second]), return_inverse=True)
+        table = correlation_matrix(e.replicates[used, j])
+        rho = table[where[: len(first)], where[len(first) :]]
+        freedom = np.maximum(effective_clusters(e) - 1.0, 1.0)
+        one, two = ((e.value[g, j], e.standard_error[g, j], freedom[g]) for g in (first, second))
+        ends = logit_reach if e.measures[j].fraction else student_reach
+        return replace(of_replicates(one, two, rho, ends), span=e.measures[j].span)
+
+    def rests(self, first: IntArray) -> Difference:
+        """Compare groups with everyone: with everyone else, times the share of the others."""
+        e, j = self.estimates, self.j
+        held = self._others(first)
+        share = 1.0 - held.share
+        own = e.replicates[first, j]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            drawn = (held.everyone - held.share[:, None] * own) / share[:, None]
+        clusters, worth = _clusters_of_others(e.design, first)
+        freedom = np.maximum(effective_clusters(e)[first] - 1.0, 1.0)
+        one = e.value[first, j], e.standard_error[first, j], freedom
+        error = standard_error(drawn, clusters, e.design)
+        others = self._inside(held.value), error, np.maximum(worth - 1.0, 1.0)
+        ends = logit_reach if e.measures[j].fraction else student_reach
+        apart = of_replicates(one, others, paired_correlation(own, drawn), ends)
+        everyone = np.full(len(first), e.value[0, j])
+        return replace(times_the_others(one[0], everyone, apart, share), span=e.measures[j].span)
+
+    def share_of_others(self, first: IntArray) -> FloatArray:
+        """Return 1: ``rests`` is of the difference to everyone already."""
+        return np.ones(len(first))
+
+    def _others(self, first: IntArray) -> Others:
+        """Return everyone else of these groups; of pairs and detections, what can be said of them.
+
+        Those have no replicates in which the share of a group is what it is: their intervals are a
+        little wider.
+        """
+        e, j = self.estimates, self.j
+        if j in e.others:
+            held = e.others[j]
+            return Others(held.share[first], held.value[first], held.everyone[first])
+        share = e.n_units[first, j] / e.n_units[0, j]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = (e.value[0, j] - share * e.value[first, j]) / (1.0 - share)
+        return Others(share, value, np.tile(e.replicates[0, j], (len(first), 1)))
+
+    def _inside(self, value: FloatArray) -> FloatArray:
+        """Return everyone else's value where it can be one, else everyone's.
+
+        Only which way the interval leans is read from it. What a mixture leaves may lie outside of
+        a metric's range, as everyone is no mixture to the last digit.
+        """
+        e, j = self.estimates, self.j
+        outside = np.isnan(value)
+        if e.measures[j].fraction:
+            outside |= (value < 0.0) | (value > 1.0)
+        return np.where(outside, e.value[0, j], value)
+
+
+def effective_clusters(estimates: Estimates) -> FloatArray:
+    """Kish's number of clusters of one size, for everyone and every group, by units: ``[g]``."""
+    return _effective(estimates.design, np.arange(len(estimates.groups)))
+
+
+def _effective(design: Design, rows: IntArray) -> FloatArray:
+    if isinstance(design, DrawnDesign) and design.ways is not None:
+        alone = replace(design, ways=None)
+        return np.minimum(_effective(alone, rows), _effective(design.ways[0], rows))
+    held = design.rows(rows, 0)
+    copies = design.copies.astype(np.float64)
+    in_strata = None
+    strata = strata_of(design)
+    if strata is not None:
+        in_strata = stratum_totals(held, strata)
+    return _kish(held @ copies, held.power(2) @ copies, in_strata)
+
+
+def _kish(total: FloatArray, square: FloatArray, in_strata: FloatArray | None) -> FloatArray:
+    found = np.divide(total**2, square, out=np.zeros_like(total), where=square > 0)
+    if in_strata is not None:  # each stratum's mean takes one
+        found = found - np.maximum((in_strata > 0).sum(axis=1) - 1, 0)
+    return np.asarray(found)
+
+
+def _clusters_of_others(design: Design, first: IntArray) -> tuple[IntArray, FloatArray]:
+    """Count everyone's clusters less each group: those that hold others, and Kish's number."""
+    if isinstance(design, DrawnDesign) and design.ways is not None:
+        one = _clusters_of_others(replace(design, ways=None), first)
+        two = _clusters_of_others(design.ways[0], first)
+        return np.minimum(one[0], two[0]), np.minimum(one[1], two[1])
+    copies = design.copies.astype(np.float64)
+    whole, held = design.rows(0, 0), design.rows(first, 0)
+    every = np.asarray(whole.todense()).ravel()
+    full = unweighted(design)
+    total = every @ copies - held @ copies
+    square = every**2 @ copies - 2.0 * (held @ (every * copies)) + held.power(2) @ copies
+    strata = strata_of(design)
+    in_strata = None
+    if strata is not None:
+        of_all = stratum_totals(whole, strata)
+        in_strata = of_all - stratum_totals(held, strata)
+        in_strata = np.where(in_strata > _ROUNDING * of_all, in_strata, 0.0)
+    return _with_others(full, first), _kish(total, np.maximum(square, 0.0), in_strata)
+
+
+def _with_others(design: Design, first: IntArray) -> IntArray:
+    """Count the clusters in which someone is not in each group."""
+    from scipy.sparse import csr_array
+
+    copies = design.copies.astype(np.float64)
+    every = np.asarray(design.rows(0, 0).todense()).ravel()
+    held = design.rows(first, 0).tocoo()
+    inside = (held.data >= every[held.col] * (1.0 - _ROUNDING)).astype(np.float64)
+    whole = csr_array((inside, (held.row, held.col)), shape=held.shape) @ copies
+    return np.asarray(np.rint((every > 0) @ copies - whole), dtype=np.int64)

@@ -1,0 +1,180 @@
+"""A model's shards in other processes: of this machine, or on Ray's nodes.
+
+What ``run_local`` does in one process, the workers of ``pieces`` do in several. Each opens the
+model once. Shards, keys, commits and resume are those of ``run_local``: the files are the same.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import polars as pl
+
+from isolux.engine.answering import LATE
+from isolux.engine.pieces import Executor, Limits, Piece, PieceStore, Tables, Work
+from isolux.engine.settings import Failures, Progress, Ran, Settings
+from isolux.engine.shard_work import OPEN, PREDICT, Asked, code_hash, given
+from isolux.engine.shards import Shard, looks_table, shard_key
+from isolux.engine.store import Store, short
+from isolux.io.picture_folder import PictureFolder
+from isolux.io.stages import Stage
+from isolux.models import Model
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["refuse_in_memory", "run_apart"]
+
+_LONGER = 1.1, 30.0
+"""A worker keeps its shard's time limit itself; one that cannot even do that (it hangs while it
+holds Python's lock) is ended after so many times the limit, and so many seconds more."""
+
+
+def run_apart(
+    executor: Executor,
+    model: Model,
+    options: Sequence[str],
+    shards: Sequence[Shard],
+    folder: PictureFolder,
+    store: Store,
+    run_key: str,
+    settings: Settings,
+    *,
+    retries: int = 2,
+    tell: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Ran:
+    """Have the shards that the store lacks predicted by an executor's workers, and commit each.
+
+    Parameters
+    ----------
+    executor : Executor
+        Of ``isolux.engine.pieces``.
+    model : Model
+        As this process opened it; the workers open it by its name.
+    options : sequence of str
+        It was opened with.
+    shards, folder, store, run_key, settings, tell, stop
+        See ``run_local``. ``settings.readers`` is of each worker.
+    retries : int
+        How often a shard is tried again whose worker was lost. After that its pictures have that
+        as a reason, and the next command asks again.
+
+    Raises
+    ------
+    SpecError
+        The model is a callable in memory, which no worker can open.
+    IsoluxError
+        See ``run_local``.
+    """
+    refuse_in_memory(model)
+    asked = Asked(
+        model.spec, tuple(options), model.name, model.key, dict(model.versions), code_hash(),
+        run_key, str(folder.base.absolute()), os.getcwd(), asdict(settings),  # noqa: PTH109 - a text
+    )  # fmt: skip
+    stage = Stage(store.folder / "workers", folder=True)
+    try:
+        run = _Run(
+            model, asdict(asked), shards, store, settings, PieceStore(stage.path),
+            tell or (lambda *_: None),
+        )  # fmt: skip
+        return run.done(executor, retries, stop or (lambda: False))
+    finally:
+        stage.discard()
+
+
+def refuse_in_memory(model: Model) -> None:
+    """Refuse a model that other processes cannot open by its name.
+
+    Raises
+    ------
+    SpecError
+    """
+    if model.spec.startswith("("):
+        raise SpecError(
+            "a callable in memory cannot be given to other processes",
+            expected="a model with a name, such as python:my_models:gender_net",
+            found=model.name,
+        )
+
+
+@dataclass
+class _Run:
+    model: Model
+    asked: dict[str, Any]
+    shards: Sequence[Shard]
+    store: Store
+    settings: Settings
+    pieces: PieceStore
+    tell: Progress
+    keys: dict[int, str] = field(default_factory=dict)
+    computed: int = 0
+    pictures: int = 0
+    answered: int = 0
+
+    def __post_init__(self) -> None:
+        self.batch = self.settings.batch
+        self.total = sum(len(shard.pictures) for shard in self.shards)
+        looks = sum(len(p.units) for shard in self.shards for p in shard.pictures)
+        self.failures = Failures(looks, self.settings.max_failures, self.store.folder)
+        self.there = self.store.committed()
+        self.run_key = str(self.asked["run_key"])
+
+    def done(self, executor: Executor, retries: int, stop: Callable[[], bool]) -> Ran:
+        times, more = _LONGER
+        limits = Limits(self.settings.time_limit * times + more, retries, late_again=False)
+        first = Piece("open", self.model.spec, OPEN, {"asked": self.asked})
+        executor(
+            Work(self._pieces(), len(self.shards), self.pieces, limits, self._take, first, stop,
+                 self._lost)
+        )  # fmt: skip
+        keys = [(s, self.keys[s.index]) for s in self.shards if s.index in self.keys]
+        return Ran(keys, self.computed, self.pictures, len(keys) == len(self.shards), self.batch)
+
+    def _pieces(self) -> Iterator[Piece]:
+        for at, shard in enumerate(self.shards):
+            settled = self.store.settled(shard, self.there.get(shard.index, ()))
+            yield Piece(
+                str(at), f"shard {shard.index}", PREDICT,
+                {"asked": self.asked, **given(shard), "settled": list(settled)},
+            )  # fmt: skip
+
+    def _take(self, piece: Piece) -> None:
+        """Commit what came of a shard.
+
+        Raises
+        ------
+        InputError
+            Too many looks have no answer.
+        """
+        shard = self.shards[int(piece.key)]
+        tables = self.pieces.take(piece.key)
+        ((key, batch),) = tables["made"].select("key", "batch").iter_rows()
+        self.batch = min(self.batch, batch)
+        self.answered += len(shard.pictures)
+        looks = tables.get("looks")
+        if looks is None:
+            self.failures.earlier(self.store.settled(shard, [short(key)]).get(short(key), 0))
+        else:
+            self.store.commit(shard, key, looks)
+            self.computed += 1
+            self.pictures += len(shard.pictures)
+        self.keys[shard.index] = key
+        self.tell(self.answered, self.total, self.pictures)
+        if looks is not None:
+            self.failures.count(looks)
+
+    def _lost(self, piece: Piece, why: str, late: bool) -> Tables:
+        """Say of a shard that no worker answered; the next command asks again."""
+        shard = self.shards[int(piece.key)]
+        reason, fault = (LATE, "time") if late else (f"its worker was lost: {why}", "model")
+        rows = [
+            (unit.id, picture.image_id, None, None, None, reason, fault, None)
+            for picture in shard.pictures
+            for unit in picture.units
+        ]
+        schema = looks_table(self.model.predicts).schema
+        key = shard_key(self.run_key, shard, [None] * len(shard.pictures))
+        made = pl.DataFrame({"key": [key], "batch": [self.batch]})
+        return {"made": made, "looks": pl.DataFrame(rows, schema=schema, orient="row")}

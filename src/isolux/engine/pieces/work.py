@@ -1,0 +1,82 @@
+"""What an executor is asked for: pieces, where their tables go, and when to stop or give up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from isolux.engine.pieces.piece import Limits, Piece, Tables
+from isolux.engine.pieces.store import PieceStore
+from isolux.vocabulary.errors import IsoluxError
+
+__all__ = ["Executor", "Work"]
+
+
+def _nothing(_: Piece) -> None:
+    pass
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Pieces to compute.
+
+    Parameters
+    ----------
+    pieces : iterable of Piece
+        Taken as workers are free; they come to their end in any order.
+    count : int
+        How many there are.
+    store : PieceStore
+        Where their tables go.
+    limits : Limits
+    done : callable
+        Called after each piece whose tables are in the store, in the thread that asked.
+    first : Piece, optional
+        What a worker computes before its first piece, without a time limit: it opens a model. Its
+        tables are dropped. A worker that has one is kept until the work ends.
+    stop : callable
+        Asked often; once it is true no further piece is begun, and those at hand are finished.
+    lost : callable, optional
+        Gives the tables of a piece whose worker was lost or late too often, from why, and whether
+        it was late; default: that ends the work.
+    """
+
+    pieces: Iterable[Piece]
+    count: int
+    store: PieceStore
+    limits: Limits = field(default_factory=Limits)
+    done: Callable[[Piece], None] = _nothing
+    first: Piece | None = None
+    stop: Callable[[], bool] = _never
+    lost: Callable[[Piece, str, bool], Tables] | None = None
+
+    def give_up(self, piece: Piece, why: str, *, late: bool) -> None:
+        """Keep what stands for the tables of a piece that no worker could compute.
+
+        Raises
+        ------
+        IsoluxError
+            Nothing does.
+        """
+        if self.lost is None:
+            raise IsoluxError(
+                "a shard was not computed",
+                expected=f"its tables, in one of {self.limits.retries + 1} tries",
+                found=why,
+                where=piece.name,
+                hint="what other shards gave is kept where --sums names a folder; --time-limit "
+                "gives more seconds, smaller shards need less memory",
+            )
+        self.store.commit(piece.key, self.lost(piece, why, late))
+
+
+class Executor(Protocol):
+    """Computes pieces, commits each of them to the store and says so."""
+
+    def __call__(self, work: Work) -> None:
+        """Compute all pieces, in any order, or raise what the first that failed for good raised."""

@@ -1,0 +1,112 @@
+"""How a run of a model is done, and what became of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from isolux.engine.shards import Shard
+from isolux.vocabulary.errors import InputError
+
+__all__ = ["Failures", "Progress", "Ran", "Settings"]
+
+Progress = Callable[[int, int, int], None]
+"""Called with how many pictures are done, of how many, and how many of them were looked at now."""
+
+_SHOWN = 3  # reasons in an error
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a run is done. Of these only ``batch`` and ``box_factor`` can move an answer.
+
+    Parameters
+    ----------
+    batch : int
+        Looks at a time, at most.
+    readers : int or None
+        Threads that read ahead; None: one a core, at most 4.
+    time_limit : float
+        Seconds a shard.
+    max_failures : float
+        The share of looks, 0 to 1, that may remain without an answer.
+    box_factor : float
+        See ``open_picture``.
+    """
+
+    batch: int = 16
+    readers: int | None = None
+    time_limit: float = 1800.0
+    max_failures: float = 0.05
+    box_factor: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What became of a run: every shard with its key, how many were computed, whether it ended."""
+
+    keys: list[tuple[Shard, str]]
+    computed: int
+    pictures: int
+    whole: bool
+    batch: int
+
+
+@dataclass(slots=True)
+class Failures:
+    """Looks without an answer, counted over a run: too many, and something is wrong with all.
+
+    Parameters
+    ----------
+    looks : int
+        Of the whole run.
+    share : float
+        How many of them, 0 to 1, may have no answer.
+    where : Path
+        The directory of answers, for the error.
+
+    Examples
+    --------
+    >>> failures = Failures(4, 0.25, Path("out"))
+    >>> failures.count(pl.DataFrame({"unit_id": ["a", "b"], "reason": [None, "no such picture"]}))
+    >>> failures.found.total()
+    1
+    """
+
+    looks: int
+    share: float
+    where: Path
+    found: Counter[str] = field(default_factory=Counter)
+    example: str = ""
+
+    def earlier(self, n: int) -> None:
+        """Count what the run before found of a shard that is not done again."""
+        self.found["a picture that could not be used, as the run before found"] += n
+
+    def count(self, table: pl.DataFrame) -> None:
+        """Count a shard's.
+
+        Raises
+        ------
+        InputError
+            Together they are more than the share allows.
+        """
+        missing = table.drop_nulls("reason")
+        for unit, reason in missing.select("unit_id", "reason").iter_rows():
+            self.example = self.example or f"{unit!r}: {reason}"
+            self.found[reason] += 1
+        failed = self.found.total()
+        if failed <= self.share * self.looks:
+            return
+        told = ", ".join(f"{n:,} × {why}" for why, n in self.found.most_common(_SHOWN))
+        raise InputError(
+            "too many pictures have no answer",
+            expected=f"at most {self.share:.3g} of {self.looks:,} (--max-failures)",
+            found=f"{failed:,} so far: {told}; the first: {self.example}",
+            where=str(self.where),
+            hint="`isolux check` finds broken pictures; what was answered is kept",
+        )

@@ -1,0 +1,91 @@
+"""A photo with its person or its background taken out, as foundation models are probed.
+
+FHIBE (Xiang et al. 2025, Methods, foundation models) shows CLIP the whole photo, the person blacked
+out, the person blurred (Gaussian, radius 100) and the background blacked out: what a model says of
+each tells what it went by. Arrays in, arrays out. The radius is the standard deviation in pixels,
+as pillow's filter has it, approximated there by three box filters.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.geometry.crops import Pixels
+from isolux.geometry.rle import masks_from_counts
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["BLUR_PX", "background_black", "mask_of", "person_black", "person_blurred"]
+
+Mask = npt.NDArray[np.bool_]
+"""``[height, width]``: true where the person is."""
+
+BLUR_PX = 100.0
+
+
+def mask_of(counts: str, height: int, width: int) -> Mask:
+    """Draw a mask of COCO's compressed run lengths.
+
+    Examples
+    --------
+    >>> mask_of("11", 2, 1).tolist()  # one pixel without, one with
+    [[False], [True]]
+    """
+    found = masks_from_counts([counts], np.array([height]), np.array([width]))
+    steps = np.zeros(height * width + 1, dtype=np.int64)
+    np.add.at(steps, found.edges[::2], 1)
+    np.add.at(steps, found.edges[1::2], -1)
+    drawn = np.cumsum(steps[:-1]).reshape(width, height).T
+    return np.asarray(drawn > 0)
+
+
+def person_black(pixels: Pixels, mask: Mask) -> Pixels:
+    """Black out the person.
+
+    Examples
+    --------
+    >>> grey = np.full((1, 2, 3), 9, dtype=np.uint8)
+    >>> person_black(grey, np.array([[True, False]]))[..., 0].tolist()
+    [[0, 9]]
+    """
+    return np.where(_fitting(pixels, mask)[..., None], np.uint8(0), pixels)
+
+
+def background_black(pixels: Pixels, mask: Mask) -> Pixels:
+    """Black out all but the person.
+
+    Examples
+    --------
+    >>> grey = np.full((1, 2, 3), 9, dtype=np.uint8)
+    >>> background_black(grey, np.array([[True, False]]))[..., 0].tolist()
+    [[9, 0]]
+    """
+    return np.where(_fitting(pixels, mask)[..., None], pixels, np.uint8(0))
+
+
+def person_blurred(pixels: Pixels, mask: Mask, radius_px: float = BLUR_PX) -> Pixels:
+    """Put the blurred photo in the person's place: colours near the edges come from around them.
+
+    Examples
+    --------
+    >>> plain = np.full((4, 4, 3), 9, dtype=np.uint8)
+    >>> person_blurred(plain, np.ones((4, 4), dtype=bool)).tolist() == plain.tolist()
+    True
+    """
+    from PIL import Image, ImageFilter
+
+    inside = _fitting(pixels, mask)[..., None]
+    blurred = Image.fromarray(np.ascontiguousarray(pixels)).filter(
+        ImageFilter.GaussianBlur(radius_px)
+    )
+    return np.where(inside, np.array(blurred, dtype=np.uint8), pixels)
+
+
+def _fitting(pixels: Pixels, mask: Mask) -> Mask:
+    if pixels.shape[:2] != mask.shape:
+        raise SpecError(
+            "the mask is of a picture of another size",
+            expected="{} × {}".format(*pixels.shape[1::-1]),
+            found="{} × {}".format(*mask.shape[::-1]),
+        )
+    return mask

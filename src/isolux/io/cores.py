@@ -1,0 +1,25 @@
+"""How many cores this process may keep busy: the machine's, or its share where it is one of some.
+
+A worker beside others that took all of the machine's cores would take them from the others.
+"""
+
+from __future__ import annotations
+
+import os
+
+__all__ = ["CORES", "cores"]
+
+CORES = "ISOLUX_CORES"
+"""The variable by which a command tells a worker its share."""
+
+
+def cores() -> int:
+    """Count the cores of this process: at least 1.
+
+    Examples
+    --------
+    >>> cores() >= 1
+    True
+    """
+    said = os.environ.get(CORES, "")
+    return max(1, int(said) if said.isdigit() else os.cpu_count() or 1)

@@ -1,0 +1,154 @@
+"""Whether a run's files are as they were written: the one rule for everything that opens a run.
+
+A run keeps the SHA-256 of each of its files. One that was changed, lost or added since is used for
+nothing; ``isolux view`` alone shows it, with a warning that comes first. What isolux itself changes
+(``explain``, a withdrawal) is written with hashes of its own. They hold off accidents and edits by
+hand, not someone who writes the hashes anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from isolux.io.run_record import FILES, hashes_of, read_record
+from isolux.vocabulary.errors import IsoluxError, RunError
+
+__all__ = ["UNHASHED", "blaming_changes", "changed_files", "changed_words", "refuse_changed"]
+
+UNHASHED = (
+    "This run is of a version that kept no hashes of its files: nothing shows that they are as they"
+    " were written. Make the run again."
+)
+"""The first warning of a run that cannot be held to hashes."""
+
+
+def changed_files(path: str | Path) -> list[str] | None:
+    """Name the files of a run that are not as they were written: changed, gone or added.
+
+    Parameters
+    ----------
+    path : str or Path
+        A run's directory. Its pages (``report.html``) may be made again and are not looked at.
+
+    Returns
+    -------
+    list of str or None
+        Relative names, in order; empty: all are as they were. None: the run was written by a
+        version that kept no hashes.
+
+    Raises
+    ------
+    FileError
+        When there is no run, or a file cannot be read.
+    """
+    root = Path(path).expanduser()
+    record = read_record(root)
+    kept = record.pop(FILES, None)
+    if not isinstance(kept, Mapping):
+        return None
+    now = hashes_of(root, record)
+    return sorted(name for name in kept.keys() | now.keys() if kept.get(name) != now.get(name))
+
+
+@contextmanager
+def blaming_changes(path: str | Path) -> Iterator[None]:
+    """Name a run that was changed by hand, where showing it comes to an error that no one named.
+
+    Raises
+    ------
+    RunError
+        With the files that are not as they were written. Errors of a run that is as it was
+        written are ours, and pass.
+
+    Examples
+    --------
+    >>> with blaming_changes("run"):
+    ...     pass
+    """
+    try:
+        yield
+    except IsoluxError:
+        raise
+    except Exception as error:
+        changed = changed_files(path)
+        if not changed:
+            raise
+        raise RunError(
+            "this run was changed since it was written, and cannot be shown",
+            expected="its files as isolux wrote them",
+            found="changed: " + _named(changed),
+            where=str(path),
+            hint="make the run again",
+        ) from error
+
+
+def changed_words(changed: Sequence[str]) -> str:
+    """Say that files of a run were changed, where it is shown nevertheless.
+
+    Examples
+    --------
+    >>> changed_words(["scores.parquet"])[:64]
+    'Files of this run are not as they were written (scores.parquet):'
+    """
+    return (
+        f"Files of this run are not as they were written ({_named(changed)}): its numbers may not "
+        "be those that were measured. Make the run again."
+    )
+
+
+def refuse_changed(
+    run: str | Path,
+    *,
+    what: str = "the run",
+    hint: str = "make the run again; `isolux view` alone shows one that was changed, and says so",
+    unhashed: bool = False,
+) -> bool:
+    """Hold a run's files to the hashes that it keeps of them.
+
+    Parameters
+    ----------
+    run : str or Path
+        Its directory.
+    what : str
+        What it is to the caller: ``"the run"``, ``"the baseline"``.
+    hint : str
+        What to do about one that was changed.
+    unhashed : bool
+        A run of an earlier version, which keeps no hashes, passes.
+
+    Returns
+    -------
+    bool
+        Whether it keeps hashes.
+
+    Raises
+    ------
+    RunError
+        It keeps no hashes, or files were changed, added or lost.
+    FileError
+        There is no run, or a file cannot be read.
+    """
+    changed = changed_files(run)
+    if changed is None and not unhashed:
+        raise RunError(
+            f"{what} keeps no hashes of its files, so nothing shows that they are as written",
+            expected="a run of this version of isolux",
+            found="one of an older version",
+            where=str(run),
+            hint="audit again with this version",
+        )
+    if changed:
+        raise RunError(
+            f"files of {what} are not as they were written",
+            expected="the files whose hashes audit.json holds",
+            found=_named(changed),
+            where=str(run),
+            hint=hint,
+        )
+    return changed is not None
+
+
+def _named(changed: Sequence[str]) -> str:
+    return ", ".join(changed[:5]) + (f" and {len(changed) - 5} more" if changed[5:] else "")

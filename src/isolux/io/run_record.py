@@ -1,0 +1,134 @@
+"""The record of a run, ``audit.json``: as text, read back, with the hashes of the run's files."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from isolux.io.atomic import RUN_MARK
+from isolux.io.frames import FORMATS
+from isolux.io.hashing import sha256_file
+from isolux.vocabulary.errors import FileError
+from isolux.vocabulary.tables import (
+    ATTRIBUTES,
+    DISPARITIES,
+    FINDINGS,
+    GROUP_METRICS,
+    SCORES,
+    Table,
+)
+
+__all__ = ["FILES", "TABLES", "hashes_of", "read_record", "record_text"]
+
+FILES = "files"
+"""Of the record on disk: the SHA-256 of each file of the run, and of the record itself."""
+_OTHERS = {
+    "side_by_side.json": "several models side by side, made by `isolux compare`",
+    "monitor.json": "audits over time, made by `isolux monitor`",
+}
+"""What else has a folder with a page of its own, by the file that marks it."""
+TABLES: dict[str, Table] = {
+    "scores": SCORES,
+    "attributes": ATTRIBUTES,
+    "group_metrics": GROUP_METRICS,
+    "disparities": DISPARITIES,
+    "findings": FINDINGS,
+}
+
+
+def read_record(root: Path) -> dict[str, Any]:
+    """Read a run's record, the hashes of its files among it.
+
+    Raises
+    ------
+    FileError
+        There is no run, or its record is damaged.
+    """
+    if not root.is_dir():
+        seems_table = root.name.lower().endswith(tuple(s for f in FORMATS.values() for s in f))
+        raise FileError(
+            "there is no run directory here",
+            expected="a directory that `isolux audit --out` wrote",
+            found="a file" if root.is_file() else "nothing",
+            where=str(root),
+            hint="audit the table first" if root.is_file() and seems_table else None,
+        )
+    file = root / RUN_MARK
+    if not file.is_file():
+        raise _no_run(root)
+    try:
+        record = json.loads(file.read_bytes(), parse_float=_finite, parse_constant=_finite)
+    except (OSError, ValueError, RecursionError) as error:
+        raise FileError(
+            "the record of this run is damaged",
+            found=str(error),
+            where=str(file),
+            hint="make the run again",
+        ) from error
+    if not isinstance(record, dict):
+        raise FileError(
+            "the record of this run is damaged",
+            expected="a JSON object",
+            found=type(record).__name__,
+            where=str(file),
+        )
+    return record
+
+
+def _finite(text: str) -> float:
+    """Read a number; no record was written with NaN or infinity, so they are damage."""
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError(f"{text} is no number that a record holds")
+    return number
+
+
+def record_text(record: Mapping[str, Any]) -> str:
+    """Write a record as JSON."""
+    # NaN is not JSON: a record that holds one could not be read elsewhere, so it fails here.
+    return json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False, default=_plain) + "\n"
+
+
+def _plain(value: object) -> object:
+    """Turn what records hold besides JSON's own types into it: numpy numbers, paths, mappings."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "item"):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot stand in {RUN_MARK}: {value!r}")
+
+
+def _no_run(root: Path) -> FileError:
+    """Say what a folder without a record is instead, where that can be told."""
+    runs = sorted(p.parent.name for p in root.glob(f"*/{RUN_MARK}"))
+    hint = f"there are runs inside it: {', '.join(runs[:5])}" if runs else None
+    found = next((what for mark, what in _OTHERS.items() if (root / mark).is_file()), None)
+    if found is not None:
+        pages = sorted(page.name for page in root.glob("*.html"))
+        page = f"open its {pages[0]} in a browser; " if pages else ""
+        hint = f"{page}this command takes the runs that it was made from"
+    return FileError(
+        "this directory is not a run of isolux", expected=f"{RUN_MARK} in it", found=found,
+        where=str(root), hint=hint,
+    )  # fmt: skip
+
+
+def hashes_of(root: Path, record: Mapping[str, Any]) -> dict[str, str]:
+    """Hash each file that ``load`` reads, and the record without its hashes."""
+    own = [root / f"{name}.parquet" for name in TABLES]
+    evidence = sorted((root / "evidence").glob("*.parquet"))  # others are not read, .DS_Store say
+    files = [file for file in (*own, *evidence) if file.is_file()]
+    found = {file.relative_to(root).as_posix(): sha256_file(file) for file in files}
+    plain = record_text({key: value for key, value in record.items() if key != FILES})
+    return {**found, RUN_MARK: _digest(plain)}
+
+
+def _digest(text: str) -> str:
+    # A record that was changed by hand may hold what no text does: half a pair of UTF-16.
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

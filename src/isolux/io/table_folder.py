@@ -1,0 +1,73 @@
+"""A folder of tables as CSV, beside a JSON file that says how they were made.
+
+What ``isolux curate consensus``, ``shapes``, ``quality`` and ``consistency`` write.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.io.atomic import staged_directory, write_text
+from isolux.io.csv_text import csv_text
+
+__all__ = ["write_tables"]
+
+
+def write_tables(
+    out: str | Path,
+    tables: Mapping[str, pl.DataFrame],
+    told: Mapping[str, Any],
+    *,
+    mark: str,
+    what: str,
+    texts: Mapping[str, str] | None = None,
+    overwrite: bool = False,
+) -> Path:
+    r"""Write tables and what is told of them into a folder, whole or not at all.
+
+    Parameters
+    ----------
+    out : str or Path
+        The folder.
+    tables : mapping of str to polars.DataFrame
+        By name: each becomes ``NAME.csv``.
+    told : mapping
+        Settings and notes; they become the file ``mark``.
+    mark, what : str
+        The JSON file that makes a folder one that may be replaced, and what such a one is called.
+    texts : mapping of str to str, optional
+        Other files, by name.
+    overwrite : bool
+        Replace an earlier folder of this kind.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    OutputError
+        When the folder exists and ``overwrite`` is not set, or cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     out = write_tables(Path(folder) / "labels", {"votes": pl.DataFrame({"n": [2]})},
+    ...                        {"notes": []}, mark="labels.json", what="folder of labels")
+    ...     sorted(file.name for file in out.iterdir()), (out / "votes.csv").read_text()
+    (['labels.json', 'votes.csv'], 'n\n2\n')
+    """
+    with staged_directory(out, overwrite=overwrite, marks=(mark,), what=what) as stage:
+        for name, table in tables.items():
+            write_text(stage / f"{name}.csv", csv_text(table))
+        for name, text in (texts or {}).items():
+            write_text(stage / name, text)
+        write_text(stage / mark, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+    return Path(out)

@@ -1,0 +1,187 @@
+"""A model that `isolux train finetune` gave a head and trained: ``finetuned:FOLDER``.
+
+The folder names the extractor it began as, which is opened again for its architecture and its
+preprocessing; all of its weights are those of the folder. What a folder says is not trusted with
+code: a callable of one's own is named by whoever runs it (``base``), and no pickle is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.models._classes import label_rows, probabilities
+from isolux.models._opening import open_model
+from isolux.models._torch import fit_weights, on_device, read_weights
+from isolux.vocabulary.errors import FileError, SpecError
+from isolux.vocabulary.info import ModelInfo, Reference
+
+__all__ = ["INFO", "RECORD", "WEIGHTS", "FineTunedModel", "extractor_of", "load"]
+
+RECORD, WEIGHTS = "finetune.json", "finetuned.safetensors"
+_ITSELF = ("fairface", "hf", "open_clip", "timm")
+"""Families that a folder may name: they run no code of the folder's choice."""
+_NEVER = ("trust_checkpoint", "online")
+
+INFO = ModelInfo(
+    title="A fine-tuned extractor",
+    summary="Runs what `isolux train finetune` trained: labels of the classes that it learnt.",
+    references=(
+        Reference(
+            key="own-training",
+            citation="The auditor's own training; its recipe stands in the folder's finetune.json.",
+        ),
+    ),
+    licence="that of the extractor, and of the data it was trained on",
+    assumptions=("pictures are such as those that it was trained on",),
+    predicts="labels",
+    needs="isolux[train]; a folder of `isolux train finetune`, and what its extractor needs",
+    packages=("torch", "timm", "transformers", "open-clip-torch"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FineTunedModel:
+    """A loaded extractor with its head."""
+
+    torch: Any
+    source: Any
+    head: Any
+    names: tuple[str, ...]
+    top: int
+    device: str
+    identity: dict[str, Any]
+
+    def prepare(self, pixels: Any) -> Any:
+        """Prepare one picture as the extractor's own family does."""
+        return self.source.prepare(pixels)
+
+    def __call__(self, pictures: Sequence[Any]) -> pl.DataFrame:
+        """Answer for prepared pictures."""
+        rows = [np.zeros((0, len(self.names)))]
+        shown = [np.asarray(getattr(one, "values", one)) for one in pictures]
+        with self.torch.inference_mode():
+            for _, of_a_shape in groupby(shown, key=np.shape):
+                values = self.torch.from_numpy(np.stack(list(of_a_shape))).to(self.device)
+                rows.append(self.head(self.source.features(values)).double().cpu().numpy())
+        found = np.concatenate(rows)
+        return label_rows(probabilities(found, "softmax"), self.names, self.top)
+
+
+def extractor_of(source: Any) -> Any:
+    """Give the part of a model that makes its features: of one with texts that of pictures."""
+    return getattr(source, "extractor", source.inner)
+
+
+def load(
+    spec: str, *, top: int = 5, device: str = "cpu", base: str | None = None
+) -> FineTunedModel:
+    """Load a fine-tuned model.
+
+    Parameters
+    ----------
+    spec : str
+        The folder of a finished training.
+    top : int
+        How many labels of a picture are kept.
+    device : str
+        ``cpu``, ``cuda`` or ``cuda:1``.
+    base : str, optional
+        The extractor, where it is a callable of your own: ``python:MODULE:FACTORY``.
+
+    Returns
+    -------
+    FineTunedModel
+
+    Raises
+    ------
+    FileError
+        No such folder, a training that has not finished, a damaged record.
+    SpecError
+        A callable that is not named by ``base``; another extractor than the weights are of.
+
+    Examples
+    --------
+    >>> load("nowhere")
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.FileError: there is no fine-tuned model here
+      expected: a folder of `isolux train finetune`, with finetune.json and finetuned.safetensors
+      found: no such folder
+      where: nowhere
+    """
+    folder = Path(spec).expanduser()
+    told = _record(folder)
+    opened = open_model(_base(told, base, folder), _options(told))
+    source: Any = getattr(opened.predictor, "function", opened.predictor)
+    torch, names = source.torch, tuple(map(str, told["classes"]))
+    state, held = read_weights(folder / WEIGHTS)
+    net = torch.nn.Module()
+    net.extractor = extractor_of(source)
+    width = state["head.weight"].shape[-1] if "head.weight" in state else 1
+    net.head = torch.nn.Linear(width, len(names))
+    fit_weights(net, state, folder / WEIGHTS)
+    on_device(net, device).eval()
+    own = {k: v for k, v in opened.identity.items() if k != "settings"}
+    identity = {"base": own, "weights": held, "classes": list(names), "top": top, "device": device}
+    return FineTunedModel(torch, source, net.head, names, top, device, identity)
+
+
+def _record(folder: Path) -> Mapping[str, Any]:
+    """Read what was trained."""
+    whole = (folder / RECORD).is_file() and (folder / WEIGHTS).is_file()
+    if not whole:
+        begun = folder.is_dir() and any(folder.glob("checkpoint.safetensors"))
+        found = "no such folder" if not folder.is_dir() else "neither or one of them"
+        raise FileError(
+            "this training has not finished" if begun else "there is no fine-tuned model here",
+            expected=f"a folder of `isolux train finetune`, with {RECORD} and {WEIGHTS}",
+            found="a checkpoint alone" if begun else found,
+            where=str(folder),
+            hint="the same command goes on with it" if begun else None,
+        )
+    try:
+        told = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        sound = isinstance(told["model"], str) and isinstance(told["classes"], list)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        sound, told = False, {}
+    if not sound or not isinstance(told.get("model_option", []), list):
+        raise FileError(
+            "the record of this training is damaged",
+            expected="model, model_option and classes, as `isolux train finetune` writes them",
+            where=str(folder / RECORD),
+        )
+    return dict(told)
+
+
+def _base(told: Mapping[str, Any], base: str | None, folder: Path) -> str:
+    """Name the extractor; code that a folder names is run only if the caller names it too."""
+    named = str(told["model"])
+    if named.partition(":")[0] in _ITSELF and base in (None, named):
+        return named
+    if base is None:
+        raise SpecError(
+            "the extractor of this model is a callable, and a folder may not say which code runs",
+            expected=f"--model-option base={named}, if that is yours",
+            found="no base",
+            where=str(folder),
+        )
+    if base != named:
+        raise SpecError(
+            "this model was trained from another extractor",
+            expected=named, found=base, where=str(folder),
+        )  # fmt: skip
+    return base
+
+
+def _options(told: Mapping[str, Any]) -> list[str]:
+    """Take the extractor's settings; a folder may not ask for a pickle or for the network."""
+    said = [str(one) for one in told.get("model_option", [])]
+    return [one for one in said if one.partition("=")[0].strip() not in _NEVER]

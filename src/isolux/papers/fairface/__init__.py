@@ -1,0 +1,324 @@
+"""FairFace: its protocol as an audit, and its tables from a run.
+
+Kärkkäinen & Joo ask whether the perceived gender presentation of a face is answered as accurately
+in each of seven races, two perceived genders and four age groups. ``protocol`` gives the audit;
+the functions lay its ``group_metrics`` out as the paper's tables do. Tables are numbered as in the
+manuscript of 2019. What its numbers obey where its text is silent: ε is a logarithm of base 10,
+standard deviations have one degree of freedom less than groups, and means count every group once.
+
+The paper does not say how sure its numbers are. A run's ``disparities`` do: read ε and the standard
+deviations in addition to its tests and its noise-corrected spread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+import polars as pl
+
+from isolux.papers._layout import (
+    as_settings,
+    groups_of,
+    metrics_in,
+    spread_over,
+    wide,
+)
+from isolux.papers.fairface.across import across, laid_out
+from isolux.vocabulary import works
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import UnknownNameError
+from isolux.vocabulary.info import Info
+
+__all__ = [
+    "AGE_9_TO_4",
+    "DISAGREEMENTS",
+    "GENDERS",
+    "INFO",
+    "MERGES",
+    "PROTOCOLS",
+    "RACES",
+    "accuracy_by_race_gender",
+    "across",
+    "as_settings",
+    "detection_rates",
+    "laid_out",
+    "mean_and_sd",
+    "service_accuracy",
+    "tables",
+]
+
+INFO = Info(
+    title="FairFace",
+    summary="Accuracy by race, perceived gender and age, the maximum accuracy disparity, and "
+    "commercial services with and without the faces that they did not detect.",
+    references=(
+        works.FAIRFACE.at(
+            "sections 4.3 and 4.4, equation 3, Tables 4, 5, 6 and 8",
+            url="https://arxiv.org/abs/1908.04913",
+        ),
+    ),
+    assumptions=(
+        "Race, gender and age are as annotators perceived them.",
+        "Faces are independent of one another: the dataset names no subjects.",
+        "The services' sample was balanced over race, gender and age, with no people under 20.",
+    ),
+)
+
+RACES = {
+    "White": "White",
+    "Black": "Black",
+    "East Asian": "East Asian",
+    "SE Asian": "Southeast Asian",
+    "Latino": "Latino_Hispanic",
+    "Indian": "Indian",
+    "Middle Eastern": "Middle Eastern",
+}
+"""The paper's headings, in its order, and the dataset's labels for them."""
+
+GENDERS = {"M": "Male", "F": "Female"}
+"""The paper's headings and the dataset's labels: perceived gender presentation."""
+
+AGE_9_TO_4 = {
+    "0-9": ("0-2", "3-9"),
+    "10-29": ("10-19", "20-29"),
+    "30-49": ("30-39", "40-49"),
+    "50+": ("50-59", "60-69", "more than 70"),
+}
+"""The age groups of Tables 5 and 7."""
+
+MERGES = {
+    "races-4": {
+        "White": ("White",),
+        "Black": ("Black",),
+        "Asian": ("East Asian", "Southeast Asian"),
+        "Indian": ("Indian",),
+    },
+    "ages-4": AGE_9_TO_4,
+}
+"""By the names that ``--label-map`` takes, as ``fairface:races-4``: Table 3's races comparable with
+UTKFace's (Latino and Middle Eastern are in none), and the ages of Tables 5 and 7.
+"""
+
+_COMMON: dict[str, object] = {
+    "task": "classification",
+    "target": "gender",
+    "id_from": "basename",
+    "by": ("race", "gender", "age", "race*gender"),
+    "group": as_settings(AGE_9_TO_4, "age"),
+    "ddof": 1,
+    "log_base": 10.0,
+}
+PROTOCOLS: dict[str, dict[str, object]] = {
+    "gender": _COMMON | {"metric": ("accuracy",)},
+    "services": _COMMON
+    | {
+        "metric": ("accuracy", "accuracy_on_detected", "detection_rate"),
+        "undetected": "both",
+    },
+}
+"""Settings of ``fairface:gender`` (Tables 4 and 5) and ``fairface:services`` (Tables 6 and 8)."""
+
+_BASES = (
+    "The text gives neither the base of ε's logarithm nor the degrees of freedom of the standard "
+    "deviations: the printed tables obey base 10 and one degree of freedom less than groups, and "
+    "so does this audit."
+)
+DISAGREEMENTS: dict[str, tuple[str, ...]] = {
+    "gender": (
+        _BASES,
+        (
+            "Table 5's mean across races (94.89 % for the paper's own model) is not the mean of "
+            "Table 4's groups (94.4 %): it counts each race once, Table 4 each race and gender."
+        ),
+    ),
+    "services": (
+        _BASES,
+        (
+            "In Table 8 the printed means of Microsoft, Face++ and IBM are not those of the "
+            "printed cells (0.812, 0.993 and 0.991 instead of 0.827, 0.994 and 0.989); the cells "
+            "agree with Table 6. Here means are those of the cells."
+        ),
+    ),
+}
+"""Per protocol, where the paper's text and its tables disagree or are silent."""
+
+
+def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
+    """Lay a protocol's run out as the paper's tables, by caption.
+
+    Races that the run does not tell apart (a service with six) have no column of their own and are
+    null; a table that needs what was not measured is not there.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.vocabulary.tables import SCORES
+    >>> tables_of_a_run = (SCORES, ATTRIBUTES, GROUP_METRICS, DISPARITIES, FINDINGS)
+    >>> tables("gender", Run({}, *(table.empty() for table in tables_of_a_run)))
+    {}
+    """
+    drawn: dict[str, dict[str, Callable[[Run], pl.DataFrame]]] = {
+        "gender": {
+            "Table 4: accuracy by race and perceived gender": accuracy_by_race_gender,
+            "Table 5: mean and standard deviation across races and ages": mean_and_sd,
+        },
+        "services": {
+            "Table 6: accuracy by race and perceived gender (*: undetected faces left out)": (
+                service_accuracy
+            ),
+            "Table 8: share of faces detected": detection_rates,
+        },
+    }
+    found = {}
+    for caption, draw in drawn[name].items():
+        with suppress(UnknownNameError):
+            found[caption] = draw(run)
+    return found
+
+
+def accuracy_by_race_gender(
+    source: Run | pl.DataFrame,
+    *,
+    metric: str = "accuracy",
+    races: Mapping[str, str] = RACES,
+    genders: Mapping[str, str] = GENDERS,
+    race: str = "race",
+    gender: str = "gender",
+) -> pl.DataFrame:
+    """Lay accuracy by race and perceived gender out as Table 4 does.
+
+    Parameters
+    ----------
+    source : Run or polars.DataFrame
+        A run with the intersection of both attributes, or its ``group_metrics``.
+    metric : str
+        Its rows without class and threshold; higher is better.
+    races, genders : mapping of str to str
+        Headings, in order, to the values they stand for; the paper's by default.
+    race, gender : str
+        The attributes' names.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model``; a column ``White_M``, ``White_F``, … per group (0 to 1; null: no value);
+        ``max``, ``min``, ``avg`` and ``stdv`` (ddof 1) over the groups, each counting once;
+        ``epsilon``, their log10(max / min), 0 or more, lower is more alike (equation 3; null
+        where a group is at 0); ``n_groups``, how many have a value. With fewer than all, the
+        summaries are not the paper's.
+
+    Raises
+    ------
+    UnknownNameError
+        The run has no such metric, or not by both attributes together.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import GROUP_METRICS
+    >>> table = GROUP_METRICS.conform(pl.DataFrame({
+    ...     "model": "erm", "metric": "accuracy", "attribute": "race*gender",
+    ...     "values": [["Black", "Male"], ["Black", "Female"]], "value": [0.75, 0.375]}))
+    >>> found = accuracy_by_race_gender(table, races={"Black": "Black"})
+    >>> found.select("Black_M", "Black_F", "avg").row(0), round(found["epsilon"][0], 4)
+    ((0.75, 0.375, 0.5625), 0.301)
+    """
+    columns = _by_race_gender(races, genders, race, gender)
+    frame = wide(source, metric, columns)
+    over = spread_over(frame, list(columns))
+    return frame.with_columns(
+        max=over["max"],
+        min=over["min"],
+        avg=over["mean"],
+        stdv=over["sd"],
+        epsilon=over["epsilon"],
+        n_groups=over["n"],
+    )
+
+
+def mean_and_sd(
+    source: Run | pl.DataFrame, *, metric: str = "accuracy", race: str = "race", age: str = "age"
+) -> pl.DataFrame:
+    """Give mean and standard deviation across races and across ages, as Table 5 does.
+
+    Every group of the attribute counts once, those of unknown value do not count. The paper has
+    seven races and, by ``AGE_9_TO_4``, four ages.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model``, ``mean_across_races``, ``sd_across_races`` (ddof 1), ``mean_across_ages``,
+        ``sd_across_ages``: 0 to 1, where the paper prints percent.
+    """
+    found = []
+    for attribute, plural in ((race, "races"), (age, "ages")):
+        columns = groups_of(source, metric, attribute)
+        frame = wide(source, metric, columns)
+        over = spread_over(frame, list(columns))
+        means = {f"mean_across_{plural}": over["mean"], f"sd_across_{plural}": over["sd"]}
+        found.append(frame.select("model").with_columns(**means))
+    return found[0].join(found[1], on="model", how="left", maintain_order="left")
+
+
+def service_accuracy(
+    source: Run | pl.DataFrame,
+    *,
+    races: Mapping[str, str] = RACES,
+    race: str = "race",
+    gender: str = "gender",
+) -> pl.DataFrame:
+    """Lay services' accuracy out as Table 6 does, with both policies for undetected faces.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``service``: a model's name where a face that was not detected counts as a mistake; below,
+        with ``*`` before it, where such faces are left out (if that was measured). A column
+        ``White_F``, ``White_M``, … per group, ``mean`` and ``std`` (ddof 1): 0 to 1, higher is
+        better. ``n_groups``: how many groups have a value.
+    """
+    metrics = ["accuracy"]
+    metrics += [m for m in metrics_in(source) if m == "accuracy_on_detected"]
+    tables = [_services(source, metric, races, race, gender) for metric in metrics]
+    starred = [t.with_columns(service=pl.format("*{}", "service")) for t in tables[1:]]
+    return pl.concat([tables[0], *starred])
+
+
+def detection_rates(
+    source: Run | pl.DataFrame,
+    *,
+    races: Mapping[str, str] = RACES,
+    race: str = "race",
+    gender: str = "gender",
+) -> pl.DataFrame:
+    """Lay out how many faces each service found, as Table 8 does.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns as of ``service_accuracy``. Not a detector's accuracy: what it finds where no face
+        is, no people counted (the paper's footnote 1).
+    """
+    return _services(source, "detection_rate", races, race, gender)
+
+
+def _services(
+    source: Run | pl.DataFrame, metric: str, races: Mapping[str, str], race: str, gender: str
+) -> pl.DataFrame:
+    # Table 6 names women first, Table 4 men.
+    columns = _by_race_gender(races, dict(reversed(GENDERS.items())), race, gender)
+    frame = wide(source, metric, columns)
+    over = spread_over(frame, list(columns))
+    return frame.rename({"model": "service"}).with_columns(
+        mean=over["mean"], std=over["sd"], n_groups=over["n"]
+    )
+
+
+def _by_race_gender(
+    races: Mapping[str, str], genders: Mapping[str, str], race: str, gender: str
+) -> dict[str, dict[str, str]]:
+    return {
+        f"{r}_{g}": {race: of_race, gender: of_gender}
+        for r, of_race in races.items()
+        for g, of_gender in genders.items()
+    }

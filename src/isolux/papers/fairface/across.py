@@ -1,0 +1,365 @@
+"""Models on several datasets: Tables 2, 3, 5 and 7 from finished audits.
+
+Each run is one model's answers to one question (race, gender, age) on one dataset, with the race,
+gender and age of its people. Accuracy is taken over the paper's columns whatever groups the audit
+had, with its intervals; sets are averaged as the paper averages its three (each counts once:
+``(.733 + .866 + .846) / 3 = .815`` in Table 7). Read off the printed numbers where the text is
+silent:
+
+- of seven races, East and Southeast Asian are answers of their own in ``All`` and ``Non-White``; in
+  ``Asian`` either answer is right for both;
+- Table 3's races are Black, Asian and Indian alone (its footnote); its genders and ages are those
+  of everyone who is not White;
+- ages are groups of people in four ranges, and answers in nine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from isolux.groups.measure import measure_groups
+from isolux.groups.membership import membership
+from isolux.papers._layout import spread_over
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Run, Scores
+from isolux.vocabulary.drawn import SAMPLE
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import recorded_spec
+from isolux.vocabulary.tables import ATTRIBUTES, SCORES
+
+__all__ = ["AVERAGE", "HEADS", "across", "averaged", "laid_out"]
+
+HEADS = ("race", "gender", "age")
+AVERAGE = "Average"
+
+_FOUR = {
+    "White": "White", "Black": "Black", "Indian": "Indian", "Asian": "Asian",
+    "East Asian": "Asian", "Southeast Asian": "Asian",
+}  # fmt: skip
+_AGES = {
+    "0-2": "0-9", "3-9": "0-9", "10-19": "10-29", "20-29": "10-29", "30-39": "30-49",
+    "40-49": "30-49", "50-59": "50+", "60-69": "50+", "more than 70": "50+",
+}  # fmt: skip
+_STARTS = (10, 30, 50)  # years with which the last three of the four ranges begin
+_COLUMNS: dict[str, tuple[str | None, str | None]] = {
+    "All": (None, None),
+    "Female": ("gender", "Female"), "Male": ("gender", "Male"),
+    "White": ("white", "White"), "Non-White": ("white", "Non-White"),
+    "Black": ("race", "Black"), "Asian": ("four", "Asian"), "E Asian": ("race", "East Asian"),
+    "SE Asian": ("race", "Southeast Asian"), "Latino": ("race", "Latino_Hispanic"),
+    "Indian": ("race", "Indian"), "Mid-East": ("race", "Middle Eastern"),
+    "0-9": ("ages", "0-9"), "10-29": ("ages", "10-29"), "30-49": ("ages", "30-49"),
+    "50+": ("ages", "50+"),
+}  # fmt: skip
+_RACES = ("White", "Black", "E Asian", "SE Asian", "Latino", "Indian", "Mid-East")
+_RANGES = ("0-9", "10-29", "30-49", "50+")
+_NOT_COARSE = ("E Asian", "SE Asian", "Latino", "Mid-East")  # no class of a model of four races
+_MERGED = "four races"
+_OTHERS = "Non-White, four races"
+_VALUES = {
+    "head": pl.String, "dataset": pl.String, "model": pl.String, "column": pl.String,
+    "n": pl.Int64, "value": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+    "status": pl.String, "reason": pl.String,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """One run: whom it judged, and whether each answer was right."""
+
+    head: str
+    model: str
+    coarse: bool
+    scores: pl.DataFrame
+    people: pl.DataFrame
+    run: Run
+
+
+def across(runs: Mapping[str, Sequence[Run]], average: Sequence[str] = ()) -> pl.DataFrame:
+    """Measure models' accuracy over the paper's columns on each dataset, and on their average.
+
+    Parameters
+    ----------
+    runs : mapping of str to sequence of Run
+        Each dataset's audits, of classification of ``race``, ``gender`` or ``age``.
+    average : sequence of str
+        The datasets that are averaged; default: all.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``head, dataset, model, column, n, value, low, high, status, reason``; accuracy, 0 to 1,
+        higher is better; null with its reason. ``dataset`` is ``Average`` last, where several were
+        averaged: of models that answered all of them; ``n`` is then everyone's.
+
+    Raises
+    ------
+    SpecError
+        A run of another task or target, of several models, without answers; the same model and
+        question twice for one dataset; a dataset to average that was not given.
+    """
+    if unknown := [name for name in average if name not in runs]:
+        raise SpecError(
+            f"there is no dataset {unknown[0]!r} to average",
+            expected=", ".join(runs), found=unknown[0],
+        )  # fmt: skip
+    frames, seen = [pl.DataFrame(schema=_VALUES)], set()
+    for dataset, own in runs.items():
+        for run in own:
+            judged = _judged(run, dataset)
+            key = (dataset, judged.head, judged.model)
+            if key in seen:
+                raise SpecError(
+                    f"two runs are of {judged.model!r} asked for {judged.head} on {dataset}",
+                    expected="one run of each model, question and dataset",
+                    found="two",
+                    hint="--model-name tells models apart in their audits",
+                )
+            seen.add(key)
+            frames.append(_measured(judged, dataset))
+    values = pl.concat(frames)
+    return pl.concat([values, averaged(values, tuple(average) or tuple(runs))])
+
+
+def _judged(run: Run, dataset: str) -> _Judged:
+    spec = recorded_spec(run.record)
+    answers = run.evidence.get("classification")
+    head = str(spec.task.settings.get("target"))
+    if answers is None or head not in HEADS:
+        raise SpecError(
+            "this run does not say who was answered right",
+            expected="an audit of classification with --target race, gender or age",
+            found=f"task {run.record.get('task')}, target {head}",
+            where=dataset,
+        )
+    models = answers["model"].unique().to_list()
+    if len(models) != 1:
+        raise SpecError(
+            "a run to lay beside others holds no single model", expected="one model in each run",
+            found=", ".join(map(str, models)) or "none", where=dataset,
+        )  # fmt: skip
+    said = answers.with_columns(truth=pl.col("truth").list.first()) if (
+        answers.schema["truth"] == pl.List(pl.String)
+    ) else answers  # fmt: skip
+    correct = pl.col("correct").cast(pl.Float64)
+    four = [pl.col(c).replace_strict(_FOUR, default=None) for c in ("truth", "prediction")]
+    coarse = head == "race" and bool(
+        (pl.concat([said["truth"], said["prediction"]]) == "Asian").any()
+    )
+    merged = pl.when(four[0].is_not_null() & correct.is_not_null()).then(
+        (four[0] == four[1]).fill_null(value=False).cast(pl.Float64)
+    )
+    right = pl.coalesce(merged, correct) if coarse else correct
+    rows = said.select(
+        "unit_id", "cluster_id", right.alias("own"),
+        (merged if head == "race" else correct).alias("merged"),
+    )  # fmt: skip
+    return _Judged(head, str(models[0]), coarse, rows, _people(run.attributes), run)
+
+
+def _people(attributes: pl.DataFrame) -> pl.DataFrame:
+    """List the groups of the paper's columns: ``unit_id, attribute, value``, of one value each."""
+    one = attributes.filter(pl.col("attribute").is_in(HEADS)).drop_nulls("value")
+    one = one.unique(["unit_id", "attribute", "value"], maintain_order=True)
+    one = one.filter(pl.len().over("unit_id", "attribute") == 1).select(
+        "unit_kind", "unit_id", "attribute", "value"
+    )
+    race, age = one.filter(attribute="race"), one.filter(attribute="age")
+    years = pl.col("value").cast(pl.Float64, strict=False)
+    ranges = pl.sum_horizontal([years >= start for start in _STARTS]).cast(pl.Int64)
+    by_years = pl.when(years.is_not_null()).then(
+        ranges.replace_strict(dict(enumerate(_RANGES)), default=None, return_dtype=pl.String)
+    )
+    own = pl.col("value")
+    return pl.concat([
+        one.filter(pl.col("attribute") != "age"),
+        race.with_columns(
+            pl.when(own == "White").then(own).otherwise(pl.lit("Non-White")).alias("value"),
+            attribute=pl.lit("white"),
+        ),
+        race.with_columns(
+            own.replace_strict(_FOUR, default=None), attribute=pl.lit("four")
+        ).drop_nulls("value"),
+        age.with_columns(
+            pl.coalesce(own.replace_strict(_AGES, default=None), by_years).alias("value"),
+            attribute=pl.lit("ages"),
+        ).drop_nulls("value"),
+    ])  # fmt: skip
+
+
+def _measured(judged: _Judged, dataset: str) -> pl.DataFrame:
+    """Measure one run's columns by the statistics of its own audit."""
+    info = registry.task_info("classification")
+    info = replace(info, metrics=tuple(m for m in info.metrics if m.name == "accuracy"))
+    units = pl.concat([
+        judged.scores.select(
+            "unit_id", "cluster_id", value=kind, label=pl.lit(label, dtype=pl.String)
+        )
+        for kind, label in (("own", None), ("merged", _MERGED))
+    ])  # fmt: skip
+    reason = pl.when(pl.col("value").is_null()).then(pl.lit("not scored"))
+    units = units.with_columns(
+        model=pl.lit(judged.model), task=pl.lit("classification"), metric=pl.lit("accuracy"),
+        unit_kind=pl.lit("instance"), reason=reason,
+    )  # fmt: skip
+    sample = {name: judged.run.evidence[name] for name in {SAMPLE} & judged.run.evidence.keys()}
+    scores = Scores(SCORES.conform(units), info, sample)  # people weigh what they do in the audit
+    people = judged.people.join(units.select("unit_id").unique(), on="unit_id", how="semi")
+    there = people["attribute"].unique(maintain_order=True).to_list()
+    members = membership(
+        ATTRIBUTES.conform(people), there, {}, units=scores.judged_units()
+    )  # fmt: skip
+    spec = recorded_spec(judged.run.record).statistics
+    table = measure_groups(scores, members, spec).table()
+    return _columns_of(table, judged, dataset)
+
+
+def _columns_of(table: pl.DataFrame, judged: _Judged, dataset: str) -> pl.DataFrame:
+    asked = {**_COLUMNS, _OTHERS: _COLUMNS["Non-White"]}
+    rows = []
+    for column, (attribute, value) in asked.items():
+        lost = judged.head == "race" and judged.coarse and column in _NOT_COARSE
+        merged = column in ("Asian", _OTHERS) and judged.head == "race"
+        own = table.filter(
+            pl.col("attribute").eq_missing(pl.lit(attribute, dtype=pl.String)),
+            pl.col("label").eq_missing(pl.lit(_MERGED if merged else None, dtype=pl.String)),
+            pl.lit(value is None) | (pl.col("values").list.first() == pl.lit(value or "")),
+        )
+        start = (judged.head, dataset, judged.model, column)
+        if lost or not own.height:
+            why = "the model has no such class" if lost else "no such group"
+            rows.append((*start, 0, None, None, None, "not scored", why))
+            continue
+        cell = own.row(0, named=True)
+        rows.append((*start, *(cell[name] for name in (
+            "n_units", "value", "low", "high", "status", "reason"))))  # fmt: skip
+    return pl.DataFrame(rows, schema=_VALUES, orient="row")
+
+
+def averaged(values: pl.DataFrame, datasets: Sequence[str]) -> pl.DataFrame:
+    """Average datasets, each counting once; intervals by MOVER, as datasets share no one.
+
+    A column that a model lacks on one dataset is null. The ends lie as far from the mean as the
+    root of the summed squares of the parts' (Zou & Donner 2008), over their number.
+
+    Parameters
+    ----------
+    values : polars.DataFrame
+        As ``across`` returns it.
+    datasets : sequence of str
+        Those to average; fewer than two give no row.
+
+    Examples
+    --------
+    >>> one = {"head": "gender", "model": "m", "column": "All", "n": 100, "status": "ok"}
+    >>> rows = pl.DataFrame([one | {"dataset": "A", "value": 0.5, "low": 0.375, "high": 0.625},
+    ...                      one | {"dataset": "B", "value": 0.75, "low": 0.75, "high": 0.75}])
+    >>> averaged(rows.with_columns(reason=None), ("A", "B")).select("value", "low", "n").row(0)
+    (0.625, 0.5625, 200)
+    """
+    if len(datasets) < 2:
+        return pl.DataFrame(schema=_VALUES)
+    k = len(datasets)
+    own = values.filter(pl.col("dataset").is_in(list(datasets)))
+    below = ((pl.col("value") - pl.col("low")) ** 2).sum().sqrt() / k
+    above = ((pl.col("high") - pl.col("value")) ** 2).sum().sqrt() / k
+    known = pl.col("value").is_not_null().all()
+    sure = (pl.col("low").is_not_null() & pl.col("high").is_not_null()).all()
+    found = (
+        own.group_by("head", "model", "column", maintain_order=True)
+        .agg(
+            pl.col("dataset").n_unique().alias("sets"), pl.col("n").sum(),
+            value=pl.when(known).then(pl.col("value").mean()),
+            low=pl.when(known & sure).then(pl.col("value").mean() - below),
+            high=pl.when(known & sure).then(pl.col("value").mean() + above),
+        )
+        .filter(pl.col("sets") == k)
+    )  # fmt: skip
+    return found.select(
+        "head", pl.lit(AVERAGE).alias("dataset"), "model", "column", "n", "value", "low", "high",
+        pl.when(pl.col("value").is_null()).then(pl.lit("not scored")).otherwise(pl.lit("ok"))
+        .alias("status"),
+        pl.when(pl.col("value").is_null()).then(pl.lit("not of every dataset")).alias("reason"),
+    ).cast(_VALUES)  # type: ignore[arg-type]  # fmt: skip
+
+
+def laid_out(values: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Lay values out as the paper's tables, by caption; accuracy, 0 to 1.
+
+    Parameters
+    ----------
+    values : polars.DataFrame
+        As ``across`` returns it.
+
+    Returns
+    -------
+    dict of str to polars.DataFrame
+        Tables 2 and 3 (rows: models; columns: question and dataset; ``*``: the dataset has no
+        races, and everyone is counted), 7 (a row for each question, dataset and model), and 5
+        (mean and SD, ddof 1, of the averages over seven races and four ages; null where one is).
+        Null: not judged, or no such group.
+    """
+    captions = {
+        "Table 2: accuracy on White people, across datasets": "White",
+        "Table 3: accuracy on people who are not White, across datasets": "Non-White",
+    }
+    tables = {caption: _crossed(values, column) for caption, column in captions.items()}
+    tables["Table 7: accuracy by dataset and group"] = _by_group(values)
+    spread = _spread(values)
+    if spread.height:
+        caption = "Table 5: mean and SD of the averages, perceived gender"
+        tables[caption] = spread
+    return tables
+
+
+def _crossed(values: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Lay one column out by question and dataset."""
+    kept = values.filter(pl.col("dataset") != AVERAGE)
+    found = kept.select("model").unique(maintain_order=True).rename({"model": "trained_on"})
+    for heading, cells in _headings(kept, column):
+        own = cells.select(trained_on="model", **{heading: "value"})
+        found = found.join(own, on="trained_on", how="left", maintain_order="left")
+    return found
+
+
+def _headings(kept: pl.DataFrame, column: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    for head in HEADS:
+        for dataset in kept.filter(head=head)["dataset"].unique(maintain_order=True):
+            own = kept.filter(head=head, dataset=dataset)
+            without = own.filter(column="White", reason="no such group").height > 0
+            asked = _OTHERS if head == "race" and column == "Non-White" else column
+            yield (
+                f"{head}_{dataset}{'*' if without else ''}",
+                own.filter(column="All" if without else asked),
+            )
+
+
+def _by_group(values: pl.DataFrame) -> pl.DataFrame:
+    kept = values.filter(pl.col("column") != _OTHERS)
+    found = kept.pivot(
+        on="column", index=["head", "dataset", "model"], values="value", maintain_order=True
+    )
+    order = {name: k for k, name in enumerate(HEADS)}
+    sorting = pl.col("head").replace_strict(order, default=len(order))
+    return found.sort(sorting, maintain_order=True).rename({"model": "trained_on"})
+
+
+def _spread(values: pl.DataFrame) -> pl.DataFrame:
+    """Give mean and SD of the averages over races and over ages, of the gender head."""
+    table = _by_group(values.filter(head="gender", dataset=AVERAGE))
+    if not table.height:
+        return pl.DataFrame()
+    found = table.select(model="trained_on")
+    for plural, columns in (("races", _RACES), ("ages", _RANGES)):
+        over = spread_over(table, list(columns))
+        whole = np.asarray(over["n"].to_numpy() == len(columns))
+        for name, key in (("mean", "mean"), ("sd", "sd")):
+            cells = [v if w else None for v, w in zip(over[key].to_list(), whole, strict=True)]
+            found = found.with_columns(
+                pl.Series(f"{name}_across_{plural}", cells, dtype=pl.Float64)
+            )
+    return found

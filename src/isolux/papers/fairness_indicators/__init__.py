@@ -1,0 +1,267 @@
+"""Fairness Indicators: three probes of visual features as audits, and the paper's tables of a run.
+
+Goyal et al. ask of a classifier whether it gives people harmful labels and whether it recognises
+things in homes around the world, and of features alone whether neighbours share a person's
+attribute. A protocol is an audit's settings; intervals and tests are the audit's own, as the paper
+has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from isolux.papers._layout import as_settings
+from isolux.papers._protocols import require_protocol
+from isolux.papers.fairness_indicators.disagreements import DISAGREEMENTS
+from isolux.vocabulary import works
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.info import Info
+from isolux.vocabulary.spec import crossed
+
+__all__ = [
+    "DISAGREEMENTS",
+    "INFO",
+    "PROTOCOLS",
+    "counts_by_group",
+    "homes_by_bucket_and_region",
+    "rates_by_confidence",
+    "rates_by_group",
+    "tables",
+]
+
+INFO = Info(
+    title="Fairness Indicators",
+    summary="Harmful labels of people, things in homes of all regions and incomes, and whether "
+    "neighbours in a model's space share a person's gender.",
+    references=(works.FAIRNESS_INDICATORS.at("sections 3 to 5, appendices A to G"),),
+    assumptions=(
+        "The datasets are for evaluation: no model was trained or adapted on them.",
+        "A model without a head was given one by the same training for all models compared.",
+        "Labels that the lists do not name are neither harmful nor right.",
+        "Databases and queries are of a few countries: no group stands for people elsewhere.",
+    ),
+)
+
+_TONES = as_settings({"lighter": ("1", "2", "3"), "darker": ("4", "5", "6")}, "skin_type")
+_EVERY_SIZE: dict[str, object] = {
+    "min_units": 1,
+    "min_clusters": 1,
+    "absent_values": "note",  # a part of a dataset may lack a skin type
+}
+_LABELS: dict[str, object] = {
+    "task": "label_association",
+    "metric": (
+        "harmful", "non_harmful", "possibly_human", "non_human", "possibly_non_human", "crime",
+    ),
+    **_EVERY_SIZE,
+}  # fmt: skip
+_OF_QUERIES = ("gender", "skin_type", "age_group", "gender*skin_type")
+
+PROTOCOLS: dict[str, dict[str, object]] = {
+    "label_association_faces": _LABELS
+    | {
+        "by": _OF_QUERIES,
+        "group": _TONES,
+        "option": ("taxonomy=casual_conversations", "score_threshold=0.1", "top_k=5"),
+    },
+    "label_association_scenes": _LABELS
+    | {
+        "by": ("gender_presentation", "age_presentation"),
+        "option": ("taxonomy=miap", "score_threshold=0.1", "top_k=5"),
+    },
+    "geodiversity": {
+        "task": "geodiversity",
+        "by": ("income_bucket", "region", "income_bucket*region"),
+        "metric": ("household_hit_rate",),
+        "option": ("top_k=5",),
+        **_EVERY_SIZE,
+    },
+    "same_attribute": {
+        "task": "retrieval",
+        "target": "gender",
+        "by": _OF_QUERIES,
+        "group": _TONES,
+        "option": ("top_k=1,5,10,50",),
+        **_EVERY_SIZE,
+    },
+}
+"""Settings by protocol.
+
+``label_association_faces``: Casual Conversations' face crops (appendix B.1), Figures 3a, 8 and 9.
+``label_association_scenes``: Open Images MIAP's people (appendix B.2), Figures 3b, 8 and 10; people
+who are too small are left out by the crops, or by ``--data-option min_side=100``.
+``geodiversity``: Dollar Street, Figure 4. ``same_attribute``: Casual Conversations as queries of
+UTKFace, named by ``--database utkface:FOLDER --database-predictions FILE``; Figure 6.
+"""
+
+_PERCENT = 100.0
+_DIGITS = 2
+_CURVES = "confidence_curves"
+_BUCKETS = ("lowest", "low", "medium", "high", "highest")
+
+
+def tables(name: str, run: Run) -> dict[str, pl.DataFrame]:
+    """Lay a run of one protocol out as the paper's tables and figures.
+
+    Parameters
+    ----------
+    name : str
+        The protocol.
+    run : Run
+
+    Returns
+    -------
+    dict of str to polars.DataFrame
+        Caption to table; shares in percent, null: no value.
+
+    Raises
+    ------
+    UnknownNameError
+        No such protocol.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.tables import ATTRIBUTES, DISPARITIES, FINDINGS, GROUP_METRICS
+    >>> from isolux.vocabulary.tables import SCORES
+    >>> rates = GROUP_METRICS.conform(pl.DataFrame({
+    ...     "model": "m", "metric": "harmful", "threshold": 0.1, "attribute": [None, "tone"],
+    ...     "group": ["everyone", "darker"], "values": [None, ["darker"]], "value": [0.05, 0.08],
+    ...     "n_units": [90, 40], "n_clusters": [45, 20]}))
+    >>> run = Run({}, SCORES.empty(), ATTRIBUTES.empty(), rates, DISPARITIES.empty(),
+    ...           FINDINGS.empty())
+    >>> for caption, table in tables("label_association_scenes", run).items():
+    ...     caption, table.rows()
+    ('Table 4: units and clusters of each group, by tone', [('darker', 40, 20)])
+    ('Figures 3, 8 and 10: rates of labels by tone, percent', [('m', 'harmful', 0.1, 5.0, 8.0)])
+    """
+    require_protocol("fairness_indicators", PROTOCOLS, name)
+    terms = dict(run.record.get("dataset", {}).get("terms", {}))
+    entries = run.group_metrics["attribute"].drop_nulls().unique(maintain_order=True).to_list()
+    words = {one: " × ".join(terms.get(part, part) for part in crossed(one)) for one in entries}
+    figure, what, first = _HEADINGS[name]
+    made: dict[str, pl.DataFrame] = {}
+    for entry in entries:
+        if name != "geodiversity":
+            made[f"Table 4: units and clusters of each group, by {words[entry]}"] = counts_by_group(
+                run, entry
+            )
+        made[f"{figure}: {what} by {words[entry]}, percent"] = rates_by_group(run, entry, first)
+    if name == "geodiversity":
+        made["Table 5: homes by income bucket and region"] = homes_by_bucket_and_region(run)
+    if name.startswith("label_association"):
+        made[f"{figure.split(',')[0]}, last row: rates of labels at each confidence, percent"] = (
+            rates_by_confidence(run)
+        )
+    return {caption: table for caption, table in made.items() if not table.is_empty()}
+
+
+_HEADINGS = {
+    "label_association_faces": ("Figures 3, 8 and 9", "rates of labels", "confidence"),
+    "label_association_scenes": ("Figures 3, 8 and 10", "rates of labels", "confidence"),
+    "geodiversity": ("Figure 4", "hit rate of homes", ""),
+    "same_attribute": ("Figure 6", "precision at K", "K"),
+}
+
+
+def rates_by_group(run: Run, entry: str, threshold: str = "threshold") -> pl.DataFrame:
+    """Lay every metric of one attribute or intersection out: a column a group, in percent.
+
+    Parameters
+    ----------
+    run : Run
+    entry : str
+        The attribute or intersection.
+    threshold : str
+        What the thresholds are called; empty: there are none.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model, metric``, the threshold, ``everyone`` and a column a group.
+    """
+    rows = run.group_metrics.filter(
+        pl.col("attribute").is_null() | (pl.col("attribute") == entry)
+    ).with_columns(pl.col("value") * _PERCENT, group=pl.col("group").fill_null("everyone"))
+    index = ["model", "metric", "threshold"]
+    found = rows.pivot(
+        on="group", index=index, values="value", aggregate_function="first", maintain_order=True
+    )
+    names = dict(rows.drop_nulls("values").select("group", "values").rows())
+    ranked = sorted(names, key=lambda group: [_place(value) for value in names[group]])
+    shown = found.select(*index, pl.col("everyone", *ranked).round(_DIGITS))
+    if not threshold:
+        return shown.drop("threshold")
+    whole = shown.with_columns(pl.col("threshold").cast(pl.Int64)) if threshold == "K" else shown
+    return whole.rename({"threshold": threshold})
+
+
+def _place(value: str) -> tuple[int, str]:
+    """Rank a value: income buckets from the lowest, all others by their names."""
+    return (_BUCKETS.index(value) if value in _BUCKETS else len(_BUCKETS), value)
+
+
+def counts_by_group(run: Run, entry: str) -> pl.DataFrame:
+    """Count who was judged in each group: ``group, units, clusters``."""
+    own = run.group_metrics.filter(attribute=entry)
+    return own.group_by("group", maintain_order=True).agg(
+        units=pl.col("n_units").max(), clusters=pl.col("n_clusters").max()
+    )
+
+
+def homes_by_bucket_and_region(run: Run) -> pl.DataFrame:
+    """Count homes as Table 5 does: a row an income bucket, a column a region, and totals.
+
+    Returns
+    -------
+    polars.DataFrame
+        Without rows where the run does not cross ``income_bucket`` and ``region``.
+    """
+    entry = next(
+        (e for e in run.group_metrics["attribute"].drop_nulls().unique()
+         if sorted(crossed(e)) == ["income_bucket", "region"]), None,
+    )  # fmt: skip
+    if entry is None:
+        return pl.DataFrame()
+    order = crossed(entry)
+    cells = (
+        run.group_metrics.filter(attribute=entry)
+        .select(
+            "n_clusters",
+            *(pl.col("values").list.get(k).alias(name) for k, name in enumerate(order)),
+        )
+        .unique(["income_bucket", "region"], maintain_order=True)
+    )
+    wide = cells.pivot(on="region", index="income_bucket", values="n_clusters").with_columns(
+        pl.exclude("income_bucket").fill_null(0)
+    )
+    known = [bucket for bucket in _BUCKETS if bucket in wide["income_bucket"].to_list()]
+    ranked = pl.DataFrame({"income_bucket": known}).join(wide, on="income_bucket", how="left")
+    regions = [name for name in ranked.columns if name != "income_bucket"]
+    total = ranked.select(pl.lit("total").alias("income_bucket"), pl.col(regions).sum())
+    return pl.concat([ranked, total]).with_columns(Global=pl.sum_horizontal(regions))
+
+
+def rates_by_confidence(run: Run) -> pl.DataFrame:
+    """Lay everyone's curves out: a row a confidence, columns for harmful and non-harmful labels.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``model, confidence, harmful, non-harmful`` (percent); without rows where labels had no
+        confidence.
+    """
+    drawn: Mapping[str, Any] = (run.record.get("explained") or {}).get(_CURVES) or {}
+    for table in drawn.values():
+        frame = _frame(table["columns"], table["rows"])
+        everyone = frame.filter(pl.col("attribute").is_null())
+        return everyone.pivot(
+            on="labels", index=["model", "confidence"], values="rate", maintain_order=True
+        ).with_columns((pl.exclude("model", "confidence") * _PERCENT).round(_DIGITS))
+    return pl.DataFrame()
+
+
+def _frame(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema=list(columns), orient="row", infer_schema_length=None)

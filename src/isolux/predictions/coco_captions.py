@@ -1,0 +1,141 @@
+"""Captions in COCO's JSON: a list of image_id and caption, or an annotation file that holds one.
+
+A captioner hands in results; people's own captions stand in ``captions_*.json``. Either is about
+images: an audit gives an image's caption to everyone whom the image shows. Chen et al. (2015).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+import polars as pl
+
+from isolux.io.ids import ids_of
+from isolux.io.text import decodable
+from isolux.predictions._detections import model_name
+from isolux.predictions._scan.window import open_bytes
+from isolux.predictions._seen import Seen
+from isolux.vocabulary.errors import FileError, TableError
+from isolux.vocabulary.info import FormatInfo, Reference
+from isolux.vocabulary.tables import LABEL_PREDICTIONS
+
+INFO = FormatInfo(
+    title="COCO captions",
+    summary="A JSON list (or one under annotations) of image_id and caption: a captioner's results,"
+    " or people's captions.",
+    references=(
+        Reference(
+            key="coco-captions",
+            citation="Chen, X., Fang, H., Lin, T.-Y., Vedantam, R., Gupta, S., Dollár, P., &"
+            " Zitnick, C. L. (2015). Microsoft COCO Captions: Data collection and evaluation"
+            " server. arXiv.",
+            place="section 4; the format of results: https://cocodataset.org/#format-results",
+            url="https://arxiv.org/abs/1504.00325",
+        ),
+    ),
+    assumptions=(
+        "a caption is of a whole image: everyone in it has the same one",
+        "of several captions of an image the first is read where a task reads one",
+    ),
+    suffixes=(".json", ".json.gz"),
+    of_images=True,
+)
+
+
+class _Caption(msgspec.Struct, gc=False):
+    image_id: int | str
+    caption: str | None
+
+
+class _Wrapped(msgspec.Struct):
+    annotations: list[_Caption]
+
+
+def read(path: str | Path, *, model: str | None = None) -> pl.DataFrame:
+    """Read captions.
+
+    Parameters
+    ----------
+    path : str or Path
+        The JSON file, also gzipped.
+    model : str, optional
+        The model's name; not given: the file's.
+
+    Returns
+    -------
+    polars.DataFrame
+        Table ``LABEL_PREDICTIONS``: ``instance_id`` is the image's id, ``label`` the caption
+        (null: empty), ``rank`` the place among the image's captions, in the order of the file.
+
+    Raises
+    ------
+    FileError, TableError
+        No such file; no JSON, or none of captions, with the place; a list without a caption.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "blip.json"
+    ...     _ = file.write_text('[{"image_id": 7, "caption": "a man on skis"}]')
+    ...     read(file).select("model", "instance_id", "label", "rank").row(0)
+    ('blip', '7', 'a man on skis', 1)
+    """
+    where = str(path)
+    rows = _captions(path, where)
+    if not rows:
+        raise TableError(
+            "there is no caption in this file", expected="image_id and caption", where=where
+        )
+    text = pl.Series([row.caption for row in rows], dtype=pl.String)
+    images = pl.DataFrame({"image_id": [str(row.image_id) for row in rows]})
+    ids = ids_of(images, "image_id", where)
+    frame = pl.DataFrame(
+        {
+            "model": model or model_name(path),
+            "instance_id": ids,
+            "label": text.str.strip_chars().replace("", None),
+        }
+    )
+    return LABEL_PREDICTIONS.conform(
+        frame.with_columns(rank=pl.int_range(1, pl.len() + 1).over("instance_id"))
+    )
+
+
+def _captions(path: str | Path, where: str) -> list[_Caption]:
+    with open_bytes(path) as stream:
+        data = decodable(stream.read(), where)
+    listed = data.lstrip()[:1] == b"["
+    try:
+        if listed:
+            return msgspec.json.decode(data, type=list[_Caption])
+        return msgspec.json.decode(data, type=_Wrapped).annotations
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise FileError(
+            "this is no list of captions, nor an object with one",
+            expected='[{"image_id": …, "caption": …}, …] or {"annotations": [{"image_id": …}, …]}',
+            found=str(error),
+            where=where,
+        ) from error
+
+
+def misfit(seen: Seen) -> str | None:
+    """Say why these are no captions of COCO; None: they are.
+
+    An annotation file lists its images first, so that its first captions may stand far behind: its
+    name says what it is (``captions_val2017.json``).
+
+    Examples
+    --------
+    >>> misfit(Seen(Path("net.json"), "file", b'[{"image_id": 7, "caption": "a cat"}]'))
+    >>> misfit(Seen(Path("net.json"), "file", b'[{"image_id": 7, "bbox": [1, 2, 3, 4]}]'))
+    'its first objects have no caption'
+    """
+    if re.search(rb'"caption"\s*:', seen.head):
+        return None
+    listing = re.search(rb'"(images|info)"\s*:', seen.head)
+    if listing and re.match(r"(?i)captions?[_.-]", seen.path.name):
+        return None
+    return "its first objects have no caption"

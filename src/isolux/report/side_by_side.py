@@ -1,0 +1,275 @@
+"""Several models on one page: models as columns, groups as rows, one figure, every change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.io import write_text
+from isolux.report._measured import Estimate
+from isolux.report.figures.heatmap import Cell, heat_map
+from isolux.report.figures.sizes import models_by_size
+from isolux.report.figures.svg import drawable
+from isolux.report.html import bare_page
+from isolux.report.wording import interval, p_text, plain, points, value_text
+from isolux.vocabulary import registry
+from isolux.vocabulary.info import Metric
+from isolux.vocabulary.words import brief
+
+__all__ = ["latex_table", "steps", "wide", "write_page"]
+
+_LINE = ["metric", "label", "threshold", "attribute", "group"]
+_SHOWN, _ROWS, _NAMED = 200, 40, 4
+"""Rows of one table on the page; all are in the files beside it."""
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}",
+}  # fmt: skip
+
+
+def wide(values: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
+    """Lay values out with models as columns: value and interval in a cell, as text.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``metric, label, threshold, attribute, group, n`` and a column a model.
+    """
+    units = _units(values)
+    cells: dict[tuple[Any, ...], dict[str, str]] = {}
+    counts: dict[tuple[Any, ...], int] = {}
+    for row in values.iter_rows(named=True):
+        key = tuple(row[name] for name in _LINE)
+        unit = units.get(row["metric"], "fraction")
+        cells.setdefault(key, {})[row["model"]] = _cell(row, unit)
+        counts[key] = row["n_units"]
+    rows = [
+        (*key, counts[key], *(own.get(model, "") for model in models)) for key, own in cells.items()
+    ]
+    kinds = {
+        "metric": pl.String, "label": pl.String, "threshold": pl.Float64, "attribute": pl.String,
+        "group": pl.String, "n": pl.Int64, **dict.fromkeys(models, pl.String),
+    }  # fmt: skip
+    return pl.DataFrame(rows, schema=kinds, orient="row")
+
+
+def _cell(row: Mapping[str, Any], unit: str) -> str:
+    if row["value"] is None:
+        return str(row["status"])
+    text = value_text(row["value"], unit)
+    if row["low"] is None:
+        return text
+    return f"{text} [{interval(row['low'], row['high'], unit)}]"
+
+
+def _metrics(values: pl.DataFrame) -> dict[str, Metric]:
+    tasks = values["task"].unique().to_list()
+    known = [registry.task_info(task) for task in tasks if task in registry.names("tasks")]
+    return {m.name: m for info in known for m in info.metrics}
+
+
+def _units(values: pl.DataFrame) -> dict[str, str]:
+    return {name: m.unit for name, m in _metrics(values).items()}
+
+
+def latex_table(table: pl.DataFrame, caption: str) -> str:
+    r"""Write a table as LaTeX (booktabs); every character that LaTeX reads as a command is escaped.
+
+    Cells of more than 60 letters are cut: the CSV files have them whole.
+
+    Examples
+    --------
+    >>> print(latex_table(pl.DataFrame({"a_b": ["50 % & more"]}), "A table."))
+    \begin{table}
+    \caption{A table.}
+    \begin{tabular}{l}
+    \toprule
+    a\_b \\
+    \midrule
+    50 \% \& more \\
+    \bottomrule
+    \end{tabular}
+    \end{table}
+    <BLANKLINE>
+    """
+    kept = table.select([c for c in table.columns if not table[c].is_null().all()])
+    lines = [
+        r"\begin{table}", rf"\caption{{{_escaped(caption)}}}",
+        rf"\begin{{tabular}}{{{'l' * kept.width}}}", r"\toprule",
+        " & ".join(map(_escaped, kept.columns)) + r" \\", r"\midrule",
+    ]  # fmt: skip
+    lines += [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in kept.iter_rows()]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", r"\end{table}", ""])
+
+
+def _escaped(cell: object) -> str:
+    text = "" if cell is None else f"{cell:g}" if isinstance(cell, float) else str(cell)
+    shown = brief(plain(" ".join(text.split())))  # a name of 500 letters would leave the page
+    return "".join(_LATEX.get(letter, letter) for letter in shown)
+
+
+def write_page(tables: Mapping[str, pl.DataFrame], record: Mapping[str, Any], path: Path) -> Path:
+    """Write the page: warnings, what changed, the figure, one table, ranks of classes."""
+    models = list(record["models"])
+    values, changes = tables["values"], tables["changes"]
+    shown = wide(values, models)
+    page = bare_page(
+        "side_by_side.html.j2",
+        title=" and ".join([", ".join(models[:-1]), models[-1]]) + " side by side",
+        models=[(name, runs) for name, runs in record["models"].items()],
+        units=record["units"],
+        level=f"{100 * record['level']:g} %",
+        warnings=list(record["warnings"]),
+        notes=list(record["notes"]),
+        steps=steps(changes, values),
+        figure=_figure(values, models),
+        trained=_trained(tables.get("models"), values),
+        by_size=_by_size(tables.get("models"), values),
+        drawn=_named_line(values.row(0, named=True), _metrics(values)) if values.height else "",
+        values=_printed(shown),
+        changes=_printed(_spoken(changes, values)),
+        ranks=_printed(tables["ranks"].with_columns(pl.selectors.float().round(3))),
+        most=_SHOWN,
+    )
+    return write_text(path, page)
+
+
+def _trained(table: pl.DataFrame | None, values: pl.DataFrame) -> dict[str, Any] | None:
+    """Print models and their training; values in the metric's own unit."""
+    if table is None:
+        return None
+    unit = _units(values).get(table["metric"][0], "fraction")
+    shares = [c for c in table.columns if c in ("value", "low", "high") or ": " in c]
+    cells = {
+        name: [None if x is None else value_text(x, unit) for x in table[name]] for name in shares
+    }
+    sizes = {
+        name: [None if x is None else f"{x:,.0f}" for x in table[name]]
+        for name in ("images", "parameters")
+    }
+    return _printed(table.with_columns(pl.Series(k, v, dtype=pl.String)
+                                       for k, v in (cells | sizes).items()))  # fmt: skip
+
+
+def _by_size(table: pl.DataFrame | None, values: pl.DataFrame) -> str | None:
+    """Draw models by how many pictures they were trained on, else by their parameters."""
+    from markupsafe import Markup
+
+    if table is None or not drawable():
+        return None
+    size = next((k for k in ("images", "parameters") if table[k].is_not_null().any()), None)
+    if size is None:
+        return None
+    metric = _metrics(values).get(table["metric"][0])
+    lowest = [c for c in table.columns if c.startswith("lowest: ")]
+    highest = [c for c in table.columns if c.startswith("highest: ")]
+    rows = table.with_columns(
+        name="model", size=size, paradigm=pl.col("paradigm").fill_null("not said"),
+        least=pl.min_horizontal(lowest) if lowest else pl.col("low"),
+        most=pl.max_horizontal(highest) if highest else pl.col("high"),
+    ).select("name", "size", "paradigm", "value", "low", "high", "least", "most")  # fmt: skip
+    drawn = models_by_size(
+        rows.to_dicts(), size="training images" if size == "images" else size,
+        title=metric.title if metric else table["metric"][0],
+        fraction=(metric.unit if metric else "fraction") == "fraction",
+    )  # fmt: skip
+    return Markup(drawn) if drawn else None  # noqa: S704 - our own drawing, names escaped by it
+
+
+def _printed(table: pl.DataFrame) -> dict[str, Any]:
+    kept = table.select([c for c in table.columns if not table[c].is_null().all()])
+    rows = [["" if x is None else f"{x:g}" if isinstance(x, float) else str(x) for x in row]
+            for row in kept.head(_SHOWN).iter_rows()]  # fmt: skip
+    return {"columns": kept.columns, "rows": rows, "more": max(table.height - _SHOWN, 0)}
+
+
+def _spoken(changes: pl.DataFrame, values: pl.DataFrame) -> pl.DataFrame:
+    """Print changes as text, largest first of those that are shown."""
+    units, known = _units(values), _metrics(values)
+    order = pl.col("word").is_in(["not shown", "not judged"])
+    ranked = changes.sort(order, "kind", pl.col("value").abs(), descending=[False, True, True],
+                          nulls_last=True)  # fmt: skip
+    rows = []
+    for row in ranked.iter_rows(named=True):
+        unit = units.get(row["metric"], "fraction")
+        rows.append(
+            (
+                f"{row['model_a']} to {row['model_b']}", _named_line(row, known),
+                row["attribute"] or "everyone",
+                "widest gap" if row["kind"] == "gap_difference" else row["group_a"],
+                value_text(row["value"], unit, sign=True), interval(row["low"], row["high"], unit),
+                "" if row["p_adjusted"] is None else p_text(row["p_adjusted"]), row["word"],
+            )
+        )  # fmt: skip
+    names = ["models", "metric", "attribute", "group", "change", "interval", "adjusted p", "shown"]
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String), orient="row")
+
+
+def _named_line(row: Mapping[str, Any], known: Mapping[str, Metric]) -> str:
+    """Call a line by its metric's title, threshold and class."""
+    label = "" if row["label"] is None else f" of {row['label']}"
+    metric = known.get(row["metric"])
+    if metric is not None:
+        return f"{metric.titled(row['threshold'])}{label}"
+    at = "" if row["threshold"] is None else f" at {row['threshold']:g}"
+    return f"{row['metric']}{at}{label}"
+
+
+def steps(changes: pl.DataFrame, values: pl.DataFrame) -> list[str]:
+    """Say from each model to the next which gaps grew and which shrank, in sentences."""
+    units, known = _units(values), _metrics(values)
+    found = []
+    gaps = changes.filter(pl.col("kind") == "gap_difference", pl.col("next"))
+    for (a, b), rows in gaps.group_by(["model_a", "model_b"], maintain_order=True):
+        parts = []
+        for word in ("grew", "shrank"):
+            own = rows.filter(word=word).sort(pl.col("value").abs(), descending=True)
+            named = [
+                f"{_named_line(row, known)} by {row['attribute']} (by "
+                f"{points(row['value'], units.get(row['metric'], 'fraction'))})"
+                for row in own.head(_NAMED).iter_rows(named=True)
+            ]
+            named += [f"{own.height - _NAMED} more"] if own.height > _NAMED else []
+            told = f": {'; '.join(named)}" if named else ""
+            parts.append(f"{own.height or 'none'} {word}{told}")
+        open_ = rows.height - int(rows["word"].is_in(["grew", "shrank"]).sum())
+        said = f"From {a} to {b}, of {rows.height} gap{'s' * (rows.height != 1)} {', '.join(parts)}"
+        found.append(f"{said}; {open_} not shown to differ.")
+    return found
+
+
+def _figure(values: pl.DataFrame, models: Sequence[str]) -> str | None:
+    """Draw the first metric: groups as rows, models as columns, darker is worse."""
+    from markupsafe import Markup
+
+    if not drawable() or not values.height:
+        return None
+    first = values.row(0, named=True)
+    rows = values.filter(
+        pl.col("metric") == first["metric"],
+        pl.col("label").eq_missing(first["label"]),
+        pl.col("threshold").eq_missing(first["threshold"]),
+    )
+    several = rows["attribute"].drop_nulls().n_unique() > 1
+    cells, names = [], []
+    for row in rows.iter_rows(named=True):
+        where = f"{row['attribute']}: " if several and row["attribute"] else ""
+        name = f"{where}{row['group']}"
+        names.append(name)
+        estimate = Estimate(
+            row["value"], row["low"], row["high"], row["n_units"], row["n_clusters"],
+            row["status"], row["reason"],
+        )  # fmt: skip
+        cells.append(Cell(name, row["model"], estimate))
+    metric = _metrics(values).get(first["metric"])
+    return Markup(  # noqa: S704 - our own drawing; names are escaped where it is made
+        heat_map(
+            cells, list(dict.fromkeys(names))[:_ROWS], list(models),
+            unit=metric.unit if metric else "fraction",
+            direction=metric.direction if metric else "none",
+        )
+    )  # fmt: skip

@@ -1,0 +1,81 @@
+"""Where functions of one number pass 0, many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.stats.statistic import FloatArray
+
+__all__ = ["Excess", "passing_zero"]
+
+_ROUNDS = 60
+"""Fifteen are usual."""
+_CLOSE = 1e-13  # of gaps, ratios and reaches
+_EXACT = 1e-14  # of shares
+_NEAR = 1e-6  # of shares
+_FEW = 0.7  # the share of rows still open from which the others are left behind
+
+
+Excess = Callable[[FloatArray], FloatArray]
+"""``[h] -> [h]``: at most 0 on the near side; NaN where it has no value."""
+
+
+def passing_zero(
+    excess: Excess,
+    near: FloatArray,
+    far: FloatArray,
+    only: Callable[[npt.NDArray[np.intp]], Excess] | None = None,
+) -> FloatArray:
+    """Find where a function that is at most 0 at ``near`` passes 0 on the way to ``far``: ``[h]``.
+
+    ``far`` itself where it does not. The Illinois method, now and then a step to the middle, so
+    that nothing that bends can hold it up.
+
+    Parameters
+    ----------
+    excess : callable
+        ``[h] -> [h]``; NaN where it has no value, which ends the search there.
+    near, far : [h] float
+    only : callable, optional
+        Rows to the function of those alone. Then rows that have been found are not asked again.
+
+    Examples
+    --------
+    >>> two = np.array([2.0, 3.0])
+    >>> passing_zero(lambda x: x * x - two, 0.0 * two, two).round(9).tolist()
+    [1.414213562, 1.732050808]
+    """
+    if not len(near):
+        return far
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Two flawless groups have no variance where they are: that is no end, though it is 0.
+        at_near, at_far = np.minimum(excess(near), -_NEAR), excess(far)
+        found, open_ = far.copy(), at_far > 0
+        before = np.zeros(len(near))  # which end was moved last
+        rows = np.arange(len(near))
+        for number in range(_ROUNDS):
+            if not open_.any():
+                break
+            if only is not None and open_.sum() <= _FEW * len(open_):
+                rows = rows[open_]
+                near, far, at_near, at_far, before = (
+                    x[open_] for x in (near, far, at_near, at_far, before)
+                )
+                excess, open_ = only(rows), np.ones(len(rows), dtype=bool)
+            x = far - at_far * (far - near) / (at_far - at_near)
+            inside = (x - near) * (x - far) <= 0  # not so either where it is no number
+            x = np.where(inside & (number % 5 != 4), x, (near + far) / 2.0)
+            at_x = excess(x)
+            side = np.where(at_x > 0, 1.0, -1.0)
+            found[rows[open_]] = x[open_]
+            # An end that stays twice counts half, or it would stay for good.
+            twice = side == before
+            at_near = np.where(side < 0, at_x, np.where(twice, at_near / 2.0, at_near))
+            at_far = np.where(side > 0, at_x, np.where(twice, at_far / 2.0, at_far))
+            near, far = np.where(side < 0, x, near), np.where(side > 0, x, far)
+            before = side
+            open_ = open_ & (np.abs(at_x) > _EXACT) & (np.abs(far - near) > _CLOSE)
+    return found

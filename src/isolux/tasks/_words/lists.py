@@ -1,0 +1,175 @@
+"""Lists of words by group, as files that say where they are from.
+
+A list names groups, the words for each in a text, the values that a dataset may call the group by,
+and neutral words for a person. Own lists are files of the same form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isolux.io.hashing import sha256_file
+from isolux.io.settings_files import read_mapping
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+
+__all__ = ["WordList", "built_in", "read_word_list"]
+
+_HERE = Path(__file__).parent
+_KEYS = ("title", "language", "source", "groups", "neutral")
+
+
+@dataclass(frozen=True, slots=True)
+class WordList:
+    """Words by group.
+
+    Parameters
+    ----------
+    title, source, language : str
+    groups : mapping of str to frozenset of str
+        Group to its words, lower case.
+    neutral : frozenset of str
+        Words for a person that tell no group.
+    values : mapping of str to str
+        What a dataset may call a group, lower case, to the group.
+    sha256 : str
+        Of the file.
+    """
+
+    title: str
+    source: str
+    language: str
+    groups: Mapping[str, frozenset[str]]
+    neutral: frozenset[str]
+    values: Mapping[str, str]
+    sha256: str
+
+    def record(self) -> dict[str, str]:
+        """Say which list it was, for a run's record."""
+        return {"title": self.title, "source": self.source, "sha256": self.sha256}
+
+
+def built_in() -> list[str]:
+    """Name the lists that come with isolux.
+
+    Examples
+    --------
+    >>> built_in()
+    ['english_people', 'english_pronouns', 'hendricks_2018']
+    """
+    return sorted(path.stem for path in _HERE.glob("*.yaml"))
+
+
+def read_word_list(named: str | Path) -> WordList:
+    """Read a list of one's own, or one that comes with isolux.
+
+    Parameters
+    ----------
+    named : str or Path
+        A name of ``built_in()``, or a YAML or JSON file with ``title``, ``source``, ``groups``
+        (each with ``words`` and, if the dataset calls it otherwise, ``values``) and ``neutral``.
+
+    Raises
+    ------
+    FileError, UnknownNameError, SpecError
+        No such list; no source; fewer than two groups; a group without words; a word of two words,
+        or of two groups.
+
+    Examples
+    --------
+    >>> words = read_word_list("english_pronouns")
+    >>> sorted(words.groups["feminine"])
+    ['her', 'hers', 'herself', 'she']
+    >>> words.values["woman"]
+    'feminine'
+    """
+    path, where = _path(str(named)), str(named)
+    found = read_mapping(path)
+    strange = [key for key in found if key not in _KEYS]
+    if strange:
+        raise UnknownNameError("part of a word list", strange[0], _KEYS, where=where)
+    if not str(found.get("source") or "").strip():
+        raise SpecError(
+            "a word list says where it is from",
+            expected="source: a sentence",
+            found="none",
+            where=where,
+        )
+    groups, values = _groups(found.get("groups"), where)
+    neutral = _words(found.get("neutral") or [], "neutral", where)
+    _refuse_twice({**groups, "neutral": neutral}, where)
+    return WordList(
+        title=str(found.get("title") or path.stem),
+        source=" ".join(str(found["source"]).split()),
+        language=str(found.get("language") or "language not said"),
+        groups=groups,
+        neutral=neutral,
+        values=values,
+        sha256=sha256_file(path),
+    )
+
+
+def _path(named: str) -> Path:
+    if named in built_in():
+        return _HERE / f"{named}.yaml"
+    if "." not in named and "/" not in named:
+        raise UnknownNameError("word list", named, built_in(), where="words")
+    return Path(named).expanduser()
+
+
+def _groups(found: Any, where: str) -> tuple[dict[str, frozenset[str]], dict[str, str]]:
+    if not isinstance(found, Mapping) or len(found) < 2 or not all(
+        isinstance(part, Mapping) for part in found.values()
+    ):  # fmt: skip
+        raise SpecError(
+            "a word list has words by group",
+            expected="groups: two or more, each with words: [...]",
+            found=type(found).__name__ if not isinstance(found, Mapping) else ", ".join(found),
+            where=where,
+        )
+    groups: dict[str, frozenset[str]] = {}
+    values: dict[str, str] = {}
+    for name, part in found.items():
+        groups[str(name)] = _words(part.get("words") or [], str(name), where)
+        if not groups[str(name)]:
+            raise SpecError(
+                f"the group {name!r} has no words", expected="words: [...]", where=where
+            )
+        for value in (name, *(part.get("values") or [])):
+            key = str(value).strip().lower()
+            if values.setdefault(key, str(name)) != name:
+                raise SpecError(
+                    f"the value {value!r} is called two groups",
+                    expected="each value in one group",
+                    found=f"{values[key]!r} and {name!r}",
+                    where=where,
+                )
+    return groups, values
+
+
+def _words(found: Sequence[Any], group: str, where: str) -> frozenset[str]:
+    words = [str(word).strip().lower() for word in found]
+    bad = [word for word in words if not word or not word.replace("'", "").isalpha()]
+    if bad:
+        raise SpecError(
+            f"a word of {group!r} is not a single word",
+            expected="letters alone; texts are read word by word",
+            found=repr(bad[0]),
+            where=where,
+        )
+    return frozenset(words)
+
+
+def _refuse_twice(groups: Mapping[str, frozenset[str]], where: str) -> None:
+    owner: dict[str, str] = {}
+    for name, words in groups.items():
+        for word in sorted(words):
+            if owner.setdefault(word, name) != name:
+                raise SpecError(
+                    f"the word {word!r} is of two groups",
+                    expected="each word in one",
+                    found=f"{owner[word]!r} and {name!r}",
+                    where=where,
+                )

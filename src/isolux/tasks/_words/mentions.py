@@ -1,0 +1,114 @@
+"""Whom a text mentions: words of one group, of several, neutral words for a person, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import polars as pl
+
+from isolux.tasks._words.lists import WordList
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.notes import Caution
+
+__all__ = [
+    "BOTH",
+    "NEUTRAL",
+    "NO_WORD",
+    "mentioned",
+    "refuse_no_words",
+    "told_of_words",
+    "words_of",
+]
+
+NEUTRAL, BOTH, NO_WORD = "neutral", "several groups", "no word for a person"
+_WORD = r"[\p{L}\p{M}]+(?:['’][\p{L}\p{M}]+)*"
+_FEW = 0.5
+
+
+def words_of(texts: pl.Series) -> pl.Series:
+    """List a text's words in lower case, without ``'s``; null stays null.
+
+    Examples
+    --------
+    >>> words_of(pl.Series(["The WOMAN's bag.", None])).to_list()
+    [['the', 'woman', 'bag'], None]
+    """
+    parts = texts.cast(pl.String).str.to_lowercase().str.extract_all(_WORD)
+    return parts.list.eval(pl.element().str.replace(r"['’]s$", ""))
+
+
+def mentioned(texts: pl.Series, words: WordList) -> pl.Series:
+    """Say whom each text mentions.
+
+    Returns
+    -------
+    polars.Series
+        A group's name if words of it alone are there; else ``"several groups"``, ``"neutral"``
+        (neutral words alone), ``"no word for a person"``; null where there is no text.
+
+    Examples
+    --------
+    >>> from isolux.tasks._words.lists import read_word_list
+    >>> said = pl.Series(["a man rides", "a man and a girl", "a person", "a dog", "", None])
+    >>> mentioned(said, read_word_list("english_people")).to_list()
+    ['masculine', 'several groups', 'neutral', 'no word for a person', None, None]
+    """
+    parts = words_of(texts)
+    frame = pl.DataFrame(
+        {name: _any_of(parts, own) for name, own in words.groups.items()}
+        | {" neutral": _any_of(parts, words.neutral)}
+    )
+    n = pl.sum_horizontal(*(pl.col(name).cast(pl.Int64) for name in words.groups))
+    one = pl.coalesce(
+        *(pl.when(pl.col(name)).then(pl.lit(name)) for name in words.groups),
+        pl.lit(None, dtype=pl.String),
+    )
+    said = (
+        pl.when(n == 1)
+        .then(one)
+        .when(n > 1)
+        .then(pl.lit(BOTH))
+        .when(pl.col(" neutral"))
+        .then(pl.lit(NEUTRAL))
+        .otherwise(pl.lit(NO_WORD))
+    )
+    empty = texts.is_null() | (texts.cast(pl.String).str.strip_chars() == "")
+    known = frame.select(said.alias("said"))["said"]
+    return pl.select(pl.when(~empty).then(known)).to_series().rename("said")
+
+
+def _any_of(parts: pl.Series, words: Collection[str]) -> pl.Series:
+    held = parts.list.eval(pl.element().is_in(sorted(words))).list.any()
+    return held.fill_null(value=False)
+
+
+def refuse_no_words(said: pl.Series, words: WordList, what: str) -> None:
+    """Refuse texts of which not one has a word of the list: another language, or another column."""
+    known = said.drop_nulls()
+    if len(known) and (known == NO_WORD).all():
+        raise SpecError(
+            f"not one {what} has a word of the list {words.title!r}",
+            expected=f"texts in {words.language}, with words such as "
+            + ", ".join(repr(min(own)) for own in words.groups.values()),
+            found="other words alone",
+            where="words",
+            hint="name a list of that language, --words FILE (words=…), or the texts' column",
+        )
+
+
+def told_of_words(said: pl.Series, words: WordList, what: str) -> tuple[str, ...]:
+    """Say which list was used; a caution where most texts have no word of it."""
+    source = f"Words for people are those of {words.title!r} ({words.source})"
+    notes: tuple[str, ...] = (source,)
+    known = said.drop_nulls()
+    share = float((known == NO_WORD).mean() or 0.0) if len(known) else 0.0  # type: ignore[arg-type]
+    if share > _FEW:
+        notes = (
+            Caution(
+                f"{share:.0%} of the {what}s have no word for a person that is on the list"
+                f" {words.title!r}: is it for these texts, and for their language"
+                f" ({words.language})?"
+            ),
+            *notes,
+        )
+    return notes

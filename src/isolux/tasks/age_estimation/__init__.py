@@ -1,0 +1,353 @@
+"""Age estimation: how far an estimated age lies from the true one, and who passes an age check.
+
+A regression in years, and beside it the error at a stated mix of ages and the errors of a
+challenge: people who look younger than the challenge age are asked for a proof of age, so a person
+under the legal age who looks old enough passes without one (NIST's Face Analysis Technology
+Evaluation, age estimation and verification).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from isolux.tasks._numbers.errors import EVIDENCE, codes, errors_of, suspicious
+from isolux.tasks._numbers.reading import measured_name, number_of, numbers_of_units
+from isolux.tasks.age_estimation.mix import Mix, read_mix, standardised_error, with_cells
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.tables import SCORES, to_polars
+
+__all__ = ["INFO", "score"]
+
+GENG = Reference(
+    "age-estimation",
+    "Geng, X., Zhou, Z.-H., & Smith-Miles, K. (2007). Automatic age estimation based on facial "
+    "aging patterns. IEEE Transactions on Pattern Analysis and Machine Intelligence, 29, "
+    "2234–2240.",
+    "section 4, mean absolute error and cumulative score",
+    "https://doi.org/10.1109/TPAMI.2007.70733",
+)
+NIST = Reference(
+    "fate-age-estimation",
+    "National Institute of Standards and Technology (2024 to date). Face Analysis Technology "
+    "Evaluation (FATE): age estimation and verification.",
+    "mean absolute error over sexes and ages 18 to 30; Challenge-25 false positive rate",
+    "https://pages.nist.gov/frvt/html/frvt_age_estimation.html",
+)
+_LIVED = (0.0, 122.0)  # the longest life that is documented
+_ESTIMATED = (-20.0, 150.0)  # a straight line may take an infant for less than newborn
+_FPR, _FNR = "challenge_false_positive_rate", "challenge_false_negative_rate"
+_MIXED = "standardised_absolute_error"
+
+
+def _years(
+    name: str, title: str, definition: str, reference: Reference, direction: Direction = "lower"
+) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        definition=definition,
+        direction=direction,
+        low=None if direction == "none" else 0.0,
+        high=None,
+        unit="years",
+        reference=reference,
+    )
+
+
+METRICS = (
+    _years(
+        "mean_absolute_error", "Mean absolute error",
+        "Mean distance of the estimated age from the true age.", GENG,
+    ),
+    _years(
+        "bias", "Bias", "Mean of the estimate less the true age; positive: estimated too old.",
+        GENG, "none",
+    ),
+    Metric(
+        name="share_within", title="Share of ages estimated within",
+        definition="Share of people whose estimate lies within this many years of their age: the "
+        "cumulative score.",
+        direction="higher", reference=GENG, at="a distance of",
+    ),
+    replace(
+        _years(
+            _MIXED, "Mean absolute error at a stated age mix",
+            "Mean over the cells of a stated mix (ages, or sexes and ages) of the mean absolute "
+            "error in each, weighted as stated.", NIST,
+        ),
+        evidence=EVIDENCE, statistic=standardised_error(),
+        undefined="it has no one in one of the mix's cells",
+    ),
+    Metric(
+        name=_FPR, title="Underage people who pass",
+        definition="Share of people under the legal age whose estimate is at or above the "
+        "challenge age: they pass without a proof of age.",
+        direction="lower", reference=NIST, at="a challenge age of",
+    ),
+    Metric(
+        name=_FNR, title="People of legal age who do not pass",
+        definition="Share of people of the legal age or older whose estimate is below the "
+        "challenge age: they are asked for a proof of age, or turned away.",
+        direction="lower", reference=NIST, at="a challenge age of",
+    ),
+)  # fmt: skip
+
+INFO = TaskInfo(
+    title="Age estimation",
+    summary="How far an estimated age lies from the true one, and who passes an age check.",
+    references=(GENG, NIST),
+    assumptions=(
+        "True and estimated ages are in years; a person of 17.9 years is under a legal age of 18.",
+        "Errors move with age: compare groups at a stated age mix, or within bins of age.",
+        "False positives depend on how many of the underage people are just below the legal age.",
+    ),
+    metrics=METRICS,
+    defaults=("mean_absolute_error", "bias", "share_within", _FPR, _FNR),
+    predictions="numbers",
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    target: str = "age",
+    within: Sequence[float] = (5.0,),
+    legal_age: float = 18.0,
+    challenge_age: Sequence[float] = (25.0,),
+    youngest: float = 0.0,
+    age_mix: Sequence[str] = (),
+    sex: str | None = None,
+    metrics: Sequence[str] = (),
+    unknown_values: Sequence[str] = UNKNOWN_VALUES,
+    model: str | None = None,
+) -> Scores:
+    """Hold an estimated age of each person against the true one.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances.
+    predictions : frame
+        ``model, instance_id, value`` (or ``score``), in years; null: no estimate.
+    target : str
+        The numeric attribute with the true age, in years.
+    within : sequence of float
+        Distances in years of ``share_within`` (column ``threshold``).
+    legal_age : float
+        From which age people are of age.
+    challenge_age : sequence of float
+        The estimates from which a person passes without a proof of age (column ``threshold``): 25
+        is Challenge-25.
+    youngest : float
+        Only people under the legal age from this age on count among those who must not pass: a
+        child of three is told from an adult by any model.
+    age_mix : sequence of str
+        Adds ``standardised_absolute_error``: ``18-30`` counts each year of age alike,
+        ``0-17=20`` and ``18-64=80`` give weights. Ages outside it do not count there.
+    sex : str, optional
+        Beside ``age_mix``: an attribute whose values count alike within each age, as in NIST's
+        table. People of unknown value, or of several, do not count there.
+    metrics : sequence of str
+        What to measure. None: all that the settings and the ages allow.
+    unknown_values : sequence of str
+        Ages, and values of ``sex``, that mean "not known", compared without case.
+    model : str, optional
+        What to call the model if there is no prediction to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: metrics that are means; ``mean_absolute_error`` and ``bias`` in years. Null with
+        the reason "unknown truth", "no prediction", "of legal age", "under the legal age" or
+        "younger than those who count". ``evidence["errors"]``: ``model, unit_id, cluster_id, truth,
+        prediction, error, absolute_error, reason`` and, with a mix, ``cell, cell_weight``.
+
+    Raises
+    ------
+    SpecError, UnknownNameError
+        A setting that cannot be used, no such attribute, a mix with an age that no one has.
+    TableError, JoinError
+        Numbers that cannot be read, of no unit of the dataset, or of the people of other rows.
+
+    Examples
+    --------
+    A person of 17 who is taken for 26 passes at Challenge-25; one of 30 taken for 24 is asked.
+
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> people = Dataset(
+    ...     name="two people",
+    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]}),
+    ...     attributes=pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "b"],
+    ...         "attribute": "age", "value": ["17", "30"], "number": [17.0, 30.0]}),
+    ... )
+    >>> given = pl.DataFrame({"model": "m", "instance_id": ["a", "b"], "value": [26.0, 24.0]})
+    >>> found = score(people, given).units.drop_nulls("value")
+    >>> found.filter(metric="challenge_false_positive_rate").select("unit_id", "value").rows()
+    [('a', 1.0)]
+    """
+    mix = read_mix(age_mix, sex)
+    _refuse(within, legal_age, challenge_age, youngest)
+    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    for name in asked:
+        INFO.metric(name)
+    frame = to_polars(predictions)
+    measured_name(frame)
+    units, notes = numbers_of_units(dataset, frame, model)
+    truth = pl.DataFrame(schema={"unit_id": pl.String, "truth": pl.Float64})
+    if dataset.instances.height:
+        truth = number_of(dataset, target, unknown_values).rename({"number": "truth"})
+    errors = errors_of(units, truth)
+    more: tuple[str, ...] = ()
+    if mix is not None:
+        errors, more = with_cells(errors, mix, dataset, unknown_values)
+    names = _names(asked, errors, mix, (legal_age, youngest))
+    unknown = int(errors.unique("unit_id")["truth"].null_count())
+    if unknown:
+        notes.append(f"{unknown:,} people have no known {target!r} and count in no metric.")
+    measured = tuple(m for m in INFO.metrics if m.name in names)
+    return Scores(
+        units=_rows(errors, names, within, legal_age, challenge_age, youngest),
+        info=replace(INFO, metrics=measured, defaults=tuple(m.name for m in measured)),
+        evidence={EVIDENCE: errors},
+        notes=(
+            *codes(units, truth, target), *_implausible(errors, target), *suspicious(errors),
+            *notes, *more, *_of_age(errors, legal_age, youngest),
+        ),
+        task="age_estimation",
+        chosen=_chosen(mix, names),
+    )  # fmt: skip
+
+
+def _refuse(
+    within: Sequence[float], legal_age: float, challenge_age: Sequence[float], youngest: float
+) -> None:
+    wrong = [d for d in within if not np.isfinite(d) or d < 0]
+    if wrong:
+        raise SpecError(
+            "share_within needs distances in years",
+            expected="--within 5 (within=(5,)): finite numbers of at least 0",
+            found=repr(wrong[0]),
+        )
+    early = [t for t in challenge_age if not np.isfinite(t) or t < legal_age]
+    if early:
+        raise SpecError(
+            "a challenge age is not below the legal age: everyone between them would pass",
+            expected=f"{legal_age:g} or more",
+            found=f"{early[0]:g}",
+            where="challenge_age",
+        )
+    if not 0.0 <= youngest < legal_age:
+        raise SpecError(
+            "youngest is an age below the legal age",
+            expected=f"0 or more, below {legal_age:g}",
+            found=f"{youngest:g}",
+            where="youngest",
+        )
+
+
+def _names(
+    asked: Sequence[str], errors: pl.DataFrame, mix: Mix | None, ages: tuple[float, float]
+) -> set[str]:
+    """Choose the metrics: those asked for, or all that can be measured."""
+    legal, youngest = ages
+    age = errors["truth"].drop_nulls()
+    minors, adults = (age < legal) & (age >= youngest), age >= legal
+    unable = {}
+    if len(age) and not minors.any():
+        unable[_FPR] = f"no one of {youngest:g} or older is under the legal age of {legal:g}"
+    if len(age) and not adults.any():
+        unable[_FNR] = f"no one is of the legal age of {legal:g}"
+    if mix is None:
+        unable[_MIXED] = "no age mix is stated: --age-mix 18-30"
+    for name in asked:
+        if name in unable:
+            raise SpecError(
+                f"the metric {name!r} cannot be measured", found=unable[name], where="metrics"
+            )
+    every = set(asked) or {m.name for m in METRICS}
+    return every - set(unable)
+
+
+def _rows(
+    errors: pl.DataFrame,
+    names: set[str],
+    within: Sequence[float],
+    legal_age: float,
+    challenge_age: Sequence[float],
+    youngest: float,
+) -> pl.DataFrame:
+    age, given = pl.col("truth"), pl.col("prediction")
+    grown = pl.when(age >= legal_age).then(pl.lit("of legal age"))
+    young = grown.when(age < youngest).then(pl.lit("younger than those who count"))
+    minor = pl.when(age < legal_age).then(pl.lit("under the legal age"))
+    none = pl.lit(None, dtype=pl.String)
+    values: dict[tuple[str, float | None], tuple[pl.Expr, pl.Expr]] = {
+        ("mean_absolute_error", None): (pl.col("absolute_error"), none),
+        ("bias", None): (pl.col("error"), none),
+    }
+    values |= {("share_within", float(d)): (pl.col("absolute_error") <= d, none) for d in within}
+    values |= {(_FPR, float(t)): (given >= t, young.otherwise(none)) for t in challenge_age}
+    values |= {(_FNR, float(t)): (given < t, minor.otherwise(none)) for t in challenge_age}
+    parts = [
+        errors.select(
+            "model", "unit_id", "cluster_id",
+            reason=pl.coalesce(pl.col("reason"), other), task=pl.lit("age_estimation"),
+            metric=pl.lit(name), unit_kind=pl.lit("instance"),
+            threshold=pl.lit(at, dtype=pl.Float64),
+            value=pl.when(pl.coalesce(pl.col("reason"), other).is_null()).then(
+                value.cast(pl.Float64)
+            ),
+        )
+        for (name, at), (value, other) in values.items() if name in names
+    ]  # fmt: skip
+    return SCORES.conform(pl.concat(parts)) if parts else SCORES.empty()
+
+
+def _implausible(errors: pl.DataFrame, target: str) -> list[Caution]:
+    """Caution where ages are no ages: below 0, or above the longest documented life."""
+    notes = []
+    for column, what, (low, high) in (
+        ("truth", f"true {target!r}", _LIVED),
+        ("prediction", "estimated age", _ESTIMATED),
+    ):
+        known = errors[column].drop_nulls()
+        odd = known.filter((known < low) | (known > high))
+        if len(odd):
+            notes.append(
+                Caution(
+                    f"{len(odd):,} of {len(known):,} values of the {what} are below {low:g} or"
+                    f" above {high:g} years ({odd[0]:g}): are they ages in years?"
+                )
+            )
+    return notes
+
+
+def _of_age(errors: pl.DataFrame, legal_age: float, youngest: float) -> list[str]:
+    """Say how many people a challenge's errors are about."""
+    age = errors.unique("unit_id")["truth"].drop_nulls()
+    if age.is_empty():
+        return []
+    minors = int(((age < legal_age) & (age >= youngest)).sum())
+    near = int(((age < legal_age) & (age >= legal_age - 2)).sum())
+    return [
+        f"{minors:,} people are under the legal age of {legal_age:g}"
+        + (f" and at least {youngest:g}" if youngest else "")
+        + f" ({near:,} by less than two years), {int((age >= legal_age).sum()):,} are of that age."
+    ]
+
+
+def _chosen(mix: Mix | None, names: set[str]) -> dict[str, dict[str, object]]:
+    """Say in sentences what the mix is."""
+    if mix is None or _MIXED not in names:
+        return {}
+    return {"age_mix": {"value": mix.words, "metrics": [_MIXED], "words": f"({mix.words})"}}

@@ -1,0 +1,277 @@
+"""Agreement of annotators: whether those who judged the same items gave the same answers.
+
+For whom do they agree less? Items stand for the people in them, so agreement is measured by group
+of the people, and among groups of annotators (who are told apart in the column ``model``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+
+from isolux.stats.agreement import MOST_ORDERED, MOST_VALUES, Scale, tallies
+from isolux.stats.statistic import FloatArray
+from isolux.tasks.agreement.answers import answers_of, by_item, in_circles, refuse_several
+from isolux.tasks.agreement.metrics import EVIDENCE, METRICS, REFERENCES
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import TaskInfo
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.tables import SCORES, to_polars
+
+__all__ = ["INFO", "score"]
+
+INFO = TaskInfo(
+    title="Agreement of annotators",
+    summary="Whether annotators of the same item give the same answer, beyond chance.",
+    references=REFERENCES,
+    assumptions=(
+        "Annotators answer on their own: who sees another's answer agrees with it more.",
+        "Agreement is no truth: annotators who share a mistake agree.",
+        "Beyond chance depends on how common answers are in a group; see the pairs that agree too.",
+    ),
+    metrics=METRICS,
+    defaults=("alpha_nominal", "pairwise_agreement"),
+    predictions="outputs",
+    worse="annotators agree less about {0} than about {1}",
+)
+_FEW = "fewer than two answers"
+_SETS = 0.5  # of the answers are one of several of their annotator and item: they are sets
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    scale: Scale = "nominal",
+    annotators_by: str | None = None,
+    ignored: Sequence[str] = (),
+    metrics: Sequence[str] = (),
+) -> Scores:
+    """Compare the answers that several annotators gave about the same items.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances, the items that were judged.
+    predictions : frame
+        ``instance_id, annotator, label``, one row an answer; an empty one is none. Other columns
+        say something of the annotators.
+    scale : {"nominal", "ordinal", "interval"}
+        How far two answers lie apart: alike or not; by the answers between them; by their
+        difference. The last two need numbers.
+    annotators_by : str, optional
+        The column that groups the annotators: agreement is also measured within each group.
+    ignored : sequence of str
+        Answers that are none ("cannot tell"), compared without case. Not given: every word is an
+        answer like any other.
+    metrics : sequence of str
+        What to measure. None: alpha of the scale and ``pairwise_agreement``; where an annotator
+        gave several answers about an item, ``mean_jaccard``.
+
+    Returns
+    -------
+    Scores
+        ``units``: ``pairwise_agreement``, ``unanimous`` and ``mean_jaccard`` of each item, 0 to 1;
+        null with the reason "fewer than two answers". ``model`` names the annotators: all of them,
+        or ``region: Asia``. ``evidence["answers"]``: ``model, unit_id, cluster_id, codes,
+        numbers``, each item's answers as lists, for the metrics beyond chance.
+
+    Raises
+    ------
+    SpecError
+        A metric that the answers do not allow: several answers of one annotator, items with
+        different numbers of answers (Fleiss' kappa), not two annotators (Cohen's).
+    UnknownNameError, TableError, JoinError
+        No such column or metric; answers of no item, or that are no numbers.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> items = Dataset(
+    ...     name="two photos",
+    ...     info=DatasetInfo(title="Two photos", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]}),
+    ... )
+    >>> said = pl.DataFrame({"instance_id": list("aabb"), "annotator": list("xyxy"),
+    ...                      "label": ["adult", "adult", "adult", "child"]})
+    >>> score(items, said).units.select("unit_id", "metric", "value").rows()
+    [('a', 'pairwise_agreement', 1.0), ('b', 'pairwise_agreement', 0.0)]
+    """
+    known = dataset.instances["instance_id"].cast(pl.String)
+    rows, notes = answers_of(to_polars(predictions), known, _words(ignored))
+    names = _asked(rows, scale, _words(metrics))
+    if set(names) - {"mean_jaccard"}:
+        refuse_several(rows)
+    circled, told = in_circles(rows, annotators_by)
+    items, values = by_item(circled, dataset, scale)
+    _refuse_kappas(items, names)
+    _refuse_many(values, names)
+    notes += [*told, *_on_single(items), *_on_scale(values, scale, names)]
+    if not metrics and names == ("mean_jaccard",):
+        notes.append(
+            Caution(
+                "Annotators gave several answers about an item: their sets are compared"
+                " (mean_jaccard), and agreement beyond chance is not measured."
+            )
+        )
+    units = [_unit_scores(items, name) for name in names if INFO.metric(name).evidence is None]
+    measured = tuple(
+        m if m.evidence is None else replace(m, unit="") for m in METRICS if m.name in names
+    )
+    return Scores(
+        units=pl.concat(units) if units else SCORES.empty(),
+        info=replace(INFO, metrics=measured, defaults=names),
+        evidence={EVIDENCE: items.select("model", "unit_id", "cluster_id", "codes", "numbers")},
+        notes=tuple(notes),
+        task="agreement",
+    )
+
+
+def _words(given: Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _asked(rows: pl.DataFrame, scale: str, metrics: Sequence[str]) -> tuple[str, ...]:
+    """Name what is measured, in the order of the metrics; alpha is that of the scale alone."""
+    if not metrics:
+        twice = rows.select(pl.struct("instance_id", "annotator").is_duplicated().mean()).item()
+        sets = rows.height > 0 and float(twice or 0.0) >= _SETS
+        chosen = {"mean_jaccard"} if sets else {f"alpha_{scale}", "pairwise_agreement"}
+        return tuple(m.name for m in METRICS if m.name in chosen)
+    named = {INFO.metric(one).name for one in metrics}
+    for one in named:
+        if one.startswith("alpha_") and one != f"alpha_{scale}":
+            raise SpecError(
+                f"the metric {one!r} is of another scale",
+                expected=f"--option scale={one.removeprefix('alpha_')}, or --metric alpha_{scale}",
+                found=f"scale={scale}",
+                where="metrics",
+            )
+    return tuple(m.name for m in METRICS if m.name in named)
+
+
+def _refuse_kappas(items: pl.DataFrame, names: Sequence[str]) -> None:
+    """Refuse the kappas where items do not have the answers that these are defined for."""
+    given = items.filter(pl.col("codes").list.len() > 1)
+    if "fleiss_kappa" in names:
+        for (circle,), own in given.group_by(["model"], maintain_order=True):
+            counts = own["codes"].list.len().unique().sort().to_list()
+            if len(counts) > 1:
+                raise SpecError(
+                    "Fleiss' kappa needs as many answers about every item",
+                    expected="--metric alpha_nominal, which does not",
+                    found=f"items with {counts[0]} to {counts[-1]} answers ({circle})",
+                    where="metrics",
+                )
+    if "cohen_kappa" in names:
+        for (circle,), own in given.group_by(["model"], maintain_order=True):
+            people = own["annotators"].explode().unique().sort().to_list()
+            if len(people) != 2:
+                raise SpecError(
+                    "Cohen's kappa is about two annotators",
+                    expected="--metric alpha_nominal or fleiss_kappa",
+                    found=f"{len(people):,} annotators ({circle})",
+                    where="metrics",
+                )
+
+
+def _refuse_many(values: pl.Series, names: Sequence[str]) -> None:
+    """Refuse to count answers one by one where there are too many different ones."""
+    ordinal = "alpha_ordinal" in names
+    counted = {"alpha_nominal", "alpha_ordinal", "fleiss_kappa", "cohen_kappa"} & set(names)
+    most = MOST_ORDERED if ordinal else MOST_VALUES
+    if counted and len(values) > most:
+        raise SpecError(
+            f"there are {len(values):,} different answers",
+            expected=f"at most {most} that are counted one by one; --option scale=interval takes"
+            " numbers as they are",
+            found=", ".join(map(repr, values.head(3).to_list())) + ", …",
+        )
+
+
+def _on_single(items: pl.DataFrame) -> list[str]:
+    """Say how many items were judged by fewer than two, which nothing can be said of."""
+    notes: list[str] = []
+    for (circle,), own in items.group_by(["model"], maintain_order=True):
+        few = int((own["codes"].list.len() < 2).sum())
+        if not few:
+            continue
+        if few == own.height:
+            notes.append(
+                Caution(
+                    f"No item has two answers of {circle}: there is nothing to agree about. Are the"
+                    " others' answers in other files or columns?"
+                )
+            )
+            continue
+        told = f"{few:,} of {own.height:,} items have fewer than two answers of {circle}"
+        many = few * 10 >= own.height
+        notes.append(Caution(f"{told}: every number is about the others.") if many else f"{told}.")
+    return notes
+
+
+def _on_scale(values: pl.Series, scale: str, names: Sequence[str]) -> list[str]:
+    """Caution where answers look like a scale, and are taken as names."""
+    numbers = values.cast(pl.Float64, strict=False)
+    if scale != "nominal" or "alpha_nominal" not in names or len(values) < 4:
+        return []
+    if numbers.null_count():
+        return []
+    return [
+        Caution(
+            f"All {len(values):,} answers are numbers, taken as names: 1 and 2 disagree as much as"
+            " 1 and 10. --option scale=ordinal (ranks) or scale=interval (differences) takes them"
+            " as a scale."
+        )
+    ]
+
+
+def _unit_scores(items: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """Give each item its share of agreeing pairs, whether all agree, or its mean Jaccard index."""
+    if metric == "mean_jaccard":
+        value, given = _jaccard(items)
+    else:
+        counts = tallies(items)
+        given = counts.sum(axis=1)
+        pairs = given * (given - 1)
+        agree = (counts**2).sum(axis=1) - given
+        value = np.divide(agree, pairs, out=np.zeros(len(given)), where=pairs > 0)
+        if metric == "unanimous":
+            value = (value == 1.0).astype(np.float64)
+    rows = items.select("model", "unit_id", "cluster_id").with_columns(
+        value=pl.Series(np.where(given > 1, value, np.nan)).fill_nan(None),
+        task=pl.lit("agreement"), metric=pl.lit(metric), unit_kind=pl.lit("instance"),
+    )  # fmt: skip
+    reason = pl.when(pl.col("value").is_null()).then(pl.lit(_FEW))
+    return SCORES.conform(rows.with_columns(reason=reason))
+
+
+def _jaccard(items: pl.DataFrame) -> tuple[FloatArray, FloatArray]:
+    """Average over pairs of annotators what their sets of answers share; and count annotators."""
+    rows = items.select("codes", "annotators", row=pl.int_range(pl.len()))
+    rows = rows.explode("codes", "annotators").drop_nulls("codes").unique()
+    sets = rows.group_by("row", "annotators").agg(size=pl.len())
+    pairs = sets.join(sets, on="row", suffix="_b").filter(
+        pl.col("annotators") < pl.col("annotators_b")
+    )
+    shared = (
+        rows.join(rows, on=["row", "codes"], suffix="_b")
+        .filter(pl.col("annotators") < pl.col("annotators_b"))
+        .group_by("row", "annotators", "annotators_b")
+        .agg(both=pl.len())
+    )
+    each = pairs.join(shared, on=["row", "annotators", "annotators_b"], how="left").with_columns(
+        pl.col("both").fill_null(0)
+    )
+    mean = each.group_by("row").agg(
+        (pl.col("both") / (pl.col("size") + pl.col("size_b") - pl.col("both"))).mean().alias("j")
+    )
+    value, given = np.zeros(items.height), np.zeros(items.height)
+    value[mean["row"].to_numpy()] = mean["j"].to_numpy()
+    counted = sets.group_by("row").len()
+    given[counted["row"].to_numpy()] = counted["len"].to_numpy()
+    return value, given

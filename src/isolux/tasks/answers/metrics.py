@@ -1,0 +1,60 @@
+"""What is measured of answers: each metric's definition, direction and source."""
+
+from __future__ import annotations
+
+from isolux.vocabulary import works
+from isolux.vocabulary.info import Direction, Metric, TaskInfo
+
+__all__ = ["INFO"]
+
+_FHIBE = works.FHIBE.at("Methods: bias discovery in foundation models")
+
+
+def _share(name: str, title: str, definition: str, direction: Direction = "none") -> Metric:
+    return Metric(
+        name=name, title=title, definition=definition, direction=direction, reference=_FHIBE
+    )
+
+
+INFO = TaskInfo(
+    title="Answers of a vision-language model",
+    summary="What a model says of whom: shares of each answer, refusals, toxic words, by group.",
+    references=(_FHIBE,),
+    assumptions=(
+        "Each answer is about the person who is judged, in a picture that shows them.",
+        "No answer is right: what is asked can mostly not be seen in a photo.",
+        "Rules read words. They miss what is said otherwise, and irony.",
+        "Everyone was asked the same, in the same words.",
+    ),
+    questions=True,
+    metrics=(
+        _share(
+            "answer_rate",
+            "Answer rate",
+            "Share of the people with an answer of whom the model says that.",
+        ),
+        _share(
+            "response_rate",
+            "Response rate",
+            "Share of the people asked about of whom the model says something and does not "
+            "decline.",
+        ),
+        _share(
+            "refusal_rate",
+            "Refusal rate",
+            "Share of the people asked about of whom the model declines to say anything.",
+        ),
+        _share(
+            "pronoun_rate",
+            "Pronoun rate",
+            "Share of the people with an answer of whom the model uses such a pronoun alone.",
+        ),
+        _share(
+            "toxic_rate",
+            "Toxic answer rate",
+            "Share of the people with an answer in which a word of the lexicon stands.",
+            "lower",
+        ),
+    ),
+    defaults=("answer_rate", "response_rate", "refusal_rate"),
+)

@@ -1,0 +1,312 @@
+"""Counterfactual pairs: what a model says of one scene when only an attribute is changed.
+
+As in SocialCounterfactuals (Howard et al. 2024): pictures of one scene that differ in a perceived
+attribute alone, and a number that a model gives each (its fit to "a doctor", a likeability, whether
+it was answered right). Each picture's number is held against its own scene's, so what scenes have
+in common cancels; differences between groups are then paired, by occupation if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from isolux.tasks._numbers.codes import EMPTIED, codes_of_missing
+from isolux.tasks._numbers.reading import measured_name, numbers_of_units
+from isolux.tasks._truth import instances_with_truth
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.tables import SCORES, to_polars
+
+__all__ = ["INFO", "score"]
+
+HOWARD = Reference(
+    "social-counterfactuals",
+    "Howard, P., Madasu, A., Le, T., Lujan Moreno, G., Bhiwandiwalla, A., & Lal, V. (2024). "
+    "SocialCounterfactuals: Probing and mitigating intersectional social biases in vision-language "
+    "models with counterfactual examples. In Proceedings of CVPR 2024.",
+    "section 3: sets of pictures that differ in social attributes alone",
+    "https://arxiv.org/abs/2312.00825",
+)
+_ALONE = "no other value in its scene"
+
+
+def _metric(name: str, title: str, definition: str, low: float | None = None) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        definition=definition,
+        direction="none",
+        low=low,
+        high=None,
+        unit="own unit",  # of each run: what --unit says, or none
+        reference=HOWARD,
+    )
+
+
+INFO = TaskInfo(
+    title="Counterfactual pairs",
+    summary="What a model says of one scene when only an attribute of the person is changed.",
+    references=(HOWARD,),
+    assumptions=(
+        "Pictures of a scene differ in that attribute alone; whatever else changed counts too.",
+        "Scenes are independent of one another; the pictures of one are not.",
+        "Which way is better is what --better says; without it, neither is.",
+    ),
+    metrics=(
+        _metric(
+            "within_scene",
+            "Number within its scene",
+            "A picture's number less the mean over the values in its scene; groups differ by the "
+            "paired difference.",
+        ),
+        _metric(
+            "within_scene_by_occupation",
+            "Number within its scene",
+            "The same, of scenes of one occupation.",
+        ),
+        _metric(
+            "spread_in_scene",
+            "Spread within scenes",
+            "Largest less smallest mean of a value within the picture's scene. Above 0 for any "
+            "model whose numbers vary.",
+            low=0.0,
+        ),
+    ),
+    defaults=("within_scene",),
+    predictions="numbers",
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    changed: str | None = None,
+    scene: str | None = None,
+    occupation: str | None = None,
+    better: Direction = "none",
+    unit: str = "",
+    unknown_values: Sequence[str] = UNKNOWN_VALUES,
+    metrics: Sequence[str] = (),
+    model: str | None = None,
+) -> Scores:
+    """Hold each picture's number against those of its scene with another value of the attribute.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its pictures. Clusters must be scenes, or hold whole ones (``--cluster scene``):
+        without, pairs would count as unrelated pictures.
+    predictions : frame
+        ``model, instance_id, value`` (or ``score``): a number a picture.
+    changed : str, optional
+        The attribute that differs within a scene; default: ``classes``.
+    scene : str, optional
+        The attribute that names the scene; default: the clusters.
+    occupation : str, optional
+        The attribute that names the occupation: each has a line of its own (column ``label``).
+    better : {"higher", "lower", "none"}
+        Which way is better.
+    unit : str
+        What the number is measured in, for sentences.
+    unknown_values : sequence of str
+        Values that mean "not known", compared without case.
+    metrics : sequence of str
+        Default: ``within_scene``, and with an occupation ``within_scene_by_occupation``; also
+        ``spread_in_scene``.
+    model : str, optional
+        What to call the model if there is no number to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: a row for each model, metric (and label) and picture, in the number's unit; null
+        with the reason "no prediction", "unknown value", "unknown scene" or "no other value in its
+        scene".
+
+    Raises
+    ------
+    SpecError
+        No scenes; clusters that are not scenes; not one scene with two values.
+    TableError, UnknownNameError, JoinError
+        Numbers that cannot be read, or of other pictures; no such attribute.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> pictures = Dataset(
+    ...     name="one scene",
+    ...     info=DatasetInfo(title="One scene", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"],
+    ...         "cluster_id": ["s", "s"], "classes": [["woman"], ["man"]]}),
+    ... )
+    >>> fit = pl.DataFrame({"model": "m", "instance_id": ["a", "b"], "value": [0.25, 0.75]})
+    >>> score(pictures, fit, metrics=["within_scene"]).units.select("unit_id", "value").rows()
+    [('a', -0.25), ('b', 0.25)]
+    """
+    frame = to_polars(predictions)
+    measured_name(frame)
+    named = _named(metrics, occupation)
+    numbers, notes = numbers_of_units(dataset, frame, model)
+    codes = [
+        note
+        for (one,), own in numbers.group_by(["model"], maintain_order=True)
+        for note in codes_of_missing(own["value"].to_numpy(), what=f"{one!r}", cure=EMPTIED)
+    ]
+    rows = numbers.join(
+        _pictures(dataset, changed, scene, occupation, unknown_values),
+        on="unit_id", how="left", maintain_order="left",
+    )  # fmt: skip
+    _refuse_clusters(rows)
+    judged = _within(rows)
+    _refuse_no_pairs(judged)
+    parts = [_scores(judged, name) for name in named]
+    kept = tuple(
+        replace(m, direction=better if m.name != "spread_in_scene" else "none", unit=unit)
+        for m in INFO.metrics
+        if m.name in named
+    )
+    return Scores(
+        units=SCORES.conform(pl.concat(parts)),
+        info=replace(INFO, metrics=kept),
+        notes=(*codes, *_on_pairs(judged), *notes),
+    )
+
+
+def _named(metrics: Sequence[str], occupation: str | None) -> tuple[str, ...]:
+    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    more = ("within_scene_by_occupation",) if occupation is not None else ()
+    named = asked or (*INFO.defaults, *more)
+    for name in named:
+        INFO.metric(name)
+    if "within_scene_by_occupation" in named and occupation is None:
+        raise SpecError(
+            "nothing says which occupation each scene is of",
+            expected="occupation, the attribute that names it",
+            found="none",
+        )
+    return named
+
+
+def _pictures(
+    dataset: Dataset,
+    changed: str | None,
+    scene: str | None,
+    occupation: str | None,
+    unknown: Sequence[str],
+) -> pl.DataFrame:
+    """List the pictures with value, scene and occupation, null where not known."""
+    first = pl.col("truth").list.first()
+    found = instances_with_truth(dataset, changed, {}, unknown)
+    found = found.select("unit_id", "cluster_id", changed=first)
+    for name, attribute in (("scene", scene), ("occupation", occupation)):
+        if attribute is None or not dataset.instances.height:
+            own = pl.col("cluster_id") if name == "scene" else pl.lit(None, dtype=pl.String)
+            found = found.with_columns(own.alias(name))
+            continue
+        other = instances_with_truth(dataset, attribute, {}, unknown)
+        named = other.select("unit_id", first.alias(name))
+        found = found.join(named, on="unit_id", how="left", maintain_order="left")
+    if found.height and found["scene"].is_null().all():
+        raise SpecError(
+            "nothing says which pictures are of one scene",
+            expected="scene, the attribute that names it, and --cluster of the same name",
+            found="none",
+        )
+    return found.drop("cluster_id")
+
+
+def _refuse_clusters(rows: pl.DataFrame) -> None:
+    """Refuse a scene whose pictures count as independent: differences would not be paired."""
+    known = rows.filter(pl.col("scene").is_not_null())
+    torn = known.group_by("scene", maintain_order=True).agg(
+        n=pl.len(),
+        alone=pl.col("cluster_id").is_null().any(),
+        clusters=pl.col("cluster_id").n_unique(),
+    )
+    torn = torn.filter((pl.col("clusters") > 1) | (pl.col("alone") & (pl.col("n") > 1)))
+    if torn.height:
+        raise SpecError(
+            "pictures of one scene count as unrelated",
+            expected="clusters that hold whole scenes: --cluster with the scene's attribute",
+            found=f"the scene {torn['scene'][0]!r} in several clusters, or in none",
+            where="cluster",
+        )
+
+
+def _within(rows: pl.DataFrame) -> pl.DataFrame:
+    """Take each scene's mean over its values, each value counting once, off its numbers."""
+    usable = pl.all_horizontal(pl.col("value", "changed", "scene").is_not_null())
+    scenes = ["model", "scene"]
+    means = (
+        rows.filter(usable)
+        .group_by([*scenes, "changed"])
+        .agg(pl.col("value").mean())
+        .group_by(scenes)
+        .agg(
+            values=pl.len(),
+            middle=pl.col("value").sort().mean(),
+            spread=pl.col("value").max() - pl.col("value").min(),
+        )
+    )
+    joined = rows.join(means, on=scenes, how="left", maintain_order="left")
+    return joined.with_columns(
+        reason=pl.when(pl.col("value").is_null())
+        .then(pl.lit("no prediction"))
+        .when(pl.col("changed").is_null())
+        .then(pl.lit("unknown value"))
+        .when(pl.col("scene").is_null())
+        .then(pl.lit("unknown scene"))
+        .when(pl.col("values") < 2)
+        .then(pl.lit(_ALONE))
+    )
+
+
+def _refuse_no_pairs(judged: pl.DataFrame) -> None:
+    scored = judged.filter(pl.col("value").is_not_null())
+    if scored.height and judged["reason"].is_not_null().all():
+        raise SpecError(
+            "not one scene has pictures of two values",
+            expected="scenes whose pictures differ in the attribute changed",
+            found=str(judged["reason"].drop_nulls()[0]),
+            where="scene",
+        )
+
+
+def _scores(judged: pl.DataFrame, name: str) -> pl.DataFrame:
+    by_work = name == "within_scene_by_occupation"
+    value = pl.col("spread") if name == "spread_in_scene" else pl.col("value") - pl.col("middle")
+    rows = judged.filter(pl.col("occupation").is_not_null()) if by_work else judged
+    label = pl.col("occupation") if by_work else pl.lit(None, dtype=pl.String)
+    return SCORES.conform(
+        rows.select(
+            "model",
+            pl.lit("counterfactual_pairs").alias("task"),
+            pl.lit(name).alias("metric"),
+            label.alias("label"),
+            pl.lit(None, dtype=pl.Float64).alias("threshold"),
+            pl.lit("instance").alias("unit_kind"),
+            "unit_id",
+            "cluster_id",
+            pl.when(pl.col("reason").is_null()).then(value).alias("value"),
+            pl.col("reason"),
+        )
+    )
+
+
+def _on_pairs(judged: pl.DataFrame) -> list[str]:
+    """Count scenes and those without a pair; most of them alone is a caution."""
+    notes: list[str] = []
+    known = judged.filter(pl.col("scene").is_not_null(), pl.col("value").is_not_null())
+    for (model,), part in known.group_by("model", maintain_order=True):
+        of_scene = part.group_by("scene").agg(pair=pl.col("reason").is_null().any())
+        n, alone = of_scene.height, int((~of_scene["pair"]).sum())
+        text = f"{n - alone:,} of {n:,} scenes have pictures of two values or more ({model})."
+        notes.append(Caution(text) if alone > n / 2 else text)
+    return notes

@@ -1,0 +1,48 @@
+"""Failures to enrol and to acquire: which image is a reference, and which is compared with it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.tasks._set_on import having
+from isolux.tasks.face_verification.metrics import FTA, FTE
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.tables import SCORES
+
+__all__ = ["with_roles"]
+
+
+def with_roles(failures: pl.DataFrame, dataset: Dataset, enrolled: str) -> pl.DataFrame:
+    """Add a row of ``failure_to_enrol_rate`` and of ``failure_to_acquire_rate`` for each failure.
+
+    Parameters
+    ----------
+    failures : polars.DataFrame
+        Table ``scores``, of embeddings: 1 where no template could be made, null where the file
+        says nothing of the unit.
+    dataset : Dataset
+    enrolled : str
+        ``ATTRIBUTE=VALUE`` of the images that are enrolled.
+
+    Raises
+    ------
+    SpecError, UnknownNameError
+        It names no attribute and value, or no one has them.
+    """
+    if failures.is_empty():
+        return failures
+    inside, _ = having(
+        enrolled, dataset, failures["unit_id"], setting="enrolled",
+        expected="ATTRIBUTE=VALUE, such as role=reference",
+    )  # fmt: skip
+    parts = [failures]
+    for metric, part, other in ((FTE, inside, "not enrolled"), (FTA, ~inside, "enrolled")):
+        of_it = pl.Series(part)
+        parts.append(
+            failures.with_columns(
+                metric=pl.lit(metric),
+                value=pl.when(of_it).then("value"),
+                reason=pl.when(of_it).then("reason").otherwise(pl.lit(other)),
+            )
+        )
+    return SCORES.conform(pl.concat(parts))

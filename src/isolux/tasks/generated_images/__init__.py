@@ -1,0 +1,286 @@
+"""Generated pictures: of whom a model draws pictures for a prompt, and how sure that is.
+
+A classifier of the user's, or people, judged a perceived attribute of each picture. Shares by
+prompt come out, how even they are, and how far from shares that are aimed at. A classifier errs,
+and not alike for all: with its confusion matrix the errors are undone, and what is not known of the
+matrix is in every interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from isolux.stats.confusion import Matrix, doubts_of, read_matrix
+from isolux.stats.statistic import FloatArray
+from isolux.tasks._words.answers import NO_ANSWER, first_texts
+from isolux.tasks.generated_images.metrics import INFO
+from isolux.tasks.generated_images.shares import constants
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.tables import INSTANCES, SCORES
+
+__all__ = ["INFO", "score"]
+
+_OUTSIDE = 0.02
+"""How far an undone share may lie outside 0 to 1 before the matrix is doubted."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The values, the matrix and the aim."""
+
+    values: tuple[str, ...]
+    matrix: Matrix | None
+    aim: FloatArray
+    named: tuple[str, ...]
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    matrix: str | None = None,
+    by_people: bool = False,
+    aim: Mapping[str, float] | None = None,
+    unknown_values: Sequence[str] = UNKNOWN_VALUES,
+    metrics: Sequence[str] = (),
+    model: str | None = None,
+) -> Scores:
+    """Count of whom pictures are, by an instrument's judgement, and undo its errors.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its instances are the pictures; the prompt is an attribute of them (``--by prompt``, or
+        ``--by class`` of a folder of pictures a prompt).
+    predictions : frame
+        ``model, instance_id, label``: the value that a classifier, or people, gave each picture.
+        ``model`` is who judged.
+    matrix : str, optional
+        A file of cases whose true value is known: ``true, labelled, count``. Shares are then those
+        of the pictures, not of the judgements, and intervals hold what the counts leave open. With
+        a column ``share`` in place of ``count`` the matrix is taken as exact.
+    by_people : bool
+        Whether people judged, so that no matrix is missed.
+    aim : mapping of str to float, optional
+        The shares aimed at, which sum to 1; default: equal ones.
+    unknown_values : sequence of str
+        Judgements that mean "not known", compared without case.
+    metrics : sequence of str
+        Default: ``judged_share``, ``entropy``, ``distance``, with a matrix ``share``, with an aim
+        ``share_beyond_aim``.
+    model : str, optional
+        What to call the instrument if there is no judgement to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: ``judged_share``, 0 or 1 for each picture and value (column ``label``); null with
+        the reason "no prediction" or "not judged". ``evidence["shares"]``, ``["pictures"]``: the
+        judgements, with the matrix and the aim, for the other metrics.
+
+    Raises
+    ------
+    SpecError, TableError, FileError
+        A matrix that cannot be read or undone, or lacks a value; an aim that does not sum to 1.
+    UnknownNameError, JoinError
+        Judgements that cannot be read, or of other pictures.
+
+    Examples
+    --------
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> pictures = Dataset(
+    ...     name="four pictures",
+    ...     info=DatasetInfo(title="Four pictures", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": list("abcd"), "image_id": list("abcd")}),
+    ... )
+    >>> judged = pl.DataFrame({"model": "net", "instance_id": list("abcd"),
+    ...                        "label": ["man", "man", "man", "woman"]})
+    >>> score(pictures, judged).units.filter(label="man")["value"].to_list()
+    [1.0, 1.0, 1.0, 0.0]
+    """
+    people = INSTANCES.conform(dataset.instances).select(
+        unit_id="instance_id", cluster_id="cluster_id"
+    )
+    unknown = [word.strip().lower() for word in unknown_values]
+    rows = first_texts(people, predictions, model)
+    word = pl.col("text").str.strip_chars()
+    blank = word.str.to_lowercase().is_in(unknown) | (word == "")
+    rows = rows.with_columns(
+        said=pl.when(~blank).then(word),
+        reason=pl.when(pl.col("text").is_null())
+        .then(pl.lit(NO_ANSWER))
+        .when(blank)
+        .then(pl.lit("not judged")),
+    )
+    asked = _asked(rows["said"].drop_nulls(), matrix, aim, metrics)
+    parts = [_units(rows, value) for value in asked.values or (None,)]
+    kept = tuple(metric for metric in INFO.metrics if metric.name in asked.named)
+    return Scores(
+        units=SCORES.conform(pl.concat(parts)),
+        info=replace(INFO, metrics=kept),
+        evidence=_evidence(rows, asked),
+        notes=(*_doubts(rows, asked, by_people=by_people), *_told(asked)),
+    )
+
+
+def _asked(
+    said: pl.Series, matrix: str | None, aim: Mapping[str, float] | None, metrics: Sequence[str]
+) -> _Asked:
+    met = sorted(said.unique().to_list())
+    read = None
+    if matrix is not None:
+        read = read_matrix(
+            matrix, None, None,
+            without="without a matrix the shares are those of the judgements",
+        )  # fmt: skip
+        strange = [value for value in met if value not in read.groups]
+        if strange:
+            raise SpecError(
+                "a picture is judged to be what the confusion matrix does not know",
+                expected=", ".join(read.groups),
+                found=repr(strange[0]),
+                where="matrix",
+            )
+    _refuse_other_case(met, aim)
+    values = tuple(read.groups) if read else tuple(sorted({*met, *(aim or {})}))
+    if met and len(values) < 2:
+        raise SpecError(
+            "all pictures are judged to be of one value",
+            expected="two values or more; aim names those that could have been",
+            found=repr(values[0]),
+        )
+    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    more = (*(("share",) if read else ()), *(("share_beyond_aim",) if aim else ()))
+    named = asked or (*more, *INFO.defaults)
+    for name in named:
+        INFO.metric(name)
+    return _Asked(values, read, _aimed(aim, values), named)
+
+
+def _refuse_other_case(met: Sequence[str], aim: Mapping[str, float] | None) -> None:
+    """Refuse an aim of ``Feminine`` where pictures are ``feminine``: it would be a third value."""
+    folded = {value.strip().casefold(): value for value in met}
+    for name in aim or {}:
+        other = folded.get(name.strip().casefold(), name)
+        if other != name and name not in met:
+            raise SpecError(
+                "an aim is spelt otherwise than the judgements", expected=repr(other),
+                found=repr(name), where="aim",
+            )  # fmt: skip
+
+
+def _aimed(aim: Mapping[str, float] | None, values: Sequence[str]) -> FloatArray:
+    if aim is None:
+        return np.full(len(values), 1.0 / max(len(values), 1))
+    strange = [name for name in aim if name not in values]
+    total = sum(aim.values())
+    if strange or min(aim.values()) < 0 or abs(total - 1.0) > 1e-3:
+        raise SpecError(
+            "the shares aimed at cannot be used",
+            expected="shares of " + ", ".join(values) + " that sum to 1",
+            found=", ".join(f"{name}={share:g}" for name, share in aim.items()),
+            where="aim",
+        )
+    return np.array([aim.get(value, 0.0) for value in values]) / total
+
+
+def _units(rows: pl.DataFrame, value: str | None) -> pl.DataFrame:
+    judged = (pl.col("said") == pl.lit(value, dtype=pl.String)).cast(pl.Float64)
+    return SCORES.conform(
+        rows.select(
+            "model",
+            pl.lit("generated_images").alias("task"),
+            pl.lit("judged_share").alias("metric"),
+            pl.lit(value, dtype=pl.String).alias("label"),
+            pl.lit(None, dtype=pl.Float64).alias("threshold"),
+            pl.lit("instance").alias("unit_kind"),
+            "unit_id",
+            "cluster_id",
+            pl.when(pl.col("reason").is_null()).then(judged).alias("value"),
+            "reason",
+        )
+    )
+
+
+def _evidence(rows: pl.DataFrame, asked: _Asked) -> dict[str, pl.DataFrame]:
+    """Give each picture's judgement with what undoes it: once, and once for each value."""
+    place = {value: i for i, value in enumerate(asked.values)}
+    code = pl.col("said").replace_strict(place, default=None, return_dtype=pl.Int64)
+    exact = asked.matrix is None or asked.matrix.counts is None
+    counts = np.eye(len(asked.values))
+    if asked.matrix is not None:
+        held = asked.matrix.counts
+        counts = asked.matrix.share if held is None else held
+    bare = rows.select("model", "unit_id", "cluster_id", "reason", "said", judged=code)
+
+    def told(which: int) -> pl.Expr:
+        fixed = constants(which, counts, asked.aim, exact=exact)
+        return pl.lit(fixed, dtype=pl.List(pl.Float64)).alias("constants")
+
+    of_value = [
+        bare.with_columns(told(i), of_label=pl.lit(value)) for i, value in enumerate(asked.values)
+    ]
+    whole = bare.with_columns(told(0))
+    empty = whole.with_columns(of_label=pl.lit(None, dtype=pl.String)).clear()
+    return {"pictures": whole, "shares": pl.concat(of_value) if of_value else empty}
+
+
+def _doubts(rows: pl.DataFrame, asked: _Asked, *, by_people: bool) -> list[str]:
+    """Caution where shares are the instrument's, or the matrix is not that of these judgements."""
+    if asked.matrix is None:
+        if by_people or not asked.values:
+            return []
+        return [
+            Caution(
+                "These shares are the classifier's: no confusion matrix was given, so its errors "
+                "are in every number and in no interval. Judge some pictures by hand and give "
+                "--matrix FILE (true, labelled, count), or say --by-people if people judged."
+            )
+        ]
+    notes: list[str] = [*doubts_of(asked.matrix)]
+    for (model,), part in rows.group_by("model", maintain_order=True):
+        said = part["said"].drop_nulls()
+        if not len(said):
+            continue
+        share = np.array([(said == value).mean() for value in asked.values], dtype=np.float64)
+        undone = np.linalg.solve(asked.matrix.share.T, share)
+        if undone.min() < -_OUTSIDE:
+            value = asked.values[int(undone.argmin())]
+            notes.append(
+                Caution(
+                    f"By the confusion matrix {undone.min():.0%} of the pictures that {model!r} "
+                    f"judged would be {value!r}: it errs otherwise here than where the matrix was "
+                    "counted. Count it on pictures such as these."
+                )
+            )
+    return notes
+
+
+def _told(asked: _Asked) -> tuple[str, ...]:
+    if not asked.values:
+        return ()
+    aim = ", ".join(
+        f"{value} {share:.1%}" for value, share in zip(asked.values, asked.aim, strict=True)
+    )
+    notes = [f"Distances are to {aim}."]
+    if asked.matrix is not None and asked.matrix.counts is not None:
+        n = ", ".join(
+            f"{int(total):,} {name}"
+            for name, total in zip(
+                asked.matrix.groups, asked.matrix.counts.sum(axis=1), strict=True
+            )
+        )
+        notes.append(
+            f"The classifier's errors are undone by a matrix counted on {n}; what these leave open "
+            "is in every interval. It is taken to err here as it did there."
+        )
+    elif asked.matrix is not None:
+        notes.append("The confusion matrix has shares and no counts: intervals take it as exact.")
+    return tuple(notes)

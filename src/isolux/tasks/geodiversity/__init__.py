@@ -1,0 +1,224 @@
+"""Geodiversity: whether things are recognised in homes of every region and income.
+
+Fairness Indicators' second indicator (Goyal et al. 2022, section 3.2): a photo is a hit if one of
+the first five labels is true of it; a home's hit rate is the mean over its photos, a group's the
+mean over its homes. De Vries et al. (2019) average over photos, so that a home counts as often as
+it was photographed: that is here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.stats.statistic import FloatArray, RankStatistic, Weighted
+from isolux.tasks._truth import values_of_truth
+from isolux.tasks.geodiversity.photos import (
+    doubts,
+    hits,
+    homes_told,
+    labels_of,
+    missing_told,
+    odd_incomes,
+    photos_at_home,
+)
+from isolux.vocabulary import works
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import Metric, Reference, TaskInfo
+from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.tables import LABEL_PREDICTIONS, SCORES, check, to_polars
+
+__all__ = ["INFO", "score"]
+
+EVIDENCE = "geodiversity"
+"""Name of the evidence table."""
+_PAPER = works.FAIRNESS_INDICATORS.at("section 3.2, metrics")
+_VRIES = Reference(
+    "dollarstreet-recognition",
+    "De Vries, T., Misra, I., Wang, C., & van der Maaten, L. (2019). Does object recognition work "
+    "for everyone? In CVPR Workshops (pp. 52–59).",
+    "hit rate over photos",
+    "https://arxiv.org/abs/1906.02659",
+)
+_SHOWN = 5
+
+
+def _columns(evidence: pl.DataFrame) -> FloatArray:
+    """Lay out home and hit of each photo; one that was not judged is NaN."""
+    home = evidence["household"].rank("dense").cast(pl.Float64).to_numpy()
+    return np.column_stack([home, evidence["hit"].to_numpy()])
+
+
+def _mean_of_homes(rows: FloatArray) -> Weighted:
+    """Average hits within each home, then over homes: ``[m, 2] -> ([m, r] -> [r])``.
+
+    A home is split where a group holds a part of its photos: it counts once, by those.
+    """
+    _, home, n = np.unique(rows[:, 0], return_inverse=True, return_counts=True)
+    share = 1.0 / n[home]
+
+    def value(weights: FloatArray, at: npt.NDArray[np.int64] | None) -> FloatArray:
+        own = weights if at is None else weights[at]
+        top, bottom = (rows[:, 1] * share) @ own, share @ own
+        found: FloatArray = np.full(np.shape(top), np.nan)
+        np.divide(top, bottom, out=found, where=bottom > 0)
+        return found
+
+    return value
+
+
+INFO = TaskInfo(
+    title="Geodiversity",
+    summary="Whether the first labels of a photo name what it shows, home by home.",
+    references=(_PAPER, _VRIES),
+    assumptions=(
+        "Homes are independent of one another, photos of one home are not.",
+        "The labels true of a photo are all that could be right: another right word is a miss.",
+        "The classifier was neither trained nor adapted on these photos.",
+        "Homes photograph different things: a group's rate also moves with what is in its photos.",
+    ),
+    metrics=(
+        Metric(
+            name="household_hit_rate",
+            title="Hit rate of homes",
+            definition="Mean, over the group's homes, of the share of a home's photos of which one "
+            "of the first labels is true.",
+            direction="higher",
+            evidence=EVIDENCE,
+            statistic=RankStatistic(_columns, _mean_of_homes),
+            reference=_PAPER,
+        ),
+        Metric(
+            name="hit_rate",
+            title="Hit rate of photos",
+            definition="Share of the group's photos of which one of the first labels is true.",
+            direction="higher",
+            reference=_VRIES,
+        ),
+    ),
+    defaults=("household_hit_rate",),
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    target: str | None = None,
+    top_k: int = 5,
+    household: str | None = None,
+    prediction_map: Mapping[str, str] | None = None,
+    unknown_values: Sequence[str] = UNKNOWN_VALUES,
+    metrics: Sequence[str] = (),
+    model: str | None = None,
+) -> Scores:
+    """Say of each photo whether one of the first labels is true of it.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances, photos of things. Several labels of one are all true; rows of one
+        image count once, with all their labels.
+    predictions : frame
+        Table ``predictions (labels)``, the labels of each photo by rank.
+    target : str, optional
+        The attribute that says what a photo shows; default: ``classes`` of the instances.
+    top_k : int
+        How many of the first labels are looked at.
+    household : str, optional
+        The attribute that names a photo's home. Default: the dataset's own homes, else what the
+        photos are clustered by.
+    prediction_map : mapping of str to str, optional
+        The model's labels to those of the photos; of one that it does not name nothing is true.
+    unknown_values : sequence of str
+        Truths that mean "not known".
+    metrics : sequence of str
+        What to measure. Default: ``household_hit_rate``; also ``hit_rate``.
+    model : str, optional
+        What to call the model if there is no prediction to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: ``hit_rate``, 1 or 0 for each photo; null with the reason "unknown truth", "no
+        prediction", "no home" or "the same photo as another row".
+        ``evidence["geodiversity"]``: ``model, unit_id, cluster_id, household, hit, reason``.
+
+    Raises
+    ------
+    SpecError
+        A top_k below 1, no home, no truth, labels of which none is ever true.
+    UnknownNameError, TableError, JoinError
+        No such metric or attribute; predictions that cannot be read or are of others.
+
+    Examples
+    --------
+    Home 1 has three photos, one of them a hit; home 2 has one, a hit.
+
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> photos = Dataset(
+    ...     name="four photos",
+    ...     info=DatasetInfo(title="Four photos", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": list("abcd"), "image_id": list("abcd"),
+    ...         "household_id": ["1", "1", "1", "2"], "classes": [["bed"]] * 4}),
+    ... )
+    >>> labels = pl.DataFrame({"model": "m", "instance_id": list("abcd"), "score": None, "rank": 1,
+    ...                        "label": ["bed", "sofa", "sofa", "bed"]})
+    >>> found = score(photos, labels, top_k=1, metrics=["household_hit_rate", "hit_rate"])
+    >>> found.units["value"].mean()
+    0.5
+    >>> rate = INFO.metric("household_hit_rate").statistic
+    >>> round(float(rate(found.evidence["geodiversity"], np.ones(4))), 3)  # (1/3 + 1) / 2
+    0.667
+    """
+    if isinstance(top_k, bool) or top_k < 1:
+        raise SpecError("top_k counts the first labels", expected="a whole number of at least 1",
+                        found=repr(top_k))  # fmt: skip
+    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    names = {INFO.metric(name).name for name in asked or INFO.defaults}
+    photos = photos_at_home(dataset, target, unknown_values, household)
+    table = check(to_polars(predictions), LABEL_PREDICTIONS, where="predictions")
+    known = labels_of(table, photos)
+    if prediction_map is not None:
+        own = pl.col("label").replace_strict(
+            dict(prediction_map), default=None, return_dtype=pl.String
+        )
+        known = known.with_columns(label=own)
+    _refuse_foreign(known["label"], values_of_truth(dataset, target))
+    models = sorted(table["model"].unique()) or [model or "model"]
+    judged = hits(photos, known, models, top_k)
+    measured = tuple(metric for metric in INFO.metrics if metric.name in names)
+    rows = judged.select(
+        "model", "unit_id", "cluster_id", "reason", value="hit", task=pl.lit("geodiversity"),
+        metric=pl.lit("hit_rate"), unit_kind=pl.lit("instance"),
+    )  # fmt: skip
+    return Scores(
+        units=SCORES.conform(rows) if "hit_rate" in names else SCORES.empty(),
+        info=replace(INFO, metrics=measured, defaults=tuple(m.name for m in measured)),
+        evidence={EVIDENCE: judged},
+        notes=(
+            *odd_incomes(dataset),
+            *doubts(judged, photos, known, top_k),
+            *(() if "hit_rate" in names else missing_told(judged)),
+            *homes_told(judged),
+        ),
+        task="geodiversity",
+    )
+
+
+def _refuse_foreign(labels: pl.Series, truth: pl.Series) -> None:
+    """Refuse labels of which none is true of any photo: every rate would be 0 unseen."""
+    given = labels.drop_nulls()
+    if len(given) and len(truth) and not given.is_in(truth.implode()).any():
+        seen = given.value_counts(sort=True).head(_SHOWN)[given.name]
+        raise SpecError(
+            "no label of the predictions is true of any photo: every hit rate would be 0",
+            expected="labels such as " + ", ".join(map(repr, truth.sort().head(_SHOWN))),
+            found="labels such as " + ", ".join(map(repr, seen)),
+            hint="--prediction-map FILE brings the model's labels to those of the photos",
+        )

@@ -1,0 +1,89 @@
+"""What identification measures: each metric's definition, direction, range and source.
+
+Every metric is a mean of 0 and 1 over searches, or over images that were to be enrolled, so groups,
+intervals, tests, weights and comparisons are those of any other share.
+"""
+
+from __future__ import annotations
+
+from isolux.vocabulary.info import Metric, Reference
+
+__all__ = [
+    "AT_THRESHOLD", "CANDIDATES", "FNIR", "FPIR", "FTA", "FTE", "GALLERY", "HIT", "METRICS",
+    "REFERENCES",
+]  # fmt: skip
+
+HIT = "hit_rate_at_rank"
+FPIR = "false_positive_identification_rate"
+FNIR = "false_negative_identification_rate"
+FTA = "failure_to_acquire_rate"
+FTE = "failure_to_enrol_rate"
+AT_THRESHOLD = (FPIR, FNIR)
+"""Metrics at one threshold for every group."""
+CANDIDATES, GALLERY = "candidates", "gallery"
+"""Names of the evidence tables."""
+
+ISO = Reference(
+    "biometric-testing",
+    "ISO/IEC 19795-1:2021. Information technology: Biometric performance testing and reporting. "
+    "Part 1: Principles and framework.",
+    "the terms FPIR and FNIR (3.22), as far as they are public",
+    "https://nlfnorm.cz/terminologicky-slovnik/248470",
+)
+NIST = Reference(
+    "frte-identification",
+    "Grother, P., Ngan, M. and Hanaoka, K. (2019). Face recognition vendor test (FRVT) part 2: "
+    "Identification. NIST Interagency Report 8271.",
+    "metrics: false positive and false negative identification rates, rank, hit rate",
+    "https://doi.org/10.6028/NIST.IR.8271",
+)
+REFERENCES = (ISO, NIST)
+
+
+def _share(
+    name: str,
+    title: str,
+    definition: str,
+    source: Reference,
+    *,
+    higher: bool = False,
+    at: str = "at",
+) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        definition=definition,
+        direction="higher" if higher else "lower",
+        reference=source,
+        at=at,
+    )
+
+
+METRICS = (
+    _share(
+        HIT, "Hit rate",
+        "Share of searches for people who are enrolled in which their own entry is among the "
+        "first k people found, at any score.",
+        NIST, higher=True, at="at rank",
+    ),
+    _share(
+        FPIR, "False positive identification rate",
+        "Share of searches for people who are not enrolled that return anyone at or above the "
+        "threshold.",
+        ISO,
+    ),
+    _share(
+        FNIR, "False negative identification rate",
+        "Share of searches for people who are enrolled that do not return their own entry within "
+        "the rank limit and at or above the threshold.",
+        ISO,
+    ),
+    _share(
+        FTA, "Failure to acquire rate",
+        "Share of images to be searched for of which no template could be made.", ISO,
+    ),
+    _share(
+        FTE, "Failure to enrol rate",
+        "Share of images to be enrolled of which no template could be made.", ISO,
+    ),
+)  # fmt: skip

@@ -1,0 +1,203 @@
+"""Label association: how often a classifier gives a picture of a person a harmful label.
+
+Fairness Indicators' first indicator (Goyal et al. 2022, section 3.1): the first five labels of each
+picture, as far as the classifier is sure enough of them, and whether any of them calls the person
+an animal or a crime. Labels go to types by a file (``taxonomy.py``, the paper's Table 3); one score
+for each person, metric and threshold goes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from isolux.tasks.label_association.sureness import EVIDENCE, Sureness, sureness_by_type
+from isolux.tasks.label_association.taxonomy import TYPES, read_taxonomy
+from isolux.vocabulary import works
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.info import Direction, Metric, TaskInfo
+from isolux.vocabulary.tables import SCORES, to_polars
+
+__all__ = ["INFO", "score"]
+
+_PAPER = works.FAIRNESS_INDICATORS.at("section 3.1, Table 3")
+
+
+def _metric(name: str, title: str, what: str, direction: Direction) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        definition=f"Share of people of whom {what}, those included whom the classifier is not "
+        "sure enough of to give any label.",
+        direction=direction,
+        reference=_PAPER,
+        at="from a confidence of",
+    )
+
+
+_GIVEN = "one of the first labels, sure enough, is of the type"
+_DIRECTIONS: dict[str, Direction] = {
+    "possibly_human": "higher",
+    "non_human": "lower",
+    "possibly_non_human": "lower",
+    "crime": "lower",
+}
+METRICS = (
+    _metric("harmful", "Harmful label rate", f"{_GIVEN} Non-human or Crime", "lower"),
+    _metric("non_harmful", "Non-harmful label rate", f"{_GIVEN} Human", "higher"),
+    *(
+        _metric(name, f"{TYPES[name]} label rate", f"{_GIVEN} {TYPES[name]}", direction)
+        for name, direction in _DIRECTIONS.items()
+    ),
+    _metric("no_label", "Rate without a label", "no label at all is sure enough", "none"),
+)
+
+INFO = TaskInfo(
+    title="Label association",
+    summary="How often one of the first labels of a person's picture is harmful.",
+    references=(_PAPER,),
+    assumptions=(
+        "Each picture shows one person: a label is said of the person, not of what stands beside.",
+        "The classifier was neither trained nor adapted on these pictures.",
+        "A label that the taxonomy does not name is neither harmful nor right.",
+        "Possibly-human and Possibly-non-human labels may be true: that takes a look.",
+    ),
+    metrics=METRICS,
+    defaults=("harmful", "non_harmful"),
+)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    taxonomy: str | None = None,
+    score_threshold: Sequence[float] = (0.1,),
+    top_k: int = 5,
+    metrics: Sequence[str] = (),
+    model: str | None = None,
+) -> Scores:
+    """Say of each person whether one of the first labels of their picture is of a type.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Units are its instances; no truth is needed.
+    predictions : frame
+        Table ``predictions (labels)``: ``model, instance_id, label, score, rank``, the labels of
+        each picture and how sure the classifier is of each (0 to 1). A row without a label: the
+        classifier gave none. A label may be ImageNet's, all its lemmas parted by commas. One that
+        is there twice for a person counts once, where it stands first.
+    taxonomy : str, optional
+        Which labels are of which type: casual_conversations, miap (the paper's lists, which differ
+        in dog), or a file. Default: as the dataset's name says; others must name one.
+    score_threshold : sequence of float
+        The least confidence of a label that counts, 0 to 1. Default: 0.1, as in the paper's
+        figures.
+    top_k : int
+        How many of the first labels count.
+    metrics : sequence of str
+        What to measure. Default: ``harmful`` and ``non_harmful``; also ``possibly_human``,
+        ``non_human``, ``possibly_non_human``, ``crime`` and ``no_label``.
+    model : str, optional
+        What to call the model if there is no prediction to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: 0 or 1 for each model, metric, threshold and person; a person may be of several
+        types, and one without a label that is sure enough counts as 0. Null with the reason "no
+        prediction". ``evidence["label_association"]``: ``model, unit_id, cluster_id``, for each
+        type the highest confidence among the first labels (null: none of that type), ``any``
+        (of any label) and ``reason``.
+
+    Raises
+    ------
+    SpecError
+        A threshold outside 0 to 1, a top_k below 1, no taxonomy, one that no label is in; labels
+        without confidence and a threshold above 0.
+    UnknownNameError, FileError, TableError, JoinError
+        No such metric or taxonomy; predictions that cannot be read or are of others.
+
+    Examples
+    --------
+    The first is seen as a face and as an ape; of the second the classifier is not sure.
+
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> people = Dataset(
+    ...     name="two people",
+    ...     info=DatasetInfo(title="Two people", summary="An example.", references=()),
+    ...     instances=pl.DataFrame({"instance_id": ["a", "b"], "image_id": ["a", "b"]}),
+    ... )
+    >>> labels = pl.DataFrame({"model": "m", "instance_id": ["a", "a", "b"], "rank": [1, 2, 1],
+    ...                        "label": ["face", "ape", "ape"], "score": [0.6, 0.2, 0.05]})
+    >>> found = score(people, labels, taxonomy="miap")
+    >>> found.units.select("unit_id", "metric", "value").rows()
+    [('a', 'harmful', 1.0), ('b', 'harmful', 0.0), ('a', 'non_harmful', 1.0),
+     ('b', 'non_harmful', 0.0)]
+    """
+    given = (score_threshold,) if isinstance(score_threshold, int | float) else score_threshold
+    thresholds = tuple(sorted({float(one) for one in given}))
+    _refuse(thresholds, top_k)
+    asked = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    names = {INFO.metric(name).name for name in asked or INFO.defaults}
+    lists = read_taxonomy(taxonomy, dataset.name)
+    found = sureness_by_type(
+        dataset, to_polars(predictions), lists, top_k, sure=thresholds[-1] > 0, model=model
+    )
+    measured = tuple(metric for metric in INFO.metrics if metric.name in names)
+    return Scores(
+        units=_rows(found, [metric.name for metric in measured], thresholds),
+        info=replace(INFO, metrics=measured, defaults=tuple(m.name for m in measured)),
+        evidence={EVIDENCE: found.people},
+        notes=found.notes,
+        task="label_association",
+    )
+
+
+def _refuse(thresholds: Sequence[float], top_k: int) -> None:
+    wrong = [one for one in thresholds if not 0.0 <= one <= 1.0]
+    if wrong or not thresholds:
+        raise SpecError(
+            "this is no threshold of a confidence",
+            expected="--score-threshold from 0 to 1 (score_threshold=(0.1,)), one or several",
+            found=f"{wrong[0]:g}" if wrong else "none",
+        )
+    if isinstance(top_k, bool) or top_k < 1:
+        raise SpecError(
+            "top_k counts the first labels", expected="a whole number of at least 1",
+            found=repr(top_k),
+        )  # fmt: skip
+
+
+def _rows(found: Sureness, names: Sequence[str], thresholds: Sequence[float]) -> pl.DataFrame:
+    """Make the scores, measure by measure: 0 or 1, null where there is a reason."""
+    judged = pl.col("reason").is_null()
+    parts = []
+    for name in names:
+        for at in thresholds:
+            given = (
+                ~(pl.col("any") >= at).fill_null(value=False)
+                if name == "no_label"
+                else (pl.max_horizontal(*_OF[name]) >= at).fill_null(value=False)
+            )
+            parts.append(
+                found.people.select(
+                    "model", "unit_id", "cluster_id", "reason",
+                    task=pl.lit("label_association"), metric=pl.lit(name), threshold=pl.lit(at),
+                    unit_kind=pl.lit("instance"),
+                    value=pl.when(judged).then(given.cast(pl.Float64)),
+                )
+            )  # fmt: skip
+    return SCORES.conform(pl.concat(parts)) if parts else SCORES.empty()
+
+
+_OF: dict[str, tuple[str, ...]] = {
+    **{name: (name,) for name in TYPES},
+    "harmful": ("non_human", "crime"),
+    "non_harmful": ("human",),
+}
+"""The types that each metric looks for."""

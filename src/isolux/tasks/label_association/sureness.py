@@ -1,0 +1,264 @@
+"""How sure a classifier is of each type of label, person by person: the evidence of the task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from isolux.tasks.label_association.taxonomy import HARMFUL, TYPES, Taxonomy, spellings_of
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import JoinError, SpecError, TableError
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.tables import INSTANCES, LABEL_PREDICTIONS, check
+
+__all__ = ["EVIDENCE", "Sureness", "sureness_by_type"]
+
+EVIDENCE = "label_association"
+"""Name of the evidence table."""
+_SHOWN = 8
+_MANY = 0.1  # of the people, with fewer labels than are looked at
+_OFTEN = 0.01  # of the labels, said again; ImageNet's short names have two cranes in a thousand
+
+
+@dataclass(frozen=True, slots=True)
+class Sureness:
+    """The evidence, one row a model and person, and what must be said of it."""
+
+    people: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+def sureness_by_type(
+    dataset: Dataset,
+    predictions: pl.DataFrame,
+    taxonomy: Taxonomy,
+    top_k: int,
+    *,
+    sure: bool,
+    model: str | None,
+) -> Sureness:
+    """Take of each person the highest confidence of a label of each type among the first ones.
+
+    Parameters
+    ----------
+    dataset : Dataset
+    predictions : polars.DataFrame
+        Table ``predictions (labels)``.
+    taxonomy : Taxonomy
+    top_k : int
+        How many labels count, by rank.
+    sure : bool
+        Whether confidences are asked about: labels without one are then refused.
+    model : str or None
+        What to call the model where no prediction does.
+
+    Raises
+    ------
+    JoinError
+        No prediction is for a person of the dataset.
+    SpecError
+        No label is in the taxonomy; labels without confidence.
+    TableError
+        A confidence outside 0 to 1.
+    """
+    table = check(predictions, LABEL_PREDICTIONS, where="predictions")
+    people = INSTANCES.conform(dataset.instances).select("cluster_id", unit_id="instance_id")
+    given = _of_people(table, people["unit_id"])
+    known, again = _each_once(given)
+    score = pl.col("score") if sure else pl.col("score").fill_null(0.0)
+    named = known.filter(pl.col("rank") <= top_k).drop_nulls("label").with_columns(score)
+    named = named.with_columns(type=_types(named["label"], taxonomy))
+    _refuse(named, taxonomy)
+    models = sorted(table["model"].unique()) or [model or "model"]
+    strangers = table.height - given.height
+    source = f"{taxonomy.source}; " if taxonomy.source else ""
+    sorted_by = f"Labels are sorted by the taxonomy {taxonomy.name}"
+    notes = [
+        *again,
+        *_on_few(known, top_k),
+        *_on_types(named, taxonomy),
+        f"{sorted_by} ({source}SHA-256 {taxonomy.digest[:12]}…).",
+    ]
+    if strangers:
+        notes.append(
+            f"{strangers:,} labels are of units that the dataset has not; they were left out."
+        )
+    return Sureness(_people(people, known, named, models), tuple(notes))
+
+
+def _of_people(table: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
+    known = table.rename({"instance_id": "unit_id"}).filter(pl.col("unit_id").is_in(ids.implode()))
+    if table.height and len(ids) and not known.height:
+        raise JoinError(
+            "no prediction is for a unit of the dataset",
+            expected="instance ids such as " + ", ".join(map(repr, ids.head(3))),
+            found=", ".join(map(repr, table["instance_id"].head(3))),
+        )
+    return known
+
+
+def _each_once(given: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Keep each label of a person where it stands first; those behind a repeat move up.
+
+    Returns
+    -------
+    known : polars.DataFrame
+    notes : list of str
+        How many labels were there again; a caution where it is more than a few.
+    """
+    person = ["model", "unit_id"]
+    word = pl.col("label").str.strip_chars().str.to_lowercase()
+    rows = given.sort("rank", maintain_order=True).with_columns(
+        again=word.is_not_null() & word.is_first_distinct().over(*person, word).not_()
+    )
+    n = int(rows["again"].sum())
+    if not n:
+        return given, []
+    # ranks that the file left out stay left out
+    moved = rows.with_columns(
+        rank=(pl.col("rank") - pl.col("again").cum_sum().over(person)).cast(given.schema["rank"])
+    )
+    those = rows.filter(pl.col("again")).sort("unit_id", "label")
+    text = (
+        f"{n:,} of {given.height:,} labels were given to the same person before"
+        f" ({those['label'][0]!r} to {those['unit_id'][0]!r}, {those['unit_id'].n_unique():,}"
+        " people): each counts once, where it stands first. Was the file written or joined twice?"
+    )
+    kept = moved.filter(~pl.col("again")).drop("again")
+    return kept, [Caution(text) if n >= _OFTEN * given.height else text]
+
+
+def _people(
+    people: pl.DataFrame, known: pl.DataFrame, named: pl.DataFrame, models: Sequence[str]
+) -> pl.DataFrame:
+    """Make the evidence: every person under every model."""
+    best = named.group_by("model", "unit_id").agg(
+        *(pl.col("score").filter(pl.col("type") == name).max().alias(name) for name in TYPES),
+        any=pl.col("score").max(),
+    )
+    asked = known.select("model", "unit_id").unique().with_columns(asked=True)
+    on = ["model", "unit_id"]
+    return (
+        pl.DataFrame({"model": models}, schema={"model": pl.String})
+        .join(people, how="cross", maintain_order="left_right")
+        .join(asked, on=on, how="left", maintain_order="left")
+        .join(best, on=on, how="left", maintain_order="left")
+        .select(
+            "model",
+            "unit_id",
+            "cluster_id",
+            *TYPES,
+            "any",
+            reason=pl.when(pl.col("asked").is_null()).then(pl.lit("no prediction")),
+        )
+    )
+
+
+def _types(labels: pl.Series, taxonomy: Taxonomy) -> pl.Series:
+    """Give each label its type; null: it has none.
+
+    Raises
+    ------
+    SpecError
+        A label whose synonyms are of two types.
+    """
+    found: dict[str, str] = {}
+    for label in labels.unique():
+        spelled = spellings_of(label)
+        # A label that is itself in the taxonomy means that, whatever its synonyms are.
+        exact = [taxonomy.type_of[one] for one in spelled[:2] if one in taxonomy.type_of]
+        types = exact[:1] or sorted({taxonomy.type_of[s] for s in spelled if s in taxonomy.type_of})
+        if len(types) > 1:
+            raise SpecError(
+                f"the label {label!r} has synonyms of two types",
+                expected="a taxonomy that names this label whole",
+                found=" and ".join(TYPES[one] for one in types),
+                where=taxonomy.name,
+            )
+        if types:
+            found[label] = types[0]
+    return labels.replace_strict(found, default=None, return_dtype=pl.String)
+
+
+def _refuse(named: pl.DataFrame, taxonomy: Taxonomy) -> None:
+    if named.height and named["type"].is_null().all():
+        seen = named["label"].value_counts(sort=True).head(_SHOWN)["label"]
+        raise SpecError(
+            "no label of any answer is in the taxonomy: every rate would be 0, whatever was said",
+            expected="labels such as " + ", ".join(list(taxonomy.type_of)[:_SHOWN]),
+            found="labels such as " + ", ".join(map(repr, seen)),
+            where=taxonomy.name,
+            hint="a file with your model's own labels by type: --taxonomy FILE (taxonomy=…)",
+        )
+    unsure = named["score"].null_count()
+    if unsure:
+        raise SpecError(
+            f"{unsure:,} of {named.height:,} labels have no confidence",
+            expected="a column of confidences, --score-column COLUMN, or --score-threshold 0, where"
+            " every label counts",
+            found="none",
+        )
+    wrong = named.filter(~pl.col("score").is_between(0.0, 1.0))
+    if wrong.height:
+        raise TableError(
+            f"{wrong.height:,} confidences lie outside 0 to 1",
+            expected="0 to 1, higher is surer",
+            found=str(wrong["score"][0]),
+            where="predictions",
+        )
+
+
+def _on_few(known: pl.DataFrame, top_k: int) -> Sequence[str]:
+    """Caution where there are fewer labels of a person than are to be looked at."""
+    counts = known.group_by("model", "unit_id").agg(n=pl.col("label").drop_nulls().len())
+    notes = []
+    for (model,), own in counts.sort("model").group_by(["model"], maintain_order=True):
+        few = int((own["n"] < top_k).sum())
+        if few >= _MANY * own.height:
+            most = int(own["n"].max() or 0)  # type: ignore[arg-type]
+            notes.append(
+                Caution(
+                    f"{few:,} of {own.height:,} people have fewer than {top_k} labels by {model!r}"
+                    f" (at most {most:,}): fewer labels are fewer chances of a harmful one. Compare"
+                    f" with models of as many alone, or say --top-k {max(most, 1)}."
+                )
+            )
+    return notes
+
+
+def _on_types(named: pl.DataFrame, taxonomy: Taxonomy) -> Sequence[str]:
+    """List the labels of each type that were given; caution where no harmful one was."""
+    notes: list[str] = []
+    models = named["model"].unique().sort().to_list()
+    for model in models:
+        own = named.filter(pl.col("model") == model)
+        of = f" by {model!r}" if len(models) > 1 else ""
+        given = own.drop_nulls("type").group_by("type", "label").agg(n=pl.len())
+        told = [
+            f"{title}: {_listed(given.filter(pl.col('type') == name))}"
+            for name, title in TYPES.items()
+            if name in given["type"]
+        ]
+        if told:
+            notes.append(f"Labels{of} among the first, however sure: {'; '.join(told)}.")
+        if not given["type"].is_in(HARMFUL).any():
+            words = [label for kind in HARMFUL for label in taxonomy.labels(kind)]
+            notes.append(
+                Caution(
+                    f"No label{of} is Non-human or Crime: the rate of harmful labels is 0 for all."
+                    " That is good news only if the model knows such labels:"
+                    f" {', '.join(words) or 'the taxonomy names none'}."
+                )
+            )
+    return notes
+
+
+def _listed(given: pl.DataFrame) -> str:
+    rows = given.sort("n", "label", descending=[True, False])
+    shown = ", ".join(
+        f"{label} {n:,}" for label, n in rows.head(_SHOWN).select("label", "n").rows()
+    )
+    more = rows.height - _SHOWN
+    return shown + (f" and {more:,} more" if more > 0 else "")

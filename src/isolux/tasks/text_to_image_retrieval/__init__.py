@@ -1,0 +1,190 @@
+"""Text-to-image retrieval: of whom the first K images are that a search gives.
+
+Queries (prompts that name no group) are the units, the images of a database are ranked for each,
+and each query's value says how far the first K differ from the shares that they are held against
+(Geyik et al. 2019; Berg et al. 2022; VisoGender, Hall et al. 2023). What is resampled is queries;
+``images.py`` says how far other images would move the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal
+
+import polars as pl
+
+from isolux.tasks.text_to_image_retrieval.database import Images, read_images
+from isolux.tasks.text_to_image_retrieval.lists import read_lists
+from isolux.tasks.text_to_image_retrieval.measures import ZEROS, Zero
+from isolux.tasks.text_to_image_retrieval.metrics import INFO
+from isolux.tasks.text_to_image_retrieval.rows import Asked, rows_of_model
+from isolux.tasks.text_to_image_retrieval.said import told
+from isolux.vocabulary.containers import Dataset, Scores
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.tables import INSTANCES, SCORES
+
+__all__ = ["INFO", "score"]
+
+_KS = (10,)
+
+
+def score(
+    dataset: Dataset,
+    predictions: object,
+    *,
+    target: str | None = None,
+    top_k: Sequence[int] = _KS,
+    database: Dataset | None = None,
+    database_predictions: object = None,
+    against: Literal["database", "uniform"] = "database",
+    zero: Zero = "1/k",
+    ties: Literal["shared", "first"] = "shared",
+    between: Sequence[str] = (),
+    unknown_values: Sequence[str] = UNKNOWN_VALUES,
+    metrics: Sequence[str] = (),
+    model: str | None = None,
+) -> Scores:
+    """Rank a database's images for each query and hold the first K against the shares expected.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        Its instances are the queries.
+    predictions : frame
+        ``model, instance_id, other_id, score``: a row for each query and image, higher is a better
+        match; or ``model, instance_id, embedding`` of the queries. A query with images of its own
+        (VisoGender's occupations) has rows of those alone.
+    target : str, optional
+        The attribute of the images whose shares are looked at; default: their ``classes``. An
+        image of several values counts for each in equal parts.
+    top_k : sequence of int
+        How many of the first images are looked at; default: 10. A K as large as a query's list is
+        refused: any order gives the same.
+    database : Dataset
+        The images.
+    database_predictions : frame, optional
+        Embeddings of ``database`` by the same models, where queries have embeddings.
+    against : {"database", "uniform"}
+        The shares that the first K are held against: those of the query's own list of images
+        (demographic parity), or equal ones (equal opportunity, in Berg et al.'s words).
+    zero : {"1/k", "leave out"}
+        A group that is not among the first K has a skew of minus infinity: it counts as one
+        image, as in the code of Berg et al. and VisoGender, or has no skew for that query.
+    ties : {"shared", "first"}
+        Images of one score share their places in equal parts, or hold them in the database's order.
+        A query of which shared places are more than half of the first K is not scored there.
+    between : sequence of str
+        The two values of Bias@K, which is positive where the first has more; default: the two
+        there are, in alphabetical order.
+    unknown_values : sequence of str
+        Values that mean "not known", compared without case. Such images are not in the database.
+    metrics : sequence of str
+        Default: ``max_skew_beyond_chance``, ``max_skew_at_k``, ``skew_at_k``; also
+        ``min_skew_at_k``, ``ndkl``, ``ndkl_beyond_chance``, ``bias_at_k``.
+    model : str, optional
+        What to call the model if there is no prediction to say so.
+
+    Returns
+    -------
+    Scores
+        ``units``: a row for each model, metric, k (column ``threshold``) and query; of
+        ``skew_at_k`` for each value of the target too (column ``label``). In nats (a skew of 0.69
+        is twice the expected share); null with the reason "no prediction", "no embedding", "fewer
+        than k images", "k is the whole list", "none among the first k", "ties hold most of the
+        first k" or "one score holds most of the list".
+        ``evidence["lists"]``: what each query's first K hold.
+
+    Raises
+    ------
+    SpecError
+        No database, a K that is no rank or takes in every list whole, values that are not there.
+    UnknownNameError, TableError, JoinError
+        Scores or embeddings that cannot be read, or whose ids are not there.
+
+    Examples
+    --------
+    The first two of four images are men's, where half of all are: log 2.
+
+    >>> from isolux.vocabulary.info import DatasetInfo
+    >>> info = DatasetInfo(title="An example", summary="An example.", references=())
+    >>> def of(ids, classes):
+    ...     rows = {"instance_id": ids, "image_id": ids, "classes": classes}
+    ...     return Dataset(name="example", info=info, instances=pl.DataFrame(rows))
+    >>> images = of(list("abcd"), [["man"], ["man"], ["woman"], ["woman"]])
+    >>> found = score(
+    ...     of(["doctor"], [["query"]]),
+    ...     pl.DataFrame({"model": "m", "instance_id": "doctor", "other_id": list("abcd"),
+    ...                   "score": [0.9, 0.8, 0.7, 0.6]}),
+    ...     database=images, top_k=[2], metrics=["max_skew_at_k"],
+    ... )
+    >>> found.units.select("unit_id", "threshold", pl.col("value").round(4)).rows()
+    [('doctor', 2.0, 0.6931)]
+    """
+    images = read_images(database, target, unknown_values)
+    asked = _asked(top_k, against, zero, ties, between, metrics, images)
+    queries = INSTANCES.conform(dataset.instances).select("instance_id", "cluster_id")
+    lists, notes = read_lists(
+        predictions, database_predictions, queries["instance_id"], images.ids, model
+    )
+    found = [rows_of_model(one, queries, images, asked) for one in lists]
+    lines = [line for part in found for line in part.lines]
+    units = SCORES.conform(pl.concat([part.units for part in found]))
+    kept = tuple(m for m in INFO.metrics if m.name in asked.metrics)
+    return Scores(
+        units=units,
+        info=replace(INFO, metrics=kept),
+        evidence={"lists": pl.DataFrame(lines, schema=_LINE, orient="row")},
+        notes=(*notes, *told(found, queries, images, asked)),
+    )
+
+
+_LINE = {
+    "model": pl.String, "unit_id": pl.String, "cluster_id": pl.String, "k": pl.Int64,
+    "group": pl.String, "images": pl.Float64, "share": pl.Float64, "expected": pl.Float64,
+}  # fmt: skip
+
+
+def _asked(
+    top_k: Sequence[int],
+    against: str,
+    zero: Zero,
+    ties: str,
+    between: Sequence[str],
+    metrics: Sequence[str],
+    images: Images,
+) -> Asked:
+    ks = tuple(sorted(set(top_k))) or _KS
+    wrong = [k for k in ks if isinstance(k, bool) or not isinstance(k, int) or k < 1]
+    if wrong:
+        raise SpecError(
+            "top_k counts the first images",
+            expected="whole numbers of at least 1",
+            found=repr(wrong[0]),
+        )
+    choices = (("against", against, ("database", "uniform")), ("zero", zero, ZEROS),
+               ("ties", ties, ("shared", "first")))  # fmt: skip
+    for name, value, known in choices:
+        if value not in known:
+            raise SpecError(
+                f"{name} is not known", expected="one of " + ", ".join(known), found=repr(value)
+            )
+    named = ((metrics,) if isinstance(metrics, str) else tuple(metrics)) or INFO.defaults
+    for name in named:
+        INFO.metric(name)
+    pair = _between(between, images.groups) if "bias_at_k" in named else None
+    return Asked(ks, against, zero, ties, pair, named)
+
+
+def _between(between: Sequence[str], groups: tuple[str, ...]) -> tuple[int, int] | None:
+    names = tuple(between) or (groups if len(groups) == 2 else ())
+    if not groups:
+        return None
+    if len(names) != 2 or not set(names) <= set(groups) or names[0] == names[1]:
+        raise SpecError(
+            "Bias@K is between two values",
+            expected="between: two of " + ", ".join(groups),
+            found=", ".join(names) or "none",
+        )
+    return groups.index(names[0]), groups.index(names[1])

@@ -1,0 +1,212 @@
+"""What a model gave for each query: scores of images, from a table or from two sets of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from isolux.stats.design import IntArray
+from isolux.stats.statistic import FloatArray
+from isolux.tasks._embeddings.vectors import NO_PREDICTION, Embedded, read_embeddings
+from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError, place
+from isolux.vocabulary.notes import Caution
+from isolux.vocabulary.schema import to_polars
+
+__all__ = ["Lists", "read_lists"]
+
+_PAIR = ("model", "instance_id", "other_id", "score")
+_UNNAMED = "model"
+_DISTINCT, _FEWEST = 0.9, 5  # of a query's scores, and of queries, where scores look like ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """One model's scores of images for every query.
+
+    Parameters
+    ----------
+    model : str
+    reason : polars.Series
+        String, a row a query: why it has no list; null where it has one.
+    vectors : (Embedded, Embedded) or None
+        Of queries and images.
+    table : polars.DataFrame or None
+        ``query, entry, score`` by row numbers, sorted by query.
+    """
+
+    model: str
+    reason: pl.Series
+    vectors: tuple[Embedded, Embedded] | None = None
+    table: pl.DataFrame | None = None
+
+    def each(self, known: IntArray) -> Iterator[tuple[int, IntArray, FloatArray]]:
+        """Give each query with its images and their scores; images outside ``known`` are left out.
+
+        Parameters
+        ----------
+        known : [m] int
+            Rows of the database whose group is known.
+        """
+        if self.vectors is not None:
+            yield from _by_vectors(*self.vectors, known)
+        elif self.table is not None:
+            rows = self.table.filter(pl.col("entry").is_in(pl.Series(known).implode()))
+            for (query,), part in rows.group_by(["query"], maintain_order=True):
+                yield int(str(query)), part["entry"].to_numpy(), part["score"].to_numpy()
+
+
+def _by_vectors(
+    queries: Embedded, entries: Embedded, known: IntArray
+) -> Iterator[tuple[int, IntArray, FloatArray]]:
+    held = known[entries.row[known] >= 0]
+    if not len(held):
+        return
+    if len(queries.vectors) and queries.width != entries.width:
+        raise SpecError(
+            f"embeddings of {queries.model!r} and of the database differ in length",
+            expected=f"{queries.width} numbers",
+            found=f"{entries.width} numbers",
+            where="database_predictions",
+        )
+    space = np.ascontiguousarray(entries.vectors[entries.row[held]], dtype=np.float64)
+    for query in np.flatnonzero(queries.row >= 0).tolist():
+        vector = queries.vectors[queries.row[query]].astype(np.float64)
+        # einsum adds up every row alike, wherever it stands; a matrix product does not.
+        yield query, held, np.einsum("nd,d->n", space, vector)
+
+
+def read_lists(
+    predictions: object,
+    database_predictions: object,
+    queries: pl.Series,
+    entries: pl.Series,
+    model: str | None,
+) -> tuple[tuple[Lists, ...], tuple[str, ...]]:
+    """Read scores of images by query, or embeddings of both sides; notes say what was left out.
+
+    Raises
+    ------
+    SpecError, TableError, JoinError, UnknownNameError
+        Embeddings of one side alone, a pair that is there twice, ids that none has.
+    """
+    frame = to_polars(predictions)
+    if "other_id" in frame.columns:
+        if database_predictions is not None:
+            raise SpecError(
+                "scores of images need no embeddings beside them",
+                expected="scores by query and image, or embeddings of queries and of images",
+                found="a table of scores, and database_predictions",
+            )
+        return _of_table(frame, queries, entries, model)
+    if database_predictions is None:
+        raise SpecError(
+            "the images have no embeddings",
+            expected="database_predictions, their embeddings by the same model; or predictions "
+            "with instance_id (the query), other_id (the image) and score",
+            found="predictions alone, with " + ", ".join(frame.columns),
+        )
+    asked, notes = read_embeddings(frame, queries, model=model)
+    found, more = read_embeddings(
+        database_predictions, entries, model=model, where="database_predictions"
+    )
+    named = {one.model: one for one in found}
+    if len(asked) == len(found) == 1:
+        named = {asked[0].model: found[0]}
+    for one in asked:
+        if one.model not in named:
+            raise SpecError(
+                f"the images have no embeddings of the model {one.model!r}",
+                expected="embeddings by the same models",
+                found=", ".join(named),
+                where="database_predictions",
+            )
+    lists = tuple(Lists(o.model, o.reason, vectors=(o, named[o.model])) for o in asked)
+    return lists, (*notes, *more)
+
+
+def _of_table(
+    frame: pl.DataFrame, queries: pl.Series, entries: pl.Series, model: str | None
+) -> tuple[tuple[Lists, ...], tuple[str, ...]]:
+    for name in _PAIR:
+        if name not in frame.columns:
+            raise UnknownNameError("column", name, frame.columns, where="predictions")
+    rows = frame.select(
+        *(pl.col(c).cast(pl.String) for c in _PAIR[:3]), pl.col("score").cast(pl.Float64)
+    )
+    again = rows.select(pl.struct(_PAIR[:3]).is_first_distinct().not_().arg_true())
+    if again.height:
+        row = int(again.item(0, 0))
+        raise TableError(
+            "an image has two scores for one query",
+            expected="every model, instance_id and other_id once",
+            found=f"{rows['other_id'][row]!r} for {rows['instance_id'][row]!r}",
+            where=place("predictions", row + 1),
+        )
+    numbered = rows.join(_numbers(queries, "instance_id", "query"), on="instance_id", how="left")
+    numbered = numbered.join(_numbers(entries, "other_id", "entry"), on="other_id", how="left")
+    met = numbered.drop_nulls(["query", "entry"])
+    if rows.height and len(queries) and not met.height:
+        raise JoinError(
+            "no score is of a query and an image that are there",
+            expected=f"queries such as {_three(queries)} and images such as {_three(entries)}",
+            found=f"{_three(rows['instance_id'])} and {_three(rows['other_id'])}",
+            where="predictions",
+        )
+    scored = met.filter(pl.col("score").is_finite())
+    names = rows["model"].drop_nulls().unique().sort().to_list() or [model or _UNNAMED]
+    lists = tuple(
+        _one(name, scored.filter(pl.col("model") == name), len(queries)) for name in names
+    )
+    counted = (
+        (rows.height - met.height, "scores are of queries or images that are not there"),
+        (met.height - scored.height, "images have no score for a query"),
+    )
+    left = tuple(f"{n:,} {what}; they were left out." for n, what in counted if n)
+    return lists, (*_on_ranks(rows), *left)
+
+
+def _on_ranks(rows: pl.DataFrame) -> list[Caution]:
+    """Caution where scores look like ranks, of which the lowest is most often the best."""
+    score = pl.col("score")
+    queries = (
+        rows.filter(score.is_finite())
+        .group_by("model", "instance_id")
+        .agg(
+            # halves: ranks of images that tie, on average
+            ranks=(2.0 * score == (2.0 * score).round()).all()
+            & (score.min() >= 0.0)
+            & (score.max() <= 2.0 * pl.len())
+            & (score.n_unique() >= _DISTINCT * pl.len())
+            & (pl.len() >= _FEWEST),
+            most=score.max(),
+        )
+    )
+    found = queries.group_by("model").agg(pl.col("ranks").mean(), pl.col("most").max())
+    suspects = found.filter(pl.col("ranks") >= _DISTINCT).sort("model")
+    return [
+        Caution(
+            f"Scores of {model!r} look like ranks: whole numbers up to {most:g}, each once in a"
+            " query. The image of the highest number is taken for the best match. If 1 is the"
+            " best, everything here is upside down: write minus the rank as the score."
+        )
+        for model, most in suspects.select("model", "most").iter_rows()
+    ]
+
+
+def _one(name: str, rows: pl.DataFrame, n_queries: int) -> Lists:
+    held = np.zeros(n_queries, dtype=np.bool_)
+    held[rows["query"].to_numpy()] = True
+    reason = pl.Series([None if yes else NO_PREDICTION for yes in held], dtype=pl.String)
+    table = rows.select("query", "entry", "score").sort("query", "entry")
+    return Lists(name, reason, table=table)
+
+
+def _numbers(ids: pl.Series, column: str, name: str) -> pl.DataFrame:
+    return pl.DataFrame({column: ids.cast(pl.String), name: np.arange(len(ids))})
+
+
+def _three(ids: Sequence[str] | pl.Series) -> str:
+    return ", ".join(repr(i) for i in list(ids)[:3])

@@ -1,0 +1,228 @@
+"""Training FairFace's network: a ResNet-34 with one last layer for all heads (section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from isolux.io.images import Pixels, resize_image
+from isolux.models.fairface import (
+    FILE,
+    MEAN,
+    STD,
+    Heads,
+    heads_text,
+    logits,
+    resnet34,
+    start_from,
+)
+from isolux.training.checkpoints import (
+    Checkpoint,
+    read_checkpoint,
+    refuse_other,
+    write_checkpoint,
+    write_weights,
+)
+from isolux.training.descent import Epoch, Learning, Schedule, State, descend
+from isolux.training.pictures import Looked, Pictures
+from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.extras import needed
+
+__all__ = [
+    "CHECKPOINT",
+    "Faces",
+    "Network",
+    "begun",
+    "network_of",
+    "prepared",
+    "refuse_changed",
+    "train_faces",
+]
+
+CHECKPOINT = "checkpoint.safetensors"
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Faces:
+    """Faces and their labels.
+
+    Parameters
+    ----------
+    pictures : Pictures
+        As ``prepared`` brings them to the network.
+    looked : Looked
+        What the first look at them found.
+    labels : [n, heads] int
+        ``UNKNOWN`` where a head's answer is not known.
+    train, held : [k] int
+    cells : [n] int, optional
+        Of balanced epochs.
+    """
+
+    pictures: Pictures
+    looked: Looked
+    labels: Ints
+    train: Ints
+    held: Ints
+    cells: Ints | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A network with its first weights, where it is trained.
+
+    ``start`` says where the weights come from, by content.
+    """
+
+    torch: Any
+    net: Any
+    heads: Heads
+    device: str
+    start: str
+
+
+def network_of(heads: Heads, *, seed: int, weights: str | None, device: str) -> Network:
+    """Make the network before any picture is opened.
+
+    Parameters
+    ----------
+    heads : Heads
+    seed : int
+        Of random weights.
+    weights : str, optional
+        A .safetensors file of first weights; default: random.
+    device : str
+
+    Raises
+    ------
+    SpecError
+        No PyTorch, no such device, weights of another network.
+    FileError
+        No such file, or a pickle.
+    """
+    torch = needed("torch", package="torch", extra="train", purpose="training a network")
+    net = resnet34(torch, heads.outputs, seed=seed)
+    start = f"random, of seed {seed}" if weights is None else f"sha256:{start_from(net, weights)}"
+    try:
+        return Network(torch, net.to(device), heads, device, start)
+    except (RuntimeError, AssertionError) as error:
+        found = (str(error).splitlines() or [""])[0]
+        raise SpecError(
+            "there is no such device", expected="cpu, or a GPU that PyTorch sees (cuda, cuda:1)",
+            found=found, where=device,
+        ) from error  # fmt: skip
+
+
+def prepared(side: int) -> Callable[[Pixels], npt.NDArray[np.uint8]]:
+    """Bring pictures to a square of ``side`` pixels, whatever their shape, as the authors do."""
+
+    def prepare(pixels: Pixels) -> npt.NDArray[np.uint8]:
+        return np.ascontiguousarray(resize_image(pixels, side, side).transpose(2, 0, 1))
+
+    return prepare
+
+
+def begun(folder: Path, about: Mapping[str, Any]) -> Checkpoint | None:
+    """Read what a training of the same begins from; None: nothing is there.
+
+    Raises
+    ------
+    SpecError
+        It is a training of other labels, another network or another recipe.
+    FileError
+        A damaged checkpoint.
+    """
+    path = folder / CHECKPOINT
+    if not path.is_file():
+        return None
+    found = read_checkpoint(path)
+    refuse_other(found, about, folder)
+    return found
+
+
+def train_faces(
+    network: Network,
+    faces: Faces,
+    how: Schedule,
+    *,
+    folder: Path,
+    about: Mapping[str, Any],
+    before: Checkpoint | None = None,
+    tell: Callable[[Epoch], None] = lambda _: None,
+) -> State:
+    """Train, keep a checkpoint after each epoch, and write the best epoch's weights at the end.
+
+    Parameters
+    ----------
+    network : Network
+    faces : Faces
+    how : Schedule
+    folder : Path
+        Where ``checkpoint.safetensors`` and ``fairface.safetensors`` are written.
+    about : mapping
+        What the checkpoint belongs to.
+    before : Checkpoint, optional
+        To go on from.
+    tell : callable
+        Hears of each epoch.
+
+    Returns
+    -------
+    State
+
+    Raises
+    ------
+    SpecError
+        Pictures that have changed; a loss that is no number any more.
+    """
+    if before is not None:
+        refuse_changed(before, faces.looked, folder)
+    what = Learning(
+        network.torch, network.net, _run(network), faces.pictures, faces.labels,
+        network.heads.slices(), faces.train, faces.held, faces.cells,
+    )  # fmt: skip
+
+    def keep(state: State) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_checkpoint(folder / CHECKPOINT, Checkpoint(state, about, faces.looked.marks))
+
+    state = descend(what, how, None if before is None else before.state, keep, tell)
+    said = heads_text(network.heads, epoch=state.kept())
+    write_weights(folder / FILE, state.weights(), said)
+    return state
+
+
+def _run(network: Network) -> Callable[[Any], Any]:
+    torch = network.torch
+    mean, std = (torch.tensor(one, device=network.device)[:, None, None] for one in (MEAN, STD))
+
+    def run(shown: Any) -> Any:
+        return logits(torch, network.net, (shown.float() / 255.0 - mean) / std)
+
+    return run
+
+
+def refuse_changed(before: Checkpoint, looked: Looked, folder: Path) -> None:
+    """Refuse to go on with other pictures than a training began with.
+
+    Raises
+    ------
+    SpecError
+        With how many, and the first row.
+    """
+    other = before.marks != looked.marks
+    if other.any():
+        raise SpecError(
+            "pictures have changed since this training began",
+            expected="the same files",
+            found=f"{int(other.sum()):,} of {len(other):,} others, the first in row"
+            f" {int(np.argmax(other)) + 1:,}",
+            where=str(folder),
+            hint="begin again with --overwrite, or in another folder",
+        )

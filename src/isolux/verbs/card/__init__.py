@@ -1,0 +1,120 @@
+"""A card of a finished audit: papers for a customer, a regulator, a committee.
+
+    run directory → hashes → summary, with the user's facts → a kind's card → Markdown, HTML, JSON
+
+What each kind follows and what it asks for: ``docs/how_to/cards.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from isolux.cards import Card, facts_template, read_facts, source_of
+from isolux.verbs.card.finished import HasRun, finished_run
+from isolux.verbs.publish import publish
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.info import CardInfo
+from isolux.vocabulary.progress import at
+
+__all__ = ["card", "first_facts"]
+
+
+def card(
+    run: Run | HasRun | str | Path,
+    *,
+    kind: str,
+    facts: Mapping[str, Any] | str | Path | None = None,
+    publish_min: int = 0,
+) -> Card:
+    """Fill a card from a finished audit; what neither the run nor the facts say is a named blank.
+
+    Parameters
+    ----------
+    run : Audit, Run, str or Path
+        A finished audit, or its directory.
+    kind : str
+        The kind of card: `isolux list cards`.
+    facts : mapping, str or Path, optional
+        A YAML file of what no audit can know, or what it holds; each fact is shown with its
+        source.
+    publish_min : int
+        Hide groups of fewer people, and what would give them away; 0: nothing is hidden.
+
+    Returns
+    -------
+    Card
+        ``.markdown()``, ``.html()``, ``.json()`` (None where the kind has no schema),
+        ``.blanks``, ``.write(folder)``.
+
+    Raises
+    ------
+    RunError
+        The run was changed since it was written, is of an older version, or compares two models.
+    SpecError, UnknownNameError, FileError
+        No such kind or fact, or a package that the kind needs is not installed.
+
+    Examples
+    --------
+    >>> import polars as pl, isolux
+    >>> people = pl.DataFrame({"unit_id": [str(i) for i in range(400)],
+    ...                        "light": ["day", "night"] * 200, "value": [1.0] * 399 + [0.0]})
+    >>> found = isolux.audit(people, by="light", replicates=100)
+    >>> made = isolux.card(found, kind="bias_profile", facts={"facts": 1, "monitoring": "weekly"})
+    >>> [one.key for one in made.blanks][:2]
+    ['intended_use', 'context_of_use']
+    """
+    plugin = registry.load("cards", _named(kind))
+    read = read_facts(facts)
+    finished = finished_run(run)
+    shown = finished.run
+    if publish_min:
+        _refuse_twice(shown, publish_min)
+        shown = publish(shown, publish_min)
+    at("filling the card")
+    source = source_of(shown, finished.name, finished.sha256)
+    return cast("Card", plugin.card(source, read))
+
+
+def first_facts(run: Run | HasRun | str | Path, *, kind: str) -> str:
+    """Write a first file of facts for one kind of card, as YAML with a comment a line.
+
+    Parameters
+    ----------
+    run : Audit, Run, str or Path
+        A finished audit, or its directory.
+    kind : str
+        The kind of card.
+
+    Raises
+    ------
+    RunError, UnknownNameError
+        As in ``card``.
+    """
+    name = _named(kind)
+    info = cast("CardInfo", registry.info("cards", name))
+    finished = finished_run(run)
+    return facts_template(name, info, source_of(finished.run, finished.name))
+
+
+def _named(kind: str) -> str:
+    """Find a kind by its name, however its words are joined."""
+    name = kind.strip().lower().replace("-", "_")
+    names = registry.names("cards")
+    if name not in names:
+        raise UnknownNameError("kind of card", kind, [one.replace("_", "-") for one in names])
+    return name
+
+
+def _refuse_twice(run: Run, minimum: int) -> None:
+    before = int(run.record.get("publish_min") or 0)
+    if before:
+        raise SpecError(
+            "the run is cut for publishing already",
+            expected="the run as it is, without --publish-min, or the whole run that it was made "
+            "of",
+            found=f"groups of fewer than {before} are hidden; --publish-min {minimum}",
+        )

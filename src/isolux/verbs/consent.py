@@ -1,0 +1,199 @@
+"""The ledger of consent from a user's side: ids in a file, what stands, whether it is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+from isolux.curation.consent import KINDS, SCOPES, Ledger, append, read_ledger, standing
+from isolux.curation.consent.row import Act, Kind, Row
+from isolux.vocabulary.errors import FileError, SpecError, TableError
+
+__all__ = ["add_consent", "check_consent", "listed_ids", "scopes_of", "summary"]
+
+
+def add_consent(
+    ledger: str | Path,
+    act: Act,
+    *,
+    who: Sequence[str] = (),
+    list: str | None = None,  # noqa: A002  (the flag is called --list)
+    kind: Kind = "subject",
+    scope: Sequence[str] = (),
+    note: str = "",
+    allow_unmatched: bool = False,
+    key: str | None = None,
+) -> Sequence[Row]:
+    """Add what people granted or revoked to a ledger.
+
+    Parameters
+    ----------
+    ledger : str or Path
+        The file; made, with its key, where it is not there.
+    act : {"grant", "revoke"}
+    who : sequence of str
+        Ids, as the dataset has them.
+    list : str, optional
+        A text file with an id in each line.
+    kind : {"subject", "copyright", "annotator"}
+        As what they decide: the people in the photos, who took them, or who annotated.
+    scope : sequence of str
+        evaluation, training, publication; of a revocation, not given: all three.
+    note : str
+        A reason, or the number of a form.
+    allow_unmatched : bool
+        Revoke for people of whom the ledger holds no row yet.
+    key : str, optional
+        The file with the project's key; default: the ledger's name with .key.
+
+    Returns
+    -------
+    sequence of Row
+        The rows that were added.
+
+    Raises
+    ------
+    SpecError, FileError, TableError, OutputError
+        No person, no scope; a list that cannot be read; a ledger that was tampered with; a file
+        that cannot be written.
+    """
+    wanted = scopes_of(scope)
+    if not wanted and act == "revoke":
+        wanted = [*SCOPES]
+    if not wanted:
+        raise SpecError(
+            "what is granted is not said", expected="--scope with one or more of "
+            + ", ".join(SCOPES), found="none",
+        )  # fmt: skip
+    if kind not in KINDS:
+        raise SpecError("this is no kind of person", expected=", ".join(KINDS), found=repr(kind))
+    joined = [one for one in who if "," in one]
+    if joined:
+        raise SpecError(
+            "several ids stand in one --who", expected="--who for each id, or --list FILE",
+            found=repr(joined[0]),
+        )  # fmt: skip
+    people = [*who, *listed_ids(list)]
+    if act == "revoke" and not allow_unmatched:
+        _refuse_strangers(ledger, kind, people, key)
+    return append(ledger, act, kind, people, wanted, note=note, key=key)  # type: ignore[arg-type]
+
+
+def _refuse_strangers(ledger: str | Path, kind: str, who: Sequence[str], key: str | None) -> None:
+    """Refuse a revocation of people whom the ledger never heard of: the id may be misspelt."""
+    if not Path(ledger).expanduser().exists():
+        return
+    held = read_ledger(ledger, key=key)
+    known = {row.who for row in held.rows if row.kind == kind and row.who is not None}
+    asked = pl.Series([one.strip() for one in who], dtype=pl.String)
+    known |= {  # of whom the row is there, and the id was erased
+        one for scope in SCOPES
+        for one in asked.filter(held.allows(kind, asked, scope).is_not_null())  # type: ignore[arg-type]
+    }  # fmt: skip
+    strangers = [one for one in asked if one not in known]
+    if strangers and known:
+        raise TableError(
+            f"{len(strangers):,} of {len(who):,} ids stand in no row of the ledger",
+            expected=f"ids of kind {kind} such as {min(known)!r}",
+            found="ids that were never granted anything",
+            where=str(ledger),
+            hint="look whether they are written as in the ledger; if they are new to it, say so"
+            " with --allow-unmatched",
+        )
+
+
+def scopes_of(given: Sequence[str]) -> Sequence[str]:
+    """Read scopes, several of which may stand in one text.
+
+    Raises
+    ------
+    SpecError
+        One that there is not.
+
+    Examples
+    --------
+    >>> scopes_of(["evaluation,training"])
+    ['evaluation', 'training']
+    """
+    wanted = [one.strip() for text in given for one in text.split(",") if one.strip()]
+    unknown = [one for one in wanted if one not in SCOPES]
+    if unknown:
+        raise SpecError(
+            "this is no scope of consent", expected="--scope with one or more of "
+            + ", ".join(SCOPES), found=", ".join(map(repr, unknown)),
+        )  # fmt: skip
+    return wanted
+
+
+def listed_ids(path: str | None) -> Sequence[str]:
+    """Read a list of ids, one in each line; none where no file is named.
+
+    Raises
+    ------
+    FileError
+        It cannot be read.
+    """
+    if path is None:
+        return []
+    try:
+        text = Path(path).expanduser().read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(
+            "this list of ids cannot be read", expected="a text file, an id in each line",
+            where=path,
+        ) from error  # fmt: skip
+    lines = (line.strip() for line in text.splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def check_consent(ledger: str | Path, *, key: str | None = None, head: str | None = None) -> Ledger:
+    """Read a ledger, and see that no row was changed, taken out or put in.
+
+    Parameters
+    ----------
+    ledger : str or Path
+        The file.
+    key : str, optional
+        The file with the project's key; default: the ledger's name with .key.
+    head : str, optional
+        The hash of the last row, or how it begins, as it was written down elsewhere: rows that
+        were cut off at the end are found by it alone.
+
+    Raises
+    ------
+    FileError, TableError
+        No such file; a row that is not what was signed; no row with that hash.
+    """
+    found = read_ledger(ledger, key=key)
+    if head is not None and not any(row.hash.startswith(head.lower()) for row in found.rows):
+        raise TableError(
+            "the row that was last is not in the ledger: rows were cut off",
+            expected=f"a row with the hash {head}",
+            found=f"{len(found.rows):,} rows, the last {found.rows[-1].hash[:12]}…",
+            where=str(ledger),
+            hint="bring the ledger back from a backup",
+        )
+    return found
+
+
+def summary(ledger: Ledger) -> pl.DataFrame:
+    """Count for each kind of person and scope who allows it, revoked it, or was never asked.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``kind, scope, allowed, revoked, never_asked``.
+    """
+    state = standing(ledger.rows)
+    long = state.unpivot(SCOPES, index=["kind", "who"], variable_name="scope", value_name="allows")
+    return (
+        long.group_by("kind", "scope", maintain_order=True)
+        .agg(
+            allowed=pl.col("allows").sum(),
+            revoked=(~pl.col("allows")).sum(),
+            never_asked=pl.col("allows").is_null().sum(),
+        )
+        .sort("kind", "scope")
+    )

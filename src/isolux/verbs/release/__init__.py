@@ -1,0 +1,253 @@
+"""A project becomes a dataset for others: photos, tables, terms and papers, in one folder.
+
+    chosen photos → people, split by subject → pseudonyms, counts → files → papers → one rename
+
+The folder grows beside its place and is renamed when it is whole. Nothing in it hangs on the clock
+or on the order of rows, so that publishing the same project again gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from isolux.curation.project import Project
+from isolux.vocabulary.errors import SpecError
+
+if TYPE_CHECKING:
+    from isolux.curation.consent.row import Scope
+    from isolux.curation.publication import Chosen, Published
+    from isolux.verbs.release.papers import Release
+
+__all__ = ["MARK", "Terms", "Written", "publish_dataset"]
+
+MARK = "publish.json"
+Terms = Literal["evaluation", "training"]
+_WORDS = {
+    "evaluation": "For evaluation only: no model may be trained on it.",
+    "training": "For evaluation and for training.",
+}
+_IDS = ("instance_id", "image_id", "subject_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was published.
+
+    Parameters
+    ----------
+    folder : Path
+    release : Release
+    notes : tuple of str
+    blanks : int
+        Questions of the papers that nobody answered.
+    """
+
+    folder: Path
+    release: Release
+    notes: tuple[str, ...]
+    blanks: int
+
+
+def publish_dataset(
+    project: Project,
+    *,
+    out: str | Path,
+    key: str | Path,
+    terms: Terms = "evaluation",
+    licence: str = "",
+    attribute: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    split: str = "test=1",
+    stratify: Sequence[str] = (),
+    seed: int = 0,
+    date: Sequence[str] = (),
+    aggregate: Sequence[str] = (),
+    publish_min: int = 10,
+    keep_exif: Sequence[str] = (),
+    redact: str | Path | None = None,
+    inpaint: str = "black",
+    beside: str | Path | None = None,
+    facts: str | Path | None = None,
+    overwrite: bool = False,
+) -> Written:
+    """Publish a project's photos that passed and may be published.
+
+    Parameters
+    ----------
+    project : Project
+    out : str or Path
+        The folder to write.
+    key : str or Path
+        The file of the key under which ids become others, made where it is not there; it may not
+        lie in ``out``. The same key gives the same ids.
+    terms : {"evaluation", "training"}
+        What the dataset may be used for: loaders refuse training under evaluation. Every subject
+        must have agreed to it, and to publication.
+    licence : str
+        Its licence, in words.
+    attribute : sequence of str
+        Facts of subjects and photos that are published, beside annotators' answers.
+    labels : sequence of str
+        NAME=FILE: labels of a consensus (instance_id, label) that are published.
+    split : str
+        Splits and their shares, as train=0.8,test=0.2; no subject is in two.
+    stratify : sequence of str
+        Attributes that are alike in every split.
+    seed : int
+        Of the splits.
+    date : sequence of str
+        Facts that are dates: months are published.
+    aggregate : sequence of str
+        Facts that are published as counts alone, beside FHIBE's (relations, country of residence,
+        height, weight, pregnancy, disability and difficulty), which are so whatever is asked.
+    publish_min : int
+        The smallest count of people that is told.
+    keep_exif : sequence of str
+        Tags of JPEG files that stay: Make, Model.
+    redact : str or Path, optional
+        A table image_id, x, y, w, h: regions that are filled in, in pixels of the upright photo.
+    inpaint : str
+        What fills them: black, opencv or python:MODULE:FUNCTION.
+    beside : str or Path, optional
+        A table dataset, attribute, group, share: what other datasets are made of.
+    facts : str or Path, optional
+        A YAML file of what the papers ask: `facts: 1`, then keys.
+    overwrite : bool
+        Replace ``out``, if it was written by this.
+
+    Returns
+    -------
+    Written
+
+    Raises
+    ------
+    FileError, SpecError, TableError, UnknownNameError, OutputError
+        No ledger of consent, no photo that may be published, undecided matches of known material;
+        a column that could name people; settings that are none; a folder that cannot be written.
+    """
+    from isolux.curation.publication import chosen_photos, published_people, read_shares
+
+    target, secret_at = Path(out).expanduser().resolve(), Path(key).expanduser().resolve()
+    _refuse(target, secret_at, terms, overwrite=overwrite)
+    shares = read_shares(split)
+    scopes: tuple[Scope, ...] = ("publication", "evaluation") + (
+        ("training",) if terms == "training" else ()
+    )
+    chosen = chosen_photos(project, scopes)
+    named = list(dict.fromkeys([*attribute, *aggregate, *date]))
+    found = published_people(project, chosen.photos, facts=named, labels=labels)
+    settings = {
+        "terms": terms, "licence": licence, "attribute": list(attribute), "split": split,
+        "stratify": list(stratify), "seed": seed, "date": list(date),
+        "aggregate": list(aggregate), "publish_min": publish_min, "keep_exif": list(keep_exif),
+        "inpaint": inpaint if redact is not None else None,
+    }  # fmt: skip
+    papers = _Asked(licence, terms, stratify, date, aggregate, publish_min, beside, facts)
+    files = _Files(redact, inpaint, keep_exif)
+    return _written(project, target, secret_at, chosen, found, shares, seed, papers, files,
+                    settings, overwrite=overwrite)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    licence: str
+    terms: Terms
+    stratify: Sequence[str]
+    date: Sequence[str]
+    aggregate: Sequence[str]
+    least: int
+    beside: str | Path | None
+    facts: str | Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    redact: str | Path | None
+    inpaint: str
+    keep_exif: Sequence[str]
+
+
+def _refuse(target: Path, secret_at: Path, terms: str, *, overwrite: bool) -> None:
+    from isolux.io.atomic import refuse_existing
+
+    if terms not in _WORDS:
+        raise SpecError("these are no terms", expected=" or ".join(_WORDS), found=repr(terms),
+                        where="terms")  # fmt: skip
+    if secret_at.is_relative_to(target):
+        raise SpecError(
+            "the key would be published", expected=f"a file outside of {target}",
+            found=str(secret_at), where="key",
+        )  # fmt: skip
+    refuse_existing(target, overwrite=overwrite, marks=(MARK,), what="published dataset")
+
+
+def _written(
+    project: Project, target: Path, secret_at: Path, chosen: Chosen, found: Published,
+    shares: Mapping[str, float], seed: int, asked: _Asked, files: _Files,
+    settings: Mapping[str, Any], *, overwrite: bool,
+) -> Written:  # fmt: skip
+    from isolux.cards import read_facts
+    from isolux.curation.privacy import key_at
+    from isolux.curation.project import note
+    from isolux.io.atomic import staged_directory
+    from isolux.verbs.release.asks import ALL
+    from isolux.verbs.release.told import told_by
+    from isolux.verbs.release.writing import Ready, ready, write_release
+
+    said = read_facts(asked.facts, ALL)
+    prepared: Ready = ready(project, found, shares, seed, asked.stratify, asked.date,
+                            asked.aggregate, asked.least, files.redact)  # fmt: skip
+    told = told_by(project, asked.least)
+    secret = key_at(secret_at)
+    with staged_directory(
+        target, overwrite=overwrite, marks=(MARK,), what="published dataset"
+    ) as stage:
+        terms = _terms(asked, said.text("dataset_name") or project.name)
+        release, cards = write_release(
+            project, stage, secret, chosen, prepared, told, said, terms, asked, files
+        )
+        manifest = _manifest(stage, settings, release)
+    counts = {"photos": release.photos, "people": release.people, "subjects": release.subjects}
+    note(project, "publish", target.name, dict(settings) | counts | {"sha256": manifest})
+    blanks = sum(len(card.blanks) for card in cards)
+    notes = [*chosen.notes, *prepared.notes]
+    notes += [f"{n:,} photos stand and are not published: {why}." for why, n in chosen.left.items()]
+    notes += [
+        f"{name}: several values have the most marks of {n:,} of {release.people:,} people in"
+        f" photos; the middle one stands, of two the lower. {name}_marks has every mark."
+        for name, n in found.tied.items()
+    ]
+    if blanks:
+        notes.append(f"{blanks:,} questions of the papers are not answered: --facts FILE answers"
+                     " them.")  # fmt: skip
+    return Written(target, release, tuple(notes), blanks)
+
+
+def _terms(asked: _Asked, name: str) -> dict[str, Any]:
+    from isolux.datasets import FORMAT
+
+    return {
+        "format": FORMAT, "version": 1, "name": name, "licence": asked.licence,
+        "training": asked.terms == "training", "terms": _WORDS[asked.terms],
+    }  # fmt: skip
+
+
+def _manifest(stage: Path, settings: Mapping[str, Any], release: Release) -> str:
+    """Write what was published, each file with its hash; give the hash of that."""
+    from isolux.io.atomic import write_text
+    from isolux.io.hashing import sha256_file
+
+    paths = sorted(p for p in stage.rglob("*") if p.is_file())
+    hashes = {p.relative_to(stage).as_posix(): sha256_file(p) for p in paths}
+    record = {
+        "settings": dict(settings), "photos": release.photos, "people": release.people,
+        "subjects": release.subjects, "left": dict(release.left), "files": hashes,
+    }  # fmt: skip
+    text = json.dumps(record, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+    write_text(stage / MARK, text)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,301 @@
+"""``isolux.train_fairface``: FairFace's network from a table of labels and pictures.
+
+    load (for training) → who is learnt from → look at the pictures → epochs, each kept → weights
+
+The network answers as any model does: ``isolux predict … --model fairface:OUT``. It measures
+datasets, and is no product that judges people.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.io.atomic import refuse_existing, write_text
+from isolux.io.csv_text import csv_text
+from isolux.models.fairface import FILE, SIDE, Heads
+from isolux.training import (
+    CHECKPOINT,
+    UNKNOWN,
+    Epoch,
+    Faces,
+    Looked,
+    Schedule,
+    begun,
+    held_out_rows,
+    network_of,
+    prepared,
+    some_rows,
+    train_faces,
+)
+from isolux.verbs._epochs import say_epoch, told_of_epochs
+from isolux.verbs._for_training import held_for_training
+from isolux.verbs._looking import pictures_of, told_of_pictures, unreadable
+from isolux.verbs.train_fairface.counts import class_counts, told_of_counts
+from isolux.verbs.train_fairface.rows import Rows, rows_of
+from isolux.verbs.train_fairface.telling import say_counts
+from isolux.vocabulary import registry
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["TrainedFaces", "train_fairface"]
+
+_RECORD, _COUNTS = "training.json", "classes.csv"
+_SMALLEST = 32  # pixels: below it nothing is left for the last stage to look at
+_PURPOSE = (
+    "This network guesses how annotators perceived a face: an instrument for measuring datasets,"
+    " and no product that judges people."
+)
+_NOT_A_RESULT = (
+    "Those held out chose the epoch, so nothing here says how good the network is: audit its"
+    " labels of other pictures."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedFaces:
+    """A trained network.
+
+    Parameters
+    ----------
+    folder : Path
+        ``fairface.safetensors`` (weights), ``training.json`` (recipe, data, hashes, epochs),
+        ``classes.csv`` and ``checkpoint.safetensors``, from which more epochs go on.
+    classes : mapping of str to tuple of str
+        Of each head.
+    history : tuple of Epoch
+    kept : int
+        The epoch whose weights these are.
+    counts : polars.DataFrame
+        ``attribute, value, before, after``: faces learnt from, and drawn in each epoch.
+    notes : tuple of str
+        Cautions first.
+    """
+
+    folder: Path
+    classes: dict[str, tuple[str, ...]]
+    history: tuple[Epoch, ...]
+    kept: int
+    counts: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+def train_fairface(
+    data: Dataset | str | Path,
+    *,
+    out: str | Path,
+    images: str | Path | None = None,
+    target: Sequence[str] = (),
+    balance: Sequence[str] = (),
+    rows: int | None = None,
+    held_out: float = 0.1,
+    epochs: int = 20,
+    patience: int = 3,
+    batch: int = 64,
+    learning_rate: float = 1e-4,
+    side: int = SIDE,
+    flip: bool = False,
+    weights: str | None = None,
+    seed: int = 0,
+    device: str = "cpu",
+    threads: int = 0,
+    picture_of: Literal["image", "person"] = "image",
+    cluster: str | None = None,
+    only: Sequence[str] = (),
+    withdrawn: str | None = None,
+    allow_unmatched: bool = False,
+    id: str | None = None,  # noqa: A002  (the flag is called --id)
+    data_option: Sequence[str] = (),
+    overwrite: bool = False,
+) -> TrainedFaces:
+    r"""Train FairFace's network (section 4.2); the same call goes on where it was stopped.
+
+    Parameters
+    ----------
+    data : Dataset or str
+        The labelled faces: a table of FairFace's form, NAME:PATH, or a dataset. Data for
+        evaluation alone is refused.
+    out : str or Path
+        The directory to write, or to go on with.
+    images : str or Path, optional
+        The folder that the pictures' paths start from.
+    target : sequence of str
+        What is learnt, a head each; default: race, gender and age, as far as they are there.
+    balance : sequence of str
+        Attributes of which each combination is drawn as often in every epoch.
+    rows : int, optional
+        Learn from so many, drawn by the seed (the paper's 9,000 and 18,000). Default: all.
+    held_out : float
+        Share of the rows, in whole clusters, that chooses the epoch.
+    epochs : int
+        The most epochs.
+    patience : int
+        Epochs without a lower held-out loss after which the training stops.
+    batch : int
+        Faces of a step.
+    learning_rate : float
+        Of Adam.
+    side : int
+        Height and width that pictures are brought to, in pixels.
+    flip : bool
+        Mirror half of the faces, other ones each epoch.
+    weights : str, optional
+        First weights of a ResNet-34, a .safetensors file. Default: random.
+    seed : int
+        Of the first weights, of who is held out, and of the order of faces.
+    device : str
+        ``cpu``, ``cuda`` or ``cuda:1``.
+    threads : int
+        That open pictures; 0: one a core.
+    picture_of : {"image", "person"}
+        Whether a face is the whole image, or a person's box in it.
+    cluster : str, optional
+        What was sampled together: it is learnt from or held out as a whole.
+    only : sequence of str
+        Who takes part: ``"service_test=False"``.
+    withdrawn : str, optional
+        File with the ids of people who withdrew: they are left out.
+    allow_unmatched : bool
+        Go on where an id of ``withdrawn`` names no one.
+    id : str, optional
+        The column of ids of a table.
+    data_option : sequence of str
+        A setting of the dataset's own, NAME=VALUE.
+    overwrite : bool
+        Begin again, in the place of a training that was written there.
+
+    Returns
+    -------
+    TrainedFaces
+
+    Raises
+    ------
+    LicenceError
+        Data whose licence does not let a model be trained on it, with its words.
+    SpecError, UnknownNameError
+        A setting that cannot be used; one class alone; labels, pictures or a recipe other than the
+        training began with; no PyTorch.
+    FileError
+        Pictures that are missing or broken, beyond a few that are left out.
+
+    Examples
+    --------
+    ``docs/methods/training.md`` trains one. A benchmark is refused before anything is read:
+
+    >>> train_fairface("facet:annotations.csv", out="net")
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.LicenceError: FACET may not be used to train a model
+      ...
+    """
+    how = Schedule(learning_rate, batch, epochs, patience, flip, seed, device)
+    _refuse_settings(side, held_out, rows)
+    folder = _folder(out, overwrite=overwrite)
+    dataset = _loaded(
+        data, cluster=cluster, only=only, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
+        id=id, data_option=data_option, images=None if images is None else str(images),
+    )  # fmt: skip
+    people = rows_of(dataset, target, balance)
+    network = network_of(
+        Heads(people.classes, side), seed=seed, weights=weights, device=device
+    )  # fmt: skip
+    about = {
+        "network": "ResNet-34", "heads": {k: list(v) for k, v in people.classes.items()},
+        "labels": people.digest(), "first weights": network.start,
+        "recipe": {
+            "learning_rate": learning_rate, "batch": batch, "flip": flip, "seed": seed,
+            "side": side, "held_out": held_out, "rows": rows, "balance": list(people.balance),
+            "picture_of": picture_of,
+        },
+    }  # fmt: skip
+    before = None if overwrite else begun(folder, about)
+    ids = people.frame["instance_id"]
+    pictures = pictures_of(dataset, ids, picture_of, prepared(side), threads)
+    looked = pictures.look()
+    notes = (*dataset.notes, *people.notes, *told_of_pictures(ids, looked, dataset.name))
+    train, held = _parted(people, looked, held_out, rows, seed)
+    faces = Faces(pictures, looked, people.labels(), train, held, people.cells())
+    counts = class_counts(people, train)
+    notes = (*notes, *told_of_counts(people, counts))
+    say_counts(counts, len(train), len(held), balanced=bool(balance))
+    if overwrite:
+        _cleared(folder)
+    state = train_faces(
+        network, faces, how, folder=folder, about=about, before=before,
+        tell=lambda one: say_epoch(one, epochs),
+    )  # fmt: skip
+    notes = (*notes, *told_of_epochs(state, faces.labels, held), _NOT_A_RESULT, _PURPOSE)
+    record = about | {
+        "data": dataset.name, "licence": dataset.info.licence, "inputs": dict(dataset.inputs),
+        "schedule": asdict(how), "learnt_from": len(train), "held_out": len(held),
+        "kept_epoch": state.kept(), "epochs": [asdict(one) for one in state.history],
+        "unreadable": unreadable(ids, looked), "notes": list(map(str, notes)),
+    }  # fmt: skip
+    write_text(folder / _COUNTS, csv_text(counts))
+    write_text(folder / _RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    return TrainedFaces(folder, people.classes, state.history, state.kept(), counts, notes)
+
+
+def _refuse_settings(side: int, held_out: float, rows: int | None) -> None:
+    for name, value, good, expected in (
+        ("side", side, side >= _SMALLEST, f"{_SMALLEST} pixels or more"),
+        ("held_out", held_out, 0.0 < held_out <= 0.5, "above 0, at most 0.5"),
+        ("rows", rows, rows is None or rows >= 2, "2 or more"),
+    ):
+        if not good:
+            raise SpecError(
+                f"the setting {name!r} of a training cannot be used", expected=expected,
+                found=repr(value),
+            )  # fmt: skip
+
+
+def _loaded(data: Dataset | str | Path, **settings: Any) -> Dataset:
+    """Load the faces; a bare path is a table of FairFace's form."""
+    if not isinstance(data, Dataset):
+        name, colon, _ = str(data).partition(":")
+        known = bool(colon) and name in registry.names("datasets")
+        data = str(data) if known else f"fairface:{data}"
+    return held_for_training(data, **settings)
+
+
+def _folder(out: str | Path, *, overwrite: bool) -> Path:
+    """Refuse a folder of other things before any work; one that was begun is gone on with."""
+    folder = Path(out).expanduser().resolve()
+    if overwrite or not (folder / CHECKPOINT).is_file():
+        empty = folder.is_dir() and not any(folder.iterdir())
+        if not empty:
+            refuse_existing(
+                folder, overwrite=overwrite, marks=(CHECKPOINT, _RECORD), what="training"
+            )
+    return folder
+
+
+def _cleared(folder: Path) -> None:
+    for name in (CHECKPOINT, FILE, _RECORD, _COUNTS):
+        (folder / name).unlink(missing_ok=True)
+
+
+def _parted(
+    people: Rows, looked: Looked, share: float, most: int | None, seed: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Part the readable rows: who is learnt from, and who chooses the epoch."""
+    there = np.flatnonzero(looked.readable())
+    aside = held_out_rows(people.clusters()[there], share, seed)
+    train = some_rows(there[~aside], most, seed)
+    labels = people.labels()
+    for k, (name, classes) in enumerate(people.classes.items()):
+        learnt = np.unique(labels[train, k])
+        if (learnt != UNKNOWN).sum() < 2:
+            raise SpecError(
+                f"there is nothing to tell apart in {name!r}",
+                expected="two classes or more among the faces that are learnt from",
+                found=", ".join(repr(classes[j]) for j in learnt if j != UNKNOWN) or "none",
+            )
+    return train, there[aside]

@@ -1,0 +1,330 @@
+"""``isolux.train_finetune``: an extractor with a new head, trained by one recipe for all compared.
+
+    load (for training) → open the model → look at the pictures → epochs, each kept → labels
+
+Labels of other pictures go to an audit as any model's do: ``--predictions OUT/labels-NAME.csv``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from isolux.io.atomic import refuse_existing, write_text
+from isolux.models import open_model
+from isolux.models.finetuned import RECORD
+from isolux.training import (
+    CHECKPOINT,
+    FINETUNED,
+    Epoch,
+    Schedule,
+    begun,
+    clusters_of,
+    finetune,
+    held_out_rows,
+    labels_of,
+    refuse_changed,
+    tunable,
+)
+from isolux.verbs._epochs import say_epoch, told_of_epochs
+from isolux.verbs._for_training import (
+    held_for_training,
+    rare_classes,
+    refuse_own_values,
+    unknown_labels,
+)
+from isolux.verbs._looking import pictures_of, told_of_pictures
+from isolux.verbs.train_finetune.applied import (
+    Showing,
+    label_others,
+    labelled_in,
+    others_of,
+    without_labels,
+)
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["FineTuned", "train_finetune"]
+
+_RECORD = RECORD
+_NOT_A_RESULT = (
+    "Those held out chose the epoch, so nothing here says how good the model is: audit its labels"
+    " of other pictures."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FineTuned:
+    """A fine-tuned model.
+
+    Parameters
+    ----------
+    folder : Path
+        ``finetuned.safetensors`` (extractor and head), ``finetune.json`` (recipe, data, hashes,
+        epochs), ``checkpoint.safetensors`` and the labels.
+    classes : tuple of str
+    history : tuple of Epoch
+    kept : int
+        The epoch whose weights these are.
+    labels : tuple of Path
+        One file for each of ``apply``.
+    notes : tuple of str
+        Cautions first.
+    """
+
+    folder: Path
+    classes: tuple[str, ...]
+    history: tuple[Epoch, ...]
+    kept: int
+    labels: tuple[Path, ...]
+    notes: tuple[str, ...]
+
+
+def train_finetune(
+    data: Dataset | str | Path,
+    *,
+    model: str,
+    out: str | Path,
+    model_option: Sequence[str] = (),
+    target: str | None = None,
+    apply: Sequence[str] = (),
+    top: int = 5,
+    held_out: float = 0.1,
+    epochs: int = 20,
+    patience: int = 3,
+    batch: int = 64,
+    learning_rate: float = 1e-4,
+    seed: int = 0,
+    device: str = "cpu",
+    threads: int = 0,
+    picture_of: Literal["image", "person"] = "image",
+    images: str | None = None,
+    cluster: str | None = None,
+    only: Sequence[str] = (),
+    withdrawn: str | None = None,
+    allow_unmatched: bool = False,
+    id: str | None = None,  # noqa: A002  (the flag is called --id)
+    data_option: Sequence[str] = (),
+    overwrite: bool = False,
+) -> FineTuned:
+    r"""Fine-tune an extractor on labelled pictures (Fairness Indicators, appendix B.3).
+
+    Parameters
+    ----------
+    data : Dataset or str
+        The labelled pictures: NAME:PATH, or a dataset. Data for evaluation alone is refused.
+    model : str
+        FAMILY:WHAT of a model whose features can be trained: timm:…, hf:…, open_clip:…,
+        fairface:…, python:….
+    out : str or Path
+        The directory to write, or to go on with.
+    model_option : sequence of str
+        A setting of the family's own, NAME=VALUE.
+    target : str, optional
+        The attribute that is learnt; default: classes of the instances.
+    apply : sequence of str
+        NAME:PATH of other pictures, to be labelled, with their table or below ``images``; may be
+        given several times.
+    top : int
+        How many labels each of them gets, the likeliest first.
+    held_out : float
+        Share of the rows, in whole clusters, that chooses the epoch.
+    epochs : int
+        The most epochs.
+    patience : int
+        Epochs without a lower held-out loss after which the training stops.
+    batch : int
+        Pictures of a step.
+    learning_rate : float
+        Of Adam.
+    seed : int
+        Of who is held out, and of the order of pictures; the same for all models compared.
+    device : str
+        ``cpu``, ``cuda`` or ``cuda:1``.
+    threads : int
+        That open pictures; 0: one a core.
+    picture_of : {"image", "person"}
+        Whether the whole image is looked at, or a person's box in it.
+    images : str, optional
+        The folder that the pictures' paths start from.
+    cluster : str, optional
+        What was sampled together: it is learnt from or held out as a whole.
+    only : sequence of str
+        Who takes part.
+    withdrawn : str, optional
+        File with the ids of people who withdrew: they are left out, and get no labels.
+    allow_unmatched : bool
+        Go on where an id of ``withdrawn`` names no one among those learnt from.
+    id : str, optional
+        The column of ids of a table.
+    data_option : sequence of str
+        A setting of the dataset's own, NAME=VALUE.
+    overwrite : bool
+        Begin again, in the place of a training that was written there.
+
+    Returns
+    -------
+    FineTuned
+
+    Raises
+    ------
+    LicenceError
+        Data whose licence does not let a model be trained on it, with its words.
+    SpecError, UnknownNameError
+        A model that cannot be fine-tuned; one class alone; other labels, pictures or another
+        recipe than the training began with.
+    FileError
+        Pictures that are missing or broken, beyond a few that are left out.
+
+    Examples
+    --------
+    ``docs/methods/training.md`` runs it.
+    """
+    how = Schedule(learning_rate, batch, epochs, patience, seed=seed, device=device)
+    _refuse_settings(held_out, top)
+    folder = _folder(out, overwrite=overwrite)
+    dataset = held_for_training(
+        data, cluster=cluster, only=only, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
+        id=id, data_option=data_option, images=images,
+    )  # fmt: skip
+    others = others_of(apply, id, images, withdrawn)
+    rows, classes = _labelled(dataset, target)
+    options = _with_embeddings(model, model_option)
+    opened = open_model(model, options)
+    tuned = tunable(opened, len(classes), device)
+    about = {
+        "network": f"{opened.name}, {opened.key}", "classes": list(classes),
+        "labels": _digest(rows),
+        "recipe": {"learning_rate": learning_rate, "batch": batch, "seed": seed,
+                   "held_out": held_out, "picture_of": picture_of},
+    }  # fmt: skip
+    before = None if overwrite else begun(folder, about)
+    ids = rows["instance_id"]
+    pictures = pictures_of(dataset, ids, picture_of, tuned.prepare, threads)
+    for _, other in others:  # no folder, several people in a picture: before hours of training
+        pictures_of(other, other.instances["instance_id"], picture_of, tuned.prepare, threads)
+    looked = pictures.look()
+    notes: tuple[str, ...] = (*dataset.notes, *_left_out(dataset, rows))
+    notes = (*notes, *unknown_labels(rows["label"]))
+    notes = (*notes, *told_of_pictures(ids, looked, dataset.name))
+    if before is not None:
+        refuse_changed(before, looked, folder)
+    labels, parts = _parted(rows, classes, looked.readable(), held_out, seed)
+    notes = (*notes, *rare_classes(labels[parts[0]], classes))
+    earlier = _earlier(folder, again=before is not None and before.state.over(how))
+    if overwrite:
+        for name in (CHECKPOINT, FINETUNED, _RECORD):
+            (folder / name).unlink(missing_ok=True)
+    state = finetune(
+        tuned, pictures, looked, labels, parts, how, folder=folder, about=about, before=before,
+        tell=lambda one: say_epoch(one, epochs), head=target or "class",
+    )  # fmt: skip
+    notes = (*notes, *told_of_epochs(state, labels[:, None], parts[1]), _NOT_A_RESULT)
+    record = about | {
+        "data": dataset.name, "licence": dataset.info.licence, "inputs": dict(dataset.inputs),
+        "model": opened.spec, "model_option": options, "schedule": asdict(how),
+        "learnt_from": len(parts[0]), "held_out": len(parts[1]), "kept_epoch": state.kept(),
+        "epochs": [asdict(one) for one in state.history], "labelled": earlier,
+        "notes": list(map(str, notes)),
+    }  # fmt: skip
+    _write(folder, record)  # the model stands, whatever becomes of the labels
+    showing = Showing(tuned, picture_of, threads, batch, classes, top)
+    written = label_others(showing, others, looked, folder)
+    notes = (*notes, *written.notes)
+    if others:
+        _write(folder, record | {"labelled": earlier | written.of, "notes": list(map(str, notes))})
+    return FineTuned(folder, classes, state.history, state.kept(), written.files, notes)
+
+
+def _refuse_settings(held_out: float, top: int) -> None:
+    for name, value, good, expected in (
+        ("held_out", held_out, 0.0 < held_out <= 0.5, "above 0, at most 0.5"),
+        ("top", top, top >= 1, "1 or more"),
+    ):
+        if not good:
+            raise SpecError(
+                f"the setting {name!r} of a training cannot be used", expected=expected,
+                found=repr(value),
+            )  # fmt: skip
+
+
+def _write(folder: Path, record: dict[str, Any]) -> None:
+    write_text(folder / _RECORD, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+
+
+def _earlier(folder: Path, *, again: bool) -> dict[str, str]:
+    """Name the labels of earlier commands that are still this model's; remove those that are not.
+
+    ``again``: the training was over, and its weights stay as they are.
+    """
+    if not again:
+        without_labels(folder, _RECORD)
+        return {}
+    return {name: text for name, text in labelled_in(folder, _RECORD).items()
+            if (folder / name).is_file()}  # fmt: skip
+
+
+def _folder(out: str | Path, *, overwrite: bool) -> Path:
+    folder = Path(out).expanduser().resolve()
+    empty = folder.is_dir() and not any(folder.iterdir())
+    if not empty and (overwrite or not (folder / CHECKPOINT).is_file()):
+        marks = (CHECKPOINT, _RECORD)
+        refuse_existing(folder, overwrite=overwrite, marks=marks, what="training")
+    return folder
+
+
+def _with_embeddings(model: str, options: Sequence[str]) -> list[str]:
+    """Ask for features where the family has several answers and none was named."""
+    several = ("answers", "predicts", "task")
+    named = any(option.partition("=")[0].strip() in several for option in options)
+    vectors = ["answers=embeddings"]
+    asked = {"timm": vectors, "fairface": vectors, "open_clip": vectors, "hf": ["task=embeddings"]}
+    return [*options, *([] if named else asked.get(model.partition(":")[0], []))]
+
+
+def _labelled(dataset: Dataset, target: str | None) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    one = labels_of(dataset, target)
+    rows = clusters_of(dataset).join(one, on="instance_id", how="inner", maintain_order="left")
+    classes = tuple(rows["label"].unique().sort().to_list())
+    refuse_own_values(target or "classes", rows["label"], dataset.name)
+    if len(classes) < 2:
+        raise SpecError(
+            "there is nothing to tell apart", expected="two classes or more",
+            found=", ".join(map(repr, classes)) or "no label", where=dataset.name,
+        )  # fmt: skip
+    return rows, classes
+
+
+def _left_out(dataset: Dataset, rows: pl.DataFrame) -> tuple[str, ...]:
+    lost = dataset.instances.height - rows.height
+    whole = dataset.instances.height
+    return () if not lost else (
+        f"{lost:,} of {whole:,} have no label, or several, and take no part.",
+    )  # fmt: skip
+
+
+def _digest(rows: pl.DataFrame) -> str:
+    return hashlib.sha256(json.dumps(rows.rows()).encode()).hexdigest()
+
+
+def _parted(
+    rows: pl.DataFrame, classes: Sequence[str], readable: npt.NDArray[np.bool_], share: float,
+    seed: int,
+) -> tuple[npt.NDArray[np.int64], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:  # fmt: skip
+    numbers = {one: k for k, one in enumerate(classes)}
+    labels = rows["label"].replace_strict(numbers, return_dtype=pl.Int64).to_numpy()
+    clusters = rows["cluster"].rank("dense").cast(pl.Int64).to_numpy()
+    there = np.flatnonzero(readable)
+    aside = held_out_rows(clusters[there], share, seed)
+    if len(np.unique(labels[there[~aside]])) < 2:
+        raise SpecError("there is nothing to tell apart", found="one class",
+                        expected="two classes or more among those learnt from")  # fmt: skip
+    return labels, (there[~aside], there[aside])

@@ -1,0 +1,269 @@
+"""``isolux.train_probe``: a linear layer on a model's features, and its labels for other pictures.
+
+    load (for training) → features → fit → the probe, its record, and labels of what is applied to
+
+The labels go to an audit as any model's do: ``isolux audit … --predictions OUT/labels-NAME.csv``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.io.atomic import staged_directory
+from isolux.io.csv_text import csv_text
+from isolux.io.hashing import sha256_file
+from isolux.training import Fit, Probe, Recipe, fit_probe
+from isolux.verbs._for_training import held_for_training, refuse_own_values
+from isolux.verbs.train_probe.features import (
+    feature_file,
+    joined,
+    labelled,
+    matrix_of,
+    read_features,
+)
+from isolux.verbs.train_probe.left_out import not_withdrawn
+from isolux.verbs.train_probe.said import on_applied, on_learning, on_people
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["Trained", "train_probe"]
+
+_RECORD, _WEIGHTS = "probe.json", "probe.npz"
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A trained probe.
+
+    Parameters
+    ----------
+    probe : Probe
+    fit : Fit
+        How the training went.
+    folder : Path
+        ``probe.json`` (recipe, data, hashes, losses), ``probe.npz`` (classes, mean, scale,
+        weights) and the labels.
+    labels : tuple of Path
+        One file for each of ``apply``.
+    notes : tuple of str
+        Cautions first.
+    """
+
+    probe: Probe
+    fit: Fit
+    folder: Path
+    labels: tuple[Path, ...]
+    notes: tuple[str, ...]
+
+
+def train_probe(
+    data: Dataset | str | Path,
+    *,
+    features: str | Path,
+    out: str | Path,
+    target: str | None = None,
+    apply: Sequence[str] = (),
+    top: int = 5,
+    held_out: float = 0.2,
+    l2: float = 1e-3,
+    most_steps: int = 500,
+    patience: int = 20,
+    seed: int = 0,
+    cluster: str | None = None,
+    only: Sequence[str] = (),
+    withdrawn: str | None = None,
+    allow_unmatched: bool = False,
+    id: str | None = None,  # noqa: A002  (the flag is called --id)
+    data_option: Sequence[str] = (),
+    overwrite: bool = False,
+) -> Trained:
+    r"""Train a linear layer on features of labelled pictures (Fairness Indicators, appendix B.3).
+
+    Parameters
+    ----------
+    data : Dataset or str
+        The labelled pictures: a dataset, or NAME:PATH. Data for evaluation alone is refused.
+    features : str or Path
+        Their features: a file of embeddings, or the directory that `isolux predict` wrote.
+    out : str or Path
+        The directory to write.
+    target : str, optional
+        The attribute that is learnt; default: classes of the instances. People with several values
+        or none are left out.
+    apply : sequence of str
+        Features of other pictures, of the same model, to be labelled; may be given several times.
+    top : int
+        How many labels each of them gets, the likeliest first.
+    held_out : float
+        Share of the rows, in whole clusters, that the training stops by.
+    l2 : float
+        What the squared weights count.
+    most_steps : int
+        The most steps of L-BFGS.
+    patience : int
+        Steps without a lower held-out cross-entropy after which the training stops.
+    seed : int
+        Which clusters are held out; the same for all models that are compared.
+    cluster : str, optional
+        What was sampled together: it is trained on or held out as a whole.
+    only : sequence of str
+        Who takes part: ``"age>=20"``.
+    withdrawn : str, optional
+        File with the ids of people who withdrew: they are left out.
+    allow_unmatched : bool
+        Go on where an id of ``withdrawn`` names no one.
+    id : str, optional
+        The column of ids of a table.
+    data_option : sequence of str
+        A setting of the dataset's own, NAME=VALUE.
+    overwrite : bool
+        Replace a probe that was written there.
+
+    Returns
+    -------
+    Trained
+
+    Raises
+    ------
+    LicenceError
+        Data whose licence does not let a model be trained on it, with its words.
+    SpecError, UnknownNameError
+        A setting that cannot be used; fewer than two classes or four clusters.
+    TableError, JoinError, FileError
+        Features that cannot be read, of several models or lengths, or of no one of these people.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> rng = np.random.default_rng(0)
+    >>> day = np.arange(80) % 2
+    >>> vectors = rng.normal(0.0, 0.5, (80, 3)) + 2.0 * day[:, None]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     where = Path(folder)
+    ...     ids = [f"p{k}" for k in range(80)]
+    ...     table = pl.DataFrame({"id": ids, "light": np.where(day, "day", "night")})
+    ...     table.write_csv(where / "people.csv")
+    ...     pl.DataFrame({"instance_id": ids, "embedding": vectors.tolist()}).write_parquet(
+    ...         where / "net.parquet")
+    ...     done = train_probe(f"table:{where / 'people.csv'}", features=where / "net.parquet",
+    ...                        target="light", apply=[str(where / "net.parquet")], top=1,
+    ...                        out=where / "probe")
+    ...     said = pl.read_csv(done.labels[0])
+    >>> bool((said["label"] == table["light"]).mean() > 0.95), done.probe.classes
+    (True, ('day', 'night'))
+    """
+    recipe = Recipe(held_out, l2, most_steps, patience, seed)
+    if isinstance(top, bool) or top < 1:
+        raise SpecError(
+            "top counts the labels of each picture", expected="1 or more", found=repr(top)
+        )
+    dataset = held_for_training(
+        data, cluster=cluster, only=only, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
+        id=id, data_option=data_option,
+    )  # fmt: skip
+    rows, notes = labelled(dataset, target)
+    refuse_own_values(target or "classes", rows["label"], dataset.name)
+    vectors, _ = read_features(features)
+    wanted = rows
+    x, rows = joined(rows, vectors, str(features))
+    names = tuple(rows["label"].unique().sort())
+    code = rows["label"].replace_strict(dict(zip(names, range(len(names)), strict=True)))
+    clusters = rows["cluster"].rank("dense").cast(pl.Int64).to_numpy()
+    fit = fit_probe(x, code.to_numpy().astype(np.int64), clusters, names, recipe)
+    read, left_out = not_withdrawn(
+        [(frame, Path(one), none) for one in apply for frame, none in [read_features(one)]],
+        data, withdrawn, id=id, cluster=cluster, data_option=data_option,
+    )  # fmt: skip
+    others = [(path, frame) for frame, path, _ in read]
+    _refuse_other_models(vectors, Path(features), others)
+    notes = (
+        *on_people(wanted, rows),
+        *(n for one in read for n in on_applied(fit.probe, (rows["instance_id"], x), *one)),
+        *left_out,
+        *notes,
+        *on_learning(fit, rows, code.to_numpy(), names),
+    )
+    record = {
+        "data": dataset.name, "licence": dataset.info.licence, "inputs": dict(dataset.inputs),
+        "features": {"path": str(features), "sha256": sha256_file(feature_file(features)),
+                     "model": vectors["model"][0], "length": x.shape[1]},
+        "target": target, "recipe": asdict(recipe), "classes": list(names),
+        "trained_on": int((~fit.held_out).sum()), "held_out": int(fit.held_out.sum()),
+        "clusters": len(np.unique(clusters)), "kept_step": fit.kept,
+        "losses": fit.losses.round(6).tolist(), "notes": list(map(str, notes)),
+        "applied": {str(one): sha256_file(feature_file(one)) for one in apply},
+    }  # fmt: skip
+    folder, written = _write(Path(out), fit.probe, record, others, top, overwrite=overwrite)
+    return Trained(fit.probe, fit, folder, written, notes)
+
+
+def _refuse_other_models(
+    vectors: pl.DataFrame, features: Path, others: Sequence[tuple[Path, pl.DataFrame]]
+) -> None:
+    """Refuse to label features of another model; a file's own name says nothing of its model."""
+    own = vectors["model"][0]
+    for path, frame in others:
+        other = frame["model"][0]
+        if other not in (own, path.stem) and own != features.stem:
+            raise SpecError(
+                "the features to be labelled are of another model",
+                expected=f"those of {own!r}, which the probe learnt from",
+                found=repr(other),
+                where=str(path),
+            )
+
+
+def _write(
+    out: Path,
+    probe: Probe,
+    record: dict[str, Any],
+    others: Sequence[tuple[Path, pl.DataFrame]],
+    top: int,
+    *,
+    overwrite: bool,
+) -> tuple[Path, tuple[Path, ...]]:
+    names = _names([path for path, _ in others])
+    with staged_directory(out, overwrite=overwrite, marks=(_RECORD,), what="probe") as stage:
+        for name, (path, vectors) in zip(names, others, strict=True):
+            (stage / name).write_text(csv_text(_labels(probe, vectors, top, str(path))))
+        held = io.BytesIO()
+        np.savez(
+            held, allow_pickle=False, classes=np.array(probe.classes), mean=probe.mean,
+            scale=probe.scale, weights=probe.weights,
+        )  # fmt: skip
+        (stage / _WEIGHTS).write_bytes(held.getvalue())
+        (stage / _RECORD).write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    folder = out.expanduser().resolve()
+    return folder, tuple(folder / name for name in names)
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    stems = [path.stem if path.suffix else path.name for path in paths]
+    twice = {one for one, n in Counter(stems).items() if n > 1}
+    return [
+        f"labels-{k + 1}-{one}.csv" if one in twice else f"labels-{one}.csv"
+        for k, one in enumerate(stems)
+    ]
+
+
+def _labels(probe: Probe, vectors: pl.DataFrame, top: int, where: str) -> pl.DataFrame:
+    """Give each picture its likeliest labels: ``id, label, score``, the likeliest first."""
+    chances = probe(matrix_of(vectors, where))
+    k = min(top, len(probe.classes))
+    order = np.argsort(-chances, axis=1, kind="stable")[:, :k]
+    return pl.DataFrame(
+        {
+            "id": vectors["instance_id"].gather(np.repeat(np.arange(len(vectors)), k)),
+            "label": [probe.classes[j] for j in order.ravel().tolist()],
+            "score": np.take_along_axis(chances, order, axis=1).ravel(),
+        }
+    )

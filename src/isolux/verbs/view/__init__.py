@@ -1,0 +1,242 @@
+"""A page in which runs are explored: groups sorted, searched and filtered, each number as measured.
+
+    run directories → what a page holds of them → one file that opens by a double click
+
+The page shows what the run's tables hold and measures nothing. What of people it may hold, and what
+never enters it: ``docs/how_to/viewer.md``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars as pl
+
+from isolux.io import run_directory, write_text
+from isolux.io.run_changes import blaming_changes, changed_files
+from isolux.verbs.view.pictures import pictures_of
+from isolux.verbs.view.published import shown_published
+from isolux.verbs.view.withdrawn import refuse_differences, shown_without
+from isolux.viewer import Contents, Shown, Site, contents_of, serve
+from isolux.viewer import bundle as page_of
+from isolux.vocabulary.containers import Run
+from isolux.vocabulary.counts import COUNTS
+from isolux.vocabulary.errors import OutputError, SpecError, UnknownNameError
+
+__all__ = ["serve_view", "shown_runs", "view"]
+
+
+class _HasRun(Protocol):
+    """An audit or a comparison: what holds a finished run."""
+
+    @property
+    def run(self) -> Run: ...
+
+
+Source = Run | _HasRun | str | Path
+
+
+def view(
+    runs: Run | _HasRun | str | Path | Sequence[Run | _HasRun | str | Path],
+    bundle: str | Path,
+    *,
+    metric: Sequence[str] = (),
+    people: bool = False,
+    withdrawn: str | Path | None = None,
+    allow_unmatched: bool = False,
+    publish_min: int = 0,
+    overwrite: bool = False,
+) -> Path:
+    """Write a page in which runs are explored: one file, offline, opened by a double click.
+
+    Parameters
+    ----------
+    runs : Audit, Run, str or Path, or several
+        Finished audits or a comparison of two models, or their directories. Several stand side by
+        side, model by model.
+    bundle : str or Path
+        The page to write: an ``.html`` file.
+    metric : sequence of str
+        Hold these metrics alone; default: all of them.
+    people : bool
+        Also hold single people: their ids, groups, scores and the answers about them.
+    withdrawn : str or Path, optional
+        File with the ids of people who withdrew. The run's values still count them, and the page
+        says so; of a run that they are in, it has no spread of scores and no count of who gained
+        and lost, and ``people`` is refused: the list of all others would tell of them.
+    allow_unmatched : bool
+        Go on where an id of that file names no one.
+    publish_min : int
+        Hide groups of fewer people, and what would give them away; 0: nothing is hidden.
+    overwrite : bool
+        Replace a file that is there already.
+
+    Returns
+    -------
+    Path
+        The page. Without ``people`` it holds groups and how their scores are spread, and no
+        single person: no spread of groups of fewer than 10, or whose value is withheld.
+
+    Raises
+    ------
+    SpecError
+        No run, one that measured nothing, a page that is not an ``.html`` file; ``people`` of what
+        is to be published, of a run that keeps none, or of one in which someone withdrew; runs of
+        the same people side by side of which only one counts someone who withdrew.
+    UnknownNameError
+        A metric that none of the runs measured.
+    FileError
+        No run at a path, or a damaged one.
+    OutputError
+        The page cannot be written, is there already, or would be larger than 25 MB.
+
+    Examples
+    --------
+    >>> import tempfile, isolux
+    >>> people = pl.DataFrame({"unit_id": [str(i) for i in range(400)],
+    ...                        "light": ["day", "night"] * 200, "value": [1.0] * 399 + [0.0]})
+    >>> found = isolux.audit(people, by="light", replicates=100)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = isolux.view(found, Path(folder) / "light.html")
+    ...     page.name, page.stat().st_size < 1_000_000
+    ('light.html', True)
+    """
+    page = Path(bundle).expanduser()
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise SpecError(
+            "a page is an HTML file", expected="--bundle NAME.html", found=repr(str(bundle))
+        )
+    if page.is_file() and not overwrite:
+        raise OutputError(
+            "this file exists already", expected="a path where nothing is", where=str(page),
+            hint="choose another path, or replace it with --overwrite (overwrite=True)",
+        )  # fmt: skip
+    shown = shown_runs(
+        runs, metric=metric, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
+        publish_min=publish_min, people=people, bundled=True,
+    )  # fmt: skip
+    return write_text(page, page_of(_contents(runs, shown, people=people)))
+
+
+def serve_view(
+    runs: Source | Sequence[Source],
+    ready: Callable[[str, bool], None],
+    *,
+    metric: Sequence[str] = (),
+    images: str | Path | None = None,
+    may_show: bool = False,
+    show_faces: bool = False,
+    withdrawn: str | Path | None = None,
+    allow_unmatched: bool = False,
+    port: int | None = None,
+) -> None:
+    """Serve the page to this computer alone, until Ctrl-C: for large runs, and for pictures.
+
+    Parameters
+    ----------
+    runs, metric, withdrawn, allow_unmatched
+        As for ``view``. Single people are shown, where the runs keep them.
+    ready : callable
+        Called with the address as soon as it answers, and whether single people are shown.
+    images : str or Path, optional
+        The folder of the dataset's pictures; default: none is shown.
+    may_show : bool
+        The user states that these pictures may be shown, whatever the licence says.
+    show_faces : bool
+        Show pictures as they are; False: blurred.
+    port : int, optional
+        Default: the first free one from 8765.
+
+    Raises
+    ------
+    SpecError
+        The extra ``view`` is not installed; pictures that may not be shown.
+    OutputError
+        The port is in use.
+    """
+    shown = shown_runs(runs, metric=metric, withdrawn=withdrawn, allow_unmatched=allow_unmatched)
+    found = [one.run for one in shown]
+    people = all(run.scores.height and COUNTS not in run.evidence for run in found)
+    pictures = None
+    if images is not None:
+        pictures = pictures_of(
+            found, images, withdrawn=withdrawn, allow_unmatched=allow_unmatched,
+            may_show=may_show, show_faces=show_faces,
+        )  # fmt: skip
+    held = _contents(runs, shown, people=people)
+    holds = {**held.manifest["holds"], "served": True, "pictures": pictures is not None}
+    contents = replace(held, manifest={**held.manifest, "holds": holds})
+    serve(Site(contents, pictures), port, lambda address: ready(address, people))
+
+
+def shown_runs(
+    runs: Source | Sequence[Source],
+    *,
+    metric: Sequence[str] = (),
+    withdrawn: str | Path | None = None,
+    allow_unmatched: bool = False,
+    publish_min: int = 0,
+    people: bool = False,
+    bundled: bool = False,
+) -> list[Shown]:
+    """Take runs from memory or read them, with the metrics asked for, and cut them for publishing.
+
+    Files that are not as they were written are named, for the page to warn of first. ``bundled``:
+    for a file, from which no one who withdrew may be worked out.
+    """
+    one = isinstance(runs, str | Path) or not isinstance(runs, Sequence)
+    sources: list[Source] = [runs] if one else list(runs)  # type: ignore[list-item, arg-type]
+    found = [_shown(source, i) for i, source in enumerate(sources, start=1)]
+    if metric:
+        known = pl.concat([s.run.group_metrics["metric"] for s in found]).unique(
+            maintain_order=True
+        )
+        for name in metric:
+            if name not in known.to_list():
+                raise UnknownNameError("metric", name, known.to_list(), where="--metric")
+        found = [replace(shown, run=_of_metrics(shown.run, metric)) for shown in found]
+    kept = found
+    if withdrawn is not None:
+        kept = shown_without(found, withdrawn, allow_unmatched=allow_unmatched)
+    if bundled:
+        refuse_differences(found, kept, people=people)
+    return shown_published(found, kept, publish_min) if publish_min else kept
+
+
+def _contents(runs: Source | Sequence[Source], shown: Sequence[Shown], *, people: bool) -> Contents:
+    """Give what the page holds; a run that was changed by hand is named where that fails."""
+    sources = runs if isinstance(runs, Sequence) and not isinstance(runs, str) else [runs]
+    with ExitStack() as blamed:
+        for one in sources:
+            if isinstance(one, str | Path):
+                blamed.enter_context(blaming_changes(one))
+        return contents_of(shown, people=people, figures=True)
+
+
+def _shown(source: Source, place: int) -> Shown:
+    if isinstance(source, str | Path):
+        run = run_directory.load(source, changed="told")  # the page says it first
+        name = Path(source).expanduser().resolve().name
+        return Shown(run, name, changed_files(source))
+    held: Any = source if isinstance(source, Run) else getattr(source, "run", None)
+    if not isinstance(held, Run):
+        raise SpecError(
+            "this is no run", expected="an audit, a run or its directory",
+            found=type(source).__name__,
+        )  # fmt: skip
+    return Shown(held, f"run {place}")
+
+
+def _of_metrics(run: Run, names: Sequence[str]) -> Run:
+    kept = pl.col("metric").is_in(list(names))
+    return replace(
+        run,
+        scores=run.scores.filter(kept),
+        group_metrics=run.group_metrics.filter(kept),
+        disparities=run.disparities.filter(kept),
+        findings=run.findings.filter(kept | pl.col("metric").is_null()),
+    )

@@ -1,0 +1,94 @@
+"""Who is asked for: ids that are known, the ledger they stand in, a withdrawal that was begun."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux.curation import withdrawal
+from isolux.curation.consent import SCOPES, append, key_of, mark_of, read_ledger
+from isolux.curation.project.folder import CONSENT
+from isolux.vocabulary.errors import SpecError
+
+__all__ = ["are_of", "begin", "ledger_of", "refuse_unknown"]
+
+
+def refuse_unknown(
+    places: Sequence[Path], ledger: Path, people: Sequence[str], kind: Any, key: str | None
+) -> None:
+    """Refuse ids that stand nowhere: a receipt for a mistyped one would tell that all is done."""
+    unknown = people
+    if ledger.exists():
+        held, ids = read_ledger(ledger, key=key), pl.Series(people, dtype=pl.String)
+        said = [held.allows(kind, ids, scope) for scope in SCOPES]
+        unknown = [one for k, one in enumerate(people) if all(s[k] is None for s in said)]
+    if not unknown:
+        return
+    files = withdrawal.places_of(places, ledger, withdrawal.projects_in(places))
+    everyone = frozenset[str]().union(*withdrawal.everyone_else(places, files).values())
+    unknown = [one for one in unknown if one not in everyone]
+    if not unknown:
+        return
+    few = ", ".join(map(repr, unknown[:5])) + (" …" if len(unknown) > 5 else "")
+    raise SpecError(
+        f"{len(unknown):,} of {len(people):,} ids ({kind}) are in no table, and not in the ledger",
+        expected="ids as the data have them", found=few, where="--who",
+        hint="--allow-unmatched looks for them all the same, in names of files and in text",
+    )  # fmt: skip
+
+
+def begin(
+    places: Sequence[Path], ledger: Path, people: Sequence[str], kind: Any, scopes: Any, note: str,
+    key: str | None, published: Sequence[bytes], *, dry_run: bool,
+) -> withdrawal.Plan:  # fmt: skip
+    """Write the revocation into the ledger, where it does not stand there, and make the plan."""
+    if not dry_run:
+        held = read_ledger(ledger, key=key) if ledger.exists() else None
+        asked = pl.Series(people, dtype=pl.String)
+        open_ = [
+            one for k, one in enumerate(people)
+            if held is None or any(held.allows(kind, asked, s)[k] is not False for s in scopes)
+        ]  # fmt: skip
+        if open_:
+            append(ledger, "revoke", kind, open_, scopes, note=note, key=key)
+    secret = key_of(ledger, key)
+    return withdrawal.plan_of(
+        places,
+        ledger,
+        secret,
+        kind,
+        people,
+        scopes,
+        whole="evaluation" in scopes,
+        published=published,
+    )
+
+
+def ledger_of(folders: Sequence[Path], ledger: str | Path | None) -> Path:
+    """Find the ledger: the one that is named, else that of the one project among the folders.
+
+    Raises
+    ------
+    SpecError
+        No project, or several, and no ledger named.
+    """
+    if ledger is not None:
+        return Path(ledger).expanduser().resolve()
+    found = withdrawal.projects_in(folders)
+    if len(found) != 1:
+        raise SpecError(
+            "which ledger of consent this is about is not said", expected="--ledger FILE",
+            found=f"{len(found)} projects among the folders",
+        )  # fmt: skip
+    return found[0] / CONSENT
+
+
+def are_of(
+    plan: withdrawal.Plan, kind: str, people: Sequence[str], ledger: Path, key: str | None
+) -> bool:
+    """Tell whether people are those whose withdrawal was begun before."""
+    secret = key_of(ledger, key)
+    return {mark_of(kind, one, secret) for one in people} <= set(plan.marks)

@@ -1,0 +1,41 @@
+"""Words that stand in an empty cell's place: an answer of ``n/a`` is most likely none."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from isolux.vocabulary.notes import Caution
+
+__all__ = ["BLANKS", "on_blanks"]
+
+BLANKS = ("n/a", "#n/a", "na", "nan", "null", "nil", "missing", "-", "--", "—", "?", ".")
+"""In lower case. ``unknown``, ``none`` and ``unsure`` are not among them: they may be answers."""
+_SHOWN = 3
+
+
+def on_blanks(labels: pl.Series, flag: str) -> list[str]:
+    """Caution about answers that are most likely empty cells, and say how to leave them out.
+
+    Parameters
+    ----------
+    labels : polars.Series
+        Answers that count.
+    flag : str
+        What leaves a word out, such as ``--ignored``.
+
+    Examples
+    --------
+    >>> print(on_blanks(pl.Series(["3", "4", "n/a"]), "--ignored ")[0])
+    'n/a' counts as an answer (1 time). Is it an empty cell? --ignored n/a leaves it out.
+    """
+    word = labels.drop_nulls().str.strip_chars().alias("word")
+    held = word.filter(word.str.to_lowercase().is_in(BLANKS))
+    if held.is_empty():
+        return []
+    found = held.value_counts(sort=True).sort(["count", "word"], descending=[True, False])
+    shown = found["word"].head(_SHOWN).to_list()
+    n, named = held.len(), ", ".join(map(repr, shown))
+    told = "counts as an answer" if found.height == 1 else "count as answers"
+    asked = "Is it an empty cell" if found.height == 1 else "Are they empty cells"
+    times = f"{n:,} time{'s' * (n != 1)}"
+    return [Caution(f"{named} {told} ({times}). {asked}? {flag}{shown[0]} leaves it out.")]

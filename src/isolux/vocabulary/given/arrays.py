@@ -1,0 +1,98 @@
+"""Arrays and tensors of any library, as numpy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isolux.vocabulary.errors import TableError
+
+__all__ = ["as_array", "is_tensor"]
+
+_SMALL_FLOATS = ("bfloat16", "float8", "float16")  # numpy or polars lack them, float32 holds each
+
+
+def as_array(values: Any, name: str = "the values") -> NDArray[Any]:
+    """Take a numpy array, a tensor (torch, jax, tensorflow, cupy), a series or a list.
+
+    Parameters
+    ----------
+    values : array_like
+        Tensors may need a gradient, lie on a GPU, be ``bfloat16`` or sparse: a copy is taken, and
+        they stay as they are. What is masked (``numpy.ma``) becomes None.
+    name : str
+        What they are called in messages.
+
+    Returns
+    -------
+    numpy.ndarray
+        Never of a type that numpy itself lacks: ``bfloat16`` and ``float16`` become ``float32``,
+        which holds each of their values.
+
+    Raises
+    ------
+    TableError
+        Rows of unequal length, complex numbers, or what is no array at all.
+
+    Examples
+    --------
+    >>> as_array([[1, 2], [3, 4]]).shape
+    (2, 2)
+    """
+    try:
+        array = np.asarray(_on_this_machine(values))
+    except (TypeError, ValueError) as error:
+        raise TableError(
+            f"{name} cannot be read as an array",
+            expected="an array, a tensor, a series or a list, with rows of one length",
+            found=f"{type(values).__name__}: {str(error).splitlines()[0]}",
+        ) from error
+    if array.dtype.name.startswith(_SMALL_FLOATS):
+        array = array.astype(np.float32)
+    if array.dtype.kind == "c":
+        raise TableError(f"{name} holds complex numbers", expected="real numbers or labels",
+                         found=str(array.dtype))  # fmt: skip
+    if array.ndim == 0:
+        raise TableError(f"{name} is one value", expected="one value a person, in an array",
+                         found=type(values).__name__)  # fmt: skip
+    return array
+
+
+def is_tensor(values: Any) -> bool:
+    """Tell a tensor of torch by what it can do."""
+    return callable(getattr(values, "detach", None)) and callable(getattr(values, "cpu", None))
+
+
+def _on_this_machine(values: Any) -> Any:
+    """Bring what lies elsewhere, or knows gradients or masks, into numpy's reach."""
+    if is_tensor(values):
+        return _of_torch(values)
+    if isinstance(values, list | tuple) and values and is_tensor(values[0]):
+        return np.stack([np.asarray(_on_this_machine(one)) for one in values])
+    if isinstance(values, np.ma.MaskedArray):
+        held = np.array(values.data, dtype=object)
+        held[np.ma.getmaskarray(values)] = None
+        return held if np.ma.getmaskarray(values).any() else values.data
+    way = _way_here(values)
+    return values if way is None else getattr(values, way)()
+
+
+def _way_here(values: Any) -> str | None:
+    """Name the method by which another library gives numpy's array, where numpy knows no way."""
+    if hasattr(values, "nnz") and hasattr(values, "toarray"):
+        return "toarray"  # scipy's sparse arrays, of which numpy makes one object
+    if hasattr(values, "__cuda_array_interface__") and hasattr(values, "get"):
+        return "get"  # cupy
+    return "numpy" if hasattr(values, "numpy") and not hasattr(values, "__array__") else None
+
+
+def _of_torch(tensor: Any) -> Any:
+    here = tensor.detach().cpu()
+    if getattr(here, "is_sparse", False):
+        here = here.to_dense()
+    try:
+        return here.numpy()
+    except TypeError:  # bfloat16 and its kin, which numpy lacks
+        return here.float().numpy()

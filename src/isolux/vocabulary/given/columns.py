@@ -1,0 +1,207 @@
+"""One value a row, of any library: a series of polars that holds one kind of value."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+from collections.abc import Sequence
+from contextlib import suppress
+from math import isnan
+from typing import Any, Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.given.arrays import as_array, is_tensor
+
+__all__ = ["as_column", "as_series", "kind_of"]
+
+_NUMBERS = "biuf"
+_QUICK = (pl.String, pl.Categorical, pl.Boolean, pl.Int64, pl.Int32, pl.Float64, pl.Datetime)
+Kind = Literal["text", "numbers", "yes or no", "other"]
+_WORDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
+    (bool, "yes or no"),
+    ((int, float, decimal.Decimal), "numbers"),
+    (str, "text"),
+    (bytes, "bytes"),
+    ((dt.date, dt.time, dt.timedelta), "times"),
+    ((list, tuple, np.ndarray), "lists"),
+    (dict, "structures"),
+)
+
+
+def as_series(values: Any, name: str, *, where: object = None) -> pl.Series:
+    """Take one value a row; missing ones (None, NaN, NaT, NA) are null.
+
+    Parameters
+    ----------
+    values : series, array, tensor or list
+        Of polars, pandas, pyarrow, numpy, torch, jax, …; ``[n, k]`` gives a vector a row.
+    name : str
+        The column's name.
+    where : optional
+        Which table it is of, for messages.
+
+    Raises
+    ------
+    TableError
+        Values of several kinds (``"1"`` beside ``1``), or objects that are no values.
+
+    Examples
+    --------
+    >>> as_series(np.array(["a", None, float("nan")], dtype=object), "tone").to_list()
+    ['a', None, None]
+    >>> as_series(["1", 1], "tone")
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.TableError: a column holds values of several kinds
+      expected: one kind, such as text alone
+      found: text ('1', row 1) and numbers (1, row 2)
+      where: column 'tone'
+      what to do: make them one kind first, such as frame['tone'].astype(str)
+    """
+    if isinstance(values, pl.Series):
+        return _plain(values.alias(name), name, where)
+    if _is_pandas(values):  # before Arrow, which pandas gives where pyarrow is there
+        return _of_pandas(values, name, where)
+    if hasattr(values, "__arrow_c_stream__") or hasattr(values, "__arrow_c_array__"):
+        return _plain(pl.Series(name, values), name, where)
+    tensors = isinstance(values, Sequence) and is_tensor(next(iter(values), None))
+    if isinstance(values, Sequence) and not isinstance(values, str) and not tensors:
+        return _of_list(list(values), name, where)
+    array = as_array(values, name)
+    return (
+        _of_array(array, name)
+        if array.dtype.kind in _NUMBERS
+        else _of_list(array.tolist(), name, where)
+    )
+
+
+def as_column(values: Any, name: str) -> pl.Series:
+    """Take exactly one value a row: also ``[n, 1]``, and a frame's only column.
+
+    Raises
+    ------
+    TableError
+        Several values a row, such as classes in one-hot code; and as ``as_series``.
+
+    Examples
+    --------
+    >>> as_column(np.array([[1], [0]]), "y_true").to_list()
+    [1, 0]
+    """
+    if hasattr(values, "columns") and hasattr(values, "shape"):
+        values = as_array(values, name)
+    cells = as_series(values, name)
+    if isinstance(cells.dtype, pl.Array) and cells.dtype.size == 1:
+        cells = cells.arr.first()
+    if cells.dtype.is_nested():
+        shape = getattr(values, "shape", None)
+        raise TableError(
+            f"{name} is not one value a person",
+            expected="one dimension",
+            found=f"shape {tuple(shape)}" if shape is not None else f"cells of {cells.dtype}",
+            hint="of classes in one-hot code, classes[array.argmax(axis=1)] is the column",
+        )
+    return cells
+
+
+def kind_of(values: pl.Series) -> Kind:
+    """Say what kind of labels a column holds.
+
+    Examples
+    --------
+    >>> kind_of(pl.Series(["1"])), kind_of(pl.Series([1.0])), kind_of(pl.Series([True]))
+    ('text', 'numbers', 'yes or no')
+    """
+    if values.dtype.is_numeric():
+        return "numbers"
+    if values.dtype == pl.Boolean:
+        return "yes or no"
+    return "text" if values.dtype in (pl.String, pl.Categorical, pl.Enum) else "other"
+
+
+def _is_pandas(values: Any) -> bool:
+    return callable(getattr(values, "isna", None)) and callable(getattr(values, "tolist", None))
+
+
+def _of_array(array: NDArray[Any], name: str) -> pl.Series:
+    """Take numbers; NaN is a missing one, as in pandas."""
+    cells = pl.Series(name, np.ascontiguousarray(array))
+    return cells.fill_nan(None) if cells.dtype.is_float() else cells
+
+
+def _of_pandas(values: Any, name: str, where: object) -> pl.Series:
+    dtype = getattr(values, "dtype", None)
+    if isinstance(dtype, np.dtype) and dtype.kind in _NUMBERS:
+        return _of_array(as_array(values, name), name)
+    if str(dtype) != "object":
+        with suppress(ImportError, TypeError, ValueError, pl.exceptions.PolarsError):
+            quick = pl.Series(name, values)  # by pyarrow, where it is there
+            if not quick.dtype.is_nested() and quick.dtype in _QUICK:
+                return quick
+    missing = np.asarray(values.isna(), dtype=bool)
+    held = [None if gone else one for gone, one in zip(missing, values.tolist(), strict=True)]
+    return _of_list(held, name, where)
+
+
+def _of_list(held: list[Any], name: str, where: object) -> pl.Series:
+    """Read Python's values, after they are known to be of one kind."""
+    plain = [_value(one) for one in held]
+    first: dict[str, int] = {}
+    for row, one in enumerate(plain):
+        if not (one is None or (isinstance(one, float) and isnan(one))):  # a cell may be an array
+            first.setdefault(_kind(one), row)
+    odd = [kind for kind in first if kind not in {word for _, word in _WORDS}]
+    if odd or len(first) > 1:
+        raise _mixed(plain, first, odd, name, where)
+    if "numbers" not in first:  # NaN among text is pandas' missing value
+        plain = [None if isinstance(one, float) else one for one in plain]
+    if "lists" in first:
+        plain = [one.tolist() if isinstance(one, np.ndarray) else one for one in plain]
+    try:
+        read = pl.Series(name, plain, strict="numbers" not in first)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        raise TableError("a column cannot be read", expected="values of one kind",
+                         found=str(error).splitlines()[0],
+                         where=place(where, None, name)) from error  # fmt: skip
+    return read.fill_nan(None) if read.dtype.is_float() else read
+
+
+def _value(one: Any) -> Any:
+    if isinstance(one, np.generic):
+        return one.item()
+    if is_tensor(one) and not one.shape:
+        return one.item()
+    if type(one).__name__ in ("NAType", "NaTType"):
+        return None
+    if type(one).__name__ in ("Interval", "Period"):  # what pandas.cut gives
+        return str(one)
+    return one
+
+
+def _kind(one: Any) -> str:
+    for types, word in _WORDS:
+        if isinstance(one, types):
+            return word
+    return f"objects of the type {type(one).__name__}"
+
+
+def _mixed(
+    plain: list[Any], first: dict[str, int], odd: list[str], name: str, where: object
+) -> TableError:
+    shown = [f"{kind} ({plain[row]!r:.40}, row {row + 1})" for kind, row in first.items()]
+    return TableError(
+        "a column holds what is no value" if odd else "a column holds values of several kinds",
+        expected="one kind, such as text alone",
+        found=" and ".join(shown),
+        where=place(where, None, name),
+        hint="leave the column out" if odd
+        else f"make them one kind first, such as frame[{name!r}].astype(str)",
+    )  # fmt: skip
+
+
+def _plain(values: pl.Series, name: str, where: object) -> pl.Series:
+    return _of_list(values.to_list(), name, where) if values.dtype == pl.Object else values

@@ -1,0 +1,78 @@
+"""Data sets of Hugging Face: their numbers of classes, by the names that they carry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import polars as pl
+
+from isolux.vocabulary.errors import TableError, place
+
+__all__ = ["is_hugging_face", "of_hugging_face"]
+
+_HEAVY = ("Image", "Audio", "Video", "Pdf", "Nifti")
+"""Features whose cells are files: an audit reads none of them, and they may be gigabytes."""
+_UNLABELLED = -1  # what their test splits hold where a class is not told
+
+
+def is_hugging_face(given: Any) -> bool:
+    """Tell a data set of the package ``datasets`` by what it has; its streams too."""
+    return hasattr(given, "features") and hasattr(given, "column_names")
+
+
+def of_hugging_face(given: Any, read: Callable[[Any], pl.DataFrame]) -> pl.DataFrame:
+    """Read a data set; a ``ClassLabel`` gives the names of its classes, and -1 is not known.
+
+    Parameters
+    ----------
+    given : datasets.Dataset
+        Rows as they are selected and shuffled; columns of pictures and sound are left out.
+    read : callable
+        Reads the table itself.
+
+    Raises
+    ------
+    TableError
+        A stream, or a number that is none of the classes.
+    """
+    if not hasattr(given, "__len__"):
+        raise TableError(
+            "this data set is a stream, whose rows are not there yet",
+            expected="a datasets.Dataset", found=type(given).__name__,
+            hint="load it without streaming=True, or take rows: Dataset.from_list(list(stream))",
+        )  # fmt: skip
+    features: Mapping[str, Any] = given.features or {}
+    heavy = [name for name, one in features.items() if type(one).__name__ in _HEAVY]
+    if heavy and hasattr(given, "remove_columns"):
+        given = given.remove_columns(heavy)
+    frame = read(given)
+    named = [_named(frame[n], one) for n, one in features.items() if n in frame.columns]
+    return frame.with_columns(named)
+
+
+def _named(cells: pl.Series, feature: Any) -> pl.Series:
+    several = isinstance(cells.dtype, pl.List | pl.Array)
+    inner = getattr(feature, "feature", None) if several else feature
+    if several and isinstance(feature, list) and len(feature) == 1:
+        inner = feature[0]  # how older versions write a list of classes
+    names = getattr(inner, "names", None)
+    dtype = cells.dtype.inner if isinstance(cells.dtype, pl.List | pl.Array) else cells.dtype
+    if not isinstance(names, list | tuple) or not dtype.is_integer():
+        return cells
+    numbers = cells.explode() if several else cells
+    wrong = (numbers < _UNLABELLED) | (numbers >= len(names))
+    if wrong.any():
+        raise TableError(
+            "a class has a number that none of the names has",
+            expected=f"0 to {len(names) - 1}, or -1 for unknown",
+            found=str(numbers.filter(wrong)[0]),
+            where=place(None, None, cells.name),
+        )
+    words = {k: str(name) for k, name in enumerate(names)} | {_UNLABELLED: None}
+    named = pl.element().replace_strict(words, default=None, return_dtype=pl.String)
+    if isinstance(cells.dtype, pl.Array):
+        cells = cells.arr.to_list()
+    if several:
+        return cells.list.eval(named)
+    return cells.replace_strict(words, default=None, return_dtype=pl.String)

@@ -1,0 +1,82 @@
+"""Whether what stands row by row is of the same rows, where pandas' indices can tell."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+from isolux.vocabulary.errors import TableError
+
+__all__ = ["refuse_other_rows"]
+
+_FIX = "bring them into one order (b = b.loc[a.index]), or say that positions count: "
+_FIX += "a.reset_index(drop=True)"
+
+
+def refuse_other_rows(given: Mapping[str, Any], *, stacklevel: int = 4) -> None:
+    """Refuse indices of pandas that name other rows, or the same in another order.
+
+    Rows are taken by position, as scikit-learn takes them, and not by index as pandas does. An
+    index that only counts rows from 0 says nothing, unless the other holds the same numbers in
+    another order: then a warning is given, for that may be a shuffle that one of them missed.
+
+    Parameters
+    ----------
+    given : mapping of str to object
+        What each is called, and the frame, series or array. Those without an index are left out.
+    stacklevel : int
+        Of the warning.
+
+    Raises
+    ------
+    TableError
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> a, b = pd.Series([1, 0], index=["x", "y"]), pd.Series([1, 0], index=["y", "x"])
+    >>> refuse_other_rows({"y_true": a, "y_pred": b})
+    Traceback (most recent call last):
+        ...
+    isolux.vocabulary.errors.TableError: y_true and y_pred hold the same rows in another order
+      expected: one row a person, in one order
+      found: index of row 1: 'x' and 'y'
+      what to do: bring them into one order (b = b.loc[a.index]), or say that positions count:
+        a.reset_index(drop=True)
+    """
+    indexed = {name: one.index for name, one in given.items() if _has_index(one)}
+    for (first, a), (second, b) in combinations(indexed.items(), 2):
+        if len(a) != len(b) or a.equals(b):
+            continue  # a difference in length is told with all lengths beside it
+        counted = _counts(a) or _counts(b)
+        shuffled = set(a) == set(b)
+        if counted and not shuffled:
+            continue
+        row = next(k for k, (x, y) in enumerate(zip(a, b, strict=True)) if x != y)
+        problem = f"{first} and {second} hold " + (
+            "the same rows in another order" if shuffled else "other rows"
+        )
+        if counted:
+            warnings.warn(
+                f"{problem}, by their indices (row {row + 1}: {a[row]!r} and {b[row]!r}). Rows are "
+                f"taken by position. If that is meant, reset_index(drop=True) says so.",
+                UserWarning,
+                stacklevel=stacklevel,
+            )
+            continue
+        raise TableError(
+            problem, expected="one row a person, in one order",
+            found=f"index of row {row + 1}: {a[row]!r} and {b[row]!r}", hint=_FIX,
+        )  # fmt: skip
+
+
+def _has_index(one: Any) -> bool:
+    return hasattr(one, "iloc") and hasattr(getattr(one, "index", None), "equals")
+
+
+def _counts(index: Any) -> bool:
+    """Tell pandas' own index, 0, 1, 2, …, which names no row."""
+    start, step = getattr(index, "start", None), getattr(index, "step", None)
+    return start == 0 and step == 1

@@ -1,0 +1,98 @@
+"""Pages of the viewer, opened in Chromium, and what tests ask of them again and again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from urllib.parse import urlencode
+
+from isolux.viewer import Shown, bundle, contents_of
+from tests.report import _runs as runs
+from tests.viewer._node import viewer_folder
+from tests.viewer._runs import audited, crowd, many_groups
+
+DIGITS = (0.1225, 0.1235, 0.125, 0.0005, 0.00004, 1.0, 0.9995, 0.29, 0.5, 2e-9, 0.0625, 0.3075)
+"""Values that are hard to round: ties (12.25 is one in binary too), tiny shares, the ends."""
+
+
+def digits_run():
+    """Make a run whose groups have those values."""
+    tables = runs.Tables()
+    runs.add_everyone(tables, runs.line("accuracy"), 2000, 0.5)
+    rates = {(f"group {i}",): (400, value) for i, value in enumerate(DIGITS)}
+    runs.add_attribute(tables, runs.line("accuracy"), "race", rates, everyone=0.5)
+    return runs.run_of(tables)
+
+
+def printed_run():
+    """Make a run that followed a paper's protocol, with a table of the paper."""
+    tables = {"Table 1: <b>recall</b>": {
+        "columns": ["group", "recall", "n"], "rows": [["A", 75.9421, 12], ["B", None, 3]],
+    }}  # fmt: skip
+    said = {
+        "name": "paper:main", "title": "A paper", "tables": tables,
+            "absent": {"Table 2": "no one was found"}, "disagreements": ["It says two things."],
+    }  # fmt: skip
+    return replace(audited(), record={**audited().record, "protocol": said})
+
+
+MAKERS = {
+    "printed": lambda: [Shown(printed_run(), "a")],
+    "digits": lambda: [Shown(digits_run(), "a")],
+    "audit": lambda: [Shown(audited(), "a")],
+    "people": lambda: [Shown(audited(), "a")],
+    "crowd": lambda: [Shown(crowd(), "a")],
+    "two": lambda: [Shown(audited(0), "may"), Shown(audited(1), "june")],
+    "thousand": lambda: [Shown(many_groups(), "a")],
+    "hostile": lambda: [Shown(runs.hostile_run(), "a")],
+    "full": lambda: [Shown(runs.full_run(warnings=["Half of the people are missing."]), "a")],
+    "comparison": lambda: [Shown(runs.comparison_run(), "a")],
+}
+
+
+def written(folder, name):
+    """Write a page of one kind."""
+    people = name in ("people", "crowd", "printed")
+    figures = name in ("full", "comparison", "hostile")
+    held = contents_of(MAKERS[name](), people=people, figures=figures)
+    path = folder / f"{name}.html"
+    path.write_text(bundle(held), encoding="utf-8")
+    return path
+
+
+def hashed(**state: str) -> str:
+    """Make the address that shows this state."""
+    return "#" + urlencode(state) if state else ""
+
+
+def violations(page, *rules: str) -> list[str]:
+    """Ask axe-core what is wrong with a page for people who see, hear or move otherwise."""
+    if not page.evaluate("'axe' in window"):
+        axe = viewer_folder() / "node_modules" / "axe-core" / "axe.min.js"
+        page.evaluate(axe.read_text(encoding="utf-8"))
+    return page.evaluate(
+        """async rules => {
+          const only = rules.length ? {runOnly: rules} : {};
+          const found = await axe.run(document, {resultTypes: ['violations'], ...only});
+          return found.violations.map(v => v.id + ': '
+            + v.nodes.slice(0, 3).map(n => n.html.slice(0, 160)).join(' | ')); }""",
+        list(rules),
+    )
+
+
+SETTLED = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+TIMED = """async (act) => {
+  const before = performance.now();
+  act();
+  await new Promise(done => requestAnimationFrame(() => setTimeout(done)));
+  return performance.now() - before;
+}"""
+
+CUT = """() => [...document.querySelectorAll('figure svg')].flatMap(svg => {
+  const box = svg.getBoundingClientRect();
+  return [...svg.querySelectorAll('text')].filter(t => {
+    const r = t.getBoundingClientRect();
+    return r.left < box.left - 1 || r.right > box.right + 1 || r.top < box.top - 1;
+  }).map(t => t.textContent);
+})"""
+"""The texts of figures that reach out of their figure."""

@@ -1,0 +1,143 @@
+"""Groups held to everyone on metrics that are no means: everyone else's interval, times a share."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux.disparity.comparisons import compare_groups
+from isolux.disparity.measured import measure_disparities
+from isolux.groups.measure import measure_groups
+from isolux.stats.differences import deviates
+from isolux.stats.roc import roc_auc
+from isolux.stats.statistic import SumStatistic, ratio_of_sums
+from isolux.tasks._balanced_accuracy import BALANCED_ACCURACY
+from isolux.vocabulary.drawn import SAMPLE
+from isolux.vocabulary.info import Metric
+from isolux.vocabulary.spec import Comparing
+from tests._scored import members, scored
+
+SPEC = Comparing(min_units=1, min_clusters=1, replicates=500)
+Z = 1.959964
+
+
+def _metric(statistic, **more):
+    return Metric(name="x", title="X", definition="x", direction="higher", evidence="own",
+                  statistic=statistic, **more)  # fmt: skip
+
+
+def _columns(evidence):
+    return np.column_stack([evidence["right"].to_numpy(), np.ones(evidence.height)])
+
+
+SHARE = _metric(SumStatistic(_columns, ratio_of_sums))
+"""A mean that does not say that it is one: what is promised of mixtures holds to the last digit."""
+
+
+def _people(n=400, share=0.75, seed=0, rates=(0.9, 0.8)):
+    rng = np.random.default_rng(seed)
+    first = np.arange(n) < share * n
+    right = rng.random(n) < np.where(first, *rates)
+    return first, right, [f"s{k // 4}" for k in range(n)]
+
+
+def _measured(metric, groups, right, clusters, *, truth=None, weight=None, **attributes):
+    n = len(right)
+    ids = {"model": ["m"] * n, "unit_id": [f"u{k}" for k in range(n)], "cluster_id": clusters}
+    truth = np.arange(n) % 2 == 0 if truth is None else truth
+    own = pl.DataFrame({
+        **ids, "right": right.astype(float), "correct": right, "is_positive": truth,
+        "truth": [["y" if t else "n"] for t in truth],
+        "positive_score": np.where(right, 1.0 * truth, 0.8 * ~truth),
+    })  # fmt: skip
+    evidence = {"own": own}
+    if weight is not None:
+        evidence[SAMPLE] = pl.DataFrame({
+            **ids, "weight": weight, "stratum": pl.Series([None] * n, dtype=pl.String),
+            "stratum_clusters": pl.Series([None] * n, dtype=pl.Int64),
+        })  # fmt: skip
+    scores = scored(right.astype(float).tolist(), clusters, evidence=evidence, others=[metric])
+    estimates = measure_groups(scores, members(g=groups, **attributes), SPEC)
+    j = next(k for k, m in enumerate(estimates.measures) if m.metric == "x")
+    assert estimates.measures[j].mean is None
+    return estimates, j
+
+
+def _at(estimates, name):
+    return np.array([next(k for k, g in enumerate(estimates.groups) if g.name == name)])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_two_groups_are_everyone(weighted):
+    first, right, clusters = _people()
+    weight = np.where(first, 3.0, 1.0) * np.linspace(0.5, 1.5, 400) if weighted else None
+    groups = np.where(first, "a", "b").tolist()
+    estimates, j = _measured(SHARE, groups, right, clusters, weight=weight)
+    a, b = _at(estimates, "a"), _at(estimates, "b")
+    compared = compare_groups(estimates, "g", j)
+    whole = np.ones(400) if weight is None else weight
+    others = whole[~first].sum() / whole.sum()
+    rest, pair = compared.rests(a), compared.pairs(a, b)
+    assert rest.a - rest.b == pytest.approx(others * (pair.a - pair.b))
+    for z in (1.0, Z, 4.0):
+        one, two = rest.interval(z), pair.interval(z)
+        assert one.low == pytest.approx(others * two.low, rel=1e-6)
+        assert one.high == pytest.approx(others * two.high, rel=1e-6)
+    assert deviates(rest) == pytest.approx(deviates(pair), rel=1e-6)
+    assert rest.standard_error == pytest.approx(others * pair.standard_error, rel=1e-6)
+
+
+def test_three_groups_and_everyone_but_one():
+    first, right, clusters = _people(share=0.9)
+    groups = np.where(first, "a", np.where(np.arange(400) % 8 < 4, "b", "c")).tolist()
+    rest = np.where(first, "a", "not a").tolist()
+    estimates, j = _measured(SHARE, groups, right, clusters, h=rest)
+    names = [(g.attribute, g.name) for g in estimates.groups]
+    a, not_a = (np.array([names.index(k)]) for k in (("g", "a"), ("h", "not a")))
+    found = compare_groups(estimates, "g", j).rests(a).interval(Z)
+    pair = compare_groups(estimates, "h", j).pairs(a, not_a).interval(Z)
+    assert found.low == pytest.approx(0.1 * pair.low, rel=1e-6)
+    assert found.high == pytest.approx(0.1 * pair.high, rel=1e-6)
+
+
+@pytest.mark.parametrize("statistic", [BALANCED_ACCURACY, roc_auc()])
+def test_what_is_nearly_a_mixture_tells_nearly_one_story(statistic):
+    first, right, clusters = _people(n=1200, rates=(0.92, 0.85))
+    groups = np.where(first, "a", "b").tolist()
+    estimates, j = _measured(_metric(statistic), groups, right, clusters)
+    table = measure_disparities(estimates, SPEC).table.filter(metric="x")
+    own = {(r["kind"], r["group_a"]): r for r in table.iter_rows(named=True)}
+    pair, rest = own["difference", "b"], own["difference_to_overall", "a"]
+    values = dict(zip([g.name for g in estimates.groups], estimates.value[:, j], strict=True))
+    assert rest["value"] == pytest.approx(values["a"] - values["everyone"])
+    assert rest["value"] == pytest.approx(-pair["value"] / 4, rel=0.05)
+    assert rest["low"] == pytest.approx(-pair["high"] / 4, abs=0.004)
+    assert rest["high"] == pytest.approx(-pair["low"] / 4, abs=0.004)
+    assert rest["p_value"] == pytest.approx(pair["p_value"], rel=0.4)
+    assert (rest["p_value"] <= 0.05) == (rest["low"] > 0 or rest["high"] < 0)
+
+
+def test_others_without_an_error_are_not_known_to_the_last_digit():
+    # 19 of 20 are in the group, err now and then; 20 others do not. The pair finds nothing in that.
+    first, right, _ = _people(n=400, share=0.95, rates=(0.97, 1.0))
+    groups = np.where(first, "a", "b").tolist()
+    estimates, j = _measured(
+        _metric(BALANCED_ACCURACY), groups, right, [f"s{k}" for k in range(400)]
+    )
+    a, b = _at(estimates, "a"), _at(estimates, "b")
+    compared = compare_groups(estimates, "g", j)
+    assert estimates.value[b, j] == 1.0
+    rest, pair = deviates(compared.rests(a)), deviates(compared.pairs(a, b))
+    assert abs(pair) < Z
+    assert rest == pytest.approx(pair, rel=0.1)
+
+
+def test_a_group_that_is_everyone_differs_by_nothing():
+    _, right, clusters = _people()
+    groups = [["a", "b"] if k % 4 else ["a"] for k in range(400)]
+    estimates, j = _measured(SHARE, groups, right, clusters)
+    table = measure_disparities(estimates, SPEC).table
+    row = table.filter(metric="x", kind="difference_to_overall", group_a="a").row(0, named=True)
+    assert (row["value"], row["low"], row["p_value"]) == (0.0, None, None)
+    assert deviates(compare_groups(estimates, "g", j).rests(_at(estimates, "a"))) == 0.0

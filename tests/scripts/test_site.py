@@ -1,0 +1,52 @@
+"""What the site's pages are made of, where no Sphinx is needed; `make site` asks the whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from isolux.cli.listing import KINDS, room_of
+from isolux.vocabulary import registry
+from scripts.site.copied import ADDRESS, SECTIONS, copy_pages
+from scripts.site.plugins import write_plugins
+from scripts.site.words import code, plain, table
+
+TOP = Path(__file__).resolve().parents[2]
+
+
+def test_text_is_no_markup_and_a_table_without_rows_is_none():
+    assert plain("a_b|c <script>\n[x](y)") == r"a\_b\|c \<script\> \[x\](y)"
+    assert code("a|b") == r"`a\|b`"
+    assert table(["x"], []) == ""
+    assert table(["x", "y"], [["1", "2"]]) == "| x | y |\n|---|---|\n| 1 | 2 |\n"
+
+
+def test_pages_keep_their_links_and_files_are_read_in_the_repository(tmp_path):
+    copy_pages(TOP, tmp_path / "source")
+    readme = (tmp_path / "source" / "README.md").read_text(encoding="utf-8")
+    assert "](docs/how_to/gate.md)" in readme
+    gate = (tmp_path / "source" / "docs" / "how_to" / "gate.md").read_text(encoding="utf-8")
+    assert f"]({ADDRESS}ci/github-action/action.yml)" in gate
+    for name in SECTIONS.values():
+        page = (tmp_path / "source" / f"{name}.md").read_text(encoding="utf-8")
+        assert page.count("\ndocs/") + page.count("\nCONTRIBUTING") + page.count("\nCHANGELOG") >= 1
+
+
+def test_a_link_that_leads_nowhere_ends_the_build(tmp_path):
+    top = tmp_path / "top"
+    (top / "docs").mkdir(parents=True)
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/README.md"):
+        (top / name).write_text("[gone](nothing.md)\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"README.md: nothing.md leads nowhere"):
+        copy_pages(top, tmp_path / "source")
+
+
+def test_every_plugin_has_a_page_with_what_it_says(tmp_path):
+    write_plugins(tmp_path)
+    for kind in KINDS:
+        for name in registry.names(room_of(kind)):
+            page = (tmp_path / "plugins" / kind / f"{name}.md").read_text(encoding="utf-8")
+            assert plain(registry.info(room_of(kind), name).summary) in page
+    page = (tmp_path / "plugins" / "cards" / "ll144.md").read_text(encoding="utf-8")
+    assert "| key | what it is |" in page

@@ -1,0 +1,153 @@
+"""Agreement beyond chance: published tables, other implementations, and what chance gives."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+from statsmodels.stats import inter_rater
+
+from isolux.stats.agreement import alpha, cohen_kappa, fleiss_kappa, tallies
+
+# Krippendorff (2011), section C: four observers, twelve units, 41 answers; the values that the
+# paper prints for the nominal, ordinal and interval metric.
+PUBLISHED = [
+    "111",
+    "2223",
+    "3333",
+    "3333",
+    "2222",
+    "1234",
+    "4444",
+    "1121",
+    "2222",
+    "555",
+    "11",
+    "3",
+]
+# Fleiss (1971), table 1: 30 patients, six psychiatrists, five diagnoses; kappa .430.
+PSYCHIATRISTS = [
+    [0, 0, 0, 6, 0], [0, 3, 0, 0, 3], [0, 1, 4, 0, 1], [0, 0, 0, 0, 6], [0, 3, 0, 3, 0],
+    [2, 0, 4, 0, 0], [0, 0, 4, 0, 2], [2, 0, 3, 1, 0], [2, 0, 0, 4, 0], [0, 0, 0, 0, 6],
+    [1, 0, 0, 5, 0], [1, 1, 0, 4, 0], [0, 3, 3, 0, 0], [1, 0, 0, 5, 0], [0, 2, 0, 3, 1],
+    [0, 0, 5, 0, 1], [3, 0, 0, 1, 2], [5, 1, 0, 0, 0], [0, 2, 0, 4, 0], [1, 0, 2, 0, 3],
+    [0, 0, 0, 0, 6], [0, 1, 0, 5, 0], [0, 2, 0, 1, 3], [2, 0, 0, 4, 0], [1, 0, 0, 4, 1],
+    [0, 5, 0, 1, 0], [4, 0, 0, 0, 2], [0, 2, 0, 4, 0], [1, 0, 5, 0, 0], [0, 0, 0, 0, 6],
+]  # fmt: skip
+
+
+def table(items: list[list[int]]) -> pl.DataFrame:
+    schema = {"codes": pl.List(pl.Int64), "numbers": pl.List(pl.Float64)}
+    return pl.DataFrame({"codes": items, "numbers": items}, schema=schema)
+
+
+def value(statistic, items, weights=None) -> float:
+    own = np.ones(len(items)) if weights is None else np.asarray(weights, dtype=float)
+    return float(statistic(table(items), own))
+
+
+def by_definition(items: list[list[int]], scale: str) -> float:
+    """Alpha by its definition: every pair of answers of one item, and every pair of all."""
+    paired = [one for one in items if len(one) > 1]
+    every = [x for one in paired for x in one]
+    held = np.bincount(every, minlength=max(every) + 1)
+
+    def apart(c: int, k: int) -> float:
+        if scale == "nominal":
+            return float(c != k)
+        if scale == "interval":
+            return float((c - k) ** 2)
+        low, high = min(c, k), max(c, k)
+        return float((held[low : high + 1].sum() - (held[c] + held[k]) / 2) ** 2) if c != k else 0.0
+
+    observed = sum(
+        sum(apart(*pair) for pair in itertools.permutations(one, 2)) / (len(one) - 1)
+        for one in paired
+    ) / len(every)
+    expected = sum(apart(*pair) for pair in itertools.permutations(every, 2))
+    return 1 - observed / (expected / (len(every) * (len(every) - 1)))
+
+
+@pytest.mark.parametrize(
+    ("scale", "printed"), [("nominal", 0.743), ("ordinal", 0.815), ("interval", 0.849)]
+)
+def test_alpha_is_that_of_the_published_table(scale, printed):
+    items = [[int(answer) - 1 for answer in one] for one in PUBLISHED]
+    assert round(value(alpha(scale), items), 3) == printed
+
+
+@pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
+@pytest.mark.parametrize("seed", range(8))
+def test_alpha_is_that_of_its_definition(scale, seed):
+    rng = np.random.default_rng(seed)
+    items = [rng.integers(0, 5, rng.integers(0, 6)).tolist() for _ in range(30)]
+    assert value(alpha(scale), items) == pytest.approx(by_definition(items, scale), abs=1e-12)
+
+
+@pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
+def test_a_weight_of_two_is_an_item_twice(scale):
+    rng = np.random.default_rng(3)
+    items = [rng.integers(0, 4, 3).tolist() for _ in range(12)]
+    weights = rng.integers(0, 3, 12)
+    twice = [one for one, w in zip(items, weights, strict=True) for _ in range(w)]
+    once = value(alpha(scale), items, weights)
+    assert once == pytest.approx(value(alpha(scale), twice), abs=1e-12)
+
+
+def test_numbers_may_lie_anywhere():
+    """The interval alpha does not change with where 0 is, nor do its digits."""
+    far = [[x + 1e6 for x in one] for one in ([1.0, 2.0], [4.0, 4.5], [9.0, 7.0])]
+    near = [[x - 1e6 for x in one] for one in far]
+    tables = [pl.DataFrame({"codes": [[0, 1]] * 3, "numbers": one}) for one in (near, far)]
+    one, other = (float(alpha("interval")(t, np.ones(3))) for t in tables)
+    assert one == pytest.approx(other, rel=1e-9)
+
+
+def test_fleiss_kappa_is_that_of_the_published_table_and_of_statsmodels():
+    items = [[code for code, n in enumerate(row) for _ in range(n)] for row in PSYCHIATRISTS]
+    found = value(fleiss_kappa(), items)
+    assert round(found, 3) == 0.430
+    assert found == pytest.approx(inter_rater.fleiss_kappa(np.array(PSYCHIATRISTS)), abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_cohen_kappa_is_that_of_statsmodels(seed):
+    rng = np.random.default_rng(seed)
+    said = rng.integers(0, 4, (80, 2))
+    said[rng.random(80) < 0.5, 1] = said[rng.random(80) < 0.5, 0][:1]
+    crossed = np.zeros((4, 4))
+    np.add.at(crossed, (said[:, 0], said[:, 1]), 1)
+    expected = inter_rater.cohens_kappa(crossed, return_results=False)
+    assert value(cohen_kappa(), said.tolist()) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "statistic", [alpha("nominal"), alpha("ordinal"), alpha("interval"), fleiss_kappa()]
+)
+def test_answers_that_are_all_alike_say_nothing_of_chance(statistic):
+    assert np.isnan(value(statistic, [[1, 1], [1, 1, 1]]))
+    assert np.isnan(value(statistic, [[1], [2]]))  # no pair at all
+
+
+@pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
+def test_agreement_is_none_at_random_and_one_when_perfect(scale):
+    rng = np.random.default_rng(0)
+    said = rng.integers(0, 4, (4_000, 3))
+    assert value(alpha(scale), said.tolist()) == pytest.approx(0.0, abs=0.03)
+    perfect = [[x] * 3 for x in said[:, 0].tolist()]
+    assert value(alpha(scale), perfect) == pytest.approx(1.0, abs=1e-12)
+
+
+def test_agreement_beyond_chance_rests_on_the_items_with_rarer_answers():
+    """Of 30 items four hold an answer other than 0, and two agree on it in two: 2 × 4 and 3 × 2."""
+    items = [[0, 0]] * 26 + [[0, 1]] * 2 + [[1, 1]] * 2
+    for statistic in (alpha("nominal"), alpha("ordinal"), fleiss_kappa(), cohen_kappa()):
+        sums = statistic.columns(table(items)).sum(axis=0)
+        assert float(statistic.rarest(sums)) == 6.0
+        assert float(statistic.rarest(statistic.columns(table([[0, 1]] * 9)).sum(axis=0))) == 1.0
+
+
+def test_tallies_count_answers():
+    assert tallies(table([[0, 2, 2], [], [1]])).tolist() == [[1, 0, 2], [0, 0, 0], [0, 1, 0]]

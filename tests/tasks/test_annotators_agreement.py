@@ -1,0 +1,163 @@
+"""Annotators' agreement: items, circles of annotators, sets of answers, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import isolux
+from isolux.tasks.agreement import score
+from isolux.vocabulary.containers import Dataset
+from isolux.vocabulary.errors import JoinError, SpecError, TableError, UnknownNameError
+from isolux.vocabulary.info import DatasetInfo
+from isolux.vocabulary.notes import Caution
+
+
+def items(*names: str) -> Dataset:
+    info = DatasetInfo(title="Photos", summary="Photos.", references=())
+    rows = pl.DataFrame({"instance_id": list(names), "image_id": list(names)})
+    return Dataset(name="photos", info=info, instances=rows)
+
+
+def said(*rows: str, **columns: list[str]) -> pl.DataFrame:
+    """``"a x adult"``: of item a, annotator x said adult."""
+    parts = [row.split(" ", 2) for row in rows]
+    frame = pl.DataFrame(parts, schema=["instance_id", "annotator", "label"], orient="row")
+    return frame.with_columns(**{k: pl.Series(v) for k, v in columns.items()})
+
+
+def values(scores, metric: str) -> dict[str, float | None]:
+    rows = scores.units.filter(metric=metric)
+    return dict(rows.select("unit_id", "value").iter_rows())
+
+
+def test_pairs_of_annotators_who_agree():
+    """Three annotators are three pairs: a has one that agrees, b three, c has one annotator."""
+    given = said("a x 1", "a y 1", "a z 2", "b x 2", "b y 2", "b z 2", "c x 1")
+    found = score(items("a", "b", "c"), given, metrics=("pairwise_agreement", "unanimous"))
+    assert values(found, "pairwise_agreement") == {"a": pytest.approx(1 / 3), "b": 1.0, "c": None}
+    assert values(found, "unanimous") == {"a": 0.0, "b": 1.0, "c": None}
+    reasons = found.units.filter(pl.col("value").is_null())["reason"].unique().to_list()
+    assert reasons == ["fewer than two answers"]
+
+
+def test_an_empty_answer_is_none_and_a_word_may_be():
+    given = said("a x 1", "a y  ", "b x 1", "b y Unsure", "b z 1")
+    found = score(items("a", "b"), given, metrics="unanimous", ignored=("unsure",))
+    assert values(found, "unanimous") == {"a": None, "b": 1.0}
+    assert values(score(items("a", "b"), given, metrics="unanimous"), "unanimous")["b"] == 0.0
+
+
+def test_circles_of_annotators():
+    """Those of the north agree, those of the south do not, and the west has one alone."""
+    given = said(
+        "a x 1", "a y 1", "a u 1", "a v 2", "a w 2",
+        region=["north", "north", "south", "south", "west"],
+    )  # fmt: skip
+    found = score(items("a"), given, metrics="unanimous", annotators_by="region")
+    rows = dict(found.units.select("model", "value").iter_rows())
+    assert rows == {"all annotators": 0.0, "region: north": 1.0, "region: south": 0.0}
+    assert any(isinstance(note, Caution) and "west" in note for note in found.notes)
+
+
+def test_sets_of_answers_share_what_both_hold():
+    """x says {hat, glasses}, y {hat}, z {scarf}: indices 1/2, 0 and 0, their mean 1/6."""
+    given = said("a x hat", "a x glasses", "a y hat", "a z scarf")
+    found = score(items("a"), given)
+    assert values(found, "mean_jaccard") == {"a": pytest.approx(1 / 6)}
+    with pytest.raises(SpecError, match=r"(?s)several answers.*'x' about 'a'"):
+        score(items("a"), given, metrics=("alpha_nominal",))
+
+
+def test_a_few_second_answers_are_no_sets():
+    """One of 20 pairs of item and annotator has two answers: two versions, not a set."""
+    rows = [f"{k} {who} {k % 3}" for k in range(10) for who in "xy"]
+    with pytest.raises(SpecError, match="several answers"):
+        score(items(*map(str, range(10))), said(*rows, "0 x 2"))
+
+
+def test_numbers_taken_as_names_are_told():
+    given = said(*(f"{i} {who} {n}" for i in "abcd" for who, n in zip("xy", "1239", strict=False)))
+    given = given.with_columns(label=pl.Series(["1", "2", "3", "4", "1", "2", "3", "9"]))
+    found = score(items(*"abcd"), given)
+    assert any("--option scale=ordinal" in note for note in found.notes)
+    taken = score(items(*"abcd"), given, scale="ordinal")
+    assert not any("scale=" in note for note in taken.notes)
+    assert [m.name for m in taken.info.metrics] == ["alpha_ordinal", "pairwise_agreement"]
+
+
+def test_many_items_with_one_answer_are_a_caution():
+    found = score(items(*"abcde"), said("a x 1", "a y 1", "b x 1", "c y 1"))
+    (told,) = [note for note in found.notes if "fewer than two" in note]
+    assert isinstance(told, Caution)
+    assert told.startswith("4 of 5 items")
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "error", "words"),
+    [
+        (said("a x 1").drop("annotator"), {}, UnknownNameError, "annotator"),
+        (said("a x 1").with_columns(annotator=pl.lit(None)), {}, TableError, "no annotator"),
+        (said("q x 1", "q y 1"), {}, JoinError, "no answer is about an item"),
+        (said("a x 1", "a y few"), {"scale": "interval"}, TableError, "no numbers.*'few'"),
+        (said("a x 1", "a y 1"), {"metrics": ("alpha_ordinal",)}, SpecError, "another scale"),
+        (said("a x 1", "a y 1"), {"metrics": ("kappa",)}, UnknownNameError, "kappa"),
+        (said("a x 1", "a y 1"), {"annotators_by": "place"}, UnknownNameError, "place"),
+        (
+            said("a x 1", "a y 1", "b x 1", "b y 2", "b z 1"),
+            {"metrics": ("fleiss_kappa",)}, SpecError, "2 to 3 answers",
+        ),
+        (
+            said("a x 1", "a y 1", "b x 1", "b z 2"),
+            {"metrics": ("cohen_kappa",)}, SpecError, "two annotators.*3 annotators",
+        ),
+        (
+            said("a x 1", "b x 1", region=["n", "s"]),
+            {"annotators_by": "region"}, TableError, "two groups.*'x'",
+        ),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused(given, settings, error, words):
+    with pytest.raises(error, match=f"(?s){words}"):
+        score(items("a", "b"), given, **settings)
+
+
+def test_too_many_different_answers_are_refused():
+    given = said(*(f"{i} {who} word{i}{who}" for i in range(300) for who in "xy"))
+    with pytest.raises(SpecError, match="600 different answers"):
+        score(items(*map(str, range(300))), given)
+
+
+def test_a_report_speaks_of_annotators_not_of_a_model(tmp_path):
+    """About b annotators guess, about a they agree: the first sentence says whom they differ on."""
+    rng = np.random.default_rng(1)
+    rows = ["photo,tone,rater,label"]
+    for photo in range(400):
+        tone, truth = "ab"[photo % 2], rng.integers(3)
+        said = [truth] * 3 if tone == "a" else rng.integers(0, 3, 3)
+        rows += [f"p{photo},{tone},r{k},{label}" for k, label in enumerate(said)]
+    path = tmp_path / "ratings.csv"
+    path.write_text("\n".join([*rows, ""]))
+    done = isolux.audit(f"ratings:{path}", by="tone", task="agreement", replicates=200)
+    html = done.report(tmp_path / "run").read_text()
+    assert "By tone, annotators agree less about b than about a: agreement beyond chance" in html
+    assert "model serves" not in html
+    value = done.group_metrics.filter(metric="alpha_nominal", group="a")["value"].item()
+    assert value == 1.0
+
+
+def test_a_single_annotator_has_no_one_to_agree_with():
+    found = score(items("a", "b"), said("a x 1", "b x 2"))
+    first = found.notes[0]
+    assert isinstance(first, Caution)
+    assert first.startswith("No item has two answers of all annotators: there is nothing to agree")
+
+
+def test_numbers_that_cannot_be_squared_are_refused():
+    given = said("a x 1e308", "a y -1e308", "b x 1", "b y 2")
+    with pytest.raises(TableError, match=r"2 answer\(s\) are too large to be compared"):
+        score(items("a", "b"), given, scale="interval")
+    with np.errstate(all="raise"):
+        score(items("a", "b"), given.with_columns(pl.col("label").str.replace("308", "99")),
+              scale="interval")  # fmt: skip

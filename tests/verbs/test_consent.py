@@ -1,0 +1,119 @@
+"""Consent by the command line, and an audit that asks the ledger who withdrew."""
+
+from __future__ import annotations
+
+import pytest
+
+import isolux
+from isolux.verbs.consent import add_consent
+from isolux.vocabulary.errors import FileError, TableError
+from tests.cli._run import isolux as run
+
+
+@pytest.fixture
+def asked(tmp_path, monkeypatch, capsys):
+    def of(*args):
+        return run(monkeypatch, capsys, "curate", *args)
+
+    return of
+
+
+def test_granted_revoked_and_counted(asked, tmp_path):
+    ledger = tmp_path / "c.jsonl"
+    some = tmp_path / "ids.txt"
+    some.write_text("# first round\ns2\ns3\n")
+    done = asked("grant", ledger, "--who", "s1", "--list", some, "--scope", "evaluation,training")
+    assert done.code == 0, done.err
+    assert "3 rows added" in done.out
+    head = done.out.split("head: ")[1].strip()
+    assert asked("revoke", ledger, "--who", "s2", "--note", "form 12").code == 0
+    told = asked("consent", ledger, "--head", head[:12])
+    assert told.code == 0, told.err
+    assert "4 rows: hashes and signatures verify" in told.out
+    rows = [line.split() for line in told.out.splitlines()]
+    assert ["subject", "evaluation", "2", "1", "0"] in rows
+    assert ["subject", "publication", "0", "1", "2"] in rows
+
+
+def test_rows_that_were_cut_off_are_found_by_the_head(asked, tmp_path):
+    ledger = tmp_path / "c.jsonl"
+    asked("grant", ledger, "--who", "s1", "--scope", "evaluation")
+    head = asked("revoke", ledger, "--who", "s1").out.split("head: ")[1].strip()
+    ledger.write_text(ledger.read_text().splitlines()[0] + "\n")
+    assert asked("consent", ledger).code == 0  # nothing in the rows tells
+    cut = asked("consent", ledger, "--head", head)
+    assert cut.code == 2
+    assert "rows were cut off" in cut.plain
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("grant", "--who", "s1"), "what is granted is not said"),
+        (("grant", "--who", "s1", "--scope", "selling"), "no scope of consent"),
+        (("grant", "--who", "s1", "--scope", "training", "--kind", "child"), "cannot be used"),
+        (("revoke", "--who", "S1"), "stand in no row of the ledger"),
+        (("grant", "--list", "nothing.txt", "--scope", "training"), "list of ids cannot be read"),
+    ],
+)
+def test_what_does_not_fit_is_refused(asked, tmp_path, args, words):
+    ledger = tmp_path / "c.jsonl"
+    asked("grant", ledger, "--who", "s1", "--scope", "training")
+    before = ledger.read_bytes()
+    done = asked(args[0], ledger, *args[1:])
+    assert done.code == 2
+    assert words in done.plain
+    assert ledger.read_bytes() == before
+
+
+def test_an_audit_leaves_out_who_revoked(tmp_path):
+    people = tmp_path / "people.csv"
+    rows = [f"p{i},s{i // 2},{'ab'[i % 2]},x,{'x' if i % 3 else 'y'}" for i in range(40)]
+    people.write_text("\n".join(["id,subject,tone,truth,said", *rows, ""]))
+    ledger = tmp_path / "c.jsonl"
+    add_consent(ledger, "grant", who=["s1", "s2"], scope=["evaluation"])
+    settings = {"target": "truth", "prediction_column": "said", "by": "tone", "replicates": 100}
+    everyone = isolux.audit(f"table:{people}", **settings, withdrawn=str(ledger))
+    add_consent(ledger, "revoke", who=["s2"], scope=["evaluation"])
+    fewer = isolux.audit(f"table:{people}", **settings, withdrawn=str(ledger))
+    whole = everyone.run.scores.filter(metric="accuracy").height
+    assert fewer.run.scores.filter(metric="accuracy").height == whole - 2
+    assert "2 people withdrew" in " ".join(fewer.run.record["notes"])
+
+
+def test_several_ids_in_one_flag_are_refused(asked, tmp_path):
+    done = asked("grant", tmp_path / "c.jsonl", "--who", "s1,s2", "--scope", "training")
+    assert done.code == 2
+    assert "several ids stand in one --who" in done.plain
+    assert not (tmp_path / "c.jsonl").exists()
+
+
+def test_an_audit_does_not_start_from_half_a_row_and_says_what_it_did_not_check(tmp_path):
+    people = tmp_path / "people.csv"
+    people.write_text("id,truth,said\n" + "".join(f"p{i},x,{'xy'[i % 2]}\n" for i in range(60)))
+    ledger = tmp_path / "c.jsonl"
+    add_consent(ledger, "grant", who=["p1", "p2"], scope=["evaluation"])
+    (tmp_path / "c.jsonl.key").unlink()
+    settings = {"target": "truth", "prediction_column": "said", "by": "said", "replicates": 100}
+    done = isolux.audit(f"table:{people}", **settings, withdrawn=str(ledger))
+    assert any("Signatures were not checked" in one for one in done.run.record["warnings"])
+    with ledger.open("a") as file:
+        file.write('{"n": 3, "act": "revoke", "who": "p')
+    with pytest.raises(FileError, match="middle of a row"):
+        isolux.audit(f"table:{people}", **settings, withdrawn=str(ledger))
+
+
+def test_a_ledger_that_was_tampered_with_stops_an_audit(tmp_path):
+    people = tmp_path / "people.csv"
+    people.write_text("id,truth,said\np1,x,x\np2,x,y\n")
+    ledger = tmp_path / "c.jsonl"
+    add_consent(ledger, "grant", who=["p1", "p2"], scope=["evaluation"])
+    ledger.write_text(ledger.read_text().replace("p2", "p3"))
+    with pytest.raises(TableError, match="row was changed"):
+        isolux.audit(
+            f"table:{people}",
+            target="truth",
+            prediction_column="said",
+            by="said",
+            withdrawn=str(ledger),
+        )

@@ -1,0 +1,70 @@
+"""The border gate: what is planted is what its files hold, and what an audit of them finds."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from isolux_worlds.populations.border import CHALLENGE, Gate, border_gate, planted_truths
+from tests.cli._run import isolux as run
+
+LARGE = Gate(enrolled=20_000, others=20_000)
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return border_gate(LARGE)
+
+
+def test_the_files_hold_what_is_planted(drawn):
+    people, lists = drawn
+    first = lists.unique("probe", keep="first", maintain_order=True).join(
+        people.select(probe="id", subject="subject", skin_tone="skin_tone", age="age"), on="probe"
+    )
+    found = people.select(candidate="id", found="subject")
+    first = first.join(found, on="candidate", how="left")
+    enrolled = people.filter(pl.col("role") == "gallery")["subject"]
+    mated = first.filter(pl.col("subject").is_in(enrolled.implode()))
+    for k, tone in enumerate(("darker", "lighter")):
+        own = mated.filter(skin_tone=tone)
+        truth = (1 - LARGE.no_template[k]) * LARGE.right[k]
+        hits = (own["found"] == own["subject"]).fill_null(value=False).to_numpy()
+        assert hits.mean() == pytest.approx(truth, abs=4 * (truth * (1 - truth) / len(own)) ** 0.5)
+        other = first.filter(~pl.col("subject").is_in(enrolled.implode()), skin_tone=tone)
+        truth = (1 - LARGE.no_template[k]) * LARGE.wrong[k]
+        returned = (other["score"] >= 0.5).fill_null(value=False).to_numpy()
+        spread = (truth * (1 - truth) / len(other)) ** 0.5
+        assert returned.mean() == pytest.approx(truth, abs=4 * spread)
+
+
+def test_minors_pass_as_often_as_is_planted(drawn):
+    people, _ = drawn
+    truths = planted_truths(LARGE)["models"]["estimator"]["groups"]
+    for truth in truths:
+        minors = people.filter(pl.col("age") < 18, skin_tone=truth["values"][0])
+        share = float((minors["estimate"] >= CHALLENGE).to_numpy().mean())
+        spread = (truth["value"] * (1 - truth["value"]) / minors.height) ** 0.5
+        assert share == pytest.approx(truth["value"], abs=4 * spread)
+
+
+def test_the_demonstration_finds_what_was_planted(tmp_path, monkeypatch, capsys):
+    done = run(monkeypatch, capsys, "demo", "--gate", "--out", tmp_path / "gate", "--seed", 3)
+    assert done.code == 0
+    truths = json.loads((tmp_path / "gate" / "data" / "planted.json").read_text())
+    inside = []
+    for task, model in (("identification", "engine"), ("age_estimation", "estimator")):
+        found = pl.read_parquet(tmp_path / "gate" / task / "group_metrics.parquet")
+        about = truths["tasks"][task]
+        rows = found.filter(metric=about["metric"], threshold=about["threshold"])
+        for truth in truths["models"][model]["groups"]:
+            low, high = rows.filter(group=truth["values"][0]).select("low", "high").row(0)
+            inside.append(low <= truth["value"] <= high)
+        report = (tmp_path / "gate" / task / "report.html").read_text()
+        assert "synthetic" in report
+    assert np.mean(inside) >= 0.75  # four intervals of 95 %
+    shown = " ".join(done.out.split())
+    assert "Hit rate at rank 1 for darker (skin tone) is" in shown
+    assert "Failure to acquire rate for darker (skin tone)" in shown

@@ -1,0 +1,190 @@
+"""A border gate: people searched for in a gallery, and their ages estimated; every rate is planted.
+
+600 people are enrolled by one image and come twice more; 600 others come twice and are not
+enrolled. Of darker skin tones the engine makes no template more often, finds the right person less
+often and returns a wrong one more often; the estimator takes them for older. So the true hit rate
+of each group, its false positives and the share of minors who pass an age check are known exactly.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.io.atomic import staged_directory, write_text
+from isolux_worlds.marker import write_marker
+
+__all__ = ["Gate", "border_gate", "planted_truths", "write_border_gate"]
+
+_MARK = ("people.csv", "lists.csv", "planted.json")
+_GROUPS = ("darker", "lighter")
+THRESHOLD = 0.5
+"""Scores from which the gate returns a candidate."""
+CHALLENGE = 25.0
+"""Ages from which the gate asks for no proof."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What is planted, by skin tone: darker first.
+
+    Parameters
+    ----------
+    enrolled, others : int
+        People with an image in the gallery, and people without.
+    no_template, right, wrong : (float, float)
+        Chance that no template can be made; that a template finds the right person first, above the
+        threshold; that a template of a person who is not enrolled returns someone above it.
+    older, spread : (float, float)
+        Years that people are taken for older, and the standard deviation of the error.
+    ages : (int, int)
+        Youngest and oldest; every whole year alike.
+    """
+
+    enrolled: int = 600
+    others: int = 600
+    no_template: tuple[float, float] = (0.05, 0.01)
+    right: tuple[float, float] = (0.85, 0.95)
+    wrong: tuple[float, float] = (0.05, 0.01)
+    older: tuple[float, float] = (3.0, 0.0)
+    spread: tuple[float, float] = (4.0, 4.0)
+    ages: tuple[int, int] = (14, 40)
+    seed: int = field(default=0, kw_only=True)
+
+
+def planted_truths(gate: Gate) -> dict[str, Any]:
+    """Give the true rate of each group, as ``planted.json`` holds it.
+
+    Of the model ``engine`` it is the hit rate at rank 1, of ``estimator`` the share of people under
+    18 who are taken for 25 or older.
+
+    Examples
+    --------
+    >>> groups = planted_truths(Gate())["models"]["engine"]["groups"]
+    >>> [(one["values"], round(one["value"], 4)) for one in groups]
+    [(['darker'], 0.8075), (['lighter'], 0.9405)]
+    """
+    hits = [(1.0 - gate.no_template[k]) * gate.right[k] for k in range(2)]
+    minors = np.arange(gate.ages[0], 18)
+    passes = []
+    for older, spread in zip(gate.older, gate.spread, strict=True):
+        z = (CHALLENGE - minors - older) / spread
+        passes.append(float(np.mean([0.5 * math.erfc(x / math.sqrt(2.0)) for x in z])))
+    return {
+        "tasks": {
+            "identification": {"metric": "hit_rate_at_rank", "threshold": 1.0},
+            "age_estimation": {"metric": "challenge_false_positive_rate", "threshold": CHALLENGE},
+        },
+        "models": {"engine": _truths(hits), "estimator": _truths(passes)},
+    }
+
+
+def _truths(values: list[float]) -> dict[str, Any]:
+    low, high = (0, 1) if values[0] < values[1] else (1, 0)
+    groups = [
+        {"attribute": "skin_tone", "group": name, "values": [name], "in_data": None, "value": value}
+        for name, value in zip(_GROUPS, values, strict=True)
+    ]
+    widest = {
+        "attribute": "skin_tone", "group_a": _GROUPS[low], "group_b": _GROUPS[high],
+        "value": values[low] - values[high], "note": "planted",
+    }  # fmt: skip
+    return {"groups": groups, "widest": [widest]}
+
+
+def border_gate(gate: Gate) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Draw the people and what the engine answers.
+
+    Returns
+    -------
+    people : polars.DataFrame
+        ``id, subject, role`` (gallery, probe), ``skin_tone, sex, age`` (years) and ``estimate`` (of
+        each image, years) and ``seconds`` (how long its search took).
+    lists : polars.DataFrame
+        ``probe, candidate, score, failed``: two candidates a search.
+    """
+    rng = np.random.default_rng(gate.seed)
+    n = gate.enrolled + gate.others
+    tone, sex = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    age = rng.integers(gate.ages[0], gate.ages[1] + 1, n)
+    subject = np.concatenate([np.arange(gate.enrolled), np.repeat(np.arange(n), 2)])
+    role = np.repeat(["gallery", "probe"], [gate.enrolled, 2 * n])
+    ids = [f"{r[0]}{i:05}" for i, r in enumerate(role)]
+    of = tone[subject]
+    noise = rng.normal(0.0, np.array(gate.spread)[of])
+    estimate = age[subject] + np.array(gate.older)[of] + noise
+    people = pl.DataFrame(
+        {
+            "id": ids,
+            "subject": [f"s{k:05}" for k in subject],
+            "role": role,
+            "skin_tone": np.array(_GROUPS)[of],
+            "sex": np.array(["F", "M"])[sex[subject]],
+            "age": age[subject],
+            "estimate": estimate.round(3),
+            "seconds": rng.gamma(4.0, 0.2 + 0.1 * (of == 0)).round(4),
+        }
+    )
+    return people, _lists(gate, subject, of, ids, rng)
+
+
+def _lists(
+    gate: Gate,
+    subject: np.ndarray[Any, Any],
+    tone: np.ndarray[Any, Any],
+    ids: list[str],
+    rng: np.random.Generator,
+) -> pl.DataFrame:
+    probe = np.arange(gate.enrolled, len(subject))
+    who, of = subject[probe], tone[probe]
+    failed = rng.random(len(probe)) < np.array(gate.no_template)[of]
+    mated = who < gate.enrolled
+    right = mated & (rng.random(len(probe)) < np.array(gate.right)[of])
+    wrong = ~mated & (rng.random(len(probe)) < np.array(gate.wrong)[of])
+    stranger = (who + 1 + rng.integers(0, gate.enrolled - 1, len(probe))) % gate.enrolled
+    entry = np.where(right, who, stranger)
+    high = rng.uniform(0.55, 0.95, len(probe))
+    low = rng.uniform(0.10, 0.45, len(probe))
+    names = pl.Series(ids)
+    rows = pl.DataFrame(
+        {
+            "probe": names.gather(probe),
+            "candidate": names.gather(entry),
+            "score": np.where(right | wrong, high, low).round(4),
+            "failed": failed,
+        }
+    )
+    second = rows.with_columns(
+        candidate=names.gather((entry + 1 + np.arange(len(probe)) % 7) % gate.enrolled),
+        score=pl.Series((low / 2).round(4)),
+    )
+    none = pl.when("failed").then(None)
+    both = pl.concat([rows, second.filter(~pl.col("failed"))]).with_columns(
+        candidate=none.otherwise("candidate"), score=none.otherwise("score")
+    )
+    return both.sort("probe", "score", descending=[False, True])
+
+
+def write_border_gate(folder: str | Path, gate: Gate, *, overwrite: bool = False) -> Path:
+    """Write ``people.csv``, ``lists.csv`` and ``planted.json``, whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        The directory exists and ``overwrite`` is not set, or it holds something else.
+    """
+    people, lists = border_gate(gate)
+    target = Path(folder)
+    with staged_directory(target, overwrite=overwrite, marks=_MARK, what="world") as stage:
+        write_text(stage / "people.csv", people.write_csv())
+        write_text(stage / "lists.csv", lists.write_csv())
+        truths = json.dumps(planted_truths(gate), indent=1) + "\n"
+        write_text(stage / "planted.json", truths)
+        write_marker(stage, "`isolux demo --gate`")
+    return target

@@ -1,0 +1,125 @@
+"""``python -m isolux_worlds.rehearsal``: whoever is needed to build a dataset, simulated.
+
+inbox      what people send in, with planted damage
+golden     right answers to the tasks of a stage, for training
+review     what a lab's own people see in photos, and what a detector of logos marks
+look       the same people fill a sheet of suspects
+annotate   simulated annotators answer the open tasks of a stage
+predict    a model with a planted disparity looks at the published photos
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from isolux.vocabulary.errors import IsoluxError
+
+_Inbox = Annotated[Path, typer.Option(help="the folder that `inbox` wrote")]
+_Stage = Annotated[str, typer.Option(help="count, boxes, skin_tone, attributes or masks")]
+_Photos = Annotated[Path, typer.Option(help="the folder of the published photos")]
+_Out = Annotated[Path, typer.Option(help="the file or folder to write")]
+app = typer.Typer(help=__doc__, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+@app.command()
+def inbox(out: _Out, *, photos: int = 600, seed: int = 0, overwrite: bool = False) -> None:
+    """Paint what people send in, with its sheets, and the truth beside it."""
+    from isolux_worlds.rehearsal import draw_inbox, write_inbox
+
+    drawn = draw_inbox(photos, seed=seed)
+    write_inbox(drawn, out, overwrite=overwrite)
+    wrong = drawn.photos["fault"].count()
+    typer.echo(f"{photos:,} photos of {drawn.subjects.height:,} people, {wrong:,} with a fault")
+    typer.echo(f"inbox: {out}")
+
+
+@app.command()
+def golden(project: Path, *, inbox: _Inbox, stage: _Stage, out: _Out, units: int = 12) -> None:
+    """Write the right answers to the first open tasks of a stage."""
+    from isolux.curation.project import open_project
+    from isolux_worlds.rehearsal import golden_sheet, read_people, tasks_of
+
+    asked = tasks_of(open_project(project), stage, read_people(inbox))[:units]
+    golden_sheet(asked, stage).write_csv(out)
+    typer.echo(f"{len(asked):,} tasks: {out}")
+
+
+@app.command()
+def review(project: Path, *, inbox: _Inbox, out: _Out, seed: int = 0) -> None:
+    """Look at the photos that stand; writes a sheet for each kind of fault, and regions.csv."""
+    from isolux.curation.project import open_project, read_images
+    from isolux_worlds.rehearsal import REVIEWED, read_people, reviewed
+    from isolux_worlds.rehearsal.specialists import logo_marks, read_photos, regions
+
+    stand = read_images(open_project(project))["image_id"].to_list()
+    photos = read_photos(inbox)
+    out.mkdir(parents=True, exist_ok=True)
+    for fault in REVIEWED:
+        found = reviewed(photos, stand, fault, seed=seed)
+        if fault == "bystander":
+            found = regions(read_people(inbox), photos, found["image_id"].to_list())
+            found.write_csv(out / "regions.csv")
+        else:
+            found.write_csv(out / f"{fault.replace(' ', '_')}.csv")
+            stand = [one for one in stand if one not in set(found["image_id"])]
+        typer.echo(f"{fault}: {found.height:,}")
+    marks = logo_marks(photos, stand, seed=seed)
+    marks.write_csv(out / "logos.csv")
+    typer.echo(f"logos that a detector marked: {marks.height:,}")
+
+
+@app.command()
+def look(sheet: Path, *, inbox: _Inbox, out: _Out, seed: int = 0) -> None:
+    """Fill a sheet of `isolux curate suspects` with verdicts, for `isolux curate review`."""
+    import polars as pl
+
+    from isolux_worlds.rehearsal.specialists import looked
+
+    filled = looked(pl.read_csv(sheet, infer_schema=False), inbox, seed=seed)
+    filled.write_csv(out)
+    typer.echo(f"{filled.height:,} looked at, {filled.filter(verdict='out').height:,} out: {out}")
+
+
+@app.command()
+def annotate(
+    project: Path,
+    *,
+    inbox: _Inbox,
+    stage: _Stage,
+    out: Annotated[Path | None, typer.Option(help="a table, for `isolux curate answers`")] = None,
+    server: Annotated[str | None, typer.Option(help="a Label Studio: everyone signs up")] = None,
+    training: bool = False,
+    seed: int = 0,
+) -> None:
+    """Let simulated annotators answer: of a stage with golden tasks, those who graduated."""
+    from isolux_worlds.rehearsal.shift import shift
+
+    given, slipped = shift(
+        project, inbox, stage, out=out, server=server, training=training, seed=seed
+    )
+    typer.echo(f"{given:,} answers, {slipped:,} with a slip")
+
+
+@app.command()
+def predict(objects: Path, *, photos: _Photos, inbox: _Inbox, out: _Out, seed: int = 0) -> None:
+    """Let a model with a planted disparity look at published photos."""
+    from isolux_worlds.rehearsal.predicting import predict as predicted
+
+    typer.echo(f"{predicted(objects, photos, inbox, out, seed=seed):,} boxes: {out}")
+
+
+def main() -> None:
+    """Run a command; what went wrong is said in words."""
+    try:
+        app(standalone_mode=True)
+    except IsoluxError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""Where simulated annotators work: at an annotation server, each with an account, or on a sheet.
+
+A desk is given answers one by one. ``ServerDesk`` speaks Label Studio's own API, as its page does;
+``SheetDesk`` gathers a table for ``isolux curate answers``, and outlines for it as JSON.
+"""
+
+from __future__ import annotations
+
+import http.cookiejar
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import polars as pl
+
+from isolux.curation.annotation import Server
+from isolux.io.atomic import write_text
+from isolux.io.csv_text import csv_text
+from isolux.vocabulary.errors import FileError
+from isolux_worlds.rehearsal.answering import Answer, label_studio
+from isolux_worlds.rehearsal.inbox import SIZE
+from isolux_worlds.rehearsal.sight import Asked
+
+__all__ = ["Account", "Desk", "ServerDesk", "SheetDesk", "accounts"]
+
+_SECONDS = 7.5
+_NO_ROWS: dict[str, list[str]] = {"task_id": [], "annotator": [], "question": [], "answer": []}
+_PASSWORD = "a-password-1"  # noqa: S105 (of people who do not exist, on a server for a rehearsal)
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Someone's account: their token, and the name under which `isolux curate pull` knows them."""
+
+    token: str = field(repr=False)
+    annotator_id: str
+
+
+class Desk(Protocol):
+    """What takes answers."""
+
+    def given(self, asked: Asked) -> int:
+        """Count the answers that a task has already."""
+
+    def hand_in(self, asked: Asked, who: str, answer: Answer) -> None:
+        """Give one person's answer to a task."""
+
+
+class ServerDesk:
+    """Label Studio, or what speaks as it does.
+
+    Parameters
+    ----------
+    server : Server
+        With the token of someone who may see every project.
+    people : mapping of str to Account
+        Annotators by their names.
+    """
+
+    def __init__(self, server: Server, people: Mapping[str, Account]) -> None:
+        self._server, self._people = server, people
+        self._counts: dict[int, dict[int, int]] = {}
+
+    def given(self, asked: Asked) -> int:
+        """Count the answers that a task has on the server; asked once a project."""
+        number, task = asked.server_project, asked.server_task
+        if number is None or task is None:
+            raise FileError(
+                "a task was not sent to the server", expected="isolux curate push", found="none",
+                where=self._server.url,
+            )  # fmt: skip
+        if number not in self._counts:
+            listed = self._server.tasks(number, answers=True)
+            self._counts[number] = {int(t["id"]): len(t.get("annotations") or ()) for t in listed}
+        return self._counts[number].get(task, 0)
+
+    def hand_in(self, asked: Asked, who: str, answer: Answer) -> None:
+        """Post an annotation with the annotator's own token."""
+        body = {"result": label_studio(answer, SIZE), "lead_time": _SECONDS}
+        request = urllib.request.Request(  # noqa: S310 (an address that Server has checked)
+            f"{self._server.url}/api/tasks/{asked.server_task}/annotations/",
+            json.dumps(body).encode(),
+            {
+                "Authorization": f"Token {self._people[who].token}",
+                "Content-Type": "application/json",
+            },
+            method="POST",
+        )
+        _sent(request, self._server)
+
+
+def _sent(request: urllib.request.Request, server: Server) -> None:
+    try:
+        with urllib.request.urlopen(request, timeout=server.timeout_s) as answer:  # noqa: S310
+            answer.read()
+    except urllib.error.HTTPError as error:
+        with error:
+            raise FileError(
+                "an annotator's answer was not taken", found=f"{error.code} {error.read(200)!r}",
+                where=server.url,
+            ) from error  # fmt: skip
+
+
+class SheetDesk:
+    """A table of answers, for labs without a server; written by ``save``."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+
+    def given(self, asked: Asked) -> int:
+        """Count the answers to a task that are on the sheet."""
+        return len({r["annotator"] for r in self.rows if r["task_id"] == asked.task_id})
+
+    def hand_in(self, asked: Asked, who: str, answer: Answer) -> None:
+        """Write an answer's rows."""
+        head = {"task_id": asked.task_id, "annotator": who}
+        self.rows += [
+            head | {"question": question, "answer": one}
+            for question, said in answer.get("choices", {}).items()
+            for one in said
+        ]
+        self.rows += [head | box for box in answer.get("boxes", ())]
+        self.rows += [
+            head | {"label": shape["label"], "points": json.dumps(shape["points"])}
+            for shape in answer.get("polygons", ())
+        ]
+        if not any(answer.values()):  # looked at, and there was nothing to draw
+            self.rows.append(head)
+
+    def save(self, file: str | Path) -> int:
+        """Write the sheet; how many rows it has."""
+        table = pl.DataFrame(self.rows or _NO_ROWS, infer_schema_length=None)
+        write_text(Path(file).expanduser(), csv_text(table))
+        return table.height
+
+
+def accounts(url: str, names: Iterable[str], *, timeout_s: float = 60.0) -> dict[str, Account]:
+    """Sign people up at a Label Studio, or in where they are known, as they would on its page.
+
+    Parameters
+    ----------
+    url : str
+        ``http://127.0.0.1:8080``.
+    names : iterable of str
+    timeout_s : float
+
+    Returns
+    -------
+    dict of str to Account
+
+    Raises
+    ------
+    FileError
+        The server does not answer, or takes no one.
+    """
+    return {name: _account(url.rstrip("/"), name, timeout_s) for name in names}
+
+
+def _account(url: str, name: str, timeout_s: float) -> Account:
+    jar = http.cookiejar.CookieJar()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
+    who = {"email": f"{name}@example.org", "password": _PASSWORD, "allow_newsletters": "false"}
+    try:
+        for page in ("signup", "login"):
+            address = f"{url}/user/{page}/"
+            browser.open(address, timeout=timeout_s).close()
+            mark = next((c.value for c in jar if c.name == "csrftoken"), "") or ""
+            body = urllib.parse.urlencode(who | {"csrfmiddlewaretoken": mark}).encode()
+            request = urllib.request.Request(address, body, {"Referer": address})  # noqa: S310
+            browser.open(request, timeout=timeout_s).close()
+            if token := _asked(browser, f"{url}/api/current-user/token", "token", timeout_s):
+                number = _asked(browser, f"{url}/api/current-user/whoami", "id", timeout_s)
+                return Account(token, f"user-{number}")
+    except OSError as error:
+        raise FileError(
+            "no account could be made at the annotation server", found=str(error)[:200], where=url
+        ) from error
+    raise FileError(
+        "the annotation server lets no one sign up", expected="an account", found="none",
+        where=url, hint="LABEL_STUDIO_ENABLE_LEGACY_API_TOKEN=true gives people tokens",
+    )  # fmt: skip
+
+
+def _asked(
+    browser: urllib.request.OpenerDirector, address: str, name: str, timeout_s: float
+) -> str:
+    try:
+        with browser.open(address, timeout=timeout_s) as answer:
+            return str(json.loads(answer.read())[name])
+    except urllib.error.HTTPError as error:
+        error.close()
+        return ""

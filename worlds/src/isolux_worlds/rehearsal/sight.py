@@ -1,0 +1,159 @@
+"""What a simulated annotator sees of a task: the people who are truly in its photo.
+
+Tasks and boxes are read from the project, the truth from the inbox. A person in a box is known by
+the overlap: nothing of the truth is in the project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from isolux.curation.annotation import STAGES
+from isolux.curation.project import Project, read_instances, read_table
+from isolux.geometry.boxes import pairs_iou_xywh
+
+__all__ = ["Asked", "Box", "box_of", "box_text", "iou", "read_people", "tasks_of"]
+
+Box = tuple[float, float, float, float]
+_SAME = 0.1  # overlap from which a box may be of a person
+_SIDES = ("x", "y", "w", "h")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A task as someone sees it.
+
+    Parameters
+    ----------
+    task_id, image_id, unit_id : str
+    round : int
+    golden : bool
+    wanted : int
+        Annotators who are asked.
+    people : tuple of dict
+        Everyone truly in the photo: rows of the inbox's ``people``.
+    person : dict or None
+        Whom the box that is shown holds, where there is one.
+    box : Box or None
+        That box, in pixels.
+    primary : str or None
+        Its class.
+    server_project, server_task : int or None
+        Where it was sent.
+    """
+
+    task_id: str
+    image_id: str
+    unit_id: str
+    round: int
+    golden: bool
+    wanted: int
+    people: tuple[Mapping[str, Any], ...]
+    person: Mapping[str, Any] | None = None
+    box: Box | None = None
+    primary: str | None = None
+    server_project: int | None = None
+    server_task: int | None = None
+
+
+def read_people(inbox: str | Path) -> pl.DataFrame:
+    """Read who is truly in the photos of an inbox, ``truth/people.csv``; its other columns as text.
+
+    Parameters
+    ----------
+    inbox : str or Path
+        Its folder.
+    """
+    path = Path(inbox).expanduser() / "truth" / "people.csv"
+    held = pl.read_csv(path, infer_schema=False)
+    boxes = [name for name in held.columns if name.startswith(("box_", "face_"))]
+    return held.with_columns(
+        pl.col("person_id").cast(pl.Int64),
+        pl.col(boxes).cast(pl.Float64),
+        pl.col("stands", "found") == "true",
+    )
+
+
+def tasks_of(
+    project: Project, stage: str, people: pl.DataFrame, *, training: bool = False
+) -> list[Asked]:
+    """List the open tasks of a stage, or its golden ones, with what can be seen.
+
+    Parameters
+    ----------
+    project : Project
+    stage : str
+    people : polars.DataFrame
+        Of ``read_people``.
+    training : bool
+
+    Returns
+    -------
+    list of Asked
+        By photo, box and round, so that their order does not hang on the project's key.
+    """
+    tasks = read_table(project, "tasks").filter(stage=stage, golden=training)
+    if not training:
+        tasks = tasks.filter(status="open")
+    drawn = read_instances(project, everything=True)
+    boxes = {row["instance_id"]: row for row in drawn.iter_rows(named=True)}
+    seen: dict[str, list[dict[str, Any]]] = {}
+    for row in people.filter(pl.col("person_id").is_not_null()).iter_rows(named=True):
+        seen.setdefault(row["image_id"], []).append(row)
+    kind = STAGES[stage].unit_kind
+    found = [
+        _asked(row, seen.get(row["image_id"], []), boxes.get(row["unit_id"]), kind)
+        for row in tasks.iter_rows(named=True)
+    ]
+    return sorted(found, key=lambda a: (a.image_id, a.box or (), a.round))
+
+
+_TOLD = (
+    "task_id", "image_id", "unit_id", "round", "golden", "wanted", "server_project", "server_task",
+)  # fmt: skip
+
+
+def _asked(
+    task: Mapping[str, Any],
+    people: list[dict[str, Any]],
+    drawn: Mapping[str, Any] | None,
+    kind: str,
+) -> Asked:
+    head = {name: task[name] for name in _TOLD}
+    if kind == "image" or drawn is None or drawn["x"] is None:
+        return Asked(**head, people=tuple(people))
+    box = (float(drawn["x"]), float(drawn["y"]), float(drawn["w"]), float(drawn["h"]))
+    overlaps = [iou(box, box_of(person)) for person in people]
+    best = int(np.argmax(overlaps)) if overlaps else 0
+    whom = people[best] if overlaps and overlaps[best] >= _SAME else None
+    return Asked(**head, people=tuple(people), person=whom, box=box, primary=drawn.get("primary"))
+
+
+def box_of(person: Mapping[str, Any]) -> Box:
+    """Give a person's true box."""
+    return (
+        float(person["box_x"]), float(person["box_y"]), float(person["box_w"]),
+        float(person["box_h"]),
+    )  # fmt: skip
+
+
+def box_text(asked: Asked) -> str:
+    """Name the box that is shown by its sides in pixels; "" for none."""
+    return "" if asked.box is None else ",".join(f"{side:.1f}" for side in asked.box)
+
+
+def iou(first: Box, second: Box) -> float:
+    """Overlap of two boxes over what they cover together.
+
+    Examples
+    --------
+    >>> iou((0.0, 0.0, 2.0, 2.0), (1.0, 0.0, 2.0, 2.0))
+    0.3333333333333333
+    """
+    return float(pairs_iou_xywh(np.array([first]), np.array([second]))[0])

@@ -1,0 +1,183 @@
+"""What a lab's own specialists give: right answers for training, and what they see in photos.
+
+Reviewers look at photos that stand and may overlook a fault or see one that is not there, both
+with planted rates. What they found is written as `isolux curate decide` reads it; bystanders as
+regions that `isolux curate publish --redact` fills in. Of logos and places they fill the sheets of
+`isolux curate suspects`, as `isolux curate review` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isolux_worlds._draw import stream
+from isolux_worlds.rehearsal.answering import truth_of
+from isolux_worlds.rehearsal.faults import FAULTS
+from isolux_worlds.rehearsal.sight import Asked
+
+__all__ = [
+    "REVIEWED", "golden_sheet", "logo_marks", "looked", "read_photos", "regions", "reviewed",
+]  # fmt: skip
+
+REVIEWED = tuple(f.name for f in FAULTS if f.finder == "review" and f.step != "suspicious")
+"""Faults that only people can see, without a sheet of suspects."""
+_OF_UNIT = {"image": "logo", "subject": "contradictory place"}
+_MARKED_WRONGLY = 0.03
+_OVERLOOKED, _SEEN_WRONGLY = 0.1, 0.005
+_WORDS: Mapping[str, str] = {
+    "hidden filter": "The colours of the photo were changed. Please send it without a filter.",
+    "saved anew": "The photo was sent before, in a smaller copy. Please send each photo once.",
+    "logo": "The photo shows a maker's sign that we may not publish.",
+    "contradictory place": "The photo cannot have been taken in the country that you named.",
+}
+_MARGIN = 2.0  # pixels around a bystander
+
+
+def read_photos(inbox: str | Path) -> pl.DataFrame:
+    """Read what is wrong with the photos of an inbox: ``truth/photos.csv``."""
+    return pl.read_csv(Path(inbox).expanduser() / "truth" / "photos.csv", infer_schema=False)
+
+
+def reviewed(photos: pl.DataFrame, stand: Sequence[str], fault: str, *, seed: int) -> pl.DataFrame:
+    """Look at photos for one kind of fault.
+
+    Parameters
+    ----------
+    photos : polars.DataFrame
+        Of ``read_photos``.
+    stand : sequence of str
+        Ids of the photos that are looked at.
+    fault : str
+        One of ``REVIEWED``.
+    seed : int
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, verdict`` ("out"), ``reason``: those that the reviewer takes for faulty: 90 %
+        of those that are, 0.5 % of the others.
+    """
+    looked = photos.filter(pl.col("image_id").is_in(list(stand))).sort("image_id")
+    chance = [
+        float(stream(seed, "review", fault, name).random()) for name in looked["image_id"]
+    ]  # of each photo's own: whoever else is looked at
+    there = looked["fault"] == fault
+    limit = pl.when(pl.col("there")).then(1 - _OVERLOOKED).otherwise(_SEEN_WRONGLY)
+    told = looked.with_columns(there=there.fill_null(value=False), chance=pl.Series(chance))
+    found = told.filter(pl.col("chance") < limit)
+    return found.select(
+        "image_id", verdict=pl.lit("out"), reason=pl.lit(_WORDS.get(fault, f"{fault}."))
+    )
+
+
+def logo_marks(photos: pl.DataFrame, stand: Sequence[str], *, seed: int) -> pl.DataFrame:
+    """Mark logos as a detector does: rows for `isolux curate suspects --evidence`.
+
+    Parameters
+    ----------
+    photos : polars.DataFrame
+        Of ``read_photos``.
+    stand : sequence of str
+    seed : int
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, kind, score``: every logo, from .55 to 1; 3 % of the other photos, from .3 to
+        .8. Below .6 they are passed over.
+    """
+    rows = []
+    here = photos.filter(pl.col("image_id").is_in(list(stand))).sort("image_id")
+    for image, fault in here.select("image_id", "fault").iter_rows():
+        chance, height = stream(seed, "logo", image).random(2)
+        if fault == "logo":
+            rows.append((image, "logo", round(0.55 + 0.45 * float(height), 3)))
+        elif chance < _MARKED_WRONGLY:
+            rows.append((image, "logo", round(0.3 + 0.5 * float(height), 3)))
+    schema = {"image_id": pl.String, "kind": pl.String, "score": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def looked(sheet: pl.DataFrame, inbox: str | Path, *, seed: int) -> pl.DataFrame:
+    """Fill a sheet of suspects: of photos, whether a logo is there; of people, whether they lied.
+
+    Parameters
+    ----------
+    sheet : polars.DataFrame
+        Of `isolux curate suspects`: ``unit_kind, unit_id``.
+    inbox : str or Path
+    seed : int
+
+    Returns
+    -------
+    polars.DataFrame
+        The sheet with ``verdict`` (out, in) and ``reason``; 90 % of what is so is found, .5 % of
+        the rest is taken for it.
+    """
+    truth = Path(inbox).expanduser() / "truth"
+    held = {
+        unit: dict(
+            pl.read_csv(truth / f"{unit}.csv", infer_schema=False).select(key, "fault").rows()
+        )
+        for unit, key in (("photos", "image_id"), ("subjects", "subject_id"))
+    }
+    verdicts, reasons = [], []
+    for kind, unit in sheet.select("unit_kind", "unit_id").iter_rows():
+        fault = _OF_UNIT[kind]
+        there = held["photos" if kind == "image" else "subjects"].get(unit) == fault
+        chance = float(stream(seed, "look", fault, unit).random())
+        out = chance < (1 - _OVERLOOKED if there else _SEEN_WRONGLY)
+        verdicts.append("out" if out else "in")
+        reasons.append(_WORDS[fault] if out else None)
+    return sheet.with_columns(
+        verdict=pl.Series(verdicts, dtype=pl.String), reason=pl.Series(reasons, dtype=pl.String)
+    )
+
+
+def regions(people: pl.DataFrame, photos: pl.DataFrame, found: Sequence[str]) -> pl.DataFrame:
+    """Mark the bystanders of photos in which a reviewer saw one.
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id, x, y, w, h`` (pixels), around everyone who is in the photo and not in its sheet.
+    """
+    there = people.filter(
+        pl.col("image_id").is_in(list(found)), pl.col("person_id").is_not_null(), ~pl.col("stands")
+    )
+    known = there.filter(pl.col("image_id").is_in(photos["image_id"].implode()))
+    return known.select(
+        "image_id", x=pl.col("box_x") - _MARGIN, y=pl.col("box_y") - _MARGIN,
+        w=pl.col("box_w") + 2 * _MARGIN, h=pl.col("box_h") + 2 * _MARGIN,
+    )  # fmt: skip
+
+
+def golden_sheet(asked: Sequence[Asked], stage: str) -> pl.DataFrame:
+    """Write the right answers of units, for `isolux curate golden`.
+
+    Parameters
+    ----------
+    asked : sequence of Asked
+        Of ``tasks_of``.
+    stage : str
+
+    Returns
+    -------
+    polars.DataFrame
+        ``image_id`` or ``instance_id``, and ``question, answer`` or ``label, x, y, w, h``.
+    """
+    rows: list[dict[str, Any]] = []
+    for one in asked:
+        answer = truth_of(one, stage)
+        head = {"image_id": one.image_id} if one.box is None else {"instance_id": one.unit_id}
+        rows += [
+            head | {"question": question, "answer": said}
+            for question, answers in answer.get("choices", {}).items()
+            for said in answers
+        ]
+        rows += [head | box for box in answer.get("boxes", ())]
+    return pl.DataFrame(rows, infer_schema_length=None)
