@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -123,6 +124,40 @@ def test_people_of_two_values_are_counted_once():
 def test_an_id_in_another_column_is_found(cell):
     with pytest.raises(SpecError, match="still stands"):
         anonymised(rows(note=["fine", cell, "fine", "fine"]), KEY, ids=["subject_id"])
+
+
+@pytest.mark.parametrize("short", [3, 5, 8, 40])
+def test_a_number_that_is_its_own_rows_id_is_found(short):
+    """Also where some cells are empty; and by one id of three digits, in most rows."""
+    ids = [str(k) for k in range(1, short + 1)]
+    copied = [f"{int(k)}.0" for k in ids[:-1]] + [None if short > 5 else ids[-1]]
+    for data in (
+        pl.DataFrame({"subject_id": ids, "age": copied}),
+        pl.DataFrame({"subject_id": ["101"] * 3, "age": [101, 101, None]}),
+    ):
+        with pytest.raises(SpecError, match="still stands"):
+            anonymised(data, KEY, ids=["subject_id"])
+
+
+def test_tones_that_agree_with_numbers_by_chance_are_published():
+    """Four of five agree, of numbers 1 to 5: by the law of Poisson 1 - 2.667 / e = .019."""
+    data = pl.DataFrame({"subject_id": list("12345"), "tone": [1, 2, 3, 5, 5]})
+    assert anonymised(data, KEY, ids=["subject_id"]).people["tone"].to_list() == [1, 2, 3, 5, 5]
+    many = pl.DataFrame({"subject_id": list("123456") * 90, "tone": [1, 2, 3, 4, 6, 6] * 90})
+    assert anonymised(many, KEY, ids=["subject_id"]).people.height == 540  # photos are no people
+
+
+def test_random_tones_are_seldom_refused():
+    """Of 2,000 small publications with tones at random, no more than a few in a thousand."""
+    rng, refused = np.random.default_rng(5), 0
+    for n in rng.integers(4, 30, 2000).tolist():
+        ids = [str(k) for k in range(1, n + 1)]
+        data = pl.DataFrame({"subject_id": ids, "tone": rng.integers(1, min(n, 10) + 1, n)})
+        try:
+            anonymised(data, KEY, ids=["subject_id"])
+        except SpecError:
+            refused += 1
+    assert refused <= 6
 
 
 def test_words_of_its_own_in_every_row_are_doubted():

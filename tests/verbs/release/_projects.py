@@ -11,7 +11,7 @@ from tests.curation.annotation._projects import annotated_project
 
 from isolux.curation.annotation import read_given, write_tasks  # isort: skip
 from isolux.curation.intake import add  # isort: skip
-from isolux.curation.project import Project  # isort: skip
+from isolux.curation.project import Project, read_instances  # isort: skip
 from isolux.verbs.consent import add_consent  # isort: skip
 from isolux.verbs.release import Written, publish_dataset  # isort: skip
 
@@ -42,7 +42,9 @@ def draw(folder: Path, project: Project, photos: int) -> None:
     (folder / "boxes.csv").write_text("image_id,label,x,y,w,h\n" + rows)
     read_given(project, "boxes", folder / "boxes.csv", annotator="ada")
     write_tasks(project, "skin_tone", folder / "tones")
-    units = pl.read_csv(folder / "tones/tasks.csv", infer_schema=False)["instance_id"].to_list()
+    tasks = pl.read_csv(folder / "tones/tasks.csv", infer_schema=False)["instance_id"]
+    drawn = read_instances(project).filter(pl.col("instance_id").is_in(tasks.implode()))
+    units = drawn.sort(pl.col("image_id").cast(pl.Int64))["instance_id"]  # names are random
     said = []
     for k, unit in enumerate(units):
         for who, tones in (("x", (k % 8 + 1, k % 8 + 2)), ("y", (k % 8 + 1, k % 8 + 2)),

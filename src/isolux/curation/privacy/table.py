@@ -36,7 +36,7 @@ _PARTS = {
 }  # fmt: skip
 _FIRST_YEAR, _LAST_YEAR = 1900, 2100
 _LONG = 4  # characters of an id from which it is searched for inside of other words
-_CHANCE = 3  # so many different numbers, or digits of one, are no coincidence
+_FEW, _RARE = 3, 1e-3  # different numbers, or digits of one; how rarely chance makes so many agree
 _DATES = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y:%m:%d %H:%M:%S", "%Y-%m-%d", "%d.%m.%Y")
 
 
@@ -224,12 +224,26 @@ def _own_numbers(table: pl.DataFrame, cells: pl.Series, ids: Sequence[str]) -> p
     bare = cells.str.replace(r"\.0+$", "").str.strip_chars_start("0")
     for name in ids:
         own = table[name].cast(pl.String).str.strip_chars_start("0")
-        same = (own.str.len_chars() > 0) & (bare == own)
-        hits = own.filter(same.fill_null(value=False))
-        by_chance = hits.n_unique() < _CHANCE and (hits.str.len_chars() < _CHANCE).all()
-        if len(hits) * 2 > len(cells) and not by_chance:
+        same = ((own.str.len_chars() > 0) & (bare == own)).fill_null(value=False)
+        if same.sum() * 2 > len(cells) and not _by_chance(pl.DataFrame({"own": own, "cell": bare})):
             found |= same
     return found
+
+
+def _by_chance(pairs: pl.DataFrame) -> bool:
+    """Say whether cells dealt out at random would equal as many ids, each pair counted once."""
+    from scipy.stats import poisson
+
+    pairs = pairs.unique()
+    same = pairs.filter(pl.col("own") == pl.col("cell"))["own"]
+    if (same.str.len_chars() >= _FEW).any():
+        return False
+    if len(same) == len(pairs):
+        return len(same) < _FEW
+    owns, cells = (pairs[name].value_counts(name="n") for name in ("own", "cell"))
+    both = owns.join(cells, left_on="own", right_on="cell")
+    expected = (both["n"] * both["n_right"]).sum() / len(pairs)
+    return bool(poisson.sf(len(same) - 1, expected) > _RARE)
 
 
 def _aggregated(
