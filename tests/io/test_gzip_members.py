@@ -19,20 +19,22 @@ def test_what_is_whole_passes_in_one_part_or_several() -> None:
     refuse_damaged_gzip(gzip.compress(b"", mtime=0), 0)
 
 
-@pytest.mark.parametrize(
-    ("packed", "said"),
-    [
-        (gzip.compress(TEXT + b"?"), "does not unpack to 36 bytes"),
-        (gzip.compress(TEXT[1:]), "does not unpack to 36 bytes"),
-        (gzip.compress(bytes(1_000_000)), "does not unpack to 36 bytes"),
-        (PACKED + PACKED, "does not unpack to 36 bytes"),
-        (PACKED + b"behind", "damaged: .*incorrect header"),
-        (PACKED[:-1], "does not unpack"),
-        (b"", "does not unpack"),
-        (PACKED[:-5] + bytes([PACKED[-5] ^ 1]) + PACKED[-4:], "damaged: .*incorrect data check"),
-        (PACKED[:-1] + bytes([PACKED[-1] ^ 1]), "damaged: .*incorrect length check"),
-    ],
-)
+WRONG = {
+    "longer": (gzip.compress(TEXT + b"?", mtime=0), "does not unpack to 36 bytes"),
+    "shorter": (gzip.compress(TEXT[1:], mtime=0), "does not unpack to 36 bytes"),
+    "zeros": (gzip.compress(bytes(1_000_000), mtime=0), "does not unpack to 36 bytes"),
+    "twice": (PACKED + PACKED, "does not unpack to 36 bytes"),
+    "more behind": (PACKED + b"behind", "damaged: .*incorrect header"),
+    "cut": (PACKED[:-1], "does not unpack"),
+    "nothing": (b"", "does not unpack"),
+    "checksum": (
+        PACKED[:-5] + bytes([PACKED[-5] ^ 1]) + PACKED[-4:], "damaged: .*incorrect data check",
+    ),
+    "length": (PACKED[:-1] + bytes([PACKED[-1] ^ 1]), "damaged: .*incorrect length check"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("packed", "said"), WRONG.values(), ids=WRONG)
 def test_what_is_not_is_refused(packed: bytes, said: str) -> None:
     with pytest.raises(DamagedError, match=said):
         refuse_damaged_gzip(packed, len(TEXT))
