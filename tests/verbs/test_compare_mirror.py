@@ -152,6 +152,20 @@ def test_where_the_order_matters_it_is_said():
     assert not any("one run" in text for text in isolux.compare(a, b).run.record["warnings"])
 
 
+def test_of_several_models_each_setting_that_differs_is_said_once():
+    (other,), (a,), (b,) = (own[:1] for own in audited(1, models=3, seed=7, level=0.9))
+    _, (same,), (third,) = (own[:1] for own in audited(1, models=3))
+    told = isolux.side_by_side([other, same, third]).record["notes"]
+    said = "old was audited by other settings than new and third: level (0.9 and 0.95), seed (7"
+    assert [note for note in told if "other settings" in note] == [
+        f"{said} and 0). Those of old, which is named first, are used for all."
+    ]
+    assert not any("other" in n for n in isolux.side_by_side([other, a, b]).record["notes"])
+    (alone,), _, _ = (own[:1] for own in audited(1, models=3, alone=True))
+    warned = isolux.side_by_side([alone, same, third]).record["warnings"]
+    assert warned[0].startswith("old goes by other clusters than new and third (rows and subject)")
+
+
 def test_the_same_values_in_other_people_mirror_too():
     """Both models are right as often: the order is then told by who they are right about."""
     rng = np.random.default_rng(5)

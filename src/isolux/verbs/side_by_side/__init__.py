@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from isolux.people.withdrawal import runs_without
 from isolux.people.withdrawn_lists import WithdrawnList, read_withdrawn
 from isolux.verbs._finished import given_twice
 from isolux.verbs.audit import Audit
+from isolux.verbs.compare.notes import notes_on_many
 from isolux.verbs.compare.ordering import in_one_order, laid_out
 from isolux.verbs.side_by_side.changes import changes_of_pairs
 from isolux.verbs.side_by_side.described import described_models, read_descriptions
@@ -160,7 +162,9 @@ def side_by_side(
     estimates = measure_groups(measured, members, spec.statistics)
     values = values_of_models(estimates, held, spec.statistics.level)
     changes = changes_of_pairs(estimates, held, spec.comparing)
-    said = [*notes, *scores.notes, *_on_seeds(held), *_warnings(named)]
+    by_label = dict(zip(chain.from_iterable(held.runs.values()), every, strict=True))
+    differ = notes_on_many(by_label)
+    said = [*notes, *scores.notes, *differ, *_on_seeds(held), *_warnings(named)]
     warnings, plain = by_severity(said)
     first = every[0].record
     record = {
