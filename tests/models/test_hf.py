@@ -115,7 +115,7 @@ def test_classes_of_a_dataset_are_the_highest_of_the_models_labels(checkpoints, 
     [
         ("clip", [], r"(?s)zero-shot needs prompts.*prompts=FILE"),
         ("classifier", ["task=detection"], r"(?s)cannot be opened for the task detection"),
-        ("classifier", ["prompts=x.yaml"], r"takes no prompts"),
+        ("classifier", ["prompts=facet_clip"], r"takes no prompts"),
         ("classifier", ["device=cuda"], r"no such device"),
         ("detr", ["classes=x.yaml"], r"keep the model's own classes"),
         ("nowhere", [], r"(?s)weights of .* are not on this machine.*online=yes"),

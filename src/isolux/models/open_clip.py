@@ -163,11 +163,11 @@ def load(
             expected="--model-option prompts=FILE, with lines such as `nurse: a photo of a nurse`",
             found="none",
         )
+    told = {} if prompts is None else dict(read_prompts(prompts))  # before minutes of weights
     inner = _created(library, arch, tag, weights)
     held = {"state": state_hash(inner)} if weights is None else put_weights(inner, weights)
     inner = on_device(inner, device)
     prepare = _preprocessing(inner)
-    told = {} if prompts is None else dict(read_prompts(prompts))
     words = _directions(torch, inner, library.get_tokenizer(arch), told, device, several)
     identity = {
         "arch": arch, "weights": held, "preprocessing": prepare.said(), "answers": answers,

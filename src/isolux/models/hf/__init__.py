@@ -8,6 +8,7 @@ pickle can run any program when it is loaded: only safetensors are read, unless
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -55,6 +56,7 @@ Predictor = (
     Classifying | Choosing | Describing | Detecting | Embedding | Finding | Masking | Pointing
     | Posing | Questioning | Telling
 )  # fmt: skip
+_Prompts = Mapping[str, tuple[str, ...]]
 _WRITES_BOXES = ("florence2", "kosmos-2")
 _BOX_TOKENS = 64  # a phrase and some boxes of four tokens each
 _PROMPTED = ("zero-shot", "zero-shot-detection", "grounding")
@@ -156,18 +158,18 @@ def load(
     ...     print("said by name")
     said by name
     """
+    told = None if prompts is None else read_prompts(prompts)  # before minutes of weights
     found = open_checkpoint(
         spec, task, device=device, precision=precision, online=online, trusted=trust_checkpoint
     )
     _refuse_unfit(found.task, spec, prompts=prompts, question=question, classes=classes)
-    if found.task in _PROMPTED and found.task != "grounding":
-        told = read_prompts(str(prompts))
+    if told is not None and found.task in _PROMPTED and found.task != "grounding":
         if found.task == "zero-shot":
             return Describing(found, told, top=top, several=several)
         return Finding(found, told, top=top, least_score=least_score)
     if found.task in (*_FREE, "grounding"):
         how = _writing(words, beams, top_p, seed, spec)
-        return _in_words(found, how, prompts, question, classes, places, place_bins, place_order,
+        return _in_words(found, how, told, question, classes, places, place_bins, place_order,
                          top, spec)  # fmt: skip
     if found.task in _PLAIN:
         return _PLAIN[found.task](found)
@@ -190,15 +192,14 @@ def _writing(words: int, beams: int, top_p: float | None, seed: int, spec: str) 
 
 
 def _in_words(
-    found: Loaded, how: Writing, prompts: str | None, question: str | None, classes: str | None,
+    found: Loaded, how: Writing, told: _Prompts | None, question: str | None, classes: str | None,
     places: str | None, place_bins: int, place_order: Literal["xyxy", "yxyx"], top: int, spec: str,
 ) -> Pointing | Questioning | Telling | Choosing:  # fmt: skip
     """Make a model that answers in words: boxes, answers to several questions, or to one."""
-    if found.task == "grounding":
-        return _pointing(found, str(prompts), how, places, place_bins, place_order, spec)
-    if prompts is None:
+    if told is not None and found.task == "grounding":
+        return _pointing(found, told, how, places, place_bins, place_order, spec)
+    if told is None:
         return _telling(found, question, classes, how, top, spec)
-    told = read_prompts(prompts)
     asking = tuple(
         (text, _telling(found, text, None, how, 1, spec))
         for texts in told.values()
@@ -238,7 +239,7 @@ def _refuse_unfit(
 
 
 def _pointing(
-    found: Loaded, prompts: str, how: Writing, places: str | None, bins: int,
+    found: Loaded, told: _Prompts, how: Writing, places: str | None, bins: int,
     order: Literal["xyxy", "yxyx"], spec: str,
 ) -> Pointing:  # fmt: skip
     kind = str(found.model.config.model_type)
@@ -258,9 +259,9 @@ def _pointing(
             where=spec,
         )
     if places is not None:
-        return Pointing(found, read_prompts(prompts), how, Places(places, bins, order))
+        return Pointing(found, told, how, Places(places, bins, order))
     long = replace(how, words=max(how.words, _BOX_TOKENS))
-    return Pointing(found, read_prompts(prompts), long)
+    return Pointing(found, told, long)
 
 
 def _telling(
