@@ -38,7 +38,7 @@ def without_withdrawn(
         Ids of a plain list are looked up as ids of people, photos, subjects, households, clusters
         and files, with and without their folder and suffix. One that names several is of them all.
     allow_unmatched : bool
-        Go on where an id names no one here.
+        Continue even if an id matches nobody here.
 
     Returns
     -------
@@ -117,7 +117,7 @@ def runs_without(
         in a photo with someone who withdrew stay: audit anew to take them out too.
     listed : WithdrawnList
     allow_unmatched : bool
-        Go on where an id names no one in any of the runs.
+        Continue even if an id matches nobody in any of the runs.
 
     Raises
     ------

@@ -88,7 +88,7 @@ def read_predictions(
     format : str, optional
         One of ``isolux list formats``; default: by the name, and of JSON by its first bytes.
     model : str, optional
-        The model's name; default: as the file has it, else the file's name.
+        The model's name; default: the name in the file, or else the file's name.
     **settings
         What the format's own ``read`` takes (``isolux list formats NAME``): of labels ``id``,
         ``id_from``, ``column``, ``score``, ``scale``, ``detected``, ``separator``; ``kind`` and

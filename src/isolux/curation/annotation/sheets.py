@@ -149,7 +149,7 @@ def read_given(
     file : str or Path
         A table, or a COCO file (``.json``) of a stage that draws boxes.
     annotator : str, optional
-        Who answered, where the file does not say.
+        Who answered, if the file does not say.
 
     Returns
     -------

@@ -70,7 +70,7 @@ def add(
         ``subject_id``, ``image_id`` (default: the file's path without its suffix), and whatever was
         said of the two together (``copyright``, ``device_year``, ``clothing``, …).
     photos : str or Path, optional
-        The folder below which the files lie; default: the sheet's.
+        The folder that contains the files; default: the sheet's.
     subjects : str or Path, optional
         A table with a row for each subject: ``subject_id``, and what is known of them (``age``,
         ``country``, ``consent``, ``language_right``, …).

@@ -82,8 +82,8 @@ def find_shapes(
     least : int
         How many annotators must have drawn an object.
     overlap : float
-        How alike drawings of one object are at least, on average: IoU, of keypoints object
-        keypoint similarity; above 0, to 1.
+        How similar drawings of one object must be, on average: IoU, for keypoints object keypoint
+        similarity; above 0, up to 1.
     mask_rule : {"vote", "staple"}
         With three annotators or fewer STAPLE tends to believe one of them alone.
     seed : int

@@ -66,7 +66,8 @@ def score(
     annotators_by : str, optional
         The column that groups the annotators: agreement is also measured within each group.
     ignored : sequence of str
-        Answers that are none ("cannot tell"), compared without case. Not given: every word is an
+        Answers that do not count ("cannot tell"), compared without case. Not given: every word is
+        an
         answer like any other.
     metrics : sequence of str
         What to measure. None: alpha of the scale and ``pairwise_agreement``; where an annotator
