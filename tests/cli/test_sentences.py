@@ -128,7 +128,7 @@ def test_explain_prints_the_analysis_that_was_asked_for(monkeypatch, capsys, tmp
     assert done.code == 0, done.err
     first, *_ = [line for line in done.out.splitlines() if line]
     assert first.startswith("• ")
-    assert "this audit could have seen (power 0.8)" in first
+    assert "this audit could have detected (power 0.8)" in first
     assert "• Accuracy for 40-60 (age) is" not in done.out
 
 

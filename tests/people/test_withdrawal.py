@@ -444,6 +444,7 @@ def test_training_asks_a_ledger_about_training(tmp_path):
         drawn[purpose] = dataset.instances["subject_id"].to_list()
     assert drawn["evaluation"] == ["s1", "s3", "s4", "s5", "s6"]
     assert drawn["training"] == ["s4", "s5", "s6"]
-    assert "1 id of the ledger never agreed to training and went like those who withdrew." in (
-        dataset.notes
+    assert (
+        "1 id in the ledger never agreed to training: left out, like withdrawn people."
+        in dataset.notes
     )

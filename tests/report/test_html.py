@@ -208,7 +208,7 @@ def test_what_was_not_judged_is_named_with_its_counts(trees):
 def test_a_null_result_says_what_could_have_been_seen(trees):
     text = trees["null"].text
     assert text.count("that is not evidence that there is none") == 1
-    assert re.search(r"This audit could have seen a difference of \d+\.\d points", text)
+    assert re.search(r"This audit could have detected a difference of \d+\.\d points", text)
 
 
 def sentences(tree):

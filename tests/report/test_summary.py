@@ -149,8 +149,8 @@ def test_the_answer_of_a_null_says_what_could_have_been_seen_and_claims_no_absen
         "No difference in accuracy was found across site; that is not evidence that there is none"
     )
     assert second == (
-        "This audit could have seen a difference of 9.2 points between its best-measured groups "
-        "and of 10.1 points between its worst-measured (power 0.8)."
+        "This audit could have detected a difference of 9.2 points between its best-measured "
+        "groups and of 10.1 points between its worst-measured (power 0.8)."
     )
 
 

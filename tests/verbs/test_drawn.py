@@ -267,12 +267,12 @@ def test_a_census_of_equal_groups_finds_no_difference():
     assert found.disparities["detectable"].null_count() == found.disparities.height
     (told,) = [c for c in found.findings["claim"] if c.startswith("No difference")]
     assert told.endswith(
-        "All of the population was drawn: there is no difference but what its values show."
+        "The whole population was drawn, so there is no difference beyond what its values show."
     )
     answer = summarise(found.run).answer
     assert "not evidence" not in answer
-    assert "could have seen" not in answer
-    assert "; in this population there is none but what the values show." in answer
+    assert "could have detected" not in answer
+    assert "; in this population there is none beyond what the values show." in answer
 
 
 def test_a_gate_asks_for_people_by_what_weighted_people_are_worth():
