@@ -304,7 +304,7 @@ def test_the_spread_beyond_chance_is_said():
         "2.1 to 8.0)."
     )
     none = whole("noise_corrected_sd", 0.0, "race", low=0.0, high=0.03)
-    assert "spread no more than chance alone would make them" in claims(*rows, none)[0]
+    assert "vary no more than chance alone would explain" in claims(*rows, none)[0]
     # Two groups have one gap; their spread would say it again.
     assert "chance" not in claims(pair(), whole("noise_corrected_sd", 0.07))[0]
 
@@ -389,7 +389,7 @@ def test_a_group_without_a_value_for_another_reason_than_its_size_is_told_that_r
     why = "600 impostor pairs; a value at a false accept rate of 0.001 needs 1,000"
     few = [small("A", 600) | {"reason": why}, group("race", "B")]
     told = claims(groups=[EVERYONE, *few])[0]
-    assert f"A (n = 600). A: {why}. How the model serves" in told
+    assert f"A (n = 600). A: {why}. How well the model works" in told
     assert "A group needs" not in told
 
 

@@ -82,7 +82,7 @@ def test_ties_share_the_upper_bin_and_the_report_says_that_bins_are_missing():
     assert found.frame.group_by("group", maintain_order=True).len().rows() == [("<2", 6), ("2+", 2)]
     assert found.notes == (
         (
-            "age: 4 quantile bins were asked for and 2 made, because there are too few different "
+            "age: 4 quantile bins were requested and 2 made, because there are too few different "
             "values"
         ),
     )
@@ -101,7 +101,7 @@ def test_fewer_units_than_bins_are_a_bin_each():
     assert found.frame["group"].to_list() == ["<2", "2–3", "3+"]
     assert found.notes == (
         (
-            "age: 4 quantile bins were asked for and 3 made, because there are too few different "
+            "age: 4 quantile bins were requested and 3 made, because there are too few different "
             "values"
         ),
     )
@@ -149,7 +149,7 @@ def test_text_that_is_no_number_is_refused_with_row_and_unit():
     with pytest.raises(TableError) as error:
         groups_of(rows, "edges:18")
     assert str(error.value) == (
-        "2 value(s) of 'age' are no numbers, so they fit in no bin\n"
+        "2 value(s) of 'age' are not numbers, so they do not fit in any bin\n"
         "  expected: a finite number, or a word that means unknown\n"
         "  found: 'twenty' of unit 'u1'\n"
         "  where: attributes, row 2, column 'value'\n"

@@ -176,7 +176,7 @@ def test_a_run_without_clusters_says_so_where_it_is_seen(trees):
 @pytest.mark.parametrize(
     ("task", "told"),
     [
-        ("counts", "Counts say nothing of who is who"),
+        ("counts", "Counts do not identify people"),
         ("face_verification", "columns subject_a and subject_b"),
     ],
 )

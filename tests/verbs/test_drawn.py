@@ -57,7 +57,7 @@ def test_people_who_weigh_0_are_left_out_and_counted():
     found = _audited(_rows(weight=zero))
     assert found.group_metrics["group"].to_list() == ["everyone", "light", "dark"]
     assert found.group_metrics["n_units"][0] == 135
-    assert "55 units weigh 0: they stand for no one and are left out." in found.run.record["notes"]
+    assert "55 units weigh 0: they represent nobody and are left out." in found.run.record["notes"]
 
 
 def test_negative_weights_and_lonely_strata_stop_an_audit():

@@ -91,7 +91,7 @@ def _of(settings: dict[str, Any], own: Sequence[str], what: str) -> dict[str, An
 
 def _replayed(done: Sequence[Withdrawn]) -> None:
     if not done:
-        typer.echo("no one who withdrew is back")
+        typer.echo("nobody who withdrew is back")
     for one in done:
         _done(one)
 

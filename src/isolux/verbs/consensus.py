@@ -164,4 +164,6 @@ def _on_undecided(labels: pl.DataFrame) -> list[str]:
     told = f"{left:,} of {labels.height:,} items have no label"
     if left < _LITTLE * labels.height:
         return [f"{told}."]
-    return [Caution(f"{told}: who they are is no chance. Do they come from some groups above all?")]
+    return [
+        Caution(f"{told}, and they are not a random subset. Do most of them come from some groups?")
+    ]

@@ -72,7 +72,7 @@ def add_consent(
     joined = [one for one in who if "," in one]
     if joined:
         raise SpecError(
-            "several ids stand in one --who", expected="--who for each id, or --list FILE",
+            "there are several ids in one --who", expected="--who for each id, or --list FILE",
             found=repr(joined[0]),
         )  # fmt: skip
     people = [*who, *listed_ids(list)]
@@ -95,7 +95,7 @@ def _refuse_strangers(ledger: str | Path, kind: str, who: Sequence[str], key: st
     strangers = [one for one in asked if one not in known]
     if strangers and known:
         raise TableError(
-            f"{len(strangers):,} of {len(who):,} ids stand in no row of the ledger",
+            f"{len(strangers):,} of {len(who):,} ids are in no row of the ledger",
             expected=f"ids of kind {kind} such as {min(known)!r}",
             found="ids that were never granted anything",
             where=str(ledger),
@@ -121,7 +121,7 @@ def scopes_of(given: Sequence[str]) -> Sequence[str]:
     unknown = [one for one in wanted if one not in SCOPES]
     if unknown:
         raise SpecError(
-            "this is no scope of consent", expected="--scope with one or more of "
+            "this is not a scope of consent", expected="--scope with one or more of "
             + ", ".join(SCOPES), found=", ".join(map(repr, unknown)),
         )  # fmt: skip
     return wanted

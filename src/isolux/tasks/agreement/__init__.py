@@ -30,7 +30,7 @@ INFO = TaskInfo(
     references=REFERENCES,
     assumptions=(
         "Annotators answer on their own: who sees another's answer agrees with it more.",
-        "Agreement is no truth: annotators who share a mistake agree.",
+        "Agreement does not mean truth: annotators who share a mistake agree.",
         "Beyond chance depends on how common answers are in a group; see the pairs that agree too.",
     ),
     metrics=METRICS,

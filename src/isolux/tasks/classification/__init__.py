@@ -353,7 +353,7 @@ def _refuse_positive(truth: pl.Series, positive: str | None, *, one_vs_rest: boo
     known = truth.explode().drop_nulls().unique().sort().to_list()
     if positive is not None and known and positive not in known:
         raise SpecError(
-            f"the positive class {positive!r} is true of no one",
+            f"the positive class {positive!r} is true of nobody",
             expected="one of " + ", ".join(known[:30]) + (", …" if len(known) > 30 else ""),
             where="positive",
         )
