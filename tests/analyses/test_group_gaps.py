@@ -256,8 +256,8 @@ def test_classes_without_a_finding_are_one_statement_and_their_own_come_last():
     assert found["claim"][1 if found["metric"][0] == "accuracy" else 0] == (
         "No difference in recall was found across perceived gender presentation in any of 2 "
         "classes (smallest adjusted p = 0.700); the widest gap is in nurse, Female is 3.0 points "
-        "below Male. This audit could have seen (power 0.8) a difference of 6.0 points in cook; "
-        "smaller ones could be there."
+        "below Male. This audit could have detected (power 0.8) a difference of 6.0 points in "
+        "cook; smaller ones may exist."
     )
     assert found["label"].to_list()[2:] == ["cook", "nurse"]
 
@@ -300,11 +300,11 @@ def test_the_spread_beyond_chance_is_said():
     rows = [pair("race", "A", "B"), pair("race", "A", "C", -0.05, -0.1, 0.0, p_adjusted=0.3)]
     told = whole("noise_corrected_sd", 0.042, "race", low=0.021, high=0.08)
     assert claims(*rows, told)[0].endswith(
-        "Beyond chance, the groups' values spread by 4.2 points (standard deviation; 95 % interval "
+        "Beyond chance, the groups' values vary by 4.2 points (standard deviation; 95 % interval "
         "2.1 to 8.0)."
     )
     none = whole("noise_corrected_sd", 0.0, "race", low=0.0, high=0.03)
-    assert "spread no more than chance alone would make them" in claims(*rows, none)[0]
+    assert "vary no more than chance alone would explain" in claims(*rows, none)[0]
     # Two groups have one gap; their spread would say it again.
     assert "chance" not in claims(pair(), whole("noise_corrected_sd", 0.07))[0]
 
@@ -320,14 +320,14 @@ def test_what_was_not_found_is_no_evidence_of_absence():
     assert told == (
         "No difference in accuracy was found across race (adjusted p = 0.800); the widest gap is "
         "2.0 points, A below B (95 % interval 0.0 to 7.0, not adjusted for the other tests). This "
-        "audit could have seen (power 0.8) a difference of 5.1 points between A and B, and one of "
-        "12.3 points between A and C; smaller ones could be there."
+        "audit could have detected (power 0.8) a difference of 5.1 points between A and B, and one "
+        "of 12.3 points between A and C; smaller ones may exist."
     )
     # What could be seen is asked before looking, the bound after it: they are no contradiction.
     (bound,) = claims(*rows, whole("within", None, "race", high=0.08))
     assert bound == told.removesuffix(".") + (
-        ", though by the values seen no two groups judged are more than 8.0 points apart (95 % "
-        "upper bound, of this comparison alone)."
+        ", though going by the observed values, no two groups judged are more than 8.0 points "
+        "apart (95 % upper bound, of this comparison alone)."
     )
     (wide,) = claims(*rows, whole("within", None, "race", high=0.13))
     assert wide == told + (
@@ -351,13 +351,14 @@ def test_the_range_of_other_groups_is_not_lent_to_a_pair():
 def test_what_could_have_been_seen_may_be_unknown():
     told = claims(pair(p_adjusted=0.8, detectable=None))[0]
     assert (
-        "How small a difference this audit could have seen cannot be said from these data." in told
+        "How small a difference this audit could have detected cannot be said from these "
+        "data." in told
     )
 
 
 def test_groups_with_one_value_have_no_widest_gap():
     told = claims(pair(value=0.0, low=-0.05, high=0.05, p_adjusted=1.0))[0]
-    assert "; all groups judged have the same value. This audit could have seen" in told
+    assert "; all groups judged have the same value. This audit could have detected" in told
     assert "widest gap" not in told
     same = by_class([("cook", 0.0, 0.9), ("nurse", 0.0, 0.9)])
     tests = [whole("any_difference", 0.1, metric="recall", label=c, p_adjusted=0.9)
@@ -388,7 +389,7 @@ def test_a_group_without_a_value_for_another_reason_than_its_size_is_told_that_r
     why = "600 impostor pairs; a value at a false accept rate of 0.001 needs 1,000"
     few = [small("A", 600) | {"reason": why}, group("race", "B")]
     told = claims(groups=[EVERYONE, *few])[0]
-    assert f"A (n = 600). A: {why}. How the model serves" in told
+    assert f"A (n = 600). A: {why}. How well the model works" in told
     assert "A group needs" not in told
 
 
@@ -407,8 +408,8 @@ def test_groups_too_small_are_named_with_their_n():
     found = explain(run_of((), groups))
     (told,) = found["claim"].to_list()
     assert told == (
-        "Too few data to judge groups of race: Y (n = 31) and Z (n = 12). A group needs 50 units "
-        "and 10 clusters. How the model serves them stays open."
+        "Too little data to judge groups of race: Y (n = 31) and Z (n = 12). A group needs 50 "
+        "units and 10 clusters. How well the model works for them is unknown."
     )
     row = found.row(0, named=True)
     assert (row["n"], row["status"], row["effect"]) == (31, "insufficient units", None)
@@ -447,7 +448,7 @@ def test_many_small_groups_are_counted():
 def test_a_boundary_status_is_said_with_its_reason():
     found = explain(run_of([pair(status="boundary", reason="17 clusters")]))
     assert found["claim"][0].endswith(
-        "Read this interval with care, it may be too narrow: 17 clusters."
+        "Read this interval with caution, it may be too narrow: 17 clusters."
     )
     assert found["status"].to_list() == ["boundary"]
 

@@ -239,7 +239,7 @@ def test_an_attribute_of_one_group_does_not_stop_the_others():
 
 
 def test_settings_that_are_refused():
-    with pytest.raises(SpecError, match=r"(?s)no share of wrong labels.*found: 0.5"):
+    with pytest.raises(SpecError, match=r"(?s)with this share of wrong labels.*found: 0.5"):
         label_errors.explain(made(), wrong=0.5)
     with pytest.raises(SpecError, match=r"(?s)it is a share: 0.05 is 5 %"):
         label_errors.explain(made(), wrong=5)

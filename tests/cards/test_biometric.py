@@ -61,7 +61,7 @@ def test_failures_and_errors_have_interval_and_n_and_what_lacks_is_said():
     assert "False match rate (FMR): fewer than 10 clusters" in rows["few"]["Note"]
     text = made.markdown()
     assert "Failure to enrol (FTE): not measured" in text
-    assert "no statement of conformity" in text
+    assert "not a statement of conformity" in text
 
 
 def test_who_is_taken_for_whom_across_groups():

@@ -63,7 +63,7 @@ def test_what_was_not_stated_is_not_there():
 
 @with_croissant
 def test_what_is_no_day_is_refused():
-    with pytest.raises(SpecError, match=r"no day(.|\n)*May"):
+    with pytest.raises(SpecError, match=r"not a date(.|\n)*May"):
         isolux.card(run_of_people(), kind="croissant",
                     facts={"facts": 1, "dataset_published": "in May"})  # fmt: skip
 

@@ -131,7 +131,7 @@ def posed(x, y, v, **more):
     [
         (([1.0, 2.0], [1.0], [2, 2]), ["the lists of keypoints have unlike lengths"]),
         (([1.0, None], [1.0, 2.0], [2, 2]), ["labelled keypoints have no place"]),
-        (([1.0, 70.0], [1.0, 2.0], [2, 1]), ["keypoints lie outside their image"]),
+        (([1.0, 70.0], [1.0, 2.0], [2, 1]), ["keypoints are outside their image"]),
         (([1.0, None], [1.0, None], [2, 0]), []),
         (([1.0, 65.0], [1.0, 2.0], [2, 2]), []),
     ],

@@ -70,7 +70,7 @@ def test_verdicts_that_are_none_are_refused(run, tmp_path: Path, text: str, said
 def test_what_is_no_project_is_told(run) -> None:
     done = run("status", "nowhere")
     assert done.code
-    assert "this is no project of curation" in done.plain
+    assert "this is not a curation project" in done.plain
 
 
 def test_concepts_candidates_and_quotas(run, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_specialists_and_vendors(run, tmp_path: Path) -> None:
     (tmp_path / "said.csv").write_text("unit,annotator,type,answer\n" + rows)
     told = run("quality", "faces", "said.csv", "--attributes", ".8", "--replicates", "200",
                "--out", "q")  # fmt: skip
-    assert "WARNING: hair: agreement (specialists) lies below its threshold" in told.out
+    assert "WARNING: hair: agreement (specialists) is below its threshold" in told.out
     assert (tmp_path / "q/types.csv").is_file()
     rows = "".join(f"{k},{w},{w[0]},hair,red\n" for k in range(60) for w in ("v1", "v2", "w1"))
     (tmp_path / "sets.csv").write_text("unit,annotator,vendor,type,answer\n" + rows)

@@ -62,7 +62,7 @@ def test_that_nothing_could_be_compared_is_said_with_the_reason(monkeypatch, cap
     said = " ".join(done.out.split())
     assert "holds nobody of their value ('m' 60)" in said
     assert "no more often than anyone" not in said
-    assert "nothing could be compared. Of 2 of 4 numbers of groups: no one in this group" in said
+    assert "nothing could be compared. Of 2 of 4 numbers of groups: nobody in this group" in said
 
 
 def test_a_rate_at_a_rate_is_said_in_english():
@@ -128,7 +128,7 @@ def test_explain_prints_the_analysis_that_was_asked_for(monkeypatch, capsys, tmp
     assert done.code == 0, done.err
     first, *_ = [line for line in done.out.splitlines() if line]
     assert first.startswith("• ")
-    assert "this audit could have seen (power 0.8)" in first
+    assert "this audit could have detected (power 0.8)" in first
     assert "• Accuracy for 40-60 (age) is" not in done.out
 
 

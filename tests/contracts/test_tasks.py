@@ -141,5 +141,5 @@ def test_rows_without_a_single_answer_are_refused(plugin: Plugin) -> None:
     emptied = table.with_columns(pl.lit(None, table.schema[c]).alias(c)
                                  for c in table.columns if c not in named)  # fmt: skip
     assert emptied.height
-    with pytest.raises(IsoluxError, match=r"no one has an answer of|cannot be used"):
+    with pytest.raises(IsoluxError, match=r"nobody has an answer from|cannot be used"):
         score(plugin.name, sample.dataset, emptied, **sample.options)

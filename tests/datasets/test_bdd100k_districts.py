@@ -83,8 +83,8 @@ def test_frames_have_the_income_of_their_district(files):
     }  # fmt: skip
     assert rows["income"]["number"].to_list() == [21_400, None, None, 250_000, None, None, None]
     assert set(map(str, files.values())) == set(dataset.inputs)
-    assert "3 of 7 video(s) have no place, 1 lie in none of the districts." in dataset.notes
-    assert "1 video(s) lie in a district without an income." in dataset.notes
+    assert "3 of 7 video(s) have no place, 1 are in none of the districts." in dataset.notes
+    assert "1 video(s) are in a district without an income." in dataset.notes
     assert any(note.startswith("2 feature(s) of nyc.geojson") for note in dataset.notes)
 
 

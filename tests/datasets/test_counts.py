@@ -50,11 +50,11 @@ def test_thousands_and_columns_of_rates_are_no_trouble(tmp_path):
     ("text", "match"),
     [
         ("race,k,n\na,12,10\nb,1,10\n", "count more successes than cases"),
-        ("race,k,n\na,-1,10\nb,1,10\n", "are no counts"),
+        ("race,k,n\na,-1,10\nb,1,10\n", "are not counts"),
         ("race,k,n\na,.3,10\nb,1,10\n", "write how many of n it is"),
         ("race,k,n\na,,10\nb,1,10\n", "none missing"),
-        ("race,k,n\na,1e999,10\nb,1,10\n", "are no counts"),
-        ("race,k,n\na,1,9223372036854775808\nb,1,10\n", "are no counts"),
+        ("race,k,n\na,1e999,10\nb,1,10\n", "are not counts"),
+        ("race,k,n\na,1,9223372036854775808\nb,1,10\n", "are not counts"),
         ("race,k,n\na,1,10\na,2,10\n", "a group has two rows"),
         ("race,k,n\na,1,10\nb,2,10\nAll,3,20\n", r"row 3 \(race = 'All'\)"),
         ("race,k,n\na,1,10\nb,2,10\nc,3,20\n", r"row 3 \(race = 'c'\)"),  # the sum of the others

@@ -60,7 +60,7 @@ def test_another_cluster_may_be_named(tmp_path):
 
 def test_images_and_tracks_in_one_file_are_refused(tmp_path):
     image = '<image id="0" name="7.jpg" width="64" height="48"></image>'
-    with pytest.raises(TableError, match="images and tracks stand in one file"):
+    with pytest.raises(TableError, match="images and tracks are in the same file"):
         load("cvat", written(tmp_path, image + TRACKS))
 
 

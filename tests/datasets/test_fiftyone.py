@@ -58,7 +58,7 @@ def test_pictures_have_their_sizes_and_those_elsewhere_no_path(dataset):
         ("1.jpg", "data/1.jpg", 8, 6),
         ("2.jpg", None, 4, 3),
     ]
-    assert "1 picture(s) lie outside the export, by absolute paths." in dataset.notes
+    assert "1 picture(s) are outside the export, with absolute paths." in dataset.notes
 
 
 def test_tables_are_as_declared_and_every_further_column_is_documented(dataset):

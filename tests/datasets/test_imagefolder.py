@@ -55,7 +55,7 @@ def test_a_picture_in_no_folder_has_no_class_and_is_kept(tmp_path):
     dataset = load(folder_of(tmp_path, "1.jpg", "a/2.jpg"))
     assert values(dataset, "class") == {"1.jpg": None, "a/2.jpg": "a"}
     assert dataset.instances["classes"].to_list() == [None, ["a"]]
-    assert dataset.notes == ("1 picture(s) lie in no folder and have no class.",)
+    assert dataset.notes == ("1 picture(s) are not in a folder and have no class.",)
 
 
 def test_folders_without_pictures_are_named(tmp_path):

@@ -215,7 +215,7 @@ def test_what_does_not_fit_is_named(tmp_path, changes, words):
 
 
 def test_files_that_are_something_else_are_refused(tmp_path):
-    with pytest.raises(FileError, match="no MATLAB file, or it is damaged"):
+    with pytest.raises(FileError, match="not a MATLAB file, or it is damaged"):
         load(written(tmp_path, b"dob,age\n" * 30))
     with pytest.raises(TableError, match="the MATLAB file has no imdb"):
         load(written(tmp_path, mat(key="faces")))

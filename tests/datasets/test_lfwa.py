@@ -208,7 +208,7 @@ def test_links_and_data_elsewhere_are_refused(tmp_path):
 
 def test_damaged_files_of_version_7_3_are_named(tmp_path):
     data = new()
-    with pytest.raises(FileError, match="no MATLAB file, or it is damaged"):
+    with pytest.raises(FileError, match="not a MATLAB file, or it is damaged"):
         load(written(tmp_path, data[: len(data) // 2]))
 
 
@@ -248,5 +248,5 @@ def test_a_variable_that_was_cut_off_never_reaches_scipy(tmp_path, cut):
     # scipy reads on in a packed variable that was cut off or damaged, and can end the process.
     data = bytearray(old())
     data[179] = 85
-    with pytest.raises(FileError, match="this is no MATLAB file, or it is damaged"):
+    with pytest.raises(FileError, match="this is not a MATLAB file, or it is damaged"):
         load(written(tmp_path, bytes(data[: len(data) - cut])))

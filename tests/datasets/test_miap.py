@@ -254,9 +254,9 @@ def test_an_odd_list_is_refused(tmp_path, changes, words):
         # The order of other sets, x1, y1, x2, y2, under MIAP's header.
         ("0.5,0.75,0,0.5", "0.5,0,0.75,0.5", TableError, "sides are swapped.*row 1"),
         ("0.5,0.75,0,0.5", "200,300,0,100", TableError,
-         "a side lies outside the image.*0 to 1.*'200'.*row 1, column 'XMin'"),
-        ("0.5,0.75,0,0.5", "nan,0.75,0,0.5", TableError, "a side lies outside.*row 1"),
-        ("0.5,0.75,0,0.5", ",0.75,0,0.5", TableError, "a side lies outside.*None.*row 1"),
+         "a side is outside the image.*0 to 1.*'200'.*row 1, column 'XMin'"),
+        ("0.5,0.75,0,0.5", "nan,0.75,0,0.5", TableError, "a side is outside.*row 1"),
+        ("0.5,0.75,0,0.5", ",0.75,0,0.5", TableError, "a side is outside.*None.*row 1"),
         ("Older", "Elder", TableError, "'Elder'.*row 2, column 'AgePresentation'"),
         ("Predominantly Masculine", "Masculine", TableError, "'Masculine'.*row 3, column 'Gender"),
         ("0,1,0,0,-1", "0,2,0,0,-1", TableError, "neither set nor unset.*'2'.*row 1, column 'IsT"),

@@ -185,7 +185,7 @@ def test_a_name_that_is_no_text_is_named(tmp_path):
         (tmp_path / "1_0_0_\udce9.jpg").touch()
     except (OSError, UnicodeError):
         pytest.skip("this file system takes UTF-8 names only: the refusal was NOT checked")
-    with pytest.raises(FileError, match="name of a file is no UTF-8 text"):
+    with pytest.raises(FileError, match="name of a file is not UTF-8 text"):
         load(tmp_path)
 
 

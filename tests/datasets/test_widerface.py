@@ -298,7 +298,7 @@ def test_a_list_of_faces_that_are_not_there_is_refused(mats):
 def test_a_matlab_file_cut_off_is_refused(tmp_path, cut):
     whole = mat()
     (tmp_path / "wider_face_val.mat").write_bytes(whole[: int(len(whole) * cut)])
-    with pytest.raises(FileError, match="no MATLAB file, or it is damaged"):
+    with pytest.raises(FileError, match="not a MATLAB file, or it is damaged"):
         load(tmp_path)
 
 

@@ -251,7 +251,7 @@ def test_who_is_taken_for_whom_by_hand():
     of_c = false_positive_matrix(run_c).filter(gallery_group="c")
     assert of_c["enrolled"].to_list() == [0, 0, 0]
     assert of_c["value"].null_count() == of_c["low"].null_count() == 3
-    assert set(of_c["reason"]) == {"no one of this group is enrolled"}
+    assert set(of_c["reason"]) == {"nobody of this group is enrolled"}
     gallery = gallery_by_group(run).select("group", "images", "people", "share").rows()
     assert gallery == [("everyone", 3, 3, 1.0), ("a", 2, 2, 2 / 3), ("b", 1, 1, 1 / 3)]
     both = performance(run).filter(group="everyone").row(0, named=True)

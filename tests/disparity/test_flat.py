@@ -107,7 +107,7 @@ def test_never_against_always_is_said_where_no_test_can_be_made():
     assert rows["difference"]["value"] == -1.0
     claim = found.findings["claim"][0]
     assert "a (region) is 100.0 points lower (95 % interval 8" in claim
-    assert "no test can be made of that: nothing varies within either group." in claim
+    assert "cannot be tested, because nothing varies within either group." in claim
     assert "no pair of groups stands out" not in claim
 
 

@@ -195,7 +195,7 @@ def test_masks_of_two_sizes_are_not_compared():
 
 def test_parts_of_one_person_share_a_size_and_nobody_is_without_parts():
     parts = masks_from_bitmaps([np.ones((4, 3)), np.ones((3, 4))])
-    with pytest.raises(TableError, match="parts of one person lie in images of different sizes"):
+    with pytest.raises(TableError, match="parts of one person are in images of different sizes"):
         union_of_parts(parts, np.array([0, 0]), 1)
     with pytest.raises(TableError, match="a person has no part mask") as caught:
         union_of_parts(parts, np.array([0, 2]), 3)

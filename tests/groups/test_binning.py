@@ -81,21 +81,29 @@ def test_ties_share_the_upper_bin_and_the_report_says_that_bins_are_missing():
     found = groups_of(ages([0, 0, 0, 0, 0, 1, 2, 3]), "quantile:4")
     assert found.frame.group_by("group", maintain_order=True).len().rows() == [("<2", 6), ("2+", 2)]
     assert found.notes == (
-        "age: 4 quantile bins were asked for and 2 made, because too few values differ",
+        (
+            "age: 4 quantile bins were requested and 2 made, because there are too few different "
+            "values"
+        ),
     )
 
 
 def test_equal_numbers_alone_are_one_bin():
     found = groups_of(ages([5, 5, 5]), "quantile:2")
     assert found.frame["group"].unique().to_list() == ["all values"]
-    assert "age: 'all values' is the only known group, so nothing compares with it" in found.notes
+    assert (
+        "age: 'all values' is the only known group, so there is nothing to compare it with"
+    ) in found.notes
 
 
 def test_fewer_units_than_bins_are_a_bin_each():
     found = groups_of(ages([1, 2, 3]), "quantile:4")
     assert found.frame["group"].to_list() == ["<2", "2–3", "3+"]
     assert found.notes == (
-        "age: 4 quantile bins were asked for and 3 made, because too few values differ",
+        (
+            "age: 4 quantile bins were requested and 3 made, because there are too few different "
+            "values"
+        ),
     )
 
 
@@ -104,7 +112,7 @@ def test_where_everyone_is_unknown_there_are_no_bins_to_speak_of(bins):
     found = groups_of(ages([None, None]), bins)
     assert found.frame["group"].to_list() == ["unknown", "unknown"]
     assert found.notes == (
-        "age: 2 of 2 unit(s) unknown, kept as a group of their own",
+        "age: 2 of 2 unit(s) unknown, kept as a separate group",
         "age: every unit is unknown or left out",
     )
 
@@ -141,7 +149,7 @@ def test_text_that_is_no_number_is_refused_with_row_and_unit():
     with pytest.raises(TableError) as error:
         groups_of(rows, "edges:18")
     assert str(error.value) == (
-        "2 value(s) of 'age' are no numbers, so they fit in no bin\n"
+        "2 value(s) of 'age' are not numbers, so they do not fit in any bin\n"
         "  expected: a finite number, or a word that means unknown\n"
         "  found: 'twenty' of unit 'u1'\n"
         "  where: attributes, row 2, column 'value'\n"
@@ -177,11 +185,9 @@ def test_bins_that_cannot_be_read_are_refused(text):
     with pytest.raises(SpecError) as error:
         parse_bins(text)
     assert str(error.value) == (
-        "the bins cannot be used\n"
-        "  expected: 'quantile:K' with K of 2 or more, or 'edges:A,B,…' with rising numbers; closed"
-        " on the left, or with ':right' at the end on the right; or 'top:K', the K commonest"
-        " values\n"
-        f"  found: {text!r}"
+        "the bins cannot be used\n  expected: 'quantile:K' with K of 2 or more, or 'edges:A,B,…' "
+        "with rising numbers; closed on the left, or with ':right' at the end on the right; or "
+        f"'top:K', the K most common values\n  found: {text!r}"
     )
 
 

@@ -38,7 +38,7 @@ def test_a_group_too_small_has_a_status_and_no_value():
     scores, who = scored([1, 0, None]), members(g=["a", "a", "b"])
     rows = group_means(scores, who, min_units=2, min_clusters=1)
     assert rows.filter(group="b").select("value", "status", "reason").row(0) == (
-        None, "not scored", "no one in this group was scored on this metric",
+        None, "not scored", "nobody in this group was scored on this metric",
     )  # fmt: skip
     rows = group_means(scores, who, min_units=3, min_clusters=3)
     assert rows["status"].to_list() == ["insufficient units", "insufficient units", "not scored"]

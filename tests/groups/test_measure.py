@@ -153,7 +153,7 @@ def test_a_group_that_nobody_scored_says_so():
     rows = _rows(scored([1, 0, None, None]), members(g=list("aabb")))
     last = rows.row(2, named=True)
     assert (last["status"], last["value"], last["n_units"]) == ("not scored", None, 0)
-    assert "no one" in last["reason"]
+    assert "nobody" in last["reason"]
 
 
 def test_row_order_and_group_names_do_not_matter():

@@ -75,8 +75,8 @@ def test_without_units_those_of_the_attributes_kind_are_judged():
 def test_one_value_only_is_noted():
     found = membership(attributes_of([("a", "race", "B"), ("b", "race", None)]), ["race"])
     assert found.notes == (
-        "race: 1 of 2 unit(s) unknown, kept as a group of their own",
-        "race: 'B' is the only known group, so nothing compares with it",
+        "race: 1 of 2 unit(s) unknown, kept as a separate group",
+        "race: 'B' is the only known group, so there is nothing to compare it with",
     )
     nobody = membership(attributes_of([("a", "race", None)]), ["race"])
     assert nobody.frame["group"].to_list() == ["unknown"]

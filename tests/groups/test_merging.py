@@ -161,4 +161,4 @@ def test_a_protocols_merge_may_name_values_that_nobody_here_has():
         absent="note",
     )  # fmt: skip
     assert sorted(rows.rows()) == [(0, "lighter"), (1, "5")]
-    assert notes == ("tone: no one here is '2', '3', which the merge 'lighter' names",)
+    assert notes == ("tone: nobody here is '2', '3', which the merge 'lighter' names",)

@@ -52,7 +52,7 @@ def test_a_broad_value_alone_counts_in_each_part_and_beside_a_part_in_that_part_
         "p6": {"unknown"},
     }
     assert "ancestry: 3 unit(s) gave only 'Africa' and count in each of its 2 parts" in notes
-    assert "ancestry: no one gave 'Ghana' by itself" in notes
+    assert "ancestry: nobody gave 'Ghana' by itself" in notes
 
 
 def test_nesting_goes_as_deep_as_it_is_given():
@@ -123,4 +123,4 @@ def test_a_protocols_nesting_may_name_a_continent_that_nobody_here_named():
         found, {"Africa": ("Kenya",)}, occurring=["Kenya"], attribute="ancestry", absent="note"
     )
     assert rows.rows() == [(0, "Kenya")]
-    assert notes == ("ancestry: no one here is 'Africa', which the nesting names",)
+    assert notes == ("ancestry: nobody here is 'Africa', which the nesting names",)

@@ -106,9 +106,9 @@ def test_scores_that_never_vary_have_none():
 
 
 def test_the_screen_names_the_worst_and_says_what_it_is(found):
-    (claim,) = (c for c in found.findings["claim"] if c.startswith("Too few data"))
+    (claim,) = (c for c in found.findings["claim"] if c.startswith("Too little data"))
     small = of_groups(found).filter(status="insufficient units").sort("shrunken").row(0, named=True)
-    assert "Estimates that borrow strength from race and age stand beside them" in claim
+    assert "Estimates that borrow strength from race and age are shown beside them" in claim
     assert f"{100 * small['shrunken']:.1f} % for {small['group']} (95 % interval" in claim
     assert f"{100 * small['shrunken_from']:.1f} % as measured). No claim rests on them." in claim
 
@@ -133,7 +133,7 @@ def test_no_estimate_is_told_for_a_measure_that_a_group_has(tmp_path):
     )  # fmt: skip
     accuracy = of_groups(found).filter(metric="accuracy")
     assert accuracy.sort("shrunken")["group"][0] == "b × x"
-    claims = [c for c in found.findings["claim"] if c.startswith("Too few data")]
+    claims = [c for c in found.findings["claim"] if c.startswith("Too little data")]
     (some,) = (c for c in claims if "on some measures: b × x" in c)
     (every,) = (c for c in claims if c is not some)
     assert "Estimates" not in some
@@ -145,7 +145,7 @@ def test_the_report_has_a_column_of_its_own_with_the_raw_value_beside(found):
     assert ">Borrowing strength (%)<" in html
     row = of_groups(found).filter(status="insufficient units").row(0, named=True)
     assert f"<small>raw {100 * row['shrunken_from']:.1f}</small>" in html
-    assert "It is no finding: all claims and tests rest on what was measured." in html
+    assert "It is not a finding: all claims and tests rest on what was measured." in html
     assert "Borrowing strength" not in render(summarise(audited(people(), by="race").run))
 
 

@@ -46,7 +46,7 @@ def test_kept_they_are_a_group_and_a_unit_without_a_row_is_among_them():
         ("Black", "d"), ("White", "a"), ("unknown", "b"), ("unknown", "c"), ("unknown", "e"),
     ]  # fmt: skip
     assert found.frame["values"].to_list()[-1] == ["unknown"]
-    assert found.notes == ("race: 3 of 5 unit(s) unknown, kept as a group of their own",)
+    assert found.notes == ("race: 3 of 5 unit(s) unknown, kept as a separate group",)
 
 
 @pytest.mark.parametrize("word", ["None", "<NA>", "?", "missing"])
@@ -64,7 +64,7 @@ def test_a_word_for_nothing_that_is_read_as_a_group_is_asked_about_first(word):
     (told,) = membership(usual, ["race"], alone, units=UNITS[:3]).notes
     assert told.startswith("race: 'nan' is read as a group")  # naming others took its place
     found = membership(rows, ["race"], told_so, units=UNITS[:3])
-    assert found.notes == ("race: 1 of 3 unit(s) unknown, kept as a group of their own",)
+    assert found.notes == ("race: 1 of 3 unit(s) unknown, kept as a separate group",)
     assert ("unknown", "a") in pairs(found, "race")
 
 

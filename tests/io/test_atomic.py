@@ -199,7 +199,7 @@ def test_an_empty_directory_may_be_overwritten(tmp_path):
 def test_a_directory_that_is_no_run_is_never_overwritten(tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
-    with pytest.raises(OutputError, match=r"(?s)no run of isolux and is left as it is"):
+    with pytest.raises(OutputError, match=r"(?s)not an isolux run, so it is left unchanged"):
         make_run(tmp_path / "thesis", "new")
     assert listing(tmp_path) == ["thesis", "thesis/chapter.txt"]
 

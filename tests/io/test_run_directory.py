@@ -136,7 +136,7 @@ def test_a_table_that_is_none_is_refused_before_anything_is_kept(tmp_path, run):
 def test_a_record_that_json_cannot_hold_fails_at_once(tmp_path, run):
     with pytest.raises(ValueError, match="not JSON compliant"):
         save(replace(run, record={"seed": float("nan")}), tmp_path / "run")
-    with pytest.raises(TypeError, match=r"object cannot stand in audit\.json"):
+    with pytest.raises(TypeError, match=r"object cannot be stored in audit\.json"):
         save(replace(run, record={"seed": object()}), tmp_path / "run")
     assert listing(tmp_path) == []
 

@@ -76,7 +76,7 @@ def test_names_that_repeat_are_refused(tmp_path):
 def test_what_is_no_workbook_is_refused(tmp_path, content):
     path = tmp_path / "people.xlsx"
     path.write_bytes(content)
-    with pytest.raises(FileError, match=r"no workbook|empty"):
+    with pytest.raises(FileError, match=r"not a workbook|empty"):
         read_table(path)
 
 
@@ -181,5 +181,5 @@ def test_no_audit_of_empty_answers_says_that_no_difference_was_found(monkeypatch
             "truth", "--prediction-column", column, "--by", "sex", "--out", tmp_path / "run",
         )  # fmt: skip
         assert ran.code == 2
-        assert f"no one has an answer of '{column}'" in ran.plain
+        assert f"nobody has an answer from '{column}'" in ran.plain
         assert not (tmp_path / "run").exists()

@@ -97,7 +97,7 @@ def test_what_does_not_map_is_listed(tmp_path):
     classes.write_text("warm: [red, orange]\ncold: [cyan]\n")
     notes = told(path, f"classes={classes}").notes
     assert notes == (
-        "2 labels of classes.yaml are no class of the model: 'orange', 'cyan'.",
+        "2 labels of classes.yaml are not classes of the model: 'orange', 'cyan'.",
         "The model has no class for 'cold': it can never answer with these.",
         "2 of the model's 3 classes map to none of the dataset's.",
     )

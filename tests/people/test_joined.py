@@ -73,7 +73,7 @@ def test_which_columns_met_and_how_many_did_not_is_said(tmp_path):
     assert notes[-2].startswith("2 of 3 people have no row")
     assert isinstance(notes[-2], Caution)
     assert notes[-1].startswith("1 of 2 rows")
-    assert notes[-1].endswith("name no one: 'z'.")
+    assert notes[-1].endswith("match nobody: 'z'.")
     assert str(file) in with_attributes(THREE, file).inputs
 
 

@@ -94,7 +94,7 @@ def test_who_was_not_judged_before_is_not_judged_now():
 def test_bystanders_have_no_part_where_images_are_not_looked_at():
     found = only_judged(four(judged=[True, False, None, True]))
     assert found.instances["instance_id"].to_list() == ["a", "c", "d"]
-    assert found.notes == ("1 of 4 people are not judged and were left out.",)
+    assert found.notes == ("1 of 4 people are not to be judged and were left out.",)
     whole = four(judged=[True] * 4)
     assert only_judged(whole) is whole
 

@@ -72,8 +72,8 @@ def test_unknown_is_a_cell_of_its_own():
         ("tone,share\nlight,many\ndark,0.2\n", "a share cannot be used"),
         ("tone,share\nlight,0.5\nlight,0.5\n", "a cell is given twice"),
         ("tone,count\nlight,0\ndark,0\n", "the counts are all 0"),
-        ("tone,size\nlight,1\ndark,2\n", "this is no table of a population"),
-        ("share\n1\n", "this is no table of a population"),
+        ("tone,size\nlight,1\ndark,2\n", "this is not a table of a population"),
+        ("share\n1\n", "this is not a table of a population"),
         ("tone,count\nlight,60.000\ndark,950\n", "(?s)thousands or fractions.*write 60000 if"),
     ],
 )

@@ -87,7 +87,7 @@ def test_any_id_can_be_listed(column, who, stays):
 
 def test_an_id_that_names_no_one_stops_the_work_and_is_not_named():
     for listed in ({"zoe00", "carl0"}, {"zoe00"}):
-        with pytest.raises(SpecError, match=r"1 of \d ids .* name no one here") as caught:
+        with pytest.raises(SpecError, match=r"1 of \d ids .* match nobody here") as caught:
             without_withdrawn(five(), WithdrawnList(frozenset(listed)))
         assert "--allow-unmatched" in str(caught.value)
         assert "zoe00" not in str(caught.value)
@@ -136,7 +136,7 @@ def test_a_plain_list_is_looked_up_in_every_kind_of_id(who, stays):
 
 
 def test_a_value_that_is_no_id_withdraws_no_one():
-    with pytest.raises(SpecError, match="name no one here"):
+    with pytest.raises(SpecError, match="match nobody here"):
         without_withdrawn(five(), WithdrawnList(frozenset({"dim"})))
 
 
@@ -444,6 +444,7 @@ def test_training_asks_a_ledger_about_training(tmp_path):
         drawn[purpose] = dataset.instances["subject_id"].to_list()
     assert drawn["evaluation"] == ["s1", "s3", "s4", "s5", "s6"]
     assert drawn["training"] == ["s4", "s5", "s6"]
-    assert "1 id of the ledger never agreed to training and went like those who withdrew." in (
-        dataset.notes
+    assert (
+        "1 id in the ledger never agreed to training: left out, like withdrawn people."
+        in dataset.notes
     )

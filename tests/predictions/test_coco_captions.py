@@ -66,7 +66,7 @@ def test_what_is_no_caption_is_refused(tmp_path, content, error, words):
 
 
 def test_settings_of_tables_are_refused(tmp_path):
-    with pytest.raises(SpecError, match="coco_captions is no table, and has no column"):
+    with pytest.raises(SpecError, match="coco_captions is not a table, and has no column"):
         read_labels(written(tmp_path, RESULTS), column="caption")
 
 
@@ -115,5 +115,5 @@ def test_captions_of_other_images_are_refused_and_several_are_said(tmp_path):
     found = isolux.audit(f"coco:{people}", predictions=written(tmp_path, five, "five.json"), **told)
     said = found.run.record["warnings"] + found.run.record["notes"]
     assert any("40 of 41 images have several labels" in text for text in said)
-    assert any("1 images with labels are of no one" in text for text in said)
+    assert any("1 images with labels show nobody" in text for text in said)
     assert not any(isinstance(text, Caution) for text in said)  # as JSON holds them

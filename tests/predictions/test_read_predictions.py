@@ -231,10 +231,10 @@ def test_ids_that_become_one_are_refused(tmp_path):
         ("inf", r"1 score\(s\) are not finite numbers.*found: inf"),
         ("-inf", r"1 score\(s\) are not finite numbers.*found: -inf"),
         ("high", r"1 cell\(s\) are not numbers.*found: 'high'"),
-        ("1.01", r"1 of 2 scores lie outside 0 to 1.*found: 1.01.*correct row 2"),
-        ("88.5", r"1 of 2 scores lie outside 0 to 1.*found: 88.5.*--score-scale 100"),
-        ("-3.2", r"1 of 2 scores lie outside 0 to 1.*found: -3.2.*logits and distances"),
-        ("712", r"1 of 2 scores lie outside 0 to 1.*found: 712.*logits and distances"),
+        ("1.01", r"1 of 2 scores are outside 0 to 1.*found: 1.01.*correct row 2"),
+        ("88.5", r"1 of 2 scores are outside 0 to 1.*found: 88.5.*--score-scale 100"),
+        ("-3.2", r"1 of 2 scores are outside 0 to 1.*found: -3.2.*logits and distances"),
+        ("712", r"1 of 2 scores are outside 0 to 1.*found: 712.*logits and distances"),
     ],
 )
 def test_a_score_that_is_no_confidence_names_its_row(tmp_path, cell, words):

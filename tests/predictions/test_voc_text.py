@@ -59,7 +59,7 @@ def test_a_class_without_a_detection_is_an_empty_file_among_others(tmp_path):
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [("a 0.5 1 2 30", "no result of Pascal VOC"), ("a 0.5 1 2 30 x", "no result of Pascal VOC"),
+    [("a 0.5 1 2 30", "not a result in Pascal"), ("a 0.5 1 2 30 x", "not a result in Pascal VOC"),
      ("a 0.5 30 2 1 40", "turned over")],
 )  # fmt: skip
 def test_damaged_lines_are_named(tmp_path, line, said):

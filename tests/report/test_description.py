@@ -128,9 +128,10 @@ def test_diversity_gets_intervals_curves_and_a_map():
     assert curve.startswith("By race: pairs that are nearer than each distance, in percent.")
     assert places.startswith("2 embeddings by race. Near means alike;")  # 30 jobs: unreadable
     assert numbers == "By race. Mark: median. Thick: the middle half. Thin: the middle 90 %."
-    assert "Vendi score is how many" in page.text
+    assert "Vendi score is the number of" in page.text
     assert (
-        "Vendi score is how many" not in parse(render_description({"S": SIZES}, {"m": INFO})).text
+        "Vendi score is the number of"
+        not in parse(render_description({"S": SIZES}, {"m": INFO})).text
     )
 
 

@@ -176,7 +176,7 @@ def test_a_run_without_clusters_says_so_where_it_is_seen(trees):
 @pytest.mark.parametrize(
     ("task", "told"),
     [
-        ("counts", "Counts say nothing of who is who"),
+        ("counts", "Counts do not identify people"),
         ("face_verification", "columns subject_a and subject_b"),
     ],
 )
@@ -208,7 +208,7 @@ def test_what_was_not_judged_is_named_with_its_counts(trees):
 def test_a_null_result_says_what_could_have_been_seen(trees):
     text = trees["null"].text
     assert text.count("that is not evidence that there is none") == 1
-    assert re.search(r"This audit could have seen a difference of \d+\.\d points", text)
+    assert re.search(r"This audit could have detected a difference of \d+\.\d points", text)
 
 
 def sentences(tree):

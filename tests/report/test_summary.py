@@ -149,8 +149,8 @@ def test_the_answer_of_a_null_says_what_could_have_been_seen_and_claims_no_absen
         "No difference in accuracy was found across site; that is not evidence that there is none"
     )
     assert second == (
-        "This audit could have seen a difference of 9.2 points between its best-measured groups "
-        "and of 10.1 points between its worst-measured (power 0.8)."
+        "This audit could have detected a difference of 9.2 points between its best-measured "
+        "groups and of 10.1 points between its worst-measured (power 0.8)."
     )
 
 
@@ -279,7 +279,7 @@ def test_the_unknown_have_a_sentence_that_says_how_far_they_could_move_the_diffe
     closest = 800 / 1060 - (600 + 40) / 1040
     assert said(found.sections[0].unknown) == (
         "100 units of unknown tone (accuracy 40.0 %) are in none of the groups compared. However "
-        f"they were divided between a and b, the difference between these two would lie between "
+        f"they were divided between a and b, the difference between these two would be between "
         f"{100 * closest:.1f} and {100 * widest:.1f} points."
     )
     assert "unknown" not in found.answer
@@ -304,7 +304,7 @@ def test_limits_say_what_this_run_cannot():
     assert "perceived by annotators" in text
     assert "1 group had too little data" in text
     assert "Rows were taken as independent" not in text
-    assert "no certificate" in text
+    assert "not a certificate" in text
     small = summarise(runs.small_run())
     assert "Rows were taken as independent" in " ".join(small.limits)
 

@@ -129,7 +129,7 @@ def test_an_order_that_cannot_be_estimated_is_refused(order):
 @pytest.mark.parametrize(
     ("kernel", "words"),
     [
-        (np.ones((2, 3)), "no matrix of similarities"),
+        (np.ones((2, 3)), "not a matrix of similarities"),
         (np.array([[1.0, 0.5], [0.2, 1.0]]), "not symmetric with 1 on the diagonal"),
         (2.0 * np.eye(2), "not symmetric with 1 on the diagonal"),
         (np.array([[1.0, -2.0], [-2.0, 1.0]]), "negative eigenvalue"),

@@ -131,7 +131,7 @@ def test_a_support_out_of_range_is_refused(support):
 def test_other_bad_input_is_refused():
     with pytest.raises(SpecError, match="no set of items is so short"):
         frequent_itemsets(np.ones((3, 2), dtype=bool), min_support=0.5, max_length=0)
-    with pytest.raises(InputError, match="the rows are no table of items"):
+    with pytest.raises(InputError, match="the rows are not a table of items"):
         frequent_itemsets(np.ones((3, 2)), min_support=0.5)
     alone = Itemsets(np.array([[0, 1]], dtype=np.int32), np.array([2]), 3)
     with pytest.raises(InputError, match="an itemset stands without its parts"):

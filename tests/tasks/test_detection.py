@@ -242,7 +242,7 @@ def test_boxes_that_are_none():
         score(THREE, boxes(("1", TEN, 0.9), ("1", [0.0, 0.0, -1.0, 5.0], 0.8)))
     with pytest.raises(TableError, match=r"(?s)a finite number.*row 1, column 'score'"):
         score(THREE, boxes(("1", TEN, np.nan)))
-    with pytest.raises(SpecError, match="no one in the dataset can be found: no box"):
+    with pytest.raises(SpecError, match="nobody in the dataset can be found: no box"):
         score(pictures({"a": ("1", None, {})}), FOUND)
     with pytest.raises(UnknownNameError, match="there is no metric named 'recal'"):
         score(THREE, FOUND, metrics=["recal"])

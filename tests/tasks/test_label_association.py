@@ -181,7 +181,7 @@ def test_a_taxonomy_of_ones_own(tmp_path):
 
 @pytest.mark.parametrize("at", [-0.1, 1.5, float("nan")])
 def test_thresholds_outside_0_to_1_are_refused(at):
-    with pytest.raises(SpecError, match="no threshold of a confidence"):
+    with pytest.raises(SpecError, match="not a threshold for a confidence"):
         score(people(5), TABLE, taxonomy="miap", score_threshold=(at,))
 
 
@@ -228,7 +228,7 @@ def test_labels_without_confidence_have_no_threshold_above_0():
 
 
 def test_confidences_beyond_1_and_answers_about_others_are_refused():
-    with pytest.raises(TableError, match="lie outside 0 to 1"):
+    with pytest.raises(TableError, match="are outside 0 to 1"):
         score(people(1), labels(("p0", "ape", 60.0)), taxonomy="miap")
     with pytest.raises(JoinError, match="no prediction is for a unit"):
         score(people(1), labels(("q0", "ape", 0.6)), taxonomy="miap")

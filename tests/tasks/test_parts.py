@@ -124,7 +124,7 @@ def test_whole_people_are_found_by_masks():
 
 
 def test_whole_people_that_cannot_be_made():
-    with pytest.raises(SpecError, match="no one in the dataset has masks of parts") as caught:
+    with pytest.raises(SpecError, match="nobody in the dataset has masks of parts") as caught:
         whole_people(dataset(["a"], {}))
     assert "segments=True" in str(caught.value)
     with pytest.raises(UnknownNameError, match="no part named 'Bags'"):
@@ -132,7 +132,7 @@ def test_whole_people_that_cannot_be_made():
     with pytest.raises(TableError, match="how large their image is, is not known"):
         whole_people(polygons(size=None))
     two = [[run_lengths([[1, 0]])[0], run_lengths([[1], [0]])[0]]]
-    with pytest.raises(TableError, match="parts of one person lie in images of different sizes"):
+    with pytest.raises(TableError, match="parts of one person are in images of different sizes"):
         whole_people(dataset(["a"], {"part_masks": two}))
 
 
@@ -179,5 +179,5 @@ def test_fhibes_own_table_becomes_whole_people(tmp_path):
         csv.writer(file).writerows([names.split(), *rows])
     people = load("fhibe", tmp_path, segments=True)
     assert areas(whole_people(people)) == [18, 4, None]
-    with pytest.raises(SpecError, match="no one in the dataset has masks of parts"):
+    with pytest.raises(SpecError, match="nobody in the dataset has masks of parts"):
         whole_people(load("fhibe", tmp_path))

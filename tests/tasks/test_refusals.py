@@ -52,7 +52,7 @@ def test_a_score_that_is_no_number_is_refused_with_its_row():
 
 
 def test_a_positive_class_that_is_never_true_is_refused():
-    with pytest.raises(SpecError, match="the positive class 'male' is true of no one") as caught:
+    with pytest.raises(SpecError, match="the positive class 'male' is true of nobody") as caught:
         score(people({"a": "Male", "b": "Female"}), answers({}), target="job", positive="male")
     assert caught.value.expected == "one of Female, Male"
 

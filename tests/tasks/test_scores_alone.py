@@ -337,7 +337,7 @@ def test_people_without_a_score_count_in_nothing():
         ({"top_k": (2,)}, "top_k is about a model's answers"),
         ({"one_vs_rest": True}, "one_vs_rest is about a model's answers"),
         ({"metrics": ("accuracy",)}, "a decision threshold"),
-        ({"positive": "maybe"}, "the positive class 'maybe' is true of no one"),
+        ({"positive": "maybe"}, "the positive class 'maybe' is true of nobody"),
     ],
 )
 def test_what_cannot_be_used_is_refused(options, match):

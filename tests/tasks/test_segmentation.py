@@ -60,7 +60,7 @@ def test_what_cannot_be_compared_is_refused():
     found = masks(("1", run_lengths(0, 4, 8), SIZE))
     with pytest.raises(TableError, match="how large its image is, is not known"):
         score(pictures({"a": ("1", None, AS_POLYGON)}), found)
-    with pytest.raises(SpecError, match="no one in the dataset can be found: no mask"):
+    with pytest.raises(SpecError, match="nobody in the dataset can be found: no mask"):
         score(pictures({"a": ("1", None, NONE)}), found)
     with pytest.raises(TableError, match="another size than its image"):
         score(pictures({"a": ("1", None, AS_RUNS)}), masks(("1", run_lengths(0, 3, 12), (3, 5))))

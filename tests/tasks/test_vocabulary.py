@@ -131,7 +131,7 @@ def test_a_map_that_leaves_one_class_is_told_first():
 def test_some_answers_outside_the_truth_are_told_first():
     some = ["Other" if i % 5 == 0 else w for i, w in enumerate(PLAIN)]
     (told,) = cautions(judged(some))
-    assert told.startswith("40 of 200 answers of 'm' name classes that are true of no one here")
+    assert told.startswith("40 of 200 answers of 'm' name classes that are true of nobody here")
 
 
 def test_answers_that_mean_unknown_are_empty_ones():

@@ -166,7 +166,7 @@ def test_only_what_was_asked_for_is_measured():
         (WIDER | {"matching": "best-overlap"}, r"protocol has no matching"),
         (WIDER | {"max_detections": 5, "iou_thresholds": (0.6,)},
          r"no iou_thresholds and no max_detections"),
-        (WIDER | {"metrics": ["miss_rate"]}, r"'miss_rate' is none of WIDER FACE's protocol"),
+        (WIDER | {"metrics": ["miss_rate"]}, r"'miss_rate' is not part of WIDER FACE's protocol"),
         (WIDER | {"metrics": ["wider_recall_medium"]}, r"it is not known which faces are medium"),
         ({"metrics": ["wider_recall"]}, r"'wider_recall' is one of WIDER FACE's protocol"),
     ],

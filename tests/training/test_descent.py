@@ -130,7 +130,7 @@ def test_a_loss_that_is_no_number_ends_it_by_name():
     torch = torch_here()
     made = learning(torch)
     broken = replace(made, run=lambda x: made.run(x) * float("nan"))
-    with pytest.raises(SpecError, match="went astray"):
+    with pytest.raises(SpecError, match="diverged"):
         descend(broken, HOW, None, lambda _: None)
 
 

@@ -122,7 +122,7 @@ def test_answers_beside_other_probabilities_are_told():
 
 def test_a_decision_is_never_a_probability():
     found = isolux.audit_estimator(Silent(), ROWS, Y, {"tone": TONE}, **FEW)
-    assert "decision_function is no probability" in " ".join(found.run.record["notes"])
+    assert "decision_function is not a probability" in " ".join(found.run.record["notes"])
     assert not {"roc_auc", "calibration_error"} & set(found.group_metrics["metric"])
     decided = isolux.audit_estimator(Silent(), ROWS, Y, {"tone": TONE}, scores="decision", **FEW)
     assert "class_calibration_error" not in decided.group_metrics["metric"]
@@ -208,7 +208,7 @@ def _answering(answer):
         (Threshold(), {"target": "y"}, SpecError, "an estimator answers itself"),
         (Threshold(), {"sensitive_features": {"truth": TONE}}, SpecError, "a name that the table"),
         (Threshold(), {"task": "ranking"}, SpecError, "classification or regression"),
-        (object(), {}, SpecError, r"no estimator that answers(.|\n)*predict\(X\)"),
+        (object(), {}, SpecError, r"not an estimator that predicts(.|\n)*predict\(X\)"),
         (type("Raw", (), {"predict": lambda _self, _x: Y})(), {}, SpecError,
          "classes or numbers"),
         (Threshold(), {"y": pd.Series(Y, index=np.arange(N) + 5),

@@ -107,7 +107,7 @@ def test_a_missing_truth_leaves_out_and_a_missing_answer_is_a_mistake():
         (PEOPLE, {"prediction_column": "label"}, UnknownNameError, r"no column named 'label'"),
         (PEOPLE, {"score_column": "surr"}, UnknownNameError, "did you mean 'sure'"),
         ({**PEOPLE, "sure": [4.0, -2.0] * (N // 2)}, {"score_column": "sure"}, TableError,
-         r"lie outside 0 to 1(.|\n)*logits"),
+         r"are outside 0 to 1(.|\n)*logits"),
         ({**PEOPLE, "truth": [1]}, {}, TableError, r"columns differ in length(.|\n)*truth: 1"),
         ({key: [] for key in PEOPLE}, {}, TableError, "the table holds nobody"),
         (PEOPLE, {"sheet": "one"}, SpecError, "about reading a file"),

@@ -112,7 +112,7 @@ def test_the_audit_holds_the_papers_table(study, people):
 def test_the_report_prints_it_and_the_disagreements(study, people, tmp_path):
     where = run_directory.save(run_audit(spec_of(people)).run, tmp_path / "run")
     text = write_report(run_directory.load(where), tmp_path / "r.html").read_text()
-    assert "As the paper prints it: A study of &lt;nurses&gt;" in text
+    assert "In the paper's form: A study of &lt;nurses&gt;" in text
     assert "Table 1 of nurses" in text
     assert "The text says 20, the table 21." in text
     assert 'href="#protocol"' in text

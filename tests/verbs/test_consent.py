@@ -50,7 +50,7 @@ def test_rows_that_were_cut_off_are_found_by_the_head(asked, tmp_path):
     ("args", "words"),
     [
         (("grant", "--who", "s1"), "what is granted is not said"),
-        (("grant", "--who", "s1", "--scope", "selling"), "no scope of consent"),
+        (("grant", "--who", "s1", "--scope", "selling"), "not a scope of consent"),
         (("grant", "--who", "s1", "--scope", "training", "--kind", "child"), "cannot be used"),
         (("revoke", "--who", "S1"), "stand in no row of the ledger"),
         (("grant", "--list", "nothing.txt", "--scope", "training"), "list of ids cannot be read"),
@@ -84,7 +84,7 @@ def test_an_audit_leaves_out_who_revoked(tmp_path):
 def test_several_ids_in_one_flag_are_refused(asked, tmp_path):
     done = asked("grant", tmp_path / "c.jsonl", "--who", "s1,s2", "--scope", "training")
     assert done.code == 2
-    assert "several ids stand in one --who" in done.plain
+    assert "there are several ids in one --who" in done.plain
     assert not (tmp_path / "c.jsonl").exists()
 
 

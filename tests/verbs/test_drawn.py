@@ -57,7 +57,7 @@ def test_people_who_weigh_0_are_left_out_and_counted():
     found = _audited(_rows(weight=zero))
     assert found.group_metrics["group"].to_list() == ["everyone", "light", "dark"]
     assert found.group_metrics["n_units"][0] == 135
-    assert "55 units weigh 0: they stand for no one and are left out." in found.run.record["notes"]
+    assert "55 units weigh 0: they represent nobody and are left out." in found.run.record["notes"]
 
 
 def test_negative_weights_and_lonely_strata_stop_an_audit():
@@ -267,12 +267,12 @@ def test_a_census_of_equal_groups_finds_no_difference():
     assert found.disparities["detectable"].null_count() == found.disparities.height
     (told,) = [c for c in found.findings["claim"] if c.startswith("No difference")]
     assert told.endswith(
-        "All of the population was drawn: there is no difference but what its values show."
+        "The whole population was drawn, so there is no difference beyond what its values show."
     )
     answer = summarise(found.run).answer
     assert "not evidence" not in answer
-    assert "could have seen" not in answer
-    assert "; in this population there is none but what the values show." in answer
+    assert "could have detected" not in answer
+    assert "; in this population there is none beyond what the values show." in answer
 
 
 def test_a_gate_asks_for_people_by_what_weighted_people_are_worth():

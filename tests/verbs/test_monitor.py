@@ -86,7 +86,7 @@ def test_who_has_nobody_in_a_look_is_said(runs):
     no_b = fewer.attributes.filter(value="b")["unit_id"].to_list()
     fewer = replace(fewer, scores=fewer.scores.filter(~pl.col("unit_id").is_in(no_b)))
     seen = monitor([runs[0], fewer, runs[2]])
-    assert any("b (tone) has no one to compare in 1 of 3 looks" in note for note in seen.notes)
+    assert any("b (tone) has nobody to compare in 1 of 3 looks" in note for note in seen.notes)
     row = seen.table.filter(group="b", look=2).row(0, named=True)
     assert (row["gap"], row["n_clusters"]) == (None, 0)
 

@@ -134,12 +134,12 @@ def test_what_is_said_names_no_sum_of_weights():
     assert found.record["sample"]["said"] == "Every rate is weighted by 'weight'."
     assert "n_effective" not in found.record["sample"]
     assert found.record["spec"]["population"] is None
-    assert "rounded so that no one's answer follows from them" in found.record["notes"][0]
+    assert "rounded so that nobody's answer can be worked out from them" in found.record["notes"][0]
 
 
 def test_what_cannot_be_published_is_refused():
     run = audited(survey()).run
-    with pytest.raises(SpecError, match=r"(?s)two models tell of the same people.*2 runs"):
+    with pytest.raises(SpecError, match=r"(?s)two models are about the same people.*2 runs"):
         publish(run, 5, beside=[run, audited(survey(n=300)).run])
     heavy = pl.when(pl.int_range(pl.len()) == 0).then(400.0).otherwise(pl.col("weight"))
     with pytest.raises(SpecError, match="one person's weight tells too much of everyone's number"):

@@ -92,9 +92,9 @@ def test_a_table_says_the_same_as_yaml(runs, tmp_path):
     [
         ({"smal": {"paradigm": "x"}}, UnknownNameError, "smal"),
         ({"small": {"colour": "x"}}, UnknownNameError, "colour"),
-        ({"small": {"images": "many"}}, SpecError, "images of the model 'small' is no size"),
-        ({"small": {"images": 0}}, SpecError, "is no size"),
-        ({"small": {"parameters": True}}, SpecError, "is no size"),
+        ({"small": {"images": "many"}}, SpecError, "images of the model 'small' is not a size"),
+        ({"small": {"images": 0}}, SpecError, "is not a size"),
+        ({"small": {"parameters": True}}, SpecError, "is not a size"),
         ({"small": "supervised"}, SpecError, "is not described"),
     ],
 )

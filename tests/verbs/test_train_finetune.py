@@ -303,7 +303,7 @@ def test_pictures_devices_and_models_that_cannot_be_used(photos, monkeypatch, ca
     assert "nothing says where the pictures are" in told()  # those to be labelled: at once
     (tmp_path / "thesis.txt").write_text("mine")
     ran = tuned(monkeypatch, capsys, photos, "fields", "--overwrite", out=tmp_path)
-    assert "is no training of isolux and is left as it is" in ran.plain
+    assert "is not an isolux training, so it is left unchanged" in ran.plain
 
 
 def test_a_disk_that_is_full_keeps_the_last_epoch(photos, monkeypatch, capsys, tmp_path):

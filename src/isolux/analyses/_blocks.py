@@ -1,4 +1,4 @@
-"""One row per metric and attribute: what the test found there, and what it could have seen.
+"""One row per metric and attribute: what the test found there, and what it could have detected.
 
 From the tables ``disparities`` and ``group_metrics`` to the material of which sentences are made.
 """

@@ -1,4 +1,4 @@
-"""What this audit could have seen, and whom to add to see more: a table for who builds the data.
+"""What this audit could have detected, and whom to add to detect more: for building the data.
 
 From the smallest detectable difference of each pair (``disparities.detectable``: power .8 at the
 level of the whole family) to the fewest people who would bring it down to a difference one cares
@@ -32,9 +32,9 @@ __all__ = ["INFO", "explain"]
 INFO = AnalysisInfo(
     tests=False,
     samples=True,  # of the audit's tables alone, whose standard errors are the sample's
-    title="What could be seen, and whom to add",
-    summary="The smallest difference that this audit could have seen, and how many more people of "
-    "which group a smaller one needs.",
+    title="What could be detected, and whom to add",
+    summary="The smallest difference that this audit could have detected, and how many more "
+    "people of which group it takes to detect a smaller one.",
     references=(
         Reference(
             "bloom-1995",
@@ -51,11 +51,11 @@ INFO = AnalysisInfo(
     ),
     assumptions=(
         (
-            "People who are added are like those of their group who are there: as often right, as "
-            "alike within a cluster, as many to a cluster."
+            "People who are added resemble those already in their group: equally accurate answers, "
+            "as similar within a cluster, as many per cluster."
         ),
-        "The number of tests stays what it is: more groups or metrics need more people.",
-        "The two groups share few clusters; where they share many, fewer people are needed.",
+        "The number of tests stays the same: more groups or metrics need more people.",
+        "The two groups share few clusters; if they share many, fewer people are needed.",
     ),
 )
 
@@ -106,7 +106,7 @@ def explain(run: Run, *, targets: Sequence[float] = (0.05, 0.02)) -> Explained:
     findings = pl.DataFrame(rows, infer_schema_length=None) if rows else FINDINGS.empty()
     tables = {}
     if needed.height:
-        tables[f"Whom to add to see a difference with power 0.8 (first {_SHOWN})"] = _shown(
+        tables[f"Whom to add to detect a difference with power 0.8 (first {_SHOWN})"] = _shown(
             needed, words
         )
     small = _small(run, words)
@@ -233,8 +233,8 @@ def _finding(row: dict[str, object], words: Words) -> dict[str, object]:
     of = f", the worst-measured of {row['classes']:,} classes" if several else ""
     told = (
         f"{words.measure(row)} by {words.title(str(row['attribute']))}{of}: this audit could have "
-        f"seen (power 0.8) a difference of {size(detectable, unit)} between {row['group_a']} and "
-        f"{row['group_b']}, its worst-measured pair."
+        f"detected (power 0.8) a difference of {size(detectable, unit)} between {row['group_a']} "
+        f"and {row['group_b']}, its worst-measured pair."
     )
     if row["target"] is not None:
         told += " " + _advice(row, size(float(str(row["target"])), unit), words)
@@ -264,7 +264,7 @@ def _advice(row: dict[str, object], target: str, words: Words) -> str:
         for s in "ab"
         if row[f"more_units_{s}"]
     ]
-    return f"To see one of {target} it needs at least {' and '.join(needs)}."
+    return f"To detect one of {target}, it needs at least {' and '.join(needs)}."
 
 
 def _shown(needed: pl.DataFrame, words: Words) -> pl.DataFrame:

@@ -66,7 +66,7 @@ def day_of(text: str) -> dt.datetime | None:
         return dt.datetime.fromisoformat(text)
     except ValueError as error:
         raise SpecError(
-            "dataset_published is no day", expected="a day such as 2026-11-22", found=text
+            "dataset_published is not a date", expected="a day such as 2026-11-22", found=text
         ) from error
 
 

@@ -22,7 +22,10 @@ def write_files(folder: Path, texts: Mapping[str, str], *, overwrite: bool) -> l
     """
     if (folder / RUN_MARK).is_file():
         raise OutputError(
-            "a card does not lie in a run's own folder: the run's next version would take it along",
+            (
+                "a card must not be in a run's own folder, because the run's next version would "
+                "replace it"
+            ),
             expected="another folder, such as `cards`",
             found="a run",
             where=str(folder),

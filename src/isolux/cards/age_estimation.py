@@ -116,8 +116,8 @@ def _missing(source: Source) -> Iterator[Block]:
         yield Paragraph(f"The standardised error is a mean over ages ({ages}){over}.")
     if _UNDERAGE not in there:
         yield Paragraph(
-            "False positives of a challenge are not measured: no one in the data is under the "
-            "legal age, or the metric was not asked for."
+            "False positives of a challenge are not measured: nobody in the data is under the "
+            "legal age, or the metric was not requested."
         )
 
 

@@ -62,9 +62,9 @@ INFO = CardInfo(
     ),
     asks=tuple(_ASKS.values()),
     statement=(
-        "This profile follows what is publicly known of the standards that it names. It is no "
-        "statement of conformity with any of them. Measures are the audit's; harms, thresholds, "
-        "mitigations and triggers are what the user stated, or blanks."
+        "This profile follows what is publicly known about the standards that it names. It is not "
+        "a statement of conformity with any of them. Measures come from the audit; harms, "
+        "thresholds, mitigations and triggers are stated by the user, or blank."
     ),
 )
 

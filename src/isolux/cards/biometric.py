@@ -66,8 +66,8 @@ INFO = CardInfo(
     tasks=tuple(RATES),
     statement=(
         "The text of ISO/IEC 19795-10 is not public: these tables follow its public scope and are "
-        "no statement of conformity. A summary of differences says nothing without the errors "
-        "beside it: a system that fails everyone fails all groups alike."
+        "not a statement of conformity. A summary of differences means nothing without the errors "
+        "beside it: a system that fails everyone fails all groups equally."
     ),
 )
 _WORDS = {

@@ -68,9 +68,9 @@ INFO = CardInfo(
     ),
     asks=tuple(_ASKS.values()),
     statement=(
-        "These are the calculations of 6 RCNY § 5-301, made from one audit. They are no bias audit "
-        "by an independent auditor, no legal advice and no claim that the law is met. A ratio of "
-        "rates says nothing of whether the right people were selected."
+        "These are the calculations of 6 RCNY § 5-301, made from one audit. They are not a bias "
+        "audit by an independent auditor, not legal advice, and not a claim that the law is "
+        "complied with. A ratio of rates does not tell whether the right people were selected."
     ),
 )
 

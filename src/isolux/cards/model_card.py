@@ -68,8 +68,8 @@ INFO = CardInfo(
     asks=tuple(_ASKS.values()),
     statement=(
         "This card reports an audit: disparities between groups for these metrics, on these "
-        "people, with these labels. It is no certificate, and a difference that was not found may "
-        "be there."
+        "people, with these labels. It is not a certificate, and a difference that was not found "
+        "may still exist."
     ),
 )
 

@@ -75,7 +75,7 @@ def check(dataset: Dataset, *, slack_px: float = 1.0, mask_slack_px: float = 4.0
     ...     images=pl.DataFrame({"image_id": ["1"], "width": [64], "height": [48]}),
     ... )
     >>> check(one).select("problem", "found").rows()
-    [('keypoints lie outside their image', '1 keypoint(s), such as (70.0, 4.0)')]
+    [('keypoints are outside their image', '1 keypoint(s), such as (70.0, 4.0)')]
     """
     if not (slack_px >= 0 and mask_slack_px >= 0):
         raise SpecError("a slack is not a length", expected="0 or more pixels")
@@ -124,7 +124,7 @@ def _in_images(people: pl.DataFrame, dataset: Dataset, slack_px: float) -> list[
     )
     kinds = (
         ("labelled keypoints have no place", ~placed, "finite x and y"),
-        ("keypoints lie outside their image", outside.fill_null(value=False), None),
+        ("keypoints are outside their image", outside.fill_null(value=False), None),
     )
     inside = pl.format("inside {} × {} pixels", "width", "height")
     return [
@@ -180,7 +180,7 @@ def _in_mask(block: MaskedPeople, slack_px: float, left_out: set[str]) -> pl.Dat
     return problems_of_people(
         "keypoints",
         outside,
-        "visible keypoints lie outside their person's mask",
+        "visible keypoints are outside their person's mask",
         severity="warning",
         expected=f"every visible keypoint within {slack_px:g} pixels of the mask",
         found=pl.format("{} of {}, such as ({}, {})", "n", "visible", "keypoints_x", "keypoints_y"),

@@ -18,7 +18,7 @@ __all__ = ["INFO", "check"]
 
 INFO = CheckInfo(
     title="Plausible numbers",
-    summary="Ages that no one has, and numbers that are not finite.",
+    summary="Impossible ages, and numbers that are not finite.",
     references=(
         Reference(
             "rothe-imdb-wiki",

@@ -60,7 +60,7 @@ _OPTION = Flag(
     "option",
     tuple[str, ...],
     (),
-    "a setting of the task's own, NAME=VALUE, where no flag has its name: `isolux list tasks`",
+    "a setting specific to the task, NAME=VALUE, if no flag has its name: see `isolux list tasks`",
     _PANELS["task"],
     often=False,
 )

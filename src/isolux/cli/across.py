@@ -14,10 +14,10 @@ __all__ = ["across", "made"]
 
 
 def across(runs: Sequence[str], *, out: Path | None = None, **settings: Any) -> None:
-    """Lay models' accuracy on several datasets out: White people and others, averages, spreads.
+    """Tabulate models' accuracy on several datasets: White people and others, averages, spreads.
 
-    FairFace's Tables 2, 3, 5 and 7 from finished audits with --target race, gender or age. What is
-    averaged are datasets, each counting once.
+    FairFace's Tables 2, 3, 5 and 7 from finished audits with --target race, gender or age. Averages
+    are over datasets, each counting once.
 
     Parameters
     ----------

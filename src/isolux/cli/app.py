@@ -50,7 +50,8 @@ def program(args: Sequence[str], *, everything: bool = False) -> TyperGroup:
         Whether help shows every flag.
     """
     app = typer.Typer(
-        help="Audit vision models: for whom a model is worse, by how much, and how sure that is.",
+        help="Audit vision models: for whom a model is worse, by how much, and how certain that "
+        "is.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -132,7 +133,7 @@ def _main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="print the version")
     ] = False,
 ) -> None:
-    """Audit vision models: for whom a model is worse, by how much, and how sure that is."""
+    """Audit vision models: for whom a model is worse, by how much, and how certain that is."""
     del version
 
 

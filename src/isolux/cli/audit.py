@@ -29,7 +29,8 @@ def audit(data: str, **settings: Any) -> None:
     """Audit a model's predictions and write a run directory with its report.
 
     DATA is NAME:PATH, as in table:people.csv or fairface:labels.csv, or a YAML file whose fields
-    are these flags' names, flat or nested by stage; flags beside a file win over it.
+    have the names of these flags, flat or nested by stage. Flags on the command line override the
+    file.
     """
     from isolux.cli.running import watching
     from isolux.cli.screen import show_audit

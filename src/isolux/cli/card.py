@@ -22,11 +22,11 @@ def card(
     overwrite: bool = False,
     init: bool = False,
 ) -> None:
-    """Fill a card from a finished audit: model card, bias profile and others.
+    """Fill in a card from a finished audit: model card, bias profile and others.
 
-    What no audit can know comes from a file of facts; what that does not say is a blank that is
-    named, never invented. `isolux list cards` names the kinds and what each asks for. No card is a
-    statement of conformity.
+    Facts that no audit can know come from a file; whatever it does not provide becomes a marked
+    blank and is never invented. `isolux list cards` shows the kinds and what each asks for. No card
+    is a statement of conformity.
 
     Parameters
     ----------
@@ -35,16 +35,16 @@ def card(
     kind : str
         The kind of card: `isolux list cards`.
     facts : Path, optional
-        What no audit can know: a YAML file, as --init prints it.
+        Facts that no audit can know: a YAML file, as --init prints it.
     publish_min : int
-        Hide groups of fewer people, and what would give them away; 0: nothing is hidden.
+        Hide groups of fewer people, and whatever would reveal them; 0: nothing is hidden.
     out : str, optional
-        Folder for the card as Markdown, HTML and, where there is a schema, JSON; default: print
-        the Markdown.
+        Folder for the card as Markdown, HTML and, if there is a schema, JSON; default: print the
+        Markdown.
     overwrite : bool
         Replace a card of this kind in that folder.
     init : bool
-        Print a first file of facts for this kind and make no card.
+        Print an empty file of facts for this kind, and make no card.
     """
     from isolux.verbs.card import card as filled
     from isolux.verbs.card import first_facts

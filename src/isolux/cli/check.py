@@ -25,14 +25,14 @@ def check(data: str, *, strict: bool = False, out: Path | None = None, **setting
     """Look for broken files, boxes, masks, ids, duplicate photos, private metadata.
 
     Exit code 0: no error. 1: at least one problem of severity error; with --strict, any problem. 2:
-    bad settings, or nothing at the path.
+    the settings are wrong, or there is nothing at the path.
 
     Parameters
     ----------
     data : str
         NAME:PATH, such as coco:instances.json.
     strict : bool
-        Warnings set the exit code too.
+        Warnings also set the exit code.
     out : Path, optional
         A file for all problems: .csv or .json.
     """

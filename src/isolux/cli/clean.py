@@ -17,15 +17,16 @@ __all__ = ["clean", "made"]
 def clean(folders: list[str] | None = None, *, dry_run: bool = False) -> None:
     """Remove the hidden unfinished results (.NAME.new-…) of commands that were killed.
 
-    An old run whose successor was never finished is put back. What a living process still writes
-    stays. Each later command on the same path does this for that path by itself.
+    If the replacement for an old run was never finished, the old run is restored. Files that a
+    running process is still writing are left alone. Each later command on the same path does this
+    for that path automatically.
 
     Parameters
     ----------
     folders : list of str
-        Where to look, and below; default: here.
+        Folders to search, including subfolders; default: the current one.
     dry_run : bool
-        Name what would be removed, and remove nothing.
+        List what would be removed, and remove nothing.
     """
     from isolux.io.stages import left_below
 

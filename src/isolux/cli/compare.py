@@ -29,13 +29,13 @@ def compare(
     models: str | None = None,
     **settings: Any,
 ) -> None:
-    """Say which groups gained and which lost from one model to another, on the same people.
+    """Show which groups gained and which lost from one model to another, on the same people.
 
-    Of two runs the changes are told on the screen. More, or runs of one model with several seeds
-    (NAME=RUN,RUN), are laid out side by side: models as columns, which gaps grew and which shrank,
+    For two runs, the changes are printed. More runs, or runs of one model with several seeds
+    (NAME=RUN,RUN), are shown side by side: models as columns, which gaps grew and which shrank,
     classes by disparity, as a page and as Parquet, CSV and LaTeX.
 
-    Only people who are in all runs are compared: who withdrew in one is in none.
+    Only people who are in all runs are compared: people who withdrew from one are left out of all.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def compare(
     overwrite : bool
         Replace that directory.
     models : str, optional
-        How each was trained: a YAML or CSV file of paradigm, data, images and parameters.
+        How each model was trained: a YAML or CSV file with paradigm, data, images and parameters.
     """
     from isolux.io.atomic import refuse_existing
     from isolux.verbs.compare import compare as compare_runs

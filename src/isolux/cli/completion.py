@@ -44,7 +44,7 @@ _NAMES = {
 
 
 def completion(shell: str, words: list[str] | None = None) -> None:
-    """Print what makes a shell complete isolux's commands, flags and names.
+    """Print a script that makes a shell complete isolux's commands, flags and names.
 
     bash: eval "$(isolux completion bash)" in ~/.bashrc. zsh: the same with zsh in ~/.zshrc, after
     compinit. fish: isolux completion fish > ~/.config/fish/completions/isolux.fish.
@@ -54,7 +54,8 @@ def completion(shell: str, words: list[str] | None = None) -> None:
     shell : str
         bash, zsh or fish.
     words : list of str
-        After --, a command line without its first word: print what its last word may become.
+        After --, a command line without its first word: print the possible completions of its last
+        word.
     """
     from isolux.vocabulary.errors import UnknownNameError
 

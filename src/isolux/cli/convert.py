@@ -39,21 +39,21 @@ def convert(
     format : str, optional
         One of `isolux list formats`; default: recognised.
     model : str, optional
-        The model's name; default: as the file has it, else the file's name.
+        The model's name; default: the name in the file, or else the file's name.
     kind : {"boxes", "masks", "keypoints"}, optional
-        Of detections: what they are.
+        For detections: what they are.
     categories : str, optional
         COCO annotations that name the categories.
     ids : str, optional
-        Of a NumPy array of embeddings: the file of their ids.
+        For a NumPy array of embeddings: the file of their ids.
     id : str, optional
-        Of a table: the column of ids.
+        For a table: the column of ids.
     column : str, optional
-        Of a table: the column of answers or vectors.
+        For a table: the column of answers or vectors.
     score : str, optional
-        Of a table of labels: the column of scores.
+        For a table of labels: the column of scores.
     scale : float, optional
-        Of a table of labels: scores run from 0 to this.
+        For a table of labels: scores run from 0 to this.
     overwrite : bool
         Replace the file.
     """

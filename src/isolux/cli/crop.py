@@ -14,18 +14,18 @@ __all__ = ["crop", "made"]
 
 
 def crop(data: str, *, out: Path, **settings: Any) -> None:
-    """Cut people or faces out of a dataset's pictures, as a publication does.
+    """Cut people or faces out of a dataset's pictures, in the way a publication does.
 
-    Without a crop: who has no box or no visible points, and whose picture cannot be used; the list
-    OUT/crops.csv says why. The same command goes on where it was stopped. The crops go to a model
-    by `isolux predict DATA --crops OUT`.
+    People without a box or visible points, or whose picture cannot be used, get no crop;
+    OUT/crops.csv says why. Repeat the command to resume it. `isolux predict DATA --crops OUT` shows
+    the crops to a model.
 
     Parameters
     ----------
     data : str
         NAME:PATH, such as fhibe:FHIBE.
     out : Path
-        The directory to write, or to go on with.
+        The directory to write, or to resume.
     """
     from isolux.verbs.crop import crop as cropped
     from isolux.vocabulary.notes import by_severity

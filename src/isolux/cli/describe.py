@@ -16,13 +16,14 @@ __all__ = ["describe", "made"]
 def describe(data: list[str], *, out: Path | None = None, **settings: Any) -> None:
     """Count people, images and subjects by attribute, intersection, size and crowding.
 
-    People are the dataset's instances; of a set of objects --only chooses who is a person
-    (--only category=pedestrian). Several datasets stand side by side, with sampling intervals.
+    People are the dataset's instances; in a dataset of objects, --only selects those that are
+    people (--only category=pedestrian). Several datasets are shown side by side, with sampling
+    intervals.
 
     Parameters
     ----------
     data : list of str
-        NAME:PATH, such as table:people.csv; several stand side by side.
+        NAME:PATH, such as table:people.csv; several are shown side by side.
     out : Path, optional
         An HTML page to write, with figures.
     """

@@ -12,14 +12,14 @@ __all__ = ["explain", "made"]
 
 
 def explain(run: str, *, out: str | None = None, overwrite: bool = False, **settings: Any) -> None:
-    """Say why groups differ: confounders, error models, patterns, slices, power.
+    """Look for reasons why groups differ: confounders, error models, patterns, slices, power.
 
-    The run keeps its tables; findings and report are written anew.
+    The run keeps its tables; findings and report are rewritten.
 
     Parameters
     ----------
     run : str
-        A run directory, as `isolux audit --out` wrote it.
+        A run directory written by `isolux audit --out`.
     out : str, optional
         A new run directory; default: the run itself is replaced.
     overwrite : bool

@@ -37,31 +37,33 @@ def export(
     publish_min: int = 0,
     data_option: Sequence[str] = (),
 ) -> None:
-    """Write people, with their groups and what a model scored on each, for FiftyOne to show.
+    """Export people, with their groups and a model's score for each, for viewing in FiftyOne.
 
-    Of a run: everybody who was judged, their attributes (computed ones too), and each score as a
-    field, so that one can sort by it and filter by group. Pictures stay where they are.
+    From a run, this exports everybody who was judged, their attributes (computed ones too), and
+    each score as a field, so that you can sort by score and filter by group. Pictures stay where
+    they are.
 
     Parameters
     ----------
     data : str
-        A run directory, whose scores come along; or NAME:PATH.
+        A run directory, whose scores are included; or NAME:PATH.
     out : Path
         The folder to make.
     to : str
         The format: fiftyone.
     images : Path, optional
-        The folder of the pictures, which the export then names.
+        The folder of the pictures, which the export then refers to.
     masks : bool
         Write masks.
     withdrawn : str, optional
         File with the ids of people who withdrew: left out.
     allow_unmatched : bool
-        Go on where an id of that file names no one.
+        Continue even if an id in that file matches nobody.
     publish_min : int
-        Withhold attributes of people whom fewer resemble in all; 0: nothing is withheld.
+        Withhold the attributes of people who share all their attributes with fewer than this many
+        people; 0: nothing is withheld.
     data_option : sequence of str
-        Of NAME:PATH, a setting of the dataset's, NAME=VALUE.
+        For NAME:PATH: a setting specific to the dataset, NAME=VALUE.
     """
     from isolux.io.atomic import refuse_existing
     from isolux.people.loading import load_people

@@ -23,9 +23,9 @@ def gate(
     junit: Path | None = None,
     markdown: Path | None = None,
 ) -> None:
-    """Ask a policy of a finished audit: pass, fail, or not enough people to tell.
+    """Check a finished audit against a policy: pass, fail, or not enough people to tell.
 
-    Exit code 0: every rule passes. 1: a rule fails. 3: none fails, and at least one cannot be
+    Exit code 0: every rule passes. 1: a rule fails. 3: no rule fails, but at least one cannot be
     decided; it says how many more people would decide it. 2: the policy or a flag is wrong. 4: the
     run cannot be used.
 
@@ -36,9 +36,9 @@ def gate(
     policy : Path, optional
         The policy: a YAML file.
     baseline : str, optional
-        Run directory that rules `lost_at_most` look back to.
+        Run directory that `lost_at_most` rules compare with.
     init : bool
-        Print a policy that fits this run, with a comment a line, and decide nothing.
+        Print a policy that fits this run, with a comment on each line, and decide nothing.
     json : bool
         Print the decision as JSON (docs/schemas/gate-1.json).
     json_file : Path, optional

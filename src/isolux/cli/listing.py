@@ -40,7 +40,7 @@ def listing(
 ) -> None:
     """List datasets, formats, tasks, measures, models, analyses, checks, papers, cards, rules.
 
-    With NAME, say of one of them which settings, metrics, protocols, attributes or facts it has.
+    With NAME, show the settings, metrics, protocols, attributes or facts of one of them.
     """
     from isolux.cli.screen import show_table
     from isolux.vocabulary import registry

@@ -15,7 +15,7 @@ __all__ = ["made", "monitor"]
 def monitor(
     runs: list[str], *, out: str | None = None, overwrite: bool = False, **settings: Any
 ) -> None:
-    """Say whether a gap has come, since when, and how large it is: valid at every look.
+    """Tell whether a gap has opened, since when, and how large it is: valid at every look.
 
     Each run is a look. Looking daily raises no more false alarms than looking once.
 

@@ -30,10 +30,10 @@ def predict(
     status: str | None = None,
     **settings: Any,
 ) -> None:
-    """Run a model over a dataset's pictures; the same command goes on where it was stopped.
+    """Run a model over a dataset's pictures; repeat the command to resume it.
 
-    DATA is NAME:PATH, or a YAML file of settings. Pictures are done in shards, each committed when
-    it is whole: what has not changed is not done again. Ctrl-C finishes the shard at hand first.
+    DATA is NAME:PATH, or a YAML file of settings. Pictures are processed in shards, each saved when
+    it is complete: what has not changed is not run again. Ctrl-C finishes the current shard first.
     """
     from isolux.cli.running import watching
     from isolux.verbs.predict import resumed_spec, run_predict
@@ -103,9 +103,9 @@ def made() -> Callable[..., None]:
         ],
     )
     own = [
-        Flag("out", str, None, "the directory of answers to write, or to go on with"),
-        Flag("resume", str, None, "go on with a directory, by the settings that it holds"),
-        Flag("status", str, None, "say of a directory how far it is, and nothing else"),
+        Flag("out", str, None, "the directory of answers to write, or to resume"),
+        Flag("resume", str, None, "resume a directory with the settings stored in it"),
+        Flag("status", str, None, "only show the progress of a directory"),
     ]
     mine = [
         flag

@@ -23,20 +23,20 @@ def report(
     images: str | None = None,
     i_may_show_these_images: bool = False,
 ) -> None:
-    """Render the report of a finished run again, from its tables alone.
+    """Render the report of a finished run again, from its tables.
 
-    A page that others will read: --publish-min 10 --out FILE, which hides small groups. With
-    --gallery, pictures of the people whom the model served worst, in a file of its own that
-    can be deleted when a person withdraws consent.
+    For a page that others will read, use --publish-min 10 --out FILE, which hides small groups.
+    --gallery writes pictures of the people with the worst results to a separate file, which can be
+    deleted when a person withdraws consent.
 
     Parameters
     ----------
     run : str
-        A run directory, as `isolux audit --out` wrote it.
+        A run directory written by `isolux audit --out`.
     out : str, optional
         Where to write the page; default: report.html in the run.
     publish_min : int
-        Hide groups of fewer people, and what would give them away; 0: nothing is hidden.
+        Hide groups of fewer people, and whatever would reveal them; 0: nothing is hidden.
     gallery : int, optional
         Also write gallery.html beside it, with this many of the worst misses of each group.
     images : str, optional

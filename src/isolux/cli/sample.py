@@ -14,9 +14,9 @@ __all__ = ["made", "sample"]
 
 
 def sample(data: str, *, out: Path, overwrite: bool = False, **settings: Any) -> None:
-    """Draw a balanced test set; cells that have too few people are taken whole, and named.
+    """Draw a balanced test set; cells with too few people are taken whole, and listed.
 
-    A subject's photos are drawn all or none, where the dataset names subjects.
+    If the dataset names subjects, either all of a subject's photos are drawn or none.
 
     Parameters
     ----------

@@ -29,23 +29,23 @@ def view(
     publish_min: int = 0,
     overwrite: bool = False,
 ) -> None:
-    """Explore runs: sort, search and filter their groups, see intervals, spreads and findings.
+    """Explore runs: sort, search and filter groups, see intervals, distributions and findings.
 
-    With --bundle, one file that opens by a double click, offline. It holds groups, and single
-    people only with --people; without them no spread of groups of fewer than 10. Without --bundle,
-    a server for this computer alone, until Ctrl-C: it shows single people, and with --images their
-    pictures.
+    With --bundle, this writes a single file that opens with a double click, offline. It contains
+    groups, and single people only with --people; without them, it has no distributions for groups
+    of fewer than 10. Without --bundle, it starts a server for this computer only, until Ctrl-C: it
+    shows single people, and with --images their pictures.
 
     Parameters
     ----------
     runs : list of str
-        Run directories; several stand side by side.
+        Run directories; several are shown side by side.
     bundle : Path, optional
         The page to write: an .html file.
     metric : sequence of str
-        Hold these metrics alone; default: all of them.
+        Include only these metrics; default: all.
     people : bool
-        Also hold single people: their ids, groups, scores and the answers about them.
+        Also include single people: their ids, groups, scores and the answers about them.
     images : str, optional
         Without --bundle: the folder of the dataset's images, which are then shown, blurred.
     i_may_show_these_images : bool
@@ -53,16 +53,17 @@ def view(
     show_faces : bool
         Show pictures as they are, not blurred.
     port : int, optional
-        Without --bundle: where the server listens; default: the first free one from 8765.
+        Without --bundle: the server's port; default: the first free one from 8765.
     withdrawn : str, optional
-        File with the ids of people who withdrew since: shown nowhere. Values still count them;
+        File with the ids of people who have withdrawn since: they are not shown. Values still count
+        them;
         spreads of scores are left out, and --people is refused.
     allow_unmatched : bool
-        Go on where an id of that file names no one.
+        Continue even if an id in that file matches nobody.
     publish_min : int
-        Hide groups of fewer people, and what would give them away; 0: nothing is hidden.
+        Hide groups of fewer people, and whatever would reveal them; 0: nothing is hidden.
     overwrite : bool
-        Replace a page that is there already.
+        Replace an existing page.
     """
     left_out = {"withdrawn": withdrawn, "allow_unmatched": allow_unmatched, "metric": metric}
     of_server = {

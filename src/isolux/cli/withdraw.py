@@ -30,29 +30,29 @@ def withdraw(
     photo: Sequence[str] = (),
     **settings: Any,
 ) -> None:
-    """Take people out of everything below folders, and write a receipt that names no one.
+    """Remove people from everything in the given folders, and write a receipt that names nobody.
 
-    Project rows, photos, crops, caches, tables of runs, pages, published folders, archives, and
-    tasks on the annotation server. A command that was stopped goes on when it is given again.
+    This covers project rows, photos, crops, caches, tables of runs, pages, published folders,
+    archives, and tasks on the annotation server. Repeat the command to resume it.
 
-    With --prove nothing is changed: every byte is searched for their ids, the names of their files
+    With --prove, nothing is changed: every byte is searched for their ids, the names of their files
     and their pictures, also in archives, tables and pages.
 
-    Exit code 0: done. 1: something is left, or could not be looked through. 2: bad settings.
+    Exit code 0: done. 1: something is left, or could not be searched. 2: the settings are wrong.
 
     Parameters
     ----------
     folders : sequence of str
         Projects, runs, caches, published datasets.
     verify : str, optional
-        A receipt: see that it is as it was signed, and do nothing else.
+        A receipt: only check that it has not been changed since it was signed.
     prove : bool
         Search for them, and change nothing.
     replay : bool
-        Take out whoever withdrew before and is back, since a backup was restored: name the ledger
-        that was not restored with --ledger.
+        Remove people again who had withdrawn and are back because a backup was restored: pass the
+        ledger that was not restored with --ledger.
     photo : sequence of str
-        With --prove: photos of theirs that you have, copies of which are searched for.
+        With --prove: photos of them that you have, to search for copies of.
     """
     from isolux.curation.withdrawal import Withdrawn
     from isolux.verbs import withdraw as verb
@@ -91,7 +91,7 @@ def _of(settings: dict[str, Any], own: Sequence[str], what: str) -> dict[str, An
 
 def _replayed(done: Sequence[Withdrawn]) -> None:
     if not done:
-        typer.echo("no one who withdrew is back")
+        typer.echo("nobody who withdrew is back")
     for one in done:
         _done(one)
 

@@ -102,12 +102,12 @@ def read_key(at: Path) -> bytes:
         key = bytes.fromhex(at.read_text(encoding="ascii").strip() if at.is_file() else "a pipe")
     except (OSError, ValueError) as error:
         raise FileError(
-            "this is no key of a ledger", expected=f"{2 * _KEY_BYTES} hexadecimal digits",
+            "this is not the key of a ledger", expected=f"{2 * _KEY_BYTES} hexadecimal digits",
             where=str(at),
         ) from error  # fmt: skip
     if len(key) != _KEY_BYTES:
         raise FileError(
-            "this is no key of a ledger", expected=f"{2 * _KEY_BYTES} hexadecimal digits",
+            "this is not the key of a ledger", expected=f"{2 * _KEY_BYTES} hexadecimal digits",
             found=f"{2 * len(key)}", where=str(at),
         )  # fmt: skip
     return key

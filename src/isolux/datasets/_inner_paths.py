@@ -60,7 +60,7 @@ def listed_files(root: Path) -> pl.Series:
         return pl.Series("file", sorted(found), dtype=pl.String)
     except UnicodeEncodeError as error:
         raise FileError(
-            "the name of a file is no UTF-8 text", found=ascii(error.object), where=str(root)
+            "the name of a file is not UTF-8 text", found=ascii(error.object), where=str(root)
         ) from error
 
 

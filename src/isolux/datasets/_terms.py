@@ -31,7 +31,7 @@ def read_terms(path: Path) -> dict[str, Any]:
     told = read_mapping(path)
     if told.get("format") != FORMAT or not isinstance(told.get("training"), bool):
         raise SpecError(
-            "this is no dataset that `isolux curate publish` wrote",
+            "this is not a dataset written by `isolux curate publish`",
             expected=f'"format": "{FORMAT}", and "training": true or false',
             found=repr(told.get("format")), where=str(path),
         )  # fmt: skip

@@ -80,7 +80,7 @@ def load(path: str | Path) -> Dataset:
     tree = parsed(data, where, "annotations")
     tracks = tree.findall("track")
     if tracks and tree.find("image") is not None:
-        raise TableError("images and tracks stand in one file", expected="<image> or <track>",
+        raise TableError("images and tracks are in the same file", expected="<image> or <track>",
                          found="both", where=where)  # fmt: skip
     read = _of_tracks(tree, tracks, where) if tracks else _of_images(tree, where)
     schema = {"image_id": pl.String, "uri": pl.String, "width": pl.Int64, "height": pl.Int64}
@@ -142,8 +142,8 @@ def _of_tracks(tree: Element, tracks: list[Element], where: str) -> _Read:
         raise TableError("no track has a box in any frame", expected="<box frame=…> or <polygon>",
                          found=f"{len(tracks):,} tracks", where=where)  # fmt: skip
     note = (
-        f"{len(tracks):,} tracks over {len(every):,} frames, named as {_frame(every[0])}; a track"
-        " is a cluster, as the same person a frame later is no other person."
+        f"{len(tracks):,} tracks over {len(every):,} frames, named as {_frame(every[0])}; a track "
+        "is a cluster, because the same person a frame later is not another person."
     )
     found.notes = (note,)
     return found

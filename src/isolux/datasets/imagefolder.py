@@ -208,7 +208,7 @@ def _pictures(files: pl.Series, where: str, split: str | None) -> _Found:
     frame = frame.select("file", named.alias("class"), "split")
     without = frame["class"].null_count()
     if without:
-        notes.append(f"{without:,} picture(s) lie in no folder and have no class.")
+        notes.append(f"{without:,} picture(s) are not in a folder and have no class.")
     return _Found(frame, notes)
 
 

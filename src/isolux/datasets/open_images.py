@@ -150,8 +150,8 @@ def _on_unsized(images: pl.Series, sized: pl.Series) -> tuple[str, ...]:
     shown = ", ".join(map(repr, unsized[:3])) + (", …" if len(unsized) > 3 else "")
     return (
         Caution(
-            f"The sizes of {len(unsized):,} of {len(images):,} pictures are not known ({shown}):"
-            " no one in them has a box in pixels, and they are not judged."
+            f"The sizes of {len(unsized):,} of {len(images):,} pictures are not known ({shown}): "
+            "nobody in them has a box in pixels, so they are not judged."
         ),
     )
 

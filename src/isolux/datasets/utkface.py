@@ -35,7 +35,7 @@ _SHOWN = 20  # malformed names that a note spells out
 
 INFO = DatasetInfo(
     title="UTKFace",
-    summary="Over 20,000 faces of ages 0 to 116; age, gender and race stand in the file names.",
+    summary="Over 20,000 faces of ages 0 to 116; age, gender and race are in the file names.",
     references=(
         Reference(
             key="utkface",

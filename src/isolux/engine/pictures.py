@@ -207,7 +207,7 @@ def _refuse_without_boxes(instances: pl.DataFrame, where: str, problem: str, hin
 
 def _refuse_none(dataset: Dataset, images: pl.DataFrame) -> None:
     if images.is_empty():
-        raise SpecError("there is no picture to look at", where=dataset.name)
+        raise SpecError("there is no picture to show the model", where=dataset.name)
     if images["path"].str.contains(_ADDRESS).fill_null(value=False).all():
         raise SpecError(
             "the pictures cannot be opened",

@@ -137,7 +137,7 @@ class Store:
                 "this file cannot be read", found=str(error), where=str(path)
             ) from error
         if not isinstance(found, dict):
-            raise FileError("this file is no record of a run", where=str(path))
+            raise FileError("this file is not the record of a run", where=str(path))
         return found
 
     def write_record(self, record: Mapping[str, Any]) -> None:

@@ -302,7 +302,7 @@ def oriented(
     border = max(round(long * _BORDER), _LEAST_BORDER)
     low, high = np.floor(corners.min(axis=0)), np.ceil(corners.max(axis=0))
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
-        raise SpecError("this is no square to cut out", found="coordinates that are no numbers")
+        raise SpecError("this is not a square to cut out", found="coordinates that are not numbers")
     height, width = pixels.shape[:2]
     # Wider than the square only where the picture goes on: the rest would be padding alone.
     left, top = (int(min(v, max(v - border, 0))) for v in low)
@@ -346,7 +346,7 @@ def _cut(pixels: Pixels, edges: tuple[int, int, int, int], fill: Fill) -> Pixels
     part = np.ascontiguousarray(pixels[rows, columns])
     if not part.size:
         raise SpecError(
-            "what is to be cut out lies outside its picture",
+            "the region to cut out is outside its picture",
             expected=f"a part of {width} × {height} pixels",
             found=f"{left}, {top} to {right}, {bottom}",
         )

@@ -74,7 +74,7 @@ def union_of_parts(masks: Masks, whole: IntArray, n_wholes: int) -> Masks:
         expected = f"{height[whole[row]]} × {width[whole[row]]} (height × width)"
         found = f"{masks.height[row]} × {masks.width[row]}"
         raise TableError(
-            "two parts of one person lie in images of different sizes",
+            "two parts of one person are in images of different sizes",
             expected=expected,
             found=found,
             where=place(None, row + 1, "mask"),

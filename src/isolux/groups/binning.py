@@ -117,8 +117,9 @@ def parse_bins(text: str) -> Bins:
             return Bins(edges=edges, closed=closed)
     raise SpecError(
         "the bins cannot be used",
-        expected="'quantile:K' with K of 2 or more, or 'edges:A,B,…' with rising numbers; closed on"
-        " the left, or with ':right' at the end on the right; or 'top:K', the K commonest values",
+        expected="'quantile:K' with K of 2 or more, or 'edges:A,B,…' with rising numbers; closed "
+        "on the left, or with ':right' at the end on the right; or 'top:K', the K most "
+        "common values",
         found=repr(text),
     )
 
@@ -281,7 +282,7 @@ def _commonest(rows: pl.DataFrame, top: int, attribute: str) -> Binned:
         return Binned(rows, tuple(kept))
     value = pl.col("value")
     others = pl.when(value.is_not_null() & ~value.is_in(kept.implode())).then(pl.lit(OTHERS))
-    note = f"{attribute}: {left:,} values that are not among the {top:,} commonest are {OTHERS!r}"
+    note = f"{attribute}: {left:,} values that are not among the {top:,} most common are {OTHERS!r}"
     labels = tuple(dict.fromkeys([*kept, OTHERS]))
     return Binned(rows.with_columns(value=pl.coalesce(others, value)), labels, (note,))
 
@@ -294,7 +295,7 @@ def _numbered(rows: pl.DataFrame, attribute: str) -> pl.DataFrame:
     if bad.is_empty():
         return rows
     raise TableError(
-        f"{bad.height} value(s) of {attribute!r} are no numbers, so they fit in no bin",
+        f"{bad.height} value(s) of {attribute!r} are not numbers, so they do not fit in any bin",
         expected="a finite number, or a word that means unknown",
         found=f"{bad['value'][0]!r} of unit {bad['unit_id'][0]!r}",
         where=place("attributes", int(bad["row"][0]) + 1, "value"),
@@ -309,7 +310,7 @@ def _notes(
     if not filled:
         return ()
     if bins.quantiles > len(labels):
-        made = f"{bins.quantiles} quantile bins were asked for and {len(labels)} made"
-        return (f"{attribute}: {made}, because too few values differ",)
+        made = f"{bins.quantiles} quantile bins were requested and {len(labels)} made"
+        return (f"{attribute}: {made}, because there are too few different values",)
     empty = [label for label in labels if label not in filled]
     return (f"{attribute}: no unit is in {', '.join(empty)}",) if empty else ()

@@ -120,7 +120,7 @@ def _refuse(judged: Judged, spec: Statistics) -> None:
         others = [str(parts[2]) for parts in judged.measures if str(parts[2]) not in names]
         raise SpecError(
             f"{', '.join(dict.fromkeys(names))} takes no weights and no strata: a false alarm "
-            "stands for no person, so no weight says for how many it does",
+            "does not represent a person, so no weight applies to it",
             expected="metrics that are of people: --metric "
             + (" --metric ".join(dict.fromkeys(others)) or "with another task"),
             found="--weight or --strata",

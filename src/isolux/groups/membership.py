@@ -341,7 +341,7 @@ def _counts(
     unknown = people_at(found.filter(pl.col("code").is_null())["unit"], times)
     if unknown:
         fate = {
-            "keep": "kept as a group of their own",
+            "keep": "kept as a separate group",
             "drop": "left out",
             "both": f"reported with them and, as {name + KNOWN_SUFFIX!r}, without",
         }[how.unknown]
@@ -353,7 +353,9 @@ def _counts(
         notes.append(f"{name}: {several:,} of {n_units:,} unit(s) are in more than one group")
     notes += words_for_nothing(name, values)
     if len(values) == 1:
-        notes.append(f"{name}: {values[0]!r} is the only known group, so nothing compares with it")
+        notes.append(
+            f"{name}: {values[0]!r} is the only known group, so there is nothing to compare it with"
+        )
     if not values and n_units:
         notes.append(f"{name}: every unit is unknown or left out")
     return tuple(notes)

@@ -127,5 +127,5 @@ def nested(
     ]
     unchosen = sorted({leaf for _, leaf in parts} - set(occurring))
     if unchosen:
-        notes.append(f"{attribute}: no one gave {', '.join(map(repr, unchosen))} by itself")
+        notes.append(f"{attribute}: nobody gave {', '.join(map(repr, unchosen))} by itself")
     return pl.concat([found.filter(~is_broad), spread]).unique(), (*missing, *notes)

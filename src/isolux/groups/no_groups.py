@@ -54,8 +54,8 @@ def check_many(values: Sequence[str], name: str, most: int | None) -> None:
         f"{name!r} has {len(values):,} different values, too many to compare their groups",
         expected=f"at most {most:,}",
         found=", ".join(repr(value[:40]) for value in sorted(values)[:3]) + ", …",
-        hint=f'--bins "{name}=top:50" keeps the 50 commonest and unites all others;'
-        f' --group "{name}:NAME=VALUE,VALUE" unites some; is it an identifier, for --cluster?',
+        hint=f'--bins "{name}=top:50" keeps the 50 most common and merges all others; --group '
+        f'"{name}:NAME=VALUE,VALUE" merges some; or is it an identifier, for --cluster?',
     )
 
 

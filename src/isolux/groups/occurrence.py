@@ -61,7 +61,7 @@ def require_values(
     """
     missing = [value for value in dict.fromkeys(wanted) if value not in occurring]
     if missing and absent == "note":
-        return (f"{attribute}: no one here is {listed(missing)}, which {setting} names",)
+        return (f"{attribute}: nobody here is {listed(missing)}, which {setting} names",)
     for value in missing:
         near = difflib.get_close_matches(value, list(occurring), n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(map(repr, near))}?" if near else None

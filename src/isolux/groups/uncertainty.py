@@ -241,7 +241,7 @@ def statuses(
     mark(small, Status.INSUFFICIENT_CLUSTERS, f"fewer than {spec.min_clusters} clusters")
     thin = n_units < spec.min_units
     mark(thin, Status.INSUFFICIENT_UNITS, f"fewer than {spec.min_units} units")
-    mark(n_units == 0, Status.NOT_SCORED, "no one in this group was scored on this metric")
+    mark(n_units == 0, Status.NOT_SCORED, "nobody in this group was scored on this metric")
     return status, reason
 
 

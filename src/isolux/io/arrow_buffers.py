@@ -72,7 +72,7 @@ class _Batch:
         self, column: Column, at: int, end: int, codec: int
     ) -> tuple[memoryview | None, int]:
         if end - at < _PREFIX:
-            raise DamagedError(f"column {column.name!r}: {end - at} bytes are no compressed data")
+            raise DamagedError(f"column {column.name!r}: {end - at} bytes are not compressed data")
         said = int.from_bytes(self.data[at : at + _PREFIX], "little", signed=True)
         at += _PREFIX
         if said == -1:

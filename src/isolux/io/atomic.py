@@ -232,7 +232,7 @@ def refuse_existing(
             )
         if not _replaceable(target, marks):
             raise OutputError(
-                f"this directory is no {what} of isolux and is left as it is",
+                f"this directory is not an isolux {what}, so it is left unchanged",
                 expected=f"an empty directory, or one with {' and '.join(marks)}",
                 where=str(target),
                 hint=f"choose another path; --overwrite replaces {what}s only",

@@ -100,7 +100,7 @@ def _binary(path: Path, name: str, read: Callable[[], pl.DataFrame]) -> pl.DataF
             return read()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         raise unread_column(error, path) or FileError(
-            f"this is no {name} file, or it is damaged",
+            f"this is not a valid {name} file, or it is damaged",
             expected="a whole file, as its writer left it",
             found=first_line(error),
             where=str(path),

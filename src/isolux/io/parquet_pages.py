@@ -130,7 +130,7 @@ def _look(data: mmap.mmap | bytes, footer: int, name: str, chunk: Mapping[int, A
         seen += _count(name, at, page, values - seen)
         at = body + page.get(3, -1)
         if not body <= at <= end or page.get(2, -1) < 0:
-            raise ValueError(f"column {name!r}: a page's size at byte {body:,} is no size")
+            raise ValueError(f"column {name!r}: a page's size at byte {body:,} is not a valid size")
         _refuse_other_checksum(name, data, (body, at), page, gzip=chunk.get(4) == _GZIP)
 
 

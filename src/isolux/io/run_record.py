@@ -83,7 +83,7 @@ def _finite(text: str) -> float:
     """Read a number; no record was written with NaN or infinity, so they are damage."""
     number = float(text)
     if not isfinite(number):
-        raise ValueError(f"{text} is no number that a record holds")
+        raise ValueError(f"{text} is not a number that a record can hold")
     return number
 
 
@@ -101,7 +101,7 @@ def _plain(value: object) -> object:
         return str(value)
     if hasattr(value, "item"):
         return value.item()
-    raise TypeError(f"{type(value).__name__} cannot stand in {RUN_MARK}: {value!r}")
+    raise TypeError(f"{type(value).__name__} cannot be stored in {RUN_MARK}: {value!r}")
 
 
 def _no_run(root: Path) -> FileError:

@@ -176,7 +176,7 @@ def _opened(path: Path, read: Callable[[], Any]) -> Any:
             return read()
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError) as error:
         raise unread_column(error, path) or FileError(
-            "a shard is no Parquet file, or it is damaged",
+            "a shard is not a Parquet file, or it is damaged",
             expected="a Parquet file as its writer left it",
             found=first_line(error),
             where=str(path),

@@ -117,7 +117,7 @@ def _cells(path: Path, sheet: str | None, where: str) -> tuple[str, list[list[An
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise
         raise FileError(
-            "this is no workbook, or it is damaged or locked by a password",
+            "this is not a workbook, or it is damaged or locked with a password",
             expected="xlsx, xlsm, xlsb, xls or ods",
             found=(str(error).splitlines() or [type(error).__name__])[0][:200],
             where=where,

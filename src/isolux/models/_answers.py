@@ -240,7 +240,7 @@ def _bounded(labels: pl.DataFrame, model: str) -> pl.DataFrame:
     beyond = labels.filter(~pl.col("score").is_between(-_SLACK, 1 + _SLACK))
     if not beyond.is_empty():
         raise TableError(
-            f"the model {model!r} gives a label a score that is no confidence",
+            f"the model {model!r} gives a label a score that is not a confidence",
             expected="0 to 1, higher is surer",
             found=f"{beyond['score'][0]:g} for {beyond['label'][0]!r}",
             hint="turn logits into probabilities (softmax) before they are given",

@@ -149,7 +149,7 @@ def _mapped(names: tuple[str, ...], wanted: Mapping[str, str], where: str) -> Cl
     notes = []
     if strange:
         n, file = len(strange), Path(where).name
-        notes.append(f"{n:,} labels of {file} are no class of the model: {_listed(strange)}.")
+        notes.append(f"{n:,} labels of {file} are not classes of the model: {_listed(strange)}.")
     if lost := [one for one, own in members.items() if not own]:
         notes.append(f"The model has no class for {_listed(lost)}: it can never answer with these.")
     used = {k for own in kept.values() for k in own}

@@ -36,7 +36,7 @@ INFO = ModelInfo(
     references=(
         Reference(
             key="own-training",
-            citation="The auditor's own training; its recipe stands in the folder's finetune.json.",
+            citation="The auditor's own training; its recipe is in the folder's finetune.json.",
         ),
     ),
     licence="that of the extractor, and of the data it was trained on",

@@ -223,7 +223,7 @@ def _weights(dataset: Dataset, name: str) -> pl.Series:
         )
     if cells.height and not (number > 0).any():
         raise TableError(
-            "every weight is 0: the people stand for no one",
+            "every weight is 0: the people represent nobody",
             expected="a weight above 0",
             found=f"{cells.height:,} weights of 0",
             where=where,

@@ -299,5 +299,5 @@ def _notes(dataset: Dataset, table: Dataset, met: _Met, column: str, where: str)
     strangers = rows.filter(~rows.is_in(met.pairs["row"].implode()))
     if len(strangers):
         shown = ", ".join(map(repr, strangers.head(3)))
-        told.append(f"{len(strangers):,} of {len(rows):,} rows of {where} name no one: {shown}.")
+        told.append(f"{len(strangers):,} of {len(rows):,} rows of {where} match nobody: {shown}.")
     return tuple(told)

@@ -48,9 +48,9 @@ def cautions_on_ids(weight: pl.Series, name: str | None) -> list[str]:
         return []
     return [
         Caution(
-            f"{name!r} looks like row numbers or ids: {len(weight):,} weights that are all"
-            f" different whole numbers, {smallest:g} to {largest:g}. A weight says for how many"
-            " people one person stands. Is --weight the right column?"
+            f"{name!r} looks like row numbers or ids: {len(weight):,} weights that are all "
+            f"different whole numbers, {smallest:g} to {largest:g}. A weight says how many people "
+            "one person represents. Is --weight the right column?"
         )
     ]
 
@@ -82,7 +82,7 @@ def cautions_on_worth(weight: pl.Series) -> list[str]:
     share = min(100.0 * float(values.max()) / float(values.sum()), 99.99)
     return [
         Caution(
-            f"{n:,} units are worth {worth:,.0f} of one weight: the largest weight alone is"
-            f" {share:.4g} % of the sum. Check it."
+            f"{n:,} units are worth {worth:,.0f} of equal weight: the largest weight alone is "
+            f"{share:.4g} % of the sum. Check it."
         )
     ]

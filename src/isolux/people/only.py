@@ -83,7 +83,7 @@ def _condition(text: str) -> Condition:
         return Condition(attribute, relation, number=float(right))
     except ValueError:
         raise SpecError(
-            f"--only compares {attribute!r} with what is not a number",
+            f"--only compares {attribute!r} with something that is not a number",
             expected=f"a number after {relation}",
             found=repr(text),
         ) from None
@@ -199,7 +199,7 @@ def only_judged(dataset: Dataset) -> Dataset:
         return dataset
     kept = instances.filter(pl.col("judged").fill_null(value=True))
     left = instances.height - kept.height
-    note = f"{left:,} of {instances.height:,} people are not judged and were left out."
+    note = f"{left:,} of {instances.height:,} people are not to be judged and were left out."
     notes = (*dataset.notes, note) if left else dataset.notes
     return replace(dataset, instances=kept, notes=notes)
 

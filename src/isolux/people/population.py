@@ -77,7 +77,7 @@ def _of_file(path: str) -> Cells:
     attributes = [name for name in frame.columns if name not in _SIZES]
     if len(sizes) != 1 or not attributes:
         raise TableError(
-            "this is no table of a population",
+            "this is not a table of a population",
             expected="a column for each attribute, and one column share or count",
             found="columns " + ", ".join(map(repr, frame.columns)),
             where=path,

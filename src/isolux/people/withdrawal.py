@@ -38,7 +38,7 @@ def without_withdrawn(
         Ids of a plain list are looked up as ids of people, photos, subjects, households, clusters
         and files, with and without their folder and suffix. One that names several is of them all.
     allow_unmatched : bool
-        Go on where an id names no one here.
+        Continue even if an id matches nobody here.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def without_withdrawn(
     goes = withdrew | instances["image_id"].is_in(photos.implode()).fill_null(value=False)
     if instances.height and goes.all():
         raise SpecError(
-            "nobody is left: everyone withdrew, or stands in a photo with who did",
+            "nobody is left: everyone withdrew, or is in a photo with someone who did",
             where=dataset.name,
         )
     gone, kept = instances.filter(goes), instances.filter(~goes)
@@ -117,7 +117,7 @@ def runs_without(
         in a photo with someone who withdrew stay: audit anew to take them out too.
     listed : WithdrawnList
     allow_unmatched : bool
-        Go on where an id names no one in any of the runs.
+        Continue even if an id matches nobody in any of the runs.
 
     Raises
     ------
@@ -191,12 +191,12 @@ def _names_no_one(unknown: int, n: int, known: pl.DataFrame, where: str) -> Spec
     """Say how many, and never which: what is printed is kept in logs."""
     kinds = ", ".join(known["kind"].unique(maintain_order=True).to_list())
     return SpecError(
-        f"{unknown:,} of {n:,} ids on the list of withdrawn people name no one here",
+        f"{unknown:,} of {n:,} ids on the list of withdrawn people match nobody here",
         expected=f"ids that the data know, as {kinds}",
         found=f"{n - unknown:,} of them",
         where=where,
-        hint="look whether the list's ids are written as the data's are; if those people are not "
-        "in these data, say so with --allow-unmatched (allow_unmatched=True)",
+        hint="check that the list's ids are written as in the data; if those people are not in "
+        "these data, say so with --allow-unmatched (allow_unmatched=True)",
     )
 
 
@@ -238,7 +238,7 @@ def _note(withdrew: pl.DataFrame, gone: pl.DataFrame, photos: pl.Series, unknown
     others = gone.height - withdrew.height
     said = f"{many(subjects or withdrew.height, 'person', 'people')} withdrew"
     if len(photos):
-        said += f"; with them went {many(len(photos), 'photo', 'photos')}"
+        said += f"; {many(len(photos), 'photo', 'photos')} left out with them"
     if others:
         where = "it" if len(photos) == 1 else "them"
         said += f" and {many(others, 'other person', 'other people')} in {where}"

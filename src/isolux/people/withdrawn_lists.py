@@ -82,8 +82,8 @@ class WithdrawnList:
             expected=f"one column of {', '.join(sorted(known))}; or id, of whatever kind",
             found=found,
             where=self.where,
-            hint="name the column as the data name theirs; a list without a row of names is a "
-            "text file (.txt), an id in each line",
+            hint="give the column the same name as in the data; a list without column names is a "
+            "text file (.txt) with one id per line",
         )
 
     def among(self, ids: pl.Series) -> WithdrawnList:
@@ -101,7 +101,7 @@ class WithdrawnList:
         notes = self.notes
         if never:
             who = many(len(never), "id", "ids")
-            told = f"{who} of the ledger never agreed to training and went like those who withdrew."
+            told = f"{who} in the ledger never agreed to training: left out, like withdrawn people."
             notes = (*notes, told)
         return replace(
             self, ids=self.ids | back | never, notes=notes, erased=None, never=frozenset()
@@ -147,9 +147,9 @@ def read_withdrawn(
         ledger = read_ledger(path)
         if ledger.unfinished:
             raise FileError(
-                "the ledger of consent ends in the middle of a row: who withdrew is not known",
+                "the consent ledger ends in the middle of a row: it does not tell who withdrew",
                 expected="rows that end", where=str(path),
-                hint="look what the row says and write it again: isolux curate revoke, or grant",
+                hint="see what the row says and add it again: isolux curate revoke, or grant",
             )  # fmt: skip
         return _of_ledger(ledger, purpose)
     if path.suffix.lower() in _PLAIN:

@@ -81,7 +81,7 @@ def _unanswered(said: Mapping[str, Any], where: str) -> float:
     share = amount.number if amount.unit == "share" else amount.number / 100.0
     if amount.unit not in ("%", "share") or not 0 <= share < 1:
         raise SpecError(
-            f"{key} is no share of people", expected="0 % to less than 100 %, such as `1 %`",
+            f"{key} is not a share of people", expected="0 % to less than 100 %, such as `1 %`",
             found=amount.text, where=where,
         )  # fmt: skip
     return share
@@ -266,6 +266,6 @@ def _ratio(value: object, where: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1:
         return float(value)
     raise SpecError(
-        "ratio_at_least is no ratio", expected="a number between 0 and 1, such as 0.8",
+        "ratio_at_least is not a ratio", expected="a number between 0 and 1, such as 0.8",
         found=repr(value), where=where,
     )  # fmt: skip

@@ -254,7 +254,7 @@ def needed(
     if not text:
         text.append("More than a million times as many people would not decide it surely."
                     if any(case.reason is None for case in cases)
-                    else "More people are no answer: look at the finding.")  # fmt: skip
+                    else "More people would not help: look at the finding.")  # fmt: skip
     return " ".join(text)
 
 

@@ -88,7 +88,7 @@ def read_predictions(
     format : str, optional
         One of ``isolux list formats``; default: by the name, and of JSON by its first bytes.
     model : str, optional
-        The model's name; default: as the file has it, else the file's name.
+        The model's name; default: the name in the file, or else the file's name.
     **settings
         What the format's own ``read`` takes (``isolux list formats NAME``): of labels ``id``,
         ``id_from``, ``column``, ``score``, ``scale``, ``detected``, ``separator``; ``kind`` and
@@ -243,7 +243,7 @@ def _refuse_columns(given: dict[str, Any], form: str, path: str | Path) -> None:
     named = [name for name, value in given.items() if value is not None]
     if named:
         raise SpecError(
-            f"the format {form} is no table, and has no {named[0]} to be named",
+            f"the format {form} is not a table, and has no {named[0]} to name",
             expected="its own fields, as `isolux list formats` says them",
             found=f"{named[0]}={given[named[0]]!r}",
             where=str(path),

@@ -125,7 +125,7 @@ def read_detected(
     again = table.select("model", "instance_id").is_duplicated()
     if again.any():
         raise TableError(
-            "a person stands in several rows",
+            "a person is in several rows",
             expected="one row a person",
             found=repr(ids.filter(again)[0]),
             where=str(path),

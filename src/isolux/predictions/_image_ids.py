@@ -100,7 +100,7 @@ def _on_images(labels: pl.DataFrame, people: pl.DataFrame) -> list[str]:
             )
         )
     if strange:
-        notes.append(f"{strange:,} images with labels are of no one in the dataset.")
+        notes.append(f"{strange:,} images with labels show nobody in the dataset.")
     return notes
 
 

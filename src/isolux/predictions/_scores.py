@@ -210,7 +210,7 @@ def with_scores(answers: pl.DataFrame, scores: pl.DataFrame, where: str) -> pl.D
         if again.any():
             raise TableError(
                 f"a person has several {what}",
-                expected="one answer and one score a person, where they stand in two files",
+                expected="one answer and one score per person, if they are in two files",
                 found=repr(table["instance_id"].filter(again)[0]),
                 where=where if what == "scores" else "predictions",
             )
@@ -234,7 +234,7 @@ def _table(
         row = int(endless.arg_true()[0])
         raise TableError(
             f"{endless.sum():,} score(s) are infinite",
-            expected="finite numbers on any scale, or nothing where there is no score",
+            expected="finite numbers on any scale, or empty if there is no score",
             found=str(numbers[row]),
             where=place(where, row + 1, column),
         )

@@ -114,7 +114,7 @@ def _captions(path: str | Path, where: str) -> list[_Caption]:
         return msgspec.json.decode(data, type=_Wrapped).annotations
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FileError(
-            "this is no list of captions, nor an object with one",
+            "this is neither a list of captions nor an object with one",
             expected='[{"image_id": …, "caption": …}, …] or {"annotations": [{"image_id": …}, …]}',
             found=str(error),
             where=where,

@@ -75,7 +75,7 @@ def read(path: str | Path, *, model: str | None = None, metric: str | None = Non
     try:
         found = msgspec.json.decode(data, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise FileError("this is no file of FHIBE's API", expected='{"PICTURE": …, …}',
+        raise FileError("this is not a file of FHIBE's API", expected='{"PICTURE": …, …}',
                         found=str(error)[:200], where=where) from error  # fmt: skip
     named = model or _model(Path(path))
     first = next(iter(found.values()), None)
@@ -183,7 +183,7 @@ def misfit(seen: Seen) -> str | None:
     --------
     >>> misfit(Seen(Path("model_outputs.json"), "file", b'{"a/main_7.png": {"bboxes": []}}'))
     >>> misfit(Seen(Path("net.json"), "file", b'[{"image_id": 7}]'))
-    'it is no object of pictures'
+    'it is not an object of pictures'
     """
     pictures = re.match(rb'\s*\{\s*"[^"]*\.(png|jpe?g)"\s*:', seen.head, re.IGNORECASE)
-    return None if pictures else "it is no object of pictures"
+    return None if pictures else "it is not an object of pictures"

@@ -122,7 +122,7 @@ def _line(line: str, where: str, k: int) -> tuple[str, float, float, float, floa
         score, left, top, right, bottom = map(float, parts[1:])
     except ValueError as error:
         raise TableError(
-            "a line is no result of Pascal VOC",
+            "a line is not a result in Pascal VOC's format",
             expected="image, confidence, left, top, right, bottom",
             found=repr(line[:60]), where=place(where, k),
         ) from error  # fmt: skip
@@ -141,7 +141,7 @@ def misfit(seen: Seen) -> str | None:
     --------
     >>> misfit(Seen(Path("comp3_det_val_dog.txt"), "file", b"000004 0.75 4 5 24 35"))
     >>> misfit(Seen(Path("7.txt"), "file", b"0 0.5 0.5 0.5 0.25 0.9"))
-    'its first line is no image, confidence and corners'
+    'its first line is not an image, a confidence and corners'
     """
     first = next((line for line in seen.head.splitlines() if line.strip()), b"")
     found = _LINE.fullmatch(first)
@@ -149,4 +149,4 @@ def misfit(seen: Seen) -> str | None:
         _, left, top, right, bottom = map(float, found[1].split())
         if left <= right and top <= bottom and max(right, bottom) > _PIXELS:
             return None
-    return "its first line is no image, confidence and corners"
+    return "its first line is not an image, a confidence and corners"

@@ -103,7 +103,7 @@ def read_matrix(
     if (known.sum(axis=1) <= 0).any():
         row = names[int(known.sum(axis=1).argmin())]
         raise TableError(
-            f"no one who is truly {row} has a known label", expected="some", where=path
+            f"nobody who is truly {row} has a known label", expected="some", where=path
         )
     share = known / known.sum(axis=1, keepdims=True)
     if np.linalg.cond(share) > _CONDITION:
@@ -225,7 +225,7 @@ def _values(table: pl.DataFrame, kind: str, path: str) -> pl.DataFrame:
     if kind == "count" and parts.height:
         row = parts.row(0, named=True)
         raise TableError(
-            "a count of the confusion matrix is no whole number of people",
+            "a count in the confusion matrix is not a whole number of people",
             expected="people in the column count; shares of a true group in a column share",
             found=f"{row[kind]:g} for {row['true']} labelled {row['labelled']}",
             where=path,
@@ -276,7 +276,7 @@ def _check_sums(full: FloatArray, names: Sequence[str], kind: str, path: str) ->
             )
         if total <= 0:
             raise TableError(
-                f"the confusion matrix has no one who is truly {name}",
+                f"the confusion matrix has nobody who is truly {name}",
                 expected="counts of every group",
                 where=path,
             )

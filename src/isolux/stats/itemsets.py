@@ -250,7 +250,7 @@ def _checked(rows: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     table = np.asarray(rows)
     if table.ndim != 2 or table.dtype != np.bool_:
         raise InputError(
-            "the rows are no table of items",
+            "the rows are not a table of items",
             expected="true and false, [rows, items]",
             found=f"{table.dtype}, shape {table.shape}",
         )

@@ -133,11 +133,11 @@ def _refuse_without_answers(predictions: object, unknown: Sequence[str]) -> None
     empty = rows.group_by(model=model, maintain_order=True).agg(pl.all_horizontal(none).all())
     for name in empty.filter(empty.to_series(1))["model"]:
         raise SpecError(
-            f"no one has an answer of {name!r}",
+            f"nobody has an answer from {name!r}",
             expected=f"at least one value ({' or '.join(held)})",
             found="an empty cell, or a word for unknown, in every row",
-            hint="look whether the file was written whole; where a model found no one, say so with "
-            "--detected-column",
+            hint="check that the file was written completely; if the model found nobody, say so "
+            "with --detected-column",
         )
 
 

@@ -186,7 +186,7 @@ def _wanted(dataset: Dataset, rows: pl.DataFrame, parts: Sequence[str]) -> list[
     known = {name for column in columns for name in parts_named(rows[column])}
     if rows.height and not known:
         raise SpecError(
-            "no one in the dataset has masks of parts",
+            "nobody in the dataset has masks of parts",
             expected="instances with part_masks or segments",
             found="neither" if not columns else "nothing but nulls in " + ", ".join(columns),
             where=dataset.name,

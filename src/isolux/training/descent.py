@@ -206,7 +206,7 @@ def descend(
         epoch = Epoch(number, loss, held_loss, accuracy, monotonic() - began)
         if not np.isfinite(loss) or not np.isfinite(held_loss):
             raise SpecError(
-                "the training went astray: its loss is no number any more",
+                "the training diverged: its loss is no longer a number",
                 expected="a lower --learning-rate", found=f"{how.learning_rate:g}",
                 where=f"epoch {number}",
             )  # fmt: skip

@@ -64,7 +64,7 @@ class Pictures:
     prepare : callable
         ``[height, width, 3]`` of 8 bits to what the network is given, all of one shape.
     threads : int
-        That open pictures; 0: one a core.
+        Threads that open pictures; 0: one per core.
     """
 
     count: int

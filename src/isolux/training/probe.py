@@ -30,9 +30,10 @@ class Recipe:
     Parameters
     ----------
     held_out : float
-        Share of the rows, in whole clusters, that the training stops by: above 0, at most .5.
+        Share of the rows, in whole clusters, used to decide when training stops: above 0, at most
+        .5.
     l2 : float
-        What the squared weights count, 0 or more.
+        Weight of the L2 penalty, 0 or more.
     most_steps : int
         Of L-BFGS.
     patience : int

@@ -62,34 +62,34 @@ def anonymise(
     Parameters
     ----------
     table : str or Path
-        One row a person or photo, in any format of tables.
+        One row per person or photo, in any format of tables.
     out : str or Path
         The folder to write: ``people.csv``, ``counts.csv``, ``privacy.json`` and ``photos/``.
     key : str or Path
-        The file of the key under which ids become others, made where it is not there. Who holds
+        The key file used to replace ids; created if missing. Whoever holds
         it can lead them back: it may not lie in ``out``.
     photos : str or Path, optional
         The folder of the photos that the column ``file`` names: they are copied without their
-        metadata under names that say nothing, and no pixel changes. Default: only the table.
+        metadata, under meaningless names, and no pixel changes. Default: only the table.
     file : str
         The column that names the photo.
     id : sequence of str
         Columns of ids; default: those called subject_id, subject, annotator, annotator_id,
         copyright_holder.
     person : str, optional
-        The column by which people are counted; default: subject_id or subject among the ids, else
-        the only one. Rows without an id in it are in no count.
+        The column by which people are counted; default: subject_id or subject among the ids, or
+        else the only id column. Rows without an id in it are in no count.
     date : sequence of str
-        Columns of dates: months are published, and the part of the day where there is a time.
+        Columns of dates: months are published, and the part of the day if there is a time.
     aggregate : sequence of str, optional
-        Columns that are published as counts alone; default: FHIBE's (relations, country of
+        Columns that are published only as counts; default: FHIBE's (relations, country of
         residence, height, weight, pregnancy, disability and difficulty), by their names.
     drop : sequence of str
         Columns that are not published.
     publish_min : int
         The smallest count that is published.
     keep_exif : sequence of str
-        Tags of JPEG files that stay: Make, Model. How a photo is turned always does.
+        Tags of JPEG files to keep: Make, Model. How a photo is turned always does.
     redact : str or Path, optional
         A table ``file, x, y, w, h`` in pixels of the upright photo: regions that are filled in
         (bystanders, text).
@@ -97,7 +97,7 @@ def anonymise(
         What fills them: black, opencv (from what surrounds them; needs opencv-python-headless) or
         python:MODULE:FUNCTION (yours: a picture and a mask in, a picture out).
     overwrite : bool
-        Replace ``out``, if it was written by this.
+        Replace ``out``, if this command wrote it.
 
     Returns
     -------

@@ -81,13 +81,13 @@ def check(
     skip : sequence of str
         A check to leave out.
     images : str or Path, optional
-        The folder below which pictures are; default: looked for around the annotation.
+        The folder that contains the pictures; default: looked for near the annotation.
     no_images : bool
-        Check the annotation alone, and open no picture.
+        Check only the annotation, and open no picture.
     check_option : sequence of str
         A check's setting, CHECK.NAME=VALUE: ``boxes.slack_px=2``.
     data_option : sequence of str
-        A setting of the dataset's own, NAME=VALUE.
+        A setting specific to the dataset, NAME=VALUE.
     id : str, optional
         The column that identifies a row.
     separator : str, optional
@@ -95,7 +95,7 @@ def check(
     withdrawn : str, optional
         File with the ids of people who withdrew: they are left out.
     allow_unmatched : bool
-        Go on where an id of ``withdrawn`` names no one.
+        Continue even if an id in ``withdrawn`` matches nobody.
 
     Returns
     -------

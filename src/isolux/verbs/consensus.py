@@ -81,7 +81,7 @@ def consensus(
     seed: int = 0,
     data_option: Sequence[str] = (),
 ) -> FoundLabels:
-    r"""Find one label an item, with how sure it is, of what several annotators answered.
+    r"""Merge several annotators' answers into one label per item, with its certainty.
 
     Parameters
     ----------
@@ -91,20 +91,20 @@ def consensus(
         majority (FairFace's rule), dawid-skene (each annotator errs in their own way) or glad (a
         skill for each annotator, a difficulty for each item).
     least : int
-        Of a majority: how many annotators must agree.
+        For majority: how many annotators must agree.
     asked : int
-        Of a majority: how many annotators are asked at once; an item with more answers and no
+        For majority: how many annotators are asked at once; an item with more answers and no
         agreement is discarded.
     sure : float
-        Of the models: the chance that a label must exceed, 0 to 1.
+        For the models: the probability that a label must exceed, 0 to 1.
     ignored : sequence of str
-        Answers that are none ("cannot tell").
+        Answers that do not count ("cannot tell").
     withdrawn : str, optional
         File with the ids of people who withdrew.
     allow_unmatched : bool
-        Go on where an id of ``withdrawn`` names no one.
+        Continue even if an id in ``withdrawn`` matches nobody.
     seed : int
-        Of the annotators' intervals.
+        Seed for the annotators' intervals.
     data_option : sequence of str
         A setting of the table, NAME=VALUE (``annotator=worker``).
 
@@ -144,7 +144,7 @@ def _answers(dataset: Dataset, ignored: Sequence[str]) -> pl.DataFrame:
     if dataset.outputs is None or "annotator" not in dataset.outputs.columns:
         raise SpecError(
             "there are no annotators' answers",
-            expected="ratings:FILE, one row an answer or a column for each annotator",
+            expected="ratings:FILE, with one row per answer or a column for each annotator",
             found=dataset.name,
         )
     held = dataset.outputs.filter(
@@ -164,4 +164,6 @@ def _on_undecided(labels: pl.DataFrame) -> list[str]:
     told = f"{left:,} of {labels.height:,} items have no label"
     if left < _LITTLE * labels.height:
         return [f"{told}."]
-    return [Caution(f"{told}: who they are is no chance. Do they come from some groups above all?")]
+    return [
+        Caution(f"{told}, and they are not a random subset. Do most of them come from some groups?")
+    ]

@@ -100,17 +100,17 @@ def consensus_shapes(
     least : int
         How many annotators must have drawn an object.
     overlap : float
-        How alike drawings of one object are at least, on average: IoU, of keypoints object keypoint
-        similarity; above 0, to 1.
+        How similar drawings of one object must be, on average: IoU, for keypoints object keypoint
+        similarity; above 0, up to 1.
     mask_rule : {"vote", "staple"}
-        vote (pixels that more than half drew) or staple (how well each annotator draws is
-        estimated; with three or fewer it tends to believe one of them alone).
+        vote (pixels that more than half drew) or staple (weights annotators by how well they seem
+        to draw; with three or fewer it tends to follow only one of them).
     withdrawn : str, optional
         File with the ids of people who withdrew.
     allow_unmatched : bool
-        Go on where an id of ``withdrawn`` names no one.
+        Continue even if an id in ``withdrawn`` matches nobody.
     seed : int
-        Of the annotators' intervals.
+        Seed for the annotators' intervals.
     data_option : sequence of str
         A setting of the loader, NAME=VALUE.
 

@@ -31,20 +31,20 @@ def add_consent(
     Parameters
     ----------
     ledger : str or Path
-        The file; made, with its key, where it is not there.
+        The ledger's file; created, with its key, if missing.
     act : {"grant", "revoke"}
     who : sequence of str
-        Ids, as the dataset has them.
+        Ids, as in the dataset.
     list : str, optional
-        A text file with an id in each line.
+        A text file with one id per line.
     kind : {"subject", "copyright", "annotator"}
-        As what they decide: the people in the photos, who took them, or who annotated.
+        In which role they decide: as people in the photos, as photographers, or as annotators.
     scope : sequence of str
-        evaluation, training, publication; of a revocation, not given: all three.
+        evaluation, training, publication; default for a revocation: all three.
     note : str
-        A reason, or the number of a form.
+        A reason, or a form number.
     allow_unmatched : bool
-        Revoke for people of whom the ledger holds no row yet.
+        Also revoke for people who have no row in the ledger yet.
     key : str, optional
         The file with the project's key; default: the ledger's name with .key.
 
@@ -72,7 +72,7 @@ def add_consent(
     joined = [one for one in who if "," in one]
     if joined:
         raise SpecError(
-            "several ids stand in one --who", expected="--who for each id, or --list FILE",
+            "there are several ids in one --who", expected="--who for each id, or --list FILE",
             found=repr(joined[0]),
         )  # fmt: skip
     people = [*who, *listed_ids(list)]
@@ -95,7 +95,7 @@ def _refuse_strangers(ledger: str | Path, kind: str, who: Sequence[str], key: st
     strangers = [one for one in asked if one not in known]
     if strangers and known:
         raise TableError(
-            f"{len(strangers):,} of {len(who):,} ids stand in no row of the ledger",
+            f"{len(strangers):,} of {len(who):,} ids are in no row of the ledger",
             expected=f"ids of kind {kind} such as {min(known)!r}",
             found="ids that were never granted anything",
             where=str(ledger),
@@ -121,7 +121,7 @@ def scopes_of(given: Sequence[str]) -> Sequence[str]:
     unknown = [one for one in wanted if one not in SCOPES]
     if unknown:
         raise SpecError(
-            "this is no scope of consent", expected="--scope with one or more of "
+            "this is not a scope of consent", expected="--scope with one or more of "
             + ", ".join(SCOPES), found=", ".join(map(repr, unknown)),
         )  # fmt: skip
     return wanted
@@ -158,8 +158,8 @@ def check_consent(ledger: str | Path, *, key: str | None = None, head: str | Non
     key : str, optional
         The file with the project's key; default: the ledger's name with .key.
     head : str, optional
-        The hash of the last row, or how it begins, as it was written down elsewhere: rows that
-        were cut off at the end are found by it alone.
+        The hash of the last row, or its beginning, as noted elsewhere: only this detects rows that
+        were cut off at the end.
 
     Raises
     ------

@@ -130,7 +130,7 @@ def explain(
     analysis_option: Sequence[str] = (),
     role: Sequence[str] = (),
 ) -> Explanation:
-    """Say why groups differ: confounders, error models, patterns, slices, power.
+    """Look for reasons why groups differ: confounders, error models, patterns, slices, power.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def explain(
     analysis_option : sequence of str
         A setting of an analysis, ANALYSIS.NAME=VALUE.
     role : sequence of str
-        What an attribute is to the gap, for confounders, as light=mediator: before, mediator,
+        An attribute's causal role in the gap, for confounders, as light=mediator: before, mediator,
         after or unknown.
 
     Returns

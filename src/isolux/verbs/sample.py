@@ -73,9 +73,9 @@ def sample(
     id: str | None = None,  # noqa: A002  (the flag is called --id)
     separator: str | None = None,
 ) -> BalancedSample:
-    r"""Draw a balanced test set; cells that have too few people are taken whole, and named.
+    r"""Draw a balanced test set; cells with too few people are taken whole, and listed.
 
-    A subject's photos are drawn all or none, where the dataset names subjects.
+    If the dataset names subjects, either all of a subject's photos are drawn or none.
 
     Parameters
     ----------
@@ -84,26 +84,26 @@ def sample(
     balance : sequence of str
         Attributes: race,gender,age.
     per_cell : int
-        People of each combination of values.
+        Number of people for each combination of values.
     seed : int
         The same seed draws the same people.
     purpose : {"evaluation", "training"}
-        What the set is for: a dataset for evaluation alone refuses training.
+        What the set is for: a dataset for evaluation only refuses training.
     withdrawn : str, optional
         File with the ids of people who withdrew: they are never drawn.
     allow_unmatched : bool
-        Go on where an id of ``withdrawn`` names no one.
+        Continue even if an id in ``withdrawn`` matches nobody.
     only : sequence of str
         Who may be drawn: ``"age>=20"``.
     bins : sequence of str
-        How many values become few: ``"age=edges:18,30,45"``, ``"income=quantile:4"`` or
+        How to group many values into bins: ``"age=edges:18,30,45"``, ``"income=quantile:4"`` or
         ``"city=top:50"``.
     votes : str
         Which of several values counts: any, majority, top, top-or-none, at-least:K.
     split_subjects : bool
         Draw some of a subject's photos, not all.
     data_option : sequence of str
-        A setting of the dataset's own, NAME=VALUE.
+        A setting specific to the dataset, NAME=VALUE.
     id : str, optional
         The column that identifies a row.
     separator : str, optional

@@ -25,7 +25,7 @@ def synthesize(
     pixels: bool = True,
     overwrite: bool = False,
 ) -> Any:
-    """Write people who never lived, models that judged them, and how wrong those truly are.
+    """Write synthetic people, models that judged them, and the models' true errors.
 
     Parameters
     ----------

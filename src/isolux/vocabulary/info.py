@@ -164,7 +164,7 @@ class Metric:
         return self.title if threshold is None else f"{self.title} {self.at} {threshold:g}"
 
 
-SERVED_WORSE = "the model serves {0} worse than {1}"
+SERVED_WORSE = "the model works worse for {0} than for {1}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

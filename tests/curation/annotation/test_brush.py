@@ -147,7 +147,7 @@ def test_what_is_painted_and_what_is_outlined_become_one_mask(
     ("row", "said"),
     [
         (_brush(np.zeros((300, 400), dtype=np.bool_)), "a mask has no area."),
-        (_brush(np.ones((3, 4), dtype=np.bool_), "shoe"), "'shoe' is none of the classes."),
+        (_brush(np.ones((3, 4), dtype=np.bool_), "shoe"), "'shoe' is not one of the classes."),
         (_brush(np.ones((3, 4), dtype=np.bool_)) | {"original_width": 5}, "paint it again"),
     ],
 )

@@ -240,7 +240,7 @@ def test_one_of_three_who_disagrees_sends_the_photo_back(
     [
         (box("nurse", 80, 10, 30, 30), "what was drawn leaves the photo."),
         (box("nurse", 10, 10, 0, 30), "a box has no area."),
-        (box("doctor", 10, 10, 30, 30), "'doctor' is none of the classes."),
+        (box("doctor", 10, 10, 30, 30), "'doctor' is not one of the classes."),
     ],
 )
 def test_boxes_that_cannot_be_do_not_count(

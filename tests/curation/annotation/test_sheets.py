@@ -103,7 +103,7 @@ def test_who_answered_must_be_said(project: Project, tmp_path: Path) -> None:
 def test_a_json_that_is_no_coco_file_is_refused(project: Project, tmp_path: Path) -> None:
     write_tasks(project, "boxes", tmp_path / "out")
     (tmp_path / "a.json").write_text('{"images": []}')
-    with pytest.raises(FileError, match="this is no COCO file of boxes"):
+    with pytest.raises(FileError, match="this is not a COCO file of boxes"):
         read_given(project, "boxes", tmp_path / "a.json", annotator="ada")
 
 

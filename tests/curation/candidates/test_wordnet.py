@@ -46,9 +46,9 @@ def test_each_rule_says_why(nouns: pl.DataFrame) -> None:
         deepest=3,
     )  # fmt: skip
     assert dict(found.select("synset", "reason").iter_rows()) == {
-        "n09605289": "another concept lies below it",
+        "n09605289": "another concept is below it",
         "n10000000": "offensive by the list",
-        "n10020890": "another concept lies below it",
+        "n10020890": "another concept is below it",
         "n10111111": "0 examples, fewer than 500",
         "n10222222": "499 examples, fewer than 500",
         "n10679174": None,
@@ -70,7 +70,7 @@ def test_a_root_that_there_is_not_is_named(nouns: pl.DataFrame) -> None:
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data.verb").write_text("00001740 29 v 04 breathe 0 000 | gloss\n")
-    with pytest.raises(FileError, match="this is no file of WordNet's nouns"):
+    with pytest.raises(FileError, match="this is not a file of WordNet's nouns"):
         read_nouns(tmp_path / "data.verb")
 
 

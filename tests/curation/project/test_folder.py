@@ -78,8 +78,8 @@ def test_tables_of_a_later_isolux_are_refused(tmp_path: Path) -> None:
     ("address", "said"),
     [
         ("postgresql+pg8000://ada:secret@127.0.0.1/x", "the address holds a password"),
-        ("mysql://ada@127.0.0.1/x", "projects lie in SQLite or PostgreSQL"),
-        ("not an address", "this is no address of a database"),
+        ("mysql://ada@127.0.0.1/x", "projects are stored in SQLite or PostgreSQL"),
+        ("not an address", "this is not the address of a database"),
         ("postgresql+nodriver://ada@127.0.0.1/x", "the driver of this database is not installed"),
     ],
 )
@@ -99,7 +99,7 @@ def test_an_address_that_is_none_is_refused_before_anything_is_made(
 def test_settings_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
     create(tmp_path / "p")
     (tmp_path / "p/project.yaml").write_text(text)
-    with pytest.raises(SpecError, match="these are no settings of a project"):
+    with pytest.raises(SpecError, match="these are not the settings of a project"):
         open_project(tmp_path / "p")
 
 

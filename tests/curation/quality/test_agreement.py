@@ -134,7 +134,7 @@ BOX = {"unit": "a", "annotator": "v", "type": "boxes", "x": 1, "y": 1, "w": 4, "
     [
         ([BOX, BOX], "two answers with a box of one unit"),
         ([BOX | {"w": 0}], "a box has no area"),
-        ([BOX | {"w": "wide"}], "a side of a box is no number"),
+        ([BOX | {"w": "wide"}], "a side of a box is not a number"),
         ([BOX, {"unit": "b", "annotator": "v", "type": "boxes", "answer": "yes"}],
          "has answers of two kinds"),
         ([BOX | {"annotator": None}], "a cell of 'annotator' is empty"),

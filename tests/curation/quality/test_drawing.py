@@ -69,5 +69,5 @@ def test_designs_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="there is no sample"):
         read_design(tmp_path)
     (tmp_path / DESIGN).write_text(json.dumps({"strata": [{"type": "boxes"}]}))
-    with pytest.raises(SpecError, match="no design of a sample"):
+    with pytest.raises(SpecError, match="not the design of a sample"):
         read_design(tmp_path)

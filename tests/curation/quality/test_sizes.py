@@ -89,8 +89,8 @@ def test_strata_cover_too() -> None:
 
 @pytest.mark.parametrize(
     ("counts", "said"),
-    [(([2], [1], [5]), "these are no counts"), (([0], [0], [5]), "these are no counts"),
-     (([1], [6], [5]), "these are no counts")],
+    [(([2], [1], [5]), "these are not the counts"), (([0], [0], [5]), "these are not the counts"),
+     (([1], [6], [5]), "these are not the counts")],
 )  # fmt: skip
 def test_impossible_counts_are_refused(counts: tuple[list[int], ...], said: str) -> None:
     with pytest.raises(SpecError, match=said):

@@ -119,7 +119,7 @@ def test_a_page_loses_rows_of_packed_tables_and_goes_where_it_still_names_them()
     text = done.data.decode().removeprefix(f"<html>isolux {tag}").removesuffix("</script></html>")
     kept = pl.read_parquet(io.BytesIO(gzip.decompress(base64.b64decode(text))))
     assert kept["unit_id"].to_list() == ["7-1"]
-    gallery = "<html>Made by isolux. Whom this file shows: <bdi>9-1</bdi></html>"
+    gallery = "<html>Made by isolux. Who is shown in this file: <bdi>9-1</bdi></html>"
     assert rewritten("gallery.html", gallery).data is None
     theirs = rewritten("mine.html", "<html><td>s17_1</td></html>")
     assert (theirs.n, "did not make" in theirs.why) == (0, True)

@@ -95,7 +95,7 @@ def test_errors_and_late_shards_end_the_work_by_name(tmp_path: Path) -> None:
     store = PieceStore(tmp_path / "sums")
     assert run_pieces([piece("a")], store, engine="ray") == 1
     assert store.read("a" * 64, "kinds")["race"].to_list() == ["A"]
-    with pytest.raises(FileError, match="a shard is no Parquet file"):
+    with pytest.raises(FileError, match="a shard is not a Parquet file"):
         run_pieces([piece("a"), piece("b")], store, engine="ray")
     with pytest.raises(IsoluxError, match="a shard was not computed") as caught:
         run_pieces([piece("c")], store, engine="ray", limits=Limits(seconds=1.0, retries=1))

@@ -73,7 +73,7 @@ def test_a_piece_without_its_last_file_is_not_there(tmp_path: Path) -> None:
 def test_an_error_of_isolux_ends_the_work_and_keeps_its_kind(tmp_path: Path, workers: int) -> None:
     pieces = _shards(tmp_path, 2)
     (tmp_path / "1.parquet").write_bytes(b"PAR1 no more")
-    with pytest.raises(FileError, match="a shard is no Parquet file") as caught:
+    with pytest.raises(FileError, match="a shard is not a Parquet file") as caught:
         run_pieces(pieces, PieceStore(tmp_path / "sums"), workers=workers)
     assert caught.value.where == str(tmp_path / "1.parquet")
 

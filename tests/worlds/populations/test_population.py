@@ -45,7 +45,7 @@ def test_groupings_are_those_asked_for():
     ],
 )
 def test_shares_must_be_a_distribution(shares, found):
-    with pytest.raises(SpecError, match=rf"shares of 'x' are no distribution\n.*\n.*{found}"):
+    with pytest.raises(SpecError, match=rf"shares of 'x' are not a distribution\n.*\n.*{found}"):
         Attribute(name="x", shares=shares)
 
 

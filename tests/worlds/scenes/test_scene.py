@@ -53,7 +53,7 @@ def test_names_that_a_scene_has_not(changes, name):
 
 
 def test_attributes_that_cannot_be():
-    with pytest.raises(SpecError, match=r"the shares of 'x' are no distribution(?s:.*)sum 0.9"):
+    with pytest.raises(SpecError, match=r"the shares of 'x' are not a distribution(?s:.*)sum 0.9"):
         SceneAttribute(name="x", shares={"a": 0.5, "b": 0.4})
     with pytest.raises(SpecError, match=r"'x' cannot vary so(?s:.*)'subject'"):
         SceneAttribute(name="x", shares={"a": 1.0}, varies="subject")

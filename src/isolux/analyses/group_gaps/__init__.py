@@ -53,14 +53,14 @@ FAIRLEARN = Reference(
 INFO = AnalysisInfo(
     tests=False,
     title="Gaps between groups",
-    summary="Which groups differ on which metric, by how much, how surely, and what could not be "
-    "seen.",
+    summary="Which groups differ on which metric, by how much, how certain that is, and what "
+    "could not be detected.",
     references=(FAIRLEARN,),
     assumptions=(
         "Clusters are independent of one another.",
-        "A difference that is found lies between these groups as labelled; its cause stays open.",
-        "A difference that is not found may be there.",
-        "The pair that speaks for an attribute was chosen for differing most: its gap runs large.",
+        "A difference that was found is between these groups as labelled; its cause remains open.",
+        "A difference that was not found may still exist.",
+        "The pair shown for an attribute differs most, so its gap is probably overstated.",
     ),
 )
 

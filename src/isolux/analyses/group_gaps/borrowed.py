@@ -50,7 +50,7 @@ def borrowed(run: Run, groups: Sequence[Mapping[str, Any]], words: Words) -> str
     main = main.filter(pl.col("threshold").eq_missing(main["threshold"][0]))
     names = [words.title(part) for part in crossed(first["attribute"])]
     kin = f"{', '.join(names[:-1])} and {names[-1]}"
-    told = f" Estimates that borrow strength from {kin} stand beside them in the report"
+    told = f" Estimates that borrow strength from {kin} are shown beside them in the report"
     direction = words.metrics[order[0]].direction
     if direction == "none":
         return f"{told}."

@@ -109,7 +109,7 @@ def _none(rows: Sequence[Mapping[str, Any]], words: Words, what: str, title: str
     )
     if overall:
         named = ", ".join(words.label(row) for row in overall[:_LISTED])
-        told += f"As a whole the groups differ in {named} ({words.p(p)}). "
+        told += f"Overall, the groups differ in {named} ({words.p(p)}). "
     return told + _could_see(rows, words)
 
 
@@ -121,12 +121,12 @@ def _could_see(rows: Sequence[Mapping[str, Any]], words: Words) -> str:
     best = min(known, key=lambda row: row["detectable_best"])
     worst = max(known, key=lambda row: row["detectable_best"])
     told = (
-        f"This audit could have seen (power 0.8) a difference of "
+        "This audit could have detected (power 0.8) a difference of "
         f"{size(best['detectable_best'], unit)} in {words.label(best)}"
     )
     if best is not worst:
         told += f" and none below {size(worst['detectable_best'], unit)} in {words.label(worst)}"
-    return f"{told}; smaller ones could be there."
+    return f"{told}; smaller ones may exist."
 
 
 def _gap(row: Mapping[str, Any], words: Words) -> str:

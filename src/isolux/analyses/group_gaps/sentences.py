@@ -15,12 +15,12 @@ from isolux.vocabulary.words import brief
 
 __all__ = ["differs", "no_difference", "only_overall", "unseen", "without_value"]
 
-_NONE_SEEN = "How small a difference this audit could have seen cannot be said from these data."
+_NONE_SEEN = "How small a difference this audit could have detected cannot be said from these data."
 _FLAT = (
-    "Nothing varies in these data, so how small a difference this audit could have seen cannot "
+    "Nothing varies in these data, so how small a difference this audit could have detected cannot "
     "be said."
 )
-_WHOLE = "All of the population was drawn: there is no difference but what its values show."
+_WHOLE = "The whole population was drawn, so there is no difference beyond what its values show."
 _ALONE = ", of this comparison alone)."
 _LISTED = 10
 _NEARLY = 0.9
@@ -108,7 +108,7 @@ def no_difference(row: Mapping[str, Any], words: Words) -> str:
     if not care and within.endswith(_ALONE) and worst is not None and most <= worst:
         # What could be seen is asked before looking, how large a gap may be after it. Near 0 and 1
         # they are far apart, and without a word the second would read as a denial of the first.
-        told = f"{told.removesuffix('.')}, though by the values seen "
+        told = f"{told.removesuffix('.')}, though going by the observed values, "
         within = f"{within[1:2].lower()}{within[2:]}"
     return words.start(row["model"], told + care + within)
 
@@ -120,10 +120,10 @@ def _bare(row: Mapping[str, Any], words: Words) -> str:
     told = (
         f"{brief(row['untested_a'])} ({words.title(row['attribute'])}) is "
         f"{size(gap, words.unit(row))} {'lower' if gap < 0 else 'higher'} "
-        f"({_interval({**row, **ends}, words)}) than {brief(row['untested_b'])}, and no test can "
-        "be made of that: nothing varies within either group."
+        f"({_interval({**row, **ends}, words)}) than {brief(row['untested_b'])}, but that cannot "
+        "be tested, because nothing varies within either group."
     )
-    return told if n == 1 else f"{told} The same goes for {n - 1:,} more of the pairs."
+    return told if n == 1 else f"{told} The same applies to {n - 1:,} more of the pairs."
 
 
 def _shrunken(row: Mapping[str, Any], words: Words) -> str:
@@ -134,8 +134,8 @@ def _shrunken(row: Mapping[str, Any], words: Words) -> str:
     if abs(less) > _NEARLY * abs(value) or size(less, unit) == size(value, unit):
         return ""
     return (
-        f" Chosen from {row['n_gaps']:,} gaps of this metric, it runs large: shrunken by what all "
-        f"of them look like (empirical Bayes) it is {size(less, unit)}."
+        f" Chosen from {row['n_gaps']:,} gaps of this metric, it is probably overstated: shrunk in "
+        f"the light of all of them (empirical Bayes), it is {size(less, unit)}."
     )
 
 
@@ -160,8 +160,8 @@ def _within(row: Mapping[str, Any], words: Words) -> str:
         return f" That {claim} is shown: at most {size(at_most, unit)} ({p})."
     if 100 * at_most <= words.margin:
         return (
-            f" That {claim} is not shown once all such claims are counted ({p}); alone, the "
-            f"{level_of(words)} upper bound is {size(at_most, unit)}."
+            f" That {claim} is not shown once all such claims are corrected for ({p}); taken "
+            f"alone, the {level_of(words)} upper bound is {size(at_most, unit)}."
         )
     return f" That {claim} is not shown ({p}): it may be up to {size(at_most, unit)}."
 
@@ -192,8 +192,8 @@ def without_value(rows: Sequence[Mapping[str, Any]], words: Words, *, everywhere
         where = "" if everywhere else ", on some measures"
         need = _need(first, words)
         told = (
-            f"too few data to judge groups of {title}{where}: {listed}.{need} "
-            "How the model serves them stays open."
+            f"too little data to judge groups of {title}{where}: {listed}.{need} How well the "
+            "model works for them is unknown."
         )
     else:
         told = f"no value for groups of {title}: {listed}; {first['reason'] or first['status']}."
@@ -247,14 +247,14 @@ def _could_see(row: Mapping[str, Any], words: Words) -> str:
         return _FLAT if row["flat"] and not words.census else unseen(words)
     unit = words.unit(row)
     told = (
-        f"This audit could have seen (power 0.8) a difference of {size(best, unit)} between "
+        f"This audit could have detected (power 0.8) a difference of {size(best, unit)} between "
         f"{brief(row['group_a_best'])} and {brief(row['group_b_best'])}"
     )
     if size(best, unit) == size(worst, unit):
-        return f"{told}; a smaller one could be there."
+        return f"{told}; a smaller one may exist."
     return (
         f"{told}, and one of {size(worst, unit)} between {brief(row['group_a_worst'])} and "
-        f"{brief(row['group_b_worst'])}; smaller ones could be there."
+        f"{brief(row['group_b_worst'])}; smaller ones may exist."
     )
 
 
@@ -269,8 +269,8 @@ def _spread(row: Mapping[str, Any], words: Words) -> str:
         return ""
     unit = words.unit(row)
     if row["spread"] == 0:
-        return " Over all groups, the values spread no more than chance alone would make them."
-    told = f" Beyond chance, the groups' values spread by {size(row['spread'], unit)}"
+        return " Over all groups, the values vary no more than chance alone would explain."
+    told = f" Beyond chance, the groups' values vary by {size(row['spread'], unit)}"
     low, high = row["spread_low"], row["spread_high"]
     if low is None or high is None:
         return f"{told} (standard deviation)."
@@ -286,7 +286,7 @@ def _care(row: Mapping[str, Any]) -> str:
     why = row["reason"] or "few clusters, or values near 0 or 1"
     if row["flat"]:
         why = "nothing varies"
-    return f" Read this interval with care, it may be too narrow: {why}."
+    return f" Read this interval with caution, it may be too narrow: {why}."
 
 
 def _group_with_n(row: Mapping[str, Any], words: Words, *, everywhere: bool) -> str:

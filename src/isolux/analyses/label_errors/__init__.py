@@ -154,7 +154,7 @@ def explain(
     """
     if not 0.0 <= wrong < 0.5:
         raise SpecError(
-            "that is no share of wrong labels that leaves anything to say",
+            "with this share of wrong labels, nothing can be said",
             expected="0 to below 0.5",
             found=str(wrong),
             where="--analysis-option label_errors.wrong",

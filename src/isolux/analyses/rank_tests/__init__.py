@@ -86,7 +86,7 @@ INFO = AnalysisInfo(
             "Where each subject is in one group: if nothing differs, subjects of both groups are "
             "alike in spread and in how alike their photos are, not only in the middle."
         ),
-        "The pair shown was chosen for its disparity D, which is then likely too large.",
+        "The pair shown was chosen for its disparity D, which is therefore probably too large.",
     ),
 )
 

@@ -63,8 +63,8 @@ INFO = AnalysisInfo(
         ),
         "A slice tells where errors are, not why: what else differs there is not taken out.",
         (
-            "Slices with fewer people than the least support, or than the audit's minimum, stay "
-            "unseen; unknown values are no slice."
+            "Slices with fewer people than the least support, or than the audit's minimum, are not "
+            "looked at; unknown values are not a slice."
         ),
     ),
 )

@@ -23,7 +23,7 @@ def show_quality(found: Quality, out: Path | None, *, overwrite: bool) -> None:
     cautions, notes = by_severity(found.notes)
     missed = found.types.filter(verdict="missed")
     for name, part in missed.select("type", "part").unique(maintain_order=True).iter_rows():
-        document.warn(f"{name}: agreement ({part}) lies below its threshold")
+        document.warn(f"{name}: agreement ({part}) is below its threshold")
     for caution in cautions:
         document.warn(caution)
     numbers = pl.selectors.float() - pl.selectors.by_name("p_adjusted", require_all=False)

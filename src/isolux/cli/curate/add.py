@@ -20,22 +20,23 @@ def add(
     hash_list: str | None = None,
     curator: str | None = None,
 ) -> None:
-    """Bring photos into a project; they are copied, their Exif is read, and nothing is judged yet.
+    """Add photos to a project; they are copied and their Exif is read, but nothing is judged yet.
 
     Parameters
     ----------
     project : str
         The project's folder.
     sheet : str
-        A table with a row for each subject in each photo: file, subject_id, and what was said.
+        A table with a row for each subject in each photo: file, subject_id, and their statements.
     photos : str, optional
-        The folder below which the files lie; default: the sheet's.
+        The folder that contains the files; default: the sheet's.
     subjects : str, optional
-        A table with a row for each subject: subject_id, age, country, and what else is known.
+        A table with a row for each subject: subject_id, age, country, and anything else known.
     hash_list : str, optional
-        Your list of hashes of known illegal material: what matches is not copied and is told by id.
+        Your list of hashes of known illegal material: matches are not copied, and are reported by
+        id.
     curator : str, optional
-        Who gives the command; default: the name of your account.
+        Who runs the command; default: the name of your account.
     """
     from isolux.curation.intake import add as bring
     from isolux.curation.project import open_project

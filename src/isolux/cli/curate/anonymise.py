@@ -13,14 +13,14 @@ __all__ = ["anonymise", "made"]
 
 
 def anonymise(table: str, **settings: Any) -> None:
-    """Make photos and their table fit to be published: no metadata, no names, months for days.
+    """Prepare photos and their table for publication: no metadata, no names, months for dates.
 
-    Writes people.csv, counts.csv (what is published as counts alone), photos/ and privacy.json.
+    Writes people.csv, counts.csv (what is published only as counts), photos/ and privacy.json.
 
     Parameters
     ----------
     table : str
-        One row a person or photo.
+        One row per person or photo.
     """
     from isolux.verbs.anonymise import anonymise as made_of
     from isolux.vocabulary.notes import by_severity

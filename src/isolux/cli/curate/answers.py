@@ -21,9 +21,9 @@ def answers(
     out: bool = False,
     curator: str | None = None,
 ) -> None:
-    """Bring in answers of a table or a COCO file; with --out, write those that count instead.
+    """Read answers from a table or a COCO file; with --out, write the answers that count instead.
 
-    The same file twice changes nothing; a changed answer is a new version.
+    Reading the same file twice changes nothing; a changed answer is a new version.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ def answers(
     stage : str
         count, boxes, skin_tone, attributes or masks.
     annotator : str, optional
-        Who answered, where the file does not say.
+        Who answered, if the file does not say.
     out : bool
-        Write that file in place of reading it: a CSV with a row an answer, or a COCO file (.json)
+        Write that file instead of reading it: a CSV with one row per answer, or a COCO file (.json)
         with what each annotator drew, for curate shapes.
     curator : str, optional
-        Who gives the command; default: the name of your account.
+        Who runs the command; default: the name of your account.
     """
     from isolux.curation.annotation import read_given, write_answers
     from isolux.curation.project import open_project

@@ -14,15 +14,16 @@ __all__ = ["candidates", "made"]
 
 
 def candidates(photos: str, *, out: Path, **settings: Any) -> None:
-    """Choose photos whose caption and tags speak of a class, those with the most terms first.
+    """Choose photos whose caption and tags mention a class, those with the most terms first.
 
-    Give it without rates for a first 50 photos a class; then with the share of them that showed
-    the class, and with what there is by now, for rounds in favour of classes that are short.
+    Run it without rates for the first 50 photos per class; then with the share of them that showed
+    the class, and with the photos you have so far, for rounds that favour classes with too few
+    photos.
 
     Parameters
     ----------
     photos : str
-        A table image_id, caption, tags (divided by commas).
+        A table image_id, caption, tags (separated by commas).
     out : Path
         The CSV to write: image_id, class, overlap.
     """

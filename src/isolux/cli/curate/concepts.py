@@ -14,9 +14,9 @@ __all__ = ["concepts", "made"]
 
 
 def concepts(nouns: str, *, out: Path, **settings: Any) -> None:
-    """List the concepts of people in WordNet, and why each does not stand by FACET's rules.
+    """List WordNet's concepts for people, and why FACET's rules exclude each of them.
 
-    What stands is for people to choose from: FACET's 52 are a choice by hand among them.
+    People then choose among those not excluded: FACET's 52 were chosen by hand.
 
     Parameters
     ----------

@@ -18,19 +18,20 @@ _STATUSES = ("agreed", "ask again", "discard")
 
 
 def consensus(data: str, *, out: Path, overwrite: bool = False, **settings: Any) -> None:
-    """Find one label an item, with how sure it is, of what several annotators answered.
+    """Merge several annotators' answers into one label per item, with its certainty.
 
-    Writes labels.csv (label, chance, status: agreed, ask again or discard), chances.csv (a column
-    for each answer), annotators.csv (how often each is likely right) and consensus.json.
+    Writes labels.csv (label, probability, status: agreed, ask again or discard), chances.csv (a
+    column for each answer), annotators.csv (how often each is likely to be right) and
+    consensus.json.
 
     Parameters
     ----------
     data : str
-        ratings:FILE, one row an answer or a column for each annotator.
+        ratings:FILE, with one row per answer or a column for each annotator.
     out : Path
         The folder to write.
     overwrite : bool
-        Replace that folder, if it holds such a consensus.
+        Replace that folder, if it contains such a consensus.
     """
     from isolux.cli.screen import show_wide
     from isolux.io.atomic import refuse_existing

@@ -14,7 +14,7 @@ __all__ = ["consent", "made"]
 
 
 def consent(ledger: str, **settings: Any) -> None:
-    """Say what stands in a ledger of consent, and see that no row was changed, cut off or put in.
+    """Show what a consent ledger says, and check that no row was changed, cut off or inserted.
 
     Parameters
     ----------

@@ -17,9 +17,9 @@ def consistency(
     Parameters
     ----------
     table : str
-        A row an answer: unit, annotator, vendor, type, and answer, or x, y, w, h, or points.
+        One row per answer: unit, annotator, vendor, type, and answer, or x, y, w, h, or points.
     out : Path, optional
-        A folder for the tables; default: they are printed alone.
+        A folder for the tables; default: only print them.
     overwrite : bool
         Replace an earlier folder of tables.
     """

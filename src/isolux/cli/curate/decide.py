@@ -21,7 +21,7 @@ def decide(
     unit: Literal["image", "subject", "instance"] = "image",
     curator: str | None = None,
 ) -> None:
-    """Write down what people decided: a table of ids, each with out or in and a reason.
+    """Record what people decided: a table of ids, each with out or in and a reason.
 
     Parameters
     ----------
@@ -30,11 +30,11 @@ def decide(
     sheet : str
         A table with the columns image_id (or subject_id, instance_id), verdict and reason.
     step : str
-        The part of the funnel that it belongs to, such as review.
+        The part of the funnel it belongs to, such as review.
     rule : str
-        The rule that was followed, such as offensive content.
+        The rule that was applied, such as offensive content.
     unit : {"image", "subject", "instance"}
-        What is decided about; a subject who is left out takes their photos along.
+        What the decision is about; if a subject is left out, so are their photos.
     curator : str, optional
         Who decided; default: the name of your account.
     """

@@ -12,7 +12,7 @@ __all__ = ["golden", "made"]
 
 
 def golden(project: str, sheet: str, *, stage: str, curator: str | None = None) -> None:
-    """Make golden tasks: from then on, answers of a stage count of those alone who graduated.
+    """Create golden tasks: from then on, a stage counts only answers from raters who graduated.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def golden(project: str, sheet: str, *, stage: str, curator: str | None = None) 
     stage : str
         count, boxes, skin_tone or attributes.
     curator : str, optional
-        Who gives the command; default: the name of your account.
+        Who runs the command; default: the name of your account.
     """
     from isolux.curation.annotation import golden as made_of
     from isolux.curation.project import open_project

@@ -13,12 +13,12 @@ __all__ = ["grant", "made"]
 
 
 def grant(ledger: str, **settings: Any) -> None:
-    """Add to a ledger of consent what people granted; no row is ever changed.
+    """Add to a consent ledger what people granted; no row is ever changed.
 
     Parameters
     ----------
     ledger : str
-        The file; made, with its key, where it is not there.
+        The ledger's file; created, with its key, if missing.
     """
     from isolux.verbs.consent import add_consent
 

@@ -23,25 +23,26 @@ def hashes(
     hasher: str | None = None,
     curator: str | None = None,
 ) -> None:
-    """Compare photos with your list of hashes of known illegal material; matches are told by id.
+    """Compare photos with your hashes of known illegal material; matches are reported by id.
 
-    Nothing of a match is shown or copied, and nothing leaves the project until each is decided.
-    To keep it from coming in at all: curate add --hash-list.
+    A match is neither shown nor copied, and nothing leaves the project until each match is decided.
+    To keep such material out from the start, use curate add --hash-list.
 
     Parameters
     ----------
     project : str
         The project's folder.
     list : str, optional
-        A table with md5, sha1, sha256 or phash, or a hash in each line.
+        A table with md5, sha1, sha256 or phash, or one hash per line.
     decided : str, optional
         A table image_id, verdict (out: it is such material; in: it is not) and reason.
     bits : int
         How many of 64 bits of a perceptual hash may differ.
     hasher : str, optional
-        python:MODULE:FUNCTION, from a file's bytes to hexadecimal digits, for a list of those.
+        python:MODULE:FUNCTION, which turns a file's bytes into hexadecimal digits, for lists of
+        such hashes.
     curator : str, optional
-        Who gives the command; default: the name of your account.
+        Who runs the command; default: the name of your account.
     """
     from isolux.curation.project import open_project
     from isolux.curation.quality.known import read_hash_list

@@ -16,18 +16,18 @@ def init(
     database: str = "sqlite",
     curator: str | None = None,
 ) -> None:
-    """Make a project, or bring an older one's tables to this version.
+    """Create a project, or upgrade an older project's tables to this version.
 
     Parameters
     ----------
     project : str
         A new folder, or a project's.
     name : str, optional
-        What it is called; default: as its folder.
+        The project's name; default: the folder's name.
     database : str
         sqlite, or postgresql+pg8000://user@host:port/name (password in PGPASSWORD).
     curator : str, optional
-        Who gives the command; default: the name of your account.
+        Who runs the command; default: the name of your account.
     """
     from isolux.curation.project import create, read_journal
 

@@ -21,23 +21,23 @@ def intake(
     letters: Path | None = None,
     curator: str | None = None,
 ) -> None:
-    """Ask the rules of intake which photos can be taken; `isolux list rules` names them.
+    """Apply the intake rules to decide which photos to accept; see `isolux list rules`.
 
-    Numbers are FHIBE's; project.yaml changes them: `rules: {megapixels: {least: 6}}`. Given again,
-    it changes what is decided otherwise by now, and nothing else.
+    The limits are FHIBE's; project.yaml changes them: `rules: {megapixels: {least: 6}}`. Run again,
+    it updates only the decisions that have changed.
 
     Parameters
     ----------
     project : str
         The project's folder.
     only : sequence of str
-        Rules to ask; default: all.
+        Rules to apply; default: all.
     devices : str, optional
-        A table make, model, year: when devices were released, as Exif names them.
+        A table make, model, year: when devices were released, by their Exif names.
     letters : Path, optional
-        A CSV to write: what is to be told to which subject about which photo.
+        A CSV to write: what to tell each subject about each photo.
     curator : str, optional
-        Who gives the command; default: the name of your account.
+        Who runs the command; default: the name of your account.
     """
     from isolux.cli.screen import show_wide
     from isolux.curation.intake import judge

@@ -14,16 +14,16 @@ _SHOWN = 40
 
 
 def journal(project: str, *, head: str | None = None, last: int = _SHOWN) -> None:
-    """Print who decided what, when and by which rule, and see that nothing was changed afterwards.
+    """Print who decided what, when and by which rule; check that nothing was changed afterwards.
 
     Parameters
     ----------
     project : str
         The project's folder.
     head : str, optional
-        The hash of the last row, as it was written down elsewhere: finds rows that were cut off.
+        The hash of the last row, as noted elsewhere: detects rows that were cut off at the end.
     last : int
-        How many rows to print, from the end.
+        How many of the last rows to print.
     """
     from isolux.cli.screen import show_wide
     from isolux.curation.project import check_journal, open_project, read_journal

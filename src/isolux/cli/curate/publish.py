@@ -14,9 +14,9 @@ __all__ = ["made", "publish"]
 
 
 def publish(project: str, *, curator: str | None = None, **settings: Any) -> None:
-    """Publish photos that passed, and whose consent covers it: photos, tables, terms and papers.
+    """Publish photos that passed and have consent for it: photos, tables, terms and documents.
 
-    Read it back with isolux audit curated:DIR. Publishing again gives the same bytes.
+    Read it with isolux audit curated:DIR. Publishing again gives the same bytes.
 
     Parameters
     ----------

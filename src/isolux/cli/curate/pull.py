@@ -21,10 +21,10 @@ def pull(
     timeout: float = 60.0,
     curator: str | None = None,
 ) -> None:
-    """Bring back what annotators answered: each version once, with who gave it and when.
+    """Fetch annotators' answers: each version once, with who gave it and when.
 
-    The token is read from LABEL_STUDIO_TOKEN. Answers that break the stage's rules do not count
-    and are asked for again; photos that a rater sends back go to their earlier stage.
+    The token is read from LABEL_STUDIO_TOKEN. Answers that break the stage's rules do not count and
+    are requested again; photos that a rater sends back return to the earlier stage.
 
     Parameters
     ----------
@@ -33,13 +33,13 @@ def pull(
     stage : str
         count, boxes, skin_tone, attributes or masks.
     server : str
-        Its address, as http://127.0.0.1:8080.
+        The server's address, such as http://127.0.0.1:8080.
     training : bool
-        Bring back answers to the golden tasks.
+        Fetch answers to the golden tasks.
     timeout : float
-        Seconds to wait for one answer of the server.
+        Seconds to wait for a response from the server.
     curator : str, optional
-        Who gives the command; default: the name of your account.
+        Who runs the command; default: the name of your account.
     """
     from isolux.curation.annotation import Server
     from isolux.curation.annotation import pull as back_of

@@ -20,9 +20,9 @@ def push(
     timeout: float = 60.0,
     curator: str | None = None,
 ) -> None:
-    """Send the tasks of a stage to Label Studio: each once, also when it was stopped and goes on.
+    """Send the tasks of a stage to Label Studio: each task once, even after an interruption.
 
-    The token is read from LABEL_STUDIO_TOKEN. Pictures are made smaller, without Exif.
+    The token is read from LABEL_STUDIO_TOKEN. Pictures are sent at a reduced size and without Exif.
 
     Parameters
     ----------
@@ -31,13 +31,13 @@ def push(
     stage : str
         count, boxes, skin_tone, attributes or masks.
     server : str
-        Its address, as http://127.0.0.1:8080.
+        The server's address, such as http://127.0.0.1:8080.
     training : bool
-        Send the golden tasks, which every rater answers before they work.
+        Send the golden tasks, which every rater answers before starting work.
     timeout : float
-        Seconds to wait for one answer of the server.
+        Seconds to wait for a response from the server.
     curator : str, optional
-        Who gives the command; default: the name of your account.
+        Who runs the command; default: the name of your account.
     """
     from isolux.curation.annotation import Server
     from isolux.curation.annotation import push as sent_of

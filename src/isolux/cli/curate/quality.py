@@ -26,7 +26,7 @@ def quality(
     specialists : str
         A table of their answers: unit, annotator, type, and answer, or x, y, w, h, or points.
     out : Path, optional
-        A folder for the tables; default: they are printed alone.
+        A folder for the tables; default: only print them.
     overwrite : bool
         Replace an earlier folder of tables.
     """

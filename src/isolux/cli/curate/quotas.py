@@ -24,29 +24,30 @@ def quotas(
     prior: float = 5.0,
     seed: int = 0,
 ) -> None:
-    """Say how many photos to take from which country, so that the groups come to a stated balance.
+    """Work out how many photos to take from each country so that the groups reach a stated balance.
 
-    The first round is drawn at random (--first 7125, as FairFace did); once it is annotated, each
-    later one goes to countries whose people are short, and leaves out those that have enough.
+    The first round is drawn at random (--first 7125, as in FairFace). Once it is annotated, each
+    later round goes to countries whose people are underrepresented, and leaves out countries that
+    have enough.
 
     Parameters
     ----------
     seen : str
-        A table country, group: one row a photo annotated so far; with --first, image_id.
+        A table country, group: one row per photo annotated so far; with --first, image_id.
     out : Path
         The CSV to write.
     first : int, optional
-        Draw so many photos at random, in place of reckoning.
+        Draw this many photos at random instead of computing quotas.
     take : int, optional
         Photos of the next round.
     balance : str, optional
-        A table group, share: the shares wanted, which sum to 1; default: all alike.
+        A table group, share: the shares wanted, which sum to 1; default: equal shares.
     available : str, optional
         A table country, photos: what each country still has.
     most : int, optional
-        No country gives more in this round, so that none stands for a group alone.
+        The most photos from one country in this round, so that no country represents a group alone.
     prior : float
-        Photos of the overall composition that each country's is mixed with.
+        Number of photos with the overall composition that are mixed into each country's.
     seed : int
         Of the first round.
     """

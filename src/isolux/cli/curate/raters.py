@@ -19,20 +19,20 @@ def raters(
     sheet: str | None = None,
     curator: str | None = None,
 ) -> None:
-    """Print who passed the training of a stage, and how many of each region graduated.
+    """Print who passed the training for a stage, and how many from each region graduated.
 
     Parameters
     ----------
     project : str
         The project's folder.
     stage : str, optional
-        The stage whose golden answers are scored; default: regions alone.
+        The stage whose golden answers are scored; default: only regions.
     graduate : sequence of str
-        Raters of boxes whose work was checked by hand, and who may now annotate.
+        Raters whose boxes were checked by hand, and who may now annotate.
     sheet : str, optional
         A table annotator_id, region, and what else they disclosed.
     curator : str, optional
-        Who gives the command; default: the name of your account.
+        Who runs the command; default: the name of your account.
     """
     from isolux.cli.screen import show_wide
     from isolux.curation import annotation

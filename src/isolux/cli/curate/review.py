@@ -25,26 +25,26 @@ def review(
     level: float = 0.95,
     curator: str | None = None,
 ) -> None:
-    """Write the verdicts of a sheet that people filled; of a sample, say what holds for everyone.
+    """Record the verdicts of a sheet that people filled in; for a sample, also estimate the totals.
 
     Parameters
     ----------
     project : str
         The project's folder.
     sheet : str
-        unit_id, verdict (out, in, or empty: nobody looked yet) and reason.
+        unit_id, verdict (out, in, or empty: not reviewed yet) and reason.
     rule : str
-        What was asked, as the funnel names it, such as found online.
+        The question that was reviewed, as named in the funnel, such as found online.
     unit : {"subject", "image", "instance"}
-        What is decided about, where the sheet has no unit_kind; a subject takes their photos along.
+        What the decision is about, if the sheet has no unit_kind; with a subject go their photos.
     step : str
         The part of the funnel.
     sample : str, optional
         The folder of the sample that the sheet belongs to.
     kind : str, optional
-        The type of the sample, where it has several.
+        The type of the sample, if it has several.
     level : float
-        The confidence of intervals.
+        The confidence level of intervals.
     curator : str, optional
         Who decided; default: the name of your account.
     """

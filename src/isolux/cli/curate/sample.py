@@ -25,7 +25,7 @@ def sample(
     overwrite: bool = False,
     curator: str | None = None,
 ) -> None:
-    """Draw subjects, photos or answers for people to review, as many as a stated margin needs.
+    """Draw subjects, photos or answers for people to review, as many as a stated margin requires.
 
     Writes sample.csv, a sheet with empty verdicts, and design.json, which says how it was drawn.
 
@@ -36,7 +36,7 @@ def sample(
     out : Path
         The folder to write.
     of : sequence of str
-        What is drawn, each type by itself: subject, image, instance, or a stage of annotation.
+        What is drawn, each type separately: subject, image, instance, or a stage of annotation.
     table : str, optional
         Draw from the column unit_id of a table in place of the project's units.
     by : sequence of str
@@ -54,7 +54,7 @@ def sample(
     overwrite : bool
         Replace an earlier sample.
     curator : str, optional
-        Who gives the command; default: the name of your account.
+        Who runs the command; default: the name of your account.
     """
     from isolux.cli.screen import show_wide
     from isolux.curation.project import open_project

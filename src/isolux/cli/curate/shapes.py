@@ -17,20 +17,20 @@ _SHOWN = 20
 
 
 def shapes(data: str, *, out: Path, overwrite: bool = False, **settings: Any) -> None:
-    """Find one box, mask or pose an object, of what several annotators drew.
+    """Merge what several annotators drew into one box, mask or pose per object.
 
     Writes objects.csv (label, how many drew it, how well they agree, status: agreed or ask again),
-    annotators.csv (what each kept and missed, judged by the others), drawings.csv (what became of
-    each drawing), agreed.json (the agreed objects in COCO's form) and shapes.json.
+    annotators.csv (what each drew and missed, judged by the others), drawings.csv (the outcome for
+    each drawing), agreed.json (the agreed objects in COCO format) and shapes.json.
 
     Parameters
     ----------
     data : str
-        NAME:FILE with one instance a drawing, such as coco:drawn.json.
+        NAME:FILE with one instance per drawing, such as coco:drawn.json.
     out : Path
         The folder to write.
     overwrite : bool
-        Replace that folder, if it holds such a consensus.
+        Replace that folder, if it contains such a consensus.
     """
     from isolux.cli.screen import show_wide
     from isolux.io.atomic import refuse_existing

@@ -19,18 +19,18 @@ __all__ = ["made", "status"]
 def status(
     project: str, *, by: Sequence[str] = (), replicates: int = 2000, csv: str | None = None
 ) -> None:
-    """Print the funnel: how many photos came in, left and why; with --by, whom each step left out.
+    """Print the funnel: how many photos came in, were left out, and why; with --by, by group.
 
     Parameters
     ----------
     project : str
         The project's folder.
     by : sequence of str
-        Facts of people to compare by, as in --by age_group --by country.
+        Facts about people to compare by, as in --by age_group --by country.
     replicates : int
         Bootstrap replicates of the tests.
     csv : str, optional
-        A file for the table of groups; default: it is printed alone.
+        A file for the table of groups; default: only print it.
     """
     from isolux.cli.screen import show_wide
     from isolux.curation.project import open_project

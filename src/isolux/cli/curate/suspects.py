@@ -23,9 +23,10 @@ def suspects(
     sky: float = 0.5,
     curator: str | None = None,
 ) -> None:
-    """Bring evidence about suspicious photos together: a row for each subject to be reviewed.
+    """Collect evidence about suspicious photos: one row for each subject to be reviewed.
 
-    Nothing is decided: people fill verdict and reason, and curate review brings the sheet back.
+    Nothing is decided yet: people fill in verdict and reason, and curate review reads the sheet
+    back.
 
     Parameters
     ----------
@@ -38,13 +39,13 @@ def suspects(
     contradict : sequence of str
         Facts that must say the same, as in --contradict country=landmark_country.
     scene : str, optional
-        The fact that says indoors or outdoors, to be held against the pixels.
+        The fact that says indoors or outdoors, to be compared with the pixels.
     logo_score : float
-        Logos of a lower score are passed over (FHIBE's).
+        Logos with a lower score are ignored (FHIBE's).
     sky : float
-        The share of the upper third, 0 to 1, above which a sky doubts "indoors".
+        The share of the upper third, 0 to 1, above which sky casts doubt on "indoors".
     curator : str, optional
-        Who gives the command; default: the name of your account.
+        Who runs the command; default: the name of your account.
     """
     from isolux.cli.screen import show_wide
     from isolux.curation.project import open_project

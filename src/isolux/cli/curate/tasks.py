@@ -15,7 +15,7 @@ __all__ = ["made", "tasks"]
 def tasks(
     project: str, *, stage: str, out: Path, training: bool = False, curator: str | None = None
 ) -> None:
-    """Write the open tasks of a stage: tasks.csv, pictures, and coco.json of boxes drawn so far.
+    """Write the open tasks of a stage: tasks.csv, pictures, and coco.json with boxes drawn so far.
 
     Parameters
     ----------
@@ -26,9 +26,9 @@ def tasks(
     out : Path
         The folder to write to.
     training : bool
-        The golden tasks, which every rater answers before they work.
+        The golden tasks, which every rater answers before starting work.
     curator : str, optional
-        Who gives the command; default: the name of your account.
+        Who runs the command; default: the name of your account.
     """
     from isolux.curation.annotation import write_tasks
     from isolux.curation.project import open_project

@@ -14,18 +14,18 @@ __all__ = ["fairface", "made"]
 
 
 def fairface(data: str, *, out: Path, **settings: Any) -> None:
-    """Train FairFace's network on labelled faces; the same command goes on where it was stopped.
+    """Train FairFace's network on labelled faces; repeat the command to resume it.
 
     A ResNet-34 whose last layer answers perceived race, gender presentation and age at once. It is
-    an instrument for measuring datasets, and no product that judges people. Data for evaluation
-    alone is refused. Each epoch is kept; --balance draws each combination of groups as often.
+    an instrument for measuring datasets, not a product for judging people. Data for evaluation only
+    are refused. Each epoch is kept; --balance draws each combination of groups equally often.
 
     Parameters
     ----------
     data : str
         The label table of FairFace (its CSV), or NAME:PATH of other labelled faces.
     out : Path
-        The directory to write, or to go on with.
+        The directory to write, or to resume.
     """
     from isolux.verbs.train_fairface import train_fairface
     from isolux.vocabulary.notes import by_severity

@@ -14,18 +14,18 @@ __all__ = ["finetune", "made"]
 
 
 def finetune(data: str, *, out: Path, **settings: Any) -> None:
-    """Fine-tune a model on labelled pictures, and label other pictures by it.
+    """Fine-tune a model on labelled pictures, and label other pictures with it.
 
-    All of it learns, with a new last layer; `train probe` leaves features as they are. The same
-    command goes on where it was stopped. Data for evaluation alone is refused: it may be labelled
-    (--apply), and not trained on. Every model that is compared gets the same recipe.
+    The whole model learns, with a new last layer; `train probe` leaves features unchanged. Repeat
+    the command to resume it. Data for evaluation only may be labelled (--apply), but are refused
+    for training. All models compared get the same recipe.
 
     Parameters
     ----------
     data : str
         NAME:PATH of the labelled pictures, such as imagefolder:PICTURES.
     out : Path
-        The directory to write, or to go on with.
+        The directory to write, or to resume.
     """
     from isolux.verbs.train_finetune import train_finetune
     from isolux.vocabulary.notes import by_severity

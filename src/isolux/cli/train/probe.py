@@ -12,11 +12,11 @@ __all__ = ["made", "probe"]
 
 
 def probe(data: str, *, out: Path, **settings: Any) -> None:
-    """Train a linear layer on the features of labelled pictures, and label other pictures by it.
+    """Train a linear layer on the features of labelled pictures, and label other pictures with it.
 
-    Features are what `isolux predict DATA --model … --out FEATURES` wrote of a model of embeddings,
-    or a file of them. Data for evaluation alone is refused: it may be labelled (--apply), and not
-    trained on. Every model that is compared gets the same recipe and the same held-out clusters.
+    Features are the embeddings that `isolux predict DATA --model … --out FEATURES` wrote, or a file
+    of embeddings. Data for evaluation only may be labelled (--apply), but are refused for training.
+    All models compared get the same recipe and the same held-out clusters.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ def fault(
         given = said.get(question, [])
         strange = [one for one in given if one not in answers]
         if strange:
-            return f"{question}: {strange[0]!r} is none of the answers."
+            return f"{question}: {strange[0]!r} is not one of the answers."
         if not given:
             return f"{question}: no answer."
         if question in stage.consecutive and (why := _apart(given, answers, stage)):
@@ -109,7 +109,7 @@ def fault(
     known = stage.labels or classes
     drawn = [shape for kind, _ in _MARKS for shape in answer.get(kind, ())]
     if stage.draws and (unknown := [d for d in drawn if d.get("label") not in known]):
-        return f"{unknown[0].get('label')!r} is none of the classes."
+        return f"{unknown[0].get('label')!r} is not one of the classes."
     return next((why for d in drawn if (why := _outside(d, size))), None)
 
 

@@ -60,7 +60,7 @@ def painted(rle: Sequence[int], shown: tuple[int, int], size: tuple[int, int]) -
     head = COUNT_BITS // 8
     told = int.from_bytes(data[:head].tobytes(), "big")
     if data.ndim != 1 or len(data) <= head or told != number or not 0 < number < _MOST:
-        return {"trouble": "what was painted is no mask of this picture: please paint it again."}
+        return {"trouble": "what was painted is not a mask of this picture: please paint it again."}
     values = np.zeros(number, dtype=np.uint8)
     if not unpack(data, values):
         return {"trouble": "what was painted is cut off: please paint it again."}

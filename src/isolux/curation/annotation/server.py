@@ -61,14 +61,14 @@ class Server:
         token = os.environ.get(TOKEN, "").strip()
         if not token:
             raise SpecError(
-                "there is no token to speak to the annotation server with",
+                "there is no token for the annotation server",
                 expected=f"a token in the variable {TOKEN}",
                 hint="copy it in Label Studio: Account & Settings",
             )
         parts = urllib.parse.urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.netloc:
             raise SpecError(
-                "this is no address of a server", expected="http://host:port", found=repr(url)
+                "this is not the address of a server", expected="http://host:port", found=repr(url)
             )
         return cls(url.rstrip("/"), token, timeout_s)
 

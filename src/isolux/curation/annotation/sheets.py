@@ -149,7 +149,7 @@ def read_given(
     file : str or Path
         A table, or a COCO file (``.json``) of a stage that draws boxes.
     annotator : str, optional
-        Who answered, where the file does not say.
+        Who answered, if the file does not say.
 
     Returns
     -------
@@ -273,7 +273,7 @@ def _of_coco(path: Path, stage: Stage) -> pl.DataFrame:
         raise FileError("the file cannot be read", found=error.strerror, where=str(path)) from error
     except (KeyError, TypeError, ValueError) as error:
         raise FileError(
-            "this is no COCO file of boxes", expected="images, categories, annotations",
+            "this is not a COCO file of boxes", expected="images, categories, annotations",
             found=f"{type(error).__name__}: {error}", where=str(path),
         ) from error  # fmt: skip
     named = {row["image_id"] for row in rows}

@@ -143,8 +143,8 @@ STAGES: dict[str, Stage] = {
             name="masks",
             title="5. Masks",
             instruction=(
-                "Outline or paint the whole body, the hair and each item of clothing of the person"
-                " in the box, and of no one else."
+                "Outline or paint the whole body, the hair and each item of clothing of the person "
+                "in the box, and of nobody else."
             ),
             unit_kind="instance",
             draws="polygons",

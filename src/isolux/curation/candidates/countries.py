@@ -66,7 +66,8 @@ def quotas(
     most : int, optional
         No country gives more in this round, so that none of them stands for a group.
     prior : float
-        Photos of the overall composition that each country's is mixed with: a country with two
+        Number of photos with the overall composition that are mixed into each country's: a country
+        with two
         photos says little.
 
     Returns

@@ -67,11 +67,12 @@ def concepts_of_files(
     nouns : str or Path
         WordNet's data.noun.
     offensive : str, optional
-        A text file of synsets or lemmas that must not become classes, one a line.
+        A text file of synsets or lemmas that must not become classes, one per line.
     imagenet : str, optional
-        A text file of ImageNet-21k's synsets, one a line; default: this rule is not asked.
+        A text file of ImageNet-21k's synsets, one per line; default: this rule is not applied.
     examples : str, optional
-        A table synset, examples: photos of each in ImageNet-21k; default: this rule is not asked.
+        A table synset, examples: the number of photos of each in ImageNet-21k; default: this rule
+        is not applied.
     least : int
         Examples.
     deepest : int
@@ -115,15 +116,15 @@ def candidates_of_files(
     terms : str
         A table class, term: lemmas and related nouns.
     per_class : int
-        Photos of each class: to look at, or with rates that are to show it.
+        Photos per class: how many to look at or, with rates, how many should show the class.
     rates : str, optional
-        A table class, rate: the share of true positives in the photos that were looked at.
+        A table class, rate: the share of true positives among the photos that were looked at.
     have : str, optional
         A table class, number: photos that show it already.
     taken : sequence of str
-        Tables of earlier rounds, whose image_id are left out.
+        Tables of earlier rounds, whose images are left out.
     seed : int
-        Of the lot between photos of the same overlap.
+        Seed for choosing between photos with the same overlap.
     """
     before = [one for path in taken for one in _table(path, "image_id")["image_id"].drop_nulls()]
     found = matches(_table(photos, "image_id"), _table(terms, "class", "term"))
@@ -152,13 +153,13 @@ def quotas_of_files(
     take : int
         Photos of the next round.
     balance : str, optional
-        A table group, share: the shares wanted, which sum to 1; default: all alike.
+        A table group, share: the shares wanted, which sum to 1; default: equal shares.
     available : str, optional
         A table country, photos: what each country still has.
     most : int, optional
         No country gives more in this round.
     prior : float
-        Photos of the overall composition that each country's is mixed with.
+        Number of photos with the overall composition that are mixed into each country's.
     """
     limits = {k: int(v) for k, v in _numbers(available, "country", "photos").items()}  \
         if available else None  # fmt: skip

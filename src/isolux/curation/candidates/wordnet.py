@@ -63,7 +63,7 @@ def read_nouns(path: str | Path) -> pl.DataFrame:
         found = _SYNSET.match(line)
         if found is None:
             raise FileError(
-                "this is no file of WordNet's nouns", expected="data.noun, as wndb(5WN) says",
+                "this is not a file of WordNet's nouns", expected="data.noun, as wndb(5WN) says",
                 found=line[:60], where=place(str(path), number),
             )  # fmt: skip
         rows.append(_synset(line.partition(" | ")[0].split(), int(found[2], 16)))
@@ -120,7 +120,7 @@ def concepts(
     ...                       "lemmas": [["person"], ["doctor"], ["surgeon"]],
     ...                       "parents": [[], ["n1"], ["n2"]]})
     >>> concepts(nouns, root="n1").select("synset", "depth", "reason").rows()
-    [('n2', 1, 'another concept lies below it'), ('n3', 2, None)]
+    [('n2', 1, 'another concept is below it'), ('n3', 2, None)]
     """
     depth = _depths(nouns, root)
     table = nouns.filter(pl.col("synset").is_in([s for s in depth if s != root])).with_columns(
@@ -143,7 +143,7 @@ def concepts(
     table = table.with_columns(reason=reasons)
     above = _above(nouns, table.filter(pl.col("reason").is_null())["synset"].to_list())
     under = pl.col("reason").is_null() & pl.col("synset").is_in(list(above))
-    reason = pl.when(under).then(pl.lit("another concept lies below it")).otherwise("reason")
+    reason = pl.when(under).then(pl.lit("another concept is below it")).otherwise("reason")
     first = pl.col("lemmas").list.first()
     return (
         table.with_columns(reason=reason)

@@ -116,7 +116,7 @@ def find_consensus(
 def _refuse_settings(method: str, least: int, asked: int, sure: float) -> None:
     if method not in get_args(Method):
         raise SpecError(
-            "this is no method of consensus", expected=", ".join(get_args(Method)),
+            "this is not a method of consensus", expected=", ".join(get_args(Method)),
             found=repr(method), where="method",
         )  # fmt: skip
     if not 1 <= least <= asked:
@@ -126,7 +126,8 @@ def _refuse_settings(method: str, least: int, asked: int, sure: float) -> None:
         )  # fmt: skip
     if not 0 <= sure < 1:
         raise SpecError(
-            "a chance lies between 0 and 1", expected="sure from 0 to below 1", found=str(sure),
+            ("a probability must be between 0 "
+            "and 1"), expected="sure from 0 to below 1", found=str(sure),
             where="sure",
         )  # fmt: skip
 
@@ -143,8 +144,8 @@ def _refuse_answers(held: pl.DataFrame) -> None:
             expected="one answer of an annotator about an item",
             found=f"{first['annotator'][0]!r} about {first['instance_id'][0]!r}:"
             f" {first['label'][0]!r} and {first['label'][1]!r}",
-            hint="several marks of one annotator, as of skin tones, are no single answer:"
-            " isolux curate publish makes one value of them",
+            hint="several marks by one annotator, as for skin tones, are not a single answer: "
+            "isolux curate publish merges them into one value",
         )
     classes = held["label"].n_unique()
     if classes > _MOST_CLASSES:

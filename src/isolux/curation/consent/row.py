@@ -45,7 +45,7 @@ class Row:
     scopes : tuple of str
         Of evaluation, training, publication.
     note : str or None
-        A reason, or the number of a form; None: erased.
+        A reason, or a form number; None: erased.
     previous : str
         SHA-256 of the row before.
     salt : str or None

@@ -45,7 +45,7 @@ def append(
     scopes : sequence of str
         Of evaluation, training, publication.
     note : str
-        A reason, or the number of a form.
+        A reason, or a form number.
     key : str or Path, optional
         The file with the project's key; default: the ledger's name with ``.key``.
 

@@ -70,7 +70,7 @@ def add(
         ``subject_id``, ``image_id`` (default: the file's path without its suffix), and whatever was
         said of the two together (``copyright``, ``device_year``, ``clothing``, …).
     photos : str or Path, optional
-        The folder below which the files lie; default: the sheet's.
+        The folder that contains the files; default: the sheet's.
     subjects : str or Path, optional
         A table with a row for each subject: ``subject_id``, and what is known of them (``age``,
         ``country``, ``consent``, ``language_right``, …).
@@ -151,7 +151,7 @@ def _of_subjects(path: Path) -> pl.DataFrame:
         raise UnknownNameError("column", "subject_id", frame.columns, where=str(path))
     if frame["subject_id"].is_duplicated().any() or frame["subject_id"].null_count():
         raise TableError(
-            "a subject stands in several rows, or in none", expected="one row a subject",
+            "a subject is in several rows, or in none", expected="one row a subject",
             where=str(path),
         )  # fmt: skip
     return frame
@@ -275,7 +275,7 @@ def _number(name: str, value: object) -> object:
         return float(value) if kind == pl.Float64 else int(float(value))
     except ValueError as error:
         raise TableError(
-            f"a cell of {name!r} is no number", expected="a number", found=repr(value)
+            f"a cell of {name!r} is not a number", expected="a number", found=repr(value)
         ) from error
 
 

@@ -58,7 +58,7 @@ def judge(
     project : Project
         Its ``project.yaml`` holds settings that differ from the defaults, rule by rule.
     only : sequence of str
-        Rules to ask; default: all.
+        Rules to apply; default: all.
     devices : str or Path, optional
         A table ``make, model, year``: when devices were released, as Exif names them.
 

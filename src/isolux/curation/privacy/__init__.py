@@ -21,7 +21,7 @@ NO_KEY = bytes(32)
 
 
 def key_at(path: Path) -> bytes:
-    """Read the key under which ids become others; it is made where it is not there.
+    """Read the key used to replace ids; it is created if missing.
 
     Raises
     ------

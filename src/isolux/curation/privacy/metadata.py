@@ -67,7 +67,9 @@ def stripped(content: bytes, keep: Collection[str] = (), *, where: str = "a pict
     for name in keep:
         if name not in EXIF_TAGS:
             raise SpecError(
-                "this is no Exif tag that may stay", expected=", ".join(EXIF_TAGS), found=repr(name)
+                ("this is not an Exif tag that may be kept"),
+                expected=", ".join(EXIF_TAGS),
+                found=repr(name),
             )
     try:
         if content[:2] == b"\xff\xd8":

@@ -44,7 +44,8 @@ def filler(how: str) -> Filler:
     parts = how.split(":")
     if parts[0] != "python" or len(parts) != _PARTS:
         raise SpecError(
-            "this is no way to fill a region", expected="black, opencv or python:MODULE:FUNCTION",
+            ("this is not a way to fill a "
+            "region"), expected="black, opencv or python:MODULE:FUNCTION",
             found=repr(how), where="inpaint",
         )  # fmt: skip
     try:
@@ -101,7 +102,7 @@ def redacted(pixels: Pixels, boxes: Sequence[Box], fill: Filler) -> Pixels:
         part = region[y : max(bottom, 0), x : max(right, 0)]
         if not part.size:
             raise SpecError(
-                "a region lies outside of its picture", expected=f"within {width} × {height}",
+                "a region is outside its picture", expected=f"within {width} × {height}",
                 found=f"{(left, top, wide, high)}", where="redact",
             )  # fmt: skip
         part[...] = True

@@ -209,7 +209,7 @@ def _refuse_traces(table: pl.DataFrame, people: pl.DataFrame, ids: Sequence[str]
         rows = found.fill_null(value=False).arg_true()
         if len(rows):
             raise SpecError(
-                "an id still stands in another column", expected="no id in what is published",
+                "an id is still present in another column", expected="no id in what is published",
                 found=f"{len(rows):,} cells of {name}, the first in row {int(rows[0]) + 1}",
                 hint=f"--id {name} replaces its values, --drop {name} leaves it out",
             )  # fmt: skip

@@ -80,12 +80,12 @@ def _read(database: str) -> URL:
         url = make_url(database)
     except ArgumentError as error:
         raise SpecError(
-            "this is no address of a database",
+            "this is not the address of a database",
             expected="sqlite, or postgresql+pg8000://user@host:5432/name", found=repr(database),
         ) from error  # fmt: skip
     if url.get_backend_name() != "postgresql":
         raise SpecError(
-            "projects lie in SQLite or PostgreSQL",
+            "projects are stored in SQLite or PostgreSQL",
             expected="sqlite, or postgresql+pg8000://user@host:5432/name",
             found=url.get_backend_name(),
         )

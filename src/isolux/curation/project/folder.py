@@ -95,7 +95,7 @@ def create(
     held = read_mapping(root / MARK)
     if database not in ("sqlite", held.get("database")):
         raise SpecError(
-            "this project lies in another database", expected=str(held.get("database")),
+            "this project is stored in another database", expected=str(held.get("database")),
             found=database, where=str(root / MARK),
         )  # fmt: skip
     project = _opened(root, who)
@@ -166,7 +166,7 @@ def open_project(folder: str | Path, *, who: str | None = None) -> Project:
 def _opened(root: Path, who: str | None) -> Project:
     if not (root / MARK).is_file():
         raise FileError(
-            "this is no project of curation", expected=f"a folder with {MARK}", where=str(root),
+            "this is not a curation project", expected=f"a folder with {MARK}", where=str(root),
             hint=f"`isolux curate init {root.name}` makes one",
         )  # fmt: skip
     held = read_mapping(root / MARK)
@@ -201,7 +201,7 @@ def _refuse_settings(held: Mapping[str, Any], where: Path) -> None:
             else "classes or rules"
         )
         raise SpecError(
-            "these are no settings of a project", found=found, where=str(where),
+            "these are not the settings of a project", found=found, where=str(where),
             expected="name, database, classes (a list), and rules as `megapixels: {least: 6}`",
         )  # fmt: skip
 

@@ -65,8 +65,8 @@ def refuse_held(project: Project) -> None:
         f" and {len(held) - _TOLD:,} more" if len(held) > _TOLD else ""
     )
     raise SpecError(
-        f"{numbered(len(held), 'photo matches', 'photos match')} a list of known illegal material,"
-        " and no one has decided about them",
+        f"{numbered(len(held), 'photo matches', 'photos match')} a list of known illegal "
+        "material, and nobody has decided about them",
         expected="a decision about each before anything leaves the project", found=told,
         where=str(project.folder),
         hint="do not open or copy them: tell those who are responsible for this in your country,"

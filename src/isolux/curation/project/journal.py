@@ -117,8 +117,8 @@ def check_journal(project: Project, *, head: str | None = None) -> int:
     ----------
     project : Project
     head : str, optional
-        The hash of the last row, or how it begins, as it was written down elsewhere: rows that
-        were cut off at the end are found by it alone.
+        The hash of the last row, or its beginning, as noted elsewhere: only this detects rows that
+        were cut off at the end.
 
     Raises
     ------

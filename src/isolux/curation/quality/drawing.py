@@ -137,7 +137,7 @@ def read_design(folder: str | Path) -> Design:
     )
     if not whole or not rows:
         raise SpecError(
-            "this is no design of a sample", expected=", ".join(_STRATUM), where=str(path)
+            "this is not the design of a sample", expected=", ".join(_STRATUM), where=str(path)
         )
     kinds = {"type": pl.String, "stratum": pl.String, "population": pl.Int64, "drawn": pl.Int64}
     strata = pl.DataFrame([{name: row[name] for name in _STRATUM} for row in rows], schema=kinds)

@@ -89,7 +89,7 @@ def gather_suspects(
     refuse_held(project)
     if evidence is None and not contradict and scene is None:
         raise SpecError(
-            "there is no evidence to gather",
+            "there is no evidence to collect",
             expected="a table of evidence, --contradict FACT=FACT, or --scene FACT",
         )
     parts = [pl.DataFrame(schema=EVIDENCE)]

@@ -123,7 +123,7 @@ def _plain(table: pl.DataFrame, where: str) -> pl.DataFrame:
         if wrong.any():
             row = int(wrong.arg_true()[0])
             raise TableError(
-                "a side of a box is no number", expected="pixels", found=repr(frame[name][row]),
+                "a side of a box is not a number", expected="pixels", found=repr(frame[name][row]),
                 where=place(where, row + 1, name),
             )  # fmt: skip
     return frame.with_columns(sides)

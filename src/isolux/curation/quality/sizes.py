@@ -65,7 +65,7 @@ def share_of_finite(
     x, n, size = (np.asarray(given, dtype=np.float64) for given in (found, seen, population))
     if not len(n) or (n < 1).any() or (x < 0).any() or (x > n).any() or (n > size).any():
         raise SpecError(
-            "these are no counts of a sample",
+            "these are not the counts of a sample",
             expected="found ≤ seen ≤ population, and at least one seen, in each stratum",
             found=f"{list(found)} of {list(seen)} of {list(population)}",
         )  # fmt: skip

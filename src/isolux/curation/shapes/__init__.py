@@ -82,8 +82,8 @@ def find_shapes(
     least : int
         How many annotators must have drawn an object.
     overlap : float
-        How alike drawings of one object are at least, on average: IoU, of keypoints object
-        keypoint similarity; above 0, to 1.
+        How similar drawings of one object must be, on average: IoU, for keypoints object keypoint
+        similarity; above 0, up to 1.
     mask_rule : {"vote", "staple"}
         With three annotators or fewer STAPLE tends to believe one of them alone.
     seed : int
@@ -126,12 +126,12 @@ def _refuse_settings(kind: str, least: int, overlap: float, mask_rule: str) -> N
             )
     if least < 1:
         raise SpecError(
-            "an object that no one drew is none", expected="1 or more", found=str(least),
+            "an object must have been drawn by somebody", expected="1 or more", found=str(least),
             where="least",
         )  # fmt: skip
     if not 0 < overlap <= 1:
         raise SpecError(
-            "an overlap lies above 0 and is at most 1", expected="such as 0.5",
+            "an overlap must be above 0 and at most 1", expected="such as 0.5",
             found=str(overlap), where="overlap",
         )  # fmt: skip
 
@@ -259,13 +259,13 @@ def _notes(objects: pl.DataFrame, drawn: Drawings, kind: Kind) -> tuple[str, ...
     pictures = objects["image_id"].n_unique()
     if alone:
         told = f"{alone:,} of {pictures:,} pictures have drawings of one annotator alone"
-        notes.append(Caution(f"{told}: no one can agree or differ there."))
+        notes.append(Caution(f"{told}: nobody can agree or differ there."))
     open_ones = objects.filter(status=ASK).height
     if open_ones >= _LITTLE * objects.height:
         notes.append(
             Caution(
-                f"{open_ones:,} of {objects.height:,} objects are not agreed on: who they are is no"
-                " chance. Do they come from some groups above all?"
+                f"{open_ones:,} of {objects.height:,} objects are not agreed on, and they are not "
+                "a random subset. Do most of them come from some groups?"
             )
         )
     if kind == "keypoints" and len(drawn.names) != 17:

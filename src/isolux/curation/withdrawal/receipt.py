@@ -103,7 +103,7 @@ def read_receipt(path: str | Path) -> dict[str, Any]:
         ) from error  # fmt: skip
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise FileError(
-            "this is no receipt of a withdrawal", expected=f"the format {FORMAT!r}",
+            "this is not the receipt of a withdrawal", expected=f"the format {FORMAT!r}",
             found=repr(found.get("format"))[:60] if isinstance(found, dict) else "no object",
             where=str(path),
         )  # fmt: skip

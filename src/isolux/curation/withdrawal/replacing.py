@@ -245,7 +245,7 @@ def _numbers(cells: pl.Series) -> npt.NDArray[np.float64]:
     numbers = cells.cast(pl.Float64, strict=False)
     if numbers.null_count() > cells.null_count() or numbers.is_null().any():
         raise TableError(
-            f"a cell of {cells.name!r} is no number", expected="a number in each row",
+            f"a cell of {cells.name!r} is not a number", expected="a number in each row",
             found=repr(cells.filter(numbers.is_null())[0]),
         )  # fmt: skip
     return numbers.to_numpy()

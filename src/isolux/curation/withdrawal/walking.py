@@ -47,7 +47,7 @@ def folders_of(given: Sequence[str | Path]) -> list[Path]:
     for one in found:
         if one.is_file():
             raise FileError("this is a file", expected="a folder", where=str(one),
-                            hint=f"name the folder that it lies in: {one.parent}")  # fmt: skip
+                            hint=f"name the folder that it is in: {one.parent}")  # fmt: skip
         if not one.is_dir():
             raise FileError("there is no such folder", where=str(one))
     return [one for one in found if not any(up in found for up in one.parents)]

@@ -79,7 +79,7 @@ class Withdrawn:
 
 
 def look_for(plan: Plan, ledger: Path) -> Looked:
-    """Say what would go, and change nothing."""
+    """Show what would be removed, and change nothing."""
     folders = [Path(one) for one in plan.folders]
     places = places_of(folders, ledger, projects_in(folders))
     terms = plan.terms(everyone_else(folders, places))

@@ -88,7 +88,7 @@ def read_mat5(data: bytes, where: str, names: Sequence[str]) -> dict[str, Array]
         read: dict[str, Any] = loadmat(io.BytesIO(data), variable_names=list(names))
     except Exception as error:  # loadmat raises whatever its parts do: zlib, struct, TypeError, …
         raise FileError(
-            "this is no MATLAB file, or it is damaged",
+            "this is not a MATLAB file, or it is damaged",
             expected="a .mat of version 5 to 7.2",
             found=(str(error).splitlines() or [type(error).__name__])[0][:120],
             where=where,
@@ -165,7 +165,7 @@ def _walk(
 
 def _damaged(found: str, where: str) -> FileError:
     return FileError(
-        "this is no MATLAB file, or it is damaged",
+        "this is not a MATLAB file, or it is damaged",
         expected="a .mat of version 5 to 7.2",
         found=found,
         where=where,

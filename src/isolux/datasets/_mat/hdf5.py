@@ -57,7 +57,7 @@ def read_hdf5(
         raise
     except Exception as error:  # HDF5's own library says what it likes of a damaged file
         raise FileError(
-            "this is no MATLAB file, or it is damaged",
+            "this is not a MATLAB file, or it is damaged",
             expected="a .mat of version 7.3",
             found=(str(error).splitlines() or [type(error).__name__])[0][:120],
             where=where,

@@ -83,14 +83,14 @@ def districts_of_videos(videos: pl.Series, said: PlaceOptions) -> DistrictsOfVid
     known = int(np.isfinite(longitude).sum())
     nowhere, outside = len(names) - known, known - district.count()
     told = f"{nowhere:,} of {len(names):,} video(s) have no place"
-    notes = [*outlines.notes, f"{told}, {outside:,} lie in none of the districts."]
+    notes = [*outlines.notes, f"{told}, {outside:,} are in none of the districts."]
     income = pl.lit(None, dtype=pl.Float64)
     if said.incomes is not None:
         incomes = incomes_of(said.incomes, said.district_key, said.income_column)
         table = table.join(incomes.table, on="district", how="left", maintain_order="left")
         inputs |= incomes.inputs
         without = int((table["district"].is_not_null() & table["income"].is_null()).sum())
-        notes.append(f"{without:,} video(s) lie in a district without an income.")
+        notes.append(f"{without:,} video(s) are in a district without an income.")
         income = pl.col("income")
     return DistrictsOfVideos(table.with_columns(income=income), tuple(notes), inputs)
 

@@ -182,7 +182,7 @@ def _refuse_settings(frames: int, pictures: str | Path | None) -> None:
         raise SpecError("frames cannot be set to that", expected="1 or more", found=str(frames))
     if frames > 1 and pictures is None:
         raise SpecError(
-            "several frames of a video are asked for, and there are no pictures to choose from",
+            "several frames per video are requested, but there are no pictures to choose from",
             expected="pictures, the folder of extracted frames",
             found=f"frames={frames}",
             hint="videos are not opened: extract their frames, and name their folder with"

@@ -46,11 +46,11 @@ def whole_numbers(cells: pl.Series, where: str) -> pl.Series:
         found = numbers[row]
         fraction = found is not None and math.isfinite(found) and found != round(found)
         raise TableError(
-            f"{wrong.sum():,} cell(s) of {cells.name!r} are no counts",
+            f"{wrong.sum():,} cell(s) of {cells.name!r} are not counts",
             expected=f"whole numbers from 0 to {LARGEST:,}, none missing",
             found=repr(cells[row]),
             where=place(where, row + 1, cells.name),
-            hint="a share is no count: write how many of n it is" if fraction else None,
+            hint="a share is not a count: write how many of n it is" if fraction else None,
         )
     return numbers.cast(pl.Int64)
 

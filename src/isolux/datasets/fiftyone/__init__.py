@@ -381,7 +381,7 @@ def _notes(export: Export, images: pl.DataFrame, own: Columns, sampled: Columns)
         )
     elsewhere = images["uri"].null_count()
     if elsewhere:
-        notes.append(f"{elsewhere:,} picture(s) lie outside the export, by absolute paths.")
+        notes.append(f"{elsewhere:,} picture(s) are outside the export, with absolute paths.")
     if (export.root / "frames.json").exists() or (export.root / "frames").exists():
         notes.append("Labels of single frames of videos (frames.json) are not read.")
     return notes

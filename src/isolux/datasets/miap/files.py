@@ -66,7 +66,7 @@ def read_rows(table: pl.DataFrame, where: str) -> pl.DataFrame:
     sides = [as_numbers(table[name], where=where, column=name) for name in SIDES]
     for side in sides:
         bad = ~side.is_between(-_SLACK, 1 + _SLACK).fill_null(value=False)
-        _refuse(bad, table[side.name], "a side lies outside the image", "0 to 1", where)
+        _refuse(bad, table[side.name], "a side is outside the image", "0 to 1", where)
     box = _boxes(sides, where)
     return pl.DataFrame([ids_of(table, "ImageID", where).alias("image_id"), *box]).hstack(
         _described(table, where)

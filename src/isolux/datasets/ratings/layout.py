@@ -255,7 +255,7 @@ def answers_of(frame: pl.DataFrame, layout: Layout, where: str) -> pl.DataFrame:
     if items.is_duplicated().any():
         row = int(items.is_duplicated().arg_true()[1])
         raise TableError(
-            "an item stands in two rows",
+            "an item is in two rows",
             expected="one row an item, with a column for each annotator",
             found=repr(items[row]),
             where=place(where, row + 1, layout.item),

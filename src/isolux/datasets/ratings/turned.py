@@ -116,7 +116,7 @@ def _refuse_twice(frame: pl.DataFrame, who: str, where: str) -> None:
     if twice.any():
         row = int(twice.arg_true()[1])
         raise TableError(
-            "an annotator stands in two rows", expected="one row an annotator",
+            "an annotator is in two rows", expected="one row an annotator",
             found=repr(frame[who][row]), where=place(where, row + 1, who),
         )  # fmt: skip
 

@@ -271,7 +271,7 @@ def false_positive_matrix(run: Run, *, most_groups: int = 24) -> pl.DataFrame:
     found = found.with_columns(
         *(pl.when(~none).then(c).alias(c) for c in ("value", "low", "high")),
         status=pl.when(none).then(pl.lit(Status.NOT_SCORED.value)).otherwise("status"),
-        reason=pl.when(none).then(pl.lit("no one of this group is enrolled")).otherwise("reason"),
+        reason=pl.when(none).then(pl.lit("nobody of this group is enrolled")).otherwise("reason"),
     )
     return found.select(list(_SEARCHED)).cast(_SEARCHED)  # type: ignore[arg-type]
 

@@ -74,7 +74,7 @@ def group_means(
     if scores.units.is_empty() and scores.evidence:
         raise SpecError(
             "none of these metrics is a mean of people's scores",
-            expected="metrics with a row a unit in the table scores",
+            expected="metrics with one row per unit in the table scores",
             found=", ".join(metric.name for metric in scores.info.metrics),
             hint="measure_groups measures them",
         )
@@ -244,7 +244,7 @@ def _statuses(
             f"fewer than {min_clusters} clusters",
         ),
         (n_units < min_units, Status.INSUFFICIENT_UNITS, f"fewer than {min_units} units"),
-        (n_units == 0, Status.NOT_SCORED, "no one in this group was scored on this metric"),
+        (n_units == 0, Status.NOT_SCORED, "nobody in this group was scored on this metric"),
     ):
         status[where] = word.value
         reason[where] = why

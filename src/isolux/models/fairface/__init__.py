@@ -66,7 +66,7 @@ INFO = ModelInfo(
     assumptions=(
         "faces are cut out as those that it was trained on",
         "what annotators perceived is not what people say of themselves",
-        "it estimates the shares of a collection; it is no product that judges people",
+        "it estimates the shares of a collection; it is not a product for judging people",
     ),
     predicts="several",
     needs="isolux[train]; a folder of `isolux train fairface`, or a .safetensors file",

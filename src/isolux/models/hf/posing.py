@@ -51,7 +51,7 @@ class Posing:
     predicts: str = "keypoints"
     by_box: bool = True
     notes: tuple[str, ...] = (
-        "The model is shown the boxes of the dataset's people; no one else can have a pose.",
+        "The model is shown the boxes of the dataset's people; nobody else can have a pose.",
     )
 
     @property

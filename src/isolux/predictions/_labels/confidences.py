@@ -50,7 +50,7 @@ def confidences(
         at = int(rows[row]) + 1
         given = len(numbers) - numbers.null_count()
         raise TableError(
-            f"{outside.sum():,} of {given:,} scores lie outside 0 to 1",
+            f"{outside.sum():,} of {given:,} scores are outside 0 to 1",
             expected="0 to 1" + (f" after division by {scale:g}" if scale != 1 else ""),
             found=f"{numbers[row]!r}",
             where=place(where, at, column),
@@ -132,8 +132,8 @@ def _refuse_undecided(
         )
     raise TableError(
         f"{strange.sum():,} cell(s) do not say whether a person was detected",
-        expected="1 or 0, yes or no, true or false, found or missed, detected or undetected;"
-        " nothing where no one was found",
+        expected="1 or 0, yes or no, true or false, found or missed, detected or undetected; "
+        "empty if nobody was found",
         found=", ".join(map(repr, said.head(_SHOWN))) + more,
         where=place(where, row + 1, text.name),
         hint=hint,

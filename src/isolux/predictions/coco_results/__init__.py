@@ -30,7 +30,7 @@ INFO = FormatInfo(
     references=(works.COCO.at("the format of results: https://cocodataset.org/#format-results"),),
     assumptions=(
         "bbox is x, y of the upper left corner, width and height, in pixels",
-        "a detection stands in the file as often as the model gave it",
+        "a detection is in the file as often as the model gave it",
     ),
     suffixes=(".json", ".json.gz"),
 )
@@ -121,7 +121,7 @@ def _unwrapped(path: str | Path, where: str) -> tuple[pl.DataFrame, Mapping[str,
         read = msgspec.json.decode(data, type=_Wrapped)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise FileError(
-            "this is no list of results, nor an object with one",
+            "this is neither a list of results nor an object with one",
             expected='[{"image_id": …}, …] or {"annotations": [{"image_id": …}, …]}',
             found=str(error),
             where=where,

@@ -310,7 +310,7 @@ def _changed(what: str, row: Change, line: Line, models: tuple[str, str], audite
         return f"{what} was not judged for both models."
     p = f"{audited.adjusted} {p_equals(row.p_adjusted)}"
     if row.way == "no change found":
-        means = "all of the population was drawn: there is none but what its values show"
+        means = "the whole population was drawn, so there is none beyond what its values show"
         if not audited.census:
             means = "that is not evidence that there is none"
         return (

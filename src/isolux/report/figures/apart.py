@@ -87,7 +87,7 @@ def _ended(process: subprocess.Popen[str]) -> DrawingError:
     allowed = "" if limit is None else f", under a limit of {limit:,} KiB of addresses"
     return DrawingError(
         "the report's figures cannot be drawn",
-        expected="some 50 GiB of addresses, which are no memory, for the figures' engine",
+        expected="some 50 GiB of address space (not memory) for the figures' engine",
         found=f"its process ended {how}{allowed}",
         hint="raise the limit (ulimit -v)",
     )

@@ -16,8 +16,8 @@ from isolux.vocabulary.words import brief
 
 __all__ = ["answer_of", "detectable_text", "leading", "reading_order", "verdict_text", "worst_text"]
 
-_THERE = "in this population there is none but what the values show"
-_WHOLE = "All of the population was drawn: there is none but what its values show."
+_THERE = "in this population there is none beyond what the values show"
+_WHOLE = "The whole population was drawn, so there is none beyond what its values show."
 _TITLE = 100  # characters of an attribute's title in a sentence
 
 
@@ -108,7 +108,7 @@ def _served_worse(section: AttributeSection, pair: PairRow, audited: Audited) ->
     ends = interval(pair.low, pair.high, line.unit, flip=value < 0)
     span = f"{audited.percent} interval {ends}; " if pair.low is not None else ""
     sure = f"({span}{audited.adjusted} {p_equals(pair.p_adjusted)}; n = {count(n)} and {count(m)})"
-    care = "" if pair.status == "ok" else "; read the interval with care, it may be too narrow"
+    care = "" if pair.status == "ok" else "; read the interval with caution, it may be too narrow"
     values = {row.group: row.estimate.value for row in section.main.rows}
     rates = " against ".join(with_unit(values.get(name), line.unit) for name in (worse, other))
     by, a, b = brief(section.title, _TITLE), brief(worse), brief(other)
@@ -159,7 +159,7 @@ def _nothing_found(sections: Sequence[AttributeSection], audited: Audited) -> tu
                 f" between its best-measured groups and of {points(worst, unit)} between its "
                 "worst-measured"
             )
-        more.insert(0, f"this audit could have seen a difference of {ends} (power 0.8)")
+        more.insert(0, f"this audit could have detected a difference of {ends} (power 0.8)")
     return told, _sentence(more)
 
 
@@ -236,11 +236,11 @@ def _titles(sections: Sequence[AttributeSection]) -> str:
 
 
 def verdict_text(verdict: Verdict, audited: Audited) -> str:
-    """Say what the test says of one attribute, and what it could have seen if it says nothing."""
+    """Say what the test says of one attribute, and what it could have detected if nothing."""
     spread = verdict.spread
     p = f"{audited.adjusted} {p_equals(spread.p_adjusted)}"
     if verdict.outcome == "differ":
-        return f"The test says that these groups differ in {verdict.line.phrase} ({p})."
+        return f"The test shows that these groups differ in {verdict.line.phrase} ({p})."
     if verdict.outcome == "no difference found":
         seen = detectable_text(verdict)
         if audited.census:
@@ -257,14 +257,14 @@ def verdict_text(verdict: Verdict, audited: Audited) -> str:
 
 
 def detectable_text(verdict: Verdict) -> str:
-    """Say the smallest difference between two groups that this audit could have seen."""
+    """Say the smallest difference between two groups that this audit could have detected."""
     low, high, unit = verdict.detectable_low, verdict.detectable_high, verdict.line.unit
     if low is None or high is None:
         return ""
     if points(low, unit) == points(high, unit):
-        return f"This audit could have seen a difference of {points(high, unit)} (power 0.8)."
+        return f"This audit could have detected a difference of {points(high, unit)} (power 0.8)."
     return (
-        f"Between its two best-measured groups this audit could have seen a difference of "
+        "Between its two best-measured groups this audit could have detected a difference of "
         f"{points(low, unit)}, between its worst-measured {points(high, unit)} (power 0.8)."
     )
 

@@ -23,12 +23,12 @@ NOT_FOUND = (
     "there is none; the smallest detectable difference says how much could be missed."
 )
 WHOLE = (
-    "All of the population was drawn, so its values are known and not estimated. Of other people, "
-    "or of this population at another time, they say nothing."
+    "The whole population was drawn, so its values are known and not estimated. They say nothing "
+    "about other people, or about this population at another time."
 )
 NO_CAUSE = (
-    "It describes where scores differ. It does not say why, nor whether the labels, the images, "
-    "the model or the sampling is the cause, nor what harm follows in use."
+    "It describes where scores differ. It does not say why, whether the labels, the images, the "
+    "model or the sampling is the cause, or what harm follows in use."
 )
 COARSE = "Group names are the dataset’s. They are coarse, and people within one group differ."
 _TITLE = 100  # characters of an attribute's title in a sentence
@@ -38,10 +38,10 @@ def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[s
     """List what the audit cannot say, for this run in particular."""
     asked = listed([brief(s.title, _TITLE) for s in sections])
     looked = (
-        "A model may serve people differently along lines that were not recorded."
+        "A model may work differently for people along lines that were not recorded."
         if not sections
-        else f"It looked at these attributes and no others: {asked}. A model may serve people "
-        "differently along lines that were not recorded."
+        else f"It looked at these attributes and no others: {asked}. A model may work differently "
+        "for people along lines that were not recorded."
     )
     none = WHOLE if audited.census else NOT_FOUND
     told = [MEASURES, looked, none, NO_CAUSE, _whose_labels(audited), COARSE]
@@ -49,22 +49,22 @@ def limits_of(audited: Audited, sections: Sequence[AttributeSection]) -> tuple[s
     if small:
         told.append(
             f"{count(small)} group{'s' if small > 1 else ''} had too little data to judge. These "
-            "may be the people for whom the model does worst; their absence here is no good news."
+            "may be the people for whom the model does worst; their absence here is not good news."
         )
     if audited.cluster is None:
         told.append(f"Rows were taken as independent. {independence_text(audited)}")
     if audited.correction != "none" and sections:
         told.append(
             "P-values are adjusted for everything that this audit compared, and for the "
-            "explanations that were named with it. They do not cover a second audit of the same "
-            "people (other attributes, another seed) or a comparison of two models."
+            "explanations that were requested with it. They do not cover a second audit of the "
+            "same people (other attributes, another seed) or a comparison of two models."
         )
     if any(s.verdict.outcome == "differ" for s in sections):
         told.append(
-            "The pairs that it names were picked because they lie farthest apart, so their gaps "
-            "run large; another sample would likely show smaller ones."
+            "The pairs that it names were chosen because they are farthest apart, so their gaps "
+            "are probably overstated; another sample would probably show smaller ones."
         )
-    told.append("It is a measurement with its uncertainty, and no certificate of any kind.")
+    told.append("It is a measurement with uncertainty, not a certificate of any kind.")
     return tuple(told)
 
 
@@ -72,19 +72,19 @@ def _whose_labels(audited: Audited) -> str:
     judgement = audited.judgement.strip()
     if judgement == "perceived":
         return (
-            "The groups are as perceived by annotators: how people look to others, which need "
-            "not be how they describe themselves."
+            "The groups are as perceived by annotators: how people look to others, which may "
+            "differ from how they describe themselves."
         )
     if judgement == "self-reported":
-        return "The groups are as people reported themselves, with the choices they were given."
+        return "The groups are self-reported, from the choices that people were given."
     if judgement == "inferred":
         return (
-            "The groups were inferred by a model, whose own errors may differ between groups "
-            "and can both hide and feign disparities."
+            "The groups were inferred by a model, whose own errors may differ between groups and "
+            "can both hide disparities and create apparent ones."
         )
     return (
-        f"Whose judgement the groups are: {judgement or 'not recorded'}. Where others judged how "
-        "people look, that need not be how they describe themselves."
+        f"Who assigned the groups: {judgement or 'not recorded'}. If others judged how people "
+        "look, that may differ from how they describe themselves."
     )
 
 
@@ -92,13 +92,13 @@ def independence_text(audited: Audited) -> str:
     """Say why rows were taken as independent, and what would tell which belong together."""
     if audited.task == "counts":
         return (
-            "Counts say nothing of who is who: where cases share people or pictures, intervals are "
-            "too narrow and p-values too small."
+            "Counts do not identify people: if cases share people or pictures, intervals are too "
+            "narrow and p-values too small."
         )
     if audited.task == "face_verification":
         return (
-            "Nothing says which pairs share a person: columns subject_a and subject_b, or ids of "
-            "pictures, would. Where pairs share people, intervals are too narrow and p-values too "
+            "Nothing says which pairs share a person; columns subject_a and subject_b, or ids of "
+            "pictures, would. If pairs share people, intervals are too narrow and p-values too "
             "small."
         )
     return (

@@ -40,7 +40,7 @@ def sameness_text(sections: Sequence[AttributeSection], audited: Audited) -> str
 def _margin_text(judged: Sequence[AttributeSection], audited: Audited) -> str:
     line, margin = judged[0].verdict.line, f"{audited.margin:g}"
     if line.unit != "fraction":
-        return f"A margin in points says nothing of {line.phrase}, which is no share."
+        return f"A margin in points does not apply to {line.phrase}, which is not a share."
     far = f"{margin} {'point' if margin == '1' else 'points'}"
     shown = [s for s in judged if audited.within(s.verdict.spread.within_p)]
     others = [s for s in judged if s not in shown]

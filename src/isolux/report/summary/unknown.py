@@ -38,7 +38,7 @@ def unknown_text(section: AttributeSection, *, mean: bool) -> str:
     low, high = (value_text(end, line.unit) for end in found)
     return (
         f"{told} However they were divided between {brief(pair.group_a)} and "
-        f"{brief(pair.group_b)}, the difference between these two would lie between {low} and "
+        f"{brief(pair.group_b)}, the difference between these two would be between {low} and "
         f"{high} points."
     )
 

@@ -163,7 +163,7 @@ def vendi_of_kernel(similarity: npt.NDArray[np.floating[Any]], *, order: float =
     matrix = np.asarray(similarity, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
         raise InputError(
-            "this is no matrix of similarities", expected="[n, n]", found=str(list(matrix.shape))
+            "this is not a matrix of similarities", expected="[n, n]", found=str(list(matrix.shape))
         )
     if not (np.allclose(matrix, matrix.T) and np.allclose(np.diagonal(matrix), 1.0)):
         raise InputError(

@@ -137,8 +137,8 @@ IN_GROUP = (
         name="average_recall_in_group",
         title="Average recall, each group matched alone",
         definition="Share of the ten overlaps from .50 to .95 at which a person is found, mean "
-        "over people, when each group's people are matched as if no one else could be found: one "
-        "detection may then find a person of every group.",
+        "over people, when each group's people are matched as if nobody else could be "
+        "found: one detection may then find a person of every group.",
         direction="higher",
         evidence=OVERLAPS,
         statistic=average_precision_at(reading="recall"),
@@ -147,7 +147,7 @@ IN_GROUP = (
     Metric(
         name="average_precision_in_group",
         title="Average precision, each group matched alone",
-        definition=f"{_TEN}, when each group's people are matched as if no one else could be found"
+        definition=f"{_TEN}, when each group's people are matched as if nobody else could be found"
         + _ALARMS,
         direction="higher",
         evidence=OVERLAPS,

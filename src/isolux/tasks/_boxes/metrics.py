@@ -88,8 +88,8 @@ RECALL_BY_SIZE = tuple(
     _of_people(
         f"average_recall_{size}",
         f"Average recall (.50:.95), {size}",
-        f"Average recall of people whose area is {area}; others are ignored, and taken only by "
-        "what finds no one of that size.",
+        f"Average recall of people whose area is {area}; others are ignored, and matched only by "
+        "detections that find nobody of that size.",
         COCO,
     )
     for size, area in (

@@ -241,7 +241,7 @@ def _refuse_no_outline(rows: pl.DataFrame, lacking: Mapping[str, pl.Expr], where
     for reason, nothing in lacking.items():
         if rows.height and rows.select(nothing.all()).item():
             raise SpecError(
-                f"no one in the dataset can be found: {reason}",
+                f"nobody in the dataset can be found: {reason}",
                 expected="instances with " + ", ".join(nothing.meta.root_names()),
                 found="nothing but nulls",
                 where=where,

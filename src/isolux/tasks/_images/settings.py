@@ -41,8 +41,8 @@ class PictureSettings(TypedDict, total=False):
         Crop,
         Shared(
             "none",
-            "Compare only what lies in the instance's ``face_box_x, …`` or ``box_x, …``, in"
-            " pixels of the original. FHIBE's face table holds aligned crops, which need none.",
+            "Compare only what is inside the instance's ``face_box_x, …`` or ``box_x, …``, in "
+            "pixels of the original. FHIBE's face table holds aligned crops, which need none.",
         ),
     ]
     crop_outputs: Annotated[

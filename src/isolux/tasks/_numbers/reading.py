@@ -110,7 +110,7 @@ def _checked(frame: pl.DataFrame) -> pl.DataFrame:
             raise UnknownNameError("column", name, frame.columns, where=where)
     if not frame.schema[column].is_numeric() and frame[column].is_not_null().any():
         raise TableError(
-            "what a model gave is no number",
+            "a model's answer is not a number",
             expected="numbers",
             found=str(frame.schema[column]),
             where=place(where, column=column),
@@ -159,7 +159,7 @@ def number_of(dataset: Dataset, attribute: str, unknown_values: Collection[str])
     bad = rows.filter(~pl.col("number").is_finite().fill_null(value=False))
     if bad.height:
         raise TableError(
-            f"{bad.height:,} value(s) of {attribute!r} are no numbers",
+            f"{bad.height:,} value(s) of {attribute!r} are not numbers",
             expected="one finite number a unit, or a word of --unknown-values",
             found=f"{bad['value'][0]!r} of {bad['unit_id'][0]!r}",
             where=dataset.name,

@@ -84,7 +84,7 @@ METRICS = (
             "error in each, weighted as stated.", NIST,
         ),
         evidence=EVIDENCE, statistic=standardised_error(),
-        undefined="it has no one in one of the mix's cells",
+        undefined="it has nobody in one of the mix's cells",
     ),
     Metric(
         name=_FPR, title="Underage people who pass",
@@ -264,9 +264,9 @@ def _names(
     minors, adults = (age < legal) & (age >= youngest), age >= legal
     unable = {}
     if len(age) and not minors.any():
-        unable[_FPR] = f"no one of {youngest:g} or older is under the legal age of {legal:g}"
+        unable[_FPR] = f"nobody of {youngest:g} or older is under the legal age of {legal:g}"
     if len(age) and not adults.any():
-        unable[_FNR] = f"no one is of the legal age of {legal:g}"
+        unable[_FNR] = f"nobody is of the legal age of {legal:g}"
     if mix is None:
         unable[_MIXED] = "no age mix is stated: --age-mix 18-30"
     for name in asked:

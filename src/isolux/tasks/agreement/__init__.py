@@ -30,7 +30,7 @@ INFO = TaskInfo(
     references=REFERENCES,
     assumptions=(
         "Annotators answer on their own: who sees another's answer agrees with it more.",
-        "Agreement is no truth: annotators who share a mistake agree.",
+        "Agreement does not mean truth: annotators who share a mistake agree.",
         "Beyond chance depends on how common answers are in a group; see the pairs that agree too.",
     ),
     metrics=METRICS,
@@ -66,7 +66,8 @@ def score(
     annotators_by : str, optional
         The column that groups the annotators: agreement is also measured within each group.
     ignored : sequence of str
-        Answers that are none ("cannot tell"), compared without case. Not given: every word is an
+        Answers that do not count ("cannot tell"), compared without case. Not given: every word is
+        an
         answer like any other.
     metrics : sequence of str
         What to measure. None: alpha of the scale and ``pairwise_agreement``; where an annotator

@@ -151,7 +151,7 @@ def by_item(rows: pl.DataFrame, dataset: Dataset, scale: str) -> tuple[pl.DataFr
         bad = rows.filter(~pl.col("number").is_finite().fill_null(value=False))
         if bad.height:
             raise TableError(
-                f"{bad.height:,} answer(s) are no numbers, and the scale is {scale}",
+                f"{bad.height:,} answer(s) are not numbers, but the scale is {scale}",
                 expected="numbers; --option ignored=WORD leaves words out; or --option"
                 " scale=nominal",
                 found=f"{bad['label'][0]!r} of {bad['instance_id'][0]!r}",

@@ -41,9 +41,9 @@ def doubts(judged: pl.DataFrame, words: Mapping[str, Sequence[str]], listed: Wor
     if unnamed:
         notes.append(
             Caution(
-                f"{len(unnamed):,} of {len(there):,} objects are named in no caption:"
-                f" {_listed(unnamed)}. Are they called otherwise there (--object-words FILE), or"
-                " do several stand in one cell (--separator)?"
+                f"{len(unnamed):,} of {len(there):,} objects are named in no caption: "
+                f"{_listed(unnamed)}. Do they have other names there (--object-words FILE), or are "
+                "several in one cell (--separator)?"
             )
         )
     return [*notes, *_of_people(there, words, listed), *_twice(there), *_rare(there), *_none(used)]

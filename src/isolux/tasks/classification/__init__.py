@@ -104,14 +104,15 @@ def score(
         instance_id, score`` and no ``label``; or ``model, instance_id, detected`` alone, of which
         ``detection_rate`` is measured and which no truth is needed for.
     target : str, optional
-        The attribute that holds the truth; default: ``classes`` of the instances. Several values of
+        The attribute with the true label; default: ``classes`` of the instances. Several values of
         one unit are several valid classes, and any of them is right (FACET, section 6.1).
     positive : str, optional
-        The class that true and false positive rates, precision, selection rate and ROC are about.
+        The class that true and false positive rates, precision, selection rate and ROC refer to.
         A unit is positive if its truth includes that class, and is given it if that is its first
         answer: another valid class does not count here.
     one_vs_rest : bool
-        The rates of ``positive`` for every class that is true of anyone, each against the rest
+        The rates of ``positive`` for every class that occurs among the true labels, each against
+        the rest
         (FACET, A.5.2: the true negative rate by class). Scores are then as many as people times
         classes for each rate: name the ``metrics`` that are wanted.
     metrics : sequence of str
@@ -122,36 +123,42 @@ def score(
     top_k : sequence of int
         Adds ``top_k_accuracy`` for each k (column ``threshold``).
     undetected : {"mistake", "leave-out", "both"}
-        What a unit counts as that was not detected (``detected`` false; or not said, and the first
-        answer empty). ``"mistake"``: wrong, and given no class, so it is neither a true nor a false
+        How to count a unit that was not detected (``detected`` is false; or missing, and the first
+        answer is empty). ``"mistake"``: wrong, and given no class, so it is neither a true nor a
+        false
         positive. ``"leave-out"``: null, "not detected". ``"both"``: as a mistake, and
         ``accuracy_on_detected`` and ``recall_on_detected`` as well. A unit that was detected but
         not answered is wrong under each of them.
     label_map : mapping of str to sequence of str, optional
-        Classes to merge, in truth and answers alike: new class to old ones. Others stay. A merged
+        Classes to merge, both in the true labels and in the answers: new class to old ones. Others
+        stay. A merged
         class has the rank and the score of the first of its members among the answers.
     prediction_map : mapping of str to str, optional
-        The model's labels to the classes; applied before ``label_map``. A class scores the maximum
+        Maps the model's labels to the classes; applied before ``label_map``. A class scores the
+        maximum
         over its labels, the answer is the class with the highest score (FACET, A.5.3). Other
         labels are dropped and counted.
     unknown_values : sequence of str
         Truths and answers that mean "not known", compared without case; such an answer is an
         empty one.
     score_of : {"answer", "positive"}, optional
-        What a single score per unit is the confidence in: the answer, whatever it is, or the
+        What a single score per unit measures confidence in: the answer, whatever it is, or the
         positive class. Not said: with ``positive`` the positive class, provided that the scores
         tell the answers apart (area of .9 at least; else nothing is made of them); without it,
         the answer. Between two classes one is read as one minus the other.
     threshold : float or str, optional
-        Of scores alone: the score from which the answer is the positive class. A number, or how it
+        For scores without answers: the score from which the answer is the positive class. A number,
+        or how it
         is found: ``fpr=0.01`` (the lowest at which at most that share of all others is given it),
         ``fnr=0.05`` (the highest at which at most that share of it is missed), ``best-accuracy``.
         It is one for all groups. Not given: no answers, so no rates.
     threshold_on : float or str, optional
-        Who sets the threshold, and is then not judged: ``split=val``, or a random share of the
-        clusters such as ``0.3``. Not given: those who are judged, and the report says so.
+        The people used to set the threshold, who are then not judged: ``split=val``, or a random
+        share of the clusters such as ``0.3``. Not given: those who are judged, and the report says
+        so.
     smaller : {"other", "positive"}
-        What a smaller score alone means. ``"positive"``: scores are distances, and ``threshold``
+        For scores without answers: which class a smaller score means. ``"positive"``: scores are
+        distances, and ``threshold``
         is the one up to which the answer is the positive class; the evidence holds them with
         their sign turned.
     seed : int
@@ -346,7 +353,7 @@ def _refuse_positive(truth: pl.Series, positive: str | None, *, one_vs_rest: boo
     known = truth.explode().drop_nulls().unique().sort().to_list()
     if positive is not None and known and positive not in known:
         raise SpecError(
-            f"the positive class {positive!r} is true of no one",
+            f"the positive class {positive!r} is true of nobody",
             expected="one of " + ", ".join(known[:30]) + (", …" if len(known) > 30 else ""),
             where="positive",
         )

@@ -67,7 +67,7 @@ def detected_alone(
     return Scores(
         units=pl.concat(parts) if parts else SCORES.empty(),
         info=replace(info, metrics=(named,), defaults=(_METRIC,)),
-        notes=("Whether people were found is all that was judged: there are no answers.",),
+        notes=("There are no answers, so only whether people were found was judged.",),
     )
 
 

@@ -39,8 +39,8 @@ OF_ANSWERS = (
 _LEAST, _CHANCE = 30, 3.0
 _FEWEST, _MANY = 20, 0.1
 _NO_ANSWERS = (
-    "a decision threshold, as scores alone are no answers: --threshold 0.5, fpr=0.01, fnr=0.05 or"
-    " best-accuracy (threshold=…)"
+    "a decision threshold, because scores alone are not answers: --threshold 0.5, fpr=0.01, "
+    "fnr=0.05 or best-accuracy (threshold=…)"
 )
 
 

@@ -61,9 +61,9 @@ def confidences_of_answers(units: pl.DataFrame, confidence: pl.Series) -> list[C
         if noise <= _VISIBLE:
             told.append(
                 Caution(
-                    f"{model!r} is no surer where it is right than where it is wrong (area under"
-                    f" the curve {area:.2f}; by chance 0.50). Are these the confidences of these"
-                    " answers?"
+                    f"{model!r} is no more confident when it is right than when it is wrong (area "
+                    f"under the curve {area:.2f}; by chance 0.50). Are these the confidences of "
+                    "these answers?"
                 )
             )
     return told

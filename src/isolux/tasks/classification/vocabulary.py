@@ -177,8 +177,8 @@ def foreign_answers(units: pl.DataFrame, ranked: pl.DataFrame) -> list[Caution]:
         if n / every >= told and every >= _LEAST:
             notes.append(
                 Caution(
-                    f"{n:,} of {every:,} answers of {model!r} name classes that are true of"
-                    f" no one here, and count as mistakes: {_listed(foreign)}."
+                    f"{n:,} of {every:,} answers of {model!r} name classes that are true of nobody "
+                    f"here, and count as mistakes: {_listed(foreign)}."
                 )
             )
     return notes

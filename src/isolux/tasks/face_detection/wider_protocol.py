@@ -155,7 +155,7 @@ def _chosen(info: TaskInfo, asked: Sequence[str], rows: pl.DataFrame) -> tuple[s
     for name in asked:
         if info.metric(name).name not in own:
             raise SpecError(
-                f"the metric {name!r} is none of WIDER FACE's protocol",
+                f"the metric {name!r} is not part of WIDER FACE's protocol",
                 expected=", ".join(own),
                 hint="leave protocol out: it goes by COCO's rule",
             )

@@ -35,7 +35,7 @@ INFO = TaskInfo(
     summary="Of whom pictures are that a model drew for a prompt, the judge's errors undone.",
     references=(GREENLAND, BIANCHI, CHO),
     assumptions=(
-        "What is judged is how a drawn person is perceived; no one is of that group.",
+        "This judges how a generated person is perceived; nobody actually belongs to that group.",
         "The classifier errs here as where its matrix was counted, whatever the prompt.",
         "Pictures of a prompt are independent of one another, or clusters say which are not.",
     ),

@@ -51,7 +51,7 @@ INFO = TaskInfo(
         "One gallery is given: intervals are about other searches, not about another gallery.",
         "Rates move with the gallery's size and with who is in it; compare galleries of one size.",
         "A person with several entries is one candidate; a tie counts against the model.",
-        "A search without a template finds no one: a miss if the person is enrolled.",
+        "A search without a template finds nobody: a miss if the person is enrolled.",
         "A threshold set on the data is held fixed in intervals.",
     ),
     metrics=METRICS,

@@ -208,9 +208,9 @@ def _on_absent(mine: pl.DataFrame, roles: Roles, model: str) -> list[Caution]:
         return []
     return [
         Caution(
-            f"{absent:,} of {n:,} searches have no row in the lists of {model!r}. A search that"
-            " returned no one needs a row with an empty candidate: without it, it is missing, and"
-            " every rate is about the others alone."
+            f"{absent:,} of {n:,} searches have no row in the lists of {model!r}. A search that "
+            "returned nobody needs a row with an empty candidate: without it, the search is "
+            "missing, and every rate is only about the others."
         )
     ]
 

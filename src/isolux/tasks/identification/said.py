@@ -51,7 +51,7 @@ def notes_on(
         notes.append(
             f"{of}{mated:,} searches are for people who are enrolled, {other:,} for people who are"
             " not"
-            + (": a closed set, in which no one can be found in error." if not other else ".")
+            + (": a closed set, in which nobody can be found in error." if not other else ".")
         )
         notes += _on_threshold(found, judged, at, roles, of, (fpir, given), turned=turned)
     return notes
@@ -85,8 +85,8 @@ def _states(found: Candidates, judged: Judged, roles: Roles, of: str) -> list[st
     if failed:
         asked = int((roles.searched & (judged.why != Why.MISSING.code)).sum())
         notes.append(
-            f"{of}No template could be made of {failed:,} of {asked:,} images to be searched for:"
-            " they find no one."
+            f"{of}No template could be made from {failed:,} of {asked:,} images to be searched "
+            "for: they find nobody."
         )
     if lost:
         notes.append(

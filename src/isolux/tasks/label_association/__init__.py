@@ -162,7 +162,7 @@ def _refuse(thresholds: Sequence[float], top_k: int) -> None:
     wrong = [one for one in thresholds if not 0.0 <= one <= 1.0]
     if wrong or not thresholds:
         raise SpecError(
-            "this is no threshold of a confidence",
+            "this is not a threshold for a confidence",
             expected="--score-threshold from 0 to 1 (score_threshold=(0.1,)), one or several",
             found=f"{wrong[0]:g}" if wrong else "none",
         )

@@ -203,7 +203,7 @@ def _refuse(named: pl.DataFrame, taxonomy: Taxonomy) -> None:
     wrong = named.filter(~pl.col("score").is_between(0.0, 1.0))
     if wrong.height:
         raise TableError(
-            f"{wrong.height:,} confidences lie outside 0 to 1",
+            f"{wrong.height:,} confidences are outside 0 to 1",
             expected="0 to 1, higher is surer",
             found=str(wrong["score"][0]),
             where="predictions",

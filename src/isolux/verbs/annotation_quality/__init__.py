@@ -48,10 +48,10 @@ def annotation_quality(
         A table of answers: ``unit, annotator, type`` and ``answer``, ``x, y, w, h``, ``points`` or
         ``keypoints``.
     sample : str or Path, optional
-        The folder of the sample that they looked at: units that were not drawn are passed over,
-        and the interval is for everything that it was drawn from.
+        The folder of the sample that they looked at: units that were not drawn are ignored, and the
+        interval is for everything the sample was drawn from.
     attributes : float, optional
-        What attributes must exceed, 0 to 1; FHIBE prints none for this comparison.
+        The agreement that attributes must exceed, 0 to 1; FHIBE gives no limit for this comparison.
     **measuring
         ``by`` (facts of people), ``dense``, ``replicates``, ``seed``.
 
@@ -116,9 +116,9 @@ def vendor_consistency(
         ``keypoints``; ``subject_id`` or ``image_id``, where units of one person or photo are
         alike; columns to compare by.
     intra : float
-        What attributes must exceed within a vendor, 0 to 1 (FHIBE's).
+        The agreement that attributes must exceed within a vendor, 0 to 1 (FHIBE's).
     inter : float
-        What attributes must exceed between vendors, 0 to 1 (FHIBE's).
+        The agreement that attributes must exceed between vendors, 0 to 1 (FHIBE's).
     **measuring
         ``by`` (columns with one value a unit), ``dense``, ``replicates``, ``seed``.
 

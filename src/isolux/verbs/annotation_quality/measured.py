@@ -27,12 +27,15 @@ class Measuring(TypedDict, total=False):
 
     by: Annotated[
         Sequence[str],
-        Shared((), "To compare by: facts of people, or columns with one value a unit."),
+        Shared((), "What to compare by: facts about people, or columns with one value per unit."),
     ]
     dense: Annotated[
-        float, Shared(DENSE, "What boxes, masks and keypoints must exceed, 0 to 1 (FHIBE's).")
+        float,
+        Shared(
+            DENSE, "The agreement that boxes, masks and keypoints must exceed, 0 to 1 (FHIBE's)."
+        ),
     ]
-    replicates: Annotated[int, Shared(2000, "Bootstrap replicates of the tests of groups.")]
+    replicates: Annotated[int, Shared(2000, "Bootstrap replicates for the tests of groups.")]
     seed: Annotated[int, Shared(0, "Of the replicates.")]
 
 

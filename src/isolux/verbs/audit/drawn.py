@@ -106,7 +106,7 @@ def drawn_scores(spec: AuditSpec, dataset: Dataset, scores: Scores) -> tuple[Dat
     if len(gone):
         scores = _without(scores, gone)
         table = table.filter(pl.col("weight") > 0)
-        note = f"{len(gone):,} units weigh 0: they stand for no one and are left out."
+        note = f"{len(gone):,} units weigh 0: they represent nobody and are left out."
         scores = replace(scores, notes=(note, *scores.notes))
     told = cautions_on_ids(dataset.sample["weight"], spec.sample.weight)
     if spec.sample.population:
@@ -139,7 +139,10 @@ def _table(sample: pl.DataFrame, scores: Scores) -> pl.DataFrame:
     lost = held.filter(pl.col("weight").is_null())["unit_id"]
     if len(lost):
         raise SpecError(
-            f"{len(lost):,} of {units.height:,} units that were scored are no people of these data",
+            (
+                f"{len(lost):,} of {units.height:,} units that were scored are not people in these "
+                "data"
+            ),
             expected="a task that judges people: weights and strata are theirs",
             found=repr(lost[0]),
             where="--weight or --strata",

@@ -70,7 +70,9 @@ def _outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.DataFrame
     if settings.file is None:
         raise SpecError(
             "there are no predictions to audit",
-            expected=f"--predictions FILE: what the task {task} judges stands in no column",
+            expected=(
+                f"--predictions FILE: the task {task} judges answers that do not fit in a column"
+            ),
             found="none",
         )
     form = settings.format or output_format(settings.file)
@@ -91,7 +93,7 @@ def _outputs(settings: Predictions, task: str, dataset: Dataset) -> pl.DataFrame
         if value is not None:
             raise SpecError(
                 f"{flag} is about answers of people, and the task {task} judges what pictures hold",
-                expected="--predictions FILE alone; several models stand in its column model",
+                expected="--predictions FILE only; several models go in its column model",
                 found=f"{flag} {value}",
             )
     return chosen(read_outputs(settings.file, format=settings.format, **options), settings)

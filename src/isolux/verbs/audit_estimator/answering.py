@@ -106,7 +106,8 @@ def _length(rows: Any) -> int:
 def _task(estimator: Any, task: str | None) -> str:
     """Say what kind of estimator it is: by its classes, or by what scikit-learn's tags say."""
     if not callable(getattr(estimator, "predict", None)):
-        raise SpecError("this is no estimator that answers", expected="an object with predict(X)",
+        raise SpecError(("this is not an estimator that "
+                        "predicts"), expected="an object with predict(X)",
                         found=type(estimator).__name__)  # fmt: skip
     if task is not None:
         if task not in ("classification", "regression"):
@@ -174,7 +175,7 @@ def _without_scores(estimator: Any, scores: str) -> tuple[str, ...]:
     if scores == "none":
         return ()
     more = (
-        "; its decision_function is no probability, and scores='decision' audits it as what it is"
+        "; its decision_function is not a probability: scores='decision' audits its own scale"
         if hasattr(estimator, "decision_function")
         else ""
     )

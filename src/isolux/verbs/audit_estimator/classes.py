@@ -32,7 +32,7 @@ class Classes:
         label = str(as_labels(self.alike(pl.Series([given])))[0])
         if label not in self.labels:
             raise SpecError(
-                "the positive class is none of the estimator's", where="positive",
+                "the positive class is not one of the estimator's", where="positive",
                 expected=", ".join(map(repr, self.labels)), found=repr(given),
             )  # fmt: skip
         return label

@@ -42,7 +42,7 @@ def card(
         A YAML file of what no audit can know, or what it holds; each fact is shown with its
         source.
     publish_min : int
-        Hide groups of fewer people, and what would give them away; 0: nothing is hidden.
+        Hide groups of fewer people, and whatever would reveal them; 0: nothing is hidden.
 
     Returns
     -------

@@ -47,7 +47,7 @@ def finished_run(run: Any) -> Finished:
         found = run if isinstance(run, Run) else getattr(run, "run", None)
         if not isinstance(found, Run):
             raise RunError(
-                "there is no run to make a card of", expected="an audit, a run or its directory",
+                "there is no run to make a card from", expected="an audit, a run or its directory",
                 found=type(run).__name__,
             )  # fmt: skip
         _refuse_comparison(found, None)

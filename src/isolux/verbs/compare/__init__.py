@@ -97,18 +97,19 @@ def compare(
         Two audits of one task by the same attributes. The first one's settings and attributes
         are used for both.
     id_from : {"column", "basename", "stem"}, optional
-        The part of the ids by which the two name people; default: the whole id. The number of a
+        The part of the ids that identifies people in both runs; default: the whole id. The number
+        of a
         row is no id.
     allow_disagreement : float
-        Share of people whose truth or group may differ between the runs, 0 to 1; the first one's
-        are used.
+        Share of people whose true label or group may differ between the runs, 0 to 1; the first
+        run's are used.
     relative : bool
-        Also give each group's change as a share of the first model's value: a baseline's.
+        Also give each group's change relative to the first model's value (the baseline).
     withdrawn : str or Path, optional
         File with the ids of people who withdrew: they are left out of both runs. Whoever had
         withdrawn when one of the runs was made is in neither's part of the comparison anyway.
     allow_unmatched : bool
-        Go on where an id of ``withdrawn`` names no one.
+        Continue even if an id in ``withdrawn`` matches nobody.
 
     Returns
     -------

@@ -96,31 +96,31 @@ def crop(
         A dataset, or NAME:PATH (``fhibe:FHIBE``).
     recipe : str
         box, fhibe, aligned, casual-conversations, miap or fairface: how they are cut out; or whole,
-        person-black, person-blurred or background-black: what a photo is shown without.
+        person-black, person-blurred or background-black: what is hidden in the photo.
     out : str or Path
-        The directory to write, or to go on with.
+        The directory to write, or to resume.
     box : {"face", "person"}, optional
-        Whose box is cut out; face: the face's where the data have one. Default: the recipe's.
+        Which box is cut out; face: the face's box if the data have one. Default: the recipe's.
     factor : float, optional
-        By how much a box is made larger about its centre; default: the recipe's.
+        Factor by which a box is enlarged about its centre; default: the recipe's.
     size : int, optional
-        Pixels of a side of the crop; default: the recipe's, or as large as the box.
+        Side length of the crop in pixels; default: the recipe's, or as large as the box.
     padding : float, optional
-        Of fairface: what is added on each side, 0.25 or 1.25 as published; default: 0.25.
+        For fairface: what is added on each side, 0.25 or 1.25 as published; default: 0.25.
     wide : {"left", "centre"}, optional
-        Of miap: where the square of a wide box lies; default: left, as the paper says.
+        For miap: where the square of a wide box lies; default: left, as in the paper.
     images : str, optional
-        The folder below which pictures are; default: looked for around the annotation.
+        The folder that contains the pictures; default: looked for near the annotation.
     only : sequence of str
         Who is cut out: ``"age>=20"``.
     withdrawn : str, optional
         File with the ids of people who withdrew: they are left out, and crops of them removed.
     allow_unmatched : bool
-        Go on where an id of ``withdrawn`` names no one.
+        Continue even if an id in ``withdrawn`` matches nobody.
     data_option : sequence of str
-        A setting of the dataset's own, NAME=VALUE.
+        A setting specific to the dataset, NAME=VALUE.
     overwrite : bool
-        Replace crops of other data, or by another recipe.
+        Replace crops of other data, or from another recipe.
 
     Returns
     -------

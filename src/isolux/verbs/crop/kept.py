@@ -207,7 +207,7 @@ def _record(folder: Path) -> dict[str, Any]:
         found = json.loads(mark.read_text(encoding="utf-8") if mark.is_file() else "")
     except (OSError, ValueError, RecursionError) as error:
         raise FileError(
-            "this is no directory of crops", expected=f"{MARK}, as isolux crop writes it",
+            "this is not a directory of crops", expected=f"{MARK}, as isolux crop writes it",
             where=str(folder),
         ) from error  # fmt: skip
     return found if isinstance(found, dict) else {}

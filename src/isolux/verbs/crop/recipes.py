@@ -193,7 +193,7 @@ RECIPES: Mapping[str, Recipe] = {
             "fhibe", "FHIBE's cropped faces: the face's box, twice as large",
             "Xiang et al. 2025, Methods, FHIBE derivative datasets",
             {"box": "face", "factor": 2.0, "size": None}, _by_box,
-            ("the mean that fills what lies outside the photo is here that of the crop's inside",),
+            ("here, areas outside the photo are filled with the mean of the crop's inside",),
         ),
         Recipe(
             "aligned", "FHIBE's cropped and aligned faces: a square turned with eyes and mouth",

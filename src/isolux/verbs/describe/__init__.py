@@ -57,8 +57,8 @@ def describe(
     data : Dataset, str, or several of them
         Datasets, or NAME:PATH (``table:people.csv``); as a mapping, with the names to call them.
     by : sequence of str
-        Attribute or intersection, ``"race*gender"``; default: every attribute, of a table of more
-        than 50 columns the first 50.
+        Attribute or intersection, ``"race*gender"``; default: every attribute (for a table with
+        more than 50 columns, the first 50).
     derive : sequence of str
         Also count by a computed attribute (``box_size``).
     only : sequence of str
@@ -66,28 +66,28 @@ def describe(
     withdrawn : str, optional
         File with the ids of people who withdrew: they are never counted.
     allow_unmatched : bool
-        Go on where an id of ``withdrawn`` names no one.
+        Continue even if an id in ``withdrawn`` matches nobody.
     images : str, optional
         The folder of the pictures, for ``luminance`` and ``ita`` of ``derive``.
     bins : sequence of str
-        How many values become few: ``"age=edges:18,30,45"``, ``"income=quantile:4"`` or
+        How to group many values into bins: ``"age=edges:18,30,45"``, ``"income=quantile:4"`` or
         ``"city=top:50"``.
     votes : str
         Which of several values counts: any, any+unknown, majority, top, top-or-none, at-least:K.
     group : sequence of str
-        Unite values: ``"gender:Female=Female,woman"``.
+        Merge values: ``"gender:Female=Female,woman"``.
     rename : sequence of str
-        OLD=NEW: call an attribute as other datasets do, side by side.
+        OLD=NEW: rename an attribute, to match other datasets shown side by side.
     target : str, optional
-        Table of attribute, value, share to hold the groups against.
+        Table of attribute, value and share to compare the groups with.
     embeddings : sequence of str
-        Vectors of people or images, one file a dataset: adds diversity.
+        Vectors of people or images, one file per dataset: adds diversity.
     embedding_option : sequence of str
         How to read them: ids=FILE, id=COLUMN, column=COLUMN.
     captions : sequence of str
-        Captions of images, one file a dataset: adds approximate geography.
+        Captions of images, one file per dataset: adds approximate geography.
     data_option : sequence of str
-        A setting of the dataset's own, NAME=VALUE.
+        A setting specific to the dataset, NAME=VALUE.
     id : str, optional
         The column that identifies a row.
     cluster : str, optional
@@ -95,7 +95,7 @@ def describe(
     separator : str, optional
         What separates several values in one cell.
     seed : int
-        Seed of pairs, subjects and the map, where they are drawn.
+        Seed for pairs, subjects and the map, if they are drawn at random.
 
     Returns
     -------

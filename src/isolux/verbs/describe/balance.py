@@ -117,7 +117,7 @@ def _refuse(wrong: pl.Series, cells: pl.Series, where: str) -> None:
         row = row_of(wrong)
         share = cells.name == "share"
         raise TableError(
-            "a share is no number of 0 or more" if share else f"a row has no {cells.name}",
+            "a share is not a number of 0 or more" if share else f"a row has no {cells.name}",
             expected="a number such as 0.25" if share else "text in every cell",
             found=repr(cells[row]),
             where=place(where, row + 1, cells.name),

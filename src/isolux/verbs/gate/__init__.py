@@ -40,7 +40,7 @@ def gate(
     *,
     baseline: Run | _HasRun | str | Path | None = None,
 ) -> Decision:
-    """Ask a policy of a finished audit: pass, fail, or not enough people to tell.
+    """Check a finished audit against a policy: pass, fail, or not enough people to tell.
 
     Parameters
     ----------

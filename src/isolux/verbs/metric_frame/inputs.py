@@ -152,7 +152,7 @@ def read_params(
     for name, own in sorted_.items():
         if name not in metrics:
             raise SpecError(
-                f"sample_params names {name!r}, which is none of the metrics",
+                f"sample_params names {name!r}, which is not one of the metrics",
                 expected=", ".join(metrics), found=", ".join(map(str, sorted_)),
             )  # fmt: skip
         if not isinstance(own, Mapping):

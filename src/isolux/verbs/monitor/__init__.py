@@ -139,17 +139,19 @@ def monitor(
     runs : sequence of Run, str or Path
         Audits of one model by one set of rules, in order of time; each adds a look.
     metric : str, optional
-        One that is a mean of people's scores with a range; None: the first run's first such.
+        A metric that is a mean of people's scores with a range; default: the first such metric of
+        the first run.
     at : sequence of str
-        When each run was looked at, in ISO 8601; empty: when it was made.
+        When each run was looked at, in ISO 8601; default: when it was made.
     level : float
-        1 less the chance of any false alarm, over all gaps and all looks, however many.
+        1 minus the probability of any false alarm, over all gaps and all looks, however many.
     repeated : {"refuse", "first", "different"}
-        What becomes of people (clusters) who are in several runs.
+        How to treat people (clusters) who are in several runs.
     heaviest : float, optional
-        The largest weight that the design of weighted runs can give; default: the first run's.
+        The largest weight that the sampling design of weighted runs allows; default: the largest in
+        the first run.
     seed : int
-        Of the pairing of clusters within a look, and of those that are kept by their weights.
+        Seed for pairing clusters within a look, and for choosing those kept by their weights.
 
     Returns
     -------

@@ -115,8 +115,8 @@ def _refuse_ways(looks: Sequence[Look]) -> None:
     for look in looks:
         if (look.run.record.get("sample") or {}).get("other_way"):
             raise SpecError(
-                "clusters both ways cannot be watched: a bet needs clusters that tell nothing of "
-                "one another, and photos by one photographer lie in many",
+                "two-way clusters cannot be monitored: a bet needs independent clusters, and "
+                "photos by one photographer are in many",
                 expected="an audit with one --cluster, that of which more photos are alike",
                 found="clusters both ways",
                 where=look.name,

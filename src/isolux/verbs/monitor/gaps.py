@@ -108,7 +108,7 @@ def gaps_of(
             found="groups " + (", ".join(together["group"].unique().sort()) or "none"),
         )
     missing = [
-        f"{gap.named['group']} ({gap.named['attribute']}) has no one to compare in "
+        f"{gap.named['group']} ({gap.named['attribute']}) has nobody to compare in "
         f"{sum(min(size) == 0 for size in gap.sizes)} of {len(looks)} looks"
         for gap in gaps
         if any(min(size) == 0 for size in gap.sizes)

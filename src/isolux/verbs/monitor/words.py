@@ -57,7 +57,10 @@ def sentence(
     )
     if found["changed_at"] is not None:
         when = looks[found["changed_at"] - 1].at
-        told += f" It has changed: from look {found['changed_at']} ({when}) no one gap fits all."
+        told += (
+            f" It has changed: from look {found['changed_at']} ({when}) no single gap fits all "
+            "looks."
+        )
     return told
 
 

@@ -141,8 +141,8 @@ def _refuse_with_others(run: Run, beside: Sequence[Run]) -> None:
     drawn = any(is_drawn(one.record) for one in every)
     if drawn and (len(every) > 1 or "models" in run.record):
         raise SpecError(
-            "weighted numbers of two models tell of the same people twice, and are rounded so that "
-            "one model's tell no one's answer",
+            "weighted numbers of two models are about the same people twice, and are rounded so "
+            "that one model's numbers reveal nobody's answer",
             expected="one audit on its own page",
             found="a comparison" if "models" in run.record else f"{len(every)} runs on one page",
             where="--publish-min",

@@ -58,9 +58,9 @@ def withheld(
         )
     if weighted:
         told += (
-            " Weighted numbers are rounded so that no one's answer follows from them: values to "
-            "steps of a tenth of a point to ten points, by how much the heaviest person of the "
-            "group weighs, intervals outwards, p-values upwards to hundredths."
+            " Weighted numbers are rounded so that nobody's answer can be worked out from them: "
+            "values to steps of a tenth of a point to ten points, by how much the heaviest person "
+            "of the group weighs, intervals outwards, p-values upwards to hundredths."
         )
     return told + (" Tables of analyses and protocols are left out." if left_out else "")
 

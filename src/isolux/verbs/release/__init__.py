@@ -83,42 +83,42 @@ def publish_dataset(
     out : str or Path
         The folder to write.
     key : str or Path
-        The file of the key under which ids become others, made where it is not there; it may not
+        The key file used to replace ids; created if missing; it may not
         lie in ``out``. The same key gives the same ids.
     terms : {"evaluation", "training"}
         What the dataset may be used for: loaders refuse training under evaluation. Every subject
         must have agreed to it, and to publication.
     licence : str
-        Its licence, in words.
+        The dataset's licence, in words.
     attribute : sequence of str
-        Facts of subjects and photos that are published, beside annotators' answers.
+        Facts about subjects and photos to publish, in addition to annotators' answers.
     labels : sequence of str
-        NAME=FILE: labels of a consensus (instance_id, label) that are published.
+        NAME=FILE: labels from a consensus (instance_id, label) to publish.
     split : str
         Splits and their shares, as train=0.8,test=0.2; no subject is in two.
     stratify : sequence of str
-        Attributes that are alike in every split.
+        Attributes to balance across the splits.
     seed : int
         Of the splits.
     date : sequence of str
         Facts that are dates: months are published.
     aggregate : sequence of str
-        Facts that are published as counts alone, beside FHIBE's (relations, country of residence,
-        height, weight, pregnancy, disability and difficulty), which are so whatever is asked.
+        Facts to publish only as counts, in addition to FHIBE's (relations, country of residence,
+        height, weight, pregnancy, disability and difficulty), which always are.
     publish_min : int
-        The smallest count of people that is told.
+        The smallest count of people that is published.
     keep_exif : sequence of str
-        Tags of JPEG files that stay: Make, Model.
+        Tags of JPEG files to keep: Make, Model.
     redact : str or Path, optional
         A table image_id, x, y, w, h: regions that are filled in, in pixels of the upright photo.
     inpaint : str
         What fills them: black, opencv or python:MODULE:FUNCTION.
     beside : str or Path, optional
-        A table dataset, attribute, group, share: what other datasets are made of.
+        A table dataset, attribute, group, share: the composition of other datasets.
     facts : str or Path, optional
-        A YAML file of what the papers ask: `facts: 1`, then keys.
+        A YAML file with the facts that the documents ask for: `facts: 1`, then keys.
     overwrite : bool
-        Replace ``out``, if it was written by this.
+        Replace ``out``, if this command wrote it.
 
     Returns
     -------

@@ -58,7 +58,7 @@ def told_by(project: Project, least: int) -> Told:
     ----------
     project : Project
     least : int
-        The smallest count of people that is told.
+        The smallest count of people that is published.
     """
     from isolux.curation.project import funnel, read_table
 

@@ -116,7 +116,7 @@ def side_by_side(
         List of people who withdrew: they are in no number, of no model. Whoever had withdrawn when
         one of the runs was made is in none anyway.
     allow_unmatched : bool
-        Go on where an id of ``withdrawn`` names no one.
+        Continue even if an id in ``withdrawn`` matches nobody.
 
     Returns
     -------

@@ -85,7 +85,7 @@ def _number(name: str, key: str, value: Any, where: str) -> float:
         number = float("nan")
     if isinstance(value, bool) or not isfinite(number) or number <= 0:
         raise SpecError(
-            f"{key} of the model {name!r} is no size", expected="a number above 0",
+            f"{key} of the model {name!r} is not a size", expected="a number above 0",
             found=repr(value), where=where,
         )  # fmt: skip
     return number

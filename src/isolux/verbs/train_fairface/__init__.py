@@ -123,53 +123,54 @@ def train_fairface(
         The labelled faces: a table of FairFace's form, NAME:PATH, or a dataset. Data for
         evaluation alone is refused.
     out : str or Path
-        The directory to write, or to go on with.
+        The directory to write, or to resume.
     images : str or Path, optional
-        The folder that the pictures' paths start from.
+        The folder that the pictures' paths are relative to.
     target : sequence of str
-        What is learnt, a head each; default: race, gender and age, as far as they are there.
+        What to learn, with one head each; default: race, gender and age, if present.
     balance : sequence of str
-        Attributes of which each combination is drawn as often in every epoch.
+        Attributes whose combinations are drawn equally often in every epoch.
     rows : int, optional
-        Learn from so many, drawn by the seed (the paper's 9,000 and 18,000). Default: all.
+        Learn from this many rows, drawn with the seed (9,000 and 18,000 in the paper). Default:
+        all.
     held_out : float
-        Share of the rows, in whole clusters, that chooses the epoch.
+        Share of the rows, in whole clusters, used to choose the epoch.
     epochs : int
         The most epochs.
     patience : int
-        Epochs without a lower held-out loss after which the training stops.
+        Number of epochs without a lower held-out loss after which training stops.
     batch : int
-        Faces of a step.
+        Faces per step.
     learning_rate : float
         Of Adam.
     side : int
-        Height and width that pictures are brought to, in pixels.
+        Height and width to which pictures are resized, in pixels.
     flip : bool
-        Mirror half of the faces, other ones each epoch.
+        Mirror half of the faces, different ones each epoch.
     weights : str, optional
-        First weights of a ResNet-34, a .safetensors file. Default: random.
+        Initial weights of a ResNet-34, a .safetensors file. Default: random.
     seed : int
-        Of the first weights, of who is held out, and of the order of faces.
+        Seed for the initial weights, for who is held out, and for the order of faces.
     device : str
         ``cpu``, ``cuda`` or ``cuda:1``.
     threads : int
-        That open pictures; 0: one a core.
+        Threads that open pictures; 0: one per core.
     picture_of : {"image", "person"}
         Whether a face is the whole image, or a person's box in it.
     cluster : str, optional
-        What was sampled together: it is learnt from or held out as a whole.
+        What was sampled together: a cluster is learnt from or held out as a whole.
     only : sequence of str
         Who takes part: ``"service_test=False"``.
     withdrawn : str, optional
         File with the ids of people who withdrew: they are left out.
     allow_unmatched : bool
-        Go on where an id of ``withdrawn`` names no one.
+        Continue even if an id in ``withdrawn`` matches nobody.
     id : str, optional
-        The column of ids of a table.
+        The column of ids in a table.
     data_option : sequence of str
-        A setting of the dataset's own, NAME=VALUE.
+        A setting specific to the dataset, NAME=VALUE.
     overwrite : bool
-        Begin again, in the place of a training that was written there.
+        Start again, replacing an earlier training in that directory.
 
     Returns
     -------

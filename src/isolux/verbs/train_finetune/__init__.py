@@ -125,50 +125,50 @@ def train_finetune(
         FAMILY:WHAT of a model whose features can be trained: timm:…, hf:…, open_clip:…,
         fairface:…, python:….
     out : str or Path
-        The directory to write, or to go on with.
+        The directory to write, or to resume.
     model_option : sequence of str
-        A setting of the family's own, NAME=VALUE.
+        A setting specific to the family, NAME=VALUE.
     target : str, optional
-        The attribute that is learnt; default: classes of the instances.
+        The attribute to learn; default: classes of the instances.
     apply : sequence of str
         NAME:PATH of other pictures, to be labelled, with their table or below ``images``; may be
         given several times.
     top : int
-        How many labels each of them gets, the likeliest first.
+        How many labels each of them gets, the most likely first.
     held_out : float
-        Share of the rows, in whole clusters, that chooses the epoch.
+        Share of the rows, in whole clusters, used to choose the epoch.
     epochs : int
         The most epochs.
     patience : int
-        Epochs without a lower held-out loss after which the training stops.
+        Number of epochs without a lower held-out loss after which training stops.
     batch : int
-        Pictures of a step.
+        Pictures per step.
     learning_rate : float
         Of Adam.
     seed : int
-        Of who is held out, and of the order of pictures; the same for all models compared.
+        Seed for who is held out, and for the order of pictures; the same for all models compared.
     device : str
         ``cpu``, ``cuda`` or ``cuda:1``.
     threads : int
-        That open pictures; 0: one a core.
+        Threads that open pictures; 0: one per core.
     picture_of : {"image", "person"}
         Whether the whole image is looked at, or a person's box in it.
     images : str, optional
-        The folder that the pictures' paths start from.
+        The folder that the pictures' paths are relative to.
     cluster : str, optional
-        What was sampled together: it is learnt from or held out as a whole.
+        What was sampled together: a cluster is learnt from or held out as a whole.
     only : sequence of str
         Who takes part.
     withdrawn : str, optional
         File with the ids of people who withdrew: they are left out, and get no labels.
     allow_unmatched : bool
-        Go on where an id of ``withdrawn`` names no one among those learnt from.
+        Continue even if an id in ``withdrawn`` matches nobody among those learnt from.
     id : str, optional
-        The column of ids of a table.
+        The column of ids in a table.
     data_option : sequence of str
-        A setting of the dataset's own, NAME=VALUE.
+        A setting specific to the dataset, NAME=VALUE.
     overwrite : bool
-        Begin again, in the place of a training that was written there.
+        Start again, replacing an earlier training in that directory.
 
     Returns
     -------

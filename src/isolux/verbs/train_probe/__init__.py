@@ -93,40 +93,40 @@ def train_probe(
     data : Dataset or str
         The labelled pictures: a dataset, or NAME:PATH. Data for evaluation alone is refused.
     features : str or Path
-        Their features: a file of embeddings, or the directory that `isolux predict` wrote.
+        Their features: a file of embeddings, or a directory written by `isolux predict`.
     out : str or Path
         The directory to write.
     target : str, optional
-        The attribute that is learnt; default: classes of the instances. People with several values
+        The attribute to learn; default: classes of the instances. People with several values
         or none are left out.
     apply : sequence of str
-        Features of other pictures, of the same model, to be labelled; may be given several times.
+        Features of other pictures, from the same model, to be labelled; may be given several times.
     top : int
-        How many labels each of them gets, the likeliest first.
+        How many labels each of them gets, the most likely first.
     held_out : float
-        Share of the rows, in whole clusters, that the training stops by.
+        Share of the rows, in whole clusters, used to decide when training stops.
     l2 : float
-        What the squared weights count.
+        Weight of the L2 penalty.
     most_steps : int
-        The most steps of L-BFGS.
+        Largest number of L-BFGS steps.
     patience : int
-        Steps without a lower held-out cross-entropy after which the training stops.
+        Number of steps without a lower held-out cross-entropy after which training stops.
     seed : int
         Which clusters are held out; the same for all models that are compared.
     cluster : str, optional
-        What was sampled together: it is trained on or held out as a whole.
+        What was sampled together: a cluster is trained on or held out as a whole.
     only : sequence of str
         Who takes part: ``"age>=20"``.
     withdrawn : str, optional
         File with the ids of people who withdrew: they are left out.
     allow_unmatched : bool
-        Go on where an id of ``withdrawn`` names no one.
+        Continue even if an id in ``withdrawn`` matches nobody.
     id : str, optional
-        The column of ids of a table.
+        The column of ids in a table.
     data_option : sequence of str
-        A setting of the dataset's own, NAME=VALUE.
+        A setting specific to the dataset, NAME=VALUE.
     overwrite : bool
-        Replace a probe that was written there.
+        Replace an earlier probe in that directory.
 
     Returns
     -------

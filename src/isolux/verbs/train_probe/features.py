@@ -100,7 +100,7 @@ def joined(rows: pl.DataFrame, vectors: pl.DataFrame, where: str) -> tuple[Float
     met = rows.join(vectors, on="instance_id", how="inner", maintain_order="left")
     if rows.height and not met.height:
         raise JoinError(
-            "the features are of no one who is labelled",
+            "the features belong to nobody who is labelled",
             expected="ids such as " + ", ".join(map(repr, rows["instance_id"].head(3))),
             found=", ".join(map(repr, vectors["instance_id"].head(3))),
             where=where,

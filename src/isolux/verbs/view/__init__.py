@@ -61,17 +61,17 @@ def view(
     bundle : str or Path
         The page to write: an ``.html`` file.
     metric : sequence of str
-        Hold these metrics alone; default: all of them.
+        Include only these metrics; default: all.
     people : bool
-        Also hold single people: their ids, groups, scores and the answers about them.
+        Also include single people: their ids, groups, scores and the answers about them.
     withdrawn : str or Path, optional
         File with the ids of people who withdrew. The run's values still count them, and the page
         says so; of a run that they are in, it has no spread of scores and no count of who gained
         and lost, and ``people`` is refused: the list of all others would tell of them.
     allow_unmatched : bool
-        Go on where an id of that file names no one.
+        Continue even if an id in that file matches nobody.
     publish_min : int
-        Hide groups of fewer people, and what would give them away; 0: nothing is hidden.
+        Hide groups of fewer people, and whatever would reveal them; 0: nothing is hidden.
     overwrite : bool
         Replace a file that is there already.
 

@@ -34,7 +34,7 @@ def shown_without(
     withdrawn : str or Path
         The list of those who withdrew.
     allow_unmatched : bool
-        Go on where an id of the list names no one.
+        Continue even if an id in the list matches nobody.
 
     Returns
     -------

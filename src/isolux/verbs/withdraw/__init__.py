@@ -53,40 +53,41 @@ def withdraw(
     folders : sequence of str or Path
         Projects, runs, caches, published datasets: any folders.
     who : sequence of str
-        Ids, as the data have them.
+        Ids, as in the data.
     list : str, optional
-        A text file with an id in each line.
+        A text file with one id per line.
     kind : {"subject", "copyright", "annotator"}
-        As what they withdraw: people in the photos, who took them, or who annotated.
+        In which role they withdraw: as people in the photos, as photographers, or as annotators.
     scope : sequence of str
-        What is taken back, of evaluation, training, publication; default: all three. Where
+        Which consent is withdrawn: evaluation, training, publication; default: all three. Where
         evaluation stands, projects stay as they are: name the folders that serve the scope.
     note : str
-        For the ledger: a reason, or the number of a form.
+        For the ledger: a reason, or a form number.
     ledger : str, optional
-        The ledger of consent; default: that of the project among the folders.
+        The consent ledger; default: the one of the project among the folders.
     key : str, optional
         The file with the project's key; default: the ledger's name with .key.
     server : str, optional
-        The address of the annotation server, where tasks were sent to one; its token in
+        The address of the annotation server, if tasks were sent to one; its token is read from
         LABEL_STUDIO_TOKEN.
     published_key : sequence of str
         Files with the keys under which ids were published (--key of curate publish and anonymise).
     sample : str, optional
-        A CSV file below the folders in which someone else takes their place.
+        A CSV file in these folders, in which other people take their places.
     pool : str, optional
-        Who may: a table with the columns of ``sample``.
+        Who may take their places: a table with the columns of ``sample``.
     match : sequence of str
-        Columns in which the closest is chosen, the most important first.
+        Columns by which the closest person is chosen, the most important first.
     complexity : sequence of str
-        Columns of numbers that decide among those who are equally close.
+        Numeric columns that decide between people who are equally close.
     keep_alike : bool
-        Pictures that only look like theirs are someone else's: you looked at those named.
+        State that pictures that only look like theirs belong to others: you have looked at those
+        named.
     allow_unmatched : bool
-        An id that neither the ledger nor any table knows is looked for all the same: in names of
-        files and in text.
+        Also search for an id that neither the ledger nor any table contains, in file names and in
+        text.
     dry_run : bool
-        Say what would go, and change nothing.
+        Show what would be removed, and change nothing.
 
     Returns
     -------

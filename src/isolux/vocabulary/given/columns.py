@@ -194,7 +194,8 @@ def _mixed(
 ) -> TableError:
     shown = [f"{kind} ({plain[row]!r:.40}, row {row + 1})" for kind, row in first.items()]
     return TableError(
-        "a column holds what is no value" if odd else "a column holds values of several kinds",
+        ("a column holds something that is "
+        "not a value") if odd else "a column holds values of several kinds",
         expected="one kind, such as text alone",
         found=" and ".join(shown),
         where=place(where, None, name),

@@ -34,7 +34,7 @@ def of_hugging_face(given: Any, read: Callable[[Any], pl.DataFrame]) -> pl.DataF
     Raises
     ------
     TableError
-        A stream, or a number that is none of the classes.
+        A stream, or a number that is not one of the classes.
     """
     if not hasattr(given, "__len__"):
         raise TableError(

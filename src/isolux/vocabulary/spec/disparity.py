@@ -23,8 +23,7 @@ class Disparity(Stage):
     log_base: float = setting(10.0, "base of log ratios", gt=1)
     margin: float | None = setting(
         None,
-        "test whether no two groups differ by more than this, in points of 100 (3: three percentage"
-        " points)",
+        "test that no two groups differ by more than this, in percentage points",
         ge=0.1,
         le=100,
         often=True,

@@ -16,27 +16,28 @@ class Engine(Stage):
     """Where and how shards are computed. None of these moves a number."""
 
     name: Literal["local", "ray"] = setting(
-        "local", "where shards are computed: on this machine, or on a cluster by Ray", flat="engine"
+        "local",
+        "where shards are computed: on this machine, or on a cluster with Ray",
+        flat="engine",
     )
     address: str | None = setting(
         None,
-        "of --engine ray: the cluster's address, such as 10.0.0.1:6379; default: one of its own",
+        "with --engine ray: the cluster's address, such as 10.0.0.1:6379; default: start a "
+        "cluster on this machine",
     )
     workers: int = setting(
         0,
-        "processes that compute shards side by side; 0: this one, with all its threads; of Ray as "
-        "many as the cluster has room for",
+        "number of processes that compute shards in parallel; 0: this process, with all its "
+        "threads; with Ray: as many as the cluster has room for",
         ge=0,
     )
-    cpus: int = setting(1, "of --engine ray: cores that each worker takes", ge=1)
-    gpus: float = setting(
-        0.0, "of --engine ray: GPUs that each worker takes; 0.5: two share one", ge=0
-    )
-    retries: int = setting(2, "how often a shard is tried again whose worker was lost", ge=0)
+    cpus: int = setting(1, "with --engine ray: cores per worker", ge=1)
+    gpus: float = setting(0.0, "with --engine ray: GPUs per worker; 0.5: two share one", ge=0)
+    retries: int = setting(2, "how often to retry a shard whose worker was lost", ge=0)
     sums: str | None = setting(
         None,
-        "a folder that keeps what was counted in each shard, so that an audit that was stopped "
-        "goes on from there; default: nothing is kept",
+        "a folder that keeps the counts of each shard, so that an interrupted audit can resume; "
+        "default: nothing is kept",
     )
 
     def refuse_what_only_ray_takes(self) -> None:

@@ -15,7 +15,7 @@ class Explain(Stage):
     )
     role: tuple[str, ...] = setting(
         (),
-        "what an attribute is to the gap, for the analysis confounders, as light=mediator: before, "
-        "mediator, after or unknown",
+        "an attribute's causal role in the gap, for the analysis confounders, as light=mediator: "
+        "before, mediator, after or unknown",
     )
     analysis_option: tuple[str, ...] = setting((), "a setting of an analysis, ANALYSIS.NAME=VALUE")

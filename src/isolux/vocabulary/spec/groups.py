@@ -43,22 +43,22 @@ class Groups(Stage):
     """By what people are compared, and what becomes of their values."""
 
     by: tuple[str, ...] = setting((), 'attribute or intersection: race, "race*gender"', often=True)
-    unknown: Unknown = setting("keep", "what becomes of unknown values")
+    unknown: Unknown = setting("keep", "how to treat unknown values")
     unknown_values: tuple[str, ...] = setting(
         UNKNOWN_VALUES, "words that mean unknown, compared without case"
     )
     group: tuple[str, ...] = setting((), 'a named merge: "lighter=1,2,3" or "tone:lighter=1,2,3"')
     group_rest: Rest = setting(
-        "keep", "what becomes of values that no --group of their attribute names"
+        "keep", "how to treat values that no --group of their attribute names"
     )
     absent_values: Absent = setting(
-        "refuse", "what happens when a --group or --nested names a value that does not occur"
+        "refuse", "what to do if a --group or --nested names a value that does not occur"
     )
     bins: tuple[str, ...] = setting(
         (),
-        '"age=edges:18,30,45,70", "income=quantile:4" (of people; "quantile:4:images": of images): '
-        '[18, 30), or with ":right" at the end (18, 30], as numpy and pandas cut; or a paper\'s '
-        "rule, income=fairness-indicators; or the commonest values, city=top:50",
+        '"age=edges:18,30,45,70", "income=quantile:4" (of people; "quantile:4:images": of '
+        'images): [18, 30), or with ":right" at the end (18, 30], as in numpy and pandas; or a '
+        "paper's rule, income=fairness-indicators; or the most common values, city=top:50",
     )
     votes: str = setting("any", "any, any+unknown, majority, top, top-or-none, at-least:K")
     nested: tuple[str, ...] = setting(

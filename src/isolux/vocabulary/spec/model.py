@@ -21,25 +21,31 @@ class ModelRun(Stage):
     )
     answers: str | None = setting(
         None,
-        "directory in which a model's answers are kept and resumed; default: the run's, with "
-        ".answers",
+        "directory where the model's answers are kept, to resume from; default: the run "
+        "directory's name with .answers",
         flat="answers",
     )
     picture_of: Literal["image", "person"] = setting(
-        "image", "what the model is shown of a person: the whole image, or their box"
+        "image", "what the model is shown for each person: the whole image, or their box"
     )
     box_factor: float = setting(
-        1.0, "by how much a person's box is made wider and higher about its centre", gt=0
+        1.0, "factor by which a person's box is enlarged about its centre", gt=0
     )
     crops: str | None = setting(
         None, "a directory of `isolux crop`: the model is shown each person's crop"
     )
-    batch: int = setting(16, "pictures at a time, at most; halved where memory is too small", ge=1)
-    readers: int | None = setting(
-        None, "threads that read pictures ahead of the model; default: one a core, at most 4", ge=1
+    batch: int = setting(
+        16, "largest number of pictures at a time; halved if there is too little memory", ge=1
     )
-    shard_size: int = setting(64, "pictures that are committed together", ge=1)
-    time_limit: float = setting(1800.0, "seconds for a shard; what is late has no answer", gt=0)
+    readers: int | None = setting(
+        None,
+        "threads that read pictures ahead of the model; default: one per core, at most 4",
+        ge=1,
+    )
+    shard_size: int = setting(64, "number of pictures that are saved together", ge=1)
+    time_limit: float = setting(
+        1800.0, "seconds per shard; pictures that take longer get no answer", gt=0
+    )
     max_failures: float = setting(
-        0.05, "the share of pictures, 0 to 1, that may remain without an answer", ge=0, le=1
+        0.05, "the largest share of pictures, 0 to 1, that may remain without an answer", ge=0, le=1
     )

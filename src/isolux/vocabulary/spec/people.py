@@ -16,14 +16,16 @@ class People(Stage):
     id: str | None = setting(None, "the column that identifies a row")
     separator: str | None = setting(None, "what separates several values in one cell")
     sheet: str | None = setting(
-        None, "of a workbook (xlsx, ods): the sheet with the people; default: the only one"
+        None, "for a workbook (xlsx, ods): the sheet with the people; default: the only one"
     )
     header_row: int | None = setting(
-        None, "of a workbook: the row with the columns' names, from 1; default: the first", ge=1
+        None,
+        "for a workbook: the row with the column names, counted from 1; default: the first",
+        ge=1,
     )
     cluster: str | None = setting(
         None,
-        "what was sampled independently, such as subject or household; two ways as "
+        "what was sampled independently, such as subject or household; two-way clusters as "
         "subject,photographer; default: the dataset's own, or each row",
         often=True,
     )
@@ -36,25 +38,26 @@ class People(Stage):
     attributes_id: str | None = setting(
         None, "the column of --attributes that names people, images or subjects; default: found"
     )
-    attributes_sheet: str | None = setting(None, "of a workbook: the sheet of --attributes")
+    attributes_sheet: str | None = setting(None, "for a workbook: the sheet of --attributes")
     attributes_id_from: Literal["column", "basename", "stem"] = setting(
         "column",
-        "join --attributes on the whole id, its last path part, or that less its suffix",
+        "join --attributes on the whole id, its last path part, or that without its suffix",
     )
     withdrawn: str | None = setting(
         None, "file with the ids of people who withdrew: they and their photos are left out"
     )
     allow_unmatched: bool = setting(
-        default=False, description="go on where an id of --withdrawn names no one in these data"
+        default=False,
+        description="continue even if an id in --withdrawn matches nobody in these data",
     )
     images: str | None = setting(
-        None, "the folder of the dataset's pictures, where they are not beside the data"
+        None, "the folder of the dataset's pictures, if they are not next to the data"
     )
     derive: tuple[str, ...] = setting(
-        (), "attributes to compute beside those of --by: `isolux list attributes`"
+        (), "further attributes to compute: see `isolux list attributes`"
     )
     data_option: tuple[str, ...] = setting(
-        (), "a setting of the dataset's own, NAME=VALUE (votes=top)"
+        (), "a setting specific to the dataset, NAME=VALUE (votes=top)"
     )
     repair_ages: bool = setting(
         default=False, description="turn spreadsheet-damaged ages (9-Mar) back into ranges"

@@ -21,27 +21,27 @@ class Predictions(Stage):
         None, "format of --predictions, one of `isolux list formats`; default: recognised"
     )
     prediction_sheet: str | None = setting(
-        None, "of a workbook: the sheet of --predictions; default: the only one"
+        None, "for a workbook: the sheet of --predictions; default: the only one"
     )
     prediction_column: str | None = setting(None, "the column with the answer", often=True)
     question_column: str | None = setting(
         None,
-        "the column with what a model was asked, where a person has an answer to each of several "
-        "questions; default: question or prompt",
+        "the column with the question, if each person has answers to several questions; default: "
+        "question or prompt",
     )
     score_column: str | None = setting(
         None,
-        "the column with the confidence (with --positive: in that class); without answers, a score "
-        "on any scale",
+        "the column with the confidence (with --positive: in that class); if there are no "
+        "answers, a score on any scale",
     )
     score_scale: float = setting(1.0, "confidences run from 0 to this number", gt=0)
     detected_column: str | None = setting(
         None,
-        "column of 1 or 0, yes or no: whether a face was found (empty: no); without answers, it "
-        "alone is judged",
+        "column of 1 or 0, yes or no: whether a face was found (empty: no); if there are no "
+        "answers, only this is judged",
     )
     scores: str | None = setting(
-        None, "file with the confidences, where they are not beside the answers"
+        None, "file with the confidences, if they are not in the same file as the answers"
     )
     found: str | None = setting(
         None, "instead of --predictions: a list of the ids of people whom the model found"
@@ -57,11 +57,14 @@ class Predictions(Stage):
     )
     model_column: str | None = setting(
         None,
-        "the column of --predictions that names the model, in a long file of several: one run each",
+        "the column of --predictions that names the model, if the file holds the answers of "
+        "several; each gets its own run",
     )
     model_name: str | None = setting(
-        None, "what to call the model; of several in --predictions, the one to judge", often=True
+        None,
+        "what to call the model; if --predictions holds several, which one to judge",
+        often=True,
     )
     prediction_option: tuple[str, ...] = setting(
-        (), "a setting of the format's own, NAME=VALUE (kind=masks)"
+        (), "a setting specific to the format, NAME=VALUE (kind=masks)"
     )

@@ -13,16 +13,16 @@ class Report(Stage):
     """Where the run is written and what stands in it."""
 
     planted: str | None = setting(
-        None, "planted.json of a synthetic world, shown beside what is found"
+        None, "planted.json of a synthetic world, shown beside what was found"
     )
     keep_pairs: bool = setting(
         default=True,
-        description="write every pair of a verification; only new tests need them",
+        description="write every verification pair; only needed for new tests",
     )
     paths: Literal["relative", "absolute"] = setting(
         "relative",
-        "how files are named in what is written: relative to the working folder, which tells "
-        "neither this machine's folders nor its user",
+        "how paths appear in the output: relative to the working folder, which reveals neither "
+        "this machine's folders nor its user, or absolute",
     )
     out: str | None = setting(None, "the run directory to write; default: runs/NAME", often=True)
     overwrite: bool = setting(

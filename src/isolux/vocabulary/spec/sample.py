@@ -12,22 +12,22 @@ class Sample(Stage):
 
     weight: str | None = setting(
         None,
-        "the column with each person's design weight: for how many people they stand; "
-        "default: all alike",
+        "the column with each person's design weight: how many people they represent; default: "
+        "equal weights",
         often=True,
     )
     strata: str | None = setting(
         None,
-        "the column with the parts of the population that were sampled apart; clusters lie "
-        "within them",
+        "the column with the strata: parts of the population that were sampled separately; each "
+        "cluster lies within one",
     )
     population: tuple[str, ...] | dict[str, dict[str, float]] = setting(
         (),
-        "a table of the population, with a column for each attribute and one named share or count: "
-        "weights are brought to it; several tables are raked",
+        "a table of the population, with a column for each attribute and one named share or "
+        "count: weights are adjusted to match it; with several tables, by raking",
     )
     population_size: str | None = setting(
         None,
-        "how many clusters the population has, or the column that says it for each stratum: a "
-        "sample of much of it is surer",
+        "how many clusters the population has, or the column that gives this for each stratum: a "
+        "sample of a large part of it is more certain",
     )

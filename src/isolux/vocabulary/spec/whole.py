@@ -72,7 +72,8 @@ class AuditSpec(Stage):
 
     protocol: str | None = setting(
         None,
-        "a paper's settings, under those given, as PAPER:NAME; papers: `isolux list papers`",
+        "use a paper's settings, PAPER:NAME (your own settings override them): see `isolux list "
+        "papers`",
         often=True,
     )
     people: People

@@ -20,7 +20,7 @@ def demo(
         bool,
         typer.Option(
             "--pixels/--no-pixels",
-            help="paint photos, let a real network look at them and audit its answers",
+            help="paint photos, run a real network on them and audit its answers",
         ),
     ] = False,
     gate: Annotated[

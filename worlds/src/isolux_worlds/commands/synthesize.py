@@ -20,32 +20,32 @@ __all__ = ["painting", "synthesize", "written"]
 def synthesize(
     world: Annotated[
         str | None,
-        typer.Argument(help="a preset, or a YAML file of your own; without it, what there is"),
+        typer.Argument(help="a preset, or your own YAML file; without it, the presets are listed"),
     ] = None,
     *,
     out: Annotated[Path | None, typer.Option(help="the directory to write")] = None,
     layout: Annotated[
-        str, typer.Option(help="whose files: facet, fhibe, coco, bdd100k or dollarstreet")
+        str, typer.Option(help="file format: facet, fhibe, coco, bdd100k or dollarstreet")
     ] = "facet",
     seed: Annotated[
         int | None,
         typer.Option(min=0, help="the same seed draws the same people (default: the world's)"),
     ] = None,
     households: Annotated[
-        int | None, typer.Option(min=1, help="how many homes, instead of the world's own number")
+        int | None, typer.Option(min=1, help="number of households; default: the world's")
     ] = None,
     pixels: Annotated[
         bool,
         typer.Option("--pixels/--no-pixels", help="paint the pictures; without them: annotations"),
     ] = True,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="replace a world that was written there")
+        bool, typer.Option("--overwrite", help="replace a world that already exists there")
     ] = False,
 ) -> None:
-    """Write people who never lived, models that judged them, and how wrong those truly are.
+    """Write synthetic people, models that judged them, and the models' true errors.
 
-    The files are those of a real dataset, so that an audit of them shows whether an audit finds
-    what is there. Without WORLD: the presets and layouts that there are.
+    The files have the format of a real dataset, so that auditing them shows whether an audit finds
+    what was planted. Without WORLD, this lists the presets and layouts.
     """
     from isolux.vocabulary.errors import SpecError
 

@@ -112,14 +112,14 @@ def _classes(people: pl.DataFrame, dataset: Dataset) -> pl.Series:
     found = people["classes"].drop_nulls().explode(keep_nulls=False, empty_as_null=False)
     classes = found.drop_nulls().unique().sort()
     if classes.is_empty():
-        raise SpecError("no one has a class to be found by", where=dataset.name)
+        raise SpecError("nobody has a class to be found by", where=dataset.name)
     return classes
 
 
 def _of_people(people: pl.DataFrame, model: Simulated, purpose: str) -> pl.DataFrame:
     """Boxes of the people who are found, with all columns of the people and ``score``."""
     if not set(_BOX) <= set(people.columns) or not people["box_w"].is_not_null().any():
-        raise SpecError("no one has a box that could be found", expected=", ".join(_BOX))
+        raise SpecError("nobody has a box that could be found", expected=", ".join(_BOX))
     rng = model.stream(purpose)
     # One draw for each person, found or not: who is found leaves the others' boxes as they are.
     overlap = 1.0 - (1.0 - _ENOUGH) * _beta(rng, 2 * model.jitter, people.height)

@@ -89,7 +89,7 @@ def encoded(
             first.select("unit_id", "value"), on="unit_id", how="left", maintain_order="left"
         )["value"]
     if kind.is_null().all():
-        raise SpecError("no one has a class to lie near to", where=dataset.name)
+        raise SpecError("nobody has a class to be near to", where=dataset.name)
     return _near(people, kind, model, dimensions)
 
 

@@ -47,7 +47,7 @@ def posed(
     """
     people = people_and_right(dataset, right)
     if not set(_POINTS) <= set(people.columns) or not people[_POINTS[0]].list.len().sum():
-        raise SpecError("no one has keypoints that could be found", expected=", ".join(_POINTS))
+        raise SpecError("nobody has keypoints that could be found", expected=", ".join(_POINTS))
     score = model.confidence(np.ones(people.height), "keypoints")
     rng = model.stream("keypoints")
     side = pl.lit(1.0)

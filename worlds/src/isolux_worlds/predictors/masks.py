@@ -50,7 +50,7 @@ def segmented(
     """
     people = people_and_right(dataset, right)
     if not set(_MASK) <= set(people.columns) or not people["mask_counts"].is_not_null().any():
-        raise SpecError("no one has a mask that could be found", expected=", ".join(_MASK))
+        raise SpecError("nobody has a mask that could be found", expected=", ".join(_MASK))
     rng = model.stream("masks")
     mean = 2 * model.jitter
     loss = (

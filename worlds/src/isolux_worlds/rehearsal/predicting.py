@@ -76,7 +76,7 @@ def predict(
         best = int(apart.argmin())
         if apart[best] > _ALIKE:
             raise FileError(
-                "a published photo is none of those that were sent in", where=str(path),
+                "a published photo is not one of those that were sent in", where=str(path),
                 expected=f"one that differs by less than {_ALIKE:g}", found=f"{apart[best]:.1f}",
             )  # fmt: skip
         own = people.filter(pl.col("image_id") == names[best], pl.col("person_id").is_not_null())

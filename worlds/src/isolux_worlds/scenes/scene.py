@@ -78,7 +78,7 @@ class SceneAttribute:
         total = sum(self.shares.values())
         if not self.shares or min(self.shares.values()) <= 0 or abs(total - 1) > _TOLERANCE:
             raise SpecError(
-                f"the shares of {self.name!r} are no distribution",
+                f"the shares of {self.name!r} are not a distribution",
                 expected="at least one value, positive shares, a sum of 1",
                 found=f"{dict(self.shares)}, sum {total:.6g}",
             )

@@ -24,7 +24,7 @@ _TABLE = re.compile(
 _JSON = re.compile(r'(<script type="application/json"[^>]*>)(.*?)(</script>)', re.DOTALL)
 _PICTURE = re.compile(r"data:image/[a-z+]+;base64,([A-Za-z0-9+/=]+)")
 _CELL = re.compile(r"<(?:td|th|bdi|li|dd)[^>]*>([^<]{1,200})<")
-_OF_PEOPLE = "Whom this file shows"
+_OF_PEOPLE = "Who is shown in this file"
 """Of a gallery: on other pages a cell with a short name is a group's, or a number."""
 _OURS = re.compile(r"Made by isolux|isolux", re.IGNORECASE)
 _SAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}

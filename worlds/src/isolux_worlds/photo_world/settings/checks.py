@@ -119,7 +119,7 @@ def _check_attributes(settings: WorldFields) -> None:
         earlier[name] = (level, values)
     if {"region", "country"} <= set(settings.attributes):
         raise SpecError(
-            "a country lies in one region: only one of the two can be planted",
+            "a country is in one region: only one of the two can be planted",
             found="region and country",
             where="key 'attributes'",
             hint="plant the country",
@@ -187,7 +187,7 @@ def _check_shares(shares: Mapping[str, float], values: tuple[str, ...], key: str
     total = sum(shares.values())
     if abs(total - 1) > _TOLERANCE:
         raise SpecError(
-            "these shares are no distribution",
+            "these shares are not a distribution",
             expected="a sum of 1",
             found=f"a sum of {total:.6g}",
             where=f"key '{key}'",
