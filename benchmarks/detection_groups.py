@@ -63,7 +63,7 @@ boxes = read_outputs(folder / "results.json"); n = boxes.height; mark("results")
 scores = isolux.score("detection", people, boxes, metrics=["recall_at_iou"],
                       iou_thresholds=overlaps); del boxes; mark("score")
 attributes = pl.read_parquet(folder / "attributes.parquet")
-groups = membership(attributes, by, units=scores.judged_units()).frame; mark("membership")
+groups = membership(attributes, by, units=scores.judged_units()); mark("membership")
 found = group_means(scores, groups); mark("means of groups")
 values = found.filter(pl.col("attribute").is_null())["value"].to_list()
 from benchmarks._facet_peers import peak_mb

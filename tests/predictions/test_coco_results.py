@@ -125,6 +125,53 @@ def test_the_scanner_and_the_general_reader_agree(rows, layout, draw):
         assert fast["box_x"].to_list() == [float(row["bbox"][0]) for row in rows]
 
 
+written = st.sampled_from(
+    ["0", "-0", "7", "-7", "42.50", "0.001", "-3.25", "1234567.7654321", "12345678", "0.12345678",
+     "1e2", "1.5E-3", "99999999999999999999", "3.141592653589793238462"]
+)  # fmt: skip
+spelled = st.sampled_from(
+    ['{"image_id": @, "bbox": [%s, %s, %s, %s], "score": %s}',
+     '{"score":%s,"id":%s,"bbox":[%s,%s,%s,%s],"image_id":@,"category_id":1}',
+     '{"image_id": @, "area": %s, "bbox": [ %s, %s,%s, %s ] , "note": null, "score": %s }']
+)  # fmt: skip
+
+
+def filled(text, draw, numbers):
+    """Put an id in the place of ``@``, and one of the numbers in that of each ``%s``."""
+    values = tuple(draw.choice(numbers) for _ in range(text.count("%s")))
+    return text.replace("@", str(draw.randint(0, 10 ** draw.randint(1, 12)))) % values
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(spelled, min_size=1, max_size=2),
+    st.lists(written, min_size=1),
+    st.randoms(),
+    st.integers(1, 12),
+)
+def test_objects_that_are_spelled_alike_are_read_as_any_others(texts, numbers, draw, n):
+    rows = [filled(draw.choice(texts), draw, numbers) for _ in range(n)]
+    data = f"[{', '.join(rows)}]".encode()
+    fast, slow = scanned(data, block=512), scanned(data, general=True)
+    assert_frame_equal(fast, slow)
+    told = [json.loads(row) for row in rows]
+    assert fast["score"].to_list() == [float(row["score"]) for row in told]
+    assert fast["box_h"].to_list() == [float(row["bbox"][3]) for row in told]
+    assert fast["image_id"].to_list() == [str(row["image_id"]) for row in told]
+
+
+@pytest.mark.parametrize("wrong", ["007", "-", "1.", ".5", "1.2.3", "+1", "1e", "0x1", "1 2", ""])
+def test_a_number_that_is_none_is_told_whatever_came_before_it(wrong):
+    good = '{"image_id": 7, "bbox": [1, 2, 3, 4], "score": 0.5}'
+    data = f"[{', '.join([good] * 3)}, {good.replace('0.5', wrong)}]".encode()
+    with pytest.raises(IsoluxError) as fast:
+        scanned(data)
+    with pytest.raises(IsoluxError) as slow:
+        scanned(data, general=True)
+    assert str(fast.value) == str(slow.value)
+    assert "x.json" in str(fast.value)
+
+
 @settings(max_examples=300, deadline=None)
 @given(st.lists(usual, min_size=1, max_size=4), st.integers(0, 10**6), st.binary(max_size=3))
 def test_damage_gives_an_error_of_ours_and_the_same_from_both(rows, at, put):

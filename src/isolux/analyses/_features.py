@@ -9,7 +9,7 @@ attribute may have several values of one unit: then several of its columns are t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -172,7 +172,7 @@ def items_of(run: Run, spec: AuditSpec, units: pl.Series, kinds: Kinds, *, bins:
             attribute=name, votes=spec.groups.votes, unknown_values=spec.groups.unknown_values
         )
         binned = f"quantile:{bins}" if name in kinds.numbers and own.bins is None else own.bins
-        rules[name] = own.model_copy(update={"unknown": "drop", "bins": binned})
+        rules[name] = replace(own, unknown="drop", bins=binned)
     rows = kinds.rows.filter(pl.col("attribute").is_in(names))
     frame = membership(rows, names, rules, units=units).frame
     pairs = frame.select("attribute", "group").unique(maintain_order=True).with_row_index("item")

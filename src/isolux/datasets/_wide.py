@@ -26,8 +26,8 @@ from isolux.io.cells import (
 from isolux.io.ids import ID_COLUMNS, ids_of
 from isolux.vocabulary.containers import Clusters, Dataset
 from isolux.vocabulary.errors import TableError, place
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.places import is_unrepeated
-from isolux.vocabulary.spec import UNKNOWN_VALUES
 from isolux.vocabulary.tables import ATTRIBUTES, IMAGES, INSTANCES, check
 
 IMAGE_PATHS = ("file", "filename", "path", "image", "uri")

@@ -24,10 +24,10 @@ from isolux.stats.two_ways import both_ways
 from isolux.stats.weighted_means import RowsEffect, weighted_means
 from isolux.vocabulary.drawn import SAMPLE
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Statistics
 
 if TYPE_CHECKING:
     from isolux.groups.measure.columns import Judged
+    from isolux.vocabulary.spec import Statistics
 
 __all__ = [
     "Worth",

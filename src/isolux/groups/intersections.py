@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import crossed
+from isolux.vocabulary.grouping import crossed
 
 __all__ = ["TIMES", "Crossing", "Part", "crossing", "display", "entries", "parts"]
 

@@ -32,9 +32,9 @@ from isolux.groups.unknown import KNOWN_SUFFIX, UNKNOWN, mark_unknown, words_for
 from isolux.groups.votes import parse_votes, settled
 from isolux.vocabulary.counts import TIMES, people_at, people_in
 from isolux.vocabulary.errors import TableError, UnknownNameError, place
+from isolux.vocabulary.grouping import Grouping, Unknown
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.places import block_starts, is_unrepeated, places
-from isolux.vocabulary.spec import Grouping, Unknown
 from isolux.vocabulary.tables import ATTRIBUTES, MEMBERSHIP, check
 
 __all__ = ["Membership", "membership"]

@@ -15,7 +15,7 @@ from isolux.groups.occurrence import require_values
 from isolux.groups.unknown import UNKNOWN, is_unknown_word
 from isolux.vocabulary.counts import people_at
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Absent
+from isolux.vocabulary.grouping import Absent
 
 __all__ = ["merged"]
 

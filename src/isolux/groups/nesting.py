@@ -14,7 +14,7 @@ import polars as pl
 from isolux.groups.occurrence import require_values
 from isolux.vocabulary.counts import people_at
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Absent
+from isolux.vocabulary.grouping import Absent
 
 __all__ = ["leaves", "nested"]
 

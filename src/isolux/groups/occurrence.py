@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from isolux.groups.ordering import natural_order
 from isolux.groups.unknown import is_unknown_word
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Absent
+from isolux.vocabulary.grouping import Absent
 
 __all__ = ["listed", "require_values"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -18,8 +19,11 @@ from isolux.groups.intersections import display, entries
 from isolux.groups.unknown import known_handle, mark_unknown
 from isolux.groups.votes import parse_votes
 from isolux.vocabulary.errors import SpecError, UnknownNameError
-from isolux.vocabulary.spec import Grouping, Groups, crossed
+from isolux.vocabulary.grouping import Grouping, crossed
 from isolux.vocabulary.tables import ATTRIBUTES, check
+
+if TYPE_CHECKING:
+    from isolux.vocabulary.spec import Groups
 
 __all__ = ["check_references", "groupings", "references"]
 
@@ -63,6 +67,7 @@ def groupings(settings: Groups, attributes: pl.DataFrame) -> dict[str, Grouping]
 
     Examples
     --------
+    >>> from isolux.vocabulary.spec import Groups
     >>> attributes = pl.DataFrame({"unit_kind": "instance", "unit_id": ["a", "b"],
     ...     "attribute": "tone", "value": ["1", "9"]})
     >>> settings = Groups(by=("tone",), group=("lighter=1",))
@@ -115,6 +120,7 @@ def references(settings: Groups, reference: Sequence[str]) -> dict[str, str]:
 
     Examples
     --------
+    >>> from isolux.vocabulary.spec import Groups
     >>> references(Groups(by=("race*gender",)), ["race*gender=White*Female"])
     {'race*gender': 'White × Female'}
     """

@@ -18,11 +18,12 @@ from isolux.stats.drawn_design import unweighted
 from isolux.stats.shares import ClusterMeans
 from isolux.stats.small_groups import cell_estimates
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from isolux.vocabulary.spec import Statistics
 
 __all__ = ["COLUMNS", "with_small_groups"]
 

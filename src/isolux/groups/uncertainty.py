@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +25,10 @@ from isolux.stats.intervals import (
 from isolux.stats.resampling import jackknife_acceleration
 from isolux.stats.shares import ClusterMeans, are_shares, cluster_means, pooled_correlation
 from isolux.stats.statistic import FloatArray
-from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
+
+if TYPE_CHECKING:
+    from isolux.vocabulary.spec import Statistics
 
 __all__ = [
     "KEPT_EFFECTIVE",

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
+from isolux.vocabulary.grouping import UNKNOWN_VALUES, crossed
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import UNKNOWN_VALUES, crossed
 
 __all__ = [
     "KNOWN_SUFFIX",

@@ -118,8 +118,8 @@ def _stamp(function: _Function) -> bytes:
     others = []
     for name in code.co_names:
         value = function.__globals__.get(name)
-        inner = getattr(value, "py_func", None)
-        if inner is not None:
+        inner = getattr(value, "py_func", None) or getattr(value, "_defn", None)
+        if callable(inner):  # another kernel, or an intrinsic
             others.append(_stamp(inner))
         elif isinstance(value, np.ndarray):
             others.append(hashlib.sha256(value.tobytes()).digest())

@@ -14,10 +14,10 @@ from isolux.vocabulary import registry
 from isolux.vocabulary.arguments import fitting
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.notes import Caution
 from isolux.vocabulary.plugin_options import named_options
 from isolux.vocabulary.schema import to_polars
-from isolux.vocabulary.spec import UNKNOWN_VALUES
 
 __all__ = ["people_of_parts", "score"]
 

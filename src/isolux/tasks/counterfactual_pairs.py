@@ -18,9 +18,9 @@ from isolux.tasks._numbers.reading import measured_name, numbers_of_units
 from isolux.tasks._truth import instances_with_truth
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import UNKNOWN_VALUES
 from isolux.vocabulary.tables import SCORES, to_polars
 
 __all__ = ["INFO", "score"]

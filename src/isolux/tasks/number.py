@@ -16,8 +16,8 @@ from isolux.tasks._numbers.codes import BY_WORD, EMPTIED, codes_of_missing
 from isolux.tasks._numbers.reading import measured_name, number_of, numbers_of_units
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
-from isolux.vocabulary.spec import UNKNOWN_VALUES
 from isolux.vocabulary.tables import SCORES, to_polars
 
 __all__ = ["INFO", "score"]

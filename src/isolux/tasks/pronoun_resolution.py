@@ -28,9 +28,9 @@ from isolux.tasks._words.mentions import (
 from isolux.tasks._words.truth import people_by_group
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import UNKNOWN_VALUES
 from isolux.vocabulary.tables import SCORES
 
 __all__ = ["INFO", "score"]

@@ -23,8 +23,8 @@ from isolux.people.held import groupings_over, held_people
 from isolux.vocabulary import registry
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.grouping import Grouping
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import Grouping
 from isolux.vocabulary.tables import INSTANCES
 
 __all__ = ["BalancedSample", "draw_balanced", "sample"]

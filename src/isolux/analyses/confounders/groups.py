@@ -6,7 +6,7 @@ From a run's attributes to numbers: the first step of the analysis ``confounders
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -87,7 +87,7 @@ def sensitive_of(
     rules = groupings(audited, run.attributes)
     found = []
     for name in dict.fromkeys(wanted):
-        rule = rules[name].model_copy(update={"unknown": "drop"})
+        rule = replace(rules[name], unknown="drop")
         frame = membership(run.attributes, [name], {name: rule}, units=units).frame
         unit, group, values = _numbered(frame, units)
         found.append(Sensitive(name, values, unit, group))

@@ -6,7 +6,7 @@ From a run's tables to arrays: the first step of the analysis ``label_errors``.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -83,7 +83,7 @@ def labelled(run: Run, spec: AuditSpec, attribute: str) -> pl.DataFrame:
     units = run.scores.drop_nulls("value")["unit_id"].unique(maintain_order=True)
     asked = spec.updated(by=tuple(dict.fromkeys([*spec.groups.by, attribute])))
     rule = groupings(asked.groups, run.attributes)[attribute]
-    rule = rule.model_copy(update={"unknown": "drop"})
+    rule = replace(rule, unknown="drop")
     members = membership(run.attributes, [attribute], {attribute: rule}, units=units).frame
     several = members.filter(pl.col("unit_id").is_duplicated())
     if several.height:

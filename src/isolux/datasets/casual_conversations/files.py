@@ -18,7 +18,7 @@ from isolux.datasets._inner_paths import refuse_outside
 from isolux.datasets._json import decode
 from isolux.io.cells import as_numbers, row_of
 from isolux.vocabulary.errors import TableError, place
-from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 
 __all__ = ["Conversations", "read_conversations"]
 

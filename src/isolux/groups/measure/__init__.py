@@ -7,6 +7,7 @@ design behind them. Too few units or clusters give no number but a status and a 
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +35,9 @@ from isolux.stats.drawn_design import DrawnDesign, unweighted
 from isolux.stats.resampling import Ranked, replicate_ranks, replicate_sums
 from isolux.stats.statistic import FloatArray
 from isolux.vocabulary.containers import Scores
-from isolux.vocabulary.spec import Statistics
+
+if TYPE_CHECKING:
+    from isolux.vocabulary.spec import Statistics
 
 __all__ = ["group_means", "measure_groups"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,9 @@ from isolux.stats.design import IntArray
 from isolux.stats.resampling import replicate_rankings
 from isolux.stats.statistic import DetectionStatistic, FloatArray, Ranking
 from isolux.vocabulary.errors import TableError
-from isolux.vocabulary.spec import Statistics
+
+if TYPE_CHECKING:
+    from isolux.vocabulary.spec import Statistics
 
 __all__ = ["Detected", "DetectionRows", "detection_rows", "measure_detections"]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +25,10 @@ from isolux.stats.resampling import PairSample, replicate_pairs
 from isolux.stats.sampling import kish
 from isolux.stats.statistic import FloatArray, Pairs, PairStatistic
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import Statistics
 from isolux.vocabulary.tables import Status
+
+if TYPE_CHECKING:
+    from isolux.vocabulary.spec import Statistics
 
 __all__ = [
     "PairMeasures",

@@ -22,8 +22,18 @@ import numpy.typing as npt
 from numba import uint64
 
 from isolux.io.kernels import njit
+from isolux.predictions._scan.words import WHOLE, WORD, byte_of, digits_of, value_of, word_at
 
-__all__ = ["GIVEN_UP", "NO_NUMBER", "READ", "compiled", "inlined", "read_digits", "read_number"]
+__all__ = [
+    "GIVEN_UP",
+    "NO_NUMBER",
+    "READ",
+    "compiled",
+    "inlined",
+    "read_digits",
+    "read_number",
+    "short",
+]
 
 READ, GIVEN_UP, NO_NUMBER = 0, 1, 2
 _int: Any = np.int64  # numba's int() leaves an unsigned number unsigned
@@ -61,6 +71,9 @@ _POWERS = range(-_LARGEST, _LARGEST + 1)
 _HIGH = np.array([_power_of_five(q) >> 64 for q in _POWERS], dtype=np.uint64)
 _LOW = np.array([_power_of_five(q) & 0xFFFF_FFFF_FFFF_FFFF for q in _POWERS], dtype=np.uint64)
 _TENS = np.array([10.0**i for i in range(23)])  # all of them exact
+_ROOM = 1 + 2 * WORD  # a sign and two words
+_BYTE = uint64(0xFF)
+_WHOLE_TENS = np.array([10**i for i in range(8)], dtype=np.uint64)
 _TWOS = np.array([2.0**i for i in range(-500, 500)])
 
 
@@ -152,6 +165,39 @@ def _power(data: npt.NDArray[np.uint8], at: int) -> tuple[int, int, int]:
     if after > at + 4:
         return after, 0, GIVEN_UP
     return after, (-_int(power) if down else _int(power)), READ
+
+
+@inlined
+def short(data: npt.NDArray[np.uint8], at: int) -> tuple[float, int, int]:
+    """Read a number of at most seven digits before and behind its point, which most are.
+
+    What it reads it reads as ``read_number`` does; else it gives up.
+    """
+    if not WHOLE or at + _ROOM > len(data):
+        return 0.0, at, GIVEN_UP
+    word = word_at(data, at)
+    negative = word & _BYTE == uint64(45)  # -
+    if negative:
+        at += 1
+        word = word_at(data, at)
+    whole = digits_of(word)
+    if not 0 < whole < WORD or (word & _BYTE == uint64(48) and whole > 1):
+        return 0.0, at, GIVEN_UP
+    w, behind = value_of(word, whole), 0
+    at += whole
+    follows = byte_of(word, whole)
+    if follows == uint64(46):  # .
+        word = word_at(data, at + 1)
+        behind = digits_of(word)
+        if not 0 < behind < WORD:
+            return 0.0, at, GIVEN_UP
+        w = w * _WHOLE_TENS[behind] + value_of(word, behind)
+        at += 1 + behind
+        follows = byte_of(word, behind)
+    if follows | uint64(32) == uint64(101):  # e, E
+        return 0.0, at, GIVEN_UP
+    value = float(_int(w)) / _TENS[behind]  # below 10^14: both are exact
+    return (-value if negative else value), at, READ
 
 
 @compiled

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba import uint64
 
 from isolux.predictions._scan.braces import blank
 from isolux.predictions._scan.numbers import (
@@ -22,8 +23,11 @@ from isolux.predictions._scan.numbers import (
     inlined,
     read_digits,
     read_number,
+    short,
 )
 from isolux.predictions._scan.window import END, FULL, UNUSUAL
+from isolux.predictions._scan.words import WHOLE, WORD, byte_of, digits_of, value_of, word_at
+from isolux.predictions.coco_results.spelling import OTHER, Spelling
 
 __all__ = ["scan_rows"]
 
@@ -293,6 +297,57 @@ def _object(
     return after, seen
 
 
+@inlined
+def _spelled(data: _Bytes, at: int, k: int, spelling: Spelling) -> int:
+    """Compare what stands at ``at`` with the text before number k: the byte after it, or -1."""
+    texts, masks, starts, lengths, _, _ = spelling
+    here = at
+    for j in range(starts[k], starts[k + 1]):
+        if here + WORD > len(data):
+            return -1
+        if (word_at(data, here) ^ word_at(texts, WORD * j)) & word_at(masks, WORD * j) != uint64(0):
+            return -1
+        here += WORD
+    return int(at + lengths[k])
+
+
+@inlined
+def _short_whole(data: _Bytes, at: int) -> tuple[int, int]:
+    """Read a whole number of at most seven digits; any other, and a fraction, as ``_whole``."""
+    if at + WORD <= len(data):
+        word = word_at(data, at)
+        digits = digits_of(word)
+        if 0 < digits < WORD and (digits == 1 or byte_of(word, 0) != uint64(48)):
+            after = byte_of(word, digits)
+            if after != uint64(46) and after | uint64(32) != uint64(101):
+                return _int(value_of(word, digits)), at + digits
+    return _whole(data, at)  # type: ignore[no-any-return]
+
+
+@inlined
+def _alike(
+    data: _Bytes, at: int, row: int, wholes: _Wholes, numbers: _Numbers, spelling: Spelling
+) -> int:
+    """Read an object that is spelled as was learned: the byte after it; -1 where it is not."""
+    rows, places = len(numbers) // 5, spelling[4]
+    for k in range(len(places)):
+        at = _spelled(data, at, k, spelling)
+        if at < 0:
+            return -1
+        place = places[k]
+        if place < 2:
+            wholes[place * rows + row], at = _short_whole(data, at)
+            if at < 0:
+                return -1
+        else:
+            value, at, status = short(data, at)
+            if status != READ:
+                return -1
+            if place != OTHER:
+                numbers[(place - 2) * rows + row] = value
+    return _spelled(data, at, len(places), spelling)  # type: ignore[no-any-return]
+
+
 @compiled
 def scan_rows(
     data: _Bytes,
@@ -303,6 +358,7 @@ def scan_rows(
     points: _Numbers,
     state: _Wholes,
     asked: tuple[int, int, int],
+    spelling: Spelling,
 ) -> tuple[int, int, int, int]:
     """Read objects from ``at``, which is a ``{``, until the data end or something is unusual.
 
@@ -324,6 +380,8 @@ def scan_rows(
     asked : (int, int, int)
         The first row to be filled, the row to stop before, and the fields that every row must have,
         as the sum of their numbers; 0: those of the first.
+    spelling : Spelling
+        How most objects are spelled; ``UNLEARNED`` where that is not known.
 
     Returns
     -------
@@ -335,7 +393,11 @@ def scan_rows(
     start, stop, fields = asked
     for row in range(start, stop):
         used = state[_USED]
-        after, seen = _object(data, at, row, wholes, numbers, counts, points, state)
+        after, seen = -1, spelling[5]
+        if WHOLE and seen:
+            after = _alike(data, at, row, wholes, numbers, spelling)
+        if after < 0:
+            after, seen = _object(data, at, row, wholes, numbers, counts, points, state)
         if fields == 0:
             fields = seen
         good = after >= 0 and seen == fields and seen & _IMAGE and seen & _SCORE

@@ -16,6 +16,7 @@ import polars as pl
 from isolux.predictions._scan.damage import raise_damage
 from isolux.predictions._scan.window import CUT, END, FULL, UNUSUAL, Window
 from isolux.predictions.coco_results.rows import decode_rows
+from isolux.predictions.coco_results.spelling import spelling_of
 from isolux.vocabulary.errors import FileError
 
 __all__ = ["COLUMNS", "scan"]
@@ -43,6 +44,7 @@ _PLACES = {
 }
 _IDS = ("image_id", "label")
 _ROWS = 1 << 17  # rows scanned together
+_OBJECT = 1 << 10  # bytes in which an object ends as a rule
 _FEW = 4096  # rows that the general reader takes together
 
 
@@ -76,6 +78,7 @@ class _Rows:
             self.points,
             self.state,
             (start, start + _ROWS, self.fields),
+            spelling_of(window.text(at, at + _OBJECT)),
         )
         if self.filled > start:
             self.pieces.append(_Piece(start, self.filled, self._texts(self.filled - start)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +16,9 @@ from isolux.stats.statistic import (
     PairStatistic,
 )
 from isolux.stats.weights import blocks, in_parts
-from isolux.vocabulary.spec import Bootstrap
+
+if TYPE_CHECKING:
+    from isolux.vocabulary.spec import Bootstrap
 
 __all__ = ["PairSample", "replicate_pairs"]
 

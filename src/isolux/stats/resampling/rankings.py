@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,9 @@ from isolux.stats.statistic import (
     Ranking,
 )
 from isolux.stats.weights import blocks, in_parts
-from isolux.vocabulary.spec import Bootstrap
+
+if TYPE_CHECKING:
+    from isolux.vocabulary.spec import Bootstrap
 
 __all__ = ["replicate_rankings"]
 

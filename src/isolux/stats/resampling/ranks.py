@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +17,9 @@ from isolux.stats.statistic import (
 )
 from isolux.stats.two_ways import HALF
 from isolux.stats.weights import blocks, in_parts
-from isolux.vocabulary.spec import Bootstrap
+
+if TYPE_CHECKING:
+    from isolux.vocabulary.spec import Bootstrap
 
 __all__ = ["Ranked", "ReplicatedRanks", "replicate_ranks"]
 

@@ -19,10 +19,11 @@ from isolux.stats.statistic import (
 )
 from isolux.stats.two_ways import HALF
 from isolux.stats.weights import blocks, in_parts
-from isolux.vocabulary.spec import Bootstrap
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+    from isolux.vocabulary.spec import Bootstrap
 
 
 __all__ = ["Columns", "jackknife_acceleration", "replicate_sums"]

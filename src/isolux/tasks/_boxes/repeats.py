@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from isolux.geometry.matching import Detections
 from isolux.tasks._boxes.table import BOX, Found
 from isolux.vocabulary.errors import TableError
 from isolux.vocabulary.notes import Caution
@@ -30,17 +33,19 @@ def on_repeats(found: Found) -> list[Caution]:
     """
     n = found.rows.height
     kept = [name for name in found.rows.columns if name != "model"]
+    held = [name for name in BOX if name in kept]
+    image, score, rows = found.detections.image, found.detections.score, found.rows
+    tied = _tied(found.detections)
+    if tied is not None:
+        image, score, rows = image[tied], score[tied], rows.filter(pl.Series(tied))
     # A digest of the numbers tells at little cost that nothing is repeated; only suspects, whose
     # digests agree, are compared whole.
-    held = [name for name in BOX if name in kept]
-    own = found.detections
-    numbers = pl.DataFrame(
-        {"image": own.image, "at_score": own.score, **{name: found.rows[name] for name in held}}
-    )
-    digests = numbers.hash_rows()
-    if digests.n_unique() == n:
+    digests = pl.DataFrame(
+        {"image": image, "at_score": score, **{name: rows[name] for name in held}}
+    ).hash_rows()
+    if digests.n_unique() == rows.height:
         return []
-    suspects = found.rows.filter(digests.is_duplicated()).select(kept)
+    suspects = rows.filter(digests.is_duplicated()).select(kept)
     repeated = suspects.filter(~suspects.select(pl.struct(kept).is_first_distinct()).to_series())
     if not repeated.height:
         return []
@@ -62,3 +67,21 @@ def on_repeats(found: Found) -> list[Caution]:
         found=f"the same image, label, score and place again; the first: {example}",
         hint="was the file written or joined twice? Keep each row once",
     )
+
+
+def _tied(detections: Detections) -> npt.NDArray[np.bool_] | None:
+    """Mark the rows that have the score of a neighbour of their image: no others can be repeats.
+
+    None where rows do not lie image by image and by falling score, as detectors write them.
+    """
+    image, score = detections.image, detections.score
+    beside = image[1:] == image[:-1]
+    pieces = len(image) - np.count_nonzero(beside)
+    whole = pieces == np.count_nonzero(np.bincount(image))
+    if not whole or (beside & (score[1:] > score[:-1])).any():
+        return None
+    same = beside & (score[1:] == score[:-1])
+    tied = np.zeros(len(image), np.bool_)
+    tied[1:] |= same
+    tied[:-1] |= same
+    return tied

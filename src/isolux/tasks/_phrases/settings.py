@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, TypedDict
 
 from isolux.tasks._boxes.readings import BoxFormat
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.plugin_options import Shared
-from isolux.vocabulary.spec import UNKNOWN_VALUES
 
 __all__ = ["PhraseSettings"]
 

@@ -19,9 +19,9 @@ from isolux.tasks._numbers.reading import measured_name, number_of, numbers_of_u
 from isolux.tasks.age_estimation.mix import Mix, read_mix, standardised_error, with_cells
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Direction, Metric, Reference, TaskInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import UNKNOWN_VALUES
 from isolux.vocabulary.tables import SCORES, to_polars
 
 __all__ = ["INFO", "score"]

@@ -28,7 +28,7 @@ from isolux.tasks.caption_gender.metrics import AMPLIFICATION, INFO
 from isolux.tasks.caption_gender.objects import read_object_words, true_objects, with_said_objects
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.tables import SCORES
 
 __all__ = ["INFO", "score"]

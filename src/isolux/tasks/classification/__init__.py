@@ -52,8 +52,8 @@ from isolux.tasks.classification.vocabulary import (
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.counts import TIMES
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import TaskInfo
-from isolux.vocabulary.spec import UNKNOWN_VALUES
 from isolux.vocabulary.tables import to_polars
 
 __all__ = ["INFO", "score"]

@@ -21,8 +21,8 @@ from isolux.tasks.generated_images.metrics import INFO
 from isolux.tasks.generated_images.shares import constants
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import UNKNOWN_VALUES
 from isolux.vocabulary.tables import INSTANCES, SCORES
 
 __all__ = ["INFO", "score"]

@@ -29,8 +29,8 @@ from isolux.tasks.geodiversity.photos import (
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric, Reference, TaskInfo
-from isolux.vocabulary.spec import UNKNOWN_VALUES
 from isolux.vocabulary.tables import LABEL_PREDICTIONS, SCORES, check, to_polars
 
 __all__ = ["INFO", "score"]

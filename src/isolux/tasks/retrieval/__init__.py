@@ -31,9 +31,9 @@ from isolux.tasks.retrieval.values import (
 from isolux.vocabulary import works
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.info import Metric, TaskInfo
 from isolux.vocabulary.notes import Caution
-from isolux.vocabulary.spec import UNKNOWN_VALUES
 from isolux.vocabulary.tables import INSTANCES, SCORES
 
 __all__ = ["INFO", "score"]

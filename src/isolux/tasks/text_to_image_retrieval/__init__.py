@@ -22,7 +22,7 @@ from isolux.tasks.text_to_image_retrieval.rows import Asked, rows_of_model
 from isolux.tasks.text_to_image_retrieval.said import told
 from isolux.vocabulary.containers import Dataset, Scores
 from isolux.vocabulary.errors import SpecError
-from isolux.vocabulary.spec import UNKNOWN_VALUES
+from isolux.vocabulary.grouping import UNKNOWN_VALUES
 from isolux.vocabulary.tables import INSTANCES, SCORES
 
 __all__ = ["INFO", "score"]

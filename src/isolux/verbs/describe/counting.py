@@ -27,8 +27,8 @@ from isolux.verbs.describe.numbers import continuous, number_tables
 from isolux.verbs.describe.tables import DescribedPeople, known_rows, named, tables_of
 from isolux.vocabulary.containers import Dataset
 from isolux.vocabulary.errors import SpecError, UnknownNameError
+from isolux.vocabulary.grouping import Grouping
 from isolux.vocabulary.info import DatasetInfo
-from isolux.vocabulary.spec import Grouping
 from isolux.vocabulary.tables import ATTRIBUTES, INSTANCES, MEMBERSHIP
 
 __all__ = ["Description", "describe_datasets"]

@@ -2,41 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from pydantic import BaseModel, ConfigDict
-
+from isolux.vocabulary.grouping import (
+    UNKNOWN_VALUES,
+    Absent,
+    Grouping,
+    Rest,
+    Unknown,
+    crossed,
+)
 from isolux.vocabulary.spec.stage import Stage, setting
 
 __all__ = ["UNKNOWN_VALUES", "Absent", "Grouping", "Groups", "Rest", "Unknown", "crossed"]
-
-Unknown = Literal["keep", "drop", "both"]
-Absent = Literal["refuse", "note"]
-Rest = Literal["keep", "drop"]
-
-UNKNOWN_VALUES = (
-    "",
-    "unknown",
-    "not sure",
-    "unsure",
-    "n/a",
-    "na",
-    "nan",
-    "null",
-    "prefer not to say",
-)
-"""Words that mean "not known", compared without case; null always does."""
-
-
-def crossed(entry: str) -> tuple[str, ...]:
-    """Take ``"race*gender"`` apart into its attributes.
-
-    Examples
-    --------
-    >>> crossed("race * gender")
-    ('race', 'gender')
-    """
-    return tuple(name.strip() for name in entry.split("*"))
 
 
 class Groups(Stage):
@@ -69,27 +45,3 @@ class Groups(Stage):
     def attributes(self) -> tuple[str, ...]:
         """Each attribute that ``by`` names, alone or in an intersection, once."""
         return tuple(dict.fromkeys(name for entry in self.by for name in crossed(entry)))
-
-
-class Grouping(BaseModel):
-    """How one attribute's values become groups.
-
-    ``merge`` maps a new group to the values it unites; ``rest`` says what becomes of values that
-    no merge names. ``bins`` is ``"quantile:4"`` or ``"edges:0,18,30"``, with ``":right"`` closed on
-    the right, or ``"top:50"``. ``nested`` maps a broad value to its subregions: the broad value
-    counts in each of them where no subregion is given beside it. ``votes`` is ``any``,
-    ``any+unknown`` (unknown counts as a value beside others, as in FACET), ``majority``, ``top``
-    (highest; ties to the lower value), ``top-or-none`` (ties to none) or ``at-least:K``.
-    """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    attribute: str
-    votes: str = "any"
-    unknown: Unknown = "keep"
-    unknown_values: tuple[str, ...] = UNKNOWN_VALUES
-    merge: dict[str, tuple[str, ...]] = {}
-    rest: Rest = "keep"
-    absent: Absent = "refuse"
-    bins: str | None = None
-    nested: dict[str, tuple[str, ...]] = {}
